@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The one makefile: no configure step, no recursion into folders. `make help` lists the goals.
+#
+# A folder's objects are $(wildcard src/<folder>/*.c), its place among the others is its row of
+# src/layers.txt, a library is a row of deps/deps.txt: new files, folders, tests and libraries need
+# no edit here. Objects live in build/<profile>/, so profiles do not disturb each other.
+#
+#: make                  build the programs into src/ (with libraries of the system: deps/install.sh)
+#: make run ARGS=...     install what is missing, build, start the server in the foreground
+#: make test             install what is missing, build, run everything; ends with "N passed, N failed"
+#: make check            what scripts can tell of the source: layers, sizes, format, generated files
+#: make c-test           the C tests only; FOLDER=ds for those of one folder
+#: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
+#: make bench            the micro benchmarks of tests/bench/
+#: make install          PREFIX=/usr/local DESTDIR=
+#: make format           clang-format-14 over src/ and tests/
+#: make clean            remove build/ and the programs
+#:
+#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  CC=gcc|clang-14  V=1 (show commands)
+#: WERROR= (warnings do not stop)  HARDEN= LTO= MARCH= (replace these flags)  CFLAGS= LDFLAGS= (add)
+
+# ---- what the user may choose ------------------------------------------------------------------
+
+BUILD ?= release
+PREFIX ?= /usr/local
+DESTDIR ?=
+V ?=
+WERROR ?= -Werror
+FUZZ_SECONDS ?= 300
+FUZZ_CC ?= $(if $(shell command -v clang-14),clang-14,clang)
+ARGS ?=
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+profiles := release debug asan tsan hostile fuzz
+ifeq ($(filter $(BUILD),$(profiles)),)
+$(error BUILD=$(BUILD): choose one of $(profiles))
+endif
+# The sanitizers bring an allocator of their own, which finds more than jemalloc's speed is worth.
+MALLOC ?= $(if $(filter release debug,$(BUILD)),jemalloc,libc)
+ifeq ($(filter $(MALLOC),jemalloc libc),)
+$(error MALLOC=$(MALLOC): choose jemalloc or libc)
+endif
+
+# All processors, unless the user says -jN (his word wins) or another make runs us.
+ifeq ($(MAKELEVEL),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+MAKEFLAGS += --no-builtin-rules
+Q := $(if $(V),,@)
+say = $(if $(V),:,printf '  %-6s %s\n' $(1) $(2))
+
+# ---- what is there -----------------------------------------------------------------------------
+
+out := build/$(BUILD)
+tools_goals := run test check clean format help
+# Goals that only call other programs must work before any library is installed.
+real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
+ifneq ($(real_goals),)
+include build/deps.mk build/layers.mk
+missing := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_missing))
+ifneq ($(missing),)
+$(shell rm -f build/deps.mk)
+$(error missing: $(missing). Run deps/install.sh, or install by hand: $(deps_hint))
+endif
+endif
+
+build/deps.mk: deps/deps.txt deps/probe.sh
+	@mkdir -p $(@D)
+	@deps/probe.sh > $@.new && mv $@.new $@
+
+# below_<folder>: the folder and all floors it stands on. A row names only earlier rows.
+build/layers.mk: src/layers.txt
+	@mkdir -p $(@D)
+	@awk -F: '/^[a-z]+ *:/ { gsub(/ /, "", $$1); n = split($$2, row, " "); all = all " " $$1; \
+	    split("", seen); text = ""; \
+	    for (i = 1; i <= n; i++) { m = split(below[row[i]], deep, " "); \
+	        for (j = 1; j <= m; j++) if (!(deep[j] in seen)) { seen[deep[j]]; text = text " " deep[j] } } \
+	    below[$$1] = text " " $$1; print "below_" $$1 " :=" below[$$1] } \
+	    END { print "folders :=" all }' $< > $@.new && mv $@.new $@
+
+sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c))
+objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1)))
+# The folders a test program needs: those whose headers it sees, and what is below them.
+seen_by = $(shell $(CC) -MM -Isrc $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
+included_by = $(sort $(foreach folder,$(call seen_by,$(1)),$(below_$(folder))))
+
+# program : folders it links : its own files. A program whose own files are missing is not built yet.
+programs := valkey-server valkey-cli valkey-benchmark valkey-check-rdb valkey-check-aof
+server_folders := $(filter-out tools server,$(folders))
+valkey-server_folders := $(server_folders)
+valkey-server_own := $(if $(wildcard src/server/main.c),$(wildcard src/server/*.c))
+valkey-cli_folders := base ds io resp store format clientlib
+valkey-cli_own := $(wildcard src/tools/cli/*.c)
+valkey-benchmark_folders := base ds io resp clientlib
+valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c)
+valkey-check-rdb_folders := base ds io resp store format
+valkey-check-rdb_own := $(wildcard src/tools/check_rdb.c)
+valkey-check-aof_folders := base ds io resp store format
+valkey-check-aof_own := $(wildcard src/tools/check_aof.c)
+present := $(foreach program,$(programs),$(if $($(program)_own),$(program)))
+
+# ---- flags -------------------------------------------------------------------------------------
+
+is_clang := $(findstring clang,$(CC))
+# Asks the compiler, once per flag set, if it can link a program with the flags in $(1).
+can_link = $(shell echo 'int main(void){return 0;}' | $(CC) $(1) -x c -o /dev/null - >/dev/null 2>&1 && echo yes)
+
+warnings := -Wall -Wextra $(WERROR) -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
+            $(if $(is_clang),,-Wshadow=local)
+sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+checks := -DHOT_CHECKS
+# HARDEN= (empty) leaves them out, to measure what they cost.
+HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
+
+profile_release := -O3 $(HARDEN)
+profile_debug := -O0 $(checks)
+profile_asan := -O1 $(checks) $(sanitize)
+profile_tsan := -O1 $(checks) -fsanitize=thread -fno-omit-frame-pointer
+profile_hostile := -O1 $(checks) $(sanitize) -DHOSTILE_BUILD
+# Tiny limits, so that short inputs reach every seam of the parsers.
+profile_fuzz := -O2 -DHOSTILE_BUILD -DREQUEST_INLINE_MAX=100 $(if $(FUZZ_PLAIN),,$(checks) $(sanitize))
+
+ifneq ($(real_goals),)
+ifeq ($(BUILD),release)
+LTO ?= $(if $(is_clang),$(if $(call can_link,-flto=thin),-flto=thin),$(if $(call can_link,-flto=auto),-flto=auto))
+endif
+ifeq ($(shell uname -m),x86_64)
+MARCH ?= -march=x86-64-v2
+endif
+endif
+
+deps_used := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_libraries))
+# Paths are mapped so that the same source gives the same bytes in any folder.
+cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -pthread \
+            -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
+            $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
+            $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
+# Test groups export one function each without a header, and cmocka hands every test a state.
+test_flags := -Wno-missing-prototypes -Wno-unused-parameter
+link_libs := $(foreach dep,$(deps_used),$($(dep)_LIBS)) -lm -ldl -pthread
+# What the optimiser warns of at link time depends on its guesses, so it is said but stops nobody.
+link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o $@
+
+# ---- goals -------------------------------------------------------------------------------------
+
+.PHONY: all build objects run test check c-tests c-test fuzzers fuzz benches bench install clean format help FORCE
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# Builds, and puts the programs of this profile into src/.
+all: build
+	@for program in $(present); do cmp -s $(out)/$$program src/$$program || \
+	    { cp $(out)/$$program src/$$program.new && mv src/$$program.new src/$$program; } || exit 1; done
+	@if [ -f $(out)/valkey-server ]; then ln -f src/valkey-server src/valkey-sentinel; fi
+	@$(if $(present),:,echo 'nothing to link yet: src/server/main.c is missing')
+
+# Builds in build/<profile>/ only.
+build: objects $(present:%=$(out)/%)
+objects: $(call objects_of,$(folders) tools/cli tools/benchmark)
+
+run:
+	@deps/install.sh build
+	@$(MAKE) --no-print-directory all
+	@exec src/valkey-server $$(test -f valkey.conf && echo valkey.conf) $(ARGS)
+
+test:
+	+@deps/install.sh test && MAKE='$(MAKE)' tests/all.sh
+
+# What scripts can tell of the source; see utils/.
+check:
+	+@MAKE='$(MAKE)' utils/check.sh
+
+clean:
+	rm -rf build tests/tmp $(programs:%=src/%) src/valkey-sentinel
+
+format:
+	utils/check_format.sh --fix
+
+help:
+	@sed -n 's/^#: \{0,1\}//p' Makefile
+
+# ---- compiling and linking ---------------------------------------------------------------------
+
+# Rewritten, and so newer than the objects, only when compiler or flags change.
+$(out)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)' | cmp -s - $@ || \
+	    echo '$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)' > $@
+
+$(out)/%.o: src/%.c $(out)/flags
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) $(cc_flags) $(if $(is_clang),,-frandom-seed=$<) -MMD -MP -c -o $@ $<
+
+$(out)/tests/%.o: tests/%.c $(out)/flags
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -MMD -MP -c -o $@ $<
+
+# Which source this is: rewritten only when the commit or the state of src/ changes; no date, no host.
+$(out)/build_info.c: FORCE
+	@mkdir -p $(@D)
+	@deps/build_info.sh > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+$(out)/build_info.o: $(out)/build_info.c $(out)/flags
+	$(Q)$(CC) $(cc_flags) -MMD -MP -c -o $@ $<
+
+define program_rule
+$(out)/$(1): $(call objects_of,$($(1)_folders)) $($(1)_own:src/%.c=$(out)/%.o) $(out)/build_info.o
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(link) $$(filter %.o,$$^) $$(link_libs)
+endef
+$(foreach program,$(present),$(eval $(call program_rule,$(program))))
+
+# ---- C tests, fuzzers, benchmarks --------------------------------------------------------------
+
+c_folders := $(patsubst tests/c/%/main.c,%,$(wildcard tests/c/*/main.c))
+define c_test_rule
+$(out)/tests/c/$(1)/run: $(patsubst %.c,$(out)/%.o,$(wildcard tests/c/$(1)/*.c)) $(call objects_of,$(below_$(1))) $(out)/build_info.o
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(link) $$(filter %.o,$$^) -lcmocka $$(link_libs)
+endef
+$(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
+c-tests: $(c_folders:%=$(out)/tests/c/%/run)
+# FOLDER=ds runs one folder's.
+c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run)
+	@tests/c/run.sh $^
+
+define program_of_one_file
+$(out)/$(1): $(out)/$(1).o $(call objects_of,$(call included_by,$(1).c)) $(out)/build_info.o
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(link) $(2) $$(filter %.o,$$^) $$(link_libs)
+endef
+fuzz_sources := $(if $(filter fuzz fuzzers,$(real_goals)),$(wildcard tests/fuzz/fuzz_*.c))
+$(foreach source,$(fuzz_sources),$(eval $(call program_of_one_file,$(source:.c=),-fsanitize=fuzzer)))
+fuzzers: $(fuzz_sources:%.c=$(out)/%)
+
+fuzz:
+	+@$(MAKE) --no-print-directory BUILD=fuzz CC=$(FUZZ_CC) fuzzers
+	@tests/fuzz/run.sh $(FUZZ_SECONDS) $(fuzz_sources:%.c=build/fuzz/%)
+
+bench_sources := $(if $(filter bench benches,$(real_goals)),$(wildcard tests/bench/bench_*.c))
+$(foreach source,$(bench_sources),$(eval $(call program_of_one_file,$(source:.c=),)))
+benches: $(bench_sources:%.c=$(out)/%)
+bench: benches
+	@for program in $(bench_sources:%.c=$(out)/%); do echo "== $$program"; $$program || exit 1; done
+
+# ---- install -----------------------------------------------------------------------------------
+
+bin := $(DESTDIR)$(PREFIX)/bin
+man := $(DESTDIR)$(PREFIX)/share/man
+install: all
+	install -d $(bin) $(DESTDIR)$(PREFIX)/share/valkey
+	$(if $(present),install -m 755 $(present:%=src/%) $(bin))
+	$(if $(filter valkey-server,$(present)),ln -f $(bin)/valkey-server $(bin)/valkey-sentinel)
+	for program in $(present) $(if $(filter valkey-server,$(present)),valkey-sentinel); do \
+	    ln -sf $$program $(bin)/redis-$${program#valkey-}; done
+	for file in $(wildcard valkey.conf sentinel.conf); do \
+	    install -m 644 $$file $(DESTDIR)$(PREFIX)/share/valkey/; done
+	for page in $(wildcard docs/man/*.[1-8]); do \
+	    install -D -m 644 $$page $(man)/man$${page##*.}/$${page##*/}; done
+
+-include $(shell test -d $(out) && find $(out) -name '*.d')

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of users and passwords. A field is called as its directive; only the registry writes them. */
+#ifndef ACL_ACL_PRIV_H
+#define ACL_ACL_PRIV_H
+
+#include <stdint.h>
+
+#include "base/str.h"
+#include "engine/config.h"
+
+enum aclPubsubDefault { PUBSUB_RESETCHANNELS, PUBSUB_ALLCHANNELS };
+
+/* A "user NAME rule ..." line of the configuration file. */
+typedef struct aclUserLine {
+    str *words; /* the name first */
+    int count;
+} aclUserLine;
+
+typedef struct aclConfig {
+    str requirepass;
+    char *aclfile;
+    int64_t acllog_max_len;
+    int acl_pubsub_default; /* enum aclPubsubDefault */
+    aclUserLine *user_lines;
+    int user_line_count;
+} aclConfig;
+
+extern aclConfig aclConf;
+extern const configOption aclOptions[];
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Allocation over jemalloc (USE_JEMALLOC) or libc, with an exact count of the bytes in use.
+ *
+ * Invariant: the sum of all counters' bytes is the usable size of every block handed out and not
+ * yet freed, plus what memCount() added. A block may be freed by another thread than it was
+ * taken by, so a single counter may be negative; only the sum means something. Cost: one plain
+ * add on a cache line of the thread's own per call. All functions are ANY_THREAD. */
+#include "base/alloc.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef USE_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#else
+#include <malloc.h>
+#endif
+
+#include "base/assert.h"
+#include "base/bytes.h"
+
+/* One thread's counter. Only its owner writes `bytes`; everybody reads it. Counters are never
+ * freed: a finished thread's counter keeps its sum and waits for the next thread. */
+typedef struct memCounter {
+    int64_t bytes;
+    struct memCounter *next;
+    bool taken;
+} ALIGNED(CACHE_LINE) memCounter;
+
+static memCounter *counters; /* grows at its head, never shrinks */
+static pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_key_t counter_key;
+static pthread_once_t counter_once = PTHREAD_ONCE_INIT;
+static __thread memCounter *my_counter;
+static void (*out_of_memory_proc)(size_t size);
+
+/* Runs at a thread's end. */
+static void counterGiveBack(void *arg) {
+    memCounter *counter = arg;
+    my_counter = NULL;
+    pthread_mutex_lock(&counters_lock);
+    counter->taken = false;
+    pthread_mutex_unlock(&counters_lock);
+}
+
+static void counterKeyInit(void) {
+    int failed = pthread_key_create(&counter_key, counterGiveBack);
+    check(failed == 0);
+}
+
+static NO_INLINE memCounter *counterTake(void) {
+    pthread_once(&counter_once, counterKeyInit);
+    pthread_mutex_lock(&counters_lock);
+    memCounter *counter = counters;
+    while (counter && counter->taken) counter = counter->next;
+    if (!counter) {
+        void *block = NULL;
+        int failed = posix_memalign(&block, CACHE_LINE, sizeof(memCounter));
+        check(failed == 0);
+        counter = block;
+        memset(counter, 0, sizeof(*counter));
+        counter->next = counters;
+        __atomic_store_n(&counters, counter, __ATOMIC_RELEASE);
+    }
+    counter->taken = true;
+    pthread_mutex_unlock(&counters_lock);
+    my_counter = counter;
+    pthread_setspecific(counter_key, counter); /* on failure the counter is merely not reused */
+    return counter;
+}
+
+/* The owner alone writes, so a relaxed load and store are enough: no locked instruction. */
+ALWAYS_INLINE void countBytes(int64_t bytes) {
+    memCounter *counter = my_counter;
+    if (unlikely(!counter)) counter = counterTake();
+    int64_t now = __atomic_load_n(&counter->bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(&counter->bytes, now + bytes, __ATOMIC_RELAXED);
+}
+
+ALWAYS_INLINE size_t usableSize(const void *ptr) {
+    return malloc_usable_size((void *)(uintptr_t)ptr);
+}
+
+/* Takes a block on its way out into the count. The compiler forgets what size was asked for: where it
+ * knows it, through link-time inlining, _FORTIFY_SOURCE stops writes into the rest of the block. */
+ALWAYS_INLINE void *handOut(void *ptr, int64_t old_size) {
+    __asm__("" : "+r"(ptr));
+    countBytes((int64_t)usableSize(ptr) - old_size);
+    return ptr;
+}
+
+static void __attribute__((noreturn, cold)) outOfMemory(size_t size) {
+    if (out_of_memory_proc) out_of_memory_proc(size);
+    panic("Out of memory allocating %zu bytes", size);
+}
+
+/* No block may be larger: a difference of two pointers into it must fit. */
+ALWAYS_INLINE bool sizeIsSane(size_t size) { return likely(size <= PTRDIFF_MAX); }
+
+void *memTryAlloc(size_t size) {
+    if (!sizeIsSane(size)) return NULL;
+    void *ptr = malloc(size ? size : 1);
+    if (unlikely(!ptr)) return NULL;
+    return handOut(ptr, 0);
+}
+
+void *memAlloc(size_t size) {
+    void *ptr = memTryAlloc(size);
+    if (unlikely(!ptr)) outOfMemory(size);
+    return ptr;
+}
+
+void *memCalloc(size_t count, size_t size) {
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total)) outOfMemory(SIZE_MAX);
+    void *ptr = sizeIsSane(total) ? calloc(1, total ? total : 1) : NULL;
+    if (unlikely(!ptr)) outOfMemory(total);
+    return handOut(ptr, 0);
+}
+
+void *memTryRealloc(void *ptr, size_t size) {
+    if (!ptr) return memTryAlloc(size);
+    if (!sizeIsSane(size)) return NULL;
+    size_t old_size = usableSize(ptr);
+    void *moved = realloc(ptr, size ? size : 1);
+    if (unlikely(!moved)) return NULL;
+    return handOut(moved, (int64_t)old_size);
+}
+
+void *memRealloc(void *ptr, size_t size) {
+    void *moved = memTryRealloc(ptr, size);
+    if (unlikely(!moved)) outOfMemory(size);
+    return moved;
+}
+
+void memFree(void *ptr) {
+    if (!ptr) return;
+    size_t size = usableSize(ptr);
+    countBytes(-(int64_t)size);
+#ifdef USE_JEMALLOC
+    sdallocx(ptr, size, 0); /* the size in hand saves jemalloc a second look-up */
+#else
+    free(ptr);
+#endif
+}
+
+size_t memSizeOf(const void *ptr) { return ptr ? usableSize(ptr) : 0; }
+
+size_t memGoodSize(size_t size) {
+    if (!sizeIsSane(size)) return size;
+    if (size == 0) size = 1;
+#if defined(USE_JEMALLOC)
+    size_t good = nallocx(size, 0);
+    return good ? good : size;
+#elif defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+    /* A chunk is a multiple of 16 with one word of overhead, and 32 at least. */
+    return size <= 24 ? 24 : sizeRoundUp(size + 8, 16) - 8;
+#else
+    return size;
+#endif
+}
+
+char *memDup(const void *bytes, size_t len) {
+    char *copy = memAlloc(len + 1);
+    if (len) memcpy(copy, bytes, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+size_t memUsed(void) {
+    int64_t sum = 0;
+    for (memCounter *c = __atomic_load_n(&counters, __ATOMIC_ACQUIRE); c; c = c->next)
+        sum += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
+    /* A block on its way between two threads may be seen freed and not yet taken. */
+    return sum > 0 ? (size_t)sum : 0;
+}
+
+void memCount(ptrdiff_t bytes) { countBytes(bytes); }
+
+/* Resident bytes of the process, 0 when the kernel does not tell. */
+static size_t residentBytes(void) {
+    unsigned long long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f) return 0;
+    if (fscanf(f, "%*s %llu", &pages) != 1) pages = 0;
+    fclose(f); /* opened for reading: nothing can be lost */
+    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+#ifdef USE_JEMALLOC
+#define TEXT_OF(x) TEXT_OF_TOKEN(x)
+#define TEXT_OF_TOKEN(x) #x
+#define ALL_ARENAS TEXT_OF(MALLCTL_ARENAS_ALL)
+
+/* A statistic by name; 0 when this jemalloc was built without it. */
+static size_t jemallocFigure(const char *name) {
+    size_t value = 0, len = sizeof(value);
+    return mallctl(name, &value, &len, NULL, 0) == 0 ? value : 0;
+}
+
+void memReportRead(memReport *out) {
+    uint64_t epoch = 1;
+    size_t len = sizeof(epoch);
+    /* Statistics are those of the last epoch; if it cannot advance, old figures are still
+     * figures. */
+    (void)mallctl("epoch", &epoch, &len, &epoch, len);
+    out->allocated = jemallocFigure("stats.allocated");
+    out->active = jemallocFigure("stats.active");
+    out->resident = jemallocFigure("stats.resident");
+    out->muzzy =
+        jemallocFigure("stats.arenas." ALL_ARENAS ".pmuzzy") * jemallocFigure("arenas.page");
+    out->rss = residentBytes();
+}
+
+const char *memAllocatorName(void) {
+    return "jemalloc-" TEXT_OF(JEMALLOC_VERSION_MAJOR) "." TEXT_OF(
+        JEMALLOC_VERSION_MINOR) "." TEXT_OF(JEMALLOC_VERSION_BUGFIX);
+}
+
+void memPurge(void) {
+    /* Advice only: pages that stay are given back later. */
+    (void)mallctl("arena." ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
+}
+
+void memSetBackgroundThread(int on) {
+    bool value = on != 0;
+    /* A platform without it keeps purging from the calling threads. */
+    (void)mallctl("background_thread", NULL, NULL, &value, sizeof(value));
+}
+
+typedef struct statsText {
+    char *text;
+    size_t len;
+} statsText;
+
+static void statsAppend(void *arg, const char *text) {
+    statsText *stats = arg;
+    size_t len = strlen(text);
+    stats->text = memRealloc(stats->text, stats->len + len + 1);
+    memcpy(stats->text + stats->len, text, len + 1);
+    stats->len += len;
+}
+
+char *memAllocatorStats(void) {
+    statsText stats = {memDup("", 0), 0};
+    malloc_stats_print(statsAppend, &stats, NULL);
+    return stats.text;
+}
+#else
+void memReportRead(memReport *out) {
+    out->rss = residentBytes();
+    out->allocated = memUsed();
+    out->active = out->rss;
+    out->resident = out->rss;
+    out->muzzy = 0;
+}
+
+const char *memAllocatorName(void) { return "libc"; }
+
+void memPurge(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+void memSetBackgroundThread(int on) { (void)on; /* libc has none */ }
+
+char *memAllocatorStats(void) {
+    static const char text[] = "Stats not supported for the current allocator";
+    return memDup(text, sizeof(text) - 1);
+}
+#endif
+
+void memSetOutOfMemoryProc(void (*proc)(size_t size)) { out_of_memory_proc = proc; }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counted blocks of bytes. Invariant: refs >= 1, len <= cap, and one byte past cap belongs to the
+ * block. Cost: one allocation per blob. Owned by one thread at a time. */
+#include "base/blob.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+
+/* Bytes of a block with room for `cap`; 0 when that is no size at all. */
+static size_t blobBytes(size_t cap) {
+    return cap < PTRDIFF_MAX - sizeof(blob) ? sizeof(blob) + cap + 1 : 0;
+}
+
+static blob *blobInit(blob *b, size_t cap) {
+    b->refs = 1;
+    b->unused = 0;
+    b->len = 0;
+    b->cap = cap;
+    return b;
+}
+
+blob *blobTryNew(size_t cap) {
+    size_t bytes = blobBytes(cap);
+    blob *b = bytes ? memTryAlloc(bytes) : NULL;
+    return b ? blobInit(b, cap) : NULL;
+}
+
+blob *blobNew(size_t cap) {
+    size_t bytes = blobBytes(cap);
+    check(bytes > 0);
+    return blobInit(memAlloc(bytes), cap);
+}
+
+void blobRelease(blob *b) {
+    if (!b) return;
+    check(b->refs > 0);
+    if (b->refs == 1) {
+        memFree(b);
+    } else {
+        /* Whoever reads 1 from now on sees all that was done with the bytes. */
+        __atomic_store_n(&b->refs, b->refs - 1, __ATOMIC_RELEASE);
+    }
+}
+
+blob *blobTryReserve(blob *b, size_t cap) {
+    check(b->refs == 1);
+    if (cap <= b->cap) return b;
+    size_t bytes = blobBytes(cap);
+    blob *moved = bytes ? memTryRealloc(b, bytes) : NULL;
+    if (moved) moved->cap = cap;
+    return moved;
+}
+
+size_t blobMemory(const blob *b) { return memSizeOf(b); }

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Which source this binary was made from. Defined by a file the Makefile generates; constant. */
+#ifndef BASE_BUILD_INFO_H
+#define BASE_BUILD_INFO_H
+
+/* The first eight digits of the commit, "00000000" when built outside git. */
+extern const char buildGitSha[];
+/* "1" when src/ differed from that commit, else "0". */
+extern const char buildGitDirty[];
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unaligned loads and stores in a fixed byte order, prefetch, small arithmetic. Header only. */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CACHE_LINE 64
+#define ALIGNED(n) __attribute__((aligned(n)))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NO_INLINE __attribute__((noinline))
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define CONTAINER_OF(ptr, type, field) ((type *)((char *)(ptr)-offsetof(type, field)))
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "this server runs on little-endian machines only"
+#endif
+
+static inline uint16_t loadU16(const void *p) {
+    uint16_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline uint32_t loadU32(const void *p) {
+    uint32_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline uint64_t loadU64(const void *p) {
+    uint64_t v;
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+static inline void storeU16(void *p, uint16_t v) { memcpy(p, &v, sizeof(v)); }
+static inline void storeU32(void *p, uint32_t v) { memcpy(p, &v, sizeof(v)); }
+static inline void storeU64(void *p, uint64_t v) { memcpy(p, &v, sizeof(v)); }
+
+/* Fetches a cache line that will be wanted soon. Written in assembly where we can: gcc takes a function that does
+ * nothing but __builtin_prefetch() for one without effect and drops calls to it. */
+static inline void prefetchRead(const void *p) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)p));
+#else
+    __builtin_prefetch(p, 0, 3);
+#endif
+}
+static inline void prefetchWrite(const void *p) {
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+    __builtin_prefetch(p, 1, 3);
+#endif
+}
+
+static inline size_t sizeMin(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t sizeMax(size_t a, size_t b) { return a > b ? a : b; }
+/* `n` rounded up to a multiple of `step`, a power of two. */
+static inline size_t sizeRoundUp(size_t n, size_t step) { return (n + step - 1) & ~(step - 1); }
+/* The least power of two that is at least `n`; 1 for 0. */
+static inline size_t sizePowerOfTwo(size_t n) {
+    return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll((unsigned long long)(n - 1)));
+}
+
+/* A byte as unsigned, A..Z turned into a..z. No locale. */
+static inline uint8_t byteFold(char c) {
+    return (uint8_t)((unsigned)((uint8_t)c - 'A') < 26u ? c | 0x20 : c);
+}
+/* A byte with a..z turned into A..Z. No locale. */
+static inline char byteUpper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 32) : c; }
+/* byteFold() of eight bytes at once. */
+static inline uint64_t bytesFold8(uint64_t x) {
+    const uint64_t ones = 0x0101010101010101ull;
+    uint64_t low = x & ones * 0x7f;
+    /* Bit 7 of a byte: set from 'A' on, and cleared again past 'Z' and for bytes above 127. */
+    uint64_t upper = (low + ones * (0x80 - 'A')) & ~(low + ones * (0x7f - 'Z')) & ~x & ones * 0x80;
+    return x | upper >> 2;
+}
+
+#endif

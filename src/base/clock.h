@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Time: monotonic and wall clocks, and the processor's tick counter for intervals of nanoseconds.
+ * All reads go through one table that test builds may swap. ANY_THREAD throughout. */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+int64_t clockMonoNs(void);
+int64_t clockMonoUs(void);
+int64_t clockMonoMs(void);
+/* Since 1970-01-01 UTC. */
+int64_t clockWallUs(void);
+int64_t clockWallMs(void);
+
+/* Keeps the calling thread asleep that long, signals or not. */
+void clockSleepUs(int64_t us);
+
+/* Measures the tick rate once (about 2 ms); call at start before clockTicksToNs(). */
+void clockInit(void);
+/* "X86 TSC @ 2800 ticks/us", "ARM ..." or "POSIX clock_gettime": INFO monotonic_clock. */
+const char *clockSourceName(void);
+
+/* The raw counter: cheap (some 10 ns), steady, of no fixed unit. */
+static inline uint64_t clockTicks(void) {
+#if defined(__x86_64__)
+    return __rdtsc();
+#elif defined(__aarch64__)
+    uint64_t t;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+    return t;
+#else
+    return (uint64_t)clockMonoNs();
+#endif
+}
+/* Converts a difference of two clockTicks(). */
+int64_t clockTicksToNs(uint64_t ticks);
+
+/* What a test may put in place of the kernel's clocks; NULL restores them. */
+typedef struct clockSource {
+    int64_t (*mono_ns)(void);
+    int64_t (*wall_us)(void);
+} clockSource;
+void clockSetSource(const clockSource *source);
+
+#endif

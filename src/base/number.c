@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Integers, sizes and floating-point numbers to and from text (doubles out: number_double.c).
+ *
+ * Invariant: a parser takes all of the text or refuses it, and writes `*out` only on success.
+ * Integers cost a few ns; eight digits are read or checked at a time. ANY_THREAD. */
+#include "base/number.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+#define UINT_DIGITS_MAX 20
+
+static const uint64_t powers_of_ten[UINT_DIGITS_MAX] = {
+    1ull,
+    10ull,
+    100ull,
+    1000ull,
+    10000ull,
+    100000ull,
+    1000000ull,
+    10000000ull,
+    100000000ull,
+    1000000000ull,
+    10000000000ull,
+    100000000000ull,
+    1000000000000ull,
+    10000000000000ull,
+    100000000000000ull,
+    1000000000000000ull,
+    10000000000000000ull,
+    100000000000000000ull,
+    1000000000000000000ull,
+    10000000000000000000ull,
+};
+
+static inline bool isDigit(char c) { return (uint8_t)(c - '0') < 10; }
+
+static inline bool areEightDigits(uint64_t x) {
+    const uint64_t sixes = 0x0606060606060606ull, threes = 0x3030303030303030ull;
+    return (x & (x + sixes) & 0xf0f0f0f0f0f0f0f0ull) == threes;
+}
+
+/* The number that eight digits in text order make: pairs, then fours, then all. */
+static inline uint64_t eightDigits(uint64_t x) {
+    x -= 0x3030303030303030ull;
+    x = x * 10 + (x >> 8);
+    x = (x & 0x000000ff000000ffull) * 0x000f424000000064ull +
+        (x >> 16 & 0x000000ff000000ffull) * 0x0000271000000001ull;
+    return x >> 32;
+}
+
+bool numberParseUint(slice text, uint64_t *out) {
+    const char *p = text.ptr;
+    size_t left = text.len;
+    if (left == 0 || left > UINT_DIGITS_MAX) return false;
+    if (*p == '0' && left > 1) return false;
+    uint64_t value = 0;
+    for (; left >= 8; left -= 8, p += 8) {
+        uint64_t digits = loadU64(p);
+        if (!areEightDigits(digits)) return false;
+        value = value * 100000000 + eightDigits(digits);
+    }
+    /* At most 16 digits are in `value`; only the 20th can overflow. */
+    for (; left; left--, p++) {
+        if (!isDigit(*p)) return false;
+        uint64_t digit = (uint64_t)(*p - '0');
+        if (__builtin_mul_overflow(value, 10, &value)) return false;
+        if (__builtin_add_overflow(value, digit, &value)) return false;
+    }
+    *out = value;
+    return true;
+}
+
+bool numberParseInt(slice text, int64_t *out) {
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    if (negative) text = sliceMake(text.ptr + 1, text.len - 1);
+    uint64_t magnitude;
+    if (!numberParseUint(text, &magnitude)) return false;
+    if (!negative) {
+        if (magnitude > INT64_MAX) return false;
+        *out = (int64_t)magnitude;
+        return true;
+    }
+    if (magnitude == 0 || magnitude > (uint64_t)INT64_MAX + 1) return false;
+    *out = (int64_t)(0 - magnitude);
+    return true;
+}
+
+/* A decimal number taken apart: mantissa * 10^exponent, exact unless `cut`. */
+typedef struct decimal {
+    bool negative;
+    bool cut; /* digits did not fit in the mantissa */
+    uint64_t mantissa;
+    int64_t exponent;
+} decimal;
+
+/* Takes digits from `*p` into `d`; returns how many. Those behind a point count down the
+ * exponent. */
+static size_t takeDigits(const char **p, const char *end, bool behind_point, decimal *d) {
+    const char *begin = *p;
+    for (; *p < end && isDigit(**p); (*p)++) {
+        uint64_t digit = (uint64_t)(**p - '0');
+        if (d->mantissa < powers_of_ten[18]) {
+            d->mantissa = d->mantissa * 10 + digit;
+            if (behind_point) d->exponent--;
+        } else {
+            if (digit) d->cut = true;
+            if (!behind_point) d->exponent++;
+        }
+    }
+    return (size_t)(*p - begin);
+}
+
+/* Checks the shape [+-]digits[.digits][e[+-]digits], with a digit before or behind the point. */
+static bool decimalParse(slice text, decimal *d) {
+    const char *p = text.ptr, *end = p + text.len;
+    *d = (decimal){0};
+    if (p < end && (*p == '-' || *p == '+')) d->negative = *p++ == '-';
+    size_t digits = takeDigits(&p, end, false, d);
+    if (p < end && *p == '.') {
+        p++;
+        digits += takeDigits(&p, end, true, d);
+    }
+    if (digits == 0) return false;
+    if (p == end) return true;
+    if (byteFold(*p++) != 'e') return false;
+    bool down = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+')) p++;
+    if (p == end) return false;
+    int64_t exponent = 0;
+    for (; p < end; p++) {
+        if (!isDigit(*p)) return false;
+        /* Far beyond any double, and no text is long enough to bring it back. */
+        if (exponent < INT64_MAX / 100) exponent = exponent * 10 + (*p - '0');
+    }
+    d->exponent += down ? -exponent : exponent;
+    return true;
+}
+
+/* strtod() over text that need not end in a NUL. False when it is too large or vanishes to zero. */
+static bool doubleFromLibc(slice text, double *out) {
+    char near[128];
+    char *copy = text.len < sizeof(near) ? near : memTryAlloc(text.len + 1);
+    if (!copy) return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    double value = strtod(copy, NULL);
+    if (copy != near) memFree(copy);
+    if (isinf(value) || value == 0) return false;
+    *out = value;
+    return true;
+}
+
+static bool parseInfinity(slice text, double *out) {
+    bool negative = text.len > 0 && text.ptr[0] == '-';
+    if (text.len > 0 && (negative || text.ptr[0] == '+'))
+        text = sliceMake(text.ptr + 1, text.len - 1);
+    if (!sliceIs(text, "inf") && !sliceIs(text, "infinity")) return false;
+    *out = negative ? -INFINITY : INFINITY;
+    return true;
+}
+
+bool numberParseDouble(slice text, double *out) {
+    static const double exact_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                          1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                          1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const int64_t exact_max = (int64_t)COUNT_OF(exact_powers) - 1;
+    decimal d;
+    if (!decimalParse(text, &d)) return parseInfinity(text, out);
+    /* Both numbers are exact doubles, so one operation rounds once: correctly (Clinger 1990). */
+    bool exact = !d.cut && d.mantissa <= (uint64_t)1 << DBL_MANT_DIG && d.exponent >= -exact_max &&
+                 d.exponent <= exact_max;
+    if (d.mantissa != 0 && !exact) return doubleFromLibc(text, out);
+    double value = (double)d.mantissa;
+    if (d.mantissa != 0 && d.exponent < 0) value /= exact_powers[-d.exponent];
+    if (d.mantissa != 0 && d.exponent > 0) value *= exact_powers[d.exponent];
+    *out = d.negative ? -value : value;
+    return true;
+}
+
+bool numberParseLongDouble(slice text, long double *out) {
+    char copy[LONG_DOUBLE_TEXT_MAX];
+    if (text.len == 0 || text.len >= sizeof(copy)) return false;
+    if (text.ptr[0] == ' ' || (text.ptr[0] >= '\t' && text.ptr[0] <= '\r')) return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    char *end;
+    errno = 0;
+    long double value = strtold(copy, &end);
+    if (end != copy + text.len) return false;
+    if (isnan(value)) return false;
+    if (errno == ERANGE && (isinf(value) || value == 0)) return false;
+    *out = value;
+    return true;
+}
+
+/* Bytes that the unit behind a number stands for; 0 for no unit known. */
+static uint64_t memoryUnit(slice unit) {
+    static const struct {
+        const char *name;
+        uint64_t bytes;
+    } units[] = {
+        {"", 1},
+        {"b", 1},
+        {"k", 1000},
+        {"kb", 1024},
+        {"m", 1000 * 1000},
+        {"mb", 1024 * 1024},
+        {"g", 1000 * 1000 * 1000},
+        {"gb", 1024 * 1024 * 1024},
+    };
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        if (sliceIs(unit, units[i].name)) return units[i].bytes;
+    }
+    return 0;
+}
+
+bool numberParseMemory(slice text, uint64_t *out) {
+    uint64_t value = 0;
+    size_t i = 0;
+    for (; i < text.len && isDigit(text.ptr[i]); i++) {
+        if (__builtin_mul_overflow(value, 10, &value)) return false;
+        if (__builtin_add_overflow(value, (uint64_t)(text.ptr[i] - '0'), &value)) return false;
+    }
+    uint64_t unit = memoryUnit(sliceMake(text.ptr + i, text.len - i));
+    if (unit == 0) return false;
+    if (__builtin_mul_overflow(value, unit, &value)) return false;
+    *out = value;
+    return true;
+}
+
+int numberDigits(uint64_t value) {
+    /* 1233 / 4096 is log10(2) to a hair; the guess is one too many below the next power of ten. */
+    int bits = 64 - __builtin_clzll(value | 1);
+    int guess = bits * 1233 >> 12;
+    return guess + (value >= powers_of_ten[guess]) + (value == 0);
+}
+
+size_t numberPrintUint(char *dst, uint64_t value) {
+    static const char pairs[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "6869707172737475767778798081828384858687888990919293949596979899";
+    size_t len = (size_t)numberDigits(value);
+    char *p = dst + len;
+    *p = '\0';
+    while (value >= 100) {
+        p -= 2;
+        memcpy(p, pairs + value % 100 * 2, 2);
+        value /= 100;
+    }
+    if (value >= 10) {
+        memcpy(p - 2, pairs + value * 2, 2);
+    } else {
+        p[-1] = (char)('0' + value);
+    }
+    return len;
+}
+
+size_t numberPrintInt(char *dst, int64_t value) {
+    if (value >= 0) return numberPrintUint(dst, (uint64_t)value);
+    *dst = '-';
+    return 1 + numberPrintUint(dst + 1, 0 - (uint64_t)value);
+}
+
+size_t numberPrintLongDouble(char *dst, long double value) {
+    int printed;
+    if (isnan(value) || isinf(value)) {
+        printed = snprintf(dst, LONG_DOUBLE_TEXT_MAX, "%s",
+                           isnan(value) ? "nan"
+                           : value > 0  ? "inf"
+                                        : "-inf");
+        return (size_t)printed;
+    }
+    printed = snprintf(dst, LONG_DOUBLE_TEXT_MAX, "%.17Lf", value);
+    check(printed > 0);
+    check(printed < LONG_DOUBLE_TEXT_MAX);
+    size_t len = (size_t)printed;
+    while (dst[len - 1] == '0') len--; /* stops at the point at the latest */
+    if (dst[len - 1] == '.') len--;
+    dst[len] = '\0';
+    if (len == 2 && memcmp(dst, "-0", 2) == 0) {
+        memcpy(dst, "0", 2);
+        len = 1;
+    }
+    return len;
+}
+
+void numberPrintHuman(char *dst, uint64_t bytes) {
+    static const char units[] = "KMGTP";
+    int unit = 0; /* how many times 1024 is taken out */
+    while (unit <= 5 && bytes >> (10 * (unit + 1))) unit++;
+    if (unit == 0 || unit > 5) {
+        snprintf(dst, NUMBER_TEXT_MAX, "%lluB", (unsigned long long)bytes);
+    } else {
+        double amount = (double)bytes / (double)((uint64_t)1 << (10 * unit));
+        snprintf(dst, NUMBER_TEXT_MAX, "%.2f%c", amount, units[unit - 1]);
+    }
+}

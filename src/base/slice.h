@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A slice is a borrowed run of bytes: pointer and length, no ownership, no terminator. */
+#ifndef BASE_SLICE_H
+#define BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+typedef struct slice {
+    const char *ptr;
+    size_t len;
+} slice;
+
+/* A slice of a string literal. */
+#define SLICE(literal) ((slice){(literal), sizeof(literal) - 1})
+
+static inline slice sliceMake(const void *ptr, size_t len) {
+    return (slice){(const char *)ptr, len};
+}
+
+/* A slice over a C string, without its terminator. */
+static inline slice sliceOf(const char *text) { return (slice){text, strlen(text)}; }
+
+static inline bool sliceEqual(slice a, slice b) {
+    return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
+}
+
+/* True when both hold the same bytes but for the case of ASCII letters. ANY_THREAD. */
+bool sliceEqualFold(slice a, slice b);
+
+/* sliceEqualFold() against a C string. ANY_THREAD. */
+bool sliceIs(slice a, const char *word);
+
+#endif

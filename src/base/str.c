@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Growable byte strings. Invariant: ptr is NULL with len = cap = 0, or a block of at least cap + 1
+ * bytes with a NUL at ptr[len]. Appending takes amortised constant time per byte.
+ * A str belongs to one thread at a time. */
+#include "base/str.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/number.h"
+
+#define DOUBLING_LIMIT ((size_t)1024 * 1024) /* larger strings grow by a quarter */
+
+str strNew(slice from) {
+    str s = STR_EMPTY;
+    strAppendSlice(&s, from);
+    return s;
+}
+
+void strFree(str *s) {
+    memFree(s->ptr);
+    *s = STR_EMPTY;
+}
+
+void strClear(str *s) { strCut(s, 0); }
+
+char *strReserve(str *s, size_t more) {
+    if (s->ptr && s->cap - s->len >= more) return s->ptr + s->len;
+    size_t need;
+    if (__builtin_add_overflow(s->len, more, &need) || need >= PTRDIFF_MAX)
+        panic("A string of %zu and %zu bytes is too long", s->len, more);
+    size_t spare = s->cap < DOUBLING_LIMIT ? s->cap * 2 : s->cap + s->cap / 4;
+    size_t block = memGoodSize(sizeMax(need, spare) + 1);
+    bool fresh = s->ptr == NULL;
+    s->ptr = memRealloc(s->ptr, block);
+    s->cap = block - 1;
+    if (fresh) s->ptr[0] = '\0';
+    return s->ptr + s->len;
+}
+
+void strGrow(str *s, size_t written) {
+    check(written <= s->cap - s->len);
+    if (!s->ptr) return; /* nothing was reserved and nothing written */
+    s->len += written;
+    s->ptr[s->len] = '\0';
+}
+
+void strAppend(str *s, const void *bytes, size_t len) {
+    if (len == 0) return;
+    memcpy(strReserve(s, len), bytes, len);
+    strGrow(s, len);
+}
+
+void strAppendSlice(str *s, slice from) { strAppend(s, from.ptr, from.len); }
+
+void strAppendText(str *s, const char *text) { strAppend(s, text, strlen(text)); }
+
+void strAppendByte(str *s, char byte) {
+    *strReserve(s, 1) = byte;
+    strGrow(s, 1);
+}
+
+void strAppendInt(str *s, int64_t number) {
+    strGrow(s, numberPrintInt(strReserve(s, NUMBER_TEXT_MAX), number));
+}
+
+void strAppendFormatV(str *s, const char *format, va_list args) {
+    va_list again;
+    va_copy(again, args);
+    char *room = strReserve(s, 64);
+    int len = vsnprintf(room, s->cap - s->len + 1, format, args);
+    check(len >= 0);
+    if ((size_t)len > s->cap - s->len) {
+        room = strReserve(s, (size_t)len);
+        len = vsnprintf(room, (size_t)len + 1, format, again);
+        check(len >= 0);
+    }
+    va_end(again);
+    strGrow(s, (size_t)len);
+}
+
+void strAppendFormat(str *s, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    strAppendFormatV(s, format, args);
+    va_end(args);
+}
+
+/* The letter behind a backslash that stands for `c`, 0 when it has none. */
+static char escapeLetter(char c) {
+    switch (c) {
+    case '\n': return 'n';
+    case '\r': return 'r';
+    case '\t': return 't';
+    case '\a': return 'a';
+    case '\b': return 'b';
+    case '"': return '"';
+    case '\\': return '\\';
+    default: return 0;
+    }
+}
+
+void strAppendQuoted(str *s, slice from) {
+    static const char hex[] = "0123456789abcdef";
+    strReserve(s, from.len + 2);
+    strAppendByte(s, '"');
+    for (size_t i = 0; i < from.len; i++) {
+        uint8_t byte = (uint8_t)from.ptr[i];
+        char letter = escapeLetter(from.ptr[i]);
+        if (letter) {
+            strAppend(s, (char[]){'\\', letter}, 2);
+        } else if (byte >= ' ' && byte <= '~') {
+            strAppendByte(s, (char)byte);
+        } else {
+            strAppend(s, (char[]){'\\', 'x', hex[byte >> 4], hex[byte & 15]}, 4);
+        }
+    }
+    strAppendByte(s, '"');
+}
+
+void strCut(str *s, size_t len) {
+    check(len <= s->len);
+    if (!s->ptr) return;
+    s->len = len;
+    s->ptr[len] = '\0';
+}
+
+const char *strText(const str *s) { return s->ptr ? s->ptr : ""; }
+
+/* Value of a hexadecimal digit, -1 for other characters. */
+static int hexValue(char c) {
+    if (c >= '0' && c <= '9') return c - '0';
+    c = (char)byteFold(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What `\c` means inside double quotes. */
+static char unescape(char c) {
+    switch (c) {
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    case 'b': return '\b';
+    case 'a': return '\a';
+    default: return c;
+    }
+}
+
+/* Appends the inside of "..." that starts at `pos`. Returns the place behind the closing quote,
+ * 0 when there is none. A backslash before the line's last character is an ordinary one. */
+static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
+    while (pos < line.len) {
+        const char *p = line.ptr + pos;
+        size_t left = line.len - pos;
+        if (*p == '\\' && left > 4 && p[1] == 'x' && hexValue(p[2]) >= 0 && hexValue(p[3]) >= 0) {
+            strAppendByte(word, (char)(hexValue(p[2]) << 4 | hexValue(p[3])));
+            pos += 4;
+        } else if (*p == '\\' && left > 2) {
+            strAppendByte(word, unescape(p[1]));
+            pos += 2;
+        } else if (*p == '"') {
+            return pos + 1;
+        } else {
+            strAppendByte(word, *p);
+            pos++;
+        }
+    }
+    return 0;
+}
+
+/* The same for '...', where only \' is special. */
+static size_t takeSingleQuoted(str *word, slice line, size_t pos) {
+    while (pos < line.len) {
+        const char *p = line.ptr + pos;
+        if (*p == '\\' && line.len - pos > 2 && p[1] == '\'') {
+            strAppendByte(word, '\'');
+            pos += 2;
+        } else if (*p == '\'') {
+            return pos + 1;
+        } else {
+            strAppendByte(word, *p);
+            pos++;
+        }
+    }
+    return 0;
+}
+
+/* Appends one word that starts at `pos`; returns the place behind it, 0 on unbalanced quotes. */
+static size_t takeWord(str *word, slice line, size_t pos) {
+    while (pos < line.len) {
+        char c = line.ptr[pos];
+        if (c == ' ' || c == '\t' || c == '\n' || c == '\r') break;
+        if (c == '"') {
+            pos = takeDoubleQuoted(word, line, pos + 1);
+        } else if (c == '\'') {
+            pos = takeSingleQuoted(word, line, pos + 1);
+        } else {
+            strAppendByte(word, c);
+            pos++;
+        }
+        if (pos == 0) return 0;
+    }
+    return pos;
+}
+
+static bool isBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+bool strSplitWords(slice line, str **words, int *count) {
+    const char *nul = line.len ? memchr(line.ptr, '\0', line.len) : NULL;
+    if (nul) line.len = (size_t)(nul - line.ptr);
+    str *found = NULL;
+    size_t room = 0;
+    int n = 0;
+    size_t pos = 0;
+    for (;;) {
+        while (pos < line.len && isBlank(line.ptr[pos])) pos++;
+        if (pos == line.len) break;
+        if ((size_t)n == room) {
+            room = room ? room * 2 : 8;
+            found = memRealloc(found, room * sizeof(*found));
+        }
+        str *word = &found[n++];
+        *word = STR_EMPTY;
+        strReserve(word, 0); /* even an empty word has text of its own */
+        pos = takeWord(word, line, pos);
+        if (pos == 0) {
+            strFreeWords(found, n);
+            return false;
+        }
+    }
+    *words = found;
+    *count = n;
+    return true;
+}
+
+void strFreeWords(str *words, int count) {
+    for (int i = 0; i < count; i++) strFree(&words[i]);
+    memFree(words);
+}

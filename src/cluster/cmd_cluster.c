@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CLUSTER, READONLY, READWRITE. Main thread only. */
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "cluster/cluster.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/cluster_report.h"
+#include "cluster/nodes.h"
+#include "cluster/procs.h"
+#include "engine/reply.h"
+#include "store/store.h"
+
+/* True when this server is a node of a cluster; else the error is replied. */
+static bool isNode(ctx *c) {
+    if (clusterIsEnabled()) return true;
+    replyError(c, SLICE("ERR This instance has cluster support disabled"));
+    return false;
+}
+
+/* ------------------------------------------------------------------ keys of a slot */
+
+/* CLUSTER KEYSLOT key. Reply: its slot. */
+void clusterKeyslotCommand(ctx *c) { replyInteger(c, hashSlot(c->argv[2])); }
+
+/* CLUSTER COUNTKEYSINSLOT slot. Reply: keys in it, in this database. */
+void clusterCountkeysinslotCommand(ctx *c) {
+    int64_t slot;
+    if (!isNode(c) || !ctxArgInt(c, 2, &slot)) return;
+    if (slot < 0 || slot >= SLOT_COUNT) {
+        replyError(c, SLICE("ERR Invalid slot"));
+        return;
+    }
+    replyInteger(c, (int64_t)dbSlotCount(c->db, (int)slot));
+}
+
+typedef struct slotKeys {
+    ctx *c;
+    int64_t found, want;
+} slotKeys;
+
+static void visitKey(void *arg, const robj *o) {
+    slotKeys *k = arg;
+    if (k->found == k->want) return;
+    replyBulk(k->c, objectKey(o));
+    k->found++;
+}
+
+/* CLUSTER GETKEYSINSLOT slot count. Reply: up to `count` of its keys in this database. */
+void clusterGetkeysinslotCommand(ctx *c) {
+    int64_t slot, count;
+    if (!isNode(c) || !ctxArgInt(c, 2, &slot) || !ctxArgInt(c, 3, &count)) return;
+    if (slot < 0 || slot >= SLOT_COUNT || count < 0) {
+        replyError(c, SLICE("ERR Invalid slot or number of keys"));
+        return;
+    }
+    slotKeys k = {.c = c, .want = count};
+    uint64_t cursor = 0;
+    respDeferred head = respDeferBegin(c->out);
+    do {
+        cursor = dbScan(c->db, cursor, (int)slot, visitKey, &k);
+    } while (cursor && k.found < k.want);
+    respDeferEnd(c->out, head, '*', c->who->proto, k.found);
+}
+
+static bool slotArg(ctx *c, int place, int *out) {
+    int64_t slot;
+    if (numberParseInt(c->argv[place], &slot) && slot >= 0 && slot < SLOT_COUNT) {
+        *out = (int)slot;
+        return true;
+    }
+    replyError(c, SLICE("ERR Invalid or out of range slot"));
+    return false;
+}
+
+static void tellDeleted(void *arg, const robj *o) { ctxTellObservers(arg, objectKey(o), "del"); }
+
+/* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: its keys go, in all databases. Reply: OK. */
+void clusterFlushslotCommand(ctx *c) {
+    int slot;
+    if (!isNode(c) || !slotArg(c, 2, &slot)) return;
+    bool now = c->argc == 4 && ctxArgIs(c, 3, "sync");
+    if (c->argc > 4 || (c->argc == 4 && !now && !ctxArgIs(c, 3, "async"))) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    uint64_t removed = 0;
+    db *own = c->db;
+    for (int i = 0; i < storeDbCount(); i++) {
+        c->db = storeDb(i);
+        if (engineHot.observers) dbEach(c->db, slot, tellDeleted, c);
+        removed += dbFlushSlot(c->db, slot, !now);
+    }
+    c->db = own;
+    if (removed) ctxDatasetChanged(c, removed);
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ who serves a slot */
+
+typedef struct slotSet {
+    uint64_t bits[SLOT_COUNT / 64];
+} slotSet;
+
+/* Adds a slot that is to be given (`give`) or taken away. False: the error was replied. */
+static bool addToSet(ctx *c, slotSet *set, int slot, bool give) {
+    const char *error = NULL;
+    if (give && slotOwner(slot)) error = "ERR Slot %d is already busy";
+    if (!give && !slotOwner(slot)) error = "ERR Slot %d is already unassigned";
+    if (!error && set->bits[slot / 64] >> slot % 64 & 1)
+        error = "ERR Slot %d specified multiple times";
+    if (error) {
+        str text = STR_EMPTY;
+        strAppendFormat(&text, error, slot);
+        replyError(c, strSlice(&text));
+        strFree(&text);
+        return false;
+    }
+    set->bits[slot / 64] |= UINT64_C(1) << slot % 64;
+    return true;
+}
+
+static bool parseSlots(ctx *c, slotSet *set, bool give) {
+    int slot;
+    for (int i = 2; i < c->argc; i++) {
+        if (!slotArg(c, i, &slot)) return false;
+    }
+    for (int i = 2; i < c->argc; i++) {
+        if (!slotArg(c, i, &slot) || !addToSet(c, set, slot, give)) return false;
+    }
+    return true;
+}
+
+static bool parseRanges(ctx *c, slotSet *set, bool give) {
+    if (c->argc % 2) {
+        replyErrorArity(c);
+        return false;
+    }
+    for (int i = 2; i < c->argc; i += 2) {
+        int first, last;
+        if (!slotArg(c, i, &first) || !slotArg(c, i + 1, &last)) return false;
+        if (first > last) {
+            replyErrorFormat(c, "ERR start slot number %d is greater than end slot number %d",
+                             first, last);
+            return false;
+        }
+        for (int slot = first; slot <= last; slot++) {
+            if (!addToSet(c, set, slot, give)) return false;
+        }
+    }
+    return true;
+}
+
+/* The commands that give slots to this node, or take them from whoever has them: nothing is done unless all of
+ * them can be. */
+static void changeSlots(ctx *c, bool ranges, bool give) {
+    slotSet set = {{0}};
+    if (!isNode(c)) return;
+    if (!(ranges ? parseRanges : parseSlots)(c, &set, give)) return;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (set.bits[slot / 64] >> slot % 64 & 1) slotSetOwner(slot, give ? nodeMyself() : NULL);
+    }
+    replyOk(c);
+}
+
+/* CLUSTER ADDSLOTS slot [slot ...]. Reply: OK; so do the others. */
+void clusterAddslotsCommand(ctx *c) { changeSlots(c, false, true); }
+/* CLUSTER ADDSLOTSRANGE start end [start end ...]. */
+void clusterAddslotsrangeCommand(ctx *c) { changeSlots(c, true, true); }
+/* CLUSTER DELSLOTS slot [slot ...]. */
+void clusterDelslotsCommand(ctx *c) { changeSlots(c, false, false); }
+/* CLUSTER DELSLOTSRANGE start end [start end ...]. */
+void clusterDelslotsrangeCommand(ctx *c) { changeSlots(c, true, false); }
+
+/* CLUSTER FLUSHSLOTS: this node serves nothing any more. Reply: OK. */
+void clusterFlushslotsCommand(ctx *c) {
+    if (!isNode(c)) return;
+    for (int i = 0; i < storeDbCount(); i++) {
+        if (!dbSize(storeDb(i))) continue;
+        replyError(c, SLICE("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."));
+        return;
+    }
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        if (slotOwner(slot) == nodeMyself()) slotSetOwner(slot, NULL);
+    }
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ epochs */
+
+/* CLUSTER SET-CONFIG-EPOCH epoch: only before it matters. Reply: OK. */
+void clusterSetConfigEpochCommand(ctx *c) {
+    int64_t epoch;
+    if (!isNode(c) || !ctxArgInt(c, 2, &epoch)) return;
+    if (epoch < 0) {
+        replyErrorFormat(c, "ERR Invalid config epoch specified: %lld", (long long)epoch);
+    } else if (nodeCount() > 1) {
+        replyError(c,
+                   SLICE("ERR The user can assign a config epoch only when the node does not know "
+                         "any other node."));
+    } else if (nodeMyself()->epoch != 0) {
+        replyError(c, SLICE("ERR Node config epoch is already non-zero"));
+    } else {
+        nodeMyself()->epoch = (uint64_t)epoch;
+        if (nodesEpoch() < (uint64_t)epoch) nodesSetEpochs((uint64_t)epoch, nodesVoteEpoch());
+        nodesChanged();
+        replyOk(c);
+    }
+}
+
+/* CLUSTER BUMPEPOCH. Reply: BUMPED or STILL, and the epoch. */
+void clusterBumpepochCommand(ctx *c) {
+    if (!isNode(c)) return;
+    bool bumped = nodesBumpEpoch();
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "%s %llu", bumped ? "BUMPED" : "STILL",
+                    (unsigned long long)nodeMyself()->epoch);
+    replyStatus(c, strSlice(&text));
+    strFree(&text);
+}
+
+/* CLUSTER SAVECONFIG. Reply: OK. */
+void clusterSaveconfigCommand(ctx *c) {
+    if (!isNode(c)) return;
+    reason why;
+    if (nodesSave(clusterConf.cluster_config_file, &why) == OK) {
+        replyOk(c);
+    } else {
+        replyErrorFormat(c, "ERR error saving the cluster node config: %s", why.text);
+    }
+}
+
+/* ------------------------------------------------------------------ reports */
+
+/* CLUSTER MYID. */
+void clusterMyidCommand(ctx *c) {
+    if (isNode(c)) replyBulk(c, sliceMake(nodeMyself()->id, NODE_ID_LEN));
+}
+
+/* CLUSTER MYSHARDID. */
+void clusterMyshardidCommand(ctx *c) {
+    if (isNode(c)) replyBulk(c, sliceMake(nodeMyself()->shard_id, NODE_ID_LEN));
+}
+
+/* CLUSTER NODES. Reply: one line a node. */
+void clusterNodesCommand(ctx *c) {
+    if (!isNode(c)) return;
+    str text = STR_EMPTY;
+    for (int i = 0; i < nodeCount(); i++) {
+        nodeDescribe(&text, nodeAt(i), false);
+        strAppendByte(&text, '\n');
+    }
+    replyVerbatim(c, strSlice(&text), "txt");
+    strFree(&text);
+}
+
+/* CLUSTER REPLICAS node-id (and SLAVES). Reply: their lines of CLUSTER NODES. */
+void clusterReplicasCommand(ctx *c) {
+    if (!isNode(c)) return;
+    const clusterNode *primary = nodeFind(c->argv[2]);
+    if (!primary) {
+        replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+        return;
+    }
+    if (primary->flags & NODE_REPLICA) {
+        replyError(c, SLICE("ERR The specified node is not a master"));
+        return;
+    }
+    int64_t count = 0;
+    respDeferred head = respDeferBegin(c->out);
+    for (int i = 0; i < nodeCount(); i++) {
+        if (nodeAt(i)->primary != primary) continue;
+        str text = STR_EMPTY;
+        nodeDescribe(&text, nodeAt(i), false);
+        replyBulk(c, strSlice(&text));
+        strFree(&text);
+        count++;
+    }
+    respDeferEnd(c->out, head, '*', c->who->proto, count);
+}
+
+void clusterSlavesCommand(ctx *c) { clusterReplicasCommand(c); }
+
+/* CLUSTER INFO. Reply: lines of text. */
+void clusterInfoCommand(ctx *c) {
+    if (!isNode(c)) return;
+    str text = STR_EMPTY;
+    clusterPrintInfo(&text);
+    replyVerbatim(c, strSlice(&text), "txt");
+    strFree(&text);
+}
+
+/* CLUSTER SLOTS. Reply: ranges, each with the nodes that serve it. */
+void clusterSlotsCommand(ctx *c) {
+    if (isNode(c)) clusterReplySlots(c);
+}
+
+/* CLUSTER SHARDS. Reply: shards, each with its ranges and nodes. */
+void clusterShardsCommand(ctx *c) {
+    if (isNode(c)) clusterReplyShards(c);
+}
+
+/* CLUSTER HELP. */
+void clusterHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "COUNTKEYSINSLOT <slot>",
+        "    Return the number of keys in <slot>.",
+        "GETKEYSINSLOT <slot> <count>",
+        "    Return key names stored by current node in a slot.",
+        "INFO",
+        "    Return information about the cluster.",
+        "KEYSLOT <key>",
+        "    Return the hash slot for <key>.",
+        "MYID",
+        "    Return the node id.",
+        "MYSHARDID",
+        "    Return the node's shard id.",
+        "NODES",
+        "    Return cluster configuration seen by node. Output format:",
+        "    <id> <ip:port@bus-port[,hostname]> <flags> <primary> <pings> <pongs> <epoch> <link> "
+        "<slot> ...",
+        "REPLICAS <node-id>",
+        "    Return <node-id> replicas.",
+        "SLOTS",
+        "    Return information about slots range mappings. Each range is made of:",
+        "    start, end, primary and replicas IP addresses, ports and ids",
+        "SHARDS",
+        "    Return information about slot range mappings and the nodes associated with them.",
+        "ADDSLOTS <slot> [<slot> ...]",
+        "    Assign slots to current node.",
+        "ADDSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]",
+        "    Assign slots which are between <start-slot> and <end-slot> to current node.",
+        "BUMPEPOCH",
+        "    Advance the cluster config epoch.",
+        "DELSLOTS <slot> [<slot> ...]",
+        "    Delete slots information from current node.",
+        "DELSLOTSRANGE <start slot> <end slot> [<start slot> <end slot> ...]",
+        "    Delete slots information which are between <start-slot> and <end-slot> from current "
+        "node.",
+        "FLUSHSLOTS",
+        "    Delete current node own slots information.",
+        "SET-CONFIG-EPOCH <epoch>",
+        "    Set config epoch of current node.",
+        "SAVECONFIG",
+        "    Force saving cluster configuration on disk.",
+        NULL,
+    };
+    if (isNode(c)) replyHelp(c, lines);
+}
+
+/* ------------------------------------------------------------------ READONLY, READWRITE */
+
+/* READONLY: a replica may answer this client's reads. Reply: OK. */
+void readonlyCommand(ctx *c) {
+    c->who->flags |= SESSION_READONLY;
+    replyOk(c);
+}
+
+/* READWRITE. Reply: OK. */
+void readwriteCommand(ctx *c) {
+    c->who->flags &= ~(uint32_t)SESSION_READONLY;
+    replyOk(c);
+}

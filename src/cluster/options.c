@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of the cluster. Main thread only. */
+#include <arpa/inet.h>
+#include <limits.h>
+
+#include "base/base.h"
+#include "cluster/cluster_priv.h"
+
+clusterConfig clusterConf;
+
+enum { IP_LEN_MAX = INET6_ADDRSTRLEN - 1, HOSTNAME_LEN_MAX = 255 };
+
+static const configWord save_words[] = {
+    {"sync", SAVE_SYNC}, {"best-effort", SAVE_BEST_EFFORT}, {NULL, 0}};
+static const configWord endpoint_words[] = {{"ip", ENDPOINT_IP},
+                                            {"hostname", ENDPOINT_HOSTNAME},
+                                            {"unknown-endpoint", ENDPOINT_UNKNOWN},
+                                            {NULL, 0}};
+
+/* ------------------------------------------------------------------ what may be announced */
+
+static bool isAlphanumeric(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* The nodes file parts its fields with blanks, commas, '@' and '='; no such thing may come from outside. */
+static bool isPlain(slice text) {
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool good = isAlphanumeric(c) || memchr("-./:_", c, 5) || (unsigned char)c >= 0x80;
+        if (!good) return false;
+    }
+    return true;
+}
+
+static status acceptFile(slice text, int64_t number, reason *why) {
+    (void)number;
+    if (text.len) return OK;
+    return reasonSet(why, ERR_SYNTAX, "cluster-config-file can't be empty");
+}
+
+static status acceptIp(slice text, int64_t number, reason *why) {
+    (void)number;
+    if (text.len > IP_LEN_MAX) return reasonSet(why, ERR_LIMIT, "cluster-announce-ip is too long");
+    if (!isPlain(text))
+        return reasonSet(why, ERR_SYNTAX, "cluster-announce-ip contains invalid character");
+    return OK;
+}
+
+static status acceptNodename(slice text, int64_t number, reason *why) {
+    (void)number;
+    if (isPlain(text)) return OK;
+    return reasonSet(why, ERR_SYNTAX, "Announced human node name contained invalid character");
+}
+
+static status acceptHostname(slice text, int64_t number, reason *why) {
+    (void)number;
+    if (text.len > HOSTNAME_LEN_MAX)
+        return reasonSet(why, ERR_LIMIT, "Hostnames must be less than 256 characters");
+    for (size_t i = 0; i < text.len; i++) {
+        if (isAlphanumeric(text.ptr[i]) || memchr("-.", text.ptr[i], 2)) continue;
+        return reasonSet(why, ERR_SYNTAX,
+                         "Hostnames may only contain alphanumeric characters, hyphens or dots");
+    }
+    return OK;
+}
+
+/* An address of that family, or nothing. */
+static bool isAddress(int family, slice text) {
+    char copy[INET6_ADDRSTRLEN];
+    unsigned char address[sizeof(struct in6_addr)];
+    if (text.len == 0) return true;
+    if (text.len >= sizeof(copy)) return false;
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = 0;
+    return inet_pton(family, copy, address) == 1;
+}
+
+static status acceptIpv4(slice text, int64_t number, reason *why) {
+    (void)number;
+    return isAddress(AF_INET, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv4 address");
+}
+
+static status acceptIpv6(slice text, int64_t number, reason *why) {
+    (void)number;
+    return isAddress(AF_INET6, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv6 address");
+}
+
+/* ------------------------------------------------------------------ the table */
+
+const configOption clusterOptions[] = {
+    /* The node. */
+    CONFIG_BOOL("cluster-enabled", clusterConf.cluster_enabled, false, .flags = CONFIG_IMMUTABLE),
+    CONFIG_STRING("cluster-config-file", clusterConf.cluster_config_file, "nodes.conf",
+                  .flags = CONFIG_IMMUTABLE, .accept = acceptFile),
+    CONFIG_ENUM("cluster-config-save-behavior", clusterConf.cluster_config_save_behavior,
+                save_words, SAVE_SYNC),
+    CONFIG_INT("cluster-node-timeout", clusterConf.cluster_node_timeout, 15000, 0, INT64_MAX),
+    CONFIG_INT("cluster-port", clusterConf.cluster_port, 0, 0, CONFIG_PORT_MAX,
+               .flags = CONFIG_IMMUTABLE),
+    CONFIG_INT("cluster-databases", clusterConf.cluster_databases, 1, 1, INT_MAX,
+               .flags = CONFIG_IMMUTABLE),
+    CONFIG_MEMORY_UNSIGNED("cluster-link-sendbuf-limit", clusterConf.cluster_link_sendbuf_limit, 0),
+    CONFIG_INT("cluster-blacklist-ttl", clusterConf.cluster_blacklist_ttl, 60, INT64_MIN,
+               INT64_MAX),
+    CONFIG_INT("cluster-ping-interval", clusterConf.cluster_ping_interval, 0, 0, INT64_MAX,
+               .flags = CONFIG_HIDDEN),
+    CONFIG_INT("cluster-message-gossip-perc", clusterConf.cluster_message_gossip_perc, 10, 1, 100,
+               .flags = CONFIG_HIDDEN),
+    CONFIG_BOOL("cluster-slot-stats-enabled", clusterConf.cluster_slot_stats_enabled, false),
+    /* Failover and coverage. */
+    CONFIG_INT("cluster-replica-validity-factor", clusterConf.cluster_replica_validity_factor, 10,
+               0, INT_MAX, .alias = "cluster-slave-validity-factor"),
+    CONFIG_INT("cluster-migration-barrier", clusterConf.cluster_migration_barrier, 1, 0, INT_MAX),
+    CONFIG_BOOL("cluster-allow-replica-migration", clusterConf.cluster_allow_replica_migration,
+                true),
+    CONFIG_BOOL("cluster-require-full-coverage", clusterConf.cluster_require_full_coverage, true),
+    CONFIG_BOOL("cluster-replica-no-failover", clusterConf.cluster_replica_no_failover, false,
+                .alias = "cluster-slave-no-failover"),
+    CONFIG_INT("cluster-manual-failover-timeout", clusterConf.cluster_manual_failover_timeout, 5000,
+               1, INT_MAX),
+    CONFIG_BOOL("cluster-allow-reads-when-down", clusterConf.cluster_allow_reads_when_down, false),
+    CONFIG_BOOL("cluster-allow-pubsubshard-when-down",
+                clusterConf.cluster_allow_pubsubshard_when_down, true),
+    /* What the node says of itself. */
+    CONFIG_ENUM("cluster-preferred-endpoint-type", clusterConf.cluster_preferred_endpoint_type,
+                endpoint_words, ENDPOINT_IP),
+    CONFIG_STRING("cluster-announce-hostname", clusterConf.cluster_announce_hostname, "",
+                  .accept = acceptHostname),
+    CONFIG_STRING("cluster-announce-human-nodename", clusterConf.cluster_announce_human_nodename,
+                  "", .accept = acceptNodename),
+    CONFIG_STRING("cluster-announce-ip", clusterConf.cluster_announce_ip, "", .accept = acceptIp),
+    CONFIG_INT("cluster-announce-port", clusterConf.cluster_announce_port, 0, 0, CONFIG_PORT_MAX),
+    CONFIG_INT("cluster-announce-tls-port", clusterConf.cluster_announce_tls_port, 0, 0,
+               CONFIG_PORT_MAX),
+    CONFIG_INT("cluster-announce-bus-port", clusterConf.cluster_announce_bus_port, 0, 0,
+               CONFIG_PORT_MAX),
+    CONFIG_STRING("cluster-announce-client-ipv4", clusterConf.cluster_announce_client_ipv4, "",
+                  .accept = acceptIpv4),
+    CONFIG_STRING("cluster-announce-client-ipv6", clusterConf.cluster_announce_client_ipv6, "",
+                  .accept = acceptIpv6),
+    CONFIG_INT("cluster-announce-client-port", clusterConf.cluster_announce_client_port, 0, 0,
+               CONFIG_PORT_MAX),
+    CONFIG_INT("cluster-announce-client-tls-port", clusterConf.cluster_announce_client_tls_port, 0,
+               0, CONFIG_PORT_MAX),
+    /* Slot migration. */
+    CONFIG_INT("cluster-slot-migration-log-max-len", clusterConf.cluster_slot_migration_log_max_len,
+               1000, 0, INT64_MAX),
+    CONFIG_MEMORY("slot-migration-max-failover-repl-bytes",
+                  clusterConf.slot_migration_max_failover_repl_bytes, 0, -1, INT64_MAX),
+    CONFIG_END,
+};

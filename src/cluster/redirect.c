@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The gate that sends requests to the node which serves their slot. All keys of a request, and at EXEC of the
+ * whole transaction, must be of one slot. Main thread only. */
+#include "base/base.h"
+#include "base/hash.h"
+#include "cluster/cluster.h"
+#include "cluster/cluster_priv.h"
+#include "cluster/nodes.h"
+#include "engine/reply.h"
+#include "engine/transaction.h"
+
+enum { KEYS_MOST = 32, NO_SLOT = -1, SEVERAL_SLOTS = -2 };
+
+/* Adds the slot of a request's keys to `slot`; a malformed request has none and refuses itself. */
+static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    bool one = cmd->first_key == 1 && cmd->last_key == 1 && !(cmd->flags & CMD_MOVABLEKEYS);
+    if (likely(one && slot == NO_SLOT && argc > 1)) return hashSlot(argv[1]);
+    keyPlace few[KEYS_MOST], *places = few;
+    int count = commandKeys(cmd, argv, argc, few, KEYS_MOST);
+    if (count > KEYS_MOST) {
+        places = memNewArray(keyPlace, (size_t)count);
+        count = commandKeys(cmd, argv, argc, places, count);
+    }
+    for (int i = 0; i < count && slot != SEVERAL_SLOTS; i++) {
+        int own = hashSlot(argv[places[i].place]);
+        slot = slot == NO_SLOT || slot == own ? own : SEVERAL_SLOTS;
+    }
+    if (places != few) memFree(places);
+    return slot;
+}
+
+static bool addQueued(void *arg, const command *cmd, const slice *argv, int argc) {
+    int *slot = arg;
+    *slot = addSlots(*slot, cmd, argv, argc);
+    return *slot != SEVERAL_SLOTS;
+}
+
+/* The request is not for us. EXEC answers with the bare error too, and its transaction is gone. */
+static gateVerdict refuse(ctx *c, slice error) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE) {
+        transactionDiscard(c->who);
+        c->flags &= ~(uint32_t)CTX_ADMISSION;
+    }
+    replyError(c, error);
+    return GATE_REFUSED;
+}
+
+static bool writes(const ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE) return transactionHas(c->who, CMD_WRITE);
+    return c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE);
+}
+
+/* A replica answers those who asked for reads. */
+static bool readsFromReplica(const ctx *c, const clusterNode *owner) {
+    const clusterNode *myself = nodeMyself();
+    return c->who->flags & SESSION_READONLY && myself->flags & NODE_REPLICA &&
+           myself->primary == owner && !writes(c);
+}
+
+static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
+    slice endpoint = nodeEndpoint(owner);
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "MOVED %d %.*s:%d", slot, (int)endpoint.len,
+                    endpoint.ptr ? endpoint.ptr : "", nodePort(owner));
+    gateVerdict verdict = refuse(c, strSlice(&text));
+    strFree(&text);
+    return verdict;
+}
+
+static gateVerdict ask(ctx *c) {
+    if (c->flags & CTX_REPLAY) return GATE_PASS;
+    int slot = NO_SLOT;
+    if (c->cmd->flags & CMD_RUNS_QUEUE) {
+        (void)transactionEach(c->who, addQueued, &slot); /* what it found stands in `slot` */
+    } else {
+        slot = addSlots(slot, c->cmd, c->argv, c->argc);
+    }
+    if (slot == NO_SLOT) return GATE_PASS;
+    if (slot == SEVERAL_SLOTS)
+        return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
+    const clusterNode *owner = slotOwner(slot);
+    if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
+    if (!nodesAreOk()) {
+        if (!clusterConf.cluster_allow_reads_when_down)
+            return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
+        if (writes(c))
+            return refuse(c,
+                          SLICE("CLUSTERDOWN The cluster is down and only accepts read commands"));
+    }
+    if (owner == nodeMyself() || readsFromReplica(c, owner)) return GATE_PASS;
+    return redirect(c, slot, owner);
+}
+
+/* Commands that name keys, or run others that do. */
+static bool selects(const commandSpec *spec) {
+    return spec->key_spec_count > 0 || spec->find_keys || spec->flags & CMD_RUNS_QUEUE;
+}
+
+const gate clusterRedirectGate = {.name = "cluster-redirect", .selects = selects, .ask = ask};

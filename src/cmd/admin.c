@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands for those who run the server: TIME, SHUTDOWN. Main thread only. */
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "engine/hooks.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+
+/* ------------------------------------------------------------------ TIME, SHUTDOWN */
+
+/* TIME. Reply: seconds since 1970 and the microseconds of this second. */
+void timeCommand(ctx *c) {
+    int64_t now_us = clockWallUs();
+    const int64_t parts[] = {now_us / 1000000, now_us % 1000000};
+    replyArray(c, COUNT_OF(parts));
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        str text = STR_EMPTY;
+        strAppendInt(&text, parts[i]);
+        replyBulk(c, strSlice(&text));
+        strFree(&text);
+    }
+}
+
+/* Reads SHUTDOWN's words; false when they are unknown or contradict each other. */
+static bool parseShutdown(const ctx *c, uint32_t *flags, bool *abort) {
+    static const struct {
+        const char *word;
+        uint32_t flag;
+    } words[] = {
+        {"save", SHUTDOWN_SAVE},   {"nosave", SHUTDOWN_NOSAVE}, {"now", SHUTDOWN_NOW},
+        {"force", SHUTDOWN_FORCE}, {"safe", SHUTDOWN_SAFE},     {"failover", SHUTDOWN_FAILOVER},
+    };
+    *flags = 0;
+    *abort = false;
+    for (int i = 1; i < c->argc; i++) {
+        size_t at = 0;
+        while (at < COUNT_OF(words) && !ctxArgIs(c, i, words[at].word)) at++;
+        if (at < COUNT_OF(words)) {
+            *flags |= words[at].flag;
+        } else if (ctxArgIs(c, i, "abort")) {
+            *abort = true;
+        } else {
+            return false;
+        }
+    }
+    const uint32_t both = SHUTDOWN_SAVE | SHUTDOWN_NOSAVE;
+    return (*flags & both) != both && !(*abort && *flags);
+}
+
+/* SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER] or SHUTDOWN ABORT. No reply when it
+ * succeeds: the connection ends with the server. */
+void shutdownCommand(ctx *c) {
+    uint32_t flags;
+    bool abort;
+    if (!parseShutdown(c, &flags, &abort)) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    if (flags & SHUTDOWN_FAILOVER) {
+        replyError(c, SLICE("ERR SHUTDOWN FAILOVER is only supported in cluster mode."));
+        return;
+    }
+    reason why = {""};
+    status st = engineShutdownAsk(flags, abort, &why);
+    if (abort) {
+        if (st == OK) {
+            replyOk(c);
+        } else {
+            replyError(c, SLICE("ERR No shutdown in progress."));
+        }
+    } else if (st == OK || st == ERR_AGAIN) {
+        sessionCloseSoon(c->who);
+    } else {
+        if (why.text[0]) logWarning("%s", why.text);
+        logWarning("Errors trying to shut down the server. Check the logs for more information.");
+        replyError(c, SLICE("ERR Errors trying to SHUTDOWN. Check logs."));
+    }
+}

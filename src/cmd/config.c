@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CONFIG: the registry of engine/config.h, spoken in RESP. GET costs O(options x patterns).
+ * Main thread only. */
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "engine/config.h"
+#include "engine/options.h"
+#include "engine/reply.h"
+#include "engine/stats.h"
+
+/* CONFIG GET pattern [pattern ...]. Reply: a map of names and values. */
+void configGetCommand(ctx *c) {
+    configMatch *found;
+    int count = configMatchAll(c->argv + 2, c->argc - 2, &found);
+    str value = STR_EMPTY;
+    replyMap(c, count);
+    for (int i = 0; i < count; i++) {
+        strClear(&value);
+        configGet(found[i].option, &value);
+        replyBulk(c, found[i].name);
+        replyBulk(c, strSlice(&value));
+    }
+    strFree(&value);
+    memFree(found);
+}
+
+/* CONFIG SET name value [name value ...]: all or nothing. */
+void configSetCommand(ctx *c) {
+    if (c->argc % 2) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    str error = STR_EMPTY;
+    bool allowed = engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who);
+    if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
+        replyOk(c);
+    } else {
+        replyError(c, strSlice(&error));
+    }
+    strFree(&error);
+}
+
+/* CONFIG REWRITE: puts the present values into the file the server was started with. */
+void configRewriteCommand(ctx *c) {
+    reason why;
+    if (!configFilePath()) {
+        replyError(c, SLICE("ERR The server is running without a config file"));
+    } else if (configRewrite(&why) != OK) {
+        logWarning("CONFIG REWRITE failed: %s", why.text);
+        replyErrorFormat(c, "ERR Rewriting config file: %s", why.text);
+    } else {
+        logNotice("CONFIG REWRITE executed with success.");
+        replyOk(c);
+    }
+}
+
+/* CONFIG RESETSTAT: the counters of INFO start again. */
+void configResetstatCommand(ctx *c) {
+    statsReset();
+    replyOk(c);
+}
+
+void configHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "GET <pattern>",
+        "    Return parameters matching the glob-like <pattern> and their values.",
+        "SET <directive> <value>",
+        "    Set the configuration <directive> to <value>.",
+        "RESETSTAT",
+        "    Reset statistics reported by the INFO command.",
+        "REWRITE",
+        "    Rewrite the configuration file.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}

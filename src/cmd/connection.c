@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands about the caller's own connection: is anybody there, who am I, which protocol, which
+ * database. They change the session and nothing else. Main thread only. */
+#include "base/base.h"
+#include "base/number.h"
+#include "cmd/procs.h"
+#include "engine/hooks.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+#include "engine/session_name.h"
+
+static const slice WRONG_PASSWORD_TEXT =
+    SLICE("WRONGPASS invalid username-password pair or user is disabled.");
+static const slice NO_PASSWORD_TEXT =
+    SLICE("ERR AUTH <password> called without any password configured for the default user. "
+          "Are you sure your configuration is correct?");
+static const slice HELLO_NO_AUTH_TEXT =
+    SLICE("NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+          "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
+          "RESP protocol version at the same time");
+
+/* PING [message]. Reply: PONG, or the message. */
+void pingCommand(ctx *c) {
+    if (c->argc > 2) {
+        replyErrorArity(c);
+    } else if (c->argc == 2) {
+        replyBulk(c, c->argv[1]);
+    } else {
+        replyLiteral(c, "+PONG\r\n");
+    }
+}
+
+/* ECHO message. Reply: the message. */
+void echoCommand(ctx *c) { replyBulk(c, c->argv[1]); }
+
+/* SELECT index. Reply: OK. */
+void selectCommand(ctx *c) {
+    int64_t id;
+    if (!ctxArgInt(c, 1, &id)) return;
+    if (id < INT32_MIN || id > INT32_MAX) {
+        replyErrorFormat(c, "ERR value is out of range, value must between %d and %d", INT32_MIN,
+                         INT32_MAX);
+    } else if (sessionSelect(c->who, id) != OK) {
+        replyError(c, ERR_DB_RANGE_TEXT);
+    } else {
+        replyOk(c);
+    }
+}
+
+/* Logs the caller in, or replies why not and leaves it as it was. No name.ptr: the short form. */
+static bool logIn(ctx *c, slice name, slice password) {
+    user *who = NULL;
+    switch (hooksAuthenticate(c, name, password, &who)) {
+    case AUTH_GRANTED: sessionSetAuthenticated(c->who, who, true); return true;
+    case AUTH_NO_PASSWORD: replyError(c, NO_PASSWORD_TEXT); return false;
+    case AUTH_DENIED:
+    case AUTH_NOT_MINE: break;
+    }
+    replyError(c, WRONG_PASSWORD_TEXT);
+    return false;
+}
+
+/* AUTH [username] password. Reply: OK. */
+void authCommand(ctx *c) {
+    if (c->argc > 3) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    slice name = c->argc == 3 ? c->argv[1] : sliceMake(NULL, 0);
+    if (logIn(c, name, c->argv[c->argc - 1])) replyOk(c);
+}
+
+/* What HELLO asks for. */
+typedef struct greeting {
+    int64_t proto;              /* 0: as it is */
+    slice user, password, name; /* ptr NULL: not given */
+} greeting;
+
+/* Reads the arguments; replies the first error, and then nothing may be done. */
+static bool parseHello(ctx *c, greeting *g) {
+    if (c->argc == 1) return true;
+    const char *not_integer = "ERR Protocol version is not an integer or out of range";
+    if (!ctxArgIntIn(c, 1, INT64_MIN, INT64_MAX, &g->proto, not_integer)) return false;
+    if (g->proto != 2 && g->proto != 3) {
+        replyError(c, SLICE("NOPROTO unsupported protocol version"));
+        return false;
+    }
+    for (int i = 2; i < c->argc; i++) {
+        int left = c->argc - 1 - i;
+        if (ctxArgIs(c, i, "auth") && left >= 2) {
+            g->user = c->argv[++i];
+            g->password = c->argv[++i];
+        } else if (ctxArgIs(c, i, "setname") && left >= 1) {
+            g->name = c->argv[++i];
+            if (sessionNameIsValid(g->name)) continue;
+            replyError(c, ERR_SESSION_NAME_TEXT);
+            return false;
+        } else {
+            replyErrorFormat(c, "ERR Syntax error in HELLO option '%.*s'", (int)c->argv[i].len,
+                             c->argv[i].ptr);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void replyGreeting(ctx *c) {
+    engineIdentity server;
+    engineIdentify(&server);
+    bool has_zone = server.availability_zone[0] != 0;
+    replyMap(c, has_zone ? 8 : 7);
+    replyBulkText(c, "server");
+    replyBulkText(c, "valkey");
+    replyBulkText(c, "version");
+    replyBulkText(c, server.version);
+    replyBulkText(c, "proto");
+    replyInteger(c, c->who->proto);
+    replyBulkText(c, "id");
+    replyInteger(c, (int64_t)c->who->id);
+    replyBulkText(c, "mode");
+    replyBulkText(c, server.mode);
+    replyBulkText(c, "role");
+    replyBulkText(c, server.role);
+    replyBulkText(c, "modules");
+    replyArray(c, 0);
+    if (has_zone) {
+        replyBulkText(c, "availability_zone");
+        replyBulkText(c, server.availability_zone);
+    }
+}
+
+/* HELLO [version [AUTH user password] [SETNAME name]]. Reply: a map of facts about the server. */
+void helloCommand(ctx *c) {
+    greeting g = {0};
+    if (!parseHello(c, &g)) return;
+    if (g.user.ptr && !logIn(c, g.user, g.password)) return;
+    if (!sessionIsAuthenticated(c->who)) {
+        replyError(c, HELLO_NO_AUTH_TEXT);
+        return;
+    }
+    if (g.name.ptr) sessionSetName(c->who, g.name);
+    if (g.proto) c->who->proto = (uint8_t)g.proto;
+    replyGreeting(c);
+}
+
+/* QUIT. Reply: OK, then the connection ends. */
+void quitCommand(ctx *c) {
+    replyOk(c);
+    sessionCloseSoon(c->who);
+}
+
+/* RESET. Reply: RESET, always: it switches replies on again as well. */
+void resetCommand(ctx *c) {
+    sessionReset(c->who);
+    respStatus(&c->who->out, SLICE("RESET"));
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * DEBUG, for those who test the server. What looks into the keyspace neither expires nor touches keys.
+ * Main thread only. */
+#include <limits.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/glob.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "cmd/procs.h"
+#include "engine/keyspace.h"
+#include "engine/options.h"
+#include "engine/reply.h"
+#include "engine/tick.h"
+#include "store/store.h"
+
+/* ------------------------------------------------------- DEBUG PROTOCOL: one reply of each type */
+
+static void replyString(ctx *c) { replyBulkText(c, "Hello World"); }
+static void replySomeInteger(ctx *c) { replyInteger(c, 12345); }
+static void replySomeDouble(ctx *c) { replyDouble(c, 3.141); }
+static void replyBigNumber(ctx *c) {
+    respBigNumber(c->out, c->who->proto, SLICE("1234567999999999999999999999999999999"));
+}
+
+static void replyThreeItems(ctx *c) {
+    for (int i = 0; i < 3; i++) replyInteger(c, i);
+}
+
+static void replySomeArray(ctx *c) {
+    replyArray(c, 3);
+    replyThreeItems(c);
+}
+
+static void replySomeSet(ctx *c) {
+    replySet(c, 3);
+    replyThreeItems(c);
+}
+
+static void replySomeMap(ctx *c) {
+    replyMap(c, 3);
+    for (int i = 0; i < 3; i++) {
+        replyInteger(c, i);
+        replyBool(c, i == 1);
+    }
+}
+
+static void replySomeAttribute(ctx *c) {
+    if (c->who->proto > 2) {
+        respAttribute(c->out, c->who->proto, 1);
+        replyBulkText(c, "key-popularity");
+        replyArray(c, 2);
+        replyBulkText(c, "key:123");
+        replyInteger(c, 90);
+    }
+    replyBulkText(c, "Some real reply following the attribute");
+}
+
+/* A push that comes up while a command runs goes out behind its reply. */
+static void replySomePush(ctx *c) {
+    if (c->who->proto == 2) {
+        replyError(c, SLICE("ERR RESP2 is not supported by this command"));
+        return;
+    }
+    replyBulkText(c, "Some real reply following the push reply");
+    respPush(c->out, c->who->proto, 2);
+    replyBulkText(c, "server-cpu-usage");
+    replyInteger(c, 42);
+}
+
+static void replyTrue(ctx *c) { replyBool(c, true); }
+static void replyFalse(ctx *c) { replyBool(c, false); }
+static void replySomeNull(ctx *c) { replyNull(c); }
+static void replySomeVerbatim(ctx *c) {
+    replyVerbatim(c, SLICE("This is a verbatim\nstring"), "txt");
+}
+
+static void debugProtocol(ctx *c) {
+    static const struct {
+        const char *type;
+        commandProc *reply;
+    } types[] = {
+        {"string", replyString},    {"integer", replySomeInteger},   {"double", replySomeDouble},
+        {"bignum", replyBigNumber}, {"null", replySomeNull},         {"array", replySomeArray},
+        {"set", replySomeSet},      {"map", replySomeMap},           {"attrib", replySomeAttribute},
+        {"push", replySomePush},    {"verbatim", replySomeVerbatim}, {"true", replyTrue},
+        {"false", replyFalse},
+    };
+    for (size_t i = 0; i < COUNT_OF(types); i++) {
+        if (!ctxArgIs(c, 2, types[i].type)) continue;
+        types[i].reply(c);
+        return;
+    }
+    replyError(c, SLICE("ERR Wrong protocol type name. Please use one of the following: "
+                        "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|"
+                        "false"));
+}
+
+/* ------------------------------------------------------------------ keys and values */
+
+/* The object of argument 2 as it stands, dead or not; the error is replied when there is none. */
+static const robj *findDebugged(ctx *c) {
+    slice key = c->argv[2];
+    const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+    if (!o) replyError(c, ERR_NO_KEY_TEXT);
+    return o;
+}
+
+/* Bytes of a string in an RDB file without compression. */
+static size_t serializedLength(const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
+    slice text = objectText(o, digits);
+    int64_t n;
+    if (numberParseInt(text, &n) && n >= INT32_MIN && n <= INT32_MAX) {
+        return n >= INT8_MIN && n <= INT8_MAX ? 2 : n >= INT16_MIN && n <= INT16_MAX ? 3 : 5;
+    }
+    return text.len + (text.len < 64 ? 1 : text.len < 16384 ? 2 : 5);
+}
+
+static void debugObject(ctx *c) {
+    const robj *o = findDebugged(c);
+    if (!o) return;
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "Value at:%p refcount:1 encoding:%s", (const void *)o,
+                    typeOf(o)->encoding(o));
+    bool fast = c->argc > 3 && ctxArgIs(c, 3, "fast");
+    if (!fast) strAppendFormat(&text, " serializedlength:%zu", serializedLength(o));
+    strAppendFormat(&text, " lru:%u lru_seconds_idle:%lld", objectLru(o),
+                    (long long)storeIdleSeconds(o));
+    replyStatus(c, strSlice(&text));
+    strFree(&text);
+}
+
+static void debugSdslen(ctx *c) {
+    const robj *o = findDebugged(c);
+    if (!o) return;
+    if (objectType(o) != TYPE_STRING || objectIsInt(o)) {
+        replyError(c, SLICE("ERR Not an sds encoded string."));
+        return;
+    }
+    const blob *b = objectForm(o) == FORM_POINTER ? objectPointer(o) : NULL;
+    size_t value_bytes = b ? blobMemory(b) : 0;
+    str text = STR_EMPTY;
+    strAppendFormat(&text,
+                    "key_sds_len:%zu key_sds_avail:0 obj_alloc:%zu val_sds_len:%zu "
+                    "val_sds_avail:%zu val_alloc:%zu",
+                    objectKey(o).len, objectMemory(o, 0) - value_bytes, objectText(o, NULL).len,
+                    b ? b->cap - b->len : 0, value_bytes);
+    replyStatus(c, strSlice(&text));
+    strFree(&text);
+}
+
+static void replyDigest(ctx *c, const digest *d) {
+    char hex[DIGEST_HEX];
+    digestPrint(d, hex);
+    replyStatus(c, sliceMake(hex, sizeof(hex)));
+}
+
+static void debugDigest(ctx *c) {
+    digest all;
+    storeDigest(&all);
+    replyDigest(c, &all);
+}
+
+/* A missing key counts as nothing at all. */
+static void debugDigestValue(ctx *c) {
+    replyArray(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        slice key = c->argv[i];
+        const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+        digest d = {{0}};
+        if (o) objectDigest(o, &d);
+        replyDigest(c, &d);
+    }
+}
+
+/* DEBUG POPULATE count [prefix] [size]: "value:0" and so on, cut or filled with zeros to `size`. */
+static void debugPopulate(ctx *c) {
+    static const char not_positive[] = "ERR value is out of range, must be positive";
+    int64_t count, size = 0;
+    if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
+    if (c->argc > 4 && !ctxArgIntIn(c, 4, 0, engineBulkMax(), &size, not_positive)) return;
+    slice prefix = c->argc > 3 ? c->argv[3] : SLICE("key");
+    str key = STR_EMPTY, value = STR_EMPTY;
+    for (int64_t i = 0; i < count; i++) {
+        strClear(&key);
+        strAppendSlice(&key, prefix);
+        strAppendFormat(&key, ":%lld", (long long)i);
+        uint64_t hash = hashBytes(key.ptr, key.len);
+        if (dbFind(c->db, strSlice(&key), hash, c->now_ms)) continue;
+        strClear(&value);
+        strAppendFormat(&value, "value:%lld", (long long)i);
+        size_t len = size ? (size_t)size : value.len;
+        if (len > value.len) {
+            size_t more = len - value.len;
+            memset(strReserve(&value, more), 0, more);
+            strGrow(&value, more);
+        }
+        dbSetString(c->db, strSlice(&key), hash, NULL, sliceMake(value.ptr, len), NULL,
+                    OBJECT_NO_EXPIRE);
+        if (engineHot.observers) ctxTellObservers(c, strSlice(&key), NULL);
+    }
+    strFree(&key);
+    strFree(&value);
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ tables */
+
+/* How many buckets a lookup reads besides the first one stands for the length of a chain. */
+static void appendChains(str *out, const hashtableStats *s) {
+    uint64_t longest = 0, sum = 0;
+    for (uint64_t i = 0; i < HASHTABLE_PROBES_MAX; i++) {
+        if (s->probes[i]) longest = i;
+        sum += s->probes[i] * i;
+    }
+    strAppendFormat(out, " top-level buckets: %llu\n child buckets: 0\n max chain length: %llu\n",
+                    (unsigned long long)s->buckets, (unsigned long long)longest);
+    strAppendFormat(out, " avg chain length: %f\n chain length distribution:\n",
+                    (double)sum / (double)s->count);
+    for (int i = 0; i < HASHTABLE_PROBES_MAX; i++) {
+        if (!s->probes[i]) continue;
+        strAppendFormat(out, "   %d: %llu (%.2f%%)\n", i, (unsigned long long)s->probes[i],
+                        100.0 * (double)s->probes[i] / (double)s->count);
+    }
+}
+
+static void appendTable(str *out, int index, const char *what, uint64_t slots, uint64_t count,
+                        int64_t sweep) {
+    strAppendFormat(out, "Hash table %d stats (%s):\n table size: %llu\n", index, what,
+                    (unsigned long long)slots);
+    strAppendFormat(out, " number of entries: %llu\n rehashing index: %lld\n",
+                    (unsigned long long)count, (long long)sweep);
+}
+
+/* Keys with a time stand in the same table: their own has no room but a true count. */
+static void debugHtstats(ctx *c) {
+    int64_t id;
+    if (!ctxArgInt(c, 2, &id)) return;
+    if (id < 0 || id >= storeDbCount()) {
+        replyError(c, SLICE("ERR Out of range database"));
+        return;
+    }
+    hashtableStats s;
+    dbTableStats(storeDb((int)id), &s);
+    str text = STR_EMPTY;
+    strAppendText(&text, "[Dictionary HT]\n");
+    if (s.count) {
+        appendTable(&text, 0, "main hash table", s.slots, s.count, s.sweep_position);
+        if (c->argc > 3 && ctxArgIs(c, 3, "full")) appendChains(&text, &s);
+        if (s.sweep_slots)
+            appendTable(&text, 1, "rehashing target", s.sweep_slots, 0, s.sweep_position);
+    }
+    strAppendText(&text, "[Expires HT]\n");
+    if (s.volatile_count) appendTable(&text, 0, "main hash table", 0, s.volatile_count, -1);
+    replyVerbatim(c, strSlice(&text), "txt");
+    strFree(&text);
+}
+
+static void debugHtstatsKey(ctx *c) {
+    if (!findDebugged(c)) return;
+    replyError(c,
+               SLICE("ERR The value stored at the specified key is not represented using an hash "
+                     "table"));
+}
+
+/* ------------------------------------------------------------------ switches */
+
+/* Argument 2 as a switch: whatever does not begin with another number is off. */
+static bool switchArg(const ctx *c) {
+    str text = strNew(c->argv[2]);
+    bool on = strtol(strText(&text), NULL, 10) != 0;
+    strFree(&text);
+    return on;
+}
+
+static void debugSetActiveExpire(ctx *c) {
+    keyspaceSetActiveExpire(switchArg(c));
+    replyOk(c);
+}
+
+static void debugDictResizing(ctx *c) {
+    hashtableSetPaused(!switchArg(c));
+    replyOk(c);
+}
+
+static void debugPauseCron(ctx *c) {
+    ticksSetPaused(switchArg(c));
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ DEBUG, the others */
+
+static const char *const debug_help[] = {
+    "DIGEST",
+    "    Output a hex signature representing the current DB content.",
+    "DIGEST-VALUE <key> [<key> ...]",
+    "    Output a hex signature of the values of all the specified keys.",
+    "ERROR <string>",
+    "    Return a RESP protocol error with <string> as message. Useful for clients",
+    "    unit tests to simulate error replies.",
+    "LOG <message>",
+    "    Write <message> to the server log.",
+    "HTSTATS <dbid> [full]",
+    "    Return hash table statistics of the specified database.",
+    "HTSTATS-KEY <key> [full]",
+    "    Like HTSTATS but for the hash table stored at <key>'s value.",
+    "OBJECT <key> [fast]",
+    "    Show low level info about `key` and associated value.",
+    "    Some fields of the default behavior may be time consuming to fetch,",
+    "    and `fast` can be passed to avoid fetching them.",
+    "POPULATE <count> [<prefix>] [<size>]",
+    "    Create <count> string keys named key:<num>. If <prefix> is specified then",
+    "    it is used instead of the 'key' prefix. These are not propagated to",
+    "    replicas. Cluster slots are not respected so keys not belonging to the",
+    "    current node can be created in cluster mode.",
+    "PROTOCOL <type>",
+    "    Reply with a test value of the specified type. <type> can be: string,",
+    "    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
+    "    true, false.",
+    "SDSLEN <key>",
+    "    Show low level SDS string info representing `key` and value.",
+    "SET-ACTIVE-EXPIRE <0|1>",
+    "    Setting it to 0 disables expiring keys in background when they are not",
+    "    accessed (otherwise the behavior). Setting it to 1 reenables back the",
+    "    default.",
+    "SLEEP <seconds>",
+    "    Stop the server for <seconds>. Decimals allowed.",
+    "STRINGMATCH-TEST",
+    "    Run a fuzz tester against the stringmatchlen() function.",
+    "PAUSE-CRON <0|1>",
+    "    Stop periodic cron job processing.",
+    "DICT-RESIZING <0|1>",
+    "    Enable or disable the main dict and expire dict resizing.",
+    NULL,
+};
+
+static void debugHelp(ctx *c) { replyHelp(c, debug_help); }
+
+/* The text is the whole error, code included, and is not counted as one of ours. */
+static void debugError(ctx *c) { respError(c->out, c->argv[2]); }
+
+static void debugLog(ctx *c) {
+    logWarning("DEBUG LOG: %.*s", (int)c->argv[2].len, c->argv[2].ptr);
+    replyOk(c);
+}
+
+/* Takes as many seconds as the argument's beginning says; what is no number is none. */
+static void debugSleep(ctx *c) {
+    const double longest_s = 1e9;
+    str text = strNew(c->argv[2]);
+    double seconds = strtod(strText(&text), NULL);
+    strFree(&text);
+    if (seconds > 0) clockSleepUs((int64_t)((seconds < longest_s ? seconds : longest_s) * 1e6));
+    replyOk(c);
+}
+
+/* Random patterns on random texts, for as long as nobody minds. */
+static void debugStringmatchTest(ctx *c) {
+    enum { ROUNDS = 100000, LEN_MAX = 32 };
+    static const char bytes[] = "ab*?[]^-\\!";
+    char text[2][LEN_MAX];
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t len[2];
+        for (int k = 0; k < 2; k++) {
+            len[k] = (size_t)randomUniform(LEN_MAX);
+            for (size_t i = 0; i < len[k]; i++) text[k][i] = bytes[randomUniform(sizeof(bytes))];
+        }
+        (void)globMatch(sliceMake(text[0], len[0]), sliceMake(text[1], len[1])); /* survives it */
+    }
+    replyStatus(c, SLICE("Apparently the server did not crash: test passed"));
+}
+
+/* DEBUG subcommand [argument]. Not containers with subcommands of their own: older than those. */
+void debugCommand(ctx *c) {
+    static const struct {
+        const char *word;
+        int argc_min, argc_max;
+        commandProc *run;
+    } words[] = {
+        {"help", 2, 2, debugHelp},
+        {"dict-resizing", 3, 3, debugDictResizing},
+        {"digest", 2, 2, debugDigest},
+        {"digest-value", 2, INT_MAX, debugDigestValue},
+        {"error", 3, 3, debugError},
+        {"htstats", 3, INT_MAX, debugHtstats},
+        {"htstats-key", 3, INT_MAX, debugHtstatsKey},
+        {"log", 3, 3, debugLog},
+        {"object", 3, 4, debugObject},
+        {"pause-cron", 3, 3, debugPauseCron},
+        {"populate", 3, 5, debugPopulate},
+        {"protocol", 3, 3, debugProtocol},
+        {"sdslen", 3, 3, debugSdslen},
+        {"set-active-expire", 3, 3, debugSetActiveExpire},
+        {"sleep", 3, 3, debugSleep},
+        {"stringmatch-test", 2, 2, debugStringmatchTest},
+    };
+    if (!engineDoorIsOpen(DOOR_DEBUG, c->who)) {
+        replyError(c,
+                   SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
+                         "to \"local\", you can run it from a local connection, otherwise you need "
+                         "to set this option in the configuration file, and then restart the "
+                         "server."));
+        c->flags |= CTX_REJECTED;
+        return;
+    }
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (!ctxArgIs(c, 1, words[i].word)) continue;
+        if (c->argc < words[i].argc_min || c->argc > words[i].argc_max) break;
+        words[i].run(c);
+        return;
+    }
+    replyErrorSubcommand(c);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The commands users type; the table reaches them, so all there is to name is what they configure. Main thread only. */
+#include "base/base.h"
+#include "engine/config.h"
+#include "cmd/cmd.h"
+#include "cmd/cmd_priv.h"
+
+const feature cmdFeature = {.name = "cmd", .options = cmdOptions};

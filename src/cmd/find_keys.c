@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Key finders: where the keys of a request stand, or what is done with them, when its options decide.
+ * They read argv only, and take any request that fits the arity. ANY_THREAD. */
+#include "base/base.h"
+#include "cmd/procs.h"
+
+static int onlyKey(keyPlace *out, int max, int place, uint32_t flags) {
+    if (max > 0) out[0] = (keyPlace){place, flags};
+    return 1;
+}
+
+/* SET key value [... GET ...]: the key is read too when the old value is asked for. */
+int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+    for (int i = 3; i < argc; i++) {
+        if (sliceIs(argv[i], "get")) return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
+    }
+    return onlyKey(out, max, 1, KEY_OW | KEY_UPDATE);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * INFO: asks the sections that all wings have hung up to print themselves, in their fixed order.
+ * Costs sections times arguments, and what the sections cost. Main thread only. */
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "engine/hooks.h"
+#include "engine/reply.h"
+
+typedef struct infoRequest {
+    const ctx *c;
+    uint32_t sets;  /* INFO_IN_...: the sets of sections that were asked for */
+    int last_order; /* of the section printed last: it stands under the title printed last */
+    str text;
+} infoRequest;
+
+static bool isWanted(const infoRequest *q, const infoSection *section) {
+    if (section->when & q->sets) return true;
+    for (int i = 1; i < q->c->argc; i++) {
+        if (sliceIs(q->c->argv[i], section->name)) return true;
+    }
+    return false;
+}
+
+static void printSection(const infoSection *section, void *arg) {
+    infoRequest *q = arg;
+    if (!isWanted(q, section)) return;
+    if (q->last_order != (int)section->order) {
+        if (q->text.len) strAppendText(&q->text, "\r\n");
+        strAppendText(&q->text, section->title);
+        strAppendText(&q->text, "\r\n");
+        q->last_order = (int)section->order;
+    }
+    section->print(&q->text);
+}
+
+static uint32_t setsNamed(const ctx *c) {
+    if (c->argc == 1) return INFO_IN_DEFAULT;
+    uint32_t sets = 0;
+    for (int i = 1; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "default")) sets |= INFO_IN_DEFAULT;
+        if (ctxArgIs(c, i, "all")) sets |= INFO_IN_ALL;
+        if (ctxArgIs(c, i, "everything")) sets |= INFO_IN_EVERYTHING;
+    }
+    return sets;
+}
+
+/* INFO [section ...]. Reply: "name:value" lines under titles; what nobody knows prints nothing. */
+void infoCommand(ctx *c) {
+    infoRequest q = {.c = c, .sets = setsNamed(c), .last_order = -1, .text = STR_EMPTY};
+    hooksEachInfoSection(printSection, &q);
+    replyVerbatim(c, strSlice(&q.text), "txt");
+    strFree(&q.text);
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands about keys whatever they hold, and about whole databases. Main thread only. */
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/key_walk.h"
+#include "cmd/procs.h"
+#include "engine/hooks.h"
+#include "engine/propagate.h"
+#include "engine/reply.h"
+#include "store/store.h"
+
+static dbKey keyAt(const ctx *c, db *d, int place) {
+    slice key = c->argv[place];
+    uint64_t hash = place == 1 ? c->key_hash : hashBytes(key.ptr, key.len);
+    return (dbKey){.db = d, .key = key, .hash = hash};
+}
+
+static robj *findKey(const ctx *c, const dbKey *k) {
+    return dbFind(k->db, k->key, k->hash, c->now_ms);
+}
+
+/* Events for a change that is counted already. */
+static void tellToo(ctx *c, slice key, const char *event) {
+    if (engineHot.observers) ctxTellObservers(c, key, event);
+}
+
+/* ------------------------------------------------------------------ DEL, EXISTS and the like */
+
+/* DEL key [key ...] and UNLINK key [key ...]. Reply: how many there were. */
+void delCommand(ctx *c) {
+    int64_t deleted = 0;
+    keyWalk w;
+    keyWalkInit(&w, c, 1, c->argc, 1);
+    while (keyWalkNext(&w)) {
+        if (!dbDelete(c->db, w.key, w.hash, c->now_ms)) continue;
+        ctxKeyChanged(c, w.key, "del");
+        deleted++;
+    }
+    replyInteger(c, deleted);
+}
+
+void unlinkCommand(ctx *c) { delCommand(c); }
+
+typedef robj *findProc(db *d, slice key, uint64_t hash, int64_t now_ms);
+
+static void replyFound(ctx *c, findProc *find) {
+    int64_t found = 0;
+    keyWalk w;
+    keyWalkInit(&w, c, 1, c->argc, 1);
+    while (keyWalkNext(&w)) found += find(c->db, w.key, w.hash, c->now_ms) != NULL;
+    replyInteger(c, found);
+}
+
+/* EXISTS key [key ...]. Reply: how many of the names are there, repeated ones counted again. */
+void existsCommand(ctx *c) { replyFound(c, dbFindQuiet); }
+
+/* TOUCH key [key ...]. Reply: as EXISTS; but it is an access, whatever CLIENT NO-TOUCH says. */
+void touchCommand(ctx *c) {
+    bool touching = storeSetTouching(true);
+    replyFound(c, dbFindRead);
+    (void)storeSetTouching(touching); /* it was on */
+}
+
+/* TYPE key. Reply: the name of its type, "none" when there is no key. */
+void typeCommand(ctx *c) {
+    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
+    replyStatus(c, o ? sliceOf(typeName(objectType(o))) : SLICE("none"));
+}
+
+/* RANDOMKEY. Reply: a key, null in an empty database. */
+void randomkeyCommand(ctx *c) {
+    propagateUnwrapped();
+    const robj *o = dbRandom(c->db, c->now_ms);
+    if (o) {
+        replyBulk(c, objectKey(o));
+    } else {
+        replyNull(c);
+    }
+}
+
+/* DBSIZE. Reply: number of keys. */
+void dbsizeCommand(ctx *c) { replyInteger(c, (int64_t)dbSize(c->db)); }
+
+/* ------------------------------------------------------------------ RENAME, MOVE, COPY */
+
+/* Gives `from` the name of `to`. Returns false when nothing was done: the key is missing (the error was
+ * replied), the names are equal, or the new one is taken and `only_new`. */
+static bool renameKey(ctx *c, bool only_new, bool *refused) {
+    dbKey from = keyAt(c, c->db, 1), to = keyAt(c, c->db, 2);
+    *refused = false;
+    if (!findKey(c, &from)) {
+        replyError(c, ERR_NO_KEY_TEXT);
+        *refused = true;
+        return false;
+    }
+    if (sliceEqual(from.key, to.key)) return false;
+    if (findKey(c, &to)) {
+        if (only_new) return false;
+        (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it was found */
+    }
+    dbMove(&from, &to);
+    ctxKeyChanged(c, from.key, "rename_from");
+    tellToo(c, to.key, "rename_to");
+    return true;
+}
+
+/* RENAME key newkey. Reply: OK. */
+void renameCommand(ctx *c) {
+    bool refused;
+    (void)renameKey(c, false, &refused); /* equal names are fine */
+    if (!refused) replyOk(c);
+}
+
+/* RENAMENX key newkey. Reply: 1, or 0 when the new name is taken. */
+void renamenxCommand(ctx *c) {
+    bool refused;
+    bool renamed = renameKey(c, true, &refused);
+    if (!refused) replyInteger(c, renamed);
+}
+
+/* An argument that must be a C int. False: the error was replied. */
+static bool intArg(ctx *c, int place, int *out) {
+    int64_t value;
+    if (!ctxArgInt(c, place, &value)) return false;
+    if (value < INT_MIN || value > INT_MAX) {
+        replyErrorFormat(c, "ERR value is out of range, value must between %d and %d", INT_MIN,
+                         INT_MAX);
+        return false;
+    }
+    *out = (int)value;
+    return true;
+}
+
+/* An argument that must be the number of a database. False: the error was replied. */
+static bool dbArg(ctx *c, int place, db **out) {
+    int id;
+    if (!intArg(c, place, &id)) return false;
+    if (id < 0 || id >= storeDbCount()) {
+        replyError(c, ERR_DB_RANGE_TEXT);
+        return false;
+    }
+    *out = storeDb(id);
+    return true;
+}
+
+/* Tells of a change in a database that is not the caller's own. */
+static void tellIn(ctx *c, db *d, slice key, const char *event) {
+    db *own = c->db;
+    c->db = d;
+    tellToo(c, key, event);
+    c->db = own;
+}
+
+/* MOVE key db. Reply: 1, or 0 when there is no such key here or one there. */
+void moveCommand(ctx *c) {
+    db *target;
+    if (!dbArg(c, 2, &target)) return;
+    if (target == c->db) {
+        replyError(c, ERR_SAME_OBJECT_TEXT);
+        return;
+    }
+    dbKey from = keyAt(c, c->db, 1), to = keyAt(c, target, 1);
+    if (!findKey(c, &from) || findKey(c, &to)) {
+        replyInteger(c, 0);
+        return;
+    }
+    dbMove(&from, &to);
+    ctxKeyChanged(c, from.key, "move_from");
+    tellIn(c, target, to.key, "move_to");
+    replyInteger(c, 1);
+}
+
+/* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 when there is no source, or a
+ * destination without REPLACE. */
+void copyCommand(ctx *c) {
+    db *target = c->db;
+    bool replace = false;
+    for (int i = 3; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "replace")) {
+            replace = true;
+        } else if (ctxArgIs(c, i, "db") && i + 1 < c->argc) {
+            if (!dbArg(c, ++i, &target)) return;
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return;
+        }
+    }
+    dbKey from = keyAt(c, c->db, 1), to = keyAt(c, target, 2);
+    if (target == c->db && sliceEqual(from.key, to.key)) {
+        replyError(c, ERR_SAME_OBJECT_TEXT);
+        return;
+    }
+    if (!dbFindRead(from.db, from.key, from.hash, c->now_ms) || (findKey(c, &to) && !replace)) {
+        replyInteger(c, 0);
+        return;
+    }
+    (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* there may be nothing */
+    dbCopy(&from, &to);
+    ctxDatasetChanged(c, 1);
+    tellIn(c, target, to.key, "copy_to");
+    replyInteger(c, 1);
+}
+
+/* ------------------------------------------------------------------ whole databases */
+
+/* SWAPDB index1 index2. Reply: OK. */
+void swapdbCommand(ctx *c) {
+    static const char *const errors[] = {"ERR invalid first DB index",
+                                         "ERR invalid second DB index"};
+    if (storeIsSlotted()) {
+        replyError(c, SLICE("ERR SWAPDB is not allowed in cluster mode"));
+        return;
+    }
+    int64_t id[2];
+    for (int i = 0; i < 2; i++) {
+        if (!ctxArgIntIn(c, i + 1, INT_MIN, INT_MAX, &id[i], errors[i])) return;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (id[i] >= 0 && id[i] < storeDbCount()) continue;
+        replyError(c, ERR_DB_RANGE_TEXT);
+        return;
+    }
+    dbEvent event = {.kind = DB_SWAPPING, .db_id = (int)id[0], .other_id = (int)id[1]};
+    hooksDbEvent(&event);
+    if (id[0] != id[1]) storeSwap(storeDb((int)id[0]), storeDb((int)id[1]));
+    event.kind = DB_SWAPPED;
+    hooksDbEvent(&event);
+    ctxDatasetChanged(c, 1);
+    replyOk(c);
+}
+
+/* Reads [ASYNC|SYNC]. False: the error was replied. */
+static bool parseFlush(ctx *c) {
+    if (c->argc == 1 || (c->argc == 2 && (ctxArgIs(c, 1, "async") || ctxArgIs(c, 1, "sync"))))
+        return true;
+    replyError(c, ERR_SYNTAX_TEXT);
+    return false;
+}
+
+/* Empties a database, or (-1) all. */
+static void flush(ctx *c, int id) {
+    dbEvent event = {.kind = DB_FLUSHING, .db_id = id};
+    hooksDbEvent(&event);
+    bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : cmdConf.lazyfree_lazy_user_flush;
+    uint64_t removed = id < 0 ? storeFlush(later) : dbFlush(storeDb(id), later);
+    event.kind = DB_FLUSHED;
+    hooksDbEvent(&event);
+    ctxDatasetChanged(c, removed);
+    replyOk(c);
+}
+
+/* FLUSHDB [ASYNC|SYNC]. Reply: OK. */
+void flushdbCommand(ctx *c) {
+    if (parseFlush(c)) flush(c, c->who->db_id);
+}
+
+/* FLUSHALL [ASYNC|SYNC]. Reply: OK. */
+void flushallCommand(ctx *c) {
+    if (parseFlush(c)) flush(c, -1);
+}

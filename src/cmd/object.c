@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * OBJECT and MEMORY: how a value is kept and what it costs. Main thread only. */
+#include "base/base.h"
+#include "base/hash.h"
+#include "cmd/procs.h"
+#include "engine/keyspace.h"
+#include "engine/reply.h"
+#include "store/store.h"
+
+/* ------------------------------------------------------------------ OBJECT */
+
+/* The object of argument 2; null is replied when there is none. To ask is no access. */
+static const robj *findAsked(ctx *c) {
+    slice key = c->argv[2];
+    const robj *o = dbFindQuiet(c->db, key, hashBytes(key.ptr, key.len), c->now_ms);
+    if (!o) replyNull(c);
+    return o;
+}
+
+/* OBJECT ENCODING key. */
+void objectEncodingCommand(ctx *c) {
+    const robj *o = findAsked(c);
+    if (o) replyBulkText(c, typeOf(o)->encoding(o));
+}
+
+/* OBJECT REFCOUNT key. Reply: 1, for an object has one owner. */
+void objectRefcountCommand(ctx *c) {
+    if (findAsked(c)) replyInteger(c, 1);
+}
+
+/* OBJECT FREQ key. Reply: the logarithmic count of accesses. */
+void objectFreqCommand(ctx *c) {
+    const robj *o = findAsked(c);
+    if (!o) return;
+    if (keyspaceCountsAccesses()) {
+        replyInteger(c, storeFrequency(o));
+    } else {
+        replyError(c, SLICE("ERR An LFU maxmemory policy is not selected, access frequency not "
+                            "tracked. Please note that when switching between policies at runtime "
+                            "LRU and LFU data will take some time to adjust."));
+    }
+}
+
+/* OBJECT IDLETIME key. Reply: seconds since the last access. */
+void objectIdletimeCommand(ctx *c) {
+    const robj *o = findAsked(c);
+    if (!o) return;
+    if (!keyspaceCountsAccesses()) {
+        replyInteger(c, storeIdleSeconds(o));
+    } else {
+        replyError(c,
+                   SLICE("ERR An LFU maxmemory policy is selected, idle time not tracked. Please "
+                         "note that when switching between policies at runtime LRU and LFU data "
+                         "will take some time to adjust."));
+    }
+}
+
+/* OBJECT HELP. */
+void objectHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "ENCODING <key>",
+        "    Return the kind of internal representation used in order to store the value",
+        "    associated with a <key>.",
+        "FREQ <key>",
+        "    Return the access frequency index of the <key>. The returned integer is",
+        "    proportional to the logarithm of the recent access frequency of the key.",
+        "IDLETIME <key>",
+        "    Return the idle time of the <key>, that is the approximated number of",
+        "    seconds elapsed since the last access to the key.",
+        "REFCOUNT <key>",
+        "    Return the number of references of the value associated with the specified",
+        "    <key>.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+/* ------------------------------------------------------------------ MEMORY */
+
+/* MEMORY USAGE key [SAMPLES count]. Reply: bytes, null when there is no key. Dead keys take memory too. */
+void memoryUsageCommand(ctx *c) {
+    int64_t samples = 5;
+    for (int i = 3; i < c->argc; i += 2) {
+        if (!ctxArgIs(c, i, "samples") || i + 1 == c->argc) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return;
+        }
+        if (!ctxArgInt(c, i + 1, &samples)) return;
+        if (samples < 0) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return;
+        }
+    }
+    slice key = c->argv[2];
+    const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+    if (o) {
+        replyInteger(c, (int64_t)objectMemory(o, (size_t)samples));
+    } else {
+        replyNull(c);
+    }
+}
+
+/* MEMORY PURGE. Reply: OK. */
+void memoryPurgeCommand(ctx *c) {
+    memPurge();
+    replyOk(c);
+}
+
+/* MEMORY MALLOC-STATS. Reply: the allocator's report. */
+void memoryMallocStatsCommand(ctx *c) {
+    char *text = memAllocatorStats();
+    replyVerbatim(c, sliceOf(text), "txt");
+    memFree(text);
+}
+
+/* MEMORY HELP. */
+void memoryHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "DOCTOR",
+        "    Return memory problems reports.",
+        "MALLOC-STATS",
+        "    Return internal statistics report from the memory allocator.",
+        "PURGE",
+        "    Attempt to purge dirty pages for reclamation by the allocator.",
+        "STATS",
+        "    Return information about the memory usage of the server.",
+        "USAGE <key> [SAMPLES <count>]",
+        "    Return memory in bytes used by <key> and its value. Nested values are",
+        "    sampled up to <count> times (default: 5, 0 means sample all).",
+        NULL,
+    };
+    replyHelp(c, lines);
+}

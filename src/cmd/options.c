@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of commands and of how values are kept. Main thread only. */
+#include <limits.h>
+
+#include "base/base.h"
+#include "cmd/cmd_priv.h"
+
+cmdConfig cmdConf;
+
+const configOption cmdOptions[] = {
+    /* Up to where a value is kept packed. */
+    CONFIG_INT("hash-max-listpack-entries", cmdConf.hash_max_listpack_entries, 512, 0, INT64_MAX,
+               .alias = "hash-max-ziplist-entries"),
+    CONFIG_MEMORY("hash-max-listpack-value", cmdConf.hash_max_listpack_value, 64, 0, INT64_MAX,
+                  .alias = "hash-max-ziplist-value"),
+    CONFIG_INT("list-max-listpack-size", cmdConf.list_max_listpack_size, -2, INT_MIN, INT_MAX,
+               .alias = "list-max-ziplist-size"),
+    CONFIG_INT("list-compress-depth", cmdConf.list_compress_depth, 0, 0, INT_MAX,
+               .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_INT("set-max-intset-entries", cmdConf.set_max_intset_entries, 512, 0, INT64_MAX),
+    CONFIG_INT("set-max-listpack-entries", cmdConf.set_max_listpack_entries, 128, 0, INT64_MAX),
+    CONFIG_INT("set-max-listpack-value", cmdConf.set_max_listpack_value, 64, 0, INT64_MAX),
+    CONFIG_INT("zset-max-listpack-entries", cmdConf.zset_max_listpack_entries, 128, 0, INT64_MAX,
+               .alias = "zset-max-ziplist-entries"),
+    CONFIG_MEMORY("zset-max-listpack-value", cmdConf.zset_max_listpack_value, 64, 0, INT64_MAX,
+                  .alias = "zset-max-ziplist-value"),
+    CONFIG_MEMORY("hll-sparse-max-bytes", cmdConf.hll_sparse_max_bytes, 3000, 0, INT64_MAX),
+    CONFIG_MEMORY("stream-node-max-bytes", cmdConf.stream_node_max_bytes, 4096, 0, INT64_MAX),
+    CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX),
+    /* Commands. */
+    CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_BOOL("lazyfree-lazy-user-flush", cmdConf.lazyfree_lazy_user_flush, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_BOOL("extended-redis-compatibility", cmdConf.extended_redis_compatibility, false),
+    CONFIG_END,
+};

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hashtable: a set of entries found by key; hash-ordered open addressing in cache-line buckets.
+ * This file holds what is done to one entry, and to the table as a whole; hashtable_layout.h tells
+ * how it works.
+ *
+ * Invariants: those of hashtable_layout.h; a table without entries has no body, unless room was
+ * reserved. Cost of a lookup: the header (hot), one bucket, the entry. Insert and delete the
+ * same, plus some 9 words moved on average while the table grows. Not thread-safe. */
+#include "ds/hashtable.h"
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "ds/hashtable_inline.h"
+#include "ds/hashtable_private.h"
+
+/* ---- looking up ---- */
+
+void *hashtableFind(const hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
+                    size_t len) {
+    return hashtableInlineFind(t, hash, type->match, key, len);
+}
+
+void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint64_t hash,
+                            const void *key, size_t len, hashtablePosition *position) {
+    return hashtableInlineFindPosition(t, hash, type->match, key, len, position);
+}
+
+void hashtablePrefetch(const hashtable *t, uint64_t hash) { hashtableInlinePrefetch(t, hash); }
+
+void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
+    hashtableInlinePrefetchEntry(t, hash);
+}
+
+/* The position of an entry known by address; its word is NULL when it is not there. */
+static hashtablePosition findEntry(const hashtable *t, uint64_t hash, const void *entry) {
+    hashtablePosition position = {.hash = hash};
+    if (!t->body) return position;
+    tableProbe p = tableProbeAt(t, hash);
+    position.home = p.home;
+    position.tag = (uint32_t)p.tag;
+    for (tableBucket *b = p.home;; b++) {
+        for (unsigned i = 0; i < BUCKET_WORDS; i++) {
+            if (b->word[i] && wordEntry(b->word[i]) == entry) {
+                position.word = &b->word[i];
+                return position;
+            }
+        }
+        if (tableProbeEnds(&p, b, bucketTags(b))) return position;
+    }
+}
+
+/* ---- inserting ---- */
+
+static void smallInsert(hashtable *t, const hashtableType *type, uint64_t hash, uint64_t word) {
+    tableSmall *s = tableAsSmall(t);
+    tableItem item = {hash, word};
+    if (!s) {
+        tableRebuild(t, type, 1, &item);
+        return;
+    }
+    /* The last percent would make long runs; in a few buckets they are short anyway. */
+    unsigned words = s->allocated * BUCKET_WORDS;
+    unsigned fill_max = s->allocated > 4 ? words - words / 32 : words;
+    if (s->count < fill_max) {
+        tableScale sc;
+        tableRegion r = smallRegion(s, type, &sc);
+        if (regionPlace(&r, hash, scaleTagged(&sc, hash, word)) != PLACE_FULL) {
+            s->count++;
+            s->volatile_count = (uint16_t)(s->volatile_count + (word & HASHTABLE_VOLATILE));
+            return;
+        }
+    }
+    unsigned step = s->bucket_count < 2 * GROW_STEP ? 1 : s->bucket_count / GROW_STEP;
+    tableRebuild(t, type, s->bucket_count + step, &item);
+}
+
+static void bigInserted(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
+                        bool long_run) {
+    g->count++;
+    if (unlikely(word & HASHTABLE_VOLATILE)) volatileCount(g, hash, 1);
+    if (g->state != SWEEP_NONE) {
+        sweepWork(g, type, SWEEP_QUOTA);
+    } else if (unlikely(g->count > g->grow_at) || unlikely(long_run)) {
+        sweepConsiderGrowth(g, type, long_run);
+    }
+}
+
+static void bigInsert(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word) {
+    bool long_run = false;
+    while (hash < g->bound) {
+        tableRegion r = bigRegion(g, type, hash);
+        if (likely(regionPlace(&r, hash, scaleTagged(r.sc, hash, word)) != PLACE_FULL)) {
+            bigInserted(g, type, hash, word, r.long_run);
+            return;
+        }
+        /* The lower region would touch the upper one: let the sweep make room. */
+        sweepStep(g, type);
+    }
+    bigPlaceUpper(g, type, hash, scaleTagged(&g->scales[1], hash, word), &long_run);
+    bigInserted(g, type, hash, word, long_run);
+}
+
+static uint64_t wordMake(const void *entry, unsigned flags) {
+    uint64_t word = (uint64_t)(uintptr_t)entry;
+    check(word != 0);
+    check((word & ~WORD_ENTRY) == 0);
+    check((flags & ~WORD_USER) == 0);
+    return word | flags;
+}
+
+void hashtableInsert(hashtable *t, const hashtableType *type, uint64_t hash, void *entry,
+                     unsigned flags) {
+    uint64_t word = wordMake(entry, flags);
+    if (likely(tableIsBig(t))) {
+        bigInsert(tableAsBig(t), type, hash, word);
+    } else {
+        smallInsert(t, type, hash, word);
+    }
+}
+
+void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtablePosition *position,
+                       void *entry, unsigned flags) {
+    check(!position->word);
+    tableBucket *home = position->home;
+    unsigned free;
+    if (likely(tableIsBig(t)) && likely((free = bucketFree(home)) != 0)) {
+        hotCheck(tableProbeAt(t, position->hash).home == home);
+        uint64_t word = wordMake(entry, flags);
+        home->word[__builtin_ctz(free)] = word | (uint64_t)position->tag << TAG_SHIFT;
+        bigInserted(tableAsBig(t), type, position->hash, word, false);
+        return;
+    }
+    hashtableInsert(t, type, position->hash, entry, flags);
+}
+
+/* ---- deleting ---- */
+
+static void smallDeleteAt(hashtable *t, const hashtableType *type,
+                          const hashtablePosition *position) {
+    tableSmall *s = tableAsSmall(t);
+    tableScale sc;
+    tableRegion r = smallRegion(s, type, &sc);
+    size_t index = (size_t)(position->word - s->buckets[0].word);
+    const tableBucket *home = position->home;
+    s->volatile_count = (uint16_t)(s->volatile_count - (*position->word & HASHTABLE_VOLATILE));
+    uint64_t at = index / BUCKET_WORDS;
+    regionRemove(&r, at, index % BUCKET_WORDS, &s->buckets[at] != home);
+    s->count--;
+    if (s->count == 0) {
+        tableFreeBody(t);
+    } else if (s->allocated > 1 && s->count < s->allocated * BUCKET_WORDS * 6u / 10) {
+        uint64_t want = s->count / 7u + 1;
+        if (want < s->allocated) tableRebuild(t, type, want, NULL);
+    }
+}
+
+static void bigDeleteAt(hashtable *t, const hashtableType *type,
+                        const hashtablePosition *position) {
+    tableBig *g = tableAsBig(t);
+    tableRegion r = bigRegion(g, type, position->hash);
+    size_t index = (size_t)(position->word - g->buckets[0].word);
+    const tableBucket *home = position->home;
+    bool was_volatile = *position->word & HASHTABLE_VOLATILE;
+    uint64_t at = index / BUCKET_WORDS;
+    regionRemove(&r, at, index % BUCKET_WORDS, &g->buckets[at] != home);
+    if (unlikely(was_volatile)) volatileCount(g, position->hash, -1);
+    g->count--;
+    if (unlikely(g->count == 0)) {
+        tableFreeBody(t);
+    } else if (g->state != SWEEP_NONE) {
+        sweepWork(g, type, SWEEP_QUOTA);
+    } else if (unlikely(g->count < g->shrink_at) && !sweepIsPaused()) {
+        uint64_t want = g->count * 100 / (BUCKET_WORDS * FILL_SHRUNK) + 1;
+        if (want < BIG_MIN / 2) {
+            tableRebuild(t, type, want, NULL);
+        } else if (want < g->scales[1].bucket_count) {
+            sweepBeginShrink(g, type, want);
+        }
+    }
+}
+
+void *hashtableDeleteAt(hashtable *t, const hashtableType *type,
+                        const hashtablePosition *position) {
+    check(position->word);
+    hotCheck(tableProbeAt(t, position->hash).home == position->home);
+    void *entry = wordEntry(*position->word);
+    if (likely(tableIsBig(t))) {
+        bigDeleteAt(t, type, position);
+    } else {
+        smallDeleteAt(t, type, position);
+    }
+    return entry;
+}
+
+void *hashtableDelete(hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
+                      size_t len) {
+    hashtablePosition position;
+    if (!hashtableFindPosition(t, type, hash, key, len, &position)) return NULL;
+    return hashtableDeleteAt(t, type, &position);
+}
+
+bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash,
+                          const void *entry) {
+    hashtablePosition position = findEntry(t, hash, entry);
+    if (!position.word) return false;
+    hashtableDeleteAt(t, type, &position);
+    return true;
+}
+
+void *hashtablePop(hashtable *t, const hashtableType *type) {
+    void *entry = hashtableRandom(t);
+    if (entry) check(hashtableDeleteEntry(t, type, type->hash_of(entry), entry));
+    return entry;
+}
+
+/* ---- changing ---- */
+
+void hashtableReplaceAt(const hashtablePosition *position, void *entry) {
+    check(position->word);
+    *position->word = (*position->word & ~WORD_ENTRY) | wordMake(entry, 0);
+}
+
+bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry) {
+    hashtablePosition position = findEntry(t, hash, old);
+    if (!position.word) return false;
+    hashtableReplaceAt(&position, entry);
+    return true;
+}
+
+unsigned hashtableFlagsAt(const hashtablePosition *position) {
+    check(position->word);
+    return (unsigned)(*position->word & WORD_USER);
+}
+
+void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsigned flags) {
+    check(position->word);
+    check((flags & ~WORD_USER) == 0);
+    int delta = (int)(flags & HASHTABLE_VOLATILE) - (int)(*position->word & HASHTABLE_VOLATILE);
+    *position->word = (*position->word & ~WORD_USER) | flags;
+    if (delta == 0) return;
+    if (tableIsBig(t)) {
+        volatileCount(tableAsBig(t), position->hash, delta);
+    } else {
+        tableAsSmall(t)->volatile_count = (uint16_t)(tableAsSmall(t)->volatile_count + delta);
+    }
+}
+
+bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned flags) {
+    hashtablePosition position = findEntry(t, hash, entry);
+    if (!position.word) return false;
+    hashtableSetFlagsAt(t, &position, flags);
+    return true;
+}
+
+/* ---- the table as a whole ---- */
+
+uint64_t hashtableCount(const hashtable *t) {
+    if (!t->body) return 0;
+    return tableIsBig(t) ? tableAsBig(t)->count : tableAsSmall(t)->count;
+}
+
+uint64_t hashtableVolatileCount(const hashtable *t) {
+    if (!t->body) return 0;
+    if (!tableIsBig(t)) return tableAsSmall(t)->volatile_count;
+    const volatileIndex *v = tableAsBig(t)->volatiles;
+    return v ? v->counts.total : 0;
+}
+
+tableArray tableBuckets(const hashtable *t) {
+    if (!t->body) return (tableArray){NULL, 0};
+    if (!tableIsBig(t)) return (tableArray){tableAsSmall(t)->buckets, tableAsSmall(t)->allocated};
+    return (tableArray){tableAsBig(t)->buckets, tableAsBig(t)->allocated};
+}
+
+void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count) {
+    uint64_t want = count * 100 / (BUCKET_WORDS * FILL_GROW) + 1;
+    if (!tableIsBig(t)) {
+        if (want > tableBuckets(t).count) tableRebuild(t, type, want, NULL);
+        return;
+    }
+    tableBig *g = tableAsBig(t);
+    for (;;) {
+        while (g->state != SWEEP_NONE) sweepStep(g, type);
+        uint64_t now = g->scales[1].bucket_count;
+        if (now >= want) return;
+        sweepBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
+    }
+}
+
+bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets) {
+    if (!hashtableIsSweeping(t)) return false;
+    sweepWork(tableAsBig(t), type, buckets);
+    return hashtableIsSweeping(t) && !sweepIsPaused();
+}
+
+bool hashtableIsSweeping(const hashtable *t) {
+    return tableIsBig(t) && tableAsBig(t)->state != SWEEP_NONE;
+}
+
+void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context) {
+    tableArray array = tableBuckets(t);
+    for (uint64_t at = 0; visit && at < array.count; at++) {
+        const tableBucket *b = &array.buckets[at];
+        if (at + 1 < array.count) {
+            for (unsigned i = 0; i < BUCKET_WORDS; i++) prefetchRead(wordEntry(b[1].word[i]));
+        }
+        for (unsigned used = bucketUsed(b); used; used &= used - 1) {
+            uint64_t word = b->word[__builtin_ctz(used)];
+            visit(context, wordEntry(word), (unsigned)(word & WORD_USER));
+        }
+    }
+    tableFreeBody(t);
+}
+
+size_t hashtableBytes(const hashtable *t) {
+    if (!t->body) return 0;
+    if (!tableIsBig(t)) return memSizeOf(t->body);
+    const tableBig *g = tableAsBig(t);
+    size_t bytes = memSizeOf(g) + g->block_bytes;
+    if (g->volatiles) bytes += memSizeOf(g->volatiles) + fenwickBytes(&g->volatiles->counts);
+    if (g->volatiles_next) {
+        bytes += memSizeOf(g->volatiles_next) + fenwickBytes(&g->volatiles_next->counts);
+    }
+    return bytes;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hashtable: the memory of its two forms, and building a table anew.
+ *
+ * Invariant: a small table is one block of whole buckets; a big one has a header and an array
+ * that starts on a cache line, in a block of the allocator or, from MAP_MIN on, in a mapping of
+ * its own that grows without a copy. Building costs a pass over all words. Not thread-safe;
+ * freeing may be on any thread. */
+#include "ds/hashtable_private.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+
+/* Below this the allocator serves arrays: thousands of mappings would meet the kernel's limit. */
+#define MAP_MIN ((uint64_t)256 << 10)
+/* From here on an array is aligned so that the kernel moves it 2 MB at a time. */
+#define MAP_ALIGN_MIN ((uint64_t)4 << 20)
+#define MAP_ALIGN_HUGE ((size_t)2 << 20)
+
+/* ---- arrays of the big form ---- */
+
+static size_t alignmentOf(size_t bytes) {
+    return bytes >= MAP_ALIGN_MIN ? MAP_ALIGN_HUGE : MAP_PAGE;
+}
+
+static void blockFree(void *block, size_t bytes, bool mapped) {
+    if (mapped) {
+        memUnmap(block, bytes);
+    } else {
+        memFree(block);
+    }
+}
+
+/* Copies the array into a new block of the allocator, or into the first mapping. */
+static void resizeByCopy(tableBig *g, size_t bytes) {
+    bool mapped = bytes >= MAP_MIN;
+    size_t block_bytes = mapped ? sizeRoundUp(bytes, MAP_PAGE) : bytes + CACHE_LINE;
+    char *block = mapped ? memMap(block_bytes, alignmentOf(block_bytes)) : memAlloc(block_bytes);
+    if (!mapped) block_bytes = memSizeOf(block);
+    char *array = (char *)sizeRoundUp((size_t)(uintptr_t)block, CACHE_LINE);
+    size_t room = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
+    size_t kept = sizeMin(room, g->allocated);
+    check(room * sizeof(tableBucket) >= bytes);
+    if (kept) memcpy(array, g->buckets, kept * sizeof(tableBucket));
+    if (!mapped) {
+        memset(array + kept * sizeof(tableBucket), 0, (room - kept) * sizeof(tableBucket));
+    }
+    if (g->block) blockFree(g->block, g->block_bytes, g->mapped);
+    g->block = block;
+    g->block_bytes = block_bytes;
+    g->mapped = mapped;
+    g->buckets = (tableBucket *)(void *)array;
+    g->allocated = room;
+}
+
+void bigResizeArray(tableBig *g, uint64_t buckets) {
+    size_t bytes = buckets * sizeof(tableBucket);
+    if (!g->mapped || bytes < MAP_MIN) {
+        resizeByCopy(g, bytes);
+        return;
+    }
+    size_t block_bytes = sizeRoundUp(bytes, MAP_PAGE);
+    g->block = memRemap(g->block, g->block_bytes, block_bytes, alignmentOf(block_bytes));
+    g->block_bytes = block_bytes;
+    g->buckets = g->block;
+    g->allocated = block_bytes / sizeof(tableBucket);
+}
+
+void bigSetThresholds(tableBig *g) {
+    uint64_t words = g->scales[1].bucket_count * BUCKET_WORDS;
+    g->grow_at = words * FILL_GROW / 100;
+    g->shrink_at = words * FILL_SHRINK / 100;
+}
+
+uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
+                       bool *long_run) {
+    tableRegion r = {
+        .buckets = g->buckets, .sc = &g->scales[1], .type = type, .limit = g->allocated};
+    uint64_t at = regionPlace(&r, hash, word);
+    while (unlikely(at == PLACE_FULL)) {
+        bigResizeArray(g, g->allocated + SPARE_BUCKETS);
+        r.buckets = g->buckets;
+        r.limit = g->allocated;
+        at = regionPlace(&r, hash, word);
+    }
+    *long_run |= r.long_run;
+    return at;
+}
+
+/* ---- building ---- */
+
+/* Buckets in the block the allocator would really give for a small table of `buckets`. */
+static uint64_t smallRoom(uint64_t buckets) {
+    size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
+    return (good - sizeof(tableSmall)) / sizeof(tableBucket);
+}
+
+tableRegion smallRegion(tableSmall *s, const hashtableType *type, tableScale *sc) {
+    scaleInit(sc, s->bucket_count, 0);
+    return (tableRegion){.buckets = s->buckets, .sc = sc, .type = type, .limit = s->allocated};
+}
+
+static tableSmall *smallBuild(uint64_t bucket_count, const hashtableType *type,
+                              const tableItem *items, size_t count) {
+    tableScale sc;
+    bucket_count = smallRoom(bucket_count);
+    scaleInit(&sc, bucket_count, 0);
+    uint64_t need = itemsNeed(&sc, items, count);
+    uint64_t allocated = need > bucket_count ? smallRoom(need) : bucket_count;
+    check(allocated <= UINT16_MAX / BUCKET_WORDS);
+    tableSmall *s = memCalloc(1, sizeof(*s) + allocated * sizeof(tableBucket));
+    s->count = (uint16_t)count;
+    s->bucket_count = (uint16_t)bucket_count;
+    s->allocated = (uint16_t)allocated;
+    tableLayout layout = {.region = smallRegion(s, type, &sc)};
+    for (size_t i = 0; i < count; i++) {
+        check(layoutAddItem(&layout, items[i]));
+        s->volatile_count = (uint16_t)(s->volatile_count + (items[i].word & HASHTABLE_VOLATILE));
+    }
+    return s;
+}
+
+static tableBig *bigBuild(uint64_t bucket_count, unsigned prefix_bits, const hashtableType *type,
+                          const tableItem *items, size_t count) {
+    tableBig *g = memNew(tableBig);
+    scaleInit(&g->scales[1], bucket_count, prefix_bits);
+    uint64_t need = itemsNeed(&g->scales[1], items, count);
+    bigResizeArray(g, (need > bucket_count ? need : bucket_count) + SPARE_BUCKETS);
+    g->count = count;
+    bigSetThresholds(g);
+    tableLayout layout = {.region = bigRegion(g, type, 0)};
+    for (size_t i = 0; i < count; i++) {
+        check(layoutAddItem(&layout, items[i]));
+        if (items[i].word & HASHTABLE_VOLATILE) volatileCount(g, items[i].hash, 1);
+    }
+    return g;
+}
+
+void tableFreeBody(hashtable *t) {
+    if (!t->body) return;
+    if (tableIsBig(t)) {
+        tableBig *g = tableAsBig(t);
+        blockFree(g->block, g->block_bytes, g->mapped);
+        volatileIndexFree(g->volatiles);
+        volatileIndexFree(g->volatiles_next);
+        memFree(g);
+    } else {
+        memFree(t->body);
+    }
+    t->body = NULL;
+}
+
+void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count,
+                  const tableItem *extra) {
+    size_t count = 0, count_max = hashtableCount(t) + (extra != NULL);
+    uint64_t least = (count_max + BUCKET_WORDS - 1) / BUCKET_WORDS;
+    if (bucket_count < least) bucket_count = least;
+    check(bucket_count > 0);
+    bool to_big = bucket_count >= BIG_MIN;
+    /* A step into the big form keeps tags that are whole units; its next growth reads the keys. */
+    unsigned prefix_bits = bucket_count >= 2 * BIG_MIN ? prefixBitsFor(bucket_count) : 0;
+    tableItem *items = memAlloc((count_max + 1) * sizeof(*items));
+    if (t->body) {
+        tableScale small_scale;
+        tableRegion r = tableIsBig(t) ? bigRegion(tableAsBig(t), type, 0)
+                                      : smallRegion(tableAsSmall(t), type, &small_scale);
+        if (tableIsBig(t)) check(tableAsBig(t)->state == SWEEP_NONE);
+        bool rehash = to_big && prefix_bits > scalePrefixBits(r.sc);
+        for (uint64_t at = 0; at < r.limit; at++) {
+            tableItem found[BUCKET_WORDS];
+            unsigned n = bucketItems(&r, at, rehash, found);
+            for (unsigned i = 0; i < n; i++) itemsInsert(items, count++, found[i]);
+        }
+    }
+    if (extra) itemsInsert(items, count++, *extra);
+    check(count == count_max);
+    tableFreeBody(t);
+    if (to_big) {
+        uintptr_t g = (uintptr_t)bigBuild(bucket_count, prefix_bits, type, items, count);
+        t->body = (void *)(g + 1);
+    } else if (count > 0 || bucket_count > 1) {
+        t->body = smallBuild(bucket_count, type, items, count);
+    }
+    memFree(items);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lookups in a hashtable with the caller's own match function inlined, for the hot path, where an
+ * indirect call per lookup shows. Everyone else uses ds/hashtable.h.
+ *
+ * A batch of lookups runs in steps, so that the cache misses of all overlap:
+ * hashtableInlinePrefetch() for each, then hashtableInlinePrefetchEntry() for each, then
+ * hashtableInlineFind() for each. */
+#ifndef DS_HASHTABLE_INLINE_H
+#define DS_HASHTABLE_INLINE_H
+
+#include "base/bytes.h"
+#include "ds/hashtable.h"
+#include "ds/hashtable_layout.h"
+
+typedef bool hashtableMatchProc(const void *entry, const void *key, size_t len);
+
+/* Where the search for a hash begins and what it compares. */
+typedef struct tableProbe {
+    tableBucket *home;
+    uint64_t tag;
+    uint64_t base;  /* see tagsBeyond() */
+    bool unordered; /* tags of this scale cannot be compared for order */
+} tableProbe;
+
+/* The table must not be empty. */
+ALWAYS_INLINE tableProbe tableProbeAt(const hashtable *t, uint64_t hash) {
+    tableProbe p;
+    if (likely(tableIsBig(t))) {
+        const tableBig *g = tableAsBig(t);
+        const tableScale *sc = &g->scales[hash >= g->bound];
+        uint64_t unit = scaleUnit(sc, hash);
+        p.home = g->buckets + scaleUnitHome(sc, unit);
+        p.tag = unit & TAG_MASK;
+        /* Units that meet in a probe differ by less than 2^15, so the difference of their tags
+         * has the right sign; tags that are whole units compare as unsigned numbers. */
+        p.base = sc->shift == TAG_SHIFT ? 0x8000 : p.tag;
+        p.unordered = sc->inexact;
+    } else {
+        tableSmall *s = tableAsSmall(t);
+        p.tag = hash >> TAG_SHIFT;
+        p.home = s->buckets + (p.tag * s->bucket_count >> 16);
+        p.base = 0x8000;
+        p.unordered = false;
+    }
+    return p;
+}
+
+/* True if nothing behind bucket `b` can be what the probe looks for. */
+ALWAYS_INLINE bool tableProbeEnds(const tableProbe *p, const tableBucket *b, tagVector tags) {
+    if (likely(!bucketOverflows(b))) return true;
+    return likely(!p->unordered) && tagsBeyond(tags, p->tag, p->base);
+}
+
+/* The word with this key, or NULL. */
+ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, hashtableMatchProc *match,
+                                       const void *key, size_t len) {
+    for (tableBucket *b = p->home;; b++) {
+        tagVector tags = bucketTags(b);
+        for (unsigned hits = tagsEqual(tags, p->tag); hits; hits &= hits - 1) {
+            uint64_t *word = &b->word[__builtin_ctz(hits)];
+            /* A free word looks like tag 0. */
+            if (likely(*word != 0) && likely(match(wordEntry(*word), key, len))) return word;
+        }
+        if (likely(tableProbeEnds(p, b, tags))) return NULL;
+    }
+}
+
+/* Fetches what follows the home bucket. */
+ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
+    prefetchRead(p->home + 1);
+    prefetchRead(p->home + 2);
+    prefetchRead(p->home + 3);
+}
+
+/* hashtableFind() with `match` inlined: name a static inline function. */
+ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, uint64_t hash,
+                                        hashtableMatchProc *match, const void *key, size_t len) {
+    if (unlikely(!t->body)) return NULL;
+    tableProbe p = tableProbeAt(t, hash);
+    uint64_t *word = tableProbeFind(&p, match, key, len);
+    return word ? wordEntry(*word) : NULL;
+}
+
+/* hashtableFindPosition() with `match` inlined. */
+ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t hash,
+                                                hashtableMatchProc *match, const void *key,
+                                                size_t len, hashtablePosition *position) {
+    *position = (hashtablePosition){.hash = hash};
+    if (unlikely(!t->body)) return NULL;
+    tableProbe p = tableProbeAt(t, hash);
+    position->home = p.home;
+    position->tag = (uint32_t)p.tag;
+    position->word = tableProbeFind(&p, match, key, len);
+    /* A change would walk the run of overflowing buckets. */
+    if (bucketOverflows(p.home)) tableProbePrefetchRun(&p);
+    return position->word ? wordEntry(*position->word) : NULL;
+}
+
+/* First step of a batch: fetches the home bucket. */
+ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
+    if (unlikely(!t->body)) return;
+    tableProbe p = tableProbeAt(t, hash);
+    prefetchRead(p.home);
+}
+
+/* Second step: fetches the entry that will probably match, or else the next bucket. */
+ALWAYS_INLINE void hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
+    if (unlikely(!t->body)) return;
+    tableProbe p = tableProbeAt(t, hash);
+    tagVector tags = bucketTags(p.home);
+    unsigned hits = tagsEqual(tags, p.tag);
+    if (likely(hits)) {
+        const char *entry = wordEntry(p.home->word[__builtin_ctz(hits)]);
+        prefetchRead(entry);
+        prefetchRead(entry + 40); /* entries of some 40 bytes often stand across two lines */
+    } else if (!tableProbeEnds(&p, p.home, tags)) {
+        prefetchRead(p.home + 1);
+    }
+}
+
+#endif

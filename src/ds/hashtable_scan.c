@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hashtable: walking it by cursor, iterating, random entries.
+ *
+ * A cursor names a place in hash space, never in the array: how many bits of the hash make a
+ * block (fixed when the walk begins, about log2 of the buckets) and a position counted in cells
+ * of 2^30 hashes. Blocks are visited in mirrored order: the order of the buckets is the order of
+ * hashes, and who deletes or copies in plain hash order would empty one end of a table, or fill
+ * it, until every operation walks long runs. Invariant: what a cursor has passed is a set of
+ * whole cells, so it does not depend on the table's size. Cost: a call visits a bucket or two, one
+ * cache miss that the call before has asked for. Not thread-safe. */
+#include "ds/hashtable.h"
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "ds/hashtable_private.h"
+
+/* ---- collecting ---- */
+
+void wordListInit(wordList *list) {
+    list->words = list->room;
+    list->count = 0;
+    list->cap = WORD_LIST_ROOM;
+}
+
+void wordListClear(wordList *list) {
+    if (list->words != list->room) memFree(list->words);
+}
+
+static void wordListAdd(wordList *list, uint64_t word) {
+    if (unlikely(list->count == list->cap)) {
+        uint64_t *old = list->words == list->room ? NULL : list->words;
+        list->words = memRealloc(old, 2 * list->cap * sizeof(uint64_t));
+        if (!old) memcpy(list->words, list->room, sizeof(list->room));
+        list->cap *= 2;
+    }
+    list->words[list->count++] = word;
+}
+
+/* The words of one region with a hash in [low, high], which belong to it altogether. */
+static void collectRegion(const tableRegion *r, uint64_t low, uint64_t high, uint64_t flags,
+                          wordList *list) {
+    const tableScale *sc = r->sc;
+    uint64_t first = scaleUnit(sc, low), final = scaleUnit(sc, high);
+    uint64_t end = scaleHome(sc, high);
+    /* The range may cut a unit in two, after a shrink took bits from the tags: then the key must
+     * tell. */
+    uint64_t below = ~(~0ull << sc->shift);
+    bool exact = (low & below) != 0 || (~high & below) != 0;
+    for (uint64_t at = scaleHome(sc, low);; at++) {
+        const tableBucket *b = &r->buckets[at];
+        bool past = false;
+        uint64_t last = scaleLastUnit(sc, at);
+        for (unsigned used = bucketUsed(b); used; used &= used - 1) {
+            uint64_t word = b->word[__builtin_ctz(used)];
+            if (flags && !(word & flags)) continue;
+            uint64_t unit = last - regionDistance(r, last, word);
+            past |= unit > final;
+            if (unit < first || unit > final) continue;
+            if (unlikely(exact)) {
+                uint64_t hash = r->type->hash_of(wordEntry(word));
+                if (hash < low || hash > high) continue;
+            }
+            wordListAdd(list, word);
+        }
+        if (at >= end && (past || !bucketOverflows(b))) return;
+    }
+}
+
+void scanCollect(const hashtable *t, const hashtableType *type, uint64_t low, uint64_t high,
+                 uint64_t flags, wordList *list) {
+    if (!tableIsBig(t)) {
+        tableScale sc;
+        tableRegion r = smallRegion(tableAsSmall(t), type, &sc);
+        collectRegion(&r, low, high, flags, list);
+        return;
+    }
+    tableBig *g = tableAsBig(t);
+    if (low < g->bound) {
+        tableRegion r = bigRegion(g, type, low);
+        collectRegion(&r, low, high < g->bound ? high : g->bound - 1, flags, list);
+    }
+    if (high >= g->bound) {
+        tableRegion r = bigRegion(g, type, high);
+        collectRegion(&r, low < g->bound ? g->bound : low, high, flags, list);
+    }
+}
+
+/* ---- cursors ---- */
+
+scanPlace scanPlaceDecode(const hashtable *t, uint64_t cursor) {
+    scanPlace place;
+    place.position = cursor & (~0ull >> (64 - SCAN_POSITION_BITS));
+    place.block_bits = (unsigned)(cursor >> SCAN_POSITION_BITS) & ((1u << SCAN_BLOCK_BITS) - 1);
+    uint64_t bucket_count =
+        tableIsBig(t) ? tableAsBig(t)->scales[1].bucket_count : tableAsSmall(t)->bucket_count;
+    unsigned own_bits = log2Floor(bucket_count);
+    if (own_bits > SCAN_BLOCK_BITS_MAX) own_bits = SCAN_BLOCK_BITS_MAX;
+    /* Blocks far smaller than buckets, after a great shrink or by a made-up cursor, would take a
+     * multitude of calls that find nothing. */
+    if (place.position == 0 || place.block_bits > own_bits + SCAN_SHRINK_BITS) {
+        place.position = 0;
+        place.block_bits = own_bits;
+    }
+    return place;
+}
+
+uint64_t scanPlaceEncode(const scanPlace *place) {
+    if (place->position >> SCAN_POSITION_BITS) return 0;
+    return (uint64_t)place->block_bits << SCAN_POSITION_BITS | place->position;
+}
+
+uint64_t scanPlaceHash(const scanPlace *place) {
+    unsigned cell_bits = SCAN_POSITION_BITS - place->block_bits;
+    uint64_t block = mirrorBits(place->position >> cell_bits, place->block_bits);
+    uint64_t cell = place->position & ((1ull << cell_bits) - 1);
+    return (block << cell_bits | cell) << (64 - SCAN_POSITION_BITS);
+}
+
+/* The scale in force for a hash. */
+static tableScale scaleFor(const hashtable *t, uint64_t hash) {
+    if (tableIsBig(t)) return tableAsBig(t)->scales[hash >= tableAsBig(t)->bound];
+    tableScale sc;
+    scaleInit(&sc, tableAsSmall(t)->bucket_count, 0);
+    return sc;
+}
+
+void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place, bool whole_block,
+                 uint64_t flags, wordList *list) {
+    uint64_t low = scanPlaceHash(place);
+    uint64_t high = low | ~0ull >> place->block_bits; /* the last hash of the block */
+    tableScale sc = scaleFor(t, low);
+    uint64_t home = scaleHome(&sc, low);
+    if (!whole_block && scaleHome(&sc, high) > home + 2) {
+        /* The table grew: to the end of the bucket only, and of the cell that lies in. */
+        uint64_t edge = ((scaleLastUnit(&sc, home) + 1) << sc.shift) - 1;
+        edge |= SCAN_CELL_MASK;
+        if (edge < high) high = edge;
+    }
+    scanCollect(t, type, low, high, flags, list);
+    place->position += (high - low) / (SCAN_CELL_MASK + 1) + 1;
+}
+
+static void visitWords(const wordList *list, hashtableVisitProc *visit, void *context) {
+    for (size_t i = 0; i < list->count; i++) {
+        visit(context, wordEntry(list->words[i]), (unsigned)(list->words[i] & WORD_USER));
+    }
+}
+
+/* Fetches the bucket of the next call, and the entries of this one. */
+static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordList *list) {
+    for (size_t i = 0; i < list->count; i++) prefetchRead(wordEntry(list->words[i]));
+    if (!tableIsBig(t) || next->position >> SCAN_POSITION_BITS) return;
+    const tableBig *g = tableAsBig(t);
+    uint64_t hash = scanPlaceHash(next);
+    prefetchRead(&g->buckets[scaleHome(&g->scales[hash >= g->bound], hash)]);
+}
+
+uint64_t hashtableScan(const hashtable *t, const hashtableType *type, uint64_t cursor,
+                       hashtableVisitProc *visit, void *context) {
+    if (!t->body) return 0;
+    wordList list;
+    wordListInit(&list);
+    scanPlace place = scanPlaceDecode(t, cursor);
+    scanAdvance(t, type, &place, false, 0, &list);
+    scanPrefetch(t, &place, &list);
+    visitWords(&list, visit, context);
+    wordListClear(&list);
+    return scanPlaceEncode(&place);
+}
+
+/* ---- iterators ---- */
+
+void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hashtableType *type) {
+    *it = (hashtableIterator){.table = t, .type = type, .cap = COUNT_OF(it->room)};
+    it->words = it->room;
+}
+
+static void iteratorTake(void *context, void *entry, unsigned flags) {
+    hashtableIterator *it = context;
+    if (it->count == it->cap) {
+        uint64_t *old = it->words == it->room ? NULL : it->words;
+        it->words = memRealloc(old, 2 * it->cap * sizeof(uint64_t));
+        if (!old) memcpy(it->words, it->room, sizeof(it->room));
+        it->cap *= 2;
+    }
+    it->words[it->count++] = (uint64_t)(uintptr_t)entry | flags;
+}
+
+void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
+    while (it->next == it->count) {
+        if (it->last) return NULL;
+        it->next = 0;
+        it->count = 0;
+        it->cursor = hashtableScan(it->table, it->type, it->cursor, iteratorTake, it);
+        it->last = it->cursor == 0;
+    }
+    uint64_t word = it->words[it->next++];
+    if (flags) *flags = (unsigned)(word & WORD_USER);
+    return wordEntry(word);
+}
+
+void hashtableIteratorClear(hashtableIterator *it) {
+    if (it->words != it->room) memFree(it->words);
+    it->words = it->room;
+    it->next = it->count = 0;
+    it->last = true;
+}
+
+/* ---- random entries ---- */
+
+/* Random words tried before the whole table is walked: enough for any table that is not nearly
+ * empty. */
+#define RANDOM_TRIES 1024
+
+/* Every entry owns exactly one word, so a random word that is in use is a fair draw; and so is
+ * counting to a random number. */
+void *hashtableRandom(const hashtable *t) {
+    uint64_t count = hashtableCount(t);
+    if (count == 0) return NULL;
+    tableArray array = tableBuckets(t);
+    for (unsigned try = 0; try < RANDOM_TRIES; try++) {
+        uint64_t index = randomUniform(array.count * BUCKET_WORDS);
+        uint64_t word = array.buckets[index / BUCKET_WORDS].word[index % BUCKET_WORDS];
+        if (word) return wordEntry(word);
+    }
+    uint64_t rank = randomUniform(count);
+    for (uint64_t at = 0; at < array.count; at++) {
+        for (unsigned used = bucketUsed(&array.buckets[at]); used; used &= used - 1) {
+            if (rank-- == 0) return wordEntry(array.buckets[at].word[__builtin_ctz(used)]);
+        }
+    }
+    panic("a table holds fewer entries than it counts");
+}
+
+size_t hashtableSample(const hashtable *t, void **out, size_t want) {
+    uint64_t count = hashtableCount(t);
+    if (count == 0 || want == 0) return 0;
+    tableArray array = tableBuckets(t);
+    uint64_t at = randomUniform(array.count);
+    size_t found = 0, tries = sizeMin(array.count, want + RANDOM_TRIES / BUCKET_WORDS);
+    for (; tries > 0 && found < want; tries--, at = at + 1 == array.count ? 0 : at + 1) {
+        const tableBucket *b = &array.buckets[at];
+        for (unsigned used = bucketUsed(b); used && found < want; used &= used - 1) {
+            out[found++] = wordEntry(b->word[__builtin_ctz(used)]);
+        }
+    }
+    if (found == 0) out[found++] = hashtableRandom(t);
+    return found;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hashtable: resizing in place, a few buckets at a time.
+ *
+ * A growth goes from the end of the array to its start: bursts of old buckets move up to their
+ * places in the new scale, where all that is greater lies already. A shrink goes the other way.
+ * `bound` is the hash that separates moved from not moved; each hash follows exactly one scale
+ * at any time, so lookups know nothing of sweeps. Invariant: the lower region ends before bucket
+ * `limit`, the upper one starts there or later. Cost: about 5 ns per word, 9 words per insert
+ * while a table grows from empty. Not thread-safe. */
+#include "ds/hashtable_private.h"
+
+#include "base/alloc.h"
+
+static bool paused;
+
+void hashtableSetPaused(bool on) { paused = on; }
+bool sweepIsPaused(void) { return paused; }
+
+/* ---- beginning and ending ---- */
+
+/* A sweep to other prefix bits counts volatile entries anew, by the new blocks. */
+static void indexBegin(tableBig *g, const tableScale *from, const tableScale *to) {
+    check(!g->volatiles_next);
+    if (g->volatiles && scalePrefixBits(to) != scalePrefixBits(from)) {
+        g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
+    }
+}
+
+static void indexMove(tableBig *g, uint64_t hash, uint64_t word) {
+    if (g->volatiles_next && (word & HASHTABLE_VOLATILE)) {
+        fenwickAdd(&g->volatiles_next->counts, volatileBlock(g->volatiles_next, hash), 1);
+    }
+}
+
+static void sweepEnd(tableBig *g) {
+    if (g->state == SWEEP_SHRINK) g->scales[1] = g->scales[0];
+    g->bound = 0;
+    g->state = SWEEP_NONE;
+    g->credit = 0;
+    bigSetThresholds(g);
+    if (g->volatiles_next) {
+        check(g->volatiles_next->counts.total == g->volatiles->counts.total);
+        volatileIndexFree(g->volatiles);
+        g->volatiles = g->volatiles_next;
+        g->volatiles_next = NULL;
+    }
+    if (g->volatiles && g->volatiles->counts.total == 0) {
+        volatileIndexFree(g->volatiles);
+        g->volatiles = NULL;
+    }
+}
+
+void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == SWEEP_NONE);
+    uint64_t old_count = g->scales[1].bucket_count;
+    check(bucket_count > old_count);
+    check(bucket_count <= 2 * old_count);
+    unsigned prefix_bits = scalePrefixBits(&g->scales[1]);
+    if (log2Floor(bucket_count) - prefix_bits > PREFIX_LAG_MAX) {
+        prefix_bits = prefixBitsFor(bucket_count);
+    }
+    if (bucket_count + SPARE_BUCKETS > g->allocated) {
+        bigResizeArray(g, bucket_count + SPARE_BUCKETS);
+    }
+    g->scales[0] = g->scales[1];
+    scaleInit(&g->scales[1], bucket_count, prefix_bits);
+    indexBegin(g, &g->scales[0], &g->scales[1]);
+    g->state = SWEEP_GROW;
+    g->sweep = old_count;
+    g->limit = g->allocated;
+    sweepStep(g, type); /* only now `bound` can be told: before, it would be 2^64 */
+}
+
+void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == SWEEP_NONE);
+    check(bucket_count < g->scales[1].bucket_count);
+    /* Fewer tag bits than before never need a key. */
+    unsigned prefix_bits = scalePrefixBits(&g->scales[1]);
+    if (prefixBitsFor(bucket_count) < prefix_bits) {
+        prefix_bits =
+            log2Floor(bucket_count) > PREFIX_LAG_MAX ? log2Floor(bucket_count) - PREFIX_LAG_MAX : 0;
+    }
+    scaleInit(&g->scales[0], bucket_count, prefix_bits);
+    indexBegin(g, &g->scales[1], &g->scales[0]);
+    g->state = SWEEP_SHRINK;
+    g->sweep = 0;
+    g->bound = 0;
+    g->limit = 0;
+    sweepStep(g, type);
+}
+
+/* ---- growing ---- */
+
+/* A burst of old buckets on their way up. */
+typedef struct growBurst {
+    tableBig *g;
+    const hashtableType *type;
+    tableRegion from;
+    tableLayout to; /* the free buckets between old and new places */
+    uint64_t low;   /* the first old bucket of the burst ... */
+    uint64_t bound; /* ... and the first hash of it */
+    uint64_t end;   /* the last bucket with something of the old scale */
+    bool rehash;    /* the new scale wants more bits than the old one has */
+} growBurst;
+
+/* Takes out of old bucket `at` what belongs to the burst; what is displaced from before it stays.
+ * Returns how many items. */
+static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
+    tableBucket *b = &m->from.buckets[at];
+    unsigned count = bucketItems(&m->from, at, m->rehash, items), left = 0;
+    *b = (tableBucket){{0}};
+    if (likely(count == 0) || likely(items[0].hash >= m->bound)) return count;
+    for (; left < count && items[left].hash < m->bound; left++) b->word[left] = items[left].word;
+    if (at > m->low) bucketSetOverflow(b - 1);
+    memmove(items, items + left, (count - left) * sizeof(*items));
+    return count - left;
+}
+
+/* For the last few words of a burst, which meet what lies in the upper region already. */
+static void growSpill(growBurst *m, tableItem item) {
+    bool long_run = false;
+    bigPlaceUpper(m->g, m->type, item.hash, scaleTagged(m->to.region.sc, item.hash, item.word),
+                  &long_run);
+    m->from.buckets = m->to.region.buckets = m->g->buckets;
+}
+
+/* Bucket by bucket: the new places are above the old ones, tags stay as they are. */
+static void growMove(growBurst *m) {
+    for (uint64_t at = m->low; at <= m->end; at++) {
+        tableItem items[BUCKET_WORDS];
+        unsigned count = growTake(m, at, items);
+        for (unsigned i = 0; i < count; i++) {
+            if (unlikely(!layoutAdd(&m->to, items[i].hash, items[i].word))) growSpill(m, items[i]);
+        }
+    }
+}
+
+/* The next burst will want their keys. */
+static void prefetchEntries(const tableBucket *b) {
+    for (unsigned i = 0; i < BUCKET_WORDS; i++) prefetchRead(wordEntry(b->word[i]));
+}
+
+/* All at once: whole hashes tell apart what was one unit, in a bucket and the end of the one
+ * before; or the new places overlap the old ones. */
+static void growMoveSorted(growBurst *m) {
+    tableItem *items = memAlloc((m->end + 1 - m->low) * BUCKET_WORDS * sizeof(*items));
+    size_t count = 0;
+    for (uint64_t at = m->low; at <= m->end; at++) {
+        tableItem found[BUCKET_WORDS];
+        if (m->rehash && at >= SWEEP_BURST) prefetchEntries(&m->from.buckets[at - SWEEP_BURST]);
+        unsigned n = growTake(m, at, found);
+        for (unsigned i = 0; i < n; i++) itemsInsert(items, count++, found[i]);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (unlikely(!layoutAddItem(&m->to, items[i]))) growSpill(m, items[i]);
+        indexMove(m->g, items[i].hash, items[i].word);
+    }
+    memFree(items);
+}
+
+static void growStep(tableBig *g, const hashtableType *type) {
+    tableScale *from = &g->scales[0], *to = &g->scales[1];
+    growBurst m = {.g = g, .type = type, .end = g->sweep - 1, .rehash = to->shift < from->shift};
+    while (bucketOverflows(&g->buckets[m.end])) m.end++;
+    m.from = (tableRegion){.buckets = g->buckets, .sc = from, .type = type, .limit = m.end + 1};
+    m.to.region = (tableRegion){.buckets = g->buckets, .sc = to, .type = type, .limit = g->limit};
+    uint64_t burst = g->sweep < SWEEP_BURST ? g->sweep : SWEEP_BURST;
+    for (; burst > 0; burst /= 2) {
+        m.low = g->sweep - burst;
+        m.bound = scaleFirstUnit(from, m.low) << from->shift;
+        m.to.at = scaleHome(to, m.bound);
+        if (m.to.at > m.end) break; /* all new places of the burst are above the old ones */
+    }
+    /* Near the start of the array they are too close: then all the rest goes at once. */
+    if (burst == 0) m.low = m.bound = m.to.at = 0;
+    uint64_t target = m.to.at;
+    if (m.rehash || burst == 0) {
+        growMoveSorted(&m);
+    } else {
+        growMove(&m);
+    }
+    g->sweep = m.low;
+    g->bound = m.bound;
+    g->limit = target;
+    if (m.low == 0) {
+        sweepEnd(g);
+        return;
+    }
+    /* What the next burst will touch. */
+    for (uint64_t i = 1; i <= SWEEP_BURST && i <= m.low; i++) {
+        prefetchWrite(&g->buckets[m.low - i]);
+        prefetchWrite(&g->buckets[target - i]);
+    }
+}
+
+/* ---- shrinking ---- */
+
+/* Items on their way down, in order of hash; those before `next` have their place. */
+typedef struct shrinkItems {
+    tableItem *items;
+    size_t count, cap, next;
+} shrinkItems;
+
+/* Takes the entries of old home buckets [from, to) out. What their last buckets hold of later ones
+ * moves to the left, as if the others had never been. */
+static void shrinkTake(tableBig *g, const hashtableType *type, uint64_t from, uint64_t to,
+                       shrinkItems *taken) {
+    tableRegion r = {
+        .buckets = g->buckets, .sc = &g->scales[1], .type = type, .limit = g->allocated};
+    tableLayout rest = {.region = r, .at = to};
+    uint64_t end = to - 1, bound = UINT64_MAX;
+    while (bucketOverflows(&g->buckets[end])) end++;
+    if (to < r.sc->bucket_count) bound = (scaleFirstUnit(r.sc, to) << r.sc->shift) - 1;
+    size_t most = taken->count + (end + 1 - from) * BUCKET_WORDS;
+    if (most > taken->cap) {
+        taken->cap = most;
+        taken->items = memRealloc(taken->items, most * sizeof(tableItem));
+    }
+    for (uint64_t at = from; at <= end; at++) {
+        tableItem found[BUCKET_WORDS];
+        unsigned count = bucketItems(&r, at, false, found);
+        g->buckets[at] = (tableBucket){{0}};
+        for (unsigned i = 0; i < count; i++) {
+            if (found[i].hash <= bound) {
+                taken->items[taken->count++] = found[i];
+            } else {
+                check(layoutAdd(&rest, found[i].hash, found[i].word));
+            }
+        }
+    }
+}
+
+/* The first free bucket behind the lower region, which holds the hashes below `bound`. */
+static uint64_t shrinkFresh(const tableBig *g) {
+    if (g->bound == 0) return 0;
+    uint64_t at = scaleHome(&g->scales[0], g->bound - 1);
+    while (bucketOverflows(&g->buckets[at])) at++;
+    return at + 1;
+}
+
+/* Puts what was taken behind the lower region, as far as there is room before its limit. */
+static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t fresh) {
+    for (; taken->next < taken->count; taken->next++) {
+        tableItem item = taken->items[taken->next];
+        uint64_t word = scaleTagged(to->region.sc, item.hash, item.word);
+        if (scaleHome(to->region.sc, item.hash) < fresh) {
+            /* Among the last ones of the region; being the greatest, it comes to lie at the end. */
+            uint64_t at = regionPlace(&to->region, item.hash, word);
+            if (at == PLACE_FULL) return;
+            if (at >= fresh) {
+                to->at = at;
+                to->used = (unsigned)__builtin_popcount(bucketUsed(&g->buckets[at]));
+            }
+        } else if (!layoutAdd(to, item.hash, word)) {
+            return;
+        }
+        indexMove(g, item.hash, item.word);
+    }
+}
+
+static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken) {
+    tableScale *to = &g->scales[0];
+    for (size_t i = taken->next; i < taken->count; i++) {
+        indexMove(g, taken->items[i].hash, taken->items[i].word);
+    }
+    sweepEnd(g);
+    uint64_t end = to->bucket_count - 1, want = to->bucket_count + SPARE_BUCKETS;
+    while (bucketOverflows(&g->buckets[end])) end++;
+    bigResizeArray(g, end + 1 > want ? end + 1 : want);
+    for (; taken->next < taken->count; taken->next++) {
+        tableItem item = taken->items[taken->next];
+        bool long_run = false;
+        bigPlaceUpper(g, type, item.hash, scaleTagged(to, item.hash, item.word), &long_run);
+    }
+}
+
+static void shrinkStep(tableBig *g, const hashtableType *type) {
+    uint64_t old_count = g->scales[1].bucket_count, fresh = shrinkFresh(g);
+    shrinkItems taken = {NULL, 0, 0, 0};
+    tableLayout to = {.at = fresh};
+    to.region = (tableRegion){.buckets = g->buckets, .sc = &g->scales[0], .type = type};
+    /* If there is no gap yet between old and new places, more is taken until it fits. */
+    do {
+        uint64_t stop = g->sweep + SWEEP_BURST < old_count ? g->sweep + SWEEP_BURST : old_count;
+        shrinkTake(g, type, g->sweep, stop, &taken);
+        g->sweep = stop;
+        to.region.limit = stop < old_count ? stop : g->allocated;
+        shrinkPut(g, &to, &taken, fresh);
+    } while (taken.next < taken.count && g->sweep < old_count);
+    g->limit = to.region.limit;
+    if (g->sweep < old_count) {
+        g->bound = scaleFirstUnit(&g->scales[1], g->sweep) << g->scales[1].shift;
+    } else {
+        shrinkEnd(g, type, &taken);
+    }
+    memFree(taken.items);
+}
+
+/* ---- pace ---- */
+
+void sweepStep(tableBig *g, const hashtableType *type) {
+    check(g->state != SWEEP_NONE);
+    if (g->state == SWEEP_GROW) {
+        growStep(g, type);
+    } else {
+        shrinkStep(g, type);
+    }
+}
+
+/* Whether a table of so many buckets is too full to wait for the child to end. */
+static bool isNearlyFull(const tableBig *g, uint64_t bucket_count) {
+    return g->count > bucket_count * BUCKET_WORDS * FILL_GROW_PAUSED / 100;
+}
+
+void sweepWork(tableBig *g, const hashtableType *type, unsigned buckets) {
+    if (g->state == SWEEP_NONE) return;
+    if (unlikely(paused) && !isNearlyFull(g, g->scales[0].bucket_count)) return;
+    /* Bursts, because the memory accesses of neighbouring buckets overlap. */
+    g->credit += buckets;
+    while (g->credit >= SWEEP_BURST && g->state != SWEEP_NONE) {
+        g->credit -= SWEEP_BURST;
+        sweepStep(g, type);
+    }
+}
+
+void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) {
+    uint64_t bucket_count = g->scales[1].bucket_count;
+    unsigned percent = long_run ? FILL_GROW_SKEWED : FILL_GROW;
+    if (paused) percent = FILL_GROW_PAUSED;
+    if (g->count <= bucket_count * BUCKET_WORDS * percent / 100) return;
+    uint64_t want = bucket_count + (bucket_count >= GROW_STEP ? bucket_count / GROW_STEP : 1);
+    if (!g->mapped) {
+        /* The allocator rounds up: use what it gives. */
+        size_t good = memGoodSize((want + SPARE_BUCKETS + 1) * sizeof(tableBucket));
+        uint64_t room = good / sizeof(tableBucket) - SPARE_BUCKETS - 1;
+        if (room > want) want = room;
+        if (want > 2 * bucket_count) want = 2 * bucket_count;
+    }
+    sweepBeginGrowth(g, type, want);
+}

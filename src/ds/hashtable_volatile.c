@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * hashtable: finding volatile entries at a cost that follows their number, not the table's.
+ *
+ * A Fenwick tree counts them per block of hashes with equal prefix bits: as moving a word does
+ * not change its hash, only inserts, deletes and changes of the flag touch it. 8 bytes per 32 to
+ * 128 buckets, and only in a table that has volatile entries; a small table has but one count,
+ * and is walked whole. Invariant: `volatiles` counts every volatile entry; `volatiles_next`,
+ * while a sweep changes the prefix bits, those that were swept. Cost of a count: log2(blocks)
+ * additions. Not thread-safe. */
+#include "ds/hashtable.h"
+
+#include "base/alloc.h"
+#include "base/random.h"
+#include "ds/hashtable_private.h"
+
+/* With fewer volatile entries per block than this, on average, whole blocks are visited. */
+#define SPARSE_BLOCK 16
+/* Buckets or blocks looked at in one call that finds nothing. */
+#define WALK_TRIES 64
+/* From one volatile entry in so many on, trying random places beats the index. */
+#define DENSE_SHARE 8
+#define RANDOM_TRIES 256
+
+volatileIndex *volatileIndexNew(unsigned bits) {
+    volatileIndex *v = memNew(volatileIndex);
+    fenwickInit(&v->counts, (size_t)1 << bits);
+    v->bits = bits;
+    return v;
+}
+
+void volatileIndexFree(volatileIndex *v) {
+    if (!v) return;
+    fenwickClear(&v->counts);
+    memFree(v);
+}
+
+void volatileCount(tableBig *g, uint64_t hash, int delta) {
+    if (!g->volatiles) {
+        const tableScale *from = &g->scales[g->state == SWEEP_GROW ? 0 : 1];
+        const tableScale *to = &g->scales[g->state == SWEEP_GROW ? 1 : 0];
+        g->volatiles = volatileIndexNew(scalePrefixBits(from));
+        if (g->state != SWEEP_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
+            g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
+        }
+    }
+    fenwickAdd(&g->volatiles->counts, volatileBlock(g->volatiles, hash), delta);
+    bool upper = hash >= g->bound;
+    if (g->volatiles_next && upper == (g->state == SWEEP_GROW)) {
+        fenwickAdd(&g->volatiles_next->counts, volatileBlock(g->volatiles_next, hash), delta);
+    }
+}
+
+static const volatileIndex *indexOf(const hashtable *t) {
+    return tableIsBig(t) ? tableAsBig(t)->volatiles : NULL;
+}
+
+/* ---- walking ---- */
+
+/* With few volatile entries a walk goes from block to block of the index, skipping those without
+ * one; with many it goes bucket by bucket, as every scan. The block bits of the cursor tell which,
+ * and both pass sets of hashes. */
+static bool walkIsSparse(const volatileIndex *v, const scanPlace *place) {
+    return v && place->block_bits == v->bits;
+}
+
+/* Moves on to the next block with volatile entries; false when there is none. */
+static bool skipEmptyBlocks(const volatileIndex *v, scanPlace *place) {
+    unsigned cell_bits = SCAN_POSITION_BITS - place->block_bits;
+    if (place->position & ((1ull << cell_bits) - 1)) return true; /* in the midst of one */
+    size_t block = fenwickNext(&v->counts, (size_t)(place->position >> cell_bits));
+    place->position = (uint64_t)block << cell_bits;
+    return block < v->counts.count;
+}
+
+uint64_t hashtableScanVolatile(const hashtable *t, const hashtableType *type, uint64_t cursor,
+                               hashtableVisitProc *visit, void *context) {
+    uint64_t volatile_count = hashtableVolatileCount(t);
+    if (volatile_count == 0) return 0;
+    const volatileIndex *v = indexOf(t);
+    scanPlace place = scanPlaceDecode(t, cursor);
+    if (v && place.position == 0 && volatile_count >> v->bits < SPARSE_BLOCK) {
+        place.block_bits = v->bits;
+    }
+    bool sparse = walkIsSparse(v, &place), more = true;
+    wordList list;
+    wordListInit(&list);
+    for (unsigned tries = WALK_TRIES; more && list.count == 0 && tries > 0; tries--) {
+        more = !sparse || skipEmptyBlocks(v, &place);
+        if (more) scanAdvance(t, type, &place, sparse, HASHTABLE_VOLATILE, &list);
+        more = more && place.position >> SCAN_POSITION_BITS == 0;
+    }
+    for (size_t i = 0; i < list.count; i++) prefetchRead(wordEntry(list.words[i]));
+    for (size_t i = 0; i < list.count; i++) {
+        visit(context, wordEntry(list.words[i]), (unsigned)(list.words[i] & WORD_USER));
+    }
+    wordListClear(&list);
+    return more ? scanPlaceEncode(&place) : 0;
+}
+
+/* ---- random volatile entries ---- */
+
+static bool volatileIsDense(const hashtable *t, uint64_t volatile_count) {
+    return volatile_count * DENSE_SHARE >= hashtableCount(t);
+}
+
+/* Collects the block that holds volatile entry number `rank`; returns which of them it is. */
+static size_t collectBlock(const hashtable *t, const hashtableType *type, uint64_t rank,
+                           wordList *list) {
+    const volatileIndex *v = indexOf(t);
+    if (!v) {
+        scanCollect(t, type, 0, UINT64_MAX, HASHTABLE_VOLATILE, list);
+        return (size_t)rank;
+    }
+    size_t block = fenwickFind(&v->counts, rank, &rank);
+    uint64_t low = v->bits ? mirrorBits(block, v->bits) << (64 - v->bits) : 0;
+    scanCollect(t, type, low, low | ~0ull >> v->bits, HASHTABLE_VOLATILE, list);
+    check(list->count == fenwickGet(&v->counts, block));
+    return (size_t)rank;
+}
+
+void *hashtableRandomVolatile(const hashtable *t, const hashtableType *type) {
+    uint64_t count = hashtableVolatileCount(t);
+    if (count == 0) return NULL;
+    if (volatileIsDense(t, count)) {
+        tableArray array = tableBuckets(t);
+        for (unsigned try = 0; try < RANDOM_TRIES; try++) {
+            uint64_t index = randomUniform(array.count * BUCKET_WORDS);
+            uint64_t word = array.buckets[index / BUCKET_WORDS].word[index % BUCKET_WORDS];
+            if (word & HASHTABLE_VOLATILE) return wordEntry(word);
+        }
+    }
+    wordList list;
+    wordListInit(&list);
+    size_t index = collectBlock(t, type, randomUniform(count), &list);
+    void *entry = wordEntry(list.words[index]);
+    wordListClear(&list);
+    return entry;
+}
+
+/* From a random bucket on; for tables where a few buckets suffice. */
+static size_t sampleDense(const hashtable *t, void **out, size_t want) {
+    tableArray array = tableBuckets(t);
+    uint64_t at = randomUniform(array.count);
+    size_t found = 0, tries = sizeMin(array.count, want + RANDOM_TRIES / BUCKET_WORDS);
+    for (; tries > 0 && found < want; tries--, at = at + 1 == array.count ? 0 : at + 1) {
+        const tableBucket *b = &array.buckets[at];
+        for (unsigned i = 0; i < BUCKET_WORDS && found < want; i++) {
+            if (b->word[i] & HASHTABLE_VOLATILE) out[found++] = wordEntry(b->word[i]);
+        }
+    }
+    return found;
+}
+
+size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, void **out,
+                               size_t want) {
+    uint64_t count = hashtableVolatileCount(t);
+    if (count == 0 || want == 0) return 0;
+    if (volatileIsDense(t, count)) {
+        size_t found = sampleDense(t, out, want);
+        if (found) return found;
+    }
+    if (want > count) want = (size_t)count;
+    /* Whole blocks from a random rank on, wrapping around, so that no entry comes twice. */
+    uint64_t rank = randomUniform(count);
+    size_t found = 0;
+    while (found < want) {
+        wordList list;
+        wordListInit(&list);
+        size_t index = collectBlock(t, type, rank, &list);
+        while (index < list.count && found < want) {
+            out[found++] = wordEntry(list.words[index++]);
+            rank = rank + 1 == count ? 0 : rank + 1;
+        }
+        wordListClear(&list);
+    }
+    return found;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Intrusive doubly linked list: the node lies inside its owner, nothing is allocated. A node that is on
+ * no list has next == NULL. Header only; O(1) throughout. */
+#ifndef DS_LIST_H
+#define DS_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/bytes.h"
+
+typedef struct listNode {
+    struct listNode *next, *prev;
+} listNode;
+
+/* The head is a node itself: an empty list points to it. */
+typedef struct list {
+    listNode head;
+    size_t count;
+} list;
+
+static inline void listInit(list *l) {
+    l->head.next = l->head.prev = &l->head;
+    l->count = 0;
+}
+static inline bool listIsEmpty(const list *l) { return l->head.next == &l->head; }
+static inline bool listHas(const listNode *n) { return n->next != NULL; }
+static inline void listInsertBefore(list *l, listNode *at, listNode *n) {
+    n->next = at;
+    n->prev = at->prev;
+    at->prev->next = n;
+    at->prev = n;
+    l->count++;
+}
+static inline void listAppend(list *l, listNode *n) { listInsertBefore(l, &l->head, n); }
+static inline void listPrepend(list *l, listNode *n) { listInsertBefore(l, l->head.next, n); }
+static inline void listRemove(list *l, listNode *n) {
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+    n->next = n->prev = NULL;
+    l->count--;
+}
+static inline listNode *listFirst(const list *l) { return listIsEmpty(l) ? NULL : l->head.next; }
+static inline listNode *listNext(const list *l, const listNode *n) {
+    return n->next == &l->head ? NULL : n->next;
+}
+
+#define LIST_OWNER(node, type, field) CONTAINER_OF(node, type, field)
+
+#endif

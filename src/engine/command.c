@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The running commands, their lookup, and where the keys of a request stand.
+ *
+ * A name is folded to lower case in two 8-byte words; the words, times two odd factors, give a slot, the
+ * slot gives the one entry that can be meant. Factors and size are searched at install so that no two
+ * names share a slot.
+ *
+ * Invariant: every slot holds the index of an entry, 0 for none; entry 0 equals no name.
+ * A lookup costs two multiplications and two dependent loads; installing costs some 100 us.
+ * Lookups: ANY_THREAD, but never while the main thread installs or renames. */
+#include "engine/command.h"
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/command_priv.h"
+#include "engine/gate_priv.h"
+
+const char *const commandCategoryNames[CAT_COUNT] = {
+    [CAT_KEYSPACE] = "keyspace",
+    [CAT_READ] = "read",
+    [CAT_WRITE] = "write",
+    [CAT_SET] = "set",
+    [CAT_SORTEDSET] = "sortedset",
+    [CAT_LIST] = "list",
+    [CAT_HASH] = "hash",
+    [CAT_STRING] = "string",
+    [CAT_BITMAP] = "bitmap",
+    [CAT_HYPERLOGLOG] = "hyperloglog",
+    [CAT_GEO] = "geo",
+    [CAT_STREAM] = "stream",
+    [CAT_PUBSUB] = "pubsub",
+    [CAT_ADMIN] = "admin",
+    [CAT_FAST] = "fast",
+    [CAT_SLOW] = "slow",
+    [CAT_BLOCKING] = "blocking",
+    [CAT_DANGEROUS] = "dangerous",
+    [CAT_CONNECTION] = "connection",
+    [CAT_TRANSACTION] = "transaction",
+    [CAT_SCRIPTING] = "scripting",
+};
+
+enum {
+    NAME_SHORT_MAX = 16, /* longer names are hashed in pieces and compared byte by byte */
+    SLOT_BITS_MIN = 6,
+    SLOT_BITS_MAX = 22,
+    TRIES_PER_SIZE = 256, /* factors tried before the slots double */
+};
+
+/* A name folded to lower case, padded with zeros; of a long name a hash of all pieces. */
+typedef struct nameKey {
+    uint64_t low, high;
+} nameKey;
+
+/* What a name leads to; two to a cache line. */
+typedef struct nameEntry {
+    nameKey key;
+    size_t len;
+    command *cmd;
+} nameEntry;
+_Static_assert(sizeof(nameEntry) == CACHE_LINE / 2, "an entry lies in one cache line");
+
+static const nameEntry nobody = {.len = SIZE_MAX};
+static const uint16_t no_slots[2];
+
+static struct {
+    command *all; /* by id: top level as in the table, then container by container */
+    int id_count, top_count;
+    slice *lookup_names; /* of the top level, by id; removed commands have length 0 */
+    nameKey *sub_keys;   /* of all commands, by id; used for subcommands only */
+    const nameEntry *entries;
+    const uint16_t *slots;
+    uint64_t low_factor, high_factor;
+    int slot_shift;
+    int name_count; /* entries besides nobody */
+    uint32_t epoch;
+} table = {.entries = &nobody, .slots = no_slots, .slot_shift = 63};
+
+/* ---- folding names */
+
+/* The key of up to 16 bytes, reading no other. */
+static inline nameKey keyOfShort(const char *at, size_t len) {
+    uint64_t low = 0, high = 0;
+    if (len >= 8) {
+        low = loadU64(at);
+        if (len > 8) high = loadU64(at + len - 8) >> (8 * (NAME_SHORT_MAX - len));
+    } else if (len >= 4) {
+        low = loadU32(at) | (uint64_t)loadU32(at + len - 4) << (8 * (len - 4));
+    } else {
+        for (size_t i = 0; i < len; i++) low |= (uint64_t)(uint8_t)at[i] << (8 * i);
+    }
+    return (nameKey){bytesFold8(low), bytesFold8(high)};
+}
+
+static NO_INLINE nameKey keyOfLong(const char *at, size_t len) {
+    nameKey key = {len, 0};
+    for (size_t i = 0; i < len; i += 8) {
+        uint64_t word = keyOfShort(at + i, sizeMin(len - i, 8)).low;
+        key.low = (key.low ^ word) * 0x9e3779b97f4a7c15ULL;
+        key.low ^= key.low >> 29;
+        key.high = (key.high + word) * 0xd6e8feb86659fd93ULL;
+        key.high ^= key.high >> 32;
+    }
+    return key;
+}
+
+static inline nameKey keyOf(slice name) {
+    return likely(name.len <= NAME_SHORT_MAX) ? keyOfShort(name.ptr, name.len)
+                                              : keyOfLong(name.ptr, name.len);
+}
+
+/* ---- lookup */
+
+static inline size_t slotOf(nameKey key) {
+    return (key.low * table.low_factor + key.high * table.high_factor) >> table.slot_shift;
+}
+
+static inline const command *lookup(nameKey key, slice name) {
+    const nameEntry *entry = &table.entries[table.slots[slotOf(key)]];
+    if (entry->key.low != key.low || entry->key.high != key.high) return NULL;
+    if (entry->len != name.len) return NULL;
+    if (unlikely(name.len > NAME_SHORT_MAX)) {
+        if (!sliceEqualFold(name, table.lookup_names[entry->cmd->id])) return NULL;
+    }
+    return entry->cmd;
+}
+
+const command *commandFind(slice name) { return lookup(keyOf(name), name); }
+
+const command *commandFindFast(slice name) {
+    static const uint64_t masks[NAME_SHORT_MAX + 1][2] = {
+#define MASK(n) (~0ULL >> (64 - 8 * (n)))
+        {0, 0},           {MASK(1), 0},     {MASK(2), 0},     {MASK(3), 0},     {MASK(4), 0},
+        {MASK(5), 0},     {MASK(6), 0},     {MASK(7), 0},     {MASK(8), 0},     {~0ULL, MASK(1)},
+        {~0ULL, MASK(2)}, {~0ULL, MASK(3)}, {~0ULL, MASK(4)}, {~0ULL, MASK(5)}, {~0ULL, MASK(6)},
+        {~0ULL, MASK(7)}, {~0ULL, MASK(8)},
+#undef MASK
+    };
+    if (unlikely(name.len > NAME_SHORT_MAX)) return commandFind(name);
+    nameKey key = {bytesFold8(loadU64(name.ptr) & masks[name.len][0]),
+                   bytesFold8(loadU64(name.ptr + 8) & masks[name.len][1])};
+    return lookup(key, name);
+}
+
+const command *commandFindSub(const command *parent, slice word) {
+    nameKey key = keyOf(word);
+    for (int i = 0; i < parent->sub_count; i++) {
+        const command *sub = &parent->subs[i];
+        const nameKey *other = &table.sub_keys[sub->id];
+        if (other->low == key.low && other->high == key.high && sliceIs(word, sub->spec->name))
+            return sub;
+    }
+    return NULL;
+}
+
+const command *commandResolve(const slice *argv, int argc, bool *unknown_sub) {
+    *unknown_sub = false;
+    const command *cmd = commandFind(argv[0]);
+    if (!cmd || cmd->sub_count == 0 || argc == 1) return cmd;
+    const command *sub = commandFindSub(cmd, argv[1]);
+    *unknown_sub = sub == NULL;
+    return sub ? sub : cmd;
+}
+
+const command *commandFindByFullName(slice name) {
+    const char *bar = memchr(name.ptr, '|', name.len);
+    if (!bar) return commandFind(name);
+    size_t head = (size_t)(bar - name.ptr);
+    const command *container = commandFind(sliceMake(name.ptr, head));
+    return container ? commandFindSub(container, sliceMake(bar + 1, name.len - head - 1)) : NULL;
+}
+
+uint32_t commandEpoch(void) { return table.epoch; }
+int commandCount(void) { return table.name_count; }
+int commandIdCount(void) { return table.id_count; }
+
+const command *commandById(int id) {
+    check(id >= 0);
+    check(id < table.id_count);
+    return &table.all[id];
+}
+
+void commandEach(void (*proc)(const command *cmd, void *arg), void *arg) {
+    for (int i = 0; i < table.top_count; i++) {
+        if (table.lookup_names[i].len > 0) proc(&table.all[i], arg);
+    }
+}
+
+/* ---- building the lookup */
+
+/* An odd factor, another one for each `n` (the finaliser of MurmurHash3 over a counter). */
+static uint64_t factorNumber(uint64_t n) {
+    n *= 0x9e3779b97f4a7c15ULL;
+    n = (n ^ n >> 33) * 0xff51afd7ed558ccdULL;
+    n = (n ^ n >> 33) * 0xc4ceb9fe1a85ec53ULL;
+    return (n ^ n >> 33) | 1;
+}
+
+/* Gives each entry a slot of its own under the present factors; false when two want the same. */
+static bool slotsFill(uint16_t *slots, size_t slot_count, const nameEntry *entries, int count) {
+    memset(slots, 0, slot_count * sizeof(*slots));
+    for (int i = 1; i <= count; i++) {
+        uint16_t *slot = &slots[slotOf(entries[i].key)];
+        if (*slot != 0) return false;
+        *slot = (uint16_t)i;
+    }
+    return true;
+}
+
+static void lookupFree(void) {
+    if (table.slots != no_slots) memFree((void *)table.slots);
+    if (table.entries != &nobody) memFree((void *)table.entries);
+    table.slots = no_slots;
+    table.entries = &nobody;
+    table.slot_shift = 63;
+    table.name_count = 0;
+}
+
+/* Makes entries and slots anew out of the lookup names. */
+static void lookupBuild(void) {
+    lookupFree();
+    nameEntry *entries = memNewArray(nameEntry, (size_t)table.top_count + 1);
+    int count = 0;
+    entries[0] = nobody;
+    for (int i = 0; i < table.top_count; i++) {
+        slice name = table.lookup_names[i];
+        if (name.len == 0) continue;
+        entries[++count] = (nameEntry){keyOf(name), name.len, &table.all[i]};
+    }
+    check(count <= UINT16_MAX);
+    table.entries = entries;
+    table.name_count = count;
+    /* Of n names in n * n / 8 slots no two meet in one try out of 55; the slots are twice that or so. */
+    int bits = SLOT_BITS_MIN;
+    while (((size_t)1 << bits) < (size_t)count * (size_t)count / 8) bits++;
+    for (uint64_t try = 0; bits <= SLOT_BITS_MAX; bits++) {
+        size_t slot_count = (size_t)1 << bits;
+        uint16_t *slots = memNewArray(uint16_t, slot_count);
+        table.slot_shift = 64 - bits;
+        for (int i = 0; i < TRIES_PER_SIZE; i++) {
+            table.low_factor = factorNumber(++try);
+            table.high_factor = factorNumber(++try);
+            if (slotsFill(slots, slot_count, entries, count)) {
+                table.slots = slots;
+                table.epoch++;
+                return;
+            }
+        }
+        memFree(slots);
+    }
+    panic("two of the %d commands have the same name", count);
+}
+
+/* ---- installing */
+
+static bool isWanted(const commandSpec *spec, bool sentinel) {
+    return sentinel ? (spec->flags & (CMD_SENTINEL | CMD_ONLY_SENTINEL)) != 0
+                    : (spec->flags & CMD_ONLY_SENTINEL) == 0;
+}
+
+static slice fullName(const commandSpec *spec, const command *parent) {
+    if (!parent) return sliceMake(memDup(spec->name, strlen(spec->name)), strlen(spec->name));
+    str name = STR_EMPTY;
+    strAppendSlice(&name, parent->name);
+    strAppendByte(&name, '|');
+    strAppendText(&name, spec->name);
+    slice copy = sliceMake(memDup(name.ptr, name.len), name.len);
+    strFree(&name);
+    return copy;
+}
+
+/* Fills the next free place with a running command; returns it. */
+static command *commandAdd(const commandSpec *spec, command *parent) {
+    int id = table.id_count++;
+    command *cmd = &table.all[id];
+    check(id <= UINT16_MAX);
+    if (!spec->proc) check(spec->sub_count > 0);
+    *cmd = (command){
+        .proc = spec->proc,
+        .flags = spec->flags,
+        .gates = gateMaskFor(spec),
+        .arity = spec->arity,
+        .first_key = spec->first_key,
+        .last_key = spec->last_key,
+        .key_step = spec->key_step,
+        .id = (uint16_t)id,
+        .spec = spec,
+        .parent = parent,
+        .name = fullName(spec, parent),
+    };
+    table.sub_keys[id] = keyOf(sliceOf(spec->name));
+    return cmd;
+}
+
+static void subsAdd(command *cmd, bool sentinel) {
+    cmd->subs = &table.all[table.id_count];
+    for (int i = 0; i < cmd->spec->sub_count; i++) {
+        if (!isWanted(&cmd->spec->subs[i], sentinel)) continue;
+        commandAdd(&cmd->spec->subs[i], cmd);
+        cmd->sub_count++;
+    }
+}
+
+void commandInstall(const commandSpec *specs, int count, bool sentinel) {
+    check(table.all == NULL);
+    size_t most = 0;
+    for (int i = 0; i < count; i++) most += 1 + (size_t)specs[i].sub_count;
+    table.all = memNewArray(command, most);
+    table.sub_keys = memNewArray(nameKey, most);
+    table.lookup_names = memNewArray(slice, (size_t)count);
+    for (int i = 0; i < count; i++) {
+        if (!isWanted(&specs[i], sentinel)) continue;
+        slice name = commandAdd(&specs[i], NULL)->name;
+        table.lookup_names[table.top_count++] = sliceMake(memDup(name.ptr, name.len), name.len);
+    }
+    for (int i = 0; i < table.top_count; i++) subsAdd(&table.all[i], sentinel);
+    lookupBuild();
+}
+
+void commandUninstall(void) {
+    lookupFree();
+    for (int i = 0; i < table.id_count; i++) {
+        memFree((void *)table.all[i].name.ptr);
+        memFree(table.all[i].latency);
+    }
+    for (int i = 0; i < table.top_count; i++) memFree((void *)table.lookup_names[i].ptr);
+    memFree(table.all);
+    memFree(table.sub_keys);
+    memFree(table.lookup_names);
+    table.all = NULL;
+    table.sub_keys = NULL;
+    table.lookup_names = NULL;
+    table.id_count = table.top_count = 0;
+    table.epoch++;
+}
+
+status commandRename(slice from, slice to) {
+    const command *cmd = commandFind(from);
+    if (!cmd) return ERR_NOT_FOUND;
+    const command *other = to.len > 0 ? commandFind(to) : NULL;
+    if (other && other != cmd) return ERR_EXISTS;
+    slice *name = &table.lookup_names[cmd->id];
+    char *copy = memDup(to.ptr, to.len);
+    memFree((void *)name->ptr);
+    *name = sliceMake(copy, to.len);
+    lookupBuild();
+    return OK;
+}
+
+const char *commandFlagName(uint32_t bit) {
+    switch (bit) {
+    case CMD_WRITE: return "write";
+    case CMD_READONLY: return "readonly";
+    case CMD_DENYOOM: return "denyoom";
+    case CMD_ADMIN: return "admin";
+    case CMD_PUBSUB: return "pubsub";
+    case CMD_NOSCRIPT: return "noscript";
+    case CMD_BLOCKING: return "blocking";
+    case CMD_LOADING: return "loading";
+    case CMD_STALE: return "stale";
+    case CMD_SKIP_MONITOR: return "skip_monitor";
+    case CMD_SKIP_COMMANDLOG: return "skip_commandlog";
+    case CMD_ASKING: return "asking";
+    case CMD_FAST: return "fast";
+    case CMD_NO_AUTH: return "no_auth";
+    case CMD_NO_MANDATORY_KEYS: return "no_mandatory_keys";
+    case CMD_NO_ASYNC_LOADING: return "no_async_loading";
+    case CMD_NO_MULTI: return "no_multi";
+    case CMD_MOVABLEKEYS: return "movablekeys";
+    case CMD_ALLOW_BUSY: return "allow_busy";
+    case CMD_MODULE: return "module";
+    default: return NULL;
+    }
+}
+
+/* ---- keys */
+
+enum {
+    KEY_FLAGS_OF_SPEC = KEY_NOT_KEY | KEY_INCOMPLETE | KEY_VARIABLE_FLAGS
+}; /* not of a single key */
+
+typedef struct keyList {
+    keyPlace *out;
+    int count, max;
+} keyList;
+
+/* Where the argument stands at which `spec` begins; 0 when there is none. */
+static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
+    if (spec->begin == KEY_BEGIN_INDEX) return spec->begin_at;
+    if (spec->begin == KEY_BEGIN_UNKNOWN) return 0;
+    /* The keyword is followed by a key: it is never the last argument. */
+    bool forward = spec->begin_at > 0;
+    int at = forward ? spec->begin_at : argc + spec->begin_at;
+    for (; forward ? at < argc - 1 : at > 0; at += forward ? 1 : -1) {
+        if (sliceIs(argv[at], spec->keyword)) return at + 1;
+    }
+    return 0;
+}
+
+static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int step) {
+    for (int at = first; at <= last; at += step) {
+        if (keys->count < keys->max) {
+            keys->out[keys->count] = (keyPlace){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
+        }
+        keys->count++;
+    }
+}
+
+/* The keys from `first` on; a last key that the request does not reach makes it malformed. */
+static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first) {
+    int last;
+    if (spec->last >= 0) {
+        last = first + spec->last;
+    } else if (spec->limit > 1) {
+        last = first + (argc - first) / spec->limit + spec->last;
+    } else {
+        last = argc + spec->last;
+    }
+    if (last >= argc) return false;
+    keysAdd(keys, spec, first, last, spec->step);
+    return true;
+}
+
+/* As many keys as an argument says. */
+static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, int argc,
+                         int begin) {
+    int64_t count;
+    int at = begin + spec->keynum_index, first = begin + spec->first_key;
+    if (at >= argc) return false;
+    if (!numberParseInt(argv[at], &count)) return false;
+    if (count <= 0 || count > argc) return false;
+    int64_t last = first + (count - 1) * spec->keynum_step;
+    if (last >= argc) return false;
+    keysAdd(keys, spec, first, (int)last, spec->keynum_step);
+    return true;
+}
+
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max) {
+    const commandSpec *spec = cmd->spec;
+    if (spec->find_keys) return spec->find_keys(argv, argc, out, max);
+    keyList keys = {out, 0, max};
+    for (int i = 0; i < spec->key_spec_count; i++) {
+        const keySpec *where = &spec->key_specs[i];
+        if (where->flags & KEY_NOT_KEY) continue;
+        int begin = keysBegin(where, argv, argc);
+        if (begin == 0 || begin >= argc) continue; /* an optional part that is left out */
+        bool fits = true;
+        if (where->find == KEY_FIND_RANGE) fits = keysOfRange(&keys, where, argc, begin);
+        if (where->find == KEY_FIND_KEYNUM) fits = keysOfNumber(&keys, where, argv, argc, begin);
+        if (!fits) return cmd->flags & CMD_NO_MANDATORY_KEYS ? 0 : -1;
+    }
+    return keys.count;
+}

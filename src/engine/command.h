@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands as data: what a spec file says of one (const, generated), and what the running server keeps
+ * about it. The table is handed over once by the roof; the engine names no command. */
+#ifndef ENGINE_COMMAND_H
+#define ENGINE_COMMAND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+typedef struct ctx ctx;
+typedef void commandProc(ctx *c);
+
+/* The words of a spec's "flags". The first block is what COMMAND INFO prints, under these names in
+ * lower case; the second is ours alone. */
+enum commandFlag {
+    CMD_WRITE = 1u << 0,
+    CMD_READONLY = 1u << 1,
+    CMD_DENYOOM = 1u << 2,
+    CMD_ADMIN = 1u << 3,
+    CMD_PUBSUB = 1u << 4,
+    CMD_NOSCRIPT = 1u << 5,
+    CMD_BLOCKING = 1u << 6,
+    CMD_LOADING = 1u << 7,
+    CMD_STALE = 1u << 8,
+    CMD_SKIP_MONITOR = 1u << 9,
+    CMD_SKIP_COMMANDLOG = 1u << 10, /* printed skip_commandlog */
+    CMD_ASKING = 1u << 11,
+    CMD_FAST = 1u << 12,
+    CMD_NO_AUTH = 1u << 13,
+    CMD_MAY_REPLICATE = 1u << 14,
+    CMD_NO_MANDATORY_KEYS = 1u << 15,
+    CMD_NO_ASYNC_LOADING = 1u << 16,
+    CMD_NO_MULTI = 1u << 17,
+    CMD_MOVABLEKEYS = 1u << 18,
+    CMD_ALLOW_BUSY = 1u << 19,
+    CMD_MODULE = 1u << 20,
+    CMD_AT_ONCE = 1u << 21,    /* runs at once inside MULTI, where others are queued */
+    CMD_RUNS_QUEUE = 1u << 22, /* EXEC: refused, it takes the transaction along */
+    CMD_SENTINEL = 1u << 24,   /* known to a sentinel too */
+    CMD_ONLY_SENTINEL = 1u << 25,
+    CMD_PROTECTED = 1u << 26, /* DEBUG, MODULE: behind an enable-... directive */
+    CMD_INTERNAL = 1u << 27,  /* documented as internal ("doc_flags: syscmd") */
+    CMD_DEPRECATED = 1u << 28,
+    CMD_STOPS_BATCH = 1u << 29, /* what follows in the batch is parsed again after it */
+    CMD_QUICK = 1u << 30,       /* bounded work: equal ones in a row share one time stamp */
+};
+
+/* Bit n of an ACL category mask, in the order ACL CAT prints. */
+enum commandCategory {
+    CAT_KEYSPACE,
+    CAT_READ,
+    CAT_WRITE,
+    CAT_SET,
+    CAT_SORTEDSET,
+    CAT_LIST,
+    CAT_HASH,
+    CAT_STRING,
+    CAT_BITMAP,
+    CAT_HYPERLOGLOG,
+    CAT_GEO,
+    CAT_STREAM,
+    CAT_PUBSUB,
+    CAT_ADMIN,
+    CAT_FAST,
+    CAT_SLOW,
+    CAT_BLOCKING,
+    CAT_DANGEROUS,
+    CAT_CONNECTION,
+    CAT_TRANSACTION,
+    CAT_SCRIPTING,
+    CAT_COUNT,
+};
+extern const char *const commandCategoryNames[CAT_COUNT];
+
+/* Printed in this order. */
+enum keyFlag {
+    KEY_RO = 1,
+    KEY_RW = 2,
+    KEY_OW = 4,
+    KEY_RM = 8,
+    KEY_ACCESS = 16,
+    KEY_UPDATE = 32,
+    KEY_INSERT = 64,
+    KEY_DELETE = 128,
+    KEY_NOT_KEY = 256,
+    KEY_INCOMPLETE = 512,
+    KEY_VARIABLE_FLAGS = 1024,
+};
+
+/* Where keys stand: how the search begins and how it goes on, as COMMAND INFO's key specifications. */
+typedef struct keySpec {
+    const char *notes; /* NULL when there are none */
+    uint32_t flags;
+    enum { KEY_BEGIN_INDEX, KEY_BEGIN_KEYWORD, KEY_BEGIN_UNKNOWN } begin;
+    const char *keyword;
+    int begin_at; /* index, or where the search for the keyword starts */
+    enum { KEY_FIND_RANGE, KEY_FIND_KEYNUM, KEY_FIND_UNKNOWN } find;
+    int last, step, limit;                    /* range */
+    int keynum_index, first_key, keynum_step; /* keynum */
+} keySpec;
+
+typedef enum argType {
+    ARG_STRING,
+    ARG_INTEGER,
+    ARG_DOUBLE,
+    ARG_KEY,
+    ARG_PATTERN,
+    ARG_UNIX_TIME,
+    ARG_PURE_TOKEN,
+    ARG_ONEOF,
+    ARG_BLOCK,
+} argType;
+enum { ARG_OPTIONAL = 1, ARG_MULTIPLE = 2, ARG_MULTIPLE_TOKEN = 4 };
+
+typedef struct commandArg {
+    const char *name;
+    const char *display; /* NULL: same as name */
+    const char *token;   /* NULL: none */
+    const char *summary; /* NULL: none */
+    const char *since;   /* NULL: since the command */
+    const char *deprecated_since;
+    argType type;
+    uint8_t flags;
+    int8_t key_spec; /* index, -1 none */
+    int8_t count;    /* of `args` */
+    const struct commandArg *args;
+} commandArg;
+
+typedef struct commandHistory {
+    const char *since, *text;
+} commandHistory;
+
+/* The reply's shape: documentation, the suite's checker, the client's reply classes. */
+typedef enum replyClass {
+    CLASS_ANY,
+    CLASS_STATUS,
+    CLASS_INTEGER,
+    CLASS_BULK,
+    CLASS_ARRAY,
+    CLASS_MAP,
+    CLASS_SET,
+    CLASS_DOUBLE,
+} replyClass;
+
+/* One key of a request: its place in argv and what the command does with it (KEY_RO .. KEY_DELETE). */
+typedef struct keyPlace {
+    int place;
+    uint32_t flags;
+} keyPlace;
+
+/* Finds keys where specifications cannot tell, or tell the flags only roughly. Writes the first `max` of them;
+ * returns how many there are (may exceed max), or -1 for a malformed request. ANY_THREAD. */
+typedef int commandKeysProc(const slice *argv, int argc, keyPlace *out, int max);
+
+typedef struct commandSpec {
+    const char *name;           /* lower case; of a subcommand its own word only */
+    commandProc *proc;          /* NULL for a container */
+    commandKeysProc *find_keys; /* NULL: key_specs suffice */
+    int16_t arity;
+    int8_t first_key, last_key, key_step; /* the old view of the first range */
+    uint32_t flags;
+    uint32_t categories;
+    replyClass reply;
+    const char *group, *summary, *complexity, *since, *deprecated_since, *replaced_by;
+    const char *const *tips;
+    int tip_count;
+    const keySpec *key_specs;
+    int key_spec_count;
+    const commandHistory *history;
+    int history_count;
+    const commandArg *args;
+    int arg_count;
+    const struct commandSpec *subs;
+    int sub_count;
+} commandSpec;
+
+/* A command as the server runs it. The first line is all the hot path reads. */
+typedef struct command command;
+struct command {
+    commandProc *proc;
+    uint32_t flags;
+    uint32_t gates; /* bits of the gates that want to see it */
+    int16_t arity;  /* negative: at least */
+    int8_t first_key, last_key, key_step;
+    uint8_t sub_count;
+    uint16_t id; /* dense: bit number in ACL sets, index of statistics */
+    const commandSpec *spec;
+    command *parent; /* the container of a subcommand */
+    command *subs;   /* sub_count of them, contiguous */
+    slice name;      /* "get", "config|get"; rename-command changes only what it is looked up by */
+    /* statistics, main thread only */
+    uint64_t calls, usec_ns, rejected, failed; /* usec_ns: total time, in ns */
+    struct histogram *latency;                 /* made on first call with tracking on */
+};
+
+/* Installs the table: builds the running commands and the lookup. Called once at start. */
+void commandInstall(const commandSpec *specs, int count, bool sentinel);
+void commandUninstall(void); /* tests: forgets everything */
+/* The command of that name (as renamed) in any case, or NULL. Never a subcommand. Reads the slice's bytes
+ * only. ANY_THREAD (between changes). */
+const command *commandFind(slice name);
+/* The subcommand `word` of a container, or NULL. ANY_THREAD. */
+const command *commandFindSub(const command *parent, slice word);
+/* The command a request names: the container itself when argc is 1 or it has none of that name. ANY_THREAD.
+ * Sets *unknown_sub when a container was asked for a subcommand it lacks. */
+const command *commandResolve(const slice *argv, int argc, bool *unknown_sub);
+/* By "get" or "config|get", the container as renamed. ANY_THREAD. */
+const command *commandFindByFullName(slice name);
+/* Changes whenever a lookup could give another answer; parsed requests carry it. */
+uint32_t commandEpoch(void);
+int commandCount(void);   /* top level, removed ones left out */
+int commandIdCount(void); /* all, subcommands and removed ones included */
+const command *commandById(int id);
+/* Calls `proc` for each top-level command that is not removed, in the table's order. */
+void commandEach(void (*proc)(const command *cmd, void *arg), void *arg);
+/* rename-command: "" removes it. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop starts. */
+status commandRename(slice from, slice to);
+/* "write" and so on for one flag bit; NULL for those that are not printed. */
+const char *commandFlagName(uint32_t bit);
+
+/* The keys of a request, in the order of the command's key specifications: writes the first `max` of them,
+ * returns how many there are (may exceed max), -1 when the request is malformed. A command that may do
+ * without keys (CMD_NO_MANDATORY_KEYS) has none when it is. ANY_THREAD. */
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading the configuration at start: a file, the files it includes, the command line. Every line is
+ * looked at even after errors, so that one start tells them all.
+ *
+ * Invariant: a file that is being read is not read again from inside itself. Main thread only. */
+#include "engine/config.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "engine/config_priv.h"
+#include "io/file.h"
+
+enum {
+    FILE_BYTES_MAX = 64 * 1024 * 1024,
+    INCLUDE_DEPTH_MAX = 16,
+    SUGGEST_LEN_MAX = 64,
+};
+
+static struct {
+    char *path;   /* of the main file, absolute */
+    char **names; /* of all files read: origins point to them */
+    int name_count;
+} files;
+
+typedef struct loader {
+    str *report;
+    int errors;
+    const char *file;                     /* being read; NULL: the command line */
+    const char *stack[INCLUDE_DEPTH_MAX]; /* the files around it, absolute */
+    int depth;
+} loader;
+
+static status ignoreWords(const slice *words, int count, reason *why) {
+    (void)words, (void)count, (void)why; /* that is what it is for */
+    return OK;
+}
+
+const configFileOnly configIgnored = {.words_min = 1, .words_max = 1, .take = ignoreWords};
+
+const char *configFilePath(void) { return files.path; }
+
+void configFileForget(void) {
+    for (int i = 0; i < files.name_count; i++) memFree(files.names[i]);
+    memFree(files.names);
+    memFree(files.path);
+    memset(&files, 0, sizeof(files));
+}
+
+/* A copy of the name that lives as long as origins do. */
+static const char *keepName(const char *name) {
+    for (int i = 0; i < files.name_count; i++) {
+        if (strcmp(files.names[i], name) == 0) return files.names[i];
+    }
+    files.names = memRealloc(files.names, sizeof(char *) * (size_t)(files.name_count + 1));
+    files.names[files.name_count] = memDup(name, strlen(name));
+    return files.names[files.name_count++];
+}
+
+/* ------------------------------------------------------------------ errors */
+
+/* Letters to change, add, drop, or swap with their neighbour to get from one name to the other. */
+static int editDistance(slice from, const char *to) {
+    int rows[3][SUGGEST_LEN_MAX + 1];
+    int len = (int)strlen(to);
+    int *before = rows[0], *last = rows[1], *now = rows[2];
+    for (int j = 0; j <= len; j++) last[j] = j;
+    for (int i = 1; i <= (int)from.len; i++) {
+        now[0] = i;
+        for (int j = 1; j <= len; j++) {
+            bool same = (from.ptr[i - 1] | 32) == (to[j - 1] | 32);
+            int best = last[j - 1] + !same;
+            if (last[j] + 1 < best) best = last[j] + 1;
+            if (now[j - 1] + 1 < best) best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && from.ptr[i - 2] == to[j - 1] && from.ptr[i - 1] == to[j - 2] &&
+                before[j - 2] + 1 < best) {
+                best = before[j - 2] + 1;
+            }
+            now[j] = best;
+        }
+        int *oldest = before;
+        before = last, last = now, now = oldest;
+    }
+    return last[len];
+}
+
+/* The name somebody may have meant, NULL when none is near. */
+static const char *suggestName(slice name) {
+    const char *best = NULL;
+    int best_distance = name.len < 5 ? 2 : 4; /* nearer than this */
+    if (name.len == 0 || name.len > SUGGEST_LEN_MAX) return NULL;
+    int count;
+    const configEntry *entries = configEntries(&count);
+    for (int i = 0; i < count; i++) {
+        if (strlen(entries[i].name) > SUGGEST_LEN_MAX) continue;
+        int distance = editDistance(name, entries[i].name);
+        if (distance >= best_distance) continue;
+        best_distance = distance;
+        best = entries[i].name;
+    }
+    return best;
+}
+
+/* The first three lines are those people search the web for; ours come behind them. */
+static void reportLine(loader *l, slice line, int number, const char *words,
+                       const char *suggestion) {
+    l->errors++;
+    strAppendFormat(l->report, "Reading the configuration file, at line %d\n>>> '", number);
+    strAppendSlice(l->report, line);
+    strAppendFormat(l->report, "'\n%s\n", words);
+    if (l->file) {
+        strAppendFormat(l->report, "    in %s", l->file);
+    } else {
+        strAppendText(l->report, "    on the command line");
+    }
+    if (suggestion) strAppendFormat(l->report, "; did you mean '%s'?", suggestion);
+    strAppendByte(l->report, '\n');
+}
+
+/* ------------------------------------------------------------------ lines */
+
+static status takeFile(loader *l, const char *path, int *newlines, reason *why);
+
+static bool isPattern(const char *path) { return strpbrk(path, "*?[") != NULL; }
+
+static status takeInclude(loader *l, const char *path, reason *why) {
+    int newlines;
+    if (!isPattern(path)) return takeFile(l, path, &newlines, why);
+    glob_t found;
+    int code = glob(path, GLOB_MARK, NULL, &found);
+    if (code == GLOB_NOMATCH) return OK;
+    if (code != 0)
+        return reasonSet(why, ERR_IO, "Fatal error, can't search for config files '%s'", path);
+    status st = OK;
+    for (size_t i = 0; i < found.gl_pathc && st == OK; i++) {
+        const char *name = found.gl_pathv[i];
+        if (name[strlen(name) - 1] == '/') continue; /* a folder */
+        st = takeFile(l, name, &newlines, why);
+    }
+    globfree(&found);
+    return st;
+}
+
+static status takeOption(loader *l, configEntry *entry, const slice *words, int count, int number,
+                         reason *why) {
+    const configOption *o = entry->option;
+    if (o->kind == CONFIG_KIND_FILE_ONLY) {
+        bool fits = count >= o->file_only->words_min && count <= o->file_only->words_max;
+        if (!fits) return reasonSet(why, ERR_SYNTAX, "Bad directive or wrong number of arguments");
+        return o->file_only->take(words, count, why);
+    }
+    configOrigin *origin = &entry->main->origin;
+    bool more = origin->kind != CONFIG_FROM_DEFAULT;
+    bool split = count == 1 && (o->flags & CONFIG_MULTI_WORD); /* bind "::1 127.0.0.1" */
+    status st =
+        split ? configAssignText(o, words[0], more, why) : configAssign(o, words, count, more, why);
+    if (st != OK) return st;
+    *origin =
+        (configOrigin){l->file ? CONFIG_FROM_FILE : CONFIG_FROM_COMMAND_LINE, number, l->file};
+    return OK;
+}
+
+static status takeWords(loader *l, const str *words, int count, int number, const char **suggestion,
+                        reason *why) {
+    slice name = strSlice(&words[0]);
+    if (sliceIs(name, "include") && count == 2) return takeInclude(l, strText(&words[1]), why);
+    configEntry *entry = configEntryFind(name);
+    if (!entry) {
+        *suggestion = suggestName(name);
+        return reasonSet(why, ERR_NOT_FOUND, "Bad directive or wrong number of arguments");
+    }
+    slice *values = memNewArray(slice, (size_t)count);
+    for (int i = 1; i < count; i++) values[i - 1] = strSlice(&words[i]);
+    status st = takeOption(l, entry, values, count - 1, number, why);
+    memFree(values);
+    return st;
+}
+
+static slice trim(slice line) {
+    while (line.len && memchr(" \t\r\n", line.ptr[0], 4)) line.ptr++, line.len--;
+    while (line.len && memchr(" \t\r\n", line.ptr[line.len - 1], 4)) line.len--;
+    return line;
+}
+
+static void takeLine(loader *l, slice line, int number) {
+    line = trim(line);
+    if (line.len == 0 || line.ptr[0] == '#') return;
+    str *words;
+    int count;
+    if (!strSplitWords(line, &words, &count)) {
+        reportLine(l, line, number, "Unbalanced quotes in configuration line", NULL);
+        return;
+    }
+    reason why = {""};
+    const char *suggestion = NULL;
+    if (count && takeWords(l, words, count, number, &suggestion, &why) != OK) {
+        reportLine(l, line, number, why.text, suggestion);
+    }
+    strFreeWords(words, count);
+}
+
+static int takeLines(loader *l, slice content) {
+    int number = 0, newlines = 0;
+    while (content.len) {
+        const char *end = memchr(content.ptr, '\n', content.len);
+        size_t len = end ? (size_t)(end - content.ptr) : content.len;
+        takeLine(l, sliceMake(content.ptr, len), ++number);
+        newlines += end != NULL;
+        len += end != NULL;
+        content = sliceMake(content.ptr + len, content.len - len);
+    }
+    return newlines;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Takes all lines of a file; `*newlines` is how many line ends it has. */
+static status takeFile(loader *l, const char *path, int *newlines, reason *why) {
+    *newlines = 0;
+    bool is_stdin = strcmp(path, "-") == 0;
+    char *absolute = is_stdin ? memDup("standard input", 14) : fileAbsolute(path);
+    const char *name = keepName(absolute);
+    memFree(absolute);
+    for (int i = 0; i < l->depth; i++) {
+        if (l->stack[i] == name)
+            return reasonSet(why, ERR_SYNTAX, "Config file '%s' includes itself", name);
+    }
+    if (l->depth == INCLUDE_DEPTH_MAX)
+        return reasonSet(why, ERR_LIMIT, "Config files are nested too deeply");
+    str content = STR_EMPTY;
+    reason detail = {""};
+    status st = fileReadAll(path, FILE_BYTES_MAX, &content, &detail);
+    if (st != OK) {
+        const char *words = st == ERR_LIMIT ? detail.text : strerror(errno);
+        reasonSet(why, ERR_IO, "Fatal error, can't open config file '%s': %s", name, words);
+        logWarning("%s", why->text);
+        return ERR_IO;
+    }
+    const char *outer = l->file;
+    l->stack[l->depth++] = name;
+    l->file = name;
+    *newlines = takeLines(l, strSlice(&content));
+    l->file = outer;
+    l->depth--;
+    strFree(&content);
+    return OK;
+}
+
+/* The main file or standard input; what cannot be read has no line to show. */
+static int takeMain(loader *l, const char *path) {
+    reason why;
+    int newlines;
+    if (takeFile(l, path, &newlines, &why) != OK) {
+        l->errors++;
+        strAppendFormat(l->report, "%s\n", why.text);
+    }
+    return newlines;
+}
+
+/* ------------------------------------------------------------------ command line */
+
+/* True when `arg` starts a new option after `values` values of the one in `line`. The first word behind
+ * an option is its value whatever it looks like (a password "--x"), unless the option can do without. */
+static bool startsOption(const char *arg, slice line, int values) {
+    if (strncmp(arg, "--", 2) != 0) return false;
+    if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;
+    const configOption *o = configFind(line);
+    return o && (o->flags & CONFIG_MULTI_WORD);
+}
+
+/* Puts the words into lines as a file would hold them; numbers go on behind `newlines` lines of files. */
+static void takeArguments(loader *l, int argc, const char *const *argv, int newlines) {
+    str line = STR_EMPTY;
+    int values = 0, number = newlines + 1;
+    for (int i = 0; i < argc; i++) {
+        if (i == 0 || startsOption(argv[i], strSlice(&line), values)) {
+            if (i) takeLine(l, strSlice(&line), ++number);
+            strClear(&line);
+            values = 0;
+        }
+        if (line.len == 0 && strncmp(argv[i], "--", 2) == 0) {
+            strAppendText(&line, argv[i] + 2);
+        } else {
+            if (line.len) strAppendByte(&line, ' ');
+            strAppendQuoted(&line, sliceOf(argv[i]));
+            values++;
+        }
+    }
+    if (argc) takeLine(l, strSlice(&line), ++number);
+    strFree(&line);
+}
+
+static void reportApply(const reason *why, void *arg) {
+    loader *l = arg;
+    l->errors++;
+    strAppendFormat(l->report, "%s\n", why->text);
+}
+
+status configLoad(int argc, const char *const *argv, str *report) {
+    loader l = {.report = report};
+    int newlines = 0, first = 1;
+    if (argc > 1 && (argv[1][0] != '-' || argv[1][1] == 0)) {
+        first = 2;
+        /* Before any `dir` line moves us to another folder. */
+        if (argv[1][0] != '-') files.path = fileAbsolute(argv[1]);
+        newlines += takeMain(&l, argv[1]);
+    }
+    if (argc > first && strcmp(argv[argc - 1], "-") == 0) {
+        argc--;
+        newlines += takeMain(&l, "-");
+    }
+    if (argc > first) takeArguments(&l, argc - first, argv + first, newlines);
+    if (l.errors == 0) configApplyAtStart(reportApply, &l);
+    if (l.errors > 1) strAppendFormat(report, "%d errors in the configuration\n", l.errors);
+    return l.errors ? ERR_SYNTAX : OK;
+}

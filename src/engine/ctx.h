@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ctx: all a command may touch. No socket, no loop, no other client. Lives on the stack of the one
+ * who runs the command; everything in it is borrowed for the call. */
+#ifndef ENGINE_CTX_H
+#define ENGINE_CTX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "engine/command.h"
+#include "engine/hot.h"
+#include "engine/session.h"
+#include "resp/resp.h"
+
+enum ctxFlag {
+    CTX_REPLAY = 1u << 0, /* from the AOF or our primary: no gates that protect clients */
+    CTX_SCRIPT = 1u << 1,
+    CTX_IN_MULTI = 1u << 2, /* run by EXEC */
+    CTX_FAILED = 1u << 3,   /* an error was replied */
+    CTX_CHANGED = 1u << 4,  /* ctxKeyChanged() was called, or the dataset changed otherwise */
+    CTX_NO_PROPAGATE = 1u << 5,
+    CTX_REWRITTEN = 1u << 6, /* ctxPropagateAs() was called */
+    CTX_REJECTED = 1u << 7,  /* refused before it ran */
+    CTX_NOT_RUN = 1u << 8,   /* refused, or kept for EXEC */
+    CTX_ADMISSION = 1u << 9, /* the gates are being asked: an error refuses the request */
+};
+
+struct ctx {
+    session *who;
+    db *db;
+    const slice *argv; /* argc of them; argv[0] is the name as sent */
+    int argc;
+    uint32_t flags;
+    outbuf *out;
+    const command *cmd;
+    int64_t now_ms;    /* wall clock, frozen for this command */
+    uint64_t key_hash; /* hashBytes() of the first key; only for commands whose first_key is 1 */
+    request *request;  /* NULL when there are no RESP bytes (script, module) */
+};
+
+/* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:
+ * copy from argv[i]. Release with blobRelease(). */
+blob *ctxTakeArg(ctx *c, int i);
+
+/* Tells the observers; slow path of ctxKeyChanged(). */
+void ctxTellObservers(ctx *c, slice key, const char *event);
+/* One call per changed key: dirty count, watchers, key events, tracking. `event` is the keyspace event's
+ * name ("set"), NULL for none. */
+static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
+    c->flags |= CTX_CHANGED;
+    engineHot.dirty++;
+    if (engineHot.observers) ctxTellObservers(c, key, event);
+}
+/* The dataset changed in a way no single key tells (FLUSHALL, SWAPDB): propagate, count `n` changes. */
+void ctxDatasetChanged(ctx *c, uint64_t n);
+/* Propagates `argv` instead of the request; the bytes are copied. Several calls propagate several. */
+void ctxPropagateAs(ctx *c, int argc, const slice *argv);
+/* Propagates nothing although the dataset changed. */
+void ctxPropagateNothing(ctx *c);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine's directives. A field is called as its directive; only the registry writes them. */
+#ifndef ENGINE_ENGINE_PRIV_H
+#define ENGINE_ENGINE_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/config.h"
+
+enum maxmemoryPolicy {
+    POLICY_VOLATILE_LRU,
+    POLICY_VOLATILE_LFU,
+    POLICY_VOLATILE_RANDOM,
+    POLICY_VOLATILE_TTL,
+    POLICY_ALLKEYS_LRU,
+    POLICY_ALLKEYS_LFU,
+    POLICY_ALLKEYS_RANDOM,
+    POLICY_NOEVICTION,
+};
+
+enum allowed { ALLOWED_NO, ALLOWED_YES, ALLOWED_LOCAL };
+
+typedef struct engineConfig {
+    /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
+    uint64_t maxmemory; /* bytes, 0 = none */
+    int maxmemory_policy, maxmemory_samples, maxmemory_eviction_tenacity;
+    int lfu_log_factor;
+    int lfu_decay_time; /* minutes */
+    int active_expire_effort;
+    /* Freeing in the background what nobody asked to be freed. */
+    bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del;
+    /* Tables, allocator, defragmentation. */
+    bool activerehashing, jemalloc_bg_thread, activedefrag;
+    int64_t active_defrag_ignore_bytes;
+    int active_defrag_threshold_lower, active_defrag_threshold_upper; /* percent */
+    int active_defrag_cycle_min, active_defrag_cycle_max;             /* percent of the time */
+    int active_defrag_cycle_us;
+    int64_t active_defrag_max_scan_fields;
+    /* Requests. */
+    int64_t proto_max_bulk_len;
+    int prefetch_batch_max_size;
+    /* Command log: times in microseconds, sizes in bytes, -1 is off. */
+    int64_t commandlog_execution_slower_than, commandlog_slow_execution_max_len;
+    int64_t commandlog_request_larger_than, commandlog_large_request_max_len;
+    int64_t commandlog_reply_larger_than, commandlog_large_reply_max_len;
+    /* Latency. */
+    int64_t latency_monitor_threshold; /* ms, 0 = off */
+    bool latency_tracking;
+    double *latency_percentiles; /* each 0..100 */
+    int latency_percentile_count;
+    /* Doors that stay shut unless opened: enum allowed. */
+    int enable_protected_configs, enable_debug_command, enable_module_command;
+    bool hide_user_data_from_log;
+} engineConfig;
+
+extern engineConfig engineConf;
+extern const configOption engineOptions[];
+
+/* Tells the store what maxmemory-policy and the lfu-... directives say. */
+status keyspaceApplyAccess(reason *why);
+
+#endif

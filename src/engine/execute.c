@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The request's way through the engine. The fast path is one loop: mask test, arity test, call; equal quick
+ * commands in a row share one time stamp (HDR-style histograms and usec get their share, calls are exact).
+ * Whatever is unusual about a command, a session or the server shows as one bit in the mask and leads to
+ * runSlow(). Main thread only, but for executeResolve().
+ *
+ * Cost on the development machine: see the budget table in src/README.md. */
+#include "engine/execute.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "engine/command_priv.h"
+#include "engine/gate_priv.h"
+#include "engine/hooks_priv.h"
+#include "engine/keyspace.h"
+#include "engine/propagate.h"
+#include "engine/reply.h"
+#include "engine/stats_priv.h"
+#include "store/store.h"
+
+engineHotLine engineHot ALIGNED(CACHE_LINE);
+
+/* Stands for every name nobody knows: its mask always meets an armed bit. */
+static command unknown_command = {
+    .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL, .arity = -1, .name = {"", 0}, .flags = CMD_QUICK};
+
+static struct {
+    uint64_t wall_ticks;    /* when now_ms was read */
+    uint64_t refresh_ticks; /* how old it may get: a quarter of a millisecond */
+} turn;
+
+void executeNewTurn(void) {
+    if (!turn.refresh_ticks) {
+        int64_t ns_per_million = clockTicksToNs(1000000);
+        turn.refresh_ticks =
+            (uint64_t)(250000LL * 1000000 / (ns_per_million > 0 ? ns_per_million : 1000000));
+    }
+    engineHot.now_ms = clockWallMs();
+    turn.wall_ticks = clockTicks();
+}
+
+/* `cmd` NULL: nobody knows the name. */
+static inline void bindCommand(request *r, const command *cmd) {
+    if (unlikely(!cmd)) cmd = &unknown_command;
+    r->command = cmd;
+    r->command_epoch = commandEpoch();
+    if (cmd->first_key == 1 && r->argc > 1) {
+        r->key_hash = hashBytes(r->argv[1].ptr, r->argv[1].len);
+    }
+}
+
+void executeResolve(request *r) {
+    /* Words of an inline request may lie in a block of their own, without slack behind them. */
+    const command *cmd = likely(r->raw.len) ? commandFindFast(r->argv[0]) : commandFind(r->argv[0]);
+    if (likely(cmd != NULL) && unlikely(cmd->sub_count) && r->argc > 1) {
+        cmd = commandFindSub(cmd, r->argv[1]);
+    }
+    bindCommand(r, cmd);
+}
+
+void executePrefetch(const session *s, const request *requests, int count) {
+    for (int i = 0; i < count; i++) {
+        const command *cmd = requests[i].command;
+        if (cmd->first_key == 1 && requests[i].argc > 1)
+            storePrefetchTable(s->db, requests[i].argv[1], requests[i].key_hash);
+    }
+    for (int i = 0; i < count; i++) {
+        const command *cmd = requests[i].command;
+        if (cmd->first_key == 1 && requests[i].argc > 1)
+            storePrefetchObject(s->db, requests[i].argv[1], requests[i].key_hash);
+    }
+}
+
+static inline bool arityFits(const command *cmd, int argc) {
+    return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
+}
+
+/* What a command left behind besides its reply. */
+static inline void finish(ctx *c) {
+    if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
+        if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) {
+            propagateRequest(c->who->db_id, c->request, c->argc, c->argv);
+        }
+    }
+}
+
+/* One line of an error text: cut at `max` bytes or a NUL, line breaks become blanks. */
+static void appendCut(str *to, slice from, size_t max) {
+    size_t start = to->len;
+    strAppend(to, from.ptr, strnlen(from.ptr, sizeMin(from.len, max)));
+    for (size_t i = start; i < to->len; i++) {
+        if (to->ptr[i] == '\r' || to->ptr[i] == '\n') to->ptr[i] = ' ';
+    }
+}
+
+static void replyUnknown(ctx *c) {
+    const command *container = commandFind(c->argv[0]);
+    str text = STR_EMPTY;
+    if (container && c->argc > 1) {
+        strAppendText(&text, "ERR unknown subcommand '");
+        appendCut(&text, c->argv[1], 128);
+        strAppendText(&text, "'. Try ");
+        appendCut(&text, c->argv[0], 128);
+        for (size_t i = text.len - sizeMin(c->argv[0].len, 128); i < text.len; i++) {
+            text.ptr[i] = byteUpper(text.ptr[i]);
+        }
+        strAppendText(&text, " HELP.");
+    } else {
+        strAppendText(&text, "ERR unknown command '");
+        appendCut(&text, c->argv[0], 128);
+        strAppendText(&text, "', with args beginning with: ");
+        size_t start = text.len;
+        for (int i = 1; i < c->argc && text.len - start < 128; i++) {
+            size_t room = 128 - (text.len - start);
+            strAppendByte(&text, '\'');
+            appendCut(&text, c->argv[i], room);
+            strAppendText(&text, "' ");
+        }
+    }
+    replyError(c, strSlice(&text));
+    strFree(&text);
+}
+
+/* Names an HTTP client would send: somebody makes a browser talk to us. */
+static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
+
+/* Admission in the order in which the checks win. True: the command may run. */
+static bool admit(ctx *c, uint32_t armed) {
+    const command *cmd = c->cmd;
+    if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
+        logWarning(
+            "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to "
+            "Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
+            "compromise your Valkey instance. Connection aborted.");
+        sessionCloseSoon(c->who);
+        return false;
+    }
+    if (!sessionIsAuthenticated(c->who) && !(cmd->flags & CMD_NO_AUTH)) {
+        replyError(c, SLICE("NOAUTH Authentication required."));
+        return false;
+    }
+    if (cmd == &unknown_command) {
+        replyUnknown(c);
+        return false;
+    }
+    if (!arityFits(cmd, c->argc)) {
+        replyErrorArity(c);
+        return false;
+    }
+    return gateAsk(c, armed & cmd->gates & ~(GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) == GATE_PASS;
+}
+
+static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
+    session *s = c->who;
+    outbuf silence;
+    if (unlikely(s->flags & SESSION_REPLY_MODES)) {
+        if (s->flags & SESSION_REPLY_SKIP_NEXT) {
+            sessionSetReplyMode(s, (s->flags & SESSION_REPLY_OFF) | SESSION_REPLY_SKIP);
+        }
+        outbufInit(&silence);
+        outbufSetNullSink(&silence, true);
+        c->out = &silence;
+    }
+    c->flags |= CTX_ADMISSION;
+    bool admitted = admit(c, armed);
+    c->flags &= ~(uint32_t)CTX_ADMISSION;
+    if (admitted) {
+        if (engineHot.seers) hooksSeenBefore(c);
+        uint64_t started = clockTicks();
+        c->cmd->proc(c);
+        if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(clockTicks() - started));
+        finish(c);
+    } else {
+        c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
+    }
+    if (c->out == &silence) outbufClear(&silence);
+    c->out = &s->out;
+    if (s->flags & SESSION_REPLY_SKIP) {
+        sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
+    }
+}
+
+/* Counts `ran` executions of one command, which took `ticks` in all, and requests for it that were refused. */
+static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
+                           uint64_t ticks) {
+    /* The engine owns the commands; the rest of the house sees them const. */
+    command *counted = (command *)cmd;
+    counted->failed += (uint64_t)failed;
+    counted->rejected += (uint64_t)rejected;
+    if (unlikely(ran == 0)) return;
+    s->commands += (uint64_t)ran;
+    int64_t ns = clockTicksToNs(ticks);
+    counted->calls += (uint64_t)ran;
+    counted->usec_ns += (uint64_t)ns;
+    engineHot.commands += (uint64_t)ran;
+    if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
+}
+
+static void resolveAgain(request *requests, int count) {
+    for (int i = 0; i < count; i++) executeResolve(&requests[i]);
+}
+
+int executeRun(session *s, request *requests, int count) {
+    ctx c = {.who = s, .out = &s->out};
+    ctx *outer = engineHot.current;
+    engineHot.current = &c;
+    if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
+    uint64_t started = clockTicks();
+    int i = 0;
+    bool own_eyes = s->flags & SESSION_OWN_EYES;
+    if (unlikely(own_eyes)) keyspaceLookAs(s);
+    propagateUnitBegin();
+    while (i < count && !(s->flags & SESSION_STOPS)) {
+        const command *cmd = requests[i].command;
+        int first = i, failed = 0, rejected = 0, not_run = 0;
+        c.cmd = cmd;
+        c.now_ms = engineHot.now_ms;
+        do {
+            request *r = &requests[i++];
+            c.argv = r->argv;
+            c.argc = r->argc;
+            c.db = s->db;
+            c.key_hash = r->key_hash;
+            c.request = r;
+            c.flags = 0;
+            uint32_t armed = engineHot.armed | s->armed;
+            if (likely(!(armed & cmd->gates)) && likely(arityFits(cmd, r->argc))) {
+                cmd->proc(&c);
+                finish(&c);
+            } else {
+                runSlow(&c, armed);
+            }
+            if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN))) {
+                not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0;
+                rejected += (c.flags & CTX_REJECTED) != 0;
+                failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
+            }
+            if (unlikely(engineHot.sinks)) {
+                propagateUnitEnd();
+                propagateUnitBegin();
+            }
+        } while (i < count && requests[i].command == cmd && (cmd->flags & CMD_QUICK) &&
+                 !(s->flags & SESSION_STOPS));
+        int ran = i - first - not_run;
+        if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
+        uint64_t ended = clockTicks();
+        account(s, cmd, ran, failed, rejected, ended - started);
+        started = ended;
+        s->last_command = cmd == &unknown_command ? NULL : cmd;
+        if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
+            engineHot.now_ms = clockWallMs();
+            turn.wall_ticks = ended;
+        }
+    }
+    propagateUnitEnd();
+    if (unlikely(own_eyes)) keyspaceLookAsUsual();
+    engineHot.current = outer;
+    if (s->out.first) sessionWantWrite(s);
+    return i;
+}
+
+void executeInner(ctx *c) {
+    ctx *outer = engineHot.current;
+    engineHot.current = c;
+    if (engineHot.seers) hooksSeenBefore(c);
+    uint64_t started = clockTicks();
+    propagateUnitBegin();
+    c->cmd->proc(c);
+    uint64_t ticks = clockTicks() - started;
+    if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(ticks));
+    finish(c);
+    propagateUnitEnd();
+    bool rejected = c->flags & CTX_REJECTED;
+    account(c->who, c->cmd, !rejected, !rejected && c->flags & CTX_FAILED, rejected, ticks);
+    if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
+    engineHot.current = outer;
+}
+
+/* Judges a kept request again where its first admission may no longer hold. */
+static bool admitAgain(ctx *c) {
+    request *r = c->request;
+    if (unlikely(r->command_epoch != commandEpoch())) {
+        bool unknown_sub;
+        const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);
+        bindCommand(r, unknown_sub ? NULL : cmd);
+    }
+    c->cmd = r->command;
+    c->key_hash = r->key_hash;
+    if (unlikely(c->cmd == &unknown_command)) {
+        replyUnknown(c);
+        return false;
+    }
+    if (unlikely(!arityFits(c->cmd, c->argc))) {
+        replyErrorArity(c);
+        return false;
+    }
+    uint32_t armed = (engineHot.armed | c->who->armed) & gateAgainMask();
+    return gateAsk(c, armed & c->cmd->gates) == GATE_PASS;
+}
+
+void executeKept(ctx *outer, request *r, uint32_t flags) {
+    session *s = outer->who;
+    ctx c = {.who = s,
+             .db = s->db,
+             .argv = r->argv,
+             .argc = r->argc,
+             .flags = flags | (outer->flags & CTX_REPLAY),
+             .out = outer->out,
+             .now_ms = outer->now_ms,
+             .request = r};
+    if (admitAgain(&c)) {
+        executeInner(&c);
+    } else {
+        account(s, c.cmd, 0, 0, 1, 0);
+    }
+}
+
+void executeProtocolError(session *s, slice text) {
+    ctx c = {.who = s, .out = &s->out, .db = s->db};
+    replyError(&c, text);
+    sessionWantWrite(s);
+    sessionCloseSoon(s);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Gates: ordered admission checks. A command carries the bits of the gates that select it, the hot line
+ * and the session carry the bits of those that are armed; only where both meet is anything called.
+ * Invariant: a gate's bit is its place in the roof's order. Main thread only. */
+#include "engine/gate_priv.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+
+static struct {
+    const gate *list[GATES_MAX];
+    int count;
+    uint32_t again;
+} gates;
+
+void gateInstall(const gate *const *order, int count) {
+    check(count <= GATES_MAX);
+    gates.again = 0;
+    for (int i = 0; i < count; i++) {
+        gates.list[i] = order[i];
+        if (order[i]->again) gates.again |= 1u << i;
+    }
+    gates.count = count;
+    engineHot.armed |= GATE_BIT_UNKNOWN;
+}
+
+void gateUninstall(void) {
+    gates.count = 0;
+    engineHot.armed = 0;
+}
+
+static uint32_t gateBit(const gate *g) {
+    for (int i = 0; i < gates.count; i++) {
+        if (gates.list[i] == g) return 1u << i;
+    }
+    panic("gate %s is not installed", g->name);
+}
+
+uint32_t gateMaskFor(const commandSpec *spec) {
+    uint32_t mask = GATE_BIT_SPECIAL;
+    for (int i = 0; i < gates.count; i++) {
+        if (!gates.list[i]->selects || gates.list[i]->selects(spec)) mask |= 1u << i;
+    }
+    return mask;
+}
+
+void gateArm(const gate *g, bool on) {
+    if (on) {
+        engineHot.armed |= gateBit(g);
+    } else {
+        engineHot.armed &= ~gateBit(g);
+    }
+}
+
+void gateArmSession(session *s, const gate *g, bool on) {
+    if (on) {
+        s->armed |= gateBit(g);
+    } else {
+        s->armed &= ~gateBit(g);
+    }
+}
+
+bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }
+
+uint32_t gateAgainMask(void) { return gates.again; }
+
+gateVerdict gateAsk(ctx *c, uint32_t mask) {
+    for (int i = 0; i < gates.count; i++) {
+        if (!(mask & (1u << i))) continue;
+        gateVerdict verdict = gates.list[i]->ask(c);
+        if (verdict != GATE_PASS) return verdict;
+    }
+    return GATE_PASS;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The hook arrays: filled once from the roof's list of features, then only read. What may be switched on
+ * and off while running (sinks, observers, seers) keeps a short array of the armed ones beside a counter
+ * on the hot line, so that nothing is called for what is absent. Main thread only. */
+#include "engine/hooks.h"
+
+#include "base/base.h"
+#include "engine/gate_priv.h"
+#include "engine/hooks_priv.h"
+#include "engine/hot.h"
+
+enum { FEATURES_MAX = 32, ARMED_MAX = 8, STAGE_JOBS_MAX = 64 };
+
+static struct {
+    const feature *features[FEATURES_MAX];
+    int count;
+    const sink *sinks[ARMED_MAX];
+    const keyObserver *observers[ARMED_MAX];
+    const seer *seers[ARMED_MAX];
+    /* All stage jobs in the order in which they run; those of stage s begin at stage_begin[s]. */
+    void (*stage_jobs[STAGE_JOBS_MAX])(void);
+    int stage_begin[STAGE_COUNT + 1];
+} hooks;
+
+static void gatherStages(void) {
+    int count = 0;
+    for (int at = 0; at < STAGE_COUNT; at++) {
+        hooks.stage_begin[at] = count;
+        for (int i = 0; i < hooks.count; i++) {
+            const stageJob *job = hooks.features[i]->stages;
+            for (; job && job->run; job++) {
+                if ((int)job->at != at) continue;
+                check(count < STAGE_JOBS_MAX);
+                hooks.stage_jobs[count++] = job->run;
+            }
+        }
+    }
+    hooks.stage_begin[STAGE_COUNT] = count;
+}
+
+void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
+                  int gate_count) {
+    check(count <= FEATURES_MAX);
+    for (int i = 0; i < count; i++) hooks.features[i] = features[i];
+    hooks.count = count;
+    gatherStages();
+    gateInstall(gate_order, gate_count);
+}
+
+void hooksUninstall(void) {
+    memset(&hooks, 0, sizeof(hooks));
+    gateUninstall();
+    engineHot.sinks = engineHot.seers = 0;
+    engineHot.observers = 0;
+}
+
+int hooksFeatureCount(void) { return hooks.count; }
+
+const feature *hooksFeature(int index) {
+    check(index >= 0);
+    check(index < hooks.count);
+    return hooks.features[index];
+}
+
+/* Adds `item` to or removes it from a short array of pointers kept dense; returns the new count. */
+static uint32_t armIn(const void **array, uint32_t count, const void *item, bool on) {
+    uint32_t at = 0;
+    while (at < count && array[at] != item) at++;
+    if (on && at == count) {
+        check(count < ARMED_MAX);
+        array[count] = item;
+        return count + 1;
+    }
+    if (!on && at < count) {
+        memmove(array + at, array + at + 1, (count - at - 1) * sizeof(*array));
+        return count - 1;
+    }
+    return count;
+}
+
+void sinkArm(const sink *s, bool on) {
+    engineHot.sinks = armIn((const void **)hooks.sinks, engineHot.sinks, s, on);
+}
+
+void hooksSinks(const propagated *p) {
+    for (uint32_t i = 0; i < engineHot.sinks; i++) hooks.sinks[i]->take(p);
+}
+
+void keyObserverArm(const keyObserver *o, bool on) {
+    engineHot.observers =
+        (uint8_t)armIn((const void **)hooks.observers, engineHot.observers, o, on);
+}
+
+void hooksKeyChanged(db *d, slice key, const char *event) {
+    for (uint32_t i = 0; i < engineHot.observers; i++) hooks.observers[i]->changed(d, key, event);
+}
+
+void seerArm(const seer *s, bool on) {
+    engineHot.seers = armIn((const void **)hooks.seers, engineHot.seers, s, on);
+    if (engineHot.seers) {
+        engineHot.armed |= GATE_BIT_SPECIAL;
+    } else {
+        engineHot.armed &= ~GATE_BIT_SPECIAL;
+    }
+}
+
+void hooksSeenBefore(ctx *c) {
+    for (uint32_t i = 0; i < engineHot.seers; i++) {
+        if (hooks.seers[i]->before) hooks.seers[i]->before(c);
+    }
+}
+
+void hooksSeenAfter(ctx *c, int64_t duration_ns) {
+    for (uint32_t i = 0; i < engineHot.seers; i++) {
+        if (hooks.seers[i]->after) hooks.seers[i]->after(c, duration_ns);
+    }
+}
+
+void hooksDbEvent(const dbEvent *e) {
+    for (int i = 0; i < hooks.count; i++) {
+        if (hooks.features[i]->on_db) hooks.features[i]->on_db(e);
+    }
+}
+
+void hooksSessionEvent(session *s, sessionEvent e) {
+    for (int i = 0; i < hooks.count; i++) {
+        if (hooks.features[i]->on_session) hooks.features[i]->on_session(s, e);
+    }
+}
+
+void hooksChildEvent(childEvent e, int kind, int exit_code, int signal) {
+    for (int i = 0; i < hooks.count; i++) {
+        if (hooks.features[i]->on_child) hooks.features[i]->on_child(e, kind, exit_code, signal);
+    }
+}
+
+size_t hooksPressure(void) {
+    size_t released = 0;
+    for (int i = 0; i < hooks.count; i++) {
+        if (hooks.features[i]->on_pressure) released += hooks.features[i]->on_pressure();
+    }
+    return released;
+}
+
+authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who) {
+    for (int i = 0; i < hooks.count; i++) {
+        if (!hooks.features[i]->on_auth) continue;
+        authVerdict verdict = hooks.features[i]->on_auth(c, name, password, who);
+        if (verdict != AUTH_NOT_MINE) return verdict;
+    }
+    return AUTH_DENIED;
+}
+
+status hooksShutdown(uint32_t flags, reason *why) {
+    for (int i = hooks.count - 1; i >= 0; i--) {
+        if (!hooks.features[i]->on_shutdown) continue;
+        status st = hooks.features[i]->on_shutdown(flags, why);
+        if (st != OK) return st;
+    }
+    return OK;
+}
+
+void stagesRun(stage from, stage to) {
+    for (int i = hooks.stage_begin[from]; i < hooks.stage_begin[to + 1]; i++) hooks.stage_jobs[i]();
+}
+
+void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
+    for (int order = 0; order < INFO_ORDER_MAX; order++) {
+        for (int i = 0; i < hooks.count; i++) {
+            const infoSection *section = hooks.features[i]->info;
+            for (; section && section->print; section++) {
+                if (section->order == (infoOrder)order) proc(section, arg);
+            }
+        }
+    }
+}

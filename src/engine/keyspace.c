@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between the store and the rest: keys that go without a command are propagated and observed, the cron cares
+ * for what nobody asks for, and INFO tells what the keyspace holds. Main thread only. */
+#include "engine/keyspace.h"
+
+#include "base/base.h"
+#include "engine/engine.h"
+#include "engine/engine_priv.h"
+#include "engine/hooks_priv.h"
+#include "engine/hot.h"
+#include "engine/propagate.h"
+#include "io/bio.h"
+#include "store/store.h"
+
+static bool active_expire = true;
+static bool importing; /* import mode */
+
+/* ------------------------------------------------------------------ keys that go by themselves */
+
+/* What the stream calls it when a key goes because of its time. */
+static slice expireWord(void) {
+    return engineConf.lazyfree_lazy_expire ? SLICE("UNLINK") : SLICE("DEL");
+}
+
+/* An expired key: one UNLINK, before the command that met it. */
+static void keyExpired(db *d, slice key) {
+    slice words[2] = {expireWord(), key};
+    propagateUnitBegin();
+    propagateCopy(dbId(d), 2, words);
+    if (engineHot.observers) hooksKeyChanged(d, key, "expired");
+    propagateUnitEnd();
+}
+
+void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
+    slice words[2] = {expireWord(), key};
+    dbExpire(c->db, key, hash);
+    ctxPropagateAs(c, 2, words);
+    ctxKeyChanged(c, key, "expired");
+}
+
+bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
+    if (likely(expire_ms > c->now_ms)) return false;
+    return !importing && !(c->flags & CTX_REPLAY);
+}
+
+static const storeListener listener = {.expired = keyExpired};
+
+/* ------------------------------------------------------------------ who sees what */
+
+static void setExpiry(bool source) {
+    storeSetExpiry(!importing ? EXPIRY_DELETE : source ? EXPIRY_IGNORE : EXPIRY_HIDE);
+}
+
+void keyspaceSetImportMode(bool on) {
+    importing = on;
+    setExpiry(false);
+}
+
+bool keyspaceIsImporting(void) { return importing; }
+
+void keyspaceLookAs(const session *s) {
+    (void)storeSetTouching(!(s->flags & SESSION_NO_TOUCH)); /* it was on */
+    setExpiry(s->flags & SESSION_IMPORT_SOURCE);
+}
+
+void keyspaceLookAsUsual(void) {
+    (void)storeSetTouching(true); /* whatever it was */
+    setExpiry(false);
+}
+
+/* ------------------------------------------------------------------ periodic care */
+
+bool keyspaceCountsAccesses(void) {
+    return engineConf.maxmemory_policy == POLICY_ALLKEYS_LFU ||
+           engineConf.maxmemory_policy == POLICY_VOLATILE_LFU;
+}
+
+status keyspaceApplyAccess(reason *why) {
+    (void)why; /* cannot fail */
+    storeSetAccess(keyspaceCountsAccesses() ? ACCESS_LFU : ACCESS_LRU, engineConf.lfu_log_factor,
+                   engineConf.lfu_decay_time);
+    return OK;
+}
+
+void keyspaceSetActiveExpire(bool on) { active_expire = on; }
+
+static void clockTick(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    storeSetClock(engineHot.now_ms);
+}
+
+/* Effort raises the share of the time from 25 % to 43 %, as ever. */
+static void expireTick(int64_t budget_us) {
+    int effort = engineConf.active_expire_effort;
+    if (active_expire) {
+        storeExpireTurn(engineHot.now_ms, budget_us * (25 + 2 * (effort - 1)) / 25, effort);
+    }
+}
+
+/* A turn that ended too early goes on in small pieces between the requests. */
+static void expireBetween(void) {
+    enum { PIECE_US = 1000, PAUSE_US = 2000 };
+    static int64_t next_us;
+    if (!storeExpireIsBehind() || !active_expire) return;
+    int64_t now_us = clockMonoUs();
+    if (now_us < next_us) return;
+    storeExpireTurn(engineHot.now_ms, PIECE_US, engineConf.active_expire_effort);
+    next_us = clockMonoUs() + PAUSE_US;
+}
+
+static void resizeTick(int64_t budget_us) {
+    enum { RESIZE_US = 1000 };
+    if (engineConf.activerehashing) storeWork(budget_us < RESIZE_US ? budget_us : RESIZE_US);
+}
+
+static void tidyTick(int64_t budget_us) {
+    enum { TIDY_US = 1000 };
+    storeTidy(budget_us < TIDY_US ? budget_us : TIDY_US);
+}
+
+static void freeLater(storeFreeProc *free, void *garbage) { bioSubmit(BIO_FREE, free, garbage); }
+
+/* What is being freed is freed, so that a leak checker finds nothing. */
+static status shutdown(uint32_t flags, reason *why) {
+    (void)flags, (void)why; /* cannot fail */
+    bioDrain(BIO_FREE);
+    return OK;
+}
+
+static const tickJob ticks[] = {{"store-clock", 0, clockTick},
+                                {"expire", 0, expireTick},
+                                {"resize", 0, resizeTick},
+                                {"tidy", 100, tidyTick},
+                                {0}};
+static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
+
+static status init(reason *why) {
+    storeSetListener(&listener);
+    storeSetFreeLater(freeLater);
+    storeSetClock(engineHot.now_ms);
+    engineHot.dbs = storeDbs();
+    return keyspaceApplyAccess(why);
+}
+
+/* ------------------------------------------------------------------ INFO */
+
+static void printKeyspace(str *out) {
+    for (int i = 0; i < storeDbCount(); i++) {
+        const db *d = storeDb(i);
+        if (!dbSize(d)) continue;
+        strAppendFormat(out,
+                        "db%d:keys=%llu,expires=%llu,avg_ttl=%lld,keys_with_volatile_items=0\r\n",
+                        i, (unsigned long long)dbSize(d), (unsigned long long)dbVolatileCount(d),
+                        (long long)dbMeanTtl(d));
+    }
+}
+
+static void printStats(str *out) {
+    const storeStatistics *s = storeStats();
+    strAppendFormat(out,
+                    "expired_keys:%llu\r\nexpired_stale_perc:%.2f\r\n"
+                    "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
+                    (unsigned long long)s->expired, s->expired_stale_percent,
+                    (unsigned long long)s->expire_time_caps,
+                    (unsigned long long)s->expire_us / 1000);
+    strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
+                    (unsigned long long)s->hits, (unsigned long long)s->misses);
+}
+
+static void printMemory(str *out) {
+    strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
+                    (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
+}
+
+static const infoSection sections[] = {
+    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
+    {"keyspace", "# Keyspace", INFO_NORMAL, INFO_KEYSPACE, printKeyspace},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+const feature keyspaceFeature = {.name = "keyspace",
+                                 .info = sections,
+                                 .ticks = ticks,
+                                 .stages = stages,
+                                 .init = init,
+                                 .on_stats_reset = storeResetStats,
+                                 .on_shutdown = shutdown};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What commands share of the care of the keyspace. Main thread only. */
+#ifndef ENGINE_KEYSPACE_H
+#define ENGINE_KEYSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/ctx.h"
+
+/* A command gives a key, which is there, a time that has passed: it goes at once, and stream and observers
+ * see nothing else of the command. */
+void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
+/* True when a key given this time must go at once: it has passed, and nobody else decides (import mode,
+ * replay). */
+bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
+/* Import mode: dead keys stay, unseen by all but the sources. */
+void keyspaceSetImportMode(bool on);
+bool keyspaceIsImporting(void);
+/* Around the requests of a session with SESSION_OWN_EYES. */
+void keyspaceLookAs(const session *s);
+void keyspaceLookAsUsual(void);
+/* Off: keys whose time has come go only when they are met. */
+void keyspaceSetActiveExpire(bool on);
+/* True when objects count accesses (an LFU policy), not the time since the last one. */
+bool keyspaceCountsAccesses(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Questions about the whole server and the functions of the roof that answer them.
+ * Invariant: each is set once, before the loop starts. Main thread only. */
+#include "engine/lifecycle.h"
+
+#include "base/base.h"
+#include "store/store.h"
+
+static struct {
+    engineShutdownProc *shutdown;
+    engineIdentityProc *identity;
+} roof;
+
+void engineSetShutdownProc(engineShutdownProc *proc) { roof.shutdown = proc; }
+
+status engineShutdownAsk(uint32_t flags, bool abort, reason *why) {
+    check(roof.shutdown != NULL);
+    return roof.shutdown(flags, abort, why);
+}
+
+void engineSetIdentityProc(engineIdentityProc *proc) { roof.identity = proc; }
+
+void engineIdentify(engineIdentity *out) {
+    check(roof.identity != NULL);
+    roof.identity(out);
+}
+
+int engineDatabaseCount(void) { return storeDbCount(); }

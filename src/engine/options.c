@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The engine's directives: memory, freeing, command log, latency, doors, rename-command.
+ * Main thread only. */
+#include "engine/options.h"
+
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/command.h"
+#include "engine/config.h"
+#include "engine/engine_priv.h"
+#include "engine/hot.h"
+
+engineConfig engineConf;
+
+/* ------------------------------------------------------------------ words */
+
+static const configWord policy_words[] = {
+    {"volatile-lru", POLICY_VOLATILE_LRU},
+    {"volatile-lfu", POLICY_VOLATILE_LFU},
+    {"volatile-random", POLICY_VOLATILE_RANDOM},
+    {"volatile-ttl", POLICY_VOLATILE_TTL},
+    {"allkeys-lru", POLICY_ALLKEYS_LRU},
+    {"allkeys-lfu", POLICY_ALLKEYS_LFU},
+    {"allkeys-random", POLICY_ALLKEYS_RANDOM},
+    {"noeviction", POLICY_NOEVICTION},
+    {NULL, 0},
+};
+static const configWord allowed_words[] = {
+    {"no", ALLOWED_NO}, {"yes", ALLOWED_YES}, {"local", ALLOWED_LOCAL}, {NULL, 0}};
+
+/* ------------------------------------------------------------------ latency percentiles */
+
+static status setPercentiles(const slice *words, int count, bool more, reason *why) {
+    (void)more; /* the last line counts */
+    double *list = memNewArray(double, (size_t)count + 1);
+    status st = OK;
+    for (int i = 0; i < count && st == OK; i++) {
+        if (!numberParseDouble(words[i], &list[i])) {
+            st = reasonSet(why, ERR_SYNTAX, "Invalid latency-tracking-info-percentiles parameters");
+        } else if (list[i] < 0 || list[i] > 100) {
+            st = reasonSet(
+                why, ERR_RANGE,
+                "latency-tracking-info-percentiles parameters should sit between [0.0,100.0]");
+        }
+    }
+    if (st != OK) {
+        memFree(list);
+        return st;
+    }
+    memFree(engineConf.latency_percentiles);
+    engineConf.latency_percentiles = list;
+    engineConf.latency_percentile_count = count;
+    return OK;
+}
+
+static void getPercentiles(str *out) {
+    for (int i = 0; i < engineConf.latency_percentile_count; i++) {
+        if (i) strAppendByte(out, ' ');
+        strAppendFormat(out, "%.6f", engineConf.latency_percentiles[i]);
+        while (out->ptr[out->len - 1] == '0') strCut(out, out->len - 1);
+        if (out->ptr[out->len - 1] == '.') strCut(out, out->len - 1);
+    }
+}
+
+static const configSpecial percentiles = {.set = setPercentiles, .get = getPercentiles};
+
+/* ------------------------------------------------------------------ rename-command */
+
+/* The lines wait here until there is a command table. */
+static struct {
+    str *pairs; /* old name, new name, ... */
+    int count;
+} renames;
+
+static status takeRename(const slice *words, int count, reason *why) {
+    (void)count, (void)why; /* two, as the row says; names are looked up later */
+    renames.pairs = memRealloc(renames.pairs, sizeof(str) * 2 * (size_t)(renames.count + 1));
+    renames.pairs[2 * renames.count] = strNew(words[0]);
+    renames.pairs[2 * renames.count + 1] = strNew(words[1]);
+    renames.count++;
+    return OK;
+}
+
+static const configFileOnly rename_command = {.words_min = 2, .words_max = 2, .take = takeRename};
+
+status engineRenameCommands(reason *why) {
+    status st = OK;
+    for (int i = 0; i < renames.count; i++) {
+        str *from = &renames.pairs[2 * i], *to = &renames.pairs[2 * i + 1];
+        if (st == OK) {
+            st = commandRename(strSlice(from), strSlice(to));
+            if (st == ERR_NOT_FOUND) reasonSet(why, st, "No such command in rename-command");
+            if (st == ERR_EXISTS) reasonSet(why, st, "Target command name already exists");
+        }
+        strFree(from);
+        strFree(to);
+    }
+    memFree(renames.pairs);
+    renames.pairs = NULL;
+    renames.count = 0;
+    return st;
+}
+
+/* ------------------------------------------------------------------ effects */
+
+static status applyLatencyTracking(reason *why) {
+    (void)why; /* cannot fail */
+    engineHot.latency_tracking = engineConf.latency_tracking;
+    return OK;
+}
+
+static status applyBackgroundThread(reason *why) {
+    (void)why; /* cannot fail */
+    memSetBackgroundThread(engineConf.jemalloc_bg_thread);
+    return OK;
+}
+
+/* Moving objects needs hints that the allocators of distributions do not give. */
+static status acceptDefrag(slice text, int64_t number, reason *why) {
+    (void)text;
+    if (!number) return OK;
+    return reasonSet(
+        why, ERR_DENIED,
+        "Active defragmentation cannot be enabled: it requires a server compiled with a modified "
+        "Jemalloc like the one shipped by default with the source distribution");
+}
+
+/* ------------------------------------------------------------------ questions */
+
+bool engineDoorIsOpen(engineDoor door, const session *s) {
+    int allowed = door == DOOR_PROTECTED_CONFIGS ? engineConf.enable_protected_configs
+                  : door == DOOR_DEBUG           ? engineConf.enable_debug_command
+                                                 : engineConf.enable_module_command;
+    if (allowed == ALLOWED_LOCAL) return (s->flags & SESSION_LOCAL) != 0;
+    return allowed == ALLOWED_YES;
+}
+
+int64_t engineBulkMax(void) { return engineConf.proto_max_bulk_len; }
+
+bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
+
+/* ------------------------------------------------------------------ the table */
+
+const configOption engineOptions[] = {
+    /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
+    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0),
+    CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
+                .apply = keyspaceApplyAccess),
+    CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),
+    CONFIG_INT("maxmemory-eviction-tenacity", engineConf.maxmemory_eviction_tenacity, 10, 0, 100),
+    CONFIG_INT("lfu-log-factor", engineConf.lfu_log_factor, 10, 0, INT_MAX,
+               .apply = keyspaceApplyAccess),
+    CONFIG_INT("lfu-decay-time", engineConf.lfu_decay_time, 1, 0, INT_MAX,
+               .apply = keyspaceApplyAccess),
+    CONFIG_INT("active-expire-effort", engineConf.active_expire_effort, 1, 1, 10),
+    /* Freeing in the background what nobody asked to be freed. */
+    CONFIG_BOOL("lazyfree-lazy-eviction", engineConf.lazyfree_lazy_eviction, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_BOOL("lazyfree-lazy-expire", engineConf.lazyfree_lazy_expire, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_BOOL("lazyfree-lazy-server-del", engineConf.lazyfree_lazy_server_del, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    /* Tables, allocator, defragmentation. */
+    CONFIG_BOOL("activerehashing", engineConf.activerehashing, true),
+    CONFIG_BOOL("jemalloc-bg-thread", engineConf.jemalloc_bg_thread, true,
+                .flags = CONFIG_APPLY_AT_START, .apply = applyBackgroundThread),
+    CONFIG_BOOL("activedefrag", engineConf.activedefrag, false, .flags = CONFIG_IN_CRASH_REPORT,
+                .accept = acceptDefrag),
+    CONFIG_MEMORY("active-defrag-ignore-bytes", engineConf.active_defrag_ignore_bytes,
+                  100 * CONFIG_MB, 1, INT64_MAX),
+    CONFIG_INT("active-defrag-threshold-lower", engineConf.active_defrag_threshold_lower, 10, 0,
+               1000),
+    CONFIG_INT("active-defrag-threshold-upper", engineConf.active_defrag_threshold_upper, 100, 0,
+               1000),
+    CONFIG_INT("active-defrag-cycle-min", engineConf.active_defrag_cycle_min, 1, 1, 99),
+    CONFIG_INT("active-defrag-cycle-max", engineConf.active_defrag_cycle_max, 25, 1, 99),
+    CONFIG_INT("active-defrag-cycle-us", engineConf.active_defrag_cycle_us, 500, 0, 100000),
+    CONFIG_INT("active-defrag-max-scan-fields", engineConf.active_defrag_max_scan_fields, 1000, 1,
+               INT64_MAX),
+    /* Requests. */
+    CONFIG_MEMORY("proto-max-bulk-len", engineConf.proto_max_bulk_len, 512 * CONFIG_MB, CONFIG_MB,
+                  INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128),
+    /* Command log. */
+    CONFIG_INT("commandlog-execution-slower-than", engineConf.commandlog_execution_slower_than,
+               10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than"),
+    CONFIG_INT("commandlog-slow-execution-max-len", engineConf.commandlog_slow_execution_max_len,
+               128, 0, INT64_MAX, .alias = "slowlog-max-len"),
+    CONFIG_INT("commandlog-request-larger-than", engineConf.commandlog_request_larger_than,
+               CONFIG_MB, -1, INT64_MAX),
+    CONFIG_INT("commandlog-large-request-max-len", engineConf.commandlog_large_request_max_len, 128,
+               0, INT64_MAX),
+    CONFIG_INT("commandlog-reply-larger-than", engineConf.commandlog_reply_larger_than, CONFIG_MB,
+               -1, INT64_MAX),
+    CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
+               INT64_MAX),
+    /* Latency. */
+    CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX),
+    CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,
+                .flags = CONFIG_APPLY_AT_START, .apply = applyLatencyTracking),
+    CONFIG_SPECIAL("latency-tracking-info-percentiles", &percentiles, "50 99 99.9",
+                   .flags = CONFIG_MULTI_WORD),
+    /* Doors that stay shut unless opened. */
+    CONFIG_ENUM("enable-protected-configs", engineConf.enable_protected_configs, allowed_words,
+                ALLOWED_NO, .flags = CONFIG_IMMUTABLE | CONFIG_PROTECTED),
+    CONFIG_ENUM("enable-debug-command", engineConf.enable_debug_command, allowed_words, ALLOWED_NO,
+                .flags = CONFIG_IMMUTABLE),
+    CONFIG_ENUM("enable-module-command", engineConf.enable_module_command, allowed_words,
+                ALLOWED_NO, .flags = CONFIG_IMMUTABLE),
+    CONFIG_BOOL("hide-user-data-from-log", engineConf.hide_user_data_from_log, true),
+    CONFIG_FILE_ONLY("rename-command", &rename_command),
+    /* Directives of older versions. */
+    CONFIG_IGNORED("dynamic-hz"),
+    CONFIG_IGNORED("events-per-io-thread"),
+    CONFIG_IGNORED("io-threads-do-reads"),
+    CONFIG_IGNORED("list-max-ziplist-entries"),
+    CONFIG_IGNORED("list-max-ziplist-value"),
+    CONFIG_IGNORED("lua-replicate-commands"),
+    CONFIG_IGNORED("sanitize-dump-payload"),
+    CONFIG_END,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A sink for tests, in builds with checks only: what is propagated, as the bytes an append-only file gets,
+ * SELECTs included. It is kept in memory while the server runs and written to the file which the variable
+ * VALKEY_RECORD_STREAM names when it shuts down; without the variable nothing is armed. Main thread only. */
+#include "engine/engine.h"
+
+#ifdef HOT_CHECKS
+
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "io/file.h"
+
+static struct {
+    const char *path;
+    str bytes;
+    int db_id; /* the last one selected; -1 none yet */
+} record = {.db_id = -1};
+
+static void selectDb(int db_id) {
+    char digits[NUMBER_TEXT_MAX];
+    slice number = sliceMake(digits, numberPrintInt(digits, db_id));
+    strAppendFormat(&record.bytes, "*2\r\n$6\r\nSELECT\r\n$%d\r\n", (int)number.len);
+    strAppendSlice(&record.bytes, number);
+    strAppendText(&record.bytes, "\r\n");
+    record.db_id = db_id;
+}
+
+static void take(const propagated *p) {
+    if (p->db_id >= 0 && p->db_id != record.db_id) selectDb(p->db_id);
+    for (int i = 0; i < p->span_count; i++) strAppendSlice(&record.bytes, p->spans[i]);
+}
+
+static const sink recordSink = {"record", take};
+static const sink *const sinks[] = {&recordSink, NULL};
+
+static status init(reason *why) {
+    (void)why; /* nothing can fail */
+    record.path = getenv("VALKEY_RECORD_STREAM");
+    if (record.path) sinkArm(&recordSink, true);
+    return OK;
+}
+
+static status writeRecord(uint32_t flags, reason *why) {
+    (void)flags; /* every shutdown leaves the record */
+    if (!record.path) return OK;
+    return fileReplace(record.path, strSlice(&record.bytes), 0644, why);
+}
+
+const feature recordFeature = {
+    .name = "record", .sinks = sinks, .init = init, .on_shutdown = writeRecord};
+
+#endif

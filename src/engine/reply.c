@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Error replies, HELP texts and number arguments. Errors are counted once, here. Main thread only. */
+#include "engine/reply.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/stats.h"
+#include "engine/transaction_priv.h"
+
+const slice ERR_SYNTAX_TEXT = SLICE("ERR syntax error");
+const slice ERR_WRONG_TYPE_TEXT =
+    SLICE("WRONGTYPE Operation against a key holding the wrong kind of value");
+const slice ERR_NOT_INTEGER_TEXT = SLICE("ERR value is not an integer or out of range");
+const slice ERR_NOT_FLOAT_TEXT = SLICE("ERR value is not a valid float");
+const slice ERR_NO_KEY_TEXT = SLICE("ERR no such key");
+const slice ERR_DB_RANGE_TEXT = SLICE("ERR DB index is out of range");
+const slice ERR_SAME_OBJECT_TEXT = SLICE("ERR source and destination objects are the same");
+
+/* "CODE words" has a code of capitals (and digits, underscores) before its first blank. */
+static bool hasCode(slice text) {
+    for (size_t i = 0; i < text.len; i++) {
+        char ch = text.ptr[i];
+        if (ch == ' ') return i > 0;
+        if (!(ch >= 'A' && ch <= 'Z') && !(ch >= '0' && ch <= '9') && ch != '_') return false;
+    }
+    return false;
+}
+
+static void countAndSend(ctx *c, slice text) {
+    if (hasCode(text)) {
+        size_t code = (size_t)((const char *)memchr(text.ptr, ' ', text.len) - text.ptr);
+        statsCountError(sliceMake(text.ptr, code));
+        respError(c->out, text);
+        return;
+    }
+    str with_code = STR_EMPTY;
+    strAppendText(&with_code, "ERR ");
+    strAppendSlice(&with_code, text);
+    statsCountError(SLICE("ERR"));
+    respError(c->out, strSlice(&with_code));
+    strFree(&with_code);
+}
+
+void replyError(ctx *c, slice text) {
+    c->flags |= CTX_FAILED;
+    str instead = STR_EMPTY;
+    if (unlikely(c->flags & CTX_ADMISSION) && transactionRefused(c, text, &instead)) {
+        text = strSlice(&instead);
+    }
+    countAndSend(c, text);
+    strFree(&instead);
+}
+
+void replyErrorFormat(ctx *c, const char *format, ...) {
+    str text = STR_EMPTY;
+    va_list args;
+    va_start(args, format);
+    strAppendFormatV(&text, format, args);
+    va_end(args);
+    replyError(c, strSlice(&text));
+    strFree(&text);
+}
+
+void replyErrorArity(ctx *c) {
+    replyErrorFormat(c, "ERR wrong number of arguments for '%.*s' command", (int)c->cmd->name.len,
+                     c->cmd->name.ptr);
+}
+
+/* The container's name as the client sent it, in capitals. */
+static str containerName(const ctx *c) {
+    str name = strNew(sliceMake(c->argv[0].ptr, sizeMin(c->argv[0].len, 128)));
+    for (size_t i = 0; i < name.len; i++) name.ptr[i] = byteUpper(name.ptr[i]);
+    return name;
+}
+
+void replyErrorSubcommand(ctx *c) {
+    slice word = c->argv[c->argc > 1];
+    str name = containerName(c);
+    replyErrorFormat(c,
+                     "ERR unknown subcommand or wrong number of arguments for '%.*s'. Try %s HELP.",
+                     (int)sizeMin(word.len, 128), word.ptr, strText(&name));
+    strFree(&name);
+}
+
+void replyHelp(ctx *c, const char *const *lines) {
+    int count = 0;
+    while (lines[count]) count++;
+    str head = containerName(c);
+    strAppendText(&head, " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:");
+    replyArray(c, count + 3);
+    replyStatus(c, strSlice(&head));
+    for (int i = 0; i < count; i++) replyStatus(c, sliceOf(lines[i]));
+    replyStatus(c, SLICE("HELP"));
+    replyStatus(c, SLICE("    Print this help."));
+    strFree(&head);
+}
+
+bool ctxArgInt(ctx *c, int i, int64_t *out) {
+    if (numberParseInt(c->argv[i], out)) return true;
+    replyError(c, ERR_NOT_INTEGER_TEXT);
+    return false;
+}
+
+bool ctxArgIntIn(ctx *c, int i, int64_t min, int64_t max, int64_t *out, const char *error) {
+    int64_t value;
+    if (numberParseInt(c->argv[i], &value) && value >= min && value <= max) {
+        *out = value;
+        return true;
+    }
+    replyError(c, error ? sliceOf(error) : ERR_NOT_INTEGER_TEXT);
+    return false;
+}
+
+bool ctxArgDouble(ctx *c, int i, double *out) {
+    if (numberParseDouble(c->argv[i], out)) return true;
+    replyError(c, ERR_NOT_FLOAT_TEXT);
+    return false;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sessions: birth, reset, end, and the list of those with output to write.
+ * Invariant: a session is on the pending list exactly while SESSION_PENDING_OUT is set. Main thread only. */
+#include "engine/session.h"
+
+#include "base/base.h"
+#include "engine/gate_priv.h"
+#include "engine/hooks_priv.h"
+#include "engine/hot.h"
+#include "engine/session_priv.h"
+#include "engine/transaction_priv.h"
+#include "store/store.h"
+
+static struct {
+    list pending;
+    uint64_t next_id;
+} sessions;
+
+void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
+    if (!sessions.pending.head.next) listInit(&sessions.pending);
+    memset(s, 0, sizeof(*s));
+    s->flags = flags;
+    s->carrier = carrier;
+    s->proto = 2;
+    s->db = engineHot.dbs[0];
+    s->created_ms = s->active_ms = engineHot.now_ms;
+    outbufInit(&s->out);
+    if (flags & SESSION_INTERNAL) {
+        sessionSetAuthenticated(s, NULL, true);
+        return;
+    }
+    s->id = ++sessions.next_id;
+    sessionSetAuthenticated(s, NULL, true);
+    /* acl takes the authentication back when a password is set. */
+    hooksSessionEvent(s, SESSION_OPENED);
+}
+
+void sessionClear(session *s) {
+    if (!(s->flags & (SESSION_INTERNAL | SESSION_CLOSING))) {
+        s->flags |= SESSION_CLOSING;
+        hooksSessionEvent(s, SESSION_ENDING);
+    }
+    if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
+    s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
+    outbufClear(&s->out);
+    transactionFree(s);
+    if (s->extra) {
+        strFree(&s->extra->name);
+        strFree(&s->extra->lib_name);
+        strFree(&s->extra->lib_version);
+        memFree(s->extra);
+        s->extra = NULL;
+    }
+}
+
+void sessionReset(session *s) {
+    const uint32_t lasting = SESSION_PENDING_OUT | SESSION_UNIX_SOCKET | SESSION_LOCAL |
+                             SESSION_IN_BATCH | SESSION_CLOSE_SOON | SESSION_CLOSE_NOW |
+                             SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT;
+    hooksSessionEvent(s, SESSION_WAS_RESET);
+    transactionFree(s);
+    s->flags &= lasting;
+    s->armed = 0;
+    s->proto = 2;
+    s->user = NULL;
+    s->db_id = 0;
+    s->db = engineHot.dbs[0];
+    if (s->extra) strClear(&s->extra->name);
+    sessionSetAuthenticated(s, NULL, true);
+    hooksSessionEvent(s, SESSION_OPENED);
+}
+
+void sessionCloseSoon(session *s) {
+    if (s->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) return;
+    s->flags |= SESSION_CLOSE_SOON;
+    if (s->carrier && s->carrier->close_soon) s->carrier->close_soon(s);
+}
+
+void sessionCloseNow(session *s) {
+    if (s->flags & SESSION_CLOSE_NOW) return;
+    s->flags |= SESSION_CLOSE_NOW;
+    if (s->carrier && s->carrier->close_now) s->carrier->close_now(s);
+}
+
+status sessionSelect(session *s, int64_t id) {
+    if (id < 0 || id >= storeDbCount()) return ERR_RANGE;
+    s->db_id = (int32_t)id;
+    s->db = engineHot.dbs[id];
+    return OK;
+}
+
+sessionExtra *sessionExtraOf(session *s) {
+    if (!s->extra) s->extra = memNew(sessionExtra);
+    return s->extra;
+}
+
+slice sessionName(const session *s) { return s->extra ? strSlice(&s->extra->name) : SLICE(""); }
+
+void sessionSetAuthenticated(session *s, user *user, bool yes) {
+    s->user = user;
+    if (yes) {
+        s->flags |= SESSION_AUTHENTICATED;
+    } else {
+        s->flags &= ~(uint32_t)SESSION_AUTHENTICATED;
+    }
+    sessionUpdateSpecial(s);
+}
+
+void sessionSetReplyMode(session *s, uint32_t modes) {
+    s->flags = (s->flags & ~(uint32_t)SESSION_REPLY_MODES) | modes;
+    sessionUpdateSpecial(s);
+}
+
+void sessionUpdateSpecial(session *s) {
+    if (!(s->flags & SESSION_AUTHENTICATED) || (s->flags & SESSION_REPLY_MODES)) {
+        s->armed |= GATE_BIT_SPECIAL;
+    } else {
+        s->armed &= ~GATE_BIT_SPECIAL;
+    }
+}
+
+void sessionWantWrite(session *s) {
+    if (s->flags & (SESSION_PENDING_OUT | SESSION_INTERNAL)) return;
+    s->flags |= SESSION_PENDING_OUT;
+    listAppend(&sessions.pending, &s->pending);
+}
+
+session *sessionNextPending(void) {
+    if (!sessions.pending.head.next) return NULL;
+    listNode *first = listFirst(&sessions.pending);
+    if (!first) return NULL;
+    session *s = LIST_OWNER(first, session, pending);
+    listRemove(&sessions.pending, first);
+    s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
+    return s;
+}

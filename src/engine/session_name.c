@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Names of sessions. Main thread only. */
+#include "engine/session_name.h"
+
+#include "base/base.h"
+
+const slice ERR_SESSION_NAME_TEXT =
+    SLICE("ERR Client names cannot contain spaces, newlines or special characters.");
+
+bool sessionNameIsValid(slice name) {
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] < '!' || name.ptr[i] > '~') return false;
+    }
+    return true;
+}
+
+void sessionSetName(session *s, slice name) {
+    hotCheck(sessionNameIsValid(name));
+    if (!s->extra && !name.len) return;
+    str *to = &sessionExtraOf(s)->name;
+    strClear(to);
+    strAppendSlice(to, name);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Error counters by code (bounded), rates, and the INFO sections Commandstats, Errorstats, Latencystats and
+ * the engine's share of Stats. Main thread only. */
+#include "engine/stats.h"
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/engine.h"
+#include "engine/engine_priv.h"
+#include "engine/hooks_priv.h"
+#include "engine/hot.h"
+#include "engine/stats_priv.h"
+
+enum { ERROR_CODES_MAX = 128, ERROR_CODE_LEN_MAX = 64 };
+
+typedef struct errorCount {
+    char code[ERROR_CODE_LEN_MAX];
+    uint64_t count;
+} errorCount;
+
+static struct {
+    errorCount errors[ERROR_CODES_MAX]; /* in order of first sight */
+    int error_count;
+    uint64_t errors_total;
+    uint64_t errors_overflow; /* of codes seen after the table was full */
+    rate ops;
+    uint64_t commands_base; /* engineHot.commands at the last reset */
+} stats;
+
+void statsCountError(slice code) {
+    stats.errors_total++;
+    size_t len = sizeMin(code.len, ERROR_CODE_LEN_MAX - 1);
+    for (int i = 0; i < stats.error_count; i++) {
+        if (strlen(stats.errors[i].code) == len &&
+            memcmp(stats.errors[i].code, code.ptr, len) == 0) {
+            stats.errors[i].count++;
+            return;
+        }
+    }
+    if (stats.error_count == ERROR_CODES_MAX) {
+        stats.errors_overflow++;
+        return;
+    }
+    errorCount *e = &stats.errors[stats.error_count++];
+    memcpy(e->code, code.ptr, len);
+    e->code[len] = 0;
+    e->count = 1;
+}
+
+void statsMakeHistogram(command *cmd) { cmd->latency = memNew(histogram); }
+
+void statsReset(void) {
+    memset(stats.errors, 0, sizeof(stats.errors));
+    stats.error_count = 0;
+    stats.errors_total = stats.errors_overflow = 0;
+    stats.commands_base = engineHot.commands;
+    for (int id = 0; id < commandIdCount(); id++) {
+        command *cmd = (command *)commandById(id);
+        cmd->calls = cmd->usec_ns = cmd->rejected = cmd->failed = 0;
+        memFree(cmd->latency);
+        cmd->latency = NULL;
+    }
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_stats_reset) hooksFeature(i)->on_stats_reset();
+    }
+}
+
+void rateSample(rate *r, uint64_t count, int64_t now_us) {
+    int64_t elapsed = now_us - r->last_us;
+    if (r->last_us && elapsed > 0) {
+        r->samples[r->next] = (uint64_t)((double)(count - r->last_count) * 1e6 / (double)elapsed);
+        r->next = (r->next + 1) % (int)COUNT_OF(r->samples);
+    }
+    r->last_count = count;
+    r->last_us = now_us;
+}
+
+uint64_t ratePerSecond(const rate *r) {
+    uint64_t sum = 0;
+    for (size_t i = 0; i < COUNT_OF(r->samples); i++) sum += r->samples[i];
+    return sum / COUNT_OF(r->samples);
+}
+
+static void sampleRates(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    rateSample(&stats.ops, engineHot.commands, clockMonoUs());
+}
+
+static void printStats(str *out) {
+    strAppendFormat(out, "total_commands_processed:%llu\r\n",
+                    (unsigned long long)(engineHot.commands - stats.commands_base));
+    strAppendFormat(out, "instantaneous_ops_per_sec:%llu\r\n",
+                    (unsigned long long)ratePerSecond(&stats.ops));
+    strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
+}
+
+static void printCommandstats(str *out) {
+    for (int id = 0; id < commandIdCount(); id++) {
+        const command *cmd = commandById(id);
+        if (!cmd->calls && !cmd->rejected && !cmd->failed) continue;
+        uint64_t usec = cmd->usec_ns / 1000;
+        strAppendFormat(
+            out,
+            "cmdstat_%.*s:calls=%llu,usec=%llu,usec_per_call=%.2f,rejected_calls=%llu,failed_calls=%llu\r\n",
+            (int)cmd->name.len, cmd->name.ptr, (unsigned long long)cmd->calls,
+            (unsigned long long)usec,
+            cmd->calls ? (double)cmd->usec_ns / 1000.0 / (double)cmd->calls : 0.0,
+            (unsigned long long)cmd->rejected, (unsigned long long)cmd->failed);
+    }
+}
+
+static void printErrorstats(str *out) {
+    for (int i = 0; i < stats.error_count; i++) {
+        strAppendFormat(out, "errorstat_%s:count=%llu\r\n", stats.errors[i].code,
+                        (unsigned long long)stats.errors[i].count);
+    }
+    if (stats.errors_overflow) {
+        strAppendFormat(out, "errorstat_ERRORSTATS_OVERFLOW:count=%llu\r\n",
+                        (unsigned long long)stats.errors_overflow);
+    }
+}
+
+static void printLatencystats(str *out) {
+    for (int id = 0; id < commandIdCount(); id++) {
+        const command *cmd = commandById(id);
+        if (!cmd->latency) continue;
+        strAppendFormat(out, "latency_percentiles_usec_%.*s:", (int)cmd->name.len, cmd->name.ptr);
+        for (int i = 0; i < engineConf.latency_percentile_count; i++) {
+            double percent = engineConf.latency_percentiles[i];
+            char name[NUMBER_TEXT_MAX];
+            numberPrintDouble(name, percent);
+            strAppendFormat(out, "%sp%s=%.3f", i ? "," : "", name,
+                            (double)histogramPercentile(cmd->latency, percent) / 1000.0);
+        }
+        strAppendText(out, "\r\n");
+    }
+}
+
+const infoSection statsSections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"commandstats", "# Commandstats", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_COMMANDSTATS,
+     printCommandstats},
+    {"errorstats", "# Errorstats", INFO_NORMAL, INFO_ERRORSTATS, printErrorstats},
+    {"latencystats", "# Latencystats", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_LATENCYSTATS,
+     printLatencystats},
+    {0},
+};
+
+const tickJob statsTicks[] = {{"rates", 100, sampleRates}, {0}};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The part of statistics on the request path. */
+#ifndef ENGINE_STATS_PRIV_H
+#define ENGINE_STATS_PRIV_H
+
+#include "base/histogram.h"
+#include "engine/command.h"
+#include "engine/hooks.h"
+
+extern const infoSection statsSections[];
+extern const tickJob statsTicks[];
+
+/* Makes the command's histogram. */
+void statsMakeHistogram(command *cmd);
+
+static inline void statsRecordLatency(command *cmd, int64_t ns, uint32_t count) {
+    if (__builtin_expect(!cmd->latency, 0)) statsMakeHistogram(cmd);
+    histogramRecord(cmd->latency, ns, count);
+}
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MULTI's queue: two gates that judge and keep requests, and EXEC that runs what was kept.
+ * Invariant: a session has both gates armed exactly while it has SESSION_IN_MULTI; once EXEC is known to run
+ * nothing (a refused command, a changed key), the queue is empty and stays so.
+ * A kept request costs one block: its bytes move with its slices, large arguments are kept by reference. */
+#include "engine/transaction.h"
+
+#include "base/base.h"
+#include "engine/execute.h"
+#include "engine/gate_priv.h"
+#include "engine/reply.h"
+#include "engine/transaction_priv.h"
+#include "engine/watch.h"
+
+enum { QUEUE_MIN = 8, PREFETCH_MAX = 64 };
+
+transaction *transactionOf(session *s) {
+    if (s->multi) return s->multi;
+    s->multi = memNew(transaction);
+    s->multi->who = s;
+    s->multi->watch_expire_ms = INT64_MAX;
+    listInit(&s->multi->watches);
+    return s->multi;
+}
+
+/* ------------------------------------------------------------------ the queue */
+
+static void dropQueue(transaction *t) {
+    for (int i = 0; i < t->count; i++) {
+        request *r = &t->queue[i];
+        for (int k = 0; k < r->large_count; k++) blobRelease(r->large[k].bytes);
+        memFree(r->owner);
+    }
+    memFree(t->queue);
+    t->queue = NULL;
+    t->count = t->cap = 0;
+    t->memory = 0;
+    t->any_flags = t->all_flags = 0;
+}
+
+static request *push(transaction *t) {
+    if (t->count == t->cap) {
+        t->memory -= (size_t)t->cap * sizeof(request);
+        t->cap = t->cap ? t->cap * 2 : QUEUE_MIN;
+        t->memory += (size_t)t->cap * sizeof(request);
+        t->queue = memRealloc(t->queue, (size_t)t->cap * sizeof(request));
+    }
+    return &t->queue[t->count++];
+}
+
+/* Makes argument `i` of a kept request stand in its large block; false when it has none. */
+static bool placeLarge(request *r, int i) {
+    for (int k = 0; k < r->large_count; k++) {
+        if (r->large[k].arg != i) continue;
+        r->argv[i] = sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len);
+        return true;
+    }
+    return false;
+}
+
+/* Copies slices and bytes of `from` into one block of `kept`. An inline request has no bytes of its own. */
+static size_t copyInto(request *kept, const request *from) {
+    size_t bytes = from->raw.len;
+    for (int i = 0; !from->raw.len && i < from->argc; i++) bytes += from->argv[i].len;
+    size_t slices_size = (size_t)from->argc * sizeof(slice);
+    size_t large_size = (size_t)from->large_count * sizeof(requestLarge);
+    char *block = memAlloc(slices_size + large_size + bytes);
+    char *copy = block + slices_size + large_size;
+    *kept = *from;
+    kept->owner = block;
+    kept->argv = (slice *)block;
+    kept->large = from->large_count ? (requestLarge *)(block + slices_size) : NULL;
+    if (from->large_count) memcpy(kept->large, from->large, large_size);
+    for (int k = 0; k < kept->large_count; k++) blobRetain(kept->large[k].bytes);
+    if (from->raw.len) {
+        memcpy(copy, from->raw.ptr, bytes);
+        kept->raw.ptr = copy;
+    }
+    for (int i = 0; i < from->argc; i++) {
+        slice arg = from->argv[i];
+        if (placeLarge(kept, i)) continue;
+        if (from->raw.len) {
+            kept->argv[i] = sliceMake(copy + (arg.ptr - from->raw.ptr), arg.len);
+        } else {
+            if (arg.len) memcpy(copy, arg.ptr, arg.len);
+            kept->argv[i] = sliceMake(copy, arg.len);
+            copy += arg.len;
+        }
+    }
+    return memSizeOf(block);
+}
+
+static void keepRequest(transaction *t, const ctx *c) {
+    request *kept = push(t);
+    t->memory += copyInto(kept, c->request);
+    for (int k = 0; k < kept->large_count; k++) t->memory += blobMemory(kept->large[k].bytes);
+    t->all_flags = t->count == 1 ? c->cmd->flags : t->all_flags & c->cmd->flags;
+    t->any_flags |= c->cmd->flags;
+}
+
+void transactionSpoil(session *s, uint32_t flag) {
+    dropQueue(s->multi);
+    s->flags |= flag;
+}
+
+int transactionCount(const session *s) { return s->multi ? s->multi->count : -1; }
+
+size_t transactionMemory(const session *s) { return s->multi ? s->multi->memory : 0; }
+
+bool transactionHas(const session *s, uint32_t flags) {
+    return s->multi && s->multi->any_flags & flags;
+}
+
+bool transactionLacks(const session *s, uint32_t flags) {
+    return s->multi && s->multi->count && (s->multi->all_flags & flags) != flags;
+}
+
+bool transactionEach(const session *s, transactionVisitProc *visit, void *arg) {
+    const transaction *t = s->multi;
+    for (int i = 0; t && i < t->count; i++) {
+        const request *r = &t->queue[i];
+        if (!visit(arg, r->command, r->argv, r->argc)) return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the gates */
+
+static bool cannotBeInMulti(const commandSpec *spec) { return spec->flags & CMD_NO_MULTI; }
+
+static gateVerdict refuseInMulti(ctx *c) {
+    replyErrorFormat(c, "ERR Command '%.*s' not allowed inside a transaction",
+                     (int)c->cmd->name.len, c->cmd->name.ptr);
+    return GATE_REFUSED;
+}
+
+static bool canBeQueued(const commandSpec *spec) { return !(spec->flags & CMD_AT_ONCE); }
+
+static gateVerdict queueForExec(ctx *c) {
+    session *s = c->who;
+    if (!(s->flags & (SESSION_MULTI_POISONED | SESSION_WATCH_DIRTY))) keepRequest(s->multi, c);
+    replyLiteral(c, "+QUEUED\r\n");
+    return GATE_DONE;
+}
+
+const gate noMultiGate = {.name = "no-multi", .selects = cannotBeInMulti, .ask = refuseInMulti};
+const gate queueGate = {.name = "queue", .selects = canBeQueued, .ask = queueForExec};
+
+static void armGates(session *s, bool on) {
+    gateArmSession(s, &noMultiGate, on);
+    gateArmSession(s, &queueGate, on);
+}
+
+/* Forgets what there is of a transaction, begun or only prepared by WATCH. */
+static void abandon(session *s) {
+    if (s->flags & SESSION_IN_MULTI) {
+        transactionDiscard(s);
+    } else {
+        watchForget(s);
+    }
+}
+
+bool transactionRefused(ctx *c, slice text, str *instead) {
+    session *s = c->who;
+    if (!(c->cmd->flags & CMD_RUNS_QUEUE)) {
+        if (s->flags & SESSION_IN_MULTI) transactionSpoil(s, SESSION_MULTI_POISONED);
+        return false;
+    }
+    abandon(s);
+    slice code = SLICE("ERR ");
+    if (text.len > code.len && memcmp(text.ptr, code.ptr, code.len) == 0) {
+        text = sliceMake(text.ptr + code.len, text.len - code.len);
+    }
+    strAppendText(instead, "EXECABORT Transaction discarded because of: ");
+    strAppendSlice(instead, text);
+    return true;
+}
+
+/* ------------------------------------------------------------------ MULTI, DISCARD, EXEC */
+
+void transactionBegin(session *s) {
+    check(!(s->flags & SESSION_IN_MULTI));
+    (void)transactionOf(s); /* made here, so that queueing finds it */
+    s->flags |= SESSION_IN_MULTI;
+    armGates(s, true);
+}
+
+void transactionDiscard(session *s) {
+    check(s->flags & SESSION_IN_MULTI);
+    watchForget(s);
+    dropQueue(s->multi);
+    s->flags &= ~(uint32_t)(SESSION_IN_MULTI | SESSION_MULTI_POISONED);
+    armGates(s, false);
+}
+
+void transactionFree(session *s) {
+    if (!s->multi) return;
+    abandon(s);
+    memFree(s->multi);
+    s->multi = NULL;
+}
+
+/* Replies an array of what the queued commands reply. An error among them stops nothing. */
+static void runQueue(ctx *c, transaction *t) {
+    replyArray(c, t->count);
+    for (int i = 0; i < t->count; i++) {
+        if (i % PREFETCH_MAX == 0) {
+            size_t ahead = sizeMin(PREFETCH_MAX, (size_t)(t->count - i));
+            executePrefetch(c->who, t->queue + i, (int)ahead);
+        }
+        executeKept(c, &t->queue[i], CTX_IN_MULTI);
+    }
+}
+
+void transactionRun(ctx *c) {
+    session *s = c->who;
+    check(s->flags & SESSION_IN_MULTI);
+    if (s->flags & SESSION_MULTI_POISONED) {
+        transactionDiscard(s);
+        replyError(c, SLICE("EXECABORT Transaction discarded because of previous errors."));
+        return;
+    }
+    if (watchIsBroken(s, c->now_ms)) {
+        transactionDiscard(s);
+        replyNullArray(c);
+        return;
+    }
+    watchForget(s); /* its own changes are none */
+    uint32_t denied = s->flags & SESSION_DENY_BLOCKING;
+    s->flags |= SESSION_DENY_BLOCKING;
+    runQueue(c, s->multi);
+    s->flags = (s->flags & ~(uint32_t)SESSION_DENY_BLOCKING) | denied;
+    transactionDiscard(s);
+}

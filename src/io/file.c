@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whole files. Invariant: fileReplace() leaves the old content or the new one under the name at
+ * every moment, on the disk too, and no temporary file when it fails. ANY_THREAD. */
+#include "io/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/random.h"
+#include "io/sys.h"
+
+#define READ_STEP ((size_t)64 * 1024)
+
+/* Reads `fd` to its end. */
+static status readToEnd(int fd, const char *path, size_t max, str *content, reason *why) {
+    for (;;) {
+        /* One byte more than allowed tells a file that is too long from one that just fits. */
+        size_t room = sizeMin(READ_STEP, max - content->len + 1);
+        ssize_t got = sysCallsNow()->read(fd, strReserve(content, room), room);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return reasonSetErrno(why, "can't read %s", path);
+        if (got == 0) return OK;
+        strGrow(content, (size_t)got);
+        if (content->len > max)
+            return reasonSet(why, ERR_LIMIT, "%s is longer than %zu bytes", path, max);
+    }
+}
+
+status fileReadAll(const char *path, size_t max, str *out, reason *why) {
+    check(max < SIZE_MAX);
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        status st = errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+        reasonSetErrno(why, "can't open %s", path);
+        return st;
+    }
+    str content = STR_EMPTY;
+    status st = readToEnd(fd, path, max, &content, why);
+    if (!is_stdin) close(fd);
+    if (st == OK) {
+        *out = content;
+    } else {
+        strFree(&content);
+    }
+    return st;
+}
+
+static status writeAll(int fd, slice content) {
+    while (content.len) {
+        ssize_t written = sysCallsNow()->write(fd, content.ptr, content.len);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return ERR_IO;
+        content = sliceMake(content.ptr + written, content.len - (size_t)written);
+    }
+    return OK;
+}
+
+/* Creates the file `name` with `content` on the disk. */
+static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
+                       reason *why) {
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
+    status st = OK;
+    if (old && fchmod(fd, old->st_mode & 07777) != 0) {
+        st = reasonSetErrno(why, "can't set the mode of %s", name);
+    } else if (writeAll(fd, content) != OK) {
+        st = reasonSetErrno(why, "can't write %s", name);
+    } else if (sysCallsNow()->fsync(fd) != 0) {
+        st = reasonSetErrno(why, "can't fsync %s", name);
+    }
+    if (close(fd) != 0 && st == OK) st = reasonSetErrno(why, "can't close %s", name);
+    return st;
+}
+
+status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
+    char id[17] = {0};
+    randomHex(id, sizeof(id) - 1);
+    str name = STR_EMPTY;
+    strAppendFormat(&name, "%s.%s.tmp", path, id);
+    struct stat old;
+    bool is_old = stat(path, &old) == 0;
+    status st = writeNew(name.ptr, content, is_old ? &old : NULL, mode, why);
+    if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0)
+        st = reasonSetErrno(why, "can't rename %s", name.ptr);
+    /* Nothing to remove when it could not be created: then the name is free still. */
+    if (st != OK) unlink(name.ptr);
+    strFree(&name);
+    return st == OK ? fileSyncFolder(path, why) : st;
+}
+
+/* The folder of `path`: "." when it names none. */
+static str folderOf(const char *path) {
+    const char *slash = strrchr(path, '/');
+    if (!slash) return strNew(SLICE("."));
+    return strNew(sliceMake(path, slash == path ? 1 : (size_t)(slash - path)));
+}
+
+bool fileIsWritable(const char *path) {
+    if (access(path, W_OK) == 0) return true;
+    if (errno != ENOENT) return false;
+    str folder = folderOf(path);
+    bool writable = access(folder.ptr, W_OK | X_OK) == 0;
+    strFree(&folder);
+    return writable;
+}
+
+status fileSyncFolder(const char *path, reason *why) {
+    str folder = folderOf(path);
+    status st = OK;
+    int fd = open(folder.ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        st = reasonSetErrno(why, "can't open folder %s", folder.ptr);
+    } else {
+        /* EINVAL comes from file systems that have nothing to sync in a folder. */
+        if (sysCallsNow()->fsync(fd) != 0 && errno != EINVAL)
+            st = reasonSetErrno(why, "can't fsync folder %s", folder.ptr);
+        close(fd);
+    }
+    strFree(&folder);
+    return st;
+}
+
+char *fileAbsolute(const char *path) {
+    if (*path == '/') return memDup(path, strlen(path));
+    char folder[PATH_MAX];
+    if (!getcwd(folder, sizeof(folder))) return memDup(path, strlen(path));
+    size_t len = strlen(folder);
+    for (;;) {
+        if (strncmp(path, "./", 2) == 0) {
+            path += 2;
+        } else if (strncmp(path, "../", 3) == 0) {
+            path += 3;
+            while (len > 0 && folder[len - 1] != '/') len--;
+            if (len > 0) len--;
+        } else {
+            break;
+        }
+    }
+    if (len > 0 && folder[len - 1] == '/') len--; /* the root */
+    str absolute = strNew(sliceMake(folder, len));
+    strAppendByte(&absolute, '/');
+    strAppendText(&absolute, path);
+    return absolute.ptr;
+}

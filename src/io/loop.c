@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The event loop over a back end (epoll, kqueue, poll).
+ *
+ * Invariants: fds[i].mask is what the back end watches on descriptor i. A descriptor's
+ * generation changes when nothing is watched on it any more, so an event fetched before it was
+ * closed is never given to the next owner of its number. The heap is ordered by deadline; a
+ * running timer is not in it. Cost: one wait and two clock reads per turn; a timer costs O(log
+ * timers). One thread owns a loop; only loopWake() may be called from others. */
+#include "io/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/eventfd.h>
+#endif
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "io/loop_backend.h"
+
+#define NOT_IN_HEAP UINT32_MAX
+#define NO_LIMIT (-1)
+
+typedef struct loopFd {
+    loopFdProc *read_proc;
+    loopFdProc *write_proc;
+    void *read_arg;
+    void *write_arg;
+    int mask;
+    uint32_t generation;
+} loopFd;
+
+/* A place for a timer. Its id is place and generation, so an old id finds no new timer. */
+typedef struct loopTimer {
+    loopTimerProc *proc; /* NULL: free or dropped while it runs */
+    void *arg;
+    int64_t deadline_us;
+    uint32_t generation;
+    uint32_t heap_index; /* NOT_IN_HEAP: free or running */
+    uint32_t next_free;
+    bool running;
+} loopTimer;
+
+struct loop {
+    const loopBackend *backend;
+    void *state;
+    loopFd *fds;
+    size_t fd_count;
+
+    loopTimer *timers;
+    uint32_t *heap; /* places of armed timers */
+    uint32_t timer_room;
+    uint32_t timer_count; /* places ever used */
+    uint32_t heap_count;
+    uint32_t first_free;
+    int64_t timers_begin_us; /* when timers ran last */
+
+    loopSleepProc *before_sleep, *after_sleep;
+    void *before_arg, *after_arg;
+    int64_t sleep_limit_ms;
+    int depth;
+    bool stopped;
+    int wake_read_fd, wake_write_fd; /* the same one where there is eventfd */
+};
+
+/* ---- waking ---------------------------------------------------------------------------------- */
+
+static int wakeOpen(loop *l) {
+#ifdef __linux__
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    l->wake_read_fd = l->wake_write_fd = fd;
+    return fd < 0 ? -1 : 0;
+#else
+    int ends[2];
+    if (pipe(ends) != 0) return -1;
+    for (int i = 0; i < 2; i++) {
+        fcntl(ends[i], F_SETFL, O_NONBLOCK); /* cannot fail on an open pipe */
+        fcntl(ends[i], F_SETFD, FD_CLOEXEC);
+    }
+    l->wake_read_fd = ends[0];
+    l->wake_write_fd = ends[1];
+    return 0;
+#endif
+}
+
+static void wakeClose(loop *l) {
+    if (l->wake_read_fd >= 0) close(l->wake_read_fd);
+    if (l->wake_write_fd >= 0 && l->wake_write_fd != l->wake_read_fd) close(l->wake_write_fd);
+}
+
+/* Any number of wakes is one: an eventfd gives its sum, a pipe is read until it is empty. */
+static void wakeDrain(loop *l, int fd, void *arg, int mask) {
+    (void)l, (void)arg, (void)mask;
+    char sink[64];
+    ssize_t got;
+    do { got = read(fd, sink, sizeof(sink)); } while (got == (ssize_t)sizeof(sink));
+}
+
+void loopWake(loop *l) {
+    int saved = errno;
+    uint64_t one = 1;
+    ssize_t written;
+    do {
+        written = write(l->wake_write_fd, &one, sizeof(one));
+    } while (written < 0 && errno == EINTR);
+    /* EAGAIN means that it is full of wakes, and so awake. */
+    errno = saved;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static const loopBackend *backendNamed(const char *name) {
+    const loopBackend *all[] = {loopEpoll, loopKqueue, loopPoll};
+    for (size_t i = 0; i < COUNT_OF(all); i++) {
+        if (!all[i]) continue;
+        if (!name || strcmp(name, all[i]->name) == 0) return all[i];
+    }
+    return NULL;
+}
+
+loop *loopNew(const char *backend, reason *why) {
+    const loopBackend *found = backendNamed(backend);
+    if (!found) {
+        reasonSet(why, ERR_NOT_FOUND, "no event back end '%s' here", backend);
+        return NULL;
+    }
+    loop *l = memNew(loop);
+    l->backend = found;
+    l->sleep_limit_ms = NO_LIMIT;
+    l->first_free = NOT_IN_HEAP;
+    l->wake_read_fd = l->wake_write_fd = -1;
+    l->state = found->open();
+    if (!l->state || wakeOpen(l) != 0) {
+        reasonSetErrno(why, "can't create an event loop");
+        goto fail;
+    }
+    if (loopWatch(l, l->wake_read_fd, LOOP_READ, wakeDrain, NULL) != OK) {
+        reasonSetErrno(why, "can't watch the loop's own descriptor");
+        goto fail;
+    }
+    return l;
+fail:
+    loopFree(l);
+    return NULL;
+}
+
+void loopFree(loop *l) {
+    if (!l) return;
+    check(l->depth == 0);
+    wakeClose(l);
+    if (l->state) l->backend->close(l->state);
+    memFree(l->fds);
+    memFree(l->timers);
+    memFree(l->heap);
+    memFree(l);
+}
+
+const char *loopBackendName(const loop *l) { return l->backend->name; }
+
+/* ---- descriptors ----------------------------------------------------------------------------- */
+
+static void fdsGrow(loop *l, size_t need) {
+    size_t count = sizePowerOfTwo(sizeMax(need, 64));
+    l->fds = memRealloc(l->fds, count * sizeof(*l->fds));
+    memset(l->fds + l->fd_count, 0, (count - l->fd_count) * sizeof(*l->fds));
+    l->fd_count = count;
+}
+
+status loopWatch(loop *l, int fd, int mask, loopFdProc *proc, void *arg) {
+    check(fd >= 0);
+    check((mask & ~(LOOP_READ | LOOP_WRITE)) == 0);
+    check(proc != NULL);
+    if ((size_t)fd >= l->fd_count) fdsGrow(l, (size_t)fd + 1);
+    loopFd *entry = &l->fds[fd];
+    int wanted = entry->mask | mask;
+    if (wanted != entry->mask && l->backend->change(l->state, fd, entry->mask, wanted) != 0)
+        return ERR_IO;
+    entry->mask = wanted;
+    if (mask & LOOP_READ) {
+        entry->read_proc = proc;
+        entry->read_arg = arg;
+    }
+    if (mask & LOOP_WRITE) {
+        entry->write_proc = proc;
+        entry->write_arg = arg;
+    }
+    return OK;
+}
+
+void loopUnwatch(loop *l, int fd, int mask) {
+    if (fd < 0 || (size_t)fd >= l->fd_count) return;
+    loopFd *entry = &l->fds[fd];
+    int left = entry->mask & ~mask;
+    if (left == entry->mask) return;
+    /* It fails only for a descriptor that is closed already, and then nothing is watched anyway. */
+    (void)l->backend->change(l->state, fd, entry->mask, left);
+    entry->mask = left;
+    if (left == 0) entry->generation++;
+}
+
+int loopWatched(const loop *l, int fd) {
+    return fd >= 0 && (size_t)fd < l->fd_count ? l->fds[fd].mask : 0;
+}
+
+/* ---- timers ---------------------------------------------------------------------------------- */
+
+static void heapPut(loop *l, uint32_t index, uint32_t place) {
+    l->heap[index] = place;
+    l->timers[place].heap_index = index;
+}
+
+static int64_t heapDeadline(const loop *l, uint32_t index) {
+    return l->timers[l->heap[index]].deadline_us;
+}
+
+static void heapUp(loop *l, uint32_t index) {
+    uint32_t place = l->heap[index];
+    int64_t deadline_us = l->timers[place].deadline_us;
+    while (index > 0 && heapDeadline(l, (index - 1) / 2) > deadline_us) {
+        heapPut(l, index, l->heap[(index - 1) / 2]);
+        index = (index - 1) / 2;
+    }
+    heapPut(l, index, place);
+}
+
+static void heapDown(loop *l, uint32_t index) {
+    uint32_t place = l->heap[index];
+    int64_t deadline_us = l->timers[place].deadline_us;
+    for (;;) {
+        uint32_t child = index * 2 + 1;
+        if (child >= l->heap_count) break;
+        if (child + 1 < l->heap_count && heapDeadline(l, child + 1) < heapDeadline(l, child))
+            child++;
+        if (heapDeadline(l, child) >= deadline_us) break;
+        heapPut(l, index, l->heap[child]);
+        index = child;
+    }
+    heapPut(l, index, place);
+}
+
+static void heapAdd(loop *l, uint32_t place) {
+    l->heap[l->heap_count] = place;
+    heapUp(l, l->heap_count++);
+}
+
+static void heapRemove(loop *l, uint32_t place) {
+    uint32_t index = l->timers[place].heap_index;
+    check(index < l->heap_count);
+    l->timers[place].heap_index = NOT_IN_HEAP;
+    l->heap_count--;
+    if (index == l->heap_count) return;
+    uint32_t moved = l->heap[l->heap_count];
+    heapPut(l, index, moved);
+    heapUp(l, index);
+    heapDown(l, l->timers[moved].heap_index);
+}
+
+static uint32_t timerPlace(loop *l) {
+    if (l->first_free != NOT_IN_HEAP) {
+        uint32_t place = l->first_free;
+        l->first_free = l->timers[place].next_free;
+        return place;
+    }
+    if (l->timer_count == l->timer_room) {
+        l->timer_room = l->timer_room ? l->timer_room * 2 : 8;
+        l->timers = memRealloc(l->timers, l->timer_room * sizeof(*l->timers));
+        l->heap = memRealloc(l->heap, l->timer_room * sizeof(*l->heap));
+    }
+    l->timers[l->timer_count].generation = 0;
+    return l->timer_count++;
+}
+
+static void timerRelease(loop *l, uint32_t place) {
+    loopTimer *t = &l->timers[place];
+    t->proc = NULL;
+    t->next_free = l->first_free;
+    l->first_free = place;
+}
+
+/* Puts the timer in the heap. One armed while timers run gets a deadline behind the moment at
+ * which they began, even if its delay is 0: it waits for the next turn, and descriptors get
+ * their share. */
+static void timerArm(loop *l, uint32_t place, int64_t delay_ms) {
+    int64_t delay_us, deadline_us;
+    if (delay_ms < 0) delay_ms = 0;
+    if (__builtin_mul_overflow(delay_ms, 1000, &delay_us) ||
+        __builtin_add_overflow(clockMonoUs(), delay_us, &deadline_us))
+        deadline_us = INT64_MAX;
+    if (deadline_us <= l->timers_begin_us) deadline_us = l->timers_begin_us + 1;
+    l->timers[place].deadline_us = deadline_us;
+    heapAdd(l, place);
+}
+
+uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg) {
+    check(proc != NULL);
+    uint32_t place = timerPlace(l);
+    loopTimer *t = &l->timers[place];
+    t->proc = proc;
+    t->arg = arg;
+    t->running = false;
+    t->generation++;
+    timerArm(l, place, delay_ms);
+    return (uint64_t)t->generation << 32 | place;
+}
+
+void loopDropTimer(loop *l, uint64_t id) {
+    uint32_t place = (uint32_t)id;
+    if (place >= l->timer_count) return;
+    loopTimer *t = &l->timers[place];
+    if (!t->proc || t->generation != (uint32_t)(id >> 32)) return;
+    t->proc = NULL;
+    if (t->running) return; /* runTimers() gives the place back when the procedure returns */
+    heapRemove(l, place);
+    timerRelease(l, place);
+}
+
+/* Runs what is due now. */
+static int runTimers(loop *l) {
+    if (l->heap_count == 0) return 0;
+    int64_t begin_us = clockMonoUs();
+    l->timers_begin_us = begin_us;
+    int count = 0;
+    while (l->heap_count && heapDeadline(l, 0) <= begin_us) {
+        uint32_t place = l->heap[0];
+        loopTimer *t = &l->timers[place];
+        uint64_t id = (uint64_t)t->generation << 32 | place;
+        heapRemove(l, place);
+        t->running = true;
+        int64_t again_ms = t->proc(l, id, t->arg);
+        t = &l->timers[place]; /* the table may have grown */
+        t->running = false;
+        count++;
+        if (!t->proc || again_ms < 0) {
+            timerRelease(l, place);
+            continue;
+        }
+        timerArm(l, place, again_ms);
+    }
+    return count;
+}
+
+/* ---- turns ----------------------------------------------------------------------------------- */
+
+void loopSetBeforeSleep(loop *l, loopSleepProc *proc, void *arg) {
+    l->before_sleep = proc;
+    l->before_arg = arg;
+}
+
+void loopSetAfterSleep(loop *l, loopSleepProc *proc, void *arg) {
+    l->after_sleep = proc;
+    l->after_arg = arg;
+}
+
+void loopLimitSleep(loop *l, int64_t ms) {
+    if (ms < 0) ms = 0;
+    if (l->sleep_limit_ms == NO_LIMIT || ms < l->sleep_limit_ms) l->sleep_limit_ms = ms;
+}
+
+/* How long the coming sleep may last; takes the limit with it. */
+static int sleepTimeout(loop *l, bool wait) {
+    int64_t limit_ms = l->sleep_limit_ms;
+    l->sleep_limit_ms = NO_LIMIT;
+    if (!wait || limit_ms == 0) return 0;
+    int64_t timeout_ms = -1;
+    if (l->heap_count) {
+        int64_t left_us = heapDeadline(l, 0) - clockMonoUs();
+        timeout_ms = left_us > 0 ? left_us / 1000 + (left_us % 1000 != 0) : 0;
+    }
+    if (limit_ms != NO_LIMIT && (timeout_ms < 0 || limit_ms < timeout_ms)) timeout_ms = limit_ms;
+    return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+}
+
+/* Calls what watches the descriptor; returns how many procedures that were. */
+static int dispatch(loop *l, const loopReady *ready) {
+    const loopFd *entry = &l->fds[ready->fd];
+    if (entry->generation != ready->generation) return 0;
+    int mask = entry->mask & ready->mask;
+    bool both = mask == (LOOP_READ | LOOP_WRITE) && entry->read_proc == entry->write_proc &&
+                entry->read_arg == entry->write_arg;
+    if (both) {
+        entry->read_proc(l, ready->fd, entry->read_arg, mask);
+        return 1;
+    }
+    int count = 0;
+    if (mask & LOOP_READ) {
+        entry->read_proc(l, ready->fd, entry->read_arg, LOOP_READ);
+        count++;
+        /* The reader may have grown the table, closed the descriptor or lost interest in
+         * writing. */
+        entry = &l->fds[ready->fd];
+        if (entry->generation != ready->generation) return count;
+    }
+    if (mask & entry->mask & LOOP_WRITE) {
+        entry->write_proc(l, ready->fd, entry->write_arg, LOOP_WRITE);
+        count++;
+    }
+    return count;
+}
+
+int loopTurn(loop *l, bool wait) {
+    /* On the stack, for turns nest. */
+    loopReady ready[LOOP_EVENTS_MAX];
+    l->depth++;
+    if (l->before_sleep) l->before_sleep(l, l->before_arg);
+    int ready_count = l->backend->wait(l->state, sleepTimeout(l, wait), ready);
+    for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
+    if (l->after_sleep) l->after_sleep(l, l->after_arg);
+    int handled = 0;
+    for (int i = 0; i < ready_count; i++) {
+        int called = dispatch(l, &ready[i]);
+        if (ready[i].fd != l->wake_read_fd) handled += called;
+    }
+    handled += runTimers(l);
+    l->depth--;
+    return handled;
+}
+
+void loopRun(loop *l) {
+    l->stopped = false;
+    while (!l->stopped) loopTurn(l, true);
+}
+
+void loopStop(loop *l) { l->stopped = true; }
+
+int loopDepth(const loop *l) { return l->depth; }

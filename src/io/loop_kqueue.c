@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The loop's back end on the BSDs and macOS: kqueue. A descriptor has one filter per direction.
+ * Invariant: the kernel has exactly the filters of the mask that the loop told last. */
+#include "io/loop_backend.h"
+
+#if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__) || \
+    defined(__DragonFly__)
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/event.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "io/loop.h"
+
+typedef struct kqueueState {
+    int queue_fd;
+} kqueueState;
+
+static void *kqueueOpen(void) {
+    int queue_fd = kqueue();
+    if (queue_fd < 0) return NULL;
+    if (fcntl(queue_fd, F_SETFD, FD_CLOEXEC) < 0) {
+        close(queue_fd);
+        return NULL;
+    }
+    kqueueState *state = memNew(kqueueState);
+    state->queue_fd = queue_fd;
+    return state;
+}
+
+static void kqueueClose(void *arg) {
+    kqueueState *state = arg;
+    close(state->queue_fd);
+    memFree(state);
+}
+
+static int kqueueChange(void *arg, int fd, int old_mask, int mask) {
+    const kqueueState *state = arg;
+    struct kevent changes[2];
+    int count = 0;
+    if ((old_mask ^ mask) & LOOP_READ)
+        EV_SET(&changes[count++], fd, EVFILT_READ, mask & LOOP_READ ? EV_ADD : EV_DELETE, 0, 0,
+               NULL);
+    if ((old_mask ^ mask) & LOOP_WRITE)
+        EV_SET(&changes[count++], fd, EVFILT_WRITE, mask & LOOP_WRITE ? EV_ADD : EV_DELETE, 0, 0,
+               NULL);
+    return kevent(state->queue_fd, changes, count, NULL, 0, NULL);
+}
+
+static int kqueueWait(void *arg, int timeout_ms, loopReady *ready) {
+    const kqueueState *state = arg;
+    struct kevent events[LOOP_EVENTS_MAX];
+    struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
+    int count =
+        kevent(state->queue_fd, NULL, 0, events, LOOP_EVENTS_MAX, timeout_ms < 0 ? NULL : &timeout);
+    if (count < 0) {
+        check(errno == EINTR);
+        return 0;
+    }
+    /* Two sweeps, so that a descriptor's reader comes before its writer. */
+    int filled = 0;
+    for (int writers = 0; writers <= 1; writers++) {
+        for (int i = 0; i < count; i++) {
+            bool is_writer = events[i].filter == EVFILT_WRITE;
+            if (is_writer != (bool)writers) continue;
+            ready[filled].fd = (int)events[i].ident;
+            ready[filled].mask = is_writer ? LOOP_WRITE : LOOP_READ;
+            filled++;
+        }
+    }
+    return filled;
+}
+
+static const loopBackend backend = {"kqueue", kqueueOpen, kqueueClose, kqueueChange, kqueueWait};
+const loopBackend *const loopKqueue = &backend;
+#else
+#include <stddef.h>
+const loopBackend *const loopKqueue = NULL;
+#endif

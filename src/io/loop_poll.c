@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The loop's back end where nothing better is: poll(). A turn costs time in the highest descriptor.
+ * Invariant: entry i is about descriptor i, or switched off by the number -1. */
+#include "io/loop_backend.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "io/loop.h"
+
+typedef struct pollState {
+    struct pollfd *entries;
+    size_t count;
+    size_t room;
+    size_t start; /* where the next look begins: more may be ready than one turn takes */
+} pollState;
+
+static void *pollOpen(void) { return memNew(pollState); }
+
+static void pollClose(void *arg) {
+    pollState *state = arg;
+    memFree(state->entries);
+    memFree(state);
+}
+
+static int pollChange(void *arg, int fd, int old_mask, int mask) {
+    (void)old_mask; /* the entry is written whole */
+    pollState *state = arg;
+    size_t need = (size_t)fd + 1;
+    if (need > state->room) {
+        state->room = sizePowerOfTwo(sizeMax(need, 64));
+        state->entries = memRealloc(state->entries, state->room * sizeof(*state->entries));
+    }
+    while (state->count < need) state->entries[state->count++] = (struct pollfd){.fd = -1};
+    struct pollfd *entry = &state->entries[fd];
+    *entry = (struct pollfd){.fd = mask ? fd : -1};
+    if (mask & LOOP_READ) entry->events |= POLLIN;
+    if (mask & LOOP_WRITE) entry->events |= POLLOUT;
+    return 0;
+}
+
+static int pollWait(void *arg, int timeout_ms, loopReady *ready) {
+    pollState *state = arg;
+    int found = poll(state->entries, (nfds_t)state->count, timeout_ms);
+    if (found < 0) {
+        check(errno == EINTR);
+        return 0;
+    }
+    int filled = 0;
+    for (size_t n = 0; n < state->count && filled < found && filled < LOOP_EVENTS_MAX; n++) {
+        size_t i = (state->start + n) % state->count;
+        const struct pollfd *entry = &state->entries[i];
+        if (entry->fd < 0 || !entry->revents) continue;
+        int mask = 0;
+        if (entry->revents & (POLLIN | POLLERR | POLLHUP | POLLNVAL)) mask |= LOOP_READ;
+        if (entry->revents & (POLLOUT | POLLERR | POLLHUP | POLLNVAL)) mask |= LOOP_WRITE;
+        ready[filled].fd = entry->fd;
+        ready[filled].mask = mask;
+        filled++;
+    }
+    if (filled) state->start = ((size_t)ready[filled - 1].fd + 1) % state->count;
+    return filled;
+}
+
+static const loopBackend backend = {"poll", pollOpen, pollClose, pollChange, pollWait};
+const loopBackend *const loopPoll = &backend;

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Worker threads: start with a name and a set of processors, stop, join. ANY_THREAD. */
+#ifndef IO_THREAD_H
+#define IO_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+typedef struct thread {
+    pthread_t id;
+    bool running;
+} thread;
+
+/* `name` is cut to 15 bytes; `cpus` is "0,2-5,8-15:2" or "" for all; all signals are blocked in
+ * it. */
+status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(void *), void *arg,
+                   reason *why) MUST_USE;
+void threadJoin(thread *t);
+void threadSetName(const char *name);
+/* Pins the calling thread; false when `cpus` does not parse or the kernel refuses. */
+bool threadSetCpus(const char *cpus);
+
+#endif

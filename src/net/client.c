@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The life of a client: made on accept, closed for a reason, freed at stage FREE.
+ * Invariant: a client is on the list of all from birth until it is freed; one that is to be freed has no
+ * callbacks left, so that nothing can reach it in between. Main thread only. */
+#include "net/client.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/transaction.h"
+#include "engine/watch.h"
+#include "io/net_addr.h"
+#include "net/net.h"
+
+static struct {
+    list all;
+    list closing;
+    netStatistics stats;
+} clients;
+
+list *clientAll(void) {
+    if (!clients.all.head.next) {
+        listInit(&clients.all);
+        listInit(&clients.closing);
+    }
+    return &clients.all;
+}
+
+netStatistics *netStats(void) { return &clients.stats; }
+
+client *clientNew(int fd, const connType *type, bool local) {
+    list *all = clientAll();
+    client *cl = memNew(client);
+    connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
+    if (connOnRead(&cl->conn, readerReadable) != OK) {
+        connClose(&cl->conn);
+        memFree(cl);
+        return NULL;
+    }
+    uint32_t flags = local ? SESSION_LOCAL : 0;
+    if (type == &connUnix) flags |= SESSION_UNIX_SOCKET | SESSION_LOCAL;
+    sessionInit(&cl->session, &clientCarrier, flags);
+    listAppend(all, &cl->all);
+    return cl;
+}
+
+void clientCloseLater(client *cl) {
+    if (listHas(&cl->closing)) return;
+    cl->session.flags |= SESSION_CLOSE_NOW;
+    check(connOnRead(&cl->conn, NULL) == OK);
+    check(connOnWrite(&cl->conn, NULL) == OK);
+    listAppend(&clients.closing, &cl->closing);
+    loopLimitSleep(netLoop(), 0); /* FREE must not wait for the next event */
+}
+
+static void clientFree(client *cl) {
+    listRemove(&clients.closing, &cl->closing);
+    listRemove(&clients.all, &cl->all);
+    sessionClear(&cl->session);
+    connClose(&cl->conn);
+    requestParserClear(&cl->parser);
+    memFree(cl->in);
+    memFree(cl);
+}
+
+void clientFreeClosed(void) {
+    if (!clients.closing.head.next) return;
+    for (listNode *n = listFirst(&clients.closing); n;) {
+        client *cl = LIST_OWNER(n, client, closing);
+        n = listNext(&clients.closing, n);
+        if (!(cl->session.flags & SESSION_IN_BATCH)) clientFree(cl);
+    }
+}
+
+size_t clientInputMemory(const client *cl) {
+    return (cl->in ? cl->in_cap + REQUEST_READ_SLACK : 0) + requestParserMemory(&cl->parser);
+}
+
+size_t clientMemory(const client *cl) {
+    const session *s = &cl->session;
+    return sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&s->out) + transactionMemory(s) +
+           watchMemory(s);
+}
+
+static void carrierPauseReading(session *s, bool paused) {
+    client *cl = clientOf(s);
+    if (listHas(&cl->closing)) return;
+    if (connOnRead(&cl->conn, paused ? NULL : readerReadable) != OK) clientCloseLater(cl);
+}
+
+static void carrierCloseSoon(session *s) {
+    sessionWantWrite(s); /* the writer closes it when nothing is left to write */
+}
+
+static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }
+
+static void carrierDescribe(const session *s, str *out) { clientDescribe((const client *)s, out); }
+
+const sessionCarrier clientCarrier = {carrierDescribe, carrierPauseReading, carrierCloseSoon,
+                                      carrierCloseNow};
+
+int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
+
+session *netFindClient(uint64_t id) {
+    for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (cl->session.id == id && !listHas(&cl->closing)) return &cl->session;
+    }
+    return NULL;
+}
+
+void netCloseAll(void) {
+    for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (!listHas(&cl->closing)) writerWrite(cl);
+        cl->session.flags &= ~(uint32_t)SESSION_IN_BATCH;
+        clientCloseLater(cl);
+    }
+    clientFreeClosed();
+}

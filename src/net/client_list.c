@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients as CLIENT LIST shows them, one line each, and the filters of CLIENT LIST and CLIENT KILL.
+ * Fields stand in the order that tools have parsed for years; those of subsystems that are not here
+ * print what a plain client has. A line costs two system calls for addresses. Main thread only. */
+#include "net/client_list.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+#include "engine/transaction.h"
+#include "engine/watch.h"
+#include "io/net_addr.h"
+
+enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
+
+typedef enum clientType {
+    CLIENT_NORMAL,
+    CLIENT_PUBSUB,
+    CLIENT_REPLICA,
+    CLIENT_PRIMARY,
+} clientType;
+
+/* ------------------------------------------------------- what there is to say of a client */
+
+/* "ip:port" of one end. Unix sockets stand in brackets like everything that holds a colon. */
+static slice addressOf(const client *cl, bool peer, char dst[ADDRESS_MAX]) {
+    char text[NET_ADDR_TEXT_MAX];
+    (void)(peer ? netPeerText(cl->conn.fd, text)
+                : netLocalText(cl->conn.fd, text)); /* "?:0" will do */
+    bool local = cl->session.flags & SESSION_UNIX_SOCKET;
+    snprintf(dst, ADDRESS_MAX, local ? "[%s]:0" : "%s", text);
+    return sliceOf(dst);
+}
+
+/* The peer's address without port and brackets; empty when it has none. */
+static slice ipOf(const client *cl, char dst[ADDRESS_MAX]) {
+    if (cl->session.flags & SESSION_UNIX_SOCKET) return SLICE("");
+    slice address = addressOf(cl, true, dst);
+    size_t end = address.len;
+    while (end > 0 && address.ptr[end - 1] != ':') end--;
+    if (end > 0) end--;
+    bool bracketed = end >= 2 && address.ptr[0] == '[';
+    return bracketed ? sliceMake(address.ptr + 1, end - 2) : sliceMake(address.ptr, end);
+}
+
+static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
+    static const struct {
+        uint32_t flag;
+        char letter;
+    } letters[] = {
+        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},    {SESSION_PRIMARY, 'M'},
+        {SESSION_PUBSUB, 'P'},        {SESSION_IN_MULTI, 'x'},   {SESSION_BLOCKED, 'b'},
+        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'}, {SESSION_CLOSE_NOW, 'A'},
+        {SESSION_UNIX_SOCKET, 'U'},   {SESSION_NO_EVICT, 'e'},   {SESSION_NO_TOUCH, 'T'},
+        {SESSION_IMPORT_SOURCE, 'I'}, {SESSION_READONLY, 'r'},
+    };
+    _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
+    size_t len = 0;
+    for (size_t i = 0; i < COUNT_OF(letters); i++) {
+        if (s->flags & letters[i].flag) dst[len++] = letters[i].letter;
+    }
+    if (!len) dst[len++] = 'N';
+    return sliceMake(dst, len);
+}
+
+static slice capabilitiesOf(const session *s) {
+    return s->flags & SESSION_CAPA_REDIRECT ? SLICE("r") : SLICE("");
+}
+
+/* There is no user but the default one. */
+static slice userOf(const session *s) {
+    (void)s;
+    return SLICE("default");
+}
+
+static slice libNameOf(const session *s) {
+    return s->extra ? strSlice(&s->extra->lib_name) : SLICE("");
+}
+
+static slice libVersionOf(const session *s) {
+    return s->extra ? strSlice(&s->extra->lib_version) : SLICE("");
+}
+
+static clientType typeOf(const session *s) {
+    if (s->flags & SESSION_PRIMARY) return CLIENT_PRIMARY;
+    if (s->flags & SESSION_REPLICA) return CLIENT_REPLICA;
+    if (s->flags & SESSION_PUBSUB) return CLIENT_PUBSUB;
+    return CLIENT_NORMAL;
+}
+
+static int64_t ageOf(const session *s) { return (engineHot.now_ms - s->created_ms) / 1000; }
+
+/* What is being run now counts as activity. */
+static int64_t idleOf(const session *s) {
+    return s->flags & SESSION_IN_BATCH ? 0 : (engineHot.now_ms - s->active_ms) / 1000;
+}
+
+/* The command that a session runs now; NULL when it runs none. */
+static const ctx *runningOf(const session *s) {
+    const ctx *c = engineHot.current;
+    return c && c->who == s ? c : NULL;
+}
+
+static slice commandOf(const session *s) {
+    const ctx *c = runningOf(s);
+    if (c) return c->cmd->name;
+    return s->last_command ? s->last_command->name : SLICE("NULL");
+}
+
+static size_t argumentsOf(const session *s) {
+    const ctx *c = runningOf(s);
+    size_t bytes = 0;
+    for (int i = 0; c && i < c->argc; i++) bytes += c->argv[i].len;
+    return bytes;
+}
+
+/* ------------------------------------------------------------------ the line */
+
+static void appendField(str *out, const char *name, slice value) {
+    strAppendByte(out, ' ');
+    strAppendText(out, name);
+    strAppendByte(out, '=');
+    strAppendSlice(out, value);
+}
+
+static void appendNumber(str *out, const char *name, int64_t value) {
+    char digits[NUMBER_TEXT_MAX];
+    appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
+}
+
+/* Input: bytes that wait (large arguments with their block), room behind them, arguments of the
+ * running command, queued transaction. */
+static void appendInput(const client *cl, str *out) {
+    size_t waiting = cl->in_len + requestParserMemory(&cl->parser);
+    appendNumber(out, "qbuf", (int64_t)waiting);
+    appendNumber(out, "qbuf-free", (int64_t)(cl->in_cap - cl->in_len));
+    appendNumber(out, "argv-mem", (int64_t)argumentsOf(&cl->session));
+    appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
+}
+
+/* Output: the first block is what tools know as the reply buffer, the others as the reply list. */
+static void appendOutput(const client *cl, str *out) {
+    const outbuf *o = &cl->session.out;
+    size_t blocks = outbufBlocks(o), memory = outbufMemory(o);
+    size_t first = sizeMin(memory, OUTBLOCK_SIZE);
+    struct iovec head = {NULL, 0};
+    (void)outbufIovecs(o, &head, 1); /* none when nothing is pending */
+    appendNumber(out, "rbs", (int64_t)first);
+    appendNumber(out, "rbp", 0);
+    appendNumber(out, "obl", (int64_t)head.iov_len);
+    appendNumber(out, "oll", blocks > 1 ? (int64_t)blocks - 1 : 0);
+    appendNumber(out, "omem", blocks > 1 ? (int64_t)(memory - first) : 0);
+}
+
+static slice eventsOf(const client *cl) {
+    bool reads = cl->conn.on_read, writes = cl->conn.on_write;
+    return reads ? (writes ? SLICE("rw") : SLICE("r")) : (writes ? SLICE("w") : SLICE(""));
+}
+
+void clientDescribe(const client *cl, str *out) {
+    const session *s = &cl->session;
+    char address[ADDRESS_MAX], flags[FLAGS_MAX];
+    strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
+    appendField(out, "addr", addressOf(cl, true, address));
+    appendField(out, "laddr", addressOf(cl, false, address));
+    appendNumber(out, "fd", cl->conn.fd);
+    appendField(out, "name", sessionName(s));
+    appendNumber(out, "age", ageOf(s));
+    appendNumber(out, "idle", idleOf(s));
+    appendField(out, "flags", flagsOf(s, flags));
+    appendField(out, "capa", capabilitiesOf(s));
+    appendNumber(out, "db", s->db_id);
+    strAppendText(out, " sub=0 psub=0 ssub=0");
+    appendNumber(out, "multi", transactionCount(s));
+    appendNumber(out, "watch", (int64_t)watchCount(s));
+    appendInput(cl, out);
+    appendOutput(cl, out);
+    appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + argumentsOf(s)));
+    appendField(out, "events", eventsOf(cl));
+    appendField(out, "cmd", commandOf(s));
+    appendField(out, "user", userOf(s));
+    strAppendText(out, " redir=-1");
+    appendNumber(out, "resp", s->proto);
+    appendField(out, "lib-name", libNameOf(s));
+    appendField(out, "lib-ver", libVersionOf(s));
+    appendNumber(out, "tot-net-in", (int64_t)s->bytes_in);
+    appendNumber(out, "tot-net-out", (int64_t)s->bytes_out);
+    appendNumber(out, "tot-cmds", (int64_t)s->commands);
+}
+
+/* ------------------------------------------------------------------ reading filters */
+
+static bool wantType(ctx *c, slice value, clientWant *want) {
+    static const struct {
+        const char *word;
+        clientType type;
+    } words[] = {
+        {"normal", CLIENT_NORMAL}, {"pubsub", CLIENT_PUBSUB},   {"replica", CLIENT_REPLICA},
+        {"slave", CLIENT_REPLICA}, {"primary", CLIENT_PRIMARY}, {"master", CLIENT_PRIMARY},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (!sliceIs(value, words[i].word)) continue;
+        want->number = words[i].type;
+        return true;
+    }
+    replyErrorFormat(c, "ERR Unknown client type '%.*s'", (int)value.len, value.ptr);
+    return false;
+}
+
+static bool wantUser(ctx *c, slice value) {
+    if (sliceEqual(value, SLICE("default"))) return true;
+    replyErrorFormat(c, "ERR No such user '%.*s'", (int)value.len, value.ptr);
+    return false;
+}
+
+/* Every letter must be one of `known`. `what` names the filter in the error. */
+static bool wantLetters(ctx *c, slice value, slice known, const char *what, const char *not_what) {
+    for (size_t i = 0; i < value.len; i++) {
+        if (memchr(known.ptr, value.ptr[i], known.len)) continue;
+        replyErrorFormat(c, "ERR Unknown %s found in the %s filter: %.*s", what,
+                         not_what ? not_what : "provided", (int)value.len, value.ptr);
+        return false;
+    }
+    return true;
+}
+
+static bool wantDb(ctx *c, slice value, clientWant *want, const char *name) {
+    int64_t db;
+    int last = engineDatabaseCount() - 1;
+    if (!numberParseInt(value, &db) || db < INT32_MIN || db > INT32_MAX) {
+        replyErrorFormat(c, "ERR %s is not an integer or out of range", name);
+        return false;
+    }
+    if (db < 0 || db > last) {
+        replyErrorFormat(c, "ERR %s number should be between 0 and %d", name, last);
+        return false;
+    }
+    want->number = db;
+    return true;
+}
+
+/* Takes numbers from argv[*at] on, as many as there are; at least one. */
+static bool wantIds(ctx *c, int *at, clientWant *want) {
+    int first = *at;
+    int64_t id;
+    for (; *at < c->argc && numberParseInt(c->argv[*at], &id); (*at)++) {
+        if (id >= 1) continue;
+        replyError(c, SLICE("ERR client-id should be greater than 0"));
+        return false;
+    }
+    int count = *at - first;
+    if (!count) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    want->ids = memRealloc(want->ids, (size_t)(want->id_count + count) * sizeof(*want->ids));
+    for (int i = 0; i < count; i++) {
+        (void)numberParseInt(c->argv[first + i], &want->ids[want->id_count++]); /* parsed above */
+    }
+    want->given = true;
+    return true;
+}
+
+/* IDLE and MAXAGE. */
+static bool wantSeconds(ctx *c, int i, const char *name, int64_t *seconds) {
+    if (!numberParseInt(c->argv[i], seconds)) {
+        replyErrorFormat(c, "ERR %s is not an integer or out of range", name);
+    } else if (*seconds < 1) {
+        replyErrorFormat(c, "ERR %s should be greater than 0", name);
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static bool wantValue(ctx *c, clientField field, slice value, bool negated, clientWant *want) {
+    want->given = true;
+    want->text = value;
+    switch (field) {
+    case FIELD_TYPE: return wantType(c, value, want);
+    case FIELD_USER: return wantUser(c, value);
+    case FIELD_FLAGS:
+        return wantLetters(c, value, SLICE("ABEIMNOPRSTUbcdeirtux"), "flags",
+                           negated ? "NOT-FLAGS" : NULL);
+    case FIELD_CAPA: return wantLetters(c, value, SLICE("r"), "capa", negated ? "NOT-CAPA" : NULL);
+    case FIELD_DB: return wantDb(c, value, want, negated ? "NOT-DB" : "DB");
+    default: return true;
+    }
+}
+
+/* The field a word names, FIELD_COUNT when none; *negated tells of a "not-" in front. */
+static clientField fieldNamed(slice word, bool *negated) {
+    static const char *const names[FIELD_COUNT] = {
+        [FIELD_ID] = "id",       [FIELD_TYPE] = "type",         [FIELD_USER] = "user",
+        [FIELD_ADDR] = "addr",   [FIELD_LADDR] = "laddr",       [FIELD_IP] = "ip",
+        [FIELD_NAME] = "name",   [FIELD_LIB_NAME] = "lib-name", [FIELD_LIB_VER] = "lib-ver",
+        [FIELD_FLAGS] = "flags", [FIELD_CAPA] = "capa",         [FIELD_DB] = "db",
+    };
+    *negated = word.len > 4 && sliceIs(sliceMake(word.ptr, 4), "not-");
+    if (*negated) word = sliceMake(word.ptr + 4, word.len - 4);
+    int field = 0;
+    while (field < FIELD_COUNT && !sliceIs(word, names[field])) field++;
+    return (clientField)field;
+}
+
+/* Takes one filter at argv[*at] and moves *at behind it. */
+static bool parseOne(ctx *c, int *at, clientFilter *f) {
+    bool negated;
+    clientField field = fieldNamed(c->argv[*at], &negated);
+    bool has_value = *at + 1 < c->argc;
+    int value = *at + 1;
+    if (field == FIELD_ID) {
+        *at = value;
+        return wantIds(c, at, negated ? &f->is_not[field] : &f->is[field]);
+    }
+    *at += 2;
+    if (has_value && field != FIELD_COUNT) {
+        clientWant *want = negated ? &f->is_not[field] : &f->is[field];
+        return wantValue(c, field, c->argv[value], negated, want);
+    }
+    if (has_value && ctxArgIs(c, value - 1, "idle")) {
+        return wantSeconds(c, value, "idle", &f->idle_s);
+    }
+    if (has_value && ctxArgIs(c, value - 1, "maxage")) {
+        return wantSeconds(c, value, "maxage", &f->age_s);
+    }
+    bool yes = has_value && ctxArgIs(c, value, "yes"), no = has_value && ctxArgIs(c, value, "no");
+    if (ctxArgIs(c, value - 1, "skipme") && (yes || no)) {
+        f->skip_me = yes;
+        return true;
+    }
+    replyError(c, ERR_SYNTAX_TEXT);
+    return false;
+}
+
+static int compareIds(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void sortIds(clientWant *want) {
+    if (want->id_count > 1)
+        qsort(want->ids, (size_t)want->id_count, sizeof(*want->ids), compareIds);
+}
+
+bool clientFilterParse(ctx *c, bool skip_me, clientFilter *f) {
+    *f = (clientFilter){.skip_me = skip_me};
+    for (int at = 2; at < c->argc;) {
+        if (parseOne(c, &at, f)) continue;
+        clientFilterClear(f);
+        return false;
+    }
+    sortIds(&f->is[FIELD_ID]);
+    sortIds(&f->is_not[FIELD_ID]);
+    return true;
+}
+
+void clientFilterAddress(clientFilter *f, slice address) {
+    *f = (clientFilter){.is[FIELD_ADDR] = {.given = true, .text = address}};
+}
+
+void clientFilterClear(clientFilter *f) {
+    memFree(f->is[FIELD_ID].ids);
+    memFree(f->is_not[FIELD_ID].ids);
+    *f = (clientFilter){0};
+}
+
+/* ------------------------------------------------------------------ matching */
+
+static bool isAmong(const clientWant *want, uint64_t id) {
+    int64_t key = (int64_t)id;
+    return bsearch(&key, want->ids, (size_t)want->id_count, sizeof(key), compareIds) != NULL;
+}
+
+static bool hasLetters(slice have, slice wanted) {
+    for (size_t i = 0; i < wanted.len; i++) {
+        if (!memchr(have.ptr, wanted.ptr[i], have.len)) return false;
+    }
+    return true;
+}
+
+/* A text that was never set equals nothing, not even "". */
+static bool isText(slice have, slice wanted) { return have.len && sliceEqual(have, wanted); }
+
+static bool holds(clientField field, const clientWant *want, const client *cl) {
+    const session *s = &cl->session;
+    char text[ADDRESS_MAX];
+    switch (field) {
+    case FIELD_ID: return isAmong(want, s->id);
+    case FIELD_TYPE: return typeOf(s) == (clientType)want->number;
+    case FIELD_USER: return sliceEqual(userOf(s), want->text);
+    case FIELD_ADDR: return isText(addressOf(cl, true, text), want->text);
+    case FIELD_LADDR: return isText(addressOf(cl, false, text), want->text);
+    case FIELD_IP: return isText(ipOf(cl, text), want->text);
+    case FIELD_NAME: return isText(sessionName(s), want->text);
+    case FIELD_LIB_NAME: return isText(libNameOf(s), want->text);
+    case FIELD_LIB_VER: return isText(libVersionOf(s), want->text);
+    case FIELD_FLAGS: return hasLetters(flagsOf(s, text), want->text);
+    case FIELD_CAPA: return hasLetters(capabilitiesOf(s), want->text);
+    case FIELD_DB: return s->db_id == want->number;
+    case FIELD_COUNT: break;
+    }
+    return false;
+}
+
+bool clientFilterMatches(const clientFilter *f, const client *cl, const session *me) {
+    const session *s = &cl->session;
+    if (s->flags & SESSION_CLOSE_NOW) return false;
+    if (f->skip_me && s == me) return false;
+    if (f->idle_s && idleOf(s) < f->idle_s) return false;
+    if (f->age_s && ageOf(s) < f->age_s) return false;
+    for (int field = 0; field < FIELD_COUNT; field++) {
+        const clientWant *is = &f->is[field], *is_not = &f->is_not[field];
+        if (is->given && !holds((clientField)field, is, cl)) return false;
+        if (is_not->given && holds((clientField)field, is_not, cl)) return false;
+    }
+    return true;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * CLIENT: what connections say of themselves, which there are, which shall go. Main thread only. */
+#include "base/base.h"
+#include "engine/keyspace.h"
+#include "engine/reply.h"
+#include "engine/session_name.h"
+#include "net/client_list.h"
+#include "net/procs.h"
+
+/* CLIENT ID. Reply: the connection's number; numbers only grow. */
+void clientIdCommand(ctx *c) { replyInteger(c, (int64_t)c->who->id); }
+
+/* ------------------------------------------------------------------ names and marks */
+
+/* CLIENT SETNAME name. Reply: OK; the empty name takes it away. */
+void clientSetnameCommand(ctx *c) {
+    if (!sessionNameIsValid(c->argv[2])) {
+        replyError(c, ERR_SESSION_NAME_TEXT);
+        return;
+    }
+    sessionSetName(c->who, c->argv[2]);
+    replyOk(c);
+}
+
+/* CLIENT GETNAME. Reply: the name, null when there is none. */
+void clientGetnameCommand(ctx *c) {
+    slice name = sessionName(c->who);
+    if (name.len) {
+        replyBulk(c, name);
+    } else {
+        replyNull(c);
+    }
+}
+
+/* CLIENT SETINFO (LIB-NAME|LIB-VER) text. Reply: OK. */
+void clientSetinfoCommand(ctx *c) {
+    slice option = c->argv[2];
+    bool is_name = sliceIs(option, "lib-name");
+    if (!is_name && !sliceIs(option, "lib-ver")) {
+        replyErrorFormat(c, "ERR Unrecognized option '%.*s'", (int)option.len, option.ptr);
+        return;
+    }
+    if (!sessionNameIsValid(c->argv[3])) {
+        replyErrorFormat(c, "ERR %.*s cannot contain spaces, newlines or special characters.",
+                         (int)option.len, option.ptr);
+        return;
+    }
+    sessionExtra *extra = sessionExtraOf(c->who);
+    str *to = is_name ? &extra->lib_name : &extra->lib_version;
+    strClear(to);
+    strAppendSlice(to, c->argv[3]);
+    replyOk(c);
+}
+
+/* ON or OFF in argv[2] sets or clears a flag of the session. */
+static void setFlag(ctx *c, uint32_t flag) {
+    if (ctxArgIs(c, 2, "on")) {
+        c->who->flags |= flag;
+    } else if (ctxArgIs(c, 2, "off")) {
+        c->who->flags &= ~flag;
+    } else {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    replyOk(c);
+}
+
+/* CLIENT NO-EVICT (ON|OFF). Reply: OK. */
+void clientNoEvictCommand(ctx *c) { setFlag(c, SESSION_NO_EVICT); }
+
+/* CLIENT NO-TOUCH (ON|OFF). Reply: OK. */
+void clientNoTouchCommand(ctx *c) { setFlag(c, SESSION_NO_TOUCH); }
+
+/* CLIENT CAPA capability [capability ...]. Reply: OK, also to what nobody knows. */
+void clientCapaCommand(ctx *c) {
+    for (int i = 2; i < c->argc; i++) {
+        if (ctxArgIs(c, i, "redirect")) c->who->flags |= SESSION_CAPA_REDIRECT;
+    }
+    replyOk(c);
+}
+
+/* CLIENT IMPORT-SOURCE (ON|OFF). Reply: OK; to ON only in import mode. */
+void clientImportSourceCommand(ctx *c) {
+    if (ctxArgIs(c, 2, "off") || keyspaceIsImporting()) {
+        setFlag(c, SESSION_IMPORT_SOURCE);
+    } else {
+        replyError(c, SLICE("ERR Server is not in import mode"));
+    }
+}
+
+/* CLIENT REPLY (ON|OFF|SKIP). Reply: OK to ON, heard also where replies are off; else none. */
+void clientReplyCommand(ctx *c) {
+    session *s = c->who;
+    if (ctxArgIs(c, 2, "on")) {
+        sessionSetReplyMode(s, 0);
+        respStatus(&s->out, SLICE("OK")); /* c->out is deaf when they were off */
+    } else if (ctxArgIs(c, 2, "off")) {
+        sessionSetReplyMode(s, SESSION_REPLY_OFF);
+    } else if (!ctxArgIs(c, 2, "skip")) {
+        replyError(c, ERR_SYNTAX_TEXT);
+    } else if (!(s->flags & SESSION_REPLY_OFF)) {
+        sessionSetReplyMode(s, (s->flags & SESSION_REPLY_MODES) | SESSION_REPLY_SKIP_NEXT);
+    }
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+static void replyLines(ctx *c, str *lines) {
+    replyVerbatim(c, strSlice(lines), "txt");
+    strFree(lines);
+}
+
+/* CLIENT INFO. Reply: the caller's line of CLIENT LIST. */
+void clientInfoCommand(ctx *c) {
+    str line = STR_EMPTY;
+    c->who->carrier->describe(c->who, &line);
+    strAppendByte(&line, '\n');
+    replyLines(c, &line);
+}
+
+/* CLIENT LIST [filter value ...]. Reply: a line for each client that matches. */
+void clientListCommand(ctx *c) {
+    clientFilter filter;
+    if (!clientFilterParse(c, false, &filter)) return;
+    str lines = STR_EMPTY;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (!clientFilterMatches(&filter, cl, c->who)) continue;
+        clientDescribe(cl, &lines);
+        strAppendByte(&lines, '\n');
+    }
+    clientFilterClear(&filter);
+    replyLines(c, &lines);
+}
+
+/* Closes those that match, all but the caller. Returns how many; *myself: the caller is one. */
+static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myself) {
+    int64_t killed = 0;
+    *myself = false;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (!clientFilterMatches(filter, cl, c->who)) continue;
+        killed++;
+        if (&cl->session == c->who) {
+            *myself = true;
+        } else {
+            sessionCloseNow(&cl->session);
+        }
+    }
+    return killed;
+}
+
+/* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or how many were closed. Who
+ * closes itself gets the reply first. */
+void clientKillCommand(ctx *c) {
+    clientFilter filter;
+    bool old_form = c->argc == 3, myself;
+    if (old_form) {
+        clientFilterAddress(&filter, c->argv[2]);
+    } else if (!clientFilterParse(c, true, &filter)) {
+        return;
+    }
+    int64_t killed = killMatching(c, &filter, &myself);
+    clientFilterClear(&filter);
+    if (!old_form) {
+        replyInteger(c, killed);
+    } else if (killed) {
+        replyOk(c);
+    } else {
+        replyError(c, SLICE("ERR No such client"));
+    }
+    if (myself) sessionCloseSoon(c->who);
+}
+
+/* ------------------------------------------------------------------ HELP */
+static const char *const client_help[] = {
+    "CAPA <option> [options...]",
+    "    The client claims its some capability options. Options are:",
+    "    * REDIRECT",
+    "      The client can handle redirection during primary and replica failover in standalone mode.",
+    "GETNAME",
+    "    Return the name of the current connection.",
+    "ID",
+    "    Return the ID of the current connection.",
+    "INFO",
+    "    Return information about the current client connection.",
+    "KILL <ip:port>",
+    "    Kill connection made from <ip:port>.",
+    "KILL <option> <value> [<option> <value> [...]]",
+    "    Kill connections. Options are:",
+    "    * ADDR (<ip:port>|<unixsocket>:0)",
+    "      Kill connections made from the specified address.",
+    "    * LADDR (<ip:port>|<unixsocket>:0)",
+    "      Kill connections made to the specified local address.",
+    "    * TYPE (NORMAL|PRIMARY|REPLICA|PUBSUB)",
+    "      Kill connections by type.",
+    "    * USER <username>",
+    "      Kill connections authenticated by <username>.",
+    "    * SKIPME (YES|NO)",
+    "      Skip killing current connection (default: yes).",
+    "    * ID <client-id> [<client-id>...]",
+    "      Kill connections by client IDs.",
+    "    * MAXAGE <maxage>",
+    "      Kill connections older than the specified age.",
+    "    * FLAGS <flags>",
+    "      Kill connections that include the specified flags.",
+    "    * NAME <client-name>",
+    "      Kill connections with the specified name.",
+    "    * IDLE <idle>",
+    "      Kill connections with idle time greater than or equal to <idle> seconds.",
+    "    * LIB-NAME <library-name>",
+    "      Kill connections with the specified library name.",
+    "    * LIB-VER <library-version>",
+    "      Kill connections with the specified library version.",
+    "    * DB <db-id>",
+    "      Kill connections currently operating on the specified database ID.",
+    "    * CAPA <capa>",
+    "      Kill connections currently with the specified capa.",
+    "    * IP <ip>",
+    "      Kill connections made from the specified ip.",
+    "LIST [options ...]",
+    "    Return information about client connections. Options:",
+    "    * TYPE (NORMAL|PRIMARY|REPLICA|PUBSUB)",
+    "      Return clients of specified type.",
+    "    * USER <username>",
+    "      Return clients authenticated by <username>.",
+    "    * ADDR <ip:port>",
+    "      Return clients connected from the specified address.",
+    "    * LADDR <ip:port>",
+    "      Return clients connected to the specified local address.",
+    "    * ID <client-id> [<client-id>...]",
+    "      Return clients with the specified IDs.",
+    "    * SKIPME (YES|NO)",
+    "      Exclude the current client from the list (default: no).",
+    "    * MAXAGE <maxage>",
+    "      List connections older than the specified age.",
+    "    * FLAGS <flags>",
+    "      Return clients with the specified flags.",
+    "    * NAME <client-name>",
+    "      Return clients with the specified name.",
+    "    * IDLE <idle>",
+    "      Return clients with idle time greater than or equal to <idle> seconds.",
+    "    * LIB-NAME <lib-name>",
+    "      Return clients with the specified lib name.",
+    "    * LIB-VER <lib-version>",
+    "      Return clients with the specified lib version.",
+    "    * DB <db-id>",
+    "      Return clients currently operating on the specified database ID.",
+    "    * CAPA <capa>",
+    "      Return connections currently with the specified capa.",
+    "    * IP <ip>",
+    "      Return connections made from the specified ip.",
+    "REPLY (ON|OFF|SKIP)",
+    "    Control the replies sent to the current connection.",
+    "SETNAME <name>",
+    "    Assign the name <name> to the current connection.",
+    "SETINFO <option> <value>",
+    "    Set client meta attr. Options are:",
+    "    * LIB-NAME: the client lib name.",
+    "    * LIB-VER: the client lib version.",
+    "NO-EVICT (ON|OFF)",
+    "    Protect current client connection from eviction.",
+    "NO-TOUCH (ON|OFF)",
+    "    Will not touch LRU/LFU stats when this mode is on.",
+    "IMPORT-SOURCE (ON|OFF)",
+    "    Mark this connection as an import source if import-mode is enabled.",
+    "    Sync tools can set their connections into 'import-source' state to visit",
+    "    expired keys.",
+    NULL,
+};
+
+void clientHelpCommand(ctx *c) { replyHelp(c, client_help); }

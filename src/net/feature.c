@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The door as features of the house, and the questions the roof asks of it. Main thread only. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "engine/hooks.h"
+#include "io/net_addr.h"
+#include "net/client.h"
+#include "net/client_list.h"
+#include "net/net.h"
+#include "net/net_priv.h"
+
+/* Descriptors for ourselves: listeners, log, files, a child's pipes. */
+enum { OWN_DESCRIPTORS = 32 };
+
+static const stageJob stages[] = {
+    {STAGE_EXECUTE, readerExecute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
+
+const feature netFeature = {.name = "net",
+                            .options = netOptions,
+                            .info = netSections,
+                            .ticks = netTicks,
+                            .stages = stages,
+                            .on_stats_reset = netResetStats};
+
+int netPort(void) { return netConf.port; }
+
+status netFitDescriptors(reason *why) {
+    int64_t want = netConf.maxclients + OWN_DESCRIPTORS;
+    int64_t have = netRaiseFdLimit(want);
+    if (have >= want) return OK;
+    int64_t clients = have - OWN_DESCRIPTORS;
+    if (clients < 1) {
+        return reasonSet(
+            why, ERR_LIMIT,
+            "Your current 'ulimit -n' of %lld is not enough for the server to start. Please increase your "
+            "open file limit to at least %lld. Exiting.",
+            (long long)have, (long long)want);
+    }
+    reasonSet(
+        why, OK,
+        "You requested maxclients of %lld requiring at least %lld max file descriptors. Current maximum open files "
+        "is %lld. maxclients has been reduced to %lld to compensate for low ulimit.",
+        (long long)netConf.maxclients, (long long)want, (long long)have, (long long)clients);
+    netConf.maxclients = clients;
+    return OK;
+}
+
+void netPrintListeners(str *out) {
+    int index = 0;
+    if (netConf.port) {
+        strAppendFormat(out, "listener%d:name=tcp", index++);
+        for (int i = 0; i < netConf.bind_count; i++)
+            strAppendFormat(out, ",bind=%s", netConf.bind[i]);
+        strAppendFormat(out, ",port=%d\r\n", netConf.port);
+    }
+    if (netConf.unixsocket[0])
+        strAppendFormat(out, "listener%d:name=unix,bind=%s\r\n", index, netConf.unixsocket);
+}
+
+size_t netClientsMemory(void) {
+    size_t sum = 0;
+    list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n))
+        sum += clientMemory(LIST_OWNER(n, client, all));
+    return sum;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * INFO's section Clients and the door's share of Stats, with the samples they need. What depends on
+ * subsystems that are not here is zero. INFO clients costs a walk over all clients. Main thread
+ * only. */
+#include "net/client_list.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/stats.h"
+#include "engine/watch.h"
+#include "net/net.h"
+#include "net/net_priv.h"
+
+enum { RECENT_SECONDS = 8 };
+
+static struct {
+    rate input, output;
+    /* Greatest buffers of the last seconds, one slot each; the present second's: netStats(). */
+    uint64_t input_max[RECENT_SECONDS], output_max[RECENT_SECONDS];
+    int slot;
+} samples;
+
+static void sampleRates(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    int64_t now_us = clockMonoUs();
+    rateSample(&samples.input, netStats()->bytes_in, now_us);
+    rateSample(&samples.output, netStats()->bytes_out, now_us);
+}
+
+static void sampleBuffers(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    netStatistics *stats = netStats();
+    samples.slot = (samples.slot + 1) % RECENT_SECONDS;
+    samples.input_max[samples.slot] = stats->recent_input_max;
+    samples.output_max[samples.slot] = stats->recent_output_max;
+    stats->recent_input_max = stats->recent_output_max = 0;
+}
+
+void netResetStats(void) {
+    netStatistics *stats = netStats();
+    *stats = (netStatistics){.recent_input_max = stats->recent_input_max,
+                             .recent_output_max = stats->recent_output_max};
+    samples.input = samples.output = (rate){0}; /* their counters begin anew */
+}
+
+static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
+    for (int i = 0; i < RECENT_SECONDS; i++) {
+        if (slots[i] > present) present = slots[i];
+    }
+    return present;
+}
+
+static void appendCount(str *out, const char *name, uint64_t value) {
+    strAppendFormat(out, "%s:%llu\r\n", name, (unsigned long long)value);
+}
+
+static void printClients(str *out) {
+    uint64_t connected = 0, blocked = 0, subscribed = 0;
+    uint64_t input = netStats()->recent_input_max, output = netStats()->recent_output_max;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        uint32_t flags = cl->session.flags;
+        if (flags & SESSION_CLOSE_NOW) continue;
+        connected += !(flags & SESSION_REPLICA);
+        blocked += (flags & SESSION_BLOCKED) != 0;
+        subscribed += (flags & SESSION_PUBSUB) != 0;
+        input = sizeMax(input, clientInputMemory(cl)); /* what is held for long is recent, too */
+        output = sizeMax(output, outbufPending(&cl->session.out));
+    }
+    appendCount(out, "connected_clients", connected);
+    appendCount(out, "cluster_connections", 0);
+    appendCount(out, "maxclients", (uint64_t)netConf.maxclients);
+    appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
+    appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));
+    appendCount(out, "blocked_clients", blocked);
+    appendCount(out, "tracking_clients", 0);
+    appendCount(out, "pubsub_clients", subscribed);
+    appendCount(out, "watching_clients", watchingSessionCount());
+    appendCount(out, "clients_in_timeout_table", 0);
+    appendCount(out, "total_watched_keys", watchedKeyCount());
+    appendCount(out, "total_blocking_keys", 0);
+    appendCount(out, "total_blocking_keys_on_nokey", 0);
+    strAppendText(out, "paused_reason:none\r\npaused_actions:none\r\n");
+    appendCount(out, "paused_timeout_milliseconds", 0);
+}
+
+static void appendRate(str *out, const char *name, const rate *r) {
+    strAppendFormat(out, "%s:%.2f\r\n", name, (double)ratePerSecond(r) / 1024);
+}
+
+static void printStats(str *out) {
+    const netStatistics *stats = netStats();
+    appendCount(out, "total_connections_received", stats->connections);
+    appendCount(out, "total_net_input_bytes", stats->bytes_in);
+    appendCount(out, "total_net_output_bytes", stats->bytes_out);
+    appendRate(out, "instantaneous_input_kbps", &samples.input);
+    appendRate(out, "instantaneous_output_kbps", &samples.output);
+    appendCount(out, "rejected_connections", stats->rejected);
+    appendCount(out, "evicted_clients", 0);
+    appendCount(out, "total_reads_processed", stats->reads);
+    appendCount(out, "total_writes_processed", stats->writes);
+    static const char *const threaded[] = {
+        "reads_processed", "writes_processed",       "freed_objects",          "accept_processed",
+        "poll_processed",  "total_prefetch_batches", "total_prefetch_entries",
+    };
+    for (size_t i = 0; i < COUNT_OF(threaded); i++) {
+        strAppendFormat(out, "io_threaded_%s:0\r\n", threaded[i]);
+    }
+    appendCount(out, "client_query_buffer_limit_disconnections", stats->input_limit_closed);
+    appendCount(out, "client_output_buffer_limit_disconnections", stats->output_limit_closed);
+    appendCount(out, "reply_buffer_shrinks", 0);
+    appendCount(out, "reply_buffer_expands", 0);
+}
+
+const infoSection netSections[] = {
+    {"clients", "# Clients", INFO_NORMAL, INFO_CLIENTS, printClients},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+/* Output blocks that one burst needed go back to the allocator some seconds later. */
+static void agePool(int64_t budget_us) {
+    (void)budget_us;       /* a few blocks at most */
+    (void)outbufPoolAge(); /* how much it was is of no interest */
+}
+
+const tickJob netTicks[] = {
+    {"output-pool", 1000, agePool},
+    {"client-limits", 100, limitsTick},
+    {"door-rates", 100, sampleRates},
+    {"door-buffers", 1000, sampleBuffers},
+    {0},
+};

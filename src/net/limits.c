@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who is closed for holding too much or doing too little: output limits of the client's class, the query
+ * buffer limit, a small one for those who have not logged in, idle timeouts. Main thread only. */
+#include "net/client.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/transaction.h"
+#include "net/net_priv.h"
+
+/* Unread output of a client that has not logged in; it has no business asking for more. */
+enum { UNAUTHENTICATED_OUTPUT_MAX = 64 * 1024 };
+
+static const outputLimit *limitOf(const session *s) {
+    if (s->flags & SESSION_REPLICA) return &netConf.output_limits[OUTPUT_REPLICA];
+    if (s->flags & SESSION_PUBSUB) return &netConf.output_limits[OUTPUT_PUBSUB];
+    return &netConf.output_limits[OUTPUT_NORMAL];
+}
+
+/* True when the soft limit has been passed for as long as it may. */
+static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
+    if (!limit->soft_bytes || held < limit->soft_bytes) {
+        cl->soft_limit_since_ms = 0;
+        return false;
+    }
+    if (!cl->soft_limit_since_ms) cl->soft_limit_since_ms = engineHot.now_ms;
+    return engineHot.now_ms - cl->soft_limit_since_ms > limit->soft_seconds * 1000;
+}
+
+bool limitsCheckOutput(client *cl) {
+    session *s = &cl->session;
+    if (s->flags & SESSION_CLOSE_NOW) return true;
+    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY)) return false;
+    size_t held = outbufMemory(&s->out);
+    const outputLimit *limit = limitOf(s);
+    bool over = limit->hard_bytes && held >= limit->hard_bytes;
+    if (softLimitHolds(cl, limit, held)) over = true;
+    if (!sessionIsAuthenticated(s) && outbufPending(&s->out) > UNAUTHENTICATED_OUTPUT_MAX)
+        over = true;
+    if (!over) return false;
+    str line = STR_EMPTY;
+    clientDescribe(cl, &line);
+    logWarning("Client %s closed for overcoming of output buffer limits.", strText(&line));
+    strFree(&line);
+    netStats()->output_limit_closed++;
+    clientCloseLater(cl);
+    return true;
+}
+
+bool limitsCheckInput(client *cl) {
+    if (cl->session.flags & SESSION_CLOSE_NOW) return true;
+    size_t held = cl->in_len + requestParserMemory(&cl->parser) + transactionMemory(&cl->session);
+    if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
+    str line = STR_EMPTY;
+    clientDescribe(cl, &line);
+    logWarning("Closing client that reached max query buffer length: %s", strText(&line));
+    strFree(&line);
+    netStats()->input_limit_closed++;
+    clientCloseLater(cl);
+    return true;
+}
+
+/* True for those the idle timeout spares. */
+static bool neverIdle(const session *s) {
+    return s->flags &
+           (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PUBSUB | SESSION_MONITOR);
+}
+
+/* Looks at a share of the clients each time, all of them about once a second. */
+void limitsTick(int64_t budget_us) {
+    (void)budget_us; /* the share is small whatever the budget */
+    list *all = clientAll();
+    size_t share = all->count / 10 + 8;
+    if (share > all->count) share = all->count;
+    while (share--) {
+        /* The list turns: who was looked at goes to its end. */
+        listNode *n = listFirst(all);
+        client *cl = LIST_OWNER(n, client, all);
+        listRemove(all, n);
+        listAppend(all, n);
+        session *s = &cl->session;
+        if (listHas(&cl->closing)) continue;
+        int64_t idle_s = (engineHot.now_ms - s->active_ms) / 1000;
+        if (netConf.timeout && idle_s > netConf.timeout && !neverIdle(s)) {
+            logVerbose("Closing idle client");
+            clientCloseLater(cl);
+        } else if (outbufPending(&s->out)) {
+            (void)limitsCheckOutput(cl); /* a soft limit runs out without any event */
+        }
+    }
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Listening sockets: bind every configured address, accept in small helpings, refuse with a reason whom the
+ * limits or protected mode refuse. Main thread only. */
+#include "net/net.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "io/net_addr.h"
+#include "net/client.h"
+#include "net/net_priv.h"
+
+enum { LISTENERS_MAX = 32 };
+
+typedef struct listener {
+    int fd;
+    const connType *type;
+} listener;
+
+static struct {
+    loop *loop;
+    listener list[LISTENERS_MAX];
+    int count;
+    bool opened; /* netListen() has been called */
+} door;
+
+static const char protected_text[] =
+    "-DENIED Running in protected mode because protected mode is enabled and no password is set for the default "
+    "user. In this mode connections are only accepted from the loopback interface. If you want to connect from "
+    "external computers, you may adopt one of the following solutions: 1) Disable protected mode by sending the "
+    "command 'CONFIG SET protected-mode no' from the loopback interface by connecting from the same host the "
+    "server is running, however MAKE SURE it is not publicly accessible from internet if you do so. Use CONFIG "
+    "REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode by editing "
+    "the configuration file, and setting the protected mode option to 'no', and then restarting the server. 3) If "
+    "you started the server manually just for testing, restart it with the '--protected-mode no' option. 4) Set up "
+    "an authentication password for the default user. NOTE: You only need to do one of the above things in order "
+    "for the server to start accepting connections from the outside.\r\n";
+
+static const char full_text[] = "-ERR max number of clients reached\r\n";
+
+void netSetLoop(loop *l) { door.loop = l; }
+
+loop *netLoop(void) { return door.loop; }
+
+/* Says why and hangs up; the socket is new, so its buffer takes the words or nobody misses them. */
+static void refuse(int fd, const char *text, size_t len) {
+    conn c;
+    connInit(&c, &connTcp, door.loop, fd, CONN_OPEN);
+    struct iovec iov = {(void *)(uintptr_t)text, len};
+    (void)connWritev(&c, &iov, 1); /* best effort */
+    connClose(&c);
+    netStats()->rejected++;
+}
+
+static void acceptOne(int fd, const connType *type) {
+    bool local = netPeerIsLocal(fd);
+    netStats()->connections++;
+    if (netClientCount() >= netConf.maxclients) {
+        refuse(fd, full_text, sizeof(full_text) - 1);
+        return;
+    }
+    if (type == &connTcp) {
+        if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
+    }
+    client *cl = clientNew(fd, type, local);
+    if (!cl) {
+        logWarning("Error registering fd event for the new client: %s", strerror(errno));
+        return;
+    }
+    /* A session that is born logged in needs no password: then only this machine may come in. */
+    if (netConf.protected_mode && !local && sessionIsAuthenticated(&cl->session)) {
+        outbufAppend(&cl->session.out, protected_text, sizeof(protected_text) - 1);
+        sessionCloseSoon(&cl->session);
+        netStats()->rejected++;
+        return;
+    }
+    char peer[NET_ADDR_TEXT_MAX];
+    if (LOG_VERBOSE >= logLevelNow) {
+        (void)netPeerText(fd, peer); /* "?:0" is an answer too */
+        logVerbose("Accepted %s", peer);
+    }
+}
+
+static void acceptable(loop *l, int fd, void *arg, int mask) {
+    (void)l, (void)mask; /* one loop, and only readiness to read is watched */
+    const connType *type = arg;
+    for (int i = 0; i < netConf.max_new_connections_per_cycle; i++) {
+        int accepted = netAccept(fd);
+        if (accepted < 0) {
+            if (errno != EAGAIN) logWarning("Accepting client connection: %s", strerror(errno));
+            return;
+        }
+        acceptOne(accepted, type);
+    }
+}
+
+static status watchListener(int fd, const connType *type, reason *why) {
+    check(door.count < LISTENERS_MAX);
+    if (loopWatch(door.loop, fd, LOOP_READ, acceptable, (void *)(uintptr_t)type) != OK) {
+        close(fd);
+        return reasonSet(why, ERR_IO, "Unrecoverable error creating a listening file event.");
+    }
+    door.list[door.count++] = (listener){fd, type};
+    return OK;
+}
+
+/* Closes listeners [from, to) and closes the gap they leave. */
+static void closeListeners(int from, int to) {
+    for (int i = from; i < to; i++) {
+        loopUnwatch(door.loop, door.list[i].fd, LOOP_READ);
+        close(door.list[i].fd);
+    }
+    memmove(door.list + from, door.list + to, (size_t)(door.count - to) * sizeof(listener));
+    door.count -= to - from;
+}
+
+static status listenTcp(reason *why) {
+    if (netConf.port == 0) return OK;
+    netListenOptions options = {.backlog = netConf.tcp_backlog,
+                                .mark = (uint32_t)netConf.socket_mark_id,
+                                .mptcp = netConf.mptcp,
+                                .ip6_only = true};
+    int before = door.count;
+    for (int i = 0; i < netConf.bind_count; i++) {
+        const char *addr = netConf.bind[i];
+        bool optional = addr[0] == '-';
+        if (optional) addr++;
+        bool unsupported = false;
+        reason detail;
+        int fd = netListenTcp(addr, netConf.port, &options, &unsupported, &detail);
+        if (fd < 0 && optional && unsupported) continue;
+        status st = OK;
+        if (fd < 0) {
+            logWarning("Warning: Could not create server TCP listening socket %s:%d: %s", addr,
+                       netConf.port, detail.text);
+            st = reasonSet(why, ERR_IO, "Failed listening on port %d (tcp), aborting.",
+                           netConf.port);
+        } else {
+            st = watchListener(fd, &connTcp, why);
+        }
+        if (st != OK) {
+            closeListeners(before, door.count);
+            return st;
+        }
+    }
+    if (door.count > before || netConf.bind_count == 0) return OK;
+    return reasonSet(why, ERR_IO, "Failed listening on port %d (tcp), aborting.", netConf.port);
+}
+
+status netRelisten(reason *why) {
+    if (!door.opened) return OK;
+    /* The old sockets close first: a wider address on the same port would collide with them. They come back
+     * when the registry has rolled the directive back. */
+    for (int i = door.count - 1; i >= 0; i--) {
+        if (door.list[i].type == &connTcp) closeListeners(i, i + 1);
+    }
+    return listenTcp(why);
+}
+
+static status listenUnix(reason *why) {
+    if (!netConf.unixsocket[0]) return OK;
+    reason detail;
+    int fd = netListenUnix(netConf.unixsocket, (mode_t)netConf.unixsocketperm,
+                           netConf.unixsocketgroup, netConf.tcp_backlog, &detail);
+    if (fd < 0) return reasonSet(why, ERR_IO, "Failed opening Unix socket: bind: %s", detail.text);
+    return watchListener(fd, &connUnix, why);
+}
+
+status netListen(reason *why) {
+    door.opened = true;
+    status st = listenTcp(why);
+    if (st == OK) st = listenUnix(why);
+    if (st == OK && door.count == 0) {
+        st = reasonSet(why, ERR_IO, "Configured to not listen anywhere, exiting.");
+    }
+    return st;
+}
+
+void netLogReady(void) {
+    bool tcp = false, unix_socket = false;
+    for (int i = 0; i < door.count; i++) {
+        if (door.list[i].type == &connUnix) {
+            unix_socket = true;
+        } else {
+            tcp = true;
+        }
+    }
+    if (tcp) logNotice("Ready to accept connections tcp");
+    if (unix_socket) logNotice("Ready to accept connections unix");
+}
+
+void netStopListening(void) {
+    bool unix_socket = false;
+    for (int i = 0; i < door.count; i++)
+        unix_socket = unix_socket || door.list[i].type == &connUnix;
+    closeListeners(0, door.count);
+    if (!unix_socket) return;
+    logNotice("Removing the unix socket file.");
+    (void)unlink(netConf.unixsocket); /* it may have been removed by hand */
+}
+
+void netListenText(char *dst, size_t cap) {
+    const char *addr = netConf.bind_count ? netConf.bind[0] : "*";
+    if (addr[0] == '-') addr++;
+    if (netConf.port == 0 && netConf.unixsocket[0]) {
+        snprintf(dst, cap, "unixsocket:%s", netConf.unixsocket);
+    } else {
+        snprintf(dst, cap, "%s:%d", addr, netConf.port);
+    }
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The door's directives: where to listen, whom to keep, how much to buffer. TLS: options_tls.c.
+ * Main thread only. */
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "net/net.h"
+#include "net/net_priv.h"
+
+netConfig netConf;
+
+/* ------------------------------------------------------------------ lists of addresses */
+
+static status setAddresses(char **list, int *list_count, const slice *words, int count,
+                           reason *why) {
+    if (count > BIND_MAX) return reasonSet(why, ERR_LIMIT, "Too many bind addresses specified.");
+    for (int i = 0; i < *list_count; i++) memFree(list[i]);
+    for (int i = 0; i < count; i++) list[i] = memDup(words[i].ptr, words[i].len);
+    *list_count = count;
+    return OK;
+}
+
+static void getAddresses(char *const *list, int count, str *out) {
+    for (int i = 0; i < count; i++) strAppendFormat(out, "%s%s", i ? " " : "", list[i]);
+}
+
+static status setBind(const slice *words, int count, bool more, reason *why) {
+    (void)more; /* the last line counts */
+    return setAddresses(netConf.bind, &netConf.bind_count, words, count, why);
+}
+static void getBind(str *out) { getAddresses(netConf.bind, netConf.bind_count, out); }
+static const configSpecial bind_list = {.set = setBind, .get = getBind};
+
+static status setRdmaBind(const slice *words, int count, bool more, reason *why) {
+    (void)more; /* the last line counts */
+    return setAddresses(netConf.rdma_bind, &netConf.rdma_bind_count, words, count, why);
+}
+static void getRdmaBind(str *out) { getAddresses(netConf.rdma_bind, netConf.rdma_bind_count, out); }
+static const configSpecial rdma_bind_list = {.set = setRdmaBind, .get = getRdmaBind};
+
+static status applyRdma(reason *why) {
+    if (netConf.rdma_port == 0 && netConf.rdma_bind_count == 0) return OK;
+    return reasonSet(why, ERR_DENIED, "No RDMA building support.");
+}
+
+/* ------------------------------------------------------------------ client-output-buffer-limit */
+
+/* As CONFIG GET shows them; "replica" is taken too. */
+static const char *const class_names[OUTPUT_CLASSES] = {"normal", "slave", "pubsub"};
+
+static status parseLimit(const slice *words, outputLimit *limits, reason *why) {
+    int class = 0;
+    while (class < OUTPUT_CLASSES && !sliceIs(words[0], class_names[class])) class ++;
+    if (sliceIs(words[0], "replica")) class = OUTPUT_REPLICA;
+    if (class == OUTPUT_CLASSES) {
+        return reasonSet(why, ERR_SYNTAX,
+                         "Invalid client class specified in buffer limit configuration.");
+    }
+    uint64_t hard, soft;
+    int64_t seconds;
+    bool good = numberParseMemory(words[1], &hard) && numberParseMemory(words[2], &soft) &&
+                numberParseInt(words[3], &seconds);
+    if (!good || seconds < 0 || seconds > INT_MAX) {
+        return reasonSet(
+            why, ERR_SYNTAX,
+            "Error in hard, soft or soft_seconds setting in buffer limit configuration.");
+    }
+    limits[class] = (outputLimit){hard, soft, seconds};
+    return OK;
+}
+
+static status setOutputLimits(const slice *words, int count, bool more, reason *why) {
+    (void)more; /* classes that are not named keep theirs in any case */
+    if (count % 4) {
+        return reasonSet(why, ERR_SYNTAX,
+                         "Wrong number of arguments in buffer limit configuration.");
+    }
+    outputLimit limits[OUTPUT_CLASSES];
+    memcpy(limits, netConf.output_limits, sizeof(limits));
+    for (int i = 0; i < count; i += 4) {
+        status st = parseLimit(words + i, limits, why);
+        if (st != OK) return st;
+    }
+    memcpy(netConf.output_limits, limits, sizeof(limits));
+    return OK;
+}
+
+static void getOutputLimits(str *out) {
+    for (int i = 0; i < OUTPUT_CLASSES; i++) {
+        const outputLimit *limit = &netConf.output_limits[i];
+        strAppendFormat(out, "%s%s %zu %zu %lld", i ? " " : "", class_names[i], limit->hard_bytes,
+                        limit->soft_bytes, (long long)limit->soft_seconds);
+    }
+}
+
+/* One line per class, as everybody writes them. */
+static void rewriteOutputLimits(configLines *lines) {
+    for (int i = 0; i < OUTPUT_CLASSES; i++) {
+        const outputLimit *limit = &netConf.output_limits[i];
+        str rest = STR_EMPTY;
+        strAppendFormat(&rest, "%s ", i == OUTPUT_REPLICA ? "replica" : class_names[i]);
+        configAppendMemory(&rest, limit->hard_bytes);
+        strAppendByte(&rest, ' ');
+        configAppendMemory(&rest, limit->soft_bytes);
+        strAppendFormat(&rest, " %lld", (long long)limit->soft_seconds);
+        configLinesAdd(lines, strSlice(&rest));
+        strFree(&rest);
+    }
+}
+
+static const configSpecial output_limits = {
+    .set = setOutputLimits, .get = getOutputLimits, .rewrite = rewriteOutputLimits};
+
+/* ------------------------------------------------------------------ effects */
+
+/* The registry puts the old value back after a refusal, but calls no `apply` for it: the doors are opened again
+ * here, with the values that were in effect. */
+static struct {
+    int port;
+    char *bind[BIND_MAX];
+    int bind_count;
+} in_effect;
+
+static void noteListening(void) {
+    for (int i = 0; i < in_effect.bind_count; i++) memFree(in_effect.bind[i]);
+    in_effect.port = netConf.port;
+    in_effect.bind_count = netConf.bind_count;
+    for (int i = 0; i < netConf.bind_count; i++) {
+        in_effect.bind[i] = memDup(netConf.bind[i], strlen(netConf.bind[i]));
+    }
+}
+
+static status relisten(const char *refusal, reason *why) {
+    reason detail;
+    if (netRelisten(&detail) == OK) {
+        noteListening();
+        return OK;
+    }
+    netConfig wanted = netConf;
+    netConf.port = in_effect.port;
+    netConf.bind_count = in_effect.bind_count;
+    memcpy(netConf.bind, in_effect.bind, sizeof(netConf.bind));
+    if (netRelisten(&detail) != OK) logWarning("Could not listen again: %s", detail.text);
+    netConf = wanted;
+    return reasonSet(why, ERR_IO, "%s", refusal);
+}
+
+static status applyPort(reason *why) {
+    return relisten("Unable to listen on this port. Check server logs.", why);
+}
+
+static status applyBind(reason *why) {
+    return relisten("Failed to bind to specified addresses.", why);
+}
+
+static status applyMaxclients(reason *why) {
+    reason detail = {""};
+    int64_t wanted = netConf.maxclients;
+    status st = netFitDescriptors(&detail);
+    int64_t possible = netConf.maxclients;
+    netConf.maxclients = wanted;
+    if (st == OK && possible == wanted) return OK;
+    return reasonSet(
+        why, ERR_LIMIT,
+        "The operating system is not able to handle the specified number of clients, try with %lld",
+        (long long)possible);
+}
+
+/* ------------------------------------------------------------------ the table */
+
+const configOption netOptions[] = {
+    /* Listening. */
+    CONFIG_SPECIAL("bind", &bind_list, "* -::*", .flags = CONFIG_MULTI_WORD | CONFIG_APPLY_AT_START,
+                   .apply = applyBind),
+    CONFIG_INT("port", netConf.port, 6379, 0, CONFIG_PORT_MAX, .flags = CONFIG_APPLY_AT_START,
+               .apply = applyPort),
+    CONFIG_BOOL("protected-mode", netConf.protected_mode, true),
+    CONFIG_INT("tcp-backlog", netConf.tcp_backlog, 511, 0, INT_MAX, .flags = CONFIG_IMMUTABLE),
+    CONFIG_STRING("unixsocket", netConf.unixsocket, "", .flags = CONFIG_IMMUTABLE),
+    CONFIG_STRING("unixsocketgroup", netConf.unixsocketgroup, "", .flags = CONFIG_IMMUTABLE),
+    CONFIG_OCTAL("unixsocketperm", netConf.unixsocketperm, 0, 0, 0777, .flags = CONFIG_IMMUTABLE),
+    CONFIG_BOOL("mptcp", netConf.mptcp, false, .flags = CONFIG_IMMUTABLE),
+    CONFIG_INT("socket-mark-id", netConf.socket_mark_id, 0, 0, UINT32_MAX,
+               .flags = CONFIG_IMMUTABLE),
+    CONFIG_STRING("bind-source-addr", netConf.bind_source_addr, ""),
+    /* Accepting and keeping. */
+    CONFIG_INT("maxclients", netConf.maxclients, 10000, 1, UINT32_MAX, .apply = applyMaxclients),
+    CONFIG_INT("timeout", netConf.timeout, 0, 0, INT_MAX),
+    CONFIG_INT("tcp-keepalive", netConf.tcp_keepalive, 300, 0, INT_MAX),
+    CONFIG_INT("max-new-connections-per-cycle", netConf.max_new_connections_per_cycle, 10, 1, 1000),
+    CONFIG_INT("max-new-tls-connections-per-cycle", netConf.max_new_tls_connections_per_cycle, 1, 1,
+               1000),
+    /* Buffers. */
+    CONFIG_SPECIAL("client-output-buffer-limit", &output_limits,
+                   "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+                   .flags = CONFIG_MULTI_WORD),
+    CONFIG_MEMORY("client-query-buffer-limit", netConf.client_query_buffer_limit, CONFIG_GB,
+                  CONFIG_MB, INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_MEMORY_OR_PERCENT("maxmemory-clients", netConf.maxmemory_clients, 0),
+    /* I/O threads. */
+    CONFIG_INT("io-threads", netConf.io_threads, 1, 1, 256, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_BOOL("io-threads-always-active", netConf.io_threads_always_active, false,
+                .flags = CONFIG_HIDDEN),
+    CONFIG_INT("min-io-threads-avoid-copy-reply", netConf.min_io_threads_avoid_copy_reply, 7, 0,
+               INT_MAX, .flags = CONFIG_HIDDEN),
+    CONFIG_INT("min-string-size-avoid-copy-reply", netConf.min_string_size_avoid_copy_reply, 16384,
+               0, INT_MAX, .flags = CONFIG_HIDDEN),
+    CONFIG_INT("min-string-size-avoid-copy-reply-threaded",
+               netConf.min_string_size_avoid_copy_reply_threaded, 65536, 0, INT_MAX,
+               .flags = CONFIG_HIDDEN),
+    /* RDMA. */
+    CONFIG_SPECIAL("rdma-bind", &rdma_bind_list, "", .flags = CONFIG_MULTI_WORD,
+                   .apply = applyRdma),
+    CONFIG_INT("rdma-port", netConf.rdma_port, 0, 0, CONFIG_PORT_MAX, .apply = applyRdma),
+    CONFIG_INT("rdma-rx-size", netConf.rdma_rx_size, CONFIG_MB, 64 * CONFIG_KB, 16 * CONFIG_MB,
+               .flags = CONFIG_IMMUTABLE),
+    CONFIG_INT("rdma-completion-vector", netConf.rdma_completion_vector, -1, -1, 1024,
+               .flags = CONFIG_IMMUTABLE),
+    CONFIG_TABLE(netTlsOptions),
+    CONFIG_END,
+};

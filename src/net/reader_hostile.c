@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Hostile build only: see reader_hostile.h. Main thread only. */
+#include "net/reader_hostile.h"
+
+#ifdef HOSTILE_BUILD
+
+#include "base/base.h"
+#include "base/random.h"
+
+int hostileBatchMax(int max) { return 1 + (int)randomUniform((uint64_t)max); }
+
+size_t hostileReadMax(size_t max) { return randomUniform(4) ? max : 1 + randomUniform(64); }
+
+void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
+    size_t rest = *len - *pos;
+    char *moved = memAlloc(rest + REQUEST_READ_SLACK);
+    memcpy(moved, *buf + *pos, rest);
+    memset(*buf, 0xDB, *len);
+    memFree(cl->in);
+    cl->in = moved;
+    cl->in_len = rest;
+    cl->in_cap = memSizeOf(moved) - REQUEST_READ_SLACK;
+    *buf = moved;
+    *len = rest;
+    *pos = 0;
+}
+
+void hostilePoison(const request *requests, int count) {
+    for (int i = 0; i < count; i++) {
+        slice raw = requests[i].raw;
+        if (raw.len) memset((void *)(uintptr_t)raw.ptr, 0xDB, raw.len);
+    }
+}
+
+bool hostileKills(const client *cl) {
+    slice name = sessionName(&cl->session);
+    slice victim = SLICE("hostile-victim");
+    return name.len >= victim.len && memcmp(name.ptr, victim.ptr, victim.len) == 0 &&
+           randomUniform(16) == 0;
+}
+
+#else
+typedef int readerHostileIsEmpty; /* ISO C wants one declaration in a file */
+#endif

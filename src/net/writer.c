@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Output: one writev per session and turn; what the kernel does not take waits for its readiness.
+ * Main thread only. */
+#include "net/client.h"
+
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "net/net_priv.h"
+
+enum {
+    WRITER_IOVECS = 64,
+    WRITER_BYTES_PER_TURN = 1024 * 1024, /* one greedy reader must not starve the others */
+};
+
+static void writable(conn *c) { writerWrite(CONTAINER_OF(c, client, conn)); }
+
+/* Asks to be told when the kernel takes more. */
+static void waitForRoom(client *cl) {
+    if (cl->conn.on_write) return;
+    if (connOnWrite(&cl->conn, writable) != OK) clientCloseLater(cl);
+}
+
+void writerWrite(client *cl) {
+    session *s = &cl->session;
+    if (listHas(&cl->closing)) return;
+    size_t written_now = 0;
+    size_t pending = outbufPending(&s->out);
+    if (pending > netStats()->recent_output_max) netStats()->recent_output_max = pending;
+    while (pending) {
+        struct iovec iov[WRITER_IOVECS];
+        int count = outbufIovecs(&s->out, iov, WRITER_IOVECS);
+        ssize_t written = connWritev(&cl->conn, iov, count);
+        netStats()->writes++;
+        if (written < 0) {
+            if (errno == EAGAIN) break;
+            logVerbose("Error writing to client: %s", strerror(errno));
+            clientCloseLater(cl);
+            return;
+        }
+        outbufConsume(&s->out, (size_t)written);
+        outbufReap(&s->out);
+        s->bytes_out += (uint64_t)written;
+        netStats()->bytes_out += (uint64_t)written;
+        written_now += (size_t)written;
+        pending -= (size_t)written;
+        if (written_now >= WRITER_BYTES_PER_TURN) break;
+    }
+    if (pending == 0) {
+        if (unlikely(cl->conn.on_write != NULL)) check(connOnWrite(&cl->conn, NULL) == OK);
+        cl->soft_limit_since_ms = 0;
+        if (unlikely(s->flags & SESSION_CLOSE_SOON)) clientCloseLater(cl);
+        return;
+    }
+    if (limitsCheckOutput(cl)) return;
+    waitForRoom(cl);
+}
+
+void writerRun(void) {
+    session *s;
+    while ((s = sessionNextPending())) writerWrite(clientOf(s));
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of snapshots and the append only file. A field is called as its directive; only the
+ * registry writes them. */
+#ifndef PERSIST_PERSIST_PRIV_H
+#define PERSIST_PERSIST_PRIV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/config.h"
+
+/* Save when `seconds` have passed since the last time and at least `changes` were made. */
+typedef struct savePoint {
+    int64_t seconds, changes;
+} savePoint;
+
+enum appendFsync { FSYNC_EVERYSEC, FSYNC_ALWAYS, FSYNC_NO };
+enum rdbVersionCheck { RDB_VERSION_STRICT, RDB_VERSION_RELAXED };
+
+typedef struct persistConfig {
+    /* Snapshots. */
+    savePoint *save_points;
+    int save_point_count;
+    char *dbfilename; /* no path in it */
+    bool rdbcompression, rdbchecksum;
+    int rdb_version_check; /* enum rdbVersionCheck */
+    bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
+    char *bgsave_cpulist;
+    /* Append only file. */
+    bool appendonly;
+    char *appendfilename, *appenddirname; /* no paths in them */
+    int appendfsync;                      /* enum appendFsync */
+    bool no_appendfsync_on_rewrite;
+    int auto_aof_rewrite_percentage;
+    int64_t auto_aof_rewrite_min_size;
+    bool aof_load_truncated, aof_use_rdb_preamble, aof_timestamp_enabled;
+    bool aof_rewrite_incremental_fsync;
+    char *aof_rewrite_cpulist;
+    bool aof_disable_auto_gc;
+    /* For tests: microseconds of pause per key, or keys per microsecond when negative; bytes. */
+    int key_load_delay, rdb_key_save_delay, loading_process_events_interval_bytes;
+} persistConfig;
+
+extern persistConfig persistConf;
+extern const configOption persistOptions[];
+
+#endif

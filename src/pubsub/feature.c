@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Channels, keyspace events, client tracking. Today: its directives. Main thread only. */
+#include "base/base.h"
+#include "engine/config.h"
+#include "pubsub/pubsub.h"
+#include "pubsub/pubsub_priv.h"
+
+const feature pubsubFeature = {.name = "pubsub", .options = pubsubOptions};

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of replication. Main thread only. */
+#include <limits.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/keyspace.h"
+#include "repl/repl_priv.h"
+
+replConfig replConf;
+
+static const configWord load_words[] = {{"disabled", DISKLESS_LOAD_DISABLED},
+                                        {"on-empty-db", DISKLESS_LOAD_ON_EMPTY_DB},
+                                        {"swapdb", DISKLESS_LOAD_SWAPDB},
+                                        {"flush-before-load", DISKLESS_LOAD_FLUSH_BEFORE_LOAD},
+                                        {NULL, 0}};
+static const configWord error_words[] = {{"ignore", PROPAGATION_ERROR_IGNORE},
+                                         {"panic", PROPAGATION_ERROR_PANIC},
+                                         {"panic-on-replicas", PROPAGATION_ERROR_PANIC_ON_REPLICAS},
+                                         {NULL, 0}};
+
+static status applyImportMode(reason *why) {
+    (void)why; /* cannot fail */
+    keyspaceSetImportMode(replConf.import_mode);
+    return OK;
+}
+
+/* ------------------------------------------------------------------ replicaof */
+
+static status setReplicaof(const slice *words, int count, bool more, reason *why) {
+    (void)more; /* the last line counts */
+    if (count != 2) return reasonSet(why, ERR_SYNTAX, "wrong number of arguments");
+    if (sliceIs(words[0], "no") && sliceIs(words[1], "one")) {
+        strFree(&replConf.primary_host);
+        replConf.primary_port = 0;
+        return OK;
+    }
+    int64_t port;
+    if (!numberParseInt(words[1], &port) || port < 0 || port > CONFIG_PORT_MAX) {
+        return reasonSet(why, ERR_RANGE, "Invalid primary port");
+    }
+    strFree(&replConf.primary_host);
+    replConf.primary_host = strNew(words[0]);
+    replConf.primary_port = (int)port;
+    return OK;
+}
+
+static void getReplicaof(str *out) {
+    if (replConf.primary_host.len == 0) return;
+    strAppendSlice(out, strSlice(&replConf.primary_host));
+    strAppendFormat(out, " %d", replConf.primary_port);
+}
+
+/* A primary has no such line. */
+static void rewriteReplicaof(configLines *lines) {
+    if (replConf.primary_host.len == 0) return;
+    str rest = STR_EMPTY;
+    configAppendWord(&rest, strSlice(&replConf.primary_host));
+    strAppendFormat(&rest, " %d", replConf.primary_port);
+    configLinesAdd(lines, strSlice(&rest));
+    strFree(&rest);
+}
+
+static const configSpecial primary_address = {
+    .set = setReplicaof, .get = getReplicaof, .rewrite = rewriteReplicaof};
+
+enum { BACKLOG_BYTES_MIN = 16 * 1024 };
+
+/* Any size is taken, as ever; a smaller one would not even hold one block. */
+static status applyBacklogSize(reason *why) {
+    (void)why; /* cannot fail */
+    if (replConf.repl_backlog_size < BACKLOG_BYTES_MIN)
+        replConf.repl_backlog_size = BACKLOG_BYTES_MIN;
+    return OK;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+const configOption replOptions[] = {
+    /* As a replica. */
+    CONFIG_SPECIAL("replicaof", &primary_address, "no one",
+                   .flags = CONFIG_IMMUTABLE | CONFIG_MULTI_WORD, .alias = "slaveof"),
+    CONFIG_STRING("primaryauth", replConf.primaryauth, "", .flags = CONFIG_SENSITIVE,
+                  .alias = "masterauth"),
+    CONFIG_STRING("primaryuser", replConf.primaryuser, "", .flags = CONFIG_SENSITIVE,
+                  .alias = "masteruser"),
+    CONFIG_BOOL("replica-serve-stale-data", replConf.replica_serve_stale_data, true,
+                .alias = "slave-serve-stale-data"),
+    CONFIG_BOOL("replica-read-only", replConf.replica_read_only, true,
+                .flags = CONFIG_IN_CRASH_REPORT, .alias = "slave-read-only"),
+    CONFIG_BOOL("replica-ignore-maxmemory", replConf.replica_ignore_maxmemory, true,
+                .alias = "slave-ignore-maxmemory"),
+    CONFIG_BOOL("replica-lazy-flush", replConf.replica_lazy_flush, true,
+                .alias = "slave-lazy-flush"),
+    CONFIG_INT("replica-priority", replConf.replica_priority, 100, 0, INT_MAX,
+               .alias = "slave-priority"),
+    CONFIG_BOOL("replica-announced", replConf.replica_announced, true),
+    CONFIG_STRING("replica-announce-ip", replConf.replica_announce_ip, "",
+                  .alias = "slave-announce-ip"),
+    CONFIG_INT("replica-announce-port", replConf.replica_announce_port, 0, 0, CONFIG_PORT_MAX,
+               .alias = "slave-announce-port"),
+    CONFIG_BOOL("replica-ignore-disk-write-errors", replConf.replica_ignore_disk_write_errors,
+                false),
+    CONFIG_ENUM("repl-diskless-load", replConf.repl_diskless_load, load_words,
+                DISKLESS_LOAD_DISABLED, .flags = CONFIG_NOT_WHILE_LOADING | CONFIG_IN_CRASH_REPORT),
+    CONFIG_ENUM("propagation-error-behavior", replConf.propagation_error_behavior, error_words,
+                PROPAGATION_ERROR_IGNORE),
+    CONFIG_BOOL("import-mode", replConf.import_mode, false,
+                .flags = CONFIG_IN_CRASH_REPORT | CONFIG_APPLY_AT_START, .apply = applyImportMode),
+    /* As a primary. */
+    CONFIG_BOOL("repl-diskless-sync", replConf.repl_diskless_sync, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_INT("repl-diskless-sync-delay", replConf.repl_diskless_sync_delay, 5, 0, INT_MAX),
+    CONFIG_INT("repl-diskless-sync-max-replicas", replConf.repl_diskless_sync_max_replicas, 0, 0,
+               INT_MAX),
+    CONFIG_BOOL("dual-channel-replication-enabled", replConf.dual_channel_replication_enabled,
+                false, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_INT("repl-ping-replica-period", replConf.repl_ping_replica_period, 10, 1, INT_MAX,
+               .alias = "repl-ping-slave-period"),
+    CONFIG_MEMORY("repl-backlog-size", replConf.repl_backlog_size, 10 * CONFIG_MB, 1, INT64_MAX,
+                  .flags = CONFIG_APPLY_AT_START, .apply = applyBacklogSize),
+    CONFIG_INT("repl-backlog-ttl", replConf.repl_backlog_ttl, 3600, 0, INT64_MAX),
+    CONFIG_INT("min-replicas-to-write", replConf.min_replicas_to_write, 0, 0, INT_MAX,
+               .alias = "min-slaves-to-write"),
+    CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
+               .alias = "min-slaves-max-lag"),
+    /* Both. */
+    CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX),
+    CONFIG_BOOL("repl-disable-tcp-nodelay", replConf.repl_disable_tcp_nodelay, false),
+    CONFIG_BOOL("repl-mptcp", replConf.repl_mptcp, false, .flags = CONFIG_IMMUTABLE),
+    CONFIG_END,
+};

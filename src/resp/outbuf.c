@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * outbuf: bytes on their way out, in a chain of blocks.
+ *
+ * Each block may begin with a piece of a borrowed blob; its own bytes follow. The last block is open while
+ * the outbuf's `at` points into it: then base..at are its pending bytes; when it is sealed it says
+ * so itself and `at` is NULL. Invariants: pending bytes = queued + (at - base), always; an outbuf with
+ * nothing pending has no block; a null sink is sealed, so that the inline append never finds room.
+ * Cost: append and consume are O(bytes), the rest O(blocks); blocks of the usual size come from a bounded
+ * pool of the thread. Threads: one at a time; blobs are retained and released by their owner only. */
+#include "base/bytes.h"
+#include "resp/outblock.h"
+
+_Static_assert(OUTBLOCK_SIZE - offsetof(outblock, bytes) >= OUTBUF_ROOM_MAX,
+               "room must fit a block");
+_Static_assert(OUTBLOCK_SMALL_SIZE - offsetof(outblock, bytes) >= OUTBUF_ROOM_MAX, "the same");
+
+/* Spare blocks of this thread. `unused` is the least number that lay there since the last ageing. */
+static _Thread_local struct {
+    outblock *first;
+    int count;
+    int unused;
+} spare;
+
+/* ------------------------------------------------------------------ blocks */
+
+static outblock *blockNew(uint32_t size) {
+    outblock *b;
+    if (size == OUTBLOCK_SIZE && spare.first != NULL) {
+        b = spare.first;
+        spare.first = b->next;
+        spare.count--;
+        if (spare.count < spare.unused) spare.unused = spare.count;
+    } else {
+        b = memAlloc(size);
+    }
+    b->next = NULL;
+    b->lent = NULL;
+    b->lent_at = 0;
+    b->lent_left = 0;
+    b->lent_len = 0;
+    b->size = size;
+    b->start = 0;
+    b->used = 0;
+    return b;
+}
+
+static void blockFree(outblock *b) {
+    hotCheck(b->lent == NULL);
+    if (b->size == OUTBLOCK_SIZE && spare.count < OUTBLOCK_POOL_MAX) {
+        b->next = spare.first;
+        spare.first = b;
+        spare.count++;
+    } else {
+        memFree(b);
+    }
+}
+
+static size_t poolShrink(int count) {
+    size_t bytes = 0;
+    while (spare.count > count) {
+        outblock *b = spare.first;
+        spare.first = b->next;
+        spare.count--;
+        bytes += b->size;
+        memFree(b);
+    }
+    return bytes;
+}
+
+size_t outbufPoolTrim(void) {
+    spare.unused = 0;
+    return poolShrink(0);
+}
+
+size_t outbufPoolAge(void) {
+    size_t bytes = poolShrink(spare.count - spare.unused);
+    spare.unused = spare.count;
+    return bytes;
+}
+
+static size_t blockMemory(const outblock *b) { return b->size + b->lent_len; }
+
+static char *blockEnd(outblock *b) { return (char *)b + b->size; }
+
+/* Own bytes of a block of `o` that are pending: where they begin, and *len of them. */
+static char *blockOwn(const outbuf *o, outblock *b, size_t *len) {
+    if (b == o->last && o->at != NULL) {
+        *len = (size_t)(o->at - o->base);
+        return o->base;
+    }
+    *len = b->used - b->start;
+    return b->bytes + b->start;
+}
+
+/* Writes down in the open block what the outbuf knows of it. */
+static void seal(outbuf *o) {
+    if (o->at == NULL) return;
+    outblock *b = o->last;
+    b->start = (uint32_t)(o->base - b->bytes);
+    b->used = (uint32_t)(o->at - b->bytes);
+    o->queued += b->used - b->start;
+    o->at = o->end = o->base = NULL;
+}
+
+/* Opens the last block for appending. */
+static void unseal(outbuf *o) {
+    hotCheck(o->at == NULL);
+    outblock *b = o->last;
+    o->base = b->bytes + b->start;
+    o->at = b->bytes + b->used;
+    o->end = blockEnd(b);
+    o->queued -= b->used - b->start;
+}
+
+static void blockAdd(outbuf *o, uint32_t size) {
+    seal(o);
+    outblock *b = blockNew(size);
+    if (o->last) {
+        o->last->next = b;
+    } else {
+        o->first = b;
+    }
+    o->last = b;
+    o->memory += size;
+    unseal(o);
+}
+
+/* Takes the first block, whose bytes are all gone, out of the chain. */
+static void blockDropFirst(outbuf *o) {
+    outblock *b = o->first;
+    if (b == o->last) {
+        seal(o);
+        o->last = NULL;
+    }
+    o->first = b->next;
+    if (b->lent) {
+        b->next = o->spent;
+        o->spent = b;
+    } else {
+        o->memory -= b->size;
+        blockFree(b);
+    }
+}
+
+void outbufReapSlow(outbuf *o) {
+    while (o->spent) {
+        outblock *b = o->spent;
+        o->spent = b->next;
+        o->memory -= blockMemory(b);
+        blobRelease(b->lent);
+        b->lent = NULL;
+        blockFree(b);
+    }
+}
+
+/* ------------------------------------------------------------------ life */
+
+void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }
+
+void outbufClear(outbuf *o) {
+    while (o->first) {
+        outblock *b = o->first;
+        if (b == o->last) o->at = o->end = o->base = NULL;
+        blockDropFirst(o);
+    }
+    o->queued = 0;
+    outbufReap(o);
+    check(o->memory == 0);
+}
+
+void outbufSetNullSink(outbuf *o, bool on) {
+    seal(o);
+    o->null_sink = on;
+}
+
+/* ------------------------------------------------------------------ appending */
+
+/* Opens the last block again when it has more than `need` bytes of room, else a new one. */
+static void openBlock(outbuf *o, size_t need) {
+    if (o->last && o->at == NULL) {
+        unseal(o);
+        if ((size_t)(o->end - o->at) > need) return;
+    }
+    blockAdd(o, OUTBLOCK_SIZE);
+}
+
+bool outbufMakeRoom(outbuf *o, size_t need) {
+    check(need <= OUTBUF_ROOM_MAX);
+    if (o->null_sink) return false;
+    if ((size_t)(o->end - o->at) < need) openBlock(o, need);
+    return true;
+}
+
+void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
+    if (o->null_sink) return;
+    const char *from = bytes;
+    while (len > 0) {
+        if (o->at == o->end) openBlock(o, 0);
+        size_t n = sizeMin(len, (size_t)(o->end - o->at));
+        memcpy(o->at, from, n);
+        o->at += n;
+        from += n;
+        len -= n;
+    }
+}
+
+void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
+    if (o->null_sink) return;
+    if (len == 0) return;
+    check(offset <= b->len);
+    check(len <= b->len - offset);
+    blockAdd(o, OUTBLOCK_SMALL_SIZE);
+    outblock *block = o->last;
+    block->lent = blobRetain(b);
+    block->lent_at = offset;
+    block->lent_left = len;
+    block->lent_len = len;
+    o->queued += len;
+    o->memory += len;
+}
+
+void outbufMoveAll(outbuf *to, outbuf *from) {
+    outblock *b = from->first;
+    if (b == NULL) return;
+    if (to->null_sink) {
+        outbufClear(from);
+        return;
+    }
+    size_t len;
+    const char *bytes = blockOwn(from, b, &len);
+    if (b == from->last && b->lent == NULL && len <= OUTBLOCK_SIZE / 4) {
+        outbufAppend(to, bytes, len);
+        outbufClear(from);
+        return;
+    }
+    seal(to);
+    seal(from);
+    if (to->last) {
+        to->last->next = from->first;
+    } else {
+        to->first = from->first;
+    }
+    to->last = from->last;
+    to->queued += from->queued;
+    for (; b; b = b->next) {
+        to->memory += blockMemory(b);
+        from->memory -= blockMemory(b);
+    }
+    from->first = from->last = NULL;
+    from->queued = 0;
+}
+
+/* ------------------------------------------------------------------ leaving */
+
+size_t outbufBlocks(const outbuf *o) {
+    size_t count = 0;
+    for (const outblock *b = o->first; b; b = b->next) count++;
+    return count;
+}
+
+int outbufIovecs(const outbuf *o, struct iovec *iov, int max) {
+    int count = 0;
+    for (outblock *b = o->first; b && count < max; b = b->next) {
+        if (b->lent_left > 0) {
+            iov[count++] = (struct iovec){b->lent->bytes + b->lent_at, b->lent_left};
+            if (count == max) break;
+        }
+        size_t own;
+        char *bytes = blockOwn(o, b, &own);
+        if (own > 0) iov[count++] = (struct iovec){bytes, own};
+    }
+    return count;
+}
+
+void outbufConsume(outbuf *o, size_t n) {
+    check(n <= outbufPending(o));
+    while (o->first) {
+        outblock *b = o->first;
+        size_t lent = sizeMin(n, b->lent_left);
+        b->lent_at += lent;
+        b->lent_left -= lent;
+        o->queued -= lent;
+        n -= lent;
+        size_t own;
+        blockOwn(o, b, &own);
+        size_t gone = sizeMin(n, own);
+        if (b == o->last && o->at != NULL) {
+            o->base += gone;
+        } else {
+            b->start += (uint32_t)gone;
+            o->queued -= gone;
+        }
+        n -= gone;
+        if (b->lent_left > 0) return;
+        if (gone < own) return;
+        blockDropFirst(o);
+    }
+}
+
+outmark outbufMark(const outbuf *o) { return (outmark){outbufPending(o)}; }
+
+void outbufCutTo(outbuf *o, outmark mark) {
+    size_t pending = outbufPending(o);
+    check(mark.at <= pending);
+    if (mark.at == pending) return;
+    seal(o);
+    outblock *keep = NULL;
+    outblock *b = o->first;
+    size_t before = 0; /* pending bytes before b */
+    while (before < mark.at) {
+        size_t here = b->lent_left + (b->used - b->start);
+        if (before + here > mark.at) {
+            check(mark.at - before >= b->lent_left); /* no mark stands inside a blob */
+            b->used = b->start + (uint32_t)(mark.at - before - b->lent_left);
+            here = mark.at - before;
+        }
+        before += here;
+        keep = b;
+        b = b->next;
+    }
+    while (b) {
+        outblock *next = b->next;
+        o->memory -= blockMemory(b);
+        blobRelease(b->lent);
+        b->lent = NULL;
+        blockFree(b);
+        b = next;
+    }
+    o->last = keep;
+    if (keep) {
+        keep->next = NULL;
+    } else {
+        o->first = NULL;
+    }
+    o->queued = mark.at;
+}
+
+char *outbufCopy(const outbuf *o, size_t *len) {
+    *len = outbufPending(o);
+    char *copy = memAlloc(*len + 1), *to = copy;
+    for (outblock *b = o->first; b; b = b->next) {
+        if (b->lent_left > 0) memcpy(to, b->lent->bytes + b->lent_at, b->lent_left);
+        to += b->lent_left;
+        size_t own;
+        const char *bytes = blockOwn(o, b, &own);
+        memcpy(to, bytes, own);
+        to += own;
+    }
+    *to = 0;
+    check(to == copy + *len);
+    return copy;
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Replies: every type of RESP2 and RESP3, appended to an outbuf.
+ *
+ * A head ("$16\r\n") of a number below 10,000 is put together in a register and stored with eight bytes at
+ * once, so a place of OUTBUF_ROOM_MAX bytes is made ready first, and what is stored behind the text's end is
+ * overwritten by what follows. Nothing here allocates but the outbuf. Cost: O(bytes). */
+#include "base/bytes.h"
+#include "base/number.h"
+#include "resp/outblock.h"
+
+/* The longest head: a kind, a number of 20 digits, CRLF. */
+enum { HEAD_MAX = 1 + 20 + 2 };
+_Static_assert(HEAD_MAX + NUMBER_TEXT_MAX + 2 <= OUTBUF_ROOM_MAX, "a double fits with its head");
+
+/* A place for OUTBUF_ROOM_MAX bytes at o->at; NULL for a null sink. */
+ALWAYS_INLINE char *place(outbuf *o) {
+    if (likely((size_t)(o->end - o->at) >= OUTBUF_ROOM_MAX)) return o->at;
+    return outbufMakeRoom(o, OUTBUF_ROOM_MAX) ? o->at : NULL;
+}
+
+/* Two decimal digits of a number below 100, the first in the lower byte. */
+ALWAYS_INLINE uint64_t twoDigits(uint32_t n) {
+    uint32_t tens = n * 103 >> 10;
+    return (tens + ((n - tens * 10) << 8)) | 0x3030;
+}
+
+/* Writes the head and returns its end; up to OUTBUF_ROOM_MAX bytes there may be written over. */
+ALWAYS_INLINE char *putHead(char *at, unsigned char kind, uint64_t n) {
+    if (n < 10) {
+        storeU32(at, kind | (uint32_t)(n + '0') << 8 | 0x0a0d0000u);
+        return at + 4;
+    }
+    if (n < 100) {
+        storeU64(at, kind | twoDigits((uint32_t)n) << 8 | 0x0a0d000000ULL);
+        return at + 5;
+    }
+    if (n < 10000) {
+        uint32_t high = (uint32_t)n / 100;
+        uint64_t digits = twoDigits(high) | twoDigits((uint32_t)n - high * 100) << 16;
+        unsigned zeros = high < 10;
+        digits = (digits >> 8 * zeros) << 8 | kind;
+        unsigned len = 5 - zeros;
+        storeU64(at, digits | 0x0a0dULL << 8 * len);
+        return at + len + 2;
+    }
+    *at = (char)kind;
+    at += 1 + numberPrintUint(at + 1, n);
+    storeU16(at, 0x0a0d);
+    return at + 2;
+}
+
+ALWAYS_INLINE char *putCrlf(char *at) {
+    storeU16(at, 0x0a0d);
+    return at + 2;
+}
+
+/* Copies up to 64 bytes without a call, in two pieces that may overlap. */
+ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
+    if (len >= 32) {
+        memcpy(to, from, 32);
+        memcpy(to + len - 32, from + len - 32, 32);
+    } else if (len >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + len - 16, from + len - 16, 16);
+    } else if (len >= 8) {
+        storeU64(to, loadU64(from));
+        storeU64(to + len - 8, loadU64(from + len - 8));
+    } else if (len >= 4) {
+        storeU32(to, loadU32(from));
+        storeU32(to + len - 4, loadU32(from + len - 4));
+    } else if (len > 0) {
+        to[0] = from[0];
+        to[len / 2] = from[len / 2];
+        to[len - 1] = from[len - 1];
+    }
+}
+
+static void head(outbuf *o, char kind, uint64_t n) {
+    char *at = place(o);
+    if (at == NULL) return;
+    o->at = putHead(at, (unsigned char)kind, n);
+}
+
+/* The text with CR and LF shown as blanks, between a kind and CRLF: a line cannot be broken. */
+static void line(outbuf *o, char kind, slice text) {
+    outbufAppend(o, &kind, 1);
+    while (text.len > 0) {
+        size_t n = 0;
+        while (n < text.len && text.ptr[n] != '\r' && text.ptr[n] != '\n') n++;
+        outbufAppend(o, text.ptr, n);
+        if (n == text.len) break;
+        outbufAppend(o, " ", 1);
+        text = sliceMake(text.ptr + n + 1, text.len - n - 1);
+    }
+    outbufAppend(o, "\r\n", 2);
+}
+
+void respStatus(outbuf *o, slice text) { line(o, '+', text); }
+
+void respError(outbuf *o, slice text) { line(o, '-', text); }
+
+void respInteger(outbuf *o, int64_t value) {
+    char *at = place(o);
+    if (unlikely(at == NULL)) return;
+    if (likely(value >= 0)) {
+        o->at = putHead(at, ':', (uint64_t)value);
+        return;
+    }
+    *at = ':';
+    o->at = putCrlf(at + 1 + numberPrintInt(at + 1, value));
+}
+
+void respBulk(outbuf *o, slice bytes) {
+    if (likely(bytes.len <= 64 && (size_t)(o->end - o->at) >= 64 + OUTBUF_ROOM_MAX)) {
+        char *at = putHead(o->at, '$', bytes.len);
+        copyShort(at, bytes.ptr, bytes.len);
+        o->at = putCrlf(at + bytes.len);
+        return;
+    }
+    head(o, '$', bytes.len);
+    outbufAppend(o, bytes.ptr, bytes.len);
+    outbufAppend(o, "\r\n", 2);
+}
+
+void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {
+    if (len < RESP_BORROW_MIN) {
+        respBulk(o, sliceMake(b->bytes + offset, len));
+        return;
+    }
+    head(o, '$', len);
+    outbufAppendBlob(o, b, offset, len);
+    outbufAppend(o, "\r\n", 2);
+}
+
+void respNull(outbuf *o, int proto) {
+    if (proto == 2) {
+        outbufAppend(o, "$-1\r\n", 5);
+    } else {
+        outbufAppend(o, "_\r\n", 3);
+    }
+}
+
+void respNullArray(outbuf *o, int proto) {
+    if (proto == 2) {
+        outbufAppend(o, "*-1\r\n", 5);
+    } else {
+        outbufAppend(o, "_\r\n", 3);
+    }
+}
+
+/* Makes of the RESP3 kind what the protocol knows; 0 when nothing is written. */
+static char kindOf(int proto, char kind, int64_t *count) {
+    check(*count >= 0);
+    if (proto != 2) return kind;
+    if (kind == '%') *count *= 2;
+    return kind == '|' ? 0 : '*';
+}
+
+static void aggregate(outbuf *o, int proto, char kind, int64_t count) {
+    kind = kindOf(proto, kind, &count);
+    if (kind) head(o, kind, (uint64_t)count);
+}
+
+void respArray(outbuf *o, int64_t count) { aggregate(o, 3, '*', count); }
+void respMap(outbuf *o, int proto, int64_t pairs) { aggregate(o, proto, '%', pairs); }
+void respSet(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '~', count); }
+void respAttribute(outbuf *o, int proto, int64_t pairs) { aggregate(o, proto, '|', pairs); }
+void respPush(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '>', count); }
+
+void respDouble(outbuf *o, int proto, double value) {
+    char text[NUMBER_TEXT_MAX];
+    size_t len = numberPrintDouble(text, value);
+    char *at = place(o);
+    if (at == NULL) return;
+    if (proto == 2) {
+        at = putHead(at, '$', len);
+    } else {
+        *at++ = ',';
+    }
+    memcpy(at, text, len);
+    o->at = putCrlf(at + len);
+}
+
+void respBool(outbuf *o, int proto, bool value) {
+    if (proto == 2) {
+        respInteger(o, value);
+    } else {
+        outbufAppend(o, value ? "#t\r\n" : "#f\r\n", 4);
+    }
+}
+
+void respBigNumber(outbuf *o, int proto, slice digits) {
+    if (proto == 2) {
+        respBulk(o, digits);
+    } else {
+        line(o, '(', digits);
+    }
+}
+
+void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
+    if (proto == 2) {
+        respBulk(o, bytes);
+        return;
+    }
+    head(o, '=', bytes.len + 4);
+    outbufAppend(o, format, 3);
+    outbufAppend(o, ":", 1);
+    outbufAppend(o, bytes.ptr, bytes.len);
+    outbufAppend(o, "\r\n", 2);
+}
+
+respDeferred respDeferBegin(outbuf *o) {
+    if (!outbufMakeRoom(o, HEAD_MAX)) return (respDeferred){NULL, 0};
+    respDeferred mark = {o->last, (uint32_t)(o->at - o->last->bytes)};
+    o->at += HEAD_MAX;
+    return mark;
+}
+
+/* Only what follows moves, to the left: marks of containers that are open around this one stay true.
+ * At most one block is moved, and a block once per container, whatever the reply's size. */
+void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count) {
+    outblock *b = mark.block;
+    if (b == NULL) return;
+    char text[OUTBUF_ROOM_MAX];
+    kind = kindOf(proto, kind, &count);
+    size_t len = kind ? (size_t)(putHead(text, (unsigned char)kind, (uint64_t)count) - text) : 0;
+    size_t gap = HEAD_MAX - len;
+    char *at = b->bytes + mark.offset;
+    bool open = b == o->last && o->at != NULL;
+    char *end = open ? o->at : b->bytes + b->used;
+    check(end - at >= HEAD_MAX);
+    memcpy(at, text, len);
+    memmove(at + len, at + HEAD_MAX, (size_t)(end - at) - HEAD_MAX);
+    if (open) {
+        o->at -= gap;
+    } else {
+        b->used -= (uint32_t)gap;
+        o->queued -= gap;
+    }
+}

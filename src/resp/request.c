@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Requests: RESP arrays out of a buffer of the caller's, whole batches at a time, without a copy.
+ *
+ * Two readers share the work. The fast one takes an array that is complete, small and plainly written, eight
+ * bytes at a time, and knows no errors: whatever it does not understand it leaves to the slow one,
+ * which goes from step to step, can stop at any byte, and alone decides what is wrong.
+ * Invariant: what the slow reader remembers always belongs to the request at *pos, and no request of the
+ * same session stands unexecuted before it; so a batch can be given up at any request (requestPutBack).
+ * Cost: linear in the bytes however they are split: a rest that is parsed again has at most
+ * REQUEST_KEEP_ARGS arguments and REQUEST_KEEP_LINE bytes of an unended line. */
+#include "resp/resp.h"
+
+#include "base/bytes.h"
+#include "base/number.h"
+#include "resp/request_partial.h"
+
+enum {
+    UNAUTHENTICATED_ARGS_MAX = 10,
+    UNAUTHENTICATED_BULK_MAX = 16384,
+    CRLF = 0x0a0d, /* as loadU16() reads it */
+};
+
+/* The fast reader looks at 9 bytes from at most 17 behind the content's end. */
+_Static_assert(REQUEST_READ_SLACK >= 32, "the fast reader runs ahead");
+
+/* ------------------------------------------------------------------ batches */
+
+void requestBatchInit(requestBatch *b) {
+    b->count = 0;
+    b->pool_used = 0;
+    b->owning = 0;
+}
+
+static bool poolHolds(const requestBatch *b, const slice *argv) {
+    return argv >= b->pool && argv < b->pool + REQUEST_POOL_SLICES;
+}
+
+static void requestRelease(requestBatch *b, request *r) {
+    for (int i = 0; i < r->large_count; i++) blobRelease(r->large[i].bytes);
+    memFree(r->large);
+    if (!poolHolds(b, r->argv)) memFree(r->argv);
+}
+
+void requestBatchClear(requestBatch *b) {
+    if (unlikely(b->owning > 0)) {
+        for (int i = 0; i < b->count; i++) requestRelease(b, &b->items[i]);
+    }
+    requestBatchInit(b);
+}
+
+/* ------------------------------------------------------------------ the fast reader */
+
+/* Three to six decimal digits in the bytes 1..6 of `line` with CR behind; 0 when it is not so. */
+NO_INLINE static unsigned mediumLength(uint64_t line, uint32_t *value) {
+    uint64_t x = line ^ 0x0d0d0d0d0d0d0d0dULL;
+    uint64_t cr = (x - 0x0101010101010101ULL) & ~x & 0x8080808080808080ULL;
+    unsigned place = cr ? (unsigned)__builtin_ctzll(cr) / 8 : 0;
+    if (place < 4) return 0;
+    if ((line >> 8 & 0xff) == '0') return 0;
+    /* The digits go to the upper end, where the number's last ones belong, zeros before them. */
+    unsigned empty = 8 * (9 - place);
+    uint64_t d = (line >> 8) << empty;
+    d |= 0x3030303030303030ULL & (((uint64_t)1 << empty) - 1);
+    uint64_t above = (d & 0xf0f0f0f0f0f0f0f0ULL) ^ 0x3030303030303030ULL;
+    above |= ((d + 0x0606060606060606ULL) & 0xf0f0f0f0f0f0f0f0ULL) ^ 0x3030303030303030ULL;
+    if (above) return 0;
+    d = (d & 0x0f0f0f0f0f0f0f0fULL) * (10 * 256 + 1) >> 8;
+    d = (d & 0x00ff00ff00ff00ffULL) * (100 * 65536 + 1) >> 16;
+    d = (d & 0x0000ffff0000ffffULL) * (10000 * 4294967296ULL + 1) >> 32;
+    *value = (uint32_t)d;
+    return place;
+}
+
+/* Reads "<lead>digits\r\n" with one to six digits of canonical form; NULL when it is anything else. One and
+ * two digits, nearly all there are, cost a compare each. */
+ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_t *value) {
+    uint64_t line = loadU64(at);
+    uint32_t ones = (uint32_t)(line >> 8 & 0xff) - '0';
+    if ((line & 0xffff00ff) == (0x0a0d0000u | lead)) {
+        *value = ones;
+        return ones <= 9 ? at + 4 : NULL;
+    }
+    if ((line & 0xffff0000ffULL) == (0x0a0d000000ULL | lead)) {
+        uint32_t tens = ones;
+        ones = (uint32_t)(line >> 16 & 0xff) - '0';
+        *value = tens * 10 + ones;
+        if (tens - 1 > 8) return NULL;
+        return ones <= 9 ? at + 5 : NULL;
+    }
+    if ((line & 0xff) != lead) return NULL;
+    unsigned place = mediumLength(line, value);
+    if (place == 0) return NULL;
+    return at[place + 1] == '\n' ? at + place + 2 : NULL;
+}
+
+/* Takes one array of at most `args_max` arguments that is complete before `end`. Returns the byte behind it,
+ * NULL when the slow reader must look. */
+ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *argv,
+                                      uint32_t args_max, uint32_t bulk_max, int *argc) {
+    uint32_t count, size;
+    at = fastLength(at, '*', &count);
+    if (at == NULL) return NULL;
+    if (count - 1 >= args_max) return NULL;
+    *argc = (int)count;
+    for (slice *arg = argv, *stop = argv + count; arg < stop; arg++) {
+        at = fastLength(at, '$', &size);
+        if (at == NULL) return NULL;
+        if (unlikely(size > bulk_max)) return NULL;
+        if (unlikely(end - at < (ptrdiff_t)size + 2)) return NULL;
+        if (unlikely(loadU16(at + size) != CRLF)) return NULL;
+        *arg = (slice){at, size};
+        at += size + 2;
+    }
+    return at;
+}
+
+/* ------------------------------------------------------------------ the slow reader: arrays */
+
+requestStep requestRefuse(requestInput *in, const char *text) {
+    static const char before[] = "ERR Protocol error: ";
+    size_t len = strlen(text);
+    check(sizeof(before) - 1 + len < sizeof(in->error->text));
+    memcpy(in->error->text, before, sizeof(before) - 1);
+    memcpy(in->error->text + sizeof(before) - 1, text, len + 1);
+    in->error->len = sizeof(before) - 1 + len;
+    return STEP_BAD;
+}
+
+/* The byte may be any; one that would end the line is shown as a blank. */
+static requestStep refuseByte(requestInput *in, char got) {
+    requestRefuse(in, "expected '$', got '?'");
+    bool ends_line = got == '\r' || got == '\n';
+    in->error->text[in->error->len - 2] = ends_line ? ' ' : got;
+    return STEP_BAD;
+}
+
+bool requestArgReserve(requestPartial *s) {
+    if (s->arg_count < s->arg_room) return true;
+    int room = s->arg_room < 32 ? 64 : s->arg_room * 2;
+    size_t size = (size_t)room * sizeof(slice);
+    slice *args = s->args_owned ? memTryRealloc(s->args, size) : memTryAlloc(size);
+    if (args == NULL) {
+        s->failed = true;
+        return false;
+    }
+    if (!s->args_owned) memcpy(args, s->args, (size_t)s->arg_count * sizeof(slice));
+    s->args = args;
+    s->arg_room = room;
+    s->args_owned = true;
+    return true;
+}
+
+/* Finds the length line at `next`. STEP_DONE: it goes up to the CR at *cr, and one more byte stands there. */
+static requestStep findLine(requestInput *in, const char *too_big, size_t *cr) {
+    requestPartial *s = in->state;
+    size_t from = s->next + s->scanned;
+    const char *found = memchr(in->start + from, '\r', in->len - from);
+    if (found == NULL) {
+        s->scanned = in->len - s->next;
+        if (s->scanned > REQUEST_INLINE_MAX) return requestRefuse(in, too_big);
+        return STEP_WAIT;
+    }
+    *cr = (size_t)(found - in->start);
+    s->scanned = *cr - s->next;
+    return *cr + 1 < in->len ? STEP_DONE : STEP_WAIT;
+}
+
+/* Moves behind the line that ends at `cr` and reads its number, written canonically, behind the lead. */
+static requestStep takeLine(requestInput *in, size_t cr, const char *bad_number, int64_t *value) {
+    requestPartial *s = in->state;
+    if (in->start[cr + 1] != '\n') return requestRefuse(in, "invalid CRLF in request");
+    slice digits = sliceMake(in->start + s->next + 1, cr - s->next - 1);
+    if (!numberParseInt(digits, value)) return requestRefuse(in, bad_number);
+    return STEP_DONE;
+}
+
+static void skipLine(requestPartial *s, size_t cr) {
+    s->next = cr + 2;
+    s->scanned = 0;
+}
+
+static requestStep readHead(requestInput *in) {
+    static const char bad[] = "invalid multibulk length";
+    requestPartial *s = in->state;
+    int64_t count = 0;
+    size_t cr = 0;
+    requestStep step = findLine(in, "too big mbulk count string", &cr);
+    if (step != STEP_DONE) return step;
+    step = takeLine(in, cr, bad, &count);
+    if (step != STEP_DONE) return step;
+    if (count > in->limits->multibulk_max) return requestRefuse(in, bad);
+    if (count > UNAUTHENTICATED_ARGS_MAX && !in->limits->authenticated) {
+        return requestRefuse(in, "unauthenticated multibulk length");
+    }
+    if (count > s->arg_room && !s->args_owned && in->batch->count > 0) return STEP_FULL;
+    skipLine(s, cr);
+    if (count <= 0) return STEP_EMPTY;
+    s->expected = (int32_t)count;
+    return STEP_DONE;
+}
+
+static requestStep readLength(requestInput *in) {
+    static const char bad[] = "invalid bulk length";
+    requestPartial *s = in->state;
+    int64_t size = 0;
+    size_t cr = 0;
+    requestStep step = findLine(in, "too big bulk count string", &cr);
+    if (step != STEP_DONE) return step;
+    if (in->start[s->next] != '$') return refuseByte(in, in->start[s->next]);
+    step = takeLine(in, cr, bad, &size);
+    if (step != STEP_DONE) return step;
+    if (size < 0) return requestRefuse(in, bad);
+    if (size > in->limits->bulk_max) return requestRefuse(in, bad);
+    if (size > UNAUTHENTICATED_BULK_MAX && !in->limits->authenticated) {
+        return requestRefuse(in, "unauthenticated bulk length");
+    }
+    skipLine(s, cr);
+    s->bulk = size;
+    return STEP_DONE;
+}
+
+/* The argument whose length is known: in the buffer, or in a block with only its CRLF in the buffer. */
+static requestStep readPayload(requestInput *in) {
+    requestPartial *s = in->state;
+    size_t inside = (size_t)s->bulk; /* bytes of it that stand in the buffer */
+    if (s->filling) {
+        const blob *block = s->large[s->large_count - 1].bytes;
+        if (block == NULL) return STEP_WAIT;
+        if (block->len < inside) return STEP_WAIT;
+        inside = 0;
+    }
+    if (in->len - s->next < inside + 2) return STEP_WAIT;
+    if (loadU16(in->start + s->next + inside) != CRLF) {
+        return requestRefuse(in, "invalid CRLF in request");
+    }
+    if (!requestArgReserve(s)) return STEP_WAIT;
+    s->args[s->arg_count++] = (slice){(const char *)(uintptr_t)s->next, (size_t)s->bulk};
+    s->next += inside + 2;
+    s->bulk = -1;
+    if (s->filling) s->large_memory += blobMemory(s->large[s->large_count - 1].bytes);
+    s->filling = false;
+    return STEP_DONE;
+}
+
+static requestStep readArray(requestInput *in) {
+    requestPartial *s = in->state;
+    if (s->expected == 0) {
+        requestStep step = readHead(in);
+        if (step != STEP_DONE) return step;
+    }
+    while (s->arg_count < s->expected) {
+        if (s->bulk < 0) {
+            requestStep step = readLength(in);
+            if (step != STEP_DONE) return step;
+        }
+        requestStep step = readPayload(in);
+        if (step != STEP_DONE) return step;
+    }
+    return STEP_DONE;
+}
+
+/* ------------------------------------------------------------------ large arguments */
+
+/* What a blob takes beside its room. The blocks' sizes are powers of two, header and all, because that
+ * is what the allocator gives without a rest. */
+enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1 };
+_Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
+
+/* Room in the block for at least one more byte: twice what has arrived, within the announced length. */
+static bool largeReserve(requestPartial *s, requestLarge *l) {
+    size_t announced = (size_t)s->bulk;
+    blob *block = l->bytes;
+    if (block == NULL) {
+        block = blobTryNew(sizeMin(announced, REQUEST_LARGE_ARG - BLOB_OVERHEAD));
+    } else if (block->len == block->cap) {
+        size_t twice = (block->cap + BLOB_OVERHEAD) * 2 - BLOB_OVERHEAD;
+        block = blobTryReserve(block, sizeMin(announced, twice));
+    }
+    if (block == NULL) {
+        s->failed = true;
+        return false;
+    }
+    l->bytes = block;
+    return true;
+}
+
+static void largeFilled(requestPartial *s, blob *block, size_t n) {
+    block->len += n;
+    check(block->len <= (size_t)s->bulk);
+    if (block->len == (size_t)s->bulk) block->bytes[block->len] = 0;
+}
+
+/* Begins a block for the argument at `next` and moves what the buffer has of it there. The block itself is
+ * made with the first byte, so an announcement alone costs nothing. */
+static void openLarge(requestInput *in, size_t *len) {
+    requestPartial *s = in->state;
+    int n = s->large_count;
+    if ((n & (n - 1)) == 0) { /* a power of two is full */
+        requestLarge *list = memTryRealloc(s->large, (n ? (size_t)n * 2 : 1) * sizeof(*list));
+        if (list == NULL) {
+            s->failed = true;
+            return;
+        }
+        s->large = list;
+    }
+    requestLarge *l = &s->large[n];
+    *l = (requestLarge){.arg = s->arg_count, .gap_at = s->next, .bytes = NULL};
+    s->large_count++;
+    s->filling = true;
+    char *from = in->start + s->next;
+    size_t there = in->len - s->next, moved = 0;
+    size_t wanted = sizeMin(there, (size_t)s->bulk);
+    while (moved < wanted && largeReserve(s, l)) {
+        size_t step = sizeMin(wanted - moved, l->bytes->cap - l->bytes->len);
+        memcpy(l->bytes->bytes + l->bytes->len, from + moved, step);
+        largeFilled(s, l->bytes, step);
+        moved += step;
+    }
+    memmove(from, from + moved, there - moved); /* at most the CR, unless memory ran out */
+    *len -= moved;
+}
+
+char *requestParserTail(requestParser *p, size_t *cap) {
+    requestPartial *s = p->partial;
+    *cap = 0;
+    if (requestParserMissing(p) == 0) return NULL;
+    requestLarge *l = &s->large[s->large_count - 1];
+    if (!largeReserve(s, l)) return NULL;
+    *cap = sizeMin(l->bytes->cap - l->bytes->len, (size_t)s->bulk - l->bytes->len);
+    return l->bytes->bytes + l->bytes->len;
+}
+
+size_t requestParserMissing(const requestParser *p) {
+    const requestPartial *s = p->partial;
+    if (s == NULL) return 0;
+    if (s->failed) return 0;
+    if (!s->filling) return 0;
+    const blob *block = s->large[s->large_count - 1].bytes;
+    return (size_t)s->bulk - (block ? block->len : 0);
+}
+
+void requestParserCommit(requestParser *p, size_t n) {
+    check(n <= requestParserMissing(p));
+    if (n == 0) return;
+    requestPartial *s = p->partial;
+    blob *block = s->large[s->large_count - 1].bytes;
+    check(n <= block->cap - block->len);
+    largeFilled(s, block, n);
+}
+
+/* ------------------------------------------------------------------ what is remembered */
+
+bool requestParserFailed(const requestParser *p) { return p->partial && p->partial->failed; }
+
+size_t requestParserMemory(const requestParser *p) {
+    const requestPartial *s = p->partial;
+    if (s == NULL) return 0;
+    size_t sum = memSizeOf(s) + s->large_memory;
+    if (s->args_owned) sum += memSizeOf(s->args);
+    if (s->large) sum += memSizeOf(s->large);
+    if (s->filling && s->large[s->large_count - 1].bytes) {
+        sum += blobMemory(s->large[s->large_count - 1].bytes);
+    }
+    return sum;
+}
+
+static void partialDrop(requestPartial *s) {
+    for (int i = 0; i < s->large_count; i++) blobRelease(s->large[i].bytes);
+    memFree(s->large);
+    if (s->args_owned) memFree(s->args);
+}
+
+void requestParserClear(requestParser *p) {
+    if (p->partial == NULL) return;
+    partialDrop(p->partial);
+    memFree(p->partial);
+    p->partial = NULL;
+}
+
+/* Whether reading this request again from its beginning would cost too much, or is no more possible. */
+static bool worthKeeping(const requestPartial *s, requestStep step) {
+    if (s->failed) return true;
+    if (step != STEP_WAIT) return false;
+    if (s->filling) return true;
+    return s->arg_count > REQUEST_KEEP_ARGS || s->scanned > REQUEST_KEEP_LINE;
+}
+
+/* Takes a state from the stack, whose arguments may lie in the batch's pool, into memory of its own. */
+static void partialKeep(requestParser *p, const requestPartial *s) {
+    requestPartial *kept = memNew(requestPartial);
+    *kept = *s;
+    if (!s->args_owned) {
+        kept->args = NULL;
+        kept->arg_room = s->arg_count;
+        kept->args_owned = true;
+        if (s->arg_count > 0) {
+            size_t size = (size_t)s->arg_count * sizeof(slice);
+            kept->args = memAlloc(size); /* as many as arrived; the pool bounds them */
+            memcpy(kept->args, s->args, size);
+        }
+    }
+    p->partial = kept;
+}
+
+void requestPutBack(requestParser *p, request *r) {
+    if (r->large_count == 0) return;
+    check(p->partial == NULL);
+    requestPartial *s = memNew(requestPartial);
+    *s = (requestPartial){.next = r->raw.len,
+                          .args = r->argv,
+                          .arg_count = r->argc,
+                          .arg_room = r->argc,
+                          .args_owned = true,
+                          .expected = r->argc,
+                          .bulk = -1,
+                          .large = r->large,
+                          .large_count = r->large_count};
+    for (int i = 0; i < r->argc; i++) {
+        s->args[i].ptr = (const char *)((uintptr_t)s->args[i].ptr - (uintptr_t)r->raw.ptr);
+    }
+    for (int i = 0; i < r->large_count; i++) s->large_memory += blobMemory(r->large[i].bytes);
+    p->partial = s;
+    r->argv = NULL;
+    r->argc = 0;
+    r->large = NULL;
+    r->large_count = 0;
+}
+
+/* ------------------------------------------------------------------ putting it together */
+
+/* Enters the complete request into the batch; its arrays go over to it. */
+static void finish(requestPartial *s, requestBatch *b, char *start) {
+    for (int i = 0; i < s->arg_count; i++) {
+        s->args[i].ptr = (const char *)((uintptr_t)start + (uintptr_t)s->args[i].ptr);
+    }
+    for (int i = 0; i < s->large_count; i++) {
+        s->args[s->large[i].arg].ptr = s->large[i].bytes->bytes;
+    }
+    request *r = &b->items[b->count++];
+    r->argv = s->args;
+    r->argc = s->arg_count;
+    r->large_count = s->large_count;
+    r->large = s->large;
+    r->raw = sliceMake(start, s->expected ? s->next : 0);
+    if (s->args_owned) {
+        b->owning++;
+    } else {
+        b->pool_used += s->arg_count;
+    }
+}
+
+/* Reads the request at *pos as far as it goes. `fresh`: this call has added no request yet. */
+static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t *pos,
+                               const requestLimits *limits, requestBatch *batch, bool fresh,
+                               requestError *error) {
+    requestPartial local, *s = p->partial;
+    if (s == NULL) {
+        s = &local;
+        *s = (requestPartial){.args = batch->pool + batch->pool_used,
+                              .arg_room = REQUEST_POOL_SLICES - batch->pool_used,
+                              .bulk = -1};
+    }
+    requestInput in = {s, buf + *pos, *len - *pos, limits, batch, error};
+    requestStep step = STEP_WAIT;
+    if (!s->failed) step = *in.start == '*' ? readArray(&in) : requestReadInline(&in);
+    if (step == STEP_WAIT && fresh && !s->filling && s->bulk >= REQUEST_LARGE_ARG) {
+        openLarge(&in, len);
+    }
+    if (s->failed) step = requestRefuse(&in, "out of memory");
+    if (step == STEP_DONE || step == STEP_EMPTY) {
+        if (step == STEP_DONE) finish(s, batch, in.start);
+        *pos += s->next;
+        if (step == STEP_DONE) batch->items[batch->count - 1].raw_end = *pos;
+        if (step == STEP_EMPTY) partialDrop(s);
+        if (s != &local) memFree(s);
+        p->partial = NULL;
+    } else if (s == &local) {
+        if (fresh && worthKeeping(s, step)) {
+            partialKeep(p, s);
+        } else {
+            partialDrop(s);
+        }
+    }
+    return step;
+}
+
+requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos,
+                           const requestLimits *limits, requestBatch *batch, int max,
+                           requestError *error) {
+    check(max <= REQUEST_BATCH_MAX);
+    const int before = batch->count;
+    int64_t bulk_limit = limits->authenticated ? limits->bulk_max : UNAUTHENTICATED_BULK_MAX;
+    if (bulk_limit > limits->bulk_max) bulk_limit = limits->bulk_max;
+    uint32_t bulk_max = bulk_limit > UINT32_MAX ? UINT32_MAX : (uint32_t)bulk_limit;
+    uint32_t args_limit = limits->authenticated ? REQUEST_POOL_SLICES : UNAUTHENTICATED_ARGS_MAX;
+    if (args_limit > (uint32_t)limits->multibulk_max) args_limit = (uint32_t)limits->multibulk_max;
+    const char *at = buf + *pos, *end = buf + *len;
+    while (at < end) {
+        if (batch->count >= max) return REQUEST_BATCH_FULL;
+        if (likely(*at == '*' && p->partial == NULL)) {
+            slice *argv = batch->pool + batch->pool_used;
+            uint32_t room = (uint32_t)(REQUEST_POOL_SLICES - batch->pool_used);
+            request *r = &batch->items[batch->count];
+            const char *behind = fastRequest(at, end, argv, room < args_limit ? room : args_limit,
+                                             bulk_max, &r->argc);
+            if (likely(behind != NULL)) {
+                r->argv = argv;
+                r->large_count = 0;
+                r->large = NULL;
+                r->raw = (slice){at, (size_t)(behind - at)};
+                r->raw_end = *pos = (size_t)(behind - buf);
+                batch->pool_used += r->argc;
+                batch->count++;
+                at = behind;
+                continue;
+            }
+        }
+        bool fresh = batch->count == before;
+        switch (slowRequest(p, buf, len, pos, limits, batch, fresh, error)) {
+        case STEP_WAIT: return REQUEST_NEED_MORE;
+        case STEP_FULL: return REQUEST_BATCH_FULL;
+        case STEP_BAD: return REQUEST_BAD;
+        default: at = buf + *pos;
+        }
+    }
+    return REQUEST_NEED_MORE;
+}

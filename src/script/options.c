@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of scripts. Main thread only. */
+#include "base/base.h"
+#include "script/script_priv.h"
+
+scriptConfig scriptConf;
+
+const configOption scriptOptions[] = {
+    CONFIG_INT("busy-reply-threshold", scriptConf.busy_reply_threshold, 5000, 0, INT64_MAX,
+               .alias = "lua-time-limit"),
+    CONFIG_BOOL("lua-enable-insecure-api", scriptConf.lua_enable_insecure_api, false,
+                .flags = CONFIG_HIDDEN | CONFIG_PROTECTED, .alias = "lua-enable-deprecated-api"),
+    CONFIG_END,
+};

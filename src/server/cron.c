@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The cron timer: hz times a second it reads the clock, looks for signals and runs the periodic jobs of all
+ * wings within their share of the time. Main thread only. */
+#include "base/base.h"
+#include "engine/execute.h"
+#include "engine/tick.h"
+#include "server/roof.h"
+#include "server/server_priv.h"
+
+static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
+    (void)l, (void)id, (void)arg; /* one loop, one cron */
+    executeNewTurn();
+    signalsPoll();
+    int64_t period_ms = 1000 / serverConf.hz;
+    ticksRun(period_ms * 1000 / 4); /* jobs may use a quarter of the time */
+    return period_ms;
+}
+
+void cronStart(void) {
+    /* Runs until the end: its id is never needed. */
+    (void)loopAddTimer(serverRunNow()->loop, 1, cronTurn, NULL);
+}

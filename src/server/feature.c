@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The roof's own feature: the directives of the process, its INFO sections, its periodic jobs. */
+#include "server/roof.h"
+#include "server/server_priv.h"
+
+static const tickJob ticks[] = {{"memory-peak", 100, infoMemoryTick}, {0}};
+
+const feature serverFeature = {
+    .name = "server", .options = serverOptions, .info = serverSections, .ticks = ticks};

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The server's start, from argv to the loop. The order matters and is told step by step in main(). */
+#include <errno.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/build_info.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "cluster/cluster.h"
+#include "engine/config.h"
+#include "engine/execute.h"
+#include "engine/lifecycle.h"
+#include "engine/options.h"
+#include "io/file.h"
+#include "net/net.h"
+#include "server/roof.h"
+#include "server/server_priv.h"
+#include "store/store.h"
+
+static serverRun run;
+
+serverRun *serverRunNow(void) { return &run; }
+
+bool serverIsCluster(void) { return clusterIsEnabled(); }
+
+int serverDatabaseCount(void) {
+    return clusterIsEnabled() ? clusterDatabases() : serverConf.databases;
+}
+
+const char *serverConfigFile(void) { return configFilePath() ? configFilePath() : ""; }
+
+static void printVersion(void) {
+    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s\n", SERVER_VERSION, buildGitSha,
+           buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
+}
+
+static void printHelp(FILE *to, const char *name) {
+    fprintf(
+        to,
+        "Usage: %s [/path/to/valkey.conf] [options] [-]\n"
+        "       %s - (read config from stdin)\n"
+        "       %s -v or --version\n"
+        "       %s -h or --help\n\n"
+        "Any directive of the configuration file can be given as an option, with two dashes in front.\n\n"
+        "Examples:\n"
+        "       %s (run the server with default conf)\n"
+        "       echo 'maxmemory 128mb' | %s -\n"
+        "       %s /etc/valkey/6379.conf\n"
+        "       %s --port 7777\n"
+        "       %s /etc/myvalkey.conf --loglevel verbose -\n"
+        "       %s /etc/myvalkey.conf --loglevel verbose\n",
+        name, name, name, name, name, name, name, name, name, name);
+}
+
+/* Called as a sentinel we would be a plain server on the sentinel's port, which nobody wants. */
+static void refuseSentinel(int argc, char **argv) {
+    bool asked = strstr(argv[0], "sentinel") != NULL;
+    for (int i = 1; i < argc; i++) asked = asked || !strcmp(argv[i], "--sentinel");
+    if (!asked) return;
+    fprintf(stderr, "This version of the server has no Sentinel mode.\n");
+    exit(1);
+}
+
+/* Options that answer and end. */
+static void answerAndExit(int argc, char **argv) {
+    refuseSentinel(argc, argv);
+    if (argc != 2) return;
+    if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
+        printVersion();
+        exit(0);
+    }
+    if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
+        printHelp(stdout, argv[0]);
+        exit(0);
+    }
+}
+
+static void loadConfiguration(int argc, char **argv) {
+    str report = STR_EMPTY;
+    if (configLoad(argc, (const char *const *)argv, &report) == OK) {
+        strFree(&report);
+        return;
+    }
+    fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n%s", SERVER_VERSION,
+            strText(&report));
+    exit(1);
+}
+
+/* The hash key: from hash-seed, so that equal seeds scan in equal order, or random. */
+static void seedHashes(void) {
+    uint8_t seed[16];
+    const char *text = serverConf.hash_seed;
+    if (text[0]) {
+        static const uint8_t fixed[16] = {0};
+        uint64_t low = hashSip13(text, strlen(text), fixed);
+        uint64_t high = hashSip13(&low, sizeof(low), fixed);
+        storeU64(seed, low);
+        storeU64(seed + 8, high);
+    } else {
+        randomSecret(seed, sizeof(seed));
+    }
+    hashSetSeed(seed);
+}
+
+static void beforeSleep(loop *l, void *arg) {
+    (void)l, (void)arg; /* one loop */
+    stagesRun(STAGE_EXECUTE, STAGE_FREE);
+}
+
+static void afterSleep(loop *l, void *arg) {
+    (void)l, (void)arg; /* one loop */
+    executeNewTurn();
+    run.turns++;
+    signalsPoll();
+    stagesRun(STAGE_AFTER_SLEEP, STAGE_AFTER_SLEEP);
+}
+
+static void startLoop(void) {
+    reason why;
+    run.loop = loopNew(NULL, &why);
+    if (!run.loop) {
+        logWarning("Failed creating the event loop. Error message: '%s'", why.text);
+        exit(1);
+    }
+    loopSetBeforeSleep(run.loop, beforeSleep, NULL);
+    loopSetAfterSleep(run.loop, afterSleep, NULL);
+    netSetLoop(run.loop);
+}
+
+/* Descriptors for all clients and some for ourselves; fewer clients when the system refuses. */
+static void raiseDescriptorLimit(void) {
+    reason why = {""};
+    if (netFitDescriptors(&why) != OK) {
+        logWarning("%s", why.text);
+        exit(1);
+    }
+    if (why.text[0]) logWarning("%s", why.text);
+}
+
+static void startFeatures(void) {
+    for (int i = 0; i < serverFeatureCount; i++) {
+        reason why;
+        if (!serverFeatures[i]->init || serverFeatures[i]->init(&why) == OK) continue;
+        logWarning("%s: %s", serverFeatures[i]->name, why.text);
+        exit(1);
+    }
+}
+
+static void renameCommands(void) {
+    reason why;
+    if (engineRenameCommands(&why) == OK) return;
+    fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n%s\n", SERVER_VERSION,
+            why.text);
+    exit(1);
+}
+
+static void openDoors(void) {
+    reason why;
+    if (netListen(&why) == OK) return;
+    logWarning("%s", why.text);
+    exit(1);
+}
+
+static void installOptions(void) {
+    const configOption *tables[64];
+    int count = 0;
+    for (int i = 0; i < serverFeatureCount; i++) {
+        if (!serverFeatures[i]->options) continue;
+        check(count < (int)COUNT_OF(tables));
+        tables[count++] = serverFeatures[i]->options;
+    }
+    configInstall(tables, count);
+}
+
+static void identify(engineIdentity *out) {
+    *out = (engineIdentity){.version = SERVER_VERSION,
+                            .mode = serverIsCluster() ? "cluster" : "standalone",
+                            .role = "master",
+                            .availability_zone = serverConf.availability_zone};
+}
+
+/* Answers to what commands ask of the server as a whole. */
+static void hangUp(void) {
+    engineSetShutdownProc(shutdownAsk);
+    engineSetIdentityProc(identify);
+}
+
+static void greet(void) {
+    logNotice("oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
+    logNotice("Valkey version=%s, bits=%d, commit=%s, modified=%s, pid=%d, just started",
+              SERVER_VERSION, (int)(sizeof(void *) * 8), buildGitSha, buildGitDirty, (int)getpid());
+    if (configFilePath() || run.argc > 1) {
+        logNotice("Configuration loaded");
+    } else {
+        logWarning(
+            "Warning: no config file specified, using the default config. In order to specify a config file use "
+            "%s /path/to/valkey.conf",
+            run.argv[0]);
+    }
+    if (serverConf.supervised == SUPERVISED_SYSTEMD && run.supervised)
+        logNotice("supervised by systemd");
+}
+
+int main(int argc, char **argv) {
+    answerAndExit(argc, argv);
+    setlocale(LC_COLLATE, "");
+    umask(umask(0777));
+    run.argc = argc;
+    run.argv = argv;
+    run.program = memDup(argv[0], strlen(argv[0]));
+    run.executable = fileAbsolute(argv[0]);
+    randomHex(run.run_id, 40);
+    clockInit();
+    run.started_ms = clockWallMs();
+    executeNewTurn();
+
+    hooksInstall(serverFeatures, serverFeatureCount, serverGateOrder, serverGateCount);
+    installOptions();
+    loadConfiguration(argc, argv);
+    serverApplyLogging();
+    run.supervised = daemonIsSupervised();
+    titleInit(argc, argv);
+    if (serverConf.daemonize && !run.supervised) daemonDetach();
+    seedHashes();
+    greet();
+    signalsInit();
+    logNotice("monotonic clock: %s", clockSourceName());
+    raiseDescriptorLimit();
+    startLoop();
+    storeInit(serverDatabaseCount(), serverIsCluster());
+    commandInstall(serverCommands, serverCommandCount, false);
+    renameCommands();
+    hangUp();
+    startFeatures();
+    openDoors();
+    if (serverConf.daemonize || serverConf.pidfile[0]) daemonWritePidFile();
+    titleSet();
+    bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
+                    isatty(STDOUT_FILENO);
+    if (serverConf.always_show_logo || terminal) {
+        logoPrint();
+    } else {
+        logNotice("Running mode=%s, port=%d.", serverIsCluster() ? "cluster" : "standalone",
+                  netPort());
+    }
+    logNotice("Server initialized");
+    netLogReady();
+    daemonNotify("STATUS=Ready to accept connections\nREADY=1\n");
+    infoMemoryStarted();
+    cronStart();
+    loopRun(run.loop);
+    return 0;
+}

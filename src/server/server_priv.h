@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directives of the process. A field is called as its directive; only the registry writes them. */
+#ifndef SERVER_SERVER_PRIV_H
+#define SERVER_SERVER_PRIV_H
+
+#include <stdbool.h>
+
+#include "engine/config.h"
+
+enum supervised { SUPERVISED_NO, SUPERVISED_AUTO, SUPERVISED_SYSTEMD, SUPERVISED_UPSTART };
+enum oomScoreAdj { OOM_NO, OOM_RELATIVE, OOM_ABSOLUTE };
+enum oomProcess { OOM_PRIMARY, OOM_REPLICA, OOM_CHILD, OOM_PROCESSES };
+
+typedef struct serverConfig {
+    /* Process. */
+    bool daemonize;
+    int supervised; /* enum supervised */
+    char *pidfile;
+    int databases;
+    int hz; /* 1..500 */
+    bool set_proc_title;
+    char *proc_title_template; /* its {variables} are known ones */
+    bool always_show_logo;
+    char *availability_zone, *hash_seed, *locale_collate, *ignore_warnings;
+    /* Log: brought into effect by serverApplyLogging(). */
+    int loglevel;
+    char *logfile;
+    int log_format, log_timestamp_format;
+    bool syslog_enabled;
+    char *syslog_ident;
+    int syslog_facility;
+    /* Kernel. */
+    int oom_score_adj;                       /* enum oomScoreAdj */
+    int oom_score_adj_values[OOM_PROCESSES]; /* by enum oomProcess */
+    bool disable_thp;
+    char *server_cpulist, *bio_cpulist;
+    /* End and crash. */
+    int shutdown_timeout;                        /* seconds */
+    int shutdown_on_sigint, shutdown_on_sigterm; /* bits SHUTDOWN_... of engine/hooks.h */
+    bool crash_log_enabled, crash_memcheck_enabled, use_exit_on_panic, enable_debug_assert;
+    char *debug_context;
+    int watchdog_period; /* ms, 0 = off */
+} serverConfig;
+
+extern serverConfig serverConf;
+extern const configOption serverOptions[];
+
+/* Hands the directives of the log to base/log. Behind configLoad(). */
+void serverApplyLogging(void);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When, or how often, an object was used: 24 bits in its head, which eviction and OBJECT read.
+ *
+ * LRU: seconds of the wall clock. LFU: 16 bits of minutes (when the counter was last worked out) and a
+ * counter of 8 bits that grows with the logarithm of accesses and falls with idle minutes. Main thread only. */
+#include "base/base.h"
+#include "base/random.h"
+#include "store/db_priv.h"
+
+enum { LFU_NEW = 5, LFU_MAX = 255, LFU_MINUTES_MASK = 0xffff };
+
+static void setClock(void) {
+    if (storeNow.access == ACCESS_LFU) {
+        storeNow.clock = (uint32_t)(storeNow.now_ms / 60000 & LFU_MINUTES_MASK) << 8;
+    } else {
+        storeNow.clock = (uint32_t)(storeNow.now_ms / 1000 & OBJECT_LRU_MAX);
+    }
+}
+
+void storeSetClock(int64_t now_ms) {
+    storeNow.now_ms = now_ms;
+    setClock();
+}
+
+static void setTouch(void) {
+    storeNow.touch_lru = storeNow.touching && storeNow.access == ACCESS_LRU;
+}
+
+void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes) {
+    storeNow.access = mode;
+    storeNow.lfu_log_factor = log_factor;
+    storeNow.lfu_decay_minutes = decay_minutes;
+    setTouch();
+    setClock();
+}
+
+bool storeSetTouching(bool on) {
+    bool was = storeNow.touching;
+    storeNow.touching = on;
+    setTouch();
+    return was;
+}
+
+uint32_t accessFresh(void) {
+    return storeNow.access == ACCESS_LFU ? storeNow.clock | LFU_NEW : storeNow.clock;
+}
+
+int64_t storeIdleSeconds(const robj *o) {
+    return (int64_t)((storeNow.clock - objectLru(o)) & OBJECT_LRU_MAX);
+}
+
+uint8_t storeFrequency(const robj *o) {
+    uint32_t counter = objectLru(o) & LFU_MAX;
+    uint32_t idle_minutes = ((storeNow.clock >> 8) - (objectLru(o) >> 8)) & LFU_MINUTES_MASK;
+    if (storeNow.lfu_decay_minutes == 0) return (uint8_t)counter;
+    uint32_t fallen = idle_minutes / (uint32_t)storeNow.lfu_decay_minutes;
+    return (uint8_t)(fallen > counter ? 0 : counter - fallen);
+}
+
+void accessTouchSlow(robj *o) {
+    if (!storeNow.touching) return;
+    uint32_t counter = storeFrequency(o);
+    if (counter < LFU_MAX) {
+        /* Each step is rarer than the one before. */
+        uint64_t over = counter > LFU_NEW ? counter - LFU_NEW : 0;
+        if (randomUniform(over * (uint64_t)storeNow.lfu_log_factor + 1) == 0) counter++;
+    }
+    objectSetLru(o, storeNow.clock | counter);
+}

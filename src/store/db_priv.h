@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of a database share: its fields, the store's state, removal of the dead.
+ *
+ * Invariant: a word of a table carries HASHTABLE_VOLATILE exactly while its object has an expire time, and
+ * HASHTABLE_MARK exactly while its value lies behind a pointer. Main thread only. */
+#ifndef STORE_DB_PRIV_H
+#define STORE_DB_PRIV_H
+
+#include "ds/kvstore.h"
+#include "store/store.h"
+
+struct db {
+    const hashtable *table; /* the only one; NULL when there is one for each slot */
+    kvstore *keys;
+    hashtablePosition last; /* of the last lookup */
+    int last_slot;          /* whose table that position is in */
+    int id;
+    uint64_t expire_cursor; /* where active expiry goes on */
+    double mean_ttl_ms;     /* see dbMeanTtl() */
+};
+
+typedef struct storeState {
+    db **dbs;
+    int count;
+    bool slotted;
+    storeExpiry expiry;
+    bool touch_lru; /* lookups note the time; the hot path's one test */
+    bool touching;
+    storeAccess access;
+    uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
+    int64_t now_ms; /* of the last storeSetClock() */
+    int lfu_log_factor, lfu_decay_minutes;
+    int expire_next; /* database */
+    bool behind;     /* see storeExpireIsBehind() */
+    const storeListener *listener;
+    storeStatistics stats;
+    storeFreeLaterProc *free_later;
+} storeState;
+
+extern storeState storeNow;
+
+/* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
+unsigned dbWordFlags(const robj *o);
+/* Removes an object of this slot because its time has come, counts and tells it. */
+void dbRemoveExpired(db *d, int slot, robj *o);
+/* The access field of a new object. */
+uint32_t accessFresh(void);
+/* Notes an access where storeNow.touch_lru is false. */
+void accessTouchSlow(robj *o);
+/* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
+ * the background, if there is one and it is worth while. The array is copied. */
+void freeStores(kvstore *const *stores, int count, bool all, bool later);
+/* Frees one table of the keyspace likewise. */
+void freeTable(hashtable table, bool later);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Active expiry: the dead are looked for among the volatile keys, which the tables find without touching
+ * the others (hashtableScanVolatile()).
+ *
+ * A turn walks on where the last one stopped. It always takes a small share of the time, so that a walk over
+ * few volatile keys is complete in every turn, and goes on to its full budget only while much of what it
+ * meets is dead. Cost: about 50 ns a volatile key met, 150 ns a dead one. Main thread only. */
+#include "base/base.h"
+#include "base/hash.h"
+#include "store/db_priv.h"
+
+enum {
+    FLOOR_SHARE = 50, /* a turn always takes one part in so many of its budget */
+    STALE_PERCENT =
+        10,       /* of dead ones among those met: above it a turn goes on; less with effort */
+    WINDOW = 200, /* keys met between two looks at clock and share */
+};
+
+/* One walk within a turn. */
+typedef struct walk {
+    db *db;
+    int64_t now_ms;
+    uint64_t met, dead;
+    double ttl_sum_ms; /* of the living */
+} walk;
+
+static void visit(void *context, void *entry, unsigned flags) {
+    (void)flags; /* volatile, as asked for */
+    walk *w = context;
+    robj *o = entry;
+    int64_t expire_ms = objectExpire(o);
+    w->met++;
+    if (expire_ms > w->now_ms) {
+        w->ttl_sum_ms += (double)(expire_ms - w->now_ms);
+        return;
+    }
+    w->dead++;
+    slice key = objectKey(o);
+    dbRemoveExpired(w->db, storeNow.slotted ? hashSlot(key) : 0, o);
+}
+
+/* A mean over the last walks, so that the figure is steady. */
+static void learn(db *d, const walk *w) {
+    const double weight = 0.02;
+    uint64_t living = w->met - w->dead;
+    if (living) {
+        double mean_ms = w->ttl_sum_ms / (double)living;
+        d->mean_ttl_ms =
+            d->mean_ttl_ms == 0 ? mean_ms : d->mean_ttl_ms * (1 - weight) + mean_ms * weight;
+    }
+    double stale = 100.0 * (double)w->dead / (double)w->met;
+    storeNow.stats.expired_stale_percent =
+        storeNow.stats.expired_stale_percent * 0.95 + stale * 0.05;
+}
+
+/* Walks over one database until it is through, or nothing speaks for going on. */
+static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
+    uint64_t first_cursor = d->expire_cursor;
+    do {
+        walk w = {.db = d, .now_ms = now_ms};
+        do {
+            d->expire_cursor = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);
+        } while (d->expire_cursor && w.met < WINDOW);
+        if (w.met == 0) return;
+        learn(d, &w);
+        int64_t time_us = clockMonoUs();
+        if (time_us >= deadline_us) return;
+        if (time_us >= floor_us && w.dead * 100 <= w.met * (uint64_t)stale_max) return;
+        /* Begun in the middle: what lies before it comes now. */
+        if (!d->expire_cursor) {
+            if (!first_cursor) return;
+            first_cursor = 0;
+        }
+    } while (true);
+}
+
+void storeSetExpiry(storeExpiry mode) { storeNow.expiry = mode; }
+
+bool storeIsDead(const robj *o, int64_t now_ms) {
+    return objectIsExpired(o, now_ms) && storeNow.expiry != EXPIRY_IGNORE;
+}
+
+void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
+    check(effort > 0);
+    if (storeNow.expiry != EXPIRY_DELETE) return;
+    int64_t started_us = clockMonoUs();
+    int64_t floor_us = started_us + budget_us / FLOOR_SHARE * effort;
+    int64_t deadline_us = started_us + budget_us;
+    int stale_max = STALE_PERCENT - (effort - 1);
+    bool capped = false;
+    for (int i = 0; i < storeNow.count && !capped; i++) {
+        /* Another one is first each time, so that none waits for ever. */
+        storeNow.expire_next = (storeNow.expire_next + 1) % storeNow.count;
+        db *d = storeNow.dbs[storeNow.expire_next];
+        if (!dbVolatileCount(d)) {
+            d->mean_ttl_ms = 0;
+            continue;
+        }
+        expireDb(d, now_ms, floor_us, deadline_us, stale_max);
+        capped = clockMonoUs() >= deadline_us;
+    }
+    storeNow.behind = capped;
+    storeNow.stats.expire_time_caps += capped;
+    storeNow.stats.expire_us += (uint64_t)(clockMonoUs() - started_us);
+}
+
+bool storeExpireIsBehind(void) { return storeNow.behind; }
+
+int64_t dbMeanTtl(const db *d) { return (int64_t)d->mean_ttl_ms; }

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Freeing whole tables with what is in them, here or in the background.
+ *
+ * When no object is left elsewhere the slab store goes as a whole: then only objects with a value behind a
+ * pointer are looked at, and ten million small keys cost as much as their tables are long. Otherwise each
+ * object is freed by itself. A value that others share comes back to the main thread, which alone counts its
+ * owners. Main thread only, but for what freeGarbage() calls. */
+#include "base/base.h"
+#include "base/hash.h"
+#include "store/db_priv.h"
+#include "store/slab.h"
+
+enum {
+    WHOLE_MIN = 1000, /* objects for which a new slab store is worth while */
+    LATER_MIN = 64,   /* ... and waking the background thread */
+};
+
+/* A value that others share. */
+typedef struct sharedValue {
+    const typeOps *ops;
+    void *value;
+} sharedValue;
+
+typedef struct garbage {
+    struct garbage *next; /* of those that came back */
+    kvstore **stores;
+    int store_count;
+    hashtable table;
+    slabStore *whole;  /* the store of all objects, or NULL */
+    slabRemote remote; /* way into the store that lives on */
+    uint64_t objects;
+    sharedValue *shared;
+    size_t shared_count, shared_cap;
+} garbage;
+
+static struct {
+    garbage *returned;      /* pushed by the background thread */
+    uint64_t pending, done; /* objects; counted by both threads */
+} freeing;
+
+/* ------------------------------------------------------------------ in either thread */
+
+static void freeValue(garbage *g, const robj *o) {
+    const typeOps *ops = typeOf(o);
+    void *value = objectPointer(o);
+    if (!ops->is_shared || !ops->is_shared(value)) {
+        ops->free_value(value);
+        return;
+    }
+    if (g->shared_count == g->shared_cap) {
+        g->shared_cap = g->shared_cap ? 2 * g->shared_cap : 64;
+        g->shared = memRealloc(g->shared, g->shared_cap * sizeof(*g->shared));
+    }
+    g->shared[g->shared_count++] = (sharedValue){ops, value};
+}
+
+static void freeEntry(void *context, void *entry, unsigned flags) {
+    garbage *g = context;
+    if (flags & HASHTABLE_MARK) freeValue(g, entry);
+    if (!g->whole) {
+        slabRemoteFree(&g->remote, entry, objectSize(entry));
+    } else if (!slabOwns(g->whole, entry)) {
+        memFree(entry);
+    }
+}
+
+static void freeGarbage(void *arg) {
+    garbage *g = arg;
+    for (int i = 0; i < g->store_count; i++) kvstoreFree(g->stores[i], freeEntry, g);
+    hashtableFree(&g->table, freeEntry, g);
+    if (g->whole) {
+        slabStoreFree(g->whole);
+    } else {
+        slabRemoteFlush(&g->remote);
+    }
+    g->next = __atomic_load_n(&freeing.returned, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&freeing.returned, &g->next, g, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {}
+}
+
+static void freeInBackground(void *arg) {
+    const garbage *g = arg;
+    uint64_t objects = g->objects;
+    freeGarbage(arg);
+    __atomic_fetch_add(&freeing.done, objects, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&freeing.pending, objects, __ATOMIC_RELEASE);
+}
+
+/* ------------------------------------------------------------------ main thread */
+
+static void freeHere(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* every entry goes */
+    objectFree(entry);
+}
+
+static void submit(garbage *g) {
+    __atomic_fetch_add(&freeing.pending, g->objects, __ATOMIC_RELAXED);
+    storeNow.free_later(freeInBackground, g);
+}
+
+static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) {
+    garbage *g = memNew(garbage);
+    g->stores = memNewArray(kvstore *, (size_t)count);
+    for (int i = 0; i < count; i++) g->stores[i] = stores[i];
+    g->store_count = count;
+    g->objects = objects;
+    g->remote.store = slabKeyspace();
+    return g;
+}
+
+/* Takes back what the background thread is done with. */
+static void takeBack(void) {
+    garbage *g = __atomic_exchange_n(&freeing.returned, NULL, __ATOMIC_ACQUIRE);
+    while (g) {
+        for (size_t i = 0; i < g->shared_count; i++)
+            g->shared[i].ops->free_value(g->shared[i].value);
+        garbage *next = g->next;
+        memFree(g->shared);
+        memFree(g->stores);
+        memFree(g);
+        g = next;
+    }
+}
+
+void freeStores(kvstore *const *stores, int count, bool all, bool later) {
+    uint64_t objects = 0;
+    for (int i = 0; i < count; i++) objects += kvstoreCount(stores[i]);
+    bool background = later && storeNow.free_later && objects >= LATER_MIN;
+    bool whole = all && objects >= WHOLE_MIN;
+    if (!background && !whole) {
+        for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
+        return;
+    }
+    garbage *g = newGarbage(stores, count, objects);
+    if (whole) g->whole = slabKeyspaceTake();
+    if (background) {
+        submit(g);
+    } else {
+        freeGarbage(g);
+        takeBack();
+    }
+}
+
+void freeTable(hashtable table, bool later) {
+    uint64_t objects = hashtableCount(&table);
+    if (!later || !storeNow.free_later || objects < LATER_MIN) {
+        hashtableFree(&table, freeHere, NULL);
+        return;
+    }
+    garbage *g = newGarbage(NULL, 0, objects);
+    g->table = table;
+    submit(g);
+}
+
+void storeSetFreeLater(storeFreeLaterProc *later) { storeNow.free_later = later; }
+
+uint64_t storeFreePending(void) { return __atomic_load_n(&freeing.pending, __ATOMIC_ACQUIRE); }
+
+uint64_t storeFreedLater(void) { return __atomic_load_n(&freeing.done, __ATOMIC_RELAXED); }
+
+/* ------------------------------------------------------------------ giving memory back */
+
+/* The tables' words follow objects that were moved; no key is compared. */
+static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsigned count) {
+    (void)arg; /* there is one store */
+    uint64_t hashes[32];
+    int slots[32];
+    check(count <= COUNT_OF(hashes));
+    for (unsigned i = 0; i < count; i++) {
+        slice key = objectKey(moved[i]);
+        hashes[i] = hashBytes(key.ptr, key.len);
+        slots[i] = storeNow.slotted ? hashSlot(key) : 0;
+        hashtablePrefetch(kvstoreTable(storeNow.dbs[0]->keys, slots[i]), hashes[i]);
+    }
+    uint32_t done = 0;
+    for (unsigned i = 0; i < count; i++) {
+        for (int k = 0; k < storeNow.count && !(done >> i & 1); k++) {
+            kvstore *keys = storeNow.dbs[k]->keys;
+            if (kvstoreReplace(keys, slots[i], hashes[i], old[i], moved[i])) done |= 1u << i;
+        }
+    }
+    return done;
+}
+
+void storeTidy(int64_t budget_us) {
+    enum { DRAIN_MAX = 100000, PURGE_BYTES = 2 << 20, SPARE_BYTES = 512 << 10, SPARE_SHARE = 32 };
+    slabStore *s = slabKeyspace();
+    /* Asked before draining: blocks on their way here look alive to compaction, but no table knows them. */
+    bool all_arrived = storeFreePending() == 0;
+    takeBack();
+    all_arrived = slabDrain(s, DRAIN_MAX) < DRAIN_MAX && all_arrived;
+    if (all_arrived && slabShouldCompact(s))
+        (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
+    slabStats stats;
+    slabGetStats(s, &stats);
+    if (stats.empty_bytes > stats.live_bytes / SPARE_SHARE + SPARE_BYTES)
+        (void)slabPurge(s, PURGE_BYTES); /* whatever it gave back */
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building and taking apart keyspace objects (object.h has the layout). Everything is O(size of the object).
+ * Main thread only. */
+#include "store/object.h"
+
+#include "base/base.h"
+#include "base/number.h"
+#include "store/slab.h"
+#include "store/type.h"
+
+enum { EXPIRE_NONE, EXPIRE_SHORT, EXPIRE_WIDE };
+
+#define EXPIRE_SHORT_MAX (INT64_C(1) << 48)
+/* The longest canonical text of an int64. */
+enum { INT_TEXT_MAX = 20 };
+
+static int expireForm(int64_t expire_ms) {
+    if (expire_ms == OBJECT_NO_EXPIRE) return EXPIRE_NONE;
+    return expire_ms >= 0 && expire_ms < EXPIRE_SHORT_MAX ? EXPIRE_SHORT : EXPIRE_WIDE;
+}
+
+static size_t expireBytes(int form) {
+    return form == EXPIRE_NONE ? 0 : form == EXPIRE_SHORT ? 6 : 8;
+}
+
+static size_t lengthBytes(size_t len) { return len < 128 ? 1 : len < 16384 ? 2 : 9; }
+
+static char *writeLength(char *at, size_t len) {
+    unsigned char *p = (unsigned char *)at;
+    if (len < 128) {
+        p[0] = (unsigned char)len;
+        return at + 1;
+    }
+    if (len < 16384) {
+        p[0] = (unsigned char)(len >> 8 | 128);
+        p[1] = (unsigned char)len;
+        return at + 2;
+    }
+    p[0] = 192;
+    storeU64(p + 1, len);
+    return at + 9;
+}
+
+static void writeExpire(char *at, int form, int64_t expire_ms) {
+    uint64_t bits = (uint64_t)expire_ms;
+    if (form != EXPIRE_NONE) memcpy(at, &bits, expireBytes(form));
+}
+
+static const uint8_t int_bytes[8] = {
+    [FORM_INT1] = 1, [FORM_INT2] = 2, [FORM_INT3] = 3, [FORM_INT4] = 4, [FORM_INT8] = 8};
+
+static valueForm intForm(int64_t value) {
+    if (value >= INT8_MIN && value <= INT8_MAX) return FORM_INT1;
+    if (value >= INT16_MIN && value <= INT16_MAX) return FORM_INT2;
+    if (value >= -(1 << 23) && value < 1 << 23) return FORM_INT3;
+    if (value >= INT32_MIN && value <= INT32_MAX) return FORM_INT4;
+    return FORM_INT8;
+}
+
+/* Whole loads and stores of the value's size: what was stored a moment ago is forwarded to the load. */
+static inline int64_t loadInt(const char *at, valueForm form) {
+    switch (form) {
+    case FORM_INT1: return (int8_t)*at;
+    case FORM_INT2: return (int16_t)loadU16(at);
+    case FORM_INT3:
+        return (int32_t)((uint32_t)loadU16(at) << 8 | (uint32_t)(uint8_t)at[2] << 24) >> 8;
+    case FORM_INT4: return (int32_t)loadU32(at);
+    default: hotCheck(form == FORM_INT8); return (int64_t)loadU64(at);
+    }
+}
+
+static inline void storeInt(char *at, valueForm form, int64_t value) {
+    switch (form) {
+    case FORM_INT1: *at = (char)value; break;
+    case FORM_INT2: storeU16(at, (uint16_t)value); break;
+    case FORM_INT3:
+        storeU16(at, (uint16_t)value);
+        at[2] = (char)(value >> 16);
+        break;
+    case FORM_INT4: storeU32(at, (uint32_t)value); break;
+    default: hotCheck(form == FORM_INT8); storeU64(at, (uint64_t)value);
+    }
+}
+
+/* Allocates an object for `value_bytes` behind the key and writes all but the value. Returns where that goes. */
+static robj *build(slice key, int64_t expire_ms, uint32_t lru, valueType type, valueForm form,
+                   size_t value_bytes, char **value_at) {
+    int expire_form = expireForm(expire_ms);
+    size_t size = 4 + expireBytes(expire_form) + lengthBytes(key.len) + key.len + value_bytes;
+    robj *o = slabAlloc(size);
+    storeU32(o, (uint32_t)type | (uint32_t)expire_form << 3 | (uint32_t)form << 5 | lru << 8);
+    char *at = (char *)o + 4;
+    writeExpire(at, expire_form, expire_ms);
+    at = writeLength(at + expireBytes(expire_form), key.len);
+    memcpy(at, key.ptr, key.len);
+    *value_at = at + key.len;
+    return o;
+}
+
+size_t objectTextSize(slice key, size_t len, int64_t expire_ms) {
+    return 4 + expireBytes(expireForm(expire_ms)) + lengthBytes(key.len) + key.len +
+           lengthBytes(len) + len;
+}
+
+/* An object with embedded text, whose bytes go to *text. */
+static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t lru, valueForm form,
+                       char **text) {
+    char *at;
+    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, lengthBytes(len) + len, &at);
+    *text = writeLength(at, len);
+    return o;
+}
+
+robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t lru, stringKeep keep) {
+    int64_t number;
+    if (keep == KEEP_BEST && value.len <= INT_TEXT_MAX && numberParseInt(value, &number))
+        return objectNewInt(key, number, expire_ms, lru);
+    if (objectTextSize(key, value.len, expire_ms) <= OBJECT_EMBED_MAX) {
+        char *text;
+        valueForm form = keep == KEEP_RAW ? FORM_EMBED_RAW : FORM_EMBED;
+        robj *o = buildText(key, value.len, expire_ms, lru, form, &text);
+        memcpy(text, value.ptr, value.len);
+        return o;
+    }
+    blob *bytes = blobNew(value.len);
+    memcpy(bytes->bytes, value.ptr, value.len);
+    bytes->len = value.len;
+    return objectNewStringTake(key, bytes, expire_ms, lru);
+}
+
+robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t lru) {
+    char *at;
+    valueForm form = intForm(value);
+    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, int_bytes[form], &at);
+    storeInt(at, form, value);
+    return o;
+}
+
+robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t lru, char **text) {
+    return buildText(key, len, expire_ms, lru, FORM_EMBED_RAW, text);
+}
+
+robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t lru) {
+    char *at;
+    robj *o = build(key, expire_ms, lru, TYPE_STRING, FORM_POINTER, sizeof(uint64_t), &at);
+    storeU64(at, (uintptr_t)take);
+    return o;
+}
+
+int64_t objectExpire(const robj *o) {
+    size_t bytes = objectExpireBytes(o);
+    if (!bytes) return OBJECT_NO_EXPIRE;
+    uint64_t value = 0;
+    memcpy(&value, (const char *)o + 4, bytes);
+    return (int64_t)value;
+}
+
+int64_t objectInt(const robj *o) { return loadInt(objectValuePlace(o), objectForm(o)); }
+
+slice objectText(const robj *o, char *digits) {
+    hotCheck(objectType(o) == TYPE_STRING);
+    const char *at = objectValuePlace(o);
+    valueForm form = objectForm(o);
+    if (form <= FORM_EMBED_RAW) {
+        size_t len = objectReadLength(&at);
+        return sliceMake(at, len);
+    }
+    if (form == FORM_POINTER) {
+        const blob *bytes = objectPointer(o);
+        return sliceMake(bytes->bytes, bytes->len);
+    }
+    return sliceMake(digits, numberPrintInt(digits, objectInt(o)));
+}
+
+size_t objectSize(const robj *o) {
+    const char *at = objectValuePlace(o);
+    valueForm form = objectForm(o);
+    if (form == FORM_POINTER) {
+        at += sizeof(uint64_t);
+    } else if (form >= FORM_INT1) {
+        at += int_bytes[form];
+    } else {
+        size_t len = objectReadLength(&at);
+        at += len;
+    }
+    return (size_t)(at - (const char *)o);
+}
+
+/* Whether an object may change where it stands. While a forked child shares our pages a new block costs less
+ * than a copy of the old one's page. The hostile build moves the object at every change: no stale pointer
+ * survives there. */
+static inline bool mayStay(void) {
+#ifdef HOSTILE_BUILD
+    return false;
+#else
+    return likely(!slabForkActive(slabKeyspace()));
+#endif
+}
+
+/* Whether an object of one size may become one of another in its own block. */
+static inline bool fitsInPlace(size_t old_size, size_t new_size) {
+    if (!mayStay()) return false;
+    if (new_size == old_size) return true;
+    return new_size <= OBJECT_EMBED_MAX && slabSameClass(old_size, new_size);
+}
+
+static void setForm(robj *o, valueForm form) {
+    storeU32(o, (objectHead(o) & ~(7u << 5)) | (uint32_t)form << 5);
+}
+
+/* Bytes in front of the value. */
+static size_t headSize(const robj *o) { return (size_t)(objectValuePlace(o) - (const char *)o); }
+
+bool objectOverwrite(robj *o, slice value) {
+    if (objectType(o) != TYPE_STRING || objectForm(o) == FORM_POINTER) return false;
+    int64_t number;
+    if (value.len <= INT_TEXT_MAX && numberParseInt(value, &number))
+        return objectOverwriteInt(o, number);
+    size_t head = headSize(o);
+    if (!fitsInPlace(objectSize(o), head + lengthBytes(value.len) + value.len)) return false;
+    memmove(writeLength((char *)o + head, value.len), value.ptr, value.len);
+    setForm(o, FORM_EMBED);
+    return true;
+}
+
+bool objectOverwriteInt(robj *o, int64_t value) {
+    valueForm old_form = objectForm(o), form = intForm(value);
+    if (likely(old_form == form) && mayStay()) {
+        storeInt((char *)(uintptr_t)objectValuePlace(o), form, value);
+        return true;
+    }
+    if (objectType(o) != TYPE_STRING || old_form == FORM_POINTER) return false;
+    size_t head = headSize(o);
+    if (!fitsInPlace(objectSize(o), head + int_bytes[form])) return false;
+    storeInt((char *)o + head, form, value);
+    setForm(o, form);
+    return true;
+}
+
+char *objectStretch(robj *o, size_t len) {
+    if (objectForm(o) > FORM_EMBED_RAW || objectType(o) != TYPE_STRING) return NULL;
+    size_t head = headSize(o);
+    if (!fitsInPlace(objectSize(o), head + lengthBytes(len) + len)) return NULL;
+    slice text = objectText(o, NULL);
+    char *at = (char *)o + head;
+    memmove(at + lengthBytes(len), text.ptr, sizeMin(text.len, len));
+    setForm(o, FORM_EMBED_RAW);
+    return writeLength(at, len);
+}
+
+/* Valkey's rule: key and value share an allocation of at most 128 bytes, with what it needs besides. */
+static bool isEmbstrSize(size_t key_len, size_t value_len, bool expires) {
+    size_t room = (key_len <= 31 ? 113 : 111) - (expires ? 8 : 0);
+    return key_len + value_len <= room;
+}
+
+/* The rule for a value that has a time now. One that gets a time where the key alone would be too long keeps
+ * the place it had without. */
+static bool isEmbstr(const robj *o, bool expires) {
+    enum { KEY_BESIDE_TIME_MAX = 107 };
+    size_t key_len = objectKey(o).len;
+    return isEmbstrSize(key_len, objectText(o, NULL).len,
+                        expires && key_len <= KEY_BESIDE_TIME_MAX);
+}
+
+void objectSettleBesideTime(robj *o) {
+    if (objectForm(o) == FORM_EMBED &&
+        !isEmbstrSize(objectKey(o).len, objectText(o, NULL).len, true))
+        setForm(o, FORM_EMBED_RAW);
+}
+
+robj *objectSetExpire(robj *o, int64_t expire_ms) {
+    int form = expireForm(expire_ms);
+    if (objectForm(o) == FORM_EMBED && objectHasExpire(o) != (form != EXPIRE_NONE)) {
+        /* What is too long for embstr with a time becomes raw, and stays so without. */
+        if (!isEmbstr(o, true)) setForm(o, FORM_EMBED_RAW);
+    }
+    size_t old_head = 4 + objectExpireBytes(o), new_head = 4 + expireBytes(form);
+    size_t old_size = objectSize(o), rest = old_size - old_head;
+    if (old_head == new_head && mayStay()) {
+        writeExpire((char *)o + 4, form, expire_ms);
+        return o;
+    }
+    robj *moved = slabAlloc(new_head + rest);
+    storeU32(moved, (objectHead(o) & ~(3u << 3)) | (uint32_t)form << 3);
+    writeExpire((char *)moved + 4, form, expire_ms);
+    memcpy((char *)moved + new_head, (const char *)o + old_head, rest);
+    slabFree(o, old_size);
+    return moved;
+}
+
+/* An object like `o` under another key, with the same value, not retained. */
+static robj *rebuild(const robj *o, slice key, uint32_t lru) {
+    valueForm form = objectForm(o);
+    if (form <= FORM_EMBED_RAW) {
+        slice text = objectText(o, NULL);
+        bool raw =
+            form == FORM_EMBED_RAW || !isEmbstrSize(objectKey(o).len, text.len, objectHasExpire(o));
+        return objectNewString(key, text, objectExpire(o), lru, raw ? KEEP_RAW : KEEP_TEXT);
+    }
+    size_t value_bytes = form == FORM_POINTER ? sizeof(uint64_t) : int_bytes[form];
+    char *at;
+    robj *copy = build(key, objectExpire(o), lru, objectType(o), form, value_bytes, &at);
+    memcpy(at, objectValuePlace(o), value_bytes);
+    return copy;
+}
+
+robj *objectRename(robj *o, slice key) {
+    robj *renamed = rebuild(o, key, objectLru(o));
+    slabFree(o, objectSize(o));
+    return renamed;
+}
+
+robj *objectCopy(const robj *o, slice key, uint32_t lru) {
+    robj *copy = rebuild(o, key, lru);
+    if (objectForm(o) == FORM_POINTER)
+        objectSetPointer(copy, typeOf(o)->copy_value(objectPointer(o)));
+    return copy;
+}
+
+void objectFree(robj *o) {
+    if (objectForm(o) == FORM_POINTER) typeOf(o)->free_value(objectPointer(o));
+    slabFree(o, objectSize(o));
+}
+
+size_t objectMemory(const robj *o, size_t samples) {
+    size_t bytes = slabClassSize(objectSize(o));
+    if (objectForm(o) == FORM_POINTER) bytes += typeOf(o)->value_memory(objectPointer(o), samples);
+    return bytes;
+}
+
+const char *objectStringEncoding(const robj *o) {
+    if (objectIsInt(o)) return "int";
+    if (objectForm(o) != FORM_EMBED) return "raw";
+    return isEmbstr(o, objectHasExpire(o)) ? "embstr" : "raw";
+}

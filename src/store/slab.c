@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slab store: blocks in and out, the life of a store, the fork window (slab.h has the contract,
+ * slab_priv.h the other files).
+ *
+ * Invariant: for each class, blocks alive + free bits + hot slots = slabs x slots; nothing else is
+ * counted per block, because every store instruction of alloc or free delays those of the owner
+ * that miss the cache. Cost: alloc pops the class's stack of hot slots, free pushes on it; one call in
+ * ten or so moves slots between stack and bitmaps. Owner thread only. */
+#include "base/map.h"
+#include "store/slab_poison.h"
+#include "store/slab_priv.h"
+
+static slabStore *keyspace;
+
+/* ---- blocks ---- */
+
+ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
+    if (unlikely(size > SLAB_SIZE_MAX - SLAB_RED_ZONE)) return memAlloc(memGoodSize(size));
+    slabClass *c = &s->classes[slabClassOf(size)];
+    void *ptr = slabSlotTake(s, c);
+    if (unlikely(!ptr)) return memAlloc(c->size); /* as much as slabSameClass() promises */
+    memCount((ptrdiff_t)c->size);
+    slabUnearth(ptr, c->size);
+    return ptr;
+}
+
+ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
+    if (unlikely(!slabHas(s, ptr))) {
+        memFree(ptr);
+        return;
+    }
+    slabClass *c = &s->classes[slabClassOf(size)];
+    hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
+    memCount(-(ptrdiff_t)c->size);
+    slabBury(ptr, c->size);
+    slabSlotGive(s, c, ptr);
+}
+
+void *slabAllocFrom(slabStore *s, size_t size) { return allocFrom(s, size); }
+
+void slabFreeTo(slabStore *s, void *ptr, size_t size) { freeTo(s, ptr, size); }
+
+bool slabOwns(const slabStore *s, const void *ptr) { return slabHas(s, ptr); }
+
+/* ---- classes ---- */
+
+static uint32_t classUnits(uint32_t index) {
+    if (index <= SLAB_LINEAR) return index ? index : 1;
+    return SLAB_UNITS / (SLAB_LINEAR + 1 + SLAB_LINEAR_SLOTS - index);
+}
+
+size_t slabClassSize(size_t size) {
+    if (size > SLAB_SIZE_MAX - SLAB_RED_ZONE) return memGoodSize(size);
+    return classUnits(slabClassOf(size)) * 8;
+}
+
+bool slabSameClass(size_t a, size_t b) {
+    const size_t max = SLAB_SIZE_MAX - SLAB_RED_ZONE;
+    if (a > max || b > max) return a > max && b > max && memGoodSize(a) == memGoodSize(b);
+    return slabClassOf(a) == slabClassOf(b);
+}
+
+static void classInit(slabClass *c, uint32_t index) {
+    uint32_t units = classUnits(index);
+    c->size = units * 8;
+    c->slots = (uint16_t)(SLAB_UNITS / units);
+    c->words = (uint16_t)((c->slots + 63) / 64);
+    c->recip = (uint32_t)(((1ull << 31) + units - 1) / units);
+    c->scarce = (uint16_t)(c->slots / 64 + (c->slots < 64));
+    for (unsigned bin = 0; bin < SLAB_BINS; bin++) c->bins[bin] = SLAB_NONE;
+}
+
+/* ---- stores ---- */
+
+#define STORE_BYTES sizeRoundUp(sizeof(slabStore), MAP_PAGE)
+
+slabStore *slabStoreNew(size_t reserve_max) {
+    slabStore *s = memMap(STORE_BYTES, MAP_PAGE);
+    s->hot_limit = SLAB_HOT_LIMIT;
+    s->victim = SLAB_NONE;
+    s->cycle = 1;
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
+        classInit(c, (uint32_t)(c - s->classes));
+    slabSpaceInit(s, reserve_max);
+    return s;
+}
+
+void slabStoreFree(slabStore *s) {
+    if (!s) return;
+    slabRemoteClear(s);
+    size_t live = 0;
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
+        live += slabClassLive(c) * c->size;
+    memCount(-(ptrdiff_t)live);
+    for (uint32_t id = 0; id < s->chunk_count * SLAB_CHUNK_SLABS; id++) memFree(s->meta[id].bits);
+    slabSpaceClear(s);
+    memUnmap(s, STORE_BYTES);
+}
+
+slabStore *slabKeyspace(void) {
+    if (unlikely(!keyspace)) keyspace = slabStoreNew(0);
+    return keyspace;
+}
+
+slabStore *slabKeyspaceTake(void) {
+    slabStore *taken = keyspace;
+    keyspace = NULL;
+    return taken;
+}
+
+void *slabAlloc(size_t size) { return allocFrom(slabKeyspace(), size); }
+
+void slabFree(void *ptr, size_t size) { freeTo(slabKeyspace(), ptr, size); }
+
+size_t slabPurge(slabStore *s, size_t bytes_max) {
+    /* Slots at hand hold their slabs back from being empty. */
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
+        if (c->hot_count && slabClassLive(c) == 0) slabHotFlush(s, c, SLAB_HOT_MAX);
+    }
+    return slabSpacePurge(s, bytes_max);
+}
+
+/* ---- fork ---- */
+
+void slabForkBegin(slabStore *s) {
+    check(!s->forked);
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
+        slabHotFlush(s, c, SLAB_HOT_MAX);
+    s->epoch++;
+    s->forked = true;
+    s->hot_limit = 0;
+}
+
+void slabForkEnd(slabStore *s) {
+    if (!s->forked) return; /* a store made while the child lived */
+    s->forked = false;
+    s->hot_limit = SLAB_HOT_LIMIT;
+    s->unused_hint = 0;
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
+        slabBinDissolve(s, c, SLAB_YOUNG);
+}
+
+bool slabForkActive(const slabStore *s) { return s->forked; }

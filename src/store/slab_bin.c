@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots in and out of slabs, and the bins that sort a class's slabs by how full they are.
+ *
+ * Invariants: a slab lies in exactly one place, which `where` names; `free` is the number of its set
+ * bits; a slab in a bin has between 1 and file_at - 1 free slots. New blocks fill the fullest
+ * slab, so that sparse ones run dry and go. Slabs with too few holes are passed over, because a visit
+ * costs more than they hold.
+ *
+ * Cost: a slot is one bit; lists change only when a slab crosses an eighth. Owner thread only. */
+#include "base/random.h"
+#include "store/slab_poison.h"
+#include "store/slab_priv.h"
+
+/* ---- bins ---- */
+
+void slabBinRemove(slabStore *s, slabClass *c, uint32_t id) {
+    slabMeta *m = &s->meta[id];
+    check(m->where < SLAB_BINS);
+    if (m->next != SLAB_NONE) s->meta[m->next].prev = m->prev;
+    if (m->prev != SLAB_NONE) {
+        s->meta[m->prev].next = m->next;
+    } else {
+        c->bins[m->where] = m->next;
+        if (m->next == SLAB_NONE) c->bin_mask &= (uint16_t) ~(1u << m->where);
+    }
+    m->where = SLAB_UNFILED;
+}
+
+void slabBinInsert(slabStore *s, slabClass *c, uint32_t id, unsigned bin) {
+    slabMeta *m = &s->meta[id];
+    check(m->where >= SLAB_BINS);
+    m->where = (uint8_t)bin;
+    m->prev = SLAB_NONE;
+    m->next = c->bins[bin];
+    if (m->next != SLAB_NONE) s->meta[m->next].prev = id;
+    c->bins[bin] = id;
+    c->bin_mask |= (uint16_t)(1u << bin);
+}
+
+/* The place for a slab that is not empty; sets at how many free slots the next one is due. */
+static unsigned placeFor(const slabStore *s, const slabClass *c, slabMeta *m) {
+    uint32_t slots = m->slots;
+    m->file_at = (uint16_t)slots;
+    if (m->free == 0) {
+        m->file_at = 1;
+        return SLAB_FULL;
+    }
+    if (s->forked && m->epoch == s->epoch) return SLAB_YOUNG;
+    if (s->cycle_active && m->pinned_in == s->cycle) return SLAB_PINNED;
+    if (m->free < c->scarce) {
+        m->file_at = c->scarce;
+        return SLAB_SCARCE;
+    }
+    uint32_t eighth = m->free * 8u / slots;
+    uint32_t border = (slots * (eighth + 1) + 7) / 8;
+    if (border < slots) m->file_at = (uint16_t)border;
+    return SLAB_EIGHTH + eighth;
+}
+
+static void slabRetire(slabStore *s, slabClass *c, uint32_t id) {
+    slabMeta *m = &s->meta[id];
+    s->bits_bytes -= memSizeOf(m->bits);
+    memFree(m->bits);
+    c->free -= m->slots;
+    c->slabs--;
+    slabSpaceGive(s, id);
+}
+
+void slabFile(slabStore *s, slabClass *c, uint32_t id) {
+    slabMeta *m = &s->meta[id];
+    if (m->free == m->slots) {
+        if (m->where < SLAB_BINS) slabBinRemove(s, c, id);
+        slabRetire(s, c, id);
+        return;
+    }
+    unsigned place = placeFor(s, c, m);
+    if (place == m->where) return;
+    if (m->where < SLAB_BINS) slabBinRemove(s, c, id);
+    if (place < SLAB_BINS) {
+        slabBinInsert(s, c, id, place);
+    } else {
+        m->where = (uint8_t)place;
+    }
+}
+
+void slabBinDissolve(slabStore *s, slabClass *c, unsigned bin) {
+    while (c->bins[bin] != SLAB_NONE) {
+        uint32_t id = c->bins[bin];
+        slabBinRemove(s, c, id);
+        slabFile(s, c, id);
+    }
+}
+
+/* ---- slots out ---- */
+
+/* A new slab for the class, not filed. */
+static uint32_t slabCut(slabStore *s, slabClass *c) {
+    uint32_t id = slabSpaceTake(s);
+    if (id == SLAB_NONE) return SLAB_NONE;
+    slabMeta *m = &s->meta[id];
+    m->bits = memAlloc(c->words * sizeof(uint64_t));
+    s->bits_bytes += memSizeOf(m->bits);
+    memset(m->bits, 0xFF, c->words * sizeof(uint64_t));
+    if (c->slots % 64) m->bits[c->words - 1] = (1ull << c->slots % 64) - 1;
+    m->recip = c->recip;
+    m->slots = c->slots;
+    m->free = c->slots;
+    m->class = (uint8_t)(c - s->classes);
+    c->free += c->slots;
+    c->slabs++;
+    slabBury(slabStart(s, id), SLAB_BYTES);
+    return id;
+}
+
+/* The slab that gives the next slots. */
+static uint32_t slabPick(slabStore *s, slabClass *c) {
+    unsigned mask = c->bin_mask;
+    if (s->forked) mask &= 1u << SLAB_YOUNG;
+    unsigned rich = mask & ~(1u << SLAB_SCARCE);
+    if (rich || !s->compacting) mask = rich;
+    return mask ? c->bins[__builtin_ctz(mask)] : slabCut(s, c);
+}
+
+#ifdef HOSTILE_BUILD
+/* In no order, so that nobody lives by getting the block last freed again. */
+static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32_t count) {
+    uint32_t words = (m->slots + 63u) / 64;
+    while (count) {
+        uint32_t i = (uint32_t)randomUniform(words);
+        while (!m->bits[i]) i = (i + 1) % words;
+        uint64_t word = m->bits[i];
+        for (uint64_t skip = randomUniform((uint64_t)__builtin_popcountll(word)); skip; skip--)
+            word &= word - 1;
+        unsigned bit = (unsigned)__builtin_ctzll(word);
+        m->bits[i] &= ~(1ull << bit);
+        slots[--count] = start + (i * 64 + bit) * size;
+    }
+}
+#else
+/* By address, the lowest for the last of `slots`, which is given out first. */
+static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32_t count) {
+    uint32_t i = m->first;
+    for (;; i++) {
+        uint64_t word = m->bits[i];
+        char *word_start = start + i * 64 * size;
+        while (word && count) {
+            slots[--count] = word_start + (size_t)__builtin_ctzll(word) * size;
+            word &= word - 1;
+        }
+        m->bits[i] = word;
+        if (!count) break;
+    }
+    m->first = (uint8_t)i;
+}
+#endif
+
+uint32_t slabSlotsTake(slabStore *s, slabClass *c, void **slots, uint32_t want) {
+    uint32_t id = slabPick(s, c);
+    if (id == SLAB_NONE) return 0;
+    slabMeta *m = &s->meta[id];
+    uint32_t count = m->free < want ? m->free : want;
+    bitsTake(m, slabStart(s, id), c->size, slots, count);
+    m->free = (uint16_t)(m->free - count);
+    c->free -= count;
+    slabFile(s, c, id);
+    return count;
+}
+
+/* ---- slots in ---- */
+
+typedef struct slotPlace {
+    uint32_t id, slot;
+} slotPlace;
+
+static slotPlace placeOf(const slabStore *s, const void *ptr) {
+    uint32_t id = slabIdOf(s, ptr);
+    size_t offset = (size_t)((const char *)ptr - s->base) & (SLAB_BYTES - 1);
+    uint64_t slot = (uint64_t)(offset / 8) * s->meta[id].recip >> 31;
+    return (slotPlace){id, (uint32_t)slot};
+}
+
+/* The checks here are the store's guard against double frees and wrong pointers or sizes. */
+static void slotRelease(slabStore *s, slabClass *c, const void *ptr) {
+    slotPlace place = placeOf(s, ptr);
+    slabMeta *m = &s->meta[place.id];
+    uint32_t i = place.slot / 64;
+    uint64_t bit = 1ull << place.slot % 64;
+    check(c == &s->classes[m->class]);
+    check(place.slot < m->slots);
+    check(slabStart(s, place.id) + (size_t)place.slot * c->size == ptr);
+    check(!(m->bits[i] & bit));
+    m->bits[i] |= bit;
+    if (i < m->first) m->first = (uint8_t)i;
+    m->free++;
+    c->free++;
+    if (unlikely(m->free >= m->file_at)) slabFile(s, c, place.id);
+}
+
+void slabSlotsRelease(slabStore *s, slabClass *c, void *const *slots, uint32_t count) {
+    /* Two rounds ahead, so that the cache misses of all slots overlap. */
+    for (uint32_t i = 0; i < count; i++) prefetchWrite(&s->meta[slabIdOf(s, slots[i])]);
+    for (uint32_t i = 0; i < count; i++) {
+        slotPlace place = placeOf(s, slots[i]);
+        prefetchWrite(&s->meta[place.id].bits[place.slot / 64]);
+    }
+    for (uint32_t i = 0; i < count; i++) slotRelease(s, c, slots[i]);
+}

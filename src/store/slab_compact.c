@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compaction: empties the sparsest slabs of all classes that can spare one, by moving their blocks
+ * into fuller ones.
+ *
+ * Invariant: a victim is in no bin, so no block is put into it while it is emptied; between two steps
+ * the owner may free and allocate as he likes. A cycle ends: a finished victim lowers the number of
+ * slabs, or was refused a block and is no victim again in this cycle, whatever comes and goes in it.
+ *
+ * Cost: 32 blocks a step, some 100 ns a block with the owner's part. Owner thread only. */
+#include "base/clock.h"
+#include "store/slab_poison.h"
+#include "store/slab_priv.h"
+
+/* What is worth a cycle: this much, and the given share of what lives. */
+#define WORTH_BYTES ((size_t)512 << 10)
+#define WORTH_SHARE 16
+
+bool slabShouldCompact(const slabStore *s) {
+    if (s->forked) return false;
+    if (s->cycle_active) return true;
+    size_t recoverable = 0, live = 0;
+    for (const slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
+        if (c->slabs == 0) continue;
+        recoverable += slabClassExcess(c) * SLAB_BYTES;
+        live += slabClassLive(c) * c->size;
+    }
+    return recoverable > sizeMax(WORTH_BYTES, live / WORTH_SHARE);
+}
+
+/* Pinned slabs go back to the common bins, so that the next cycle asks again. */
+static void cycleEnd(slabStore *s) {
+    s->cycle_active = false;
+    s->cycle = s->cycle == UINT8_MAX ? 1 : s->cycle + 1; /* 0 means never */
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
+        slabBinDissolve(s, c, SLAB_PINNED);
+}
+
+/* The emptiest slab of all classes: most memory for the fewest moves. */
+static bool victimPick(slabStore *s) {
+    /* Hot slots may be all that is free in a slab. */
+    for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
+        if (c->hot_count && slabClassExcess(c)) slabHotFlush(s, c, SLAB_HOT_MAX);
+    }
+    for (int bin = SLAB_EIGHTH + 7; bin >= SLAB_SCARCE; bin--) {
+        for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
+            if (c->bins[bin] == SLAB_NONE || slabClassExcess(c) == 0) continue;
+            s->victim = c->bins[bin];
+            s->victim_pos = 0;
+            slabBinRemove(s, c, s->victim);
+            s->meta[s->victim].where = SLAB_VICTIM;
+            s->meta[s->victim].file_at = UINT16_MAX; /* freed blocks do not file it */
+            return true;
+        }
+    }
+    return false;
+}
+
+static void victimDrop(slabStore *s, bool pinned) {
+    uint32_t id = s->victim;
+    s->victim = SLAB_NONE;
+    if (pinned) s->meta[id].pinned_in = s->cycle;
+    slabFile(s, slabClassAt(s, id), id);
+}
+
+/* Collects the next blocks of the victim. */
+static unsigned victimGather(slabStore *s, void **blocks) {
+    const slabMeta *m = &s->meta[s->victim];
+    size_t size = slabClassAt(s, s->victim)->size;
+    unsigned count = 0;
+    for (; count < SLAB_MOVE_MAX && s->victim_pos < m->slots; s->victim_pos++) {
+        uint32_t i = s->victim_pos / 64;
+        uint64_t taken = ~m->bits[i] & ~0ull << s->victim_pos % 64;
+        if (!taken) {
+            s->victim_pos |= 63; /* the word's last */
+            continue;
+        }
+        s->victim_pos = i * 64 + (uint32_t)__builtin_ctzll(taken);
+        if (s->victim_pos >= m->slots) break;
+        char *block = slabStart(s, s->victim) + s->victim_pos * size;
+        for (size_t line = 0; line < size && line < 512; line += CACHE_LINE)
+            prefetchRead(block + line);
+        blocks[count++] = block;
+    }
+    return count;
+}
+
+/* Copies blocks to new slots, asks the owner, and frees one side of each. */
+static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned count,
+                       slabRelocateProc *proc, void *arg, slabCompactReport *report) {
+    void *moved[SLAB_MOVE_MAX];
+    s->compacting = true;
+    for (unsigned i = 0; i < count; i++) {
+        moved[i] = slabSlotTake(s, c);
+        check(moved[i]); /* the class has a slab to spare, so the others have room */
+        slabUnearth(moved[i], c->size);
+        memcpy(moved[i], old[i], c->size - SLAB_RED_ZONE);
+    }
+    s->compacting = false;
+    uint32_t taken = proc(arg, old, moved, count);
+    void *dead[SLAB_MOVE_MAX];
+    for (unsigned i = 0; i < count; i++) {
+        bool won = taken >> i & 1;
+        dead[i] = won ? old[i] : moved[i];
+        slabBury(dead[i], c->size);
+        report->moved_blocks += won;
+        report->moved_bytes += won ? c->size : 0;
+        report->refused_blocks += !won;
+    }
+    slabSlotsRelease(s, c, dead, count);
+}
+
+static void victimStep(slabStore *s, slabRelocateProc *proc, void *arg, slabCompactReport *report) {
+    slabClass *c = slabClassAt(s, s->victim);
+    slabHotFlush(s, c, SLAB_HOT_MAX); /* dead slots must not look alive */
+    if (slabClassExcess(c) == 0) {    /* the class has filled up meanwhile */
+        victimDrop(s, false);
+        return;
+    }
+    void *blocks[SLAB_MOVE_MAX];
+    unsigned count = victimGather(s, blocks);
+    if (count) blocksMove(s, c, blocks, count, proc, arg, report);
+    const slabMeta *m = &s->meta[s->victim];
+    if (s->victim_pos < m->slots) return;
+    bool empty = m->free == m->slots;
+    report->freed_slabs += empty;
+    victimDrop(s, !empty);
+}
+
+bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget_us,
+                 slabCompactReport *report) {
+    if (s->forked) return false;
+    slabCompactReport unasked = {0};
+    int64_t deadline_ns = clockMonoNs() + budget_us * 1000;
+    s->cycle_active = true;
+    do {
+        if (s->victim == SLAB_NONE && !victimPick(s)) {
+            cycleEnd(s);
+            return false;
+        }
+        victimStep(s, proc, arg, report ? report : &unasked);
+    } while (clockMonoNs() < deadline_ns);
+    return true;
+}

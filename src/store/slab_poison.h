@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Marks on dead slots. Under ASAN they are poisoned, and so is a red zone behind each block; in hostile
+ * builds they are filled with SLAB_DEAD and checked when given out, so writes to dead blocks show.
+ * All of it is nothing in other builds. Header only. */
+#ifndef STORE_SLAB_POISON_H
+#define STORE_SLAB_POISON_H
+
+#include <string.h>
+
+#include "store/slab_priv.h"
+
+#define SLAB_DEAD 0xDB
+
+#ifdef LEAK_CHECKED
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/lsan_interface.h>
+#else
+#define __asan_poison_memory_region(ptr, size) ((void)(ptr), (void)(size))
+#define __asan_unpoison_memory_region(ptr, size) ((void)(ptr), (void)(size))
+#define __lsan_register_root_region(ptr, size) ((void)(ptr), (void)(size))
+#define __lsan_unregister_root_region(ptr, size) ((void)(ptr), (void)(size))
+#endif
+
+/* A block dies, or a new slab is cut. */
+static inline void slabBury(void *ptr, size_t size) {
+#ifdef HOSTILE_BUILD
+    __asan_unpoison_memory_region(ptr, size);
+    memset(ptr, SLAB_DEAD, size);
+#endif
+    __asan_poison_memory_region(ptr, size);
+}
+
+/* A slot becomes a block. */
+static inline void slabUnearth(void *ptr, size_t size) {
+    __asan_unpoison_memory_region(ptr, size - SLAB_RED_ZONE);
+#ifdef HOSTILE_BUILD
+    const unsigned char *bytes = ptr;
+    for (size_t i = 0; i < size - SLAB_RED_ZONE; i++) check(bytes[i] == SLAB_DEAD);
+#endif
+}
+
+/* The pages of `size` bytes at `ptr` go back to the kernel, or to other uses. */
+static inline void slabForget(void *ptr, size_t size) { __asan_unpoison_memory_region(ptr, size); }
+
+/* Blocks hold pointers: leak checkers must look into the range. */
+static inline void slabRootAdd(void *ptr, size_t size) { __lsan_register_root_region(ptr, size); }
+static inline void slabRootRemove(void *ptr, size_t size) {
+    __lsan_unregister_root_region(ptr, size);
+}
+
+#endif

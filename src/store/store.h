@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The keyspace: databases of objects, found by key. Knows when a key dies, never who asks.
+ *
+ * Every function takes the key's hash (hashBytes()), which the reader of requests has computed already.
+ * Object pointers are borrowed: valid until the next call that may change the same database. Keys given
+ * to these functions must not lie inside an object of the store. Main thread only. */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blob.h"
+#include "base/slice.h"
+#include "ds/hashtable.h"
+#include "store/digest.h"
+#include "store/object.h"
+#include "store/type.h"
+
+typedef struct db db;
+
+/* ------------------------------------------------------------------ the store as a whole */
+
+/* What the store tells upwards of keys no command named. */
+typedef struct storeListener {
+    /* An expired key was met and removed. */
+    void (*expired)(db *d, slice key);
+} storeListener;
+
+/* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
+void storeInit(int count, bool slotted);
+/* Frees everything (tests, leak checkers). */
+void storeShutdown(void);
+void storeSetListener(const storeListener *listener);
+bool storeIsSlotted(void);
+int storeDbCount(void);
+db *storeDb(int id);
+/* The array behind storeDb(), for the hot line. */
+db **storeDbs(void);
+/* dbFlush() of all databases. */
+uint64_t storeFlush(bool later);
+/* Exchanges what two databases hold. */
+void storeSwap(db *a, db *b);
+/* Continues resizes of tables for about `budget_us`. */
+void storeWork(int64_t budget_us);
+
+/* What happens to keys whose time has come. */
+typedef enum storeExpiry {
+    EXPIRY_DELETE, /* they are removed when met */
+    EXPIRY_HIDE,   /* reads do not see them; dbFind() removes them */
+    EXPIRY_IGNORE, /* they are as good as any: somebody else decides */
+} storeExpiry;
+void storeSetExpiry(storeExpiry mode);
+/* True when nobody is to see the object any more. */
+bool storeIsDead(const robj *o, int64_t now_ms);
+
+/* What lookups note in an object, for eviction: the time of the last one, or how often. */
+typedef enum storeAccess { ACCESS_LRU, ACCESS_LFU } storeAccess;
+/* `log_factor`, `decay_minutes`: of ACCESS_LFU, as lfu-log-factor and lfu-decay-time say. */
+void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes);
+/* Off: lookups note nothing. Returns how it was before. */
+bool storeSetTouching(bool on);
+/* The clock behind it runs by this call: at least once a second. */
+void storeSetClock(int64_t now_ms);
+/* Seconds since the last access (ACCESS_LRU). */
+int64_t storeIdleSeconds(const robj *o);
+/* The access counter, 0..255, as it stands now (ACCESS_LFU). */
+uint8_t storeFrequency(const robj *o);
+
+typedef struct storeStatistics {
+    uint64_t hits, misses;
+    uint64_t expired;
+    double expired_stale_percent; /* estimate: keys that are dead and still there */
+    uint64_t expire_time_caps;    /* turns of active expiry that ended for want of time */
+    uint64_t expire_us;           /* time spent in them */
+} storeStatistics;
+const storeStatistics *storeStats(void);
+void storeResetStats(void);
+
+/* ------------------------------------------------------------------ one database */
+
+int dbId(const db *d);
+/* Keys, expired ones not yet removed included. */
+uint64_t dbSize(const db *d);
+/* Keys with an expire time. */
+uint64_t dbVolatileCount(const db *d);
+/* Mean time to live of those, estimated by active expiry; ms, 0 when unknown. */
+int64_t dbMeanTtl(const db *d);
+
+/* The object, or NULL; for a command that may change it. An expired one is removed (and told) as
+ * storeSetExpiry() says, and never returned. Counts as an access. */
+robj *dbFind(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* The same for a command that reads: counts hits and misses too. */
+robj *dbFindRead(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* The same for a command that asks about the key: counts hits and misses, but is no access. */
+robj *dbFindQuiet(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* The same, but nothing is counted or noted. */
+robj *dbFindUncounted(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* What stands there, its time passed or not: nothing is removed, told or counted. */
+const robj *dbPeek(const db *d, slice key, uint64_t hash);
+
+/* Sets a string. `take` is a blob with the value's bytes, whose reference moves to the store (NULL: the
+ * bytes are copied from `value`). `expire_ms` OBJECT_NO_EXPIRE for none; `old` is the object that dbFind()
+ * has just returned for the key, NULL for none. */
+void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *take,
+                 int64_t expire_ms);
+/* Puts `o` where the last dbFind() of this database looked: in the place of the object it found, which by
+ * now is `o` in another form or is freed, or as a new key when it found none. */
+void dbPlace(db *d, uint64_t hash, robj *o);
+/* Removes a key; false when there was none. Expired ones count as none. */
+bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* Removes a key, which must be there, because a command gave it a time that has passed: counts as expired,
+ * but the listener is not told. */
+void dbExpire(db *d, slice key, uint64_t hash);
+
+/* A key and where it stands. */
+typedef struct dbKey {
+    db *db;
+    slice key;
+    uint64_t hash;
+} dbKey;
+/* The object of `from`, which must be there, becomes that of `to`, where nothing may stand; its time goes
+ * along. */
+void dbMove(const dbKey *from, const dbKey *to);
+/* The same, but the object of `from` stays. Large values are shared, not copied. */
+void dbCopy(const dbKey *from, const dbKey *to);
+
+/* Removes all keys; returns how many there were. `later`: the memory is freed in the background, if there
+ * is one. */
+uint64_t dbFlush(db *d, bool later);
+
+/* ------------------------------------------------------------------ many keys */
+
+/* May not change the database. */
+typedef void dbVisitProc(void *arg, const robj *o);
+/* Visits every object, of one slot or (-1) of all, expired ones too. */
+void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg);
+/* Visits some objects and returns the cursor for the next call; begin with 0, 0 is the end. Any number is
+ * a cursor. An object that is there from the first call to the last is visited once; see ds/hashtable.h.
+ * `slot` -1: all. */
+uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg);
+/* A random live key's object, or NULL; removes dead ones it meets. */
+robj *dbRandom(db *d, int64_t now_ms);
+
+/* One turn of active expiry over all databases: removes keys whose time has come, for at most `budget_us`,
+ * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
+void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort);
+/* True when the last turn ended for want of time. */
+bool storeExpireIsBehind(void);
+
+/* Slots of a slotted store. */
+uint64_t dbSlotCount(const db *d, int slot);
+uint64_t dbSlotVolatileCount(const db *d, int slot);
+/* Removes the keys of a slot; returns how many. Costs what the slot costs. */
+uint64_t dbFlushSlot(db *d, int slot, bool later);
+
+/* ------------------------------------------------------------------ memory */
+
+/* Hands work to a background thread, which calls free(garbage); one piece after the other. Set once by the
+ * engine; without it everything is freed at once. */
+typedef void storeFreeProc(void *garbage);
+typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
+void storeSetFreeLater(storeFreeLaterProc *later);
+/* Takes back what the background thread could not free, moves objects together for about `budget_us` where
+ * that wins memory, and returns unused memory to the system. No object pointer outlives it. */
+void storeTidy(int64_t budget_us);
+/* Objects that wait to be freed in the background, and those that were. */
+uint64_t storeFreePending(void);
+uint64_t storeFreedLater(void);
+
+/* Bytes the tables of a database take, objects left out. */
+size_t dbTableMemory(const db *d);
+/* For DEBUG HTSTATS: walks all tables. */
+void dbTableStats(const db *d, hashtableStats *out);
+/* Stands for everything in the store: equal contents have equal digests, on any server. */
+void storeDigest(digest *out);
+/* Checks every table; NULL when sound, else what is broken. For tests. */
+const char *dbVerify(const db *d);
+
+/* Prefetch, in two steps over a batch: the table's line, then the object that may match. */
+void storePrefetchTable(const db *d, slice key, uint64_t hash);
+void storePrefetchObject(const db *d, slice key, uint64_t hash);
+
+#endif

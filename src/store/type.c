@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The list of types of values. */
+#include "store/type.h"
+
+#include "base/base.h"
+
+static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps};
+
+const typeOps *typeOf(const robj *o) {
+    const typeOps *ops = types[objectType(o)];
+    check(ops != NULL);
+    return ops;
+}
+
+void objectDigest(const robj *o, digest *out) {
+    digestMix(out, sliceOf(typeName(objectType(o))));
+    typeOf(o)->digest(o, out);
+    if (objectHasExpire(o)) digestMix(out, SLICE("expires"));
+}
+
+static const char *const names[] = {
+    [TYPE_STRING] = "string", [TYPE_LIST] = "list", [TYPE_SET] = "set",
+    [TYPE_ZSET] = "zset",     [TYPE_HASH] = "hash", [TYPE_STREAM] = "stream",
+};
+
+const char *typeName(valueType type) {
+    check(type < COUNT_OF(names));
+    return names[type];
+}
+
+bool typeFind(slice name, valueType *out) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!sliceIs(name, names[i])) continue;
+        *out = (valueType)i;
+        return true;
+    }
+    return false;
+}

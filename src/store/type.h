@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What each type of value must offer so that keys can be freed, copied, measured and compared whatever they
+ * hold. A value is embedded in its object or stands behind its pointer (FORM_POINTER). Main thread only. */
+#ifndef STORE_TYPE_H
+#define STORE_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "store/digest.h"
+#include "store/object.h"
+
+typedef struct typeOps {
+    /* What OBJECT ENCODING answers. */
+    const char *(*encoding)(const robj *o);
+    /* Adds the value to a digest: equal values, however kept, add the same. */
+    void (*digest)(const robj *o, digest *to);
+    /* Of a value behind a pointer: gives it up; a second owner for an equal one; bytes it takes (elements
+     * are sampled; 0 samples: all are looked at). */
+    void (*free_value)(void *value);
+    void *(*copy_value)(void *value);
+    /* True while others hold the value too, so that only the main thread may free it. NULL: never. ANY_THREAD,
+     * and free_value() where it says false. */
+    bool (*is_shared)(const void *value);
+    size_t (*value_memory)(const void *value, size_t samples);
+} typeOps;
+
+extern const typeOps stringOps;
+
+/* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
+void objectDigest(const robj *o, digest *out);
+
+const typeOps *typeOf(const robj *o);
+/* "string", "list" and so on. */
+const char *typeName(valueType type);
+/* The type of that name, in any case; false when there is none. */
+bool typeFind(slice name, valueType *out);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Strings that change (type_string.h).
+ *
+ * A small string stays embedded in its object and is made anew at each growth beyond its size class; a
+ * larger one that grows lives in a blob with spare room from then on, so that n appends cost O(n).
+ * Invariant: a blob with more than one reference is never written to. Main thread only. */
+#include "store/type_string.h"
+
+#include "base/base.h"
+#include "base/number.h"
+#include "store/type.h"
+
+enum {
+    EMBED_GROWN_MAX = 128, /* bytes of an object up to which a growing string stays embedded */
+    SPARE_ROOM_MAX = 1024 * 1024, /* a block grows twofold, but by no more than this */
+};
+
+size_t stringLen(const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
+    return objectText(o, digits).len;
+}
+
+bool stringToInt(const robj *o, int64_t *out) {
+    if (likely(objectIsInt(o))) {
+        *out = objectInt(o);
+        return true;
+    }
+    return numberParseInt(objectText(o, NULL), out);
+}
+
+bool stringBit(const robj *o, uint64_t offset) {
+    char digits[NUMBER_TEXT_MAX];
+    slice text = objectText(o, digits);
+    uint64_t at = offset / 8;
+    return at < text.len && ((unsigned char)text.ptr[at] >> (7 - offset % 8) & 1);
+}
+
+robj *stringSetInt(robj *o, int64_t value) {
+    if (likely(objectOverwriteInt(o, value))) return o;
+    robj *changed = objectNewInt(objectKey(o), value, objectExpire(o), objectLru(o));
+    objectFree(o);
+    return changed;
+}
+
+robj *stringSetText(robj *o, slice text) {
+    robj *changed = objectNewString(objectKey(o), text, objectExpire(o), objectLru(o), KEEP_TEXT);
+    if (objectHasExpire(o)) objectSettleBesideTime(changed);
+    objectFree(o);
+    return changed;
+}
+
+static void fillZeros(char *bytes, size_t from, size_t to) {
+    if (to > from) memset(bytes + from, 0, to - from);
+}
+
+/* Room for `len` bytes and for more to come, a whole block of the allocator. */
+static size_t roomFor(size_t len) {
+    size_t room = sizeof(blob) + len + sizeMin(len, SPARE_ROOM_MAX) + 1;
+    return memGoodSize(room) - sizeof(blob) - 1;
+}
+
+/* A blob of `len` bytes that begins with `text` and has spare room; NULL when memory is out. */
+static blob *newGrown(slice text, size_t len) {
+    blob *b = len <= SIZE_MAX / 2 ? blobTryNew(roomFor(len)) : NULL;
+    if (!b) return NULL;
+    memcpy(b->bytes, text.ptr, text.len);
+    fillZeros(b->bytes, text.len, len);
+    b->len = len;
+    return b;
+}
+
+static status stretchBlob(robj *o, size_t len, char **bytes) {
+    blob *was = objectPointer(o), *b = was;
+    len = sizeMax(len, was->len);
+    if (was->refs > 1) {
+        b = newGrown(sliceMake(was->bytes, was->len), len);
+        if (b) blobRelease(was);
+    } else if (len > was->cap) {
+        b = len <= SIZE_MAX / 2 ? blobTryReserve(was, roomFor(len)) : NULL;
+    }
+    if (!b) return ERR_NO_MEMORY;
+    fillZeros(b->bytes, b->len, len);
+    b->len = len;
+    *bytes = b->bytes;
+    objectSetPointer(o, b);
+    return OK;
+}
+
+/* A new object with `len` bytes of raw text, of which `text` are the first; NULL when memory is out. */
+static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t lru,
+                    char **bytes) {
+    if (objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {
+        robj *o = objectNewRaw(key, len, expire_ms, lru, bytes);
+        memcpy(*bytes, text.ptr, text.len);
+        fillZeros(*bytes, text.len, len);
+        return o;
+    }
+    blob *b = newGrown(text, len);
+    if (!b) return NULL;
+    *bytes = b->bytes;
+    return objectNewStringTake(key, b, expire_ms, lru);
+}
+
+status stringStretch(robj **o, size_t len, char **bytes) {
+    char digits[NUMBER_TEXT_MAX];
+    robj *was = *o;
+    if (objectForm(was) == FORM_POINTER) return stretchBlob(was, len, bytes);
+    slice old = objectText(was, digits);
+    size_t old_len = old.len;
+    len = sizeMax(len, old_len);
+    *bytes = objectStretch(was, len);
+    if (*bytes) {
+        fillZeros(*bytes, old_len, len);
+        return OK;
+    }
+    robj *changed = newRaw(objectKey(was), old, len, objectExpire(was), objectLru(was), bytes);
+    if (!changed) return ERR_NO_MEMORY;
+    objectFree(was);
+    *o = changed;
+    return OK;
+}
+
+status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
+    robj *o = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
+    if (!o) return ERR_NO_MEMORY;
+    *out = o;
+    return OK;
+}
+
+/* ------------------------------------------------------------------ as one type among others */
+
+static void digestString(const robj *o, digest *to) {
+    char digits[NUMBER_TEXT_MAX];
+    digestMix(to, objectText(o, digits));
+}
+
+static void freeBlob(void *value) { blobRelease(value); }
+
+static void *shareBlob(void *value) { return blobRetain(value); }
+
+static bool isSharedBlob(const void *value) { return blobIsShared(value); }
+
+static size_t blobBytes(const void *value, size_t samples) {
+    (void)samples; /* one element */
+    return blobMemory(value);
+}
+
+const typeOps stringOps = {
+    .encoding = objectStringEncoding,
+    .digest = digestString,
+    .free_value = freeBlob,
+    .copy_value = shareBlob,
+    .is_shared = isSharedBlob,
+    .value_memory = blobBytes,
+};

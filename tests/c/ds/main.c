@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the test groups of ds/. */
+#include <stdio.h>
+
+int test_fenwick(void);
+int test_hashtable(void);
+int test_hashtable_model(void);
+int test_kvstore(void);
+
+int main(void) {
+    int failed = 0;
+    failed += test_fenwick();
+    failed += test_hashtable();
+    failed += test_hashtable_model();
+    failed += test_kvstore();
+    if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
+    return failed != 0;
+}

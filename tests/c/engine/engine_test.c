@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The house for the tests of the engine. */
+#include "engine_test.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/number.h"
+#include "engine/engine.h"
+#include "engine/execute.h"
+#include "engine/reply.h"
+#include "engine/transaction.h"
+#include "engine/watch.h"
+#include "store/store.h"
+
+static struct {
+    str notes, shown_notes, shown_replies, bytes, shown_bytes;
+    int64_t now_ms;
+} house;
+gateVerdict verdict;
+const char *verdict_for;
+
+void note(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    strAppendFormatV(&house.notes, format, args);
+    va_end(args);
+}
+
+static const char *show(str *from, str *shown) {
+    strFree(shown);
+    *shown = *from;
+    *from = STR_EMPTY;
+    return strText(shown);
+}
+
+/* The same with the lines joined by blanks. */
+static const char *showOnOneLine(str *from, str *shown) {
+    size_t kept = 0;
+    for (size_t i = 0; i < from->len; i++) {
+        if (from->ptr[i] == '\n') continue;
+        from->ptr[kept++] = from->ptr[i] == '\r' ? ' ' : from->ptr[i];
+    }
+    strCut(from, kept ? kept - 1 : 0);
+    return show(from, shown);
+}
+
+const char *noted(void) { return show(&house.notes, &house.shown_notes); }
+
+/* ------------------------------------------------------------------ commands */
+
+static uint64_t hashOf(const ctx *c) { return hashBytes(c->argv[1].ptr, c->argv[1].len); }
+
+static void putCommand(ctx *c) {
+    int64_t until = OBJECT_NO_EXPIRE;
+    if (c->argc > 3 && !ctxArgInt(c, 3, &until)) return;
+    assert_int_equal(c->key_hash, hashOf(c));
+    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    dbSetString(c->db, c->argv[1], c->key_hash, old, c->argv[2], ctxTakeArg(c, 2), until);
+    ctxKeyChanged(c, c->argv[1], "put");
+    replyOk(c);
+}
+
+static void takeCommand(ctx *c) {
+    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    char digits[NUMBER_TEXT_MAX];
+    if (o) {
+        replyBulk(c, objectText(o, digits));
+    } else {
+        replyNull(c);
+    }
+}
+
+static void dropCommand(ctx *c) {
+    if (dbDelete(c->db, c->argv[1], c->key_hash, c->now_ms)) {
+        ctxKeyChanged(c, c->argv[1], "drop");
+        replyInteger(c, 1);
+    } else {
+        replyInteger(c, 0);
+    }
+}
+
+static void sayCommand(ctx *c) { replyBulk(c, c->argv[1]); }
+static void failCommand(ctx *c) { replyError(c, SLICE("FAILED as told")); }
+static void okCommand(ctx *c) { replyOk(c); }
+
+static void stopCommand(ctx *c) {
+    int64_t flag;
+    if (!ctxArgInt(c, 1, &flag)) return;
+    c->who->flags |= (uint32_t)flag;
+    replyOk(c);
+}
+
+static void enterCommand(ctx *c) {
+    sessionSetAuthenticated(c->who, NULL, true);
+    replyOk(c);
+}
+
+static void twiceCommand(ctx *c) {
+    slice words[2] = {SLICE("FIRST"), c->argv[1]};
+    ctxPropagateAs(c, 2, words);
+    words[0] = SLICE("SECOND");
+    ctxPropagateAs(c, 2, words);
+    replyOk(c);
+}
+
+static void laterCommand(ctx *c) {
+    int64_t ms;
+    if (!ctxArgInt(c, 1, &ms)) return;
+    houseSetTime(house.now_ms + ms);
+    replyOk(c);
+}
+
+static void quietCommand(ctx *c) {
+    ctxPropagateNothing(c);
+    ctxKeyChanged(c, c->argv[1], NULL);
+    replyOk(c);
+}
+
+static void flushCommand(ctx *c) {
+    hooksDbEvent(&(dbEvent){.kind = DB_FLUSHING, .db_id = -1});
+    uint64_t count = storeFlush(false);
+    hooksDbEvent(&(dbEvent){.kind = DB_FLUSHED, .db_id = -1});
+    ctxDatasetChanged(c, count);
+    replyOk(c);
+}
+
+static void swapCommand(ctx *c) {
+    hooksDbEvent(&(dbEvent){.kind = DB_SWAPPING, .db_id = 0, .other_id = 1});
+    storeSwap(storeDb(0), storeDb(1));
+    hooksDbEvent(&(dbEvent){.kind = DB_SWAPPED, .db_id = 0, .other_id = 1});
+    ctxDatasetChanged(c, 1);
+    replyOk(c);
+}
+
+static void innerCommand(ctx *c) {
+    ctx inner = {.who = c->who,
+                 .db = c->db,
+                 .argv = c->argv + 1,
+                 .argc = c->argc - 1,
+                 .out = c->out,
+                 .cmd = commandFind(c->argv[1]),
+                 .now_ms = c->now_ms};
+    if (inner.argc > 1) inner.key_hash = hashBytes(c->argv[2].ptr, c->argv[2].len);
+    executeInner(&inner);
+}
+
+static void selectCommand(ctx *c) {
+    int64_t id;
+    if (!ctxArgInt(c, 1, &id)) return;
+    if (sessionSelect(c->who, id) == OK) {
+        replyOk(c);
+    } else {
+        replyError(c, ERR_DB_RANGE_TEXT);
+    }
+}
+
+static void multiCommand(ctx *c) {
+    transactionBegin(c->who);
+    replyOk(c);
+}
+
+static void execCommand(ctx *c) { transactionRun(c); }
+
+static void discardCommand(ctx *c) {
+    transactionDiscard(c->who);
+    replyOk(c);
+}
+
+static void watchCommand(ctx *c) {
+    for (int i = 1; i < c->argc; i++) {
+        watchKey(c->who, c->argv[i], hashBytes(c->argv[i].ptr, c->argv[i].len), c->now_ms);
+    }
+    replyOk(c);
+}
+
+static void unwatchCommand(ctx *c) {
+    watchForget(c->who);
+    replyOk(c);
+}
+
+#define ONE_KEY .first_key = 1, .last_key = 1, .key_step = 1
+static const commandSpec box_subs[] = {
+    {.name = "open", .proc = okCommand, .arity = 3},
+    {.name = "shut", .proc = okCommand, .arity = 2},
+};
+static const commandSpec specs[] = {
+    {.name = "again", .proc = okCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
+    {.name = "box", .arity = -2, .subs = box_subs, .sub_count = COUNT_OF(box_subs)},
+    {.name = "discard", .proc = discardCommand, .arity = 1, .flags = CMD_AT_ONCE},
+    {.name = "drop", .proc = dropCommand, .arity = 2, .flags = CMD_WRITE | CMD_QUICK, ONE_KEY},
+    {.name = "enter", .proc = enterCommand, .arity = 1, .flags = CMD_NO_AUTH},
+    {.name = "exec", .proc = execCommand, .arity = 1, .flags = CMD_AT_ONCE | CMD_RUNS_QUEUE},
+    {.name = "fail", .proc = failCommand, .arity = 1, .flags = CMD_QUICK},
+    {.name = "flush", .proc = flushCommand, .arity = 1, .flags = CMD_WRITE},
+    {.name = "inner", .proc = innerCommand, .arity = -2},
+    {.name = "later", .proc = laterCommand, .arity = 2},
+    {.name = "multi", .proc = multiCommand, .arity = 1, .flags = CMD_AT_ONCE | CMD_NO_MULTI},
+    {.name = "put",
+     .proc = putCommand,
+     .arity = -3,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_QUICK,
+     ONE_KEY},
+    {.name = "quiet", .proc = quietCommand, .arity = 2, .flags = CMD_WRITE, ONE_KEY},
+    {.name = "say", .proc = sayCommand, .arity = -2},
+    {.name = "select", .proc = selectCommand, .arity = 2, .flags = CMD_QUICK},
+    {.name = "stop", .proc = stopCommand, .arity = 2, .flags = CMD_QUICK},
+    {.name = "swap", .proc = swapCommand, .arity = 1, .flags = CMD_WRITE},
+    {.name = "take", .proc = takeCommand, .arity = 2, .flags = CMD_READONLY | CMD_QUICK, ONE_KEY},
+    {.name = "twice", .proc = twiceCommand, .arity = 2, .flags = CMD_WRITE, ONE_KEY},
+    {.name = "unwatch", .proc = unwatchCommand, .arity = 1},
+    {.name = "watch", .proc = watchCommand, .arity = -2, .flags = CMD_AT_ONCE | CMD_NO_MULTI},
+};
+
+/* ------------------------------------------------------------------ gates and hooks */
+
+static bool isWrite(const commandSpec *spec) { return spec->flags & CMD_WRITE; }
+
+static gateVerdict answer(ctx *c, const char *name) {
+    note("%s asked of %.*s;", name, (int)c->cmd->name.len, c->cmd->name.ptr);
+    if (verdict_for && !sliceIs(c->argv[0], verdict_for)) return GATE_PASS;
+    if (verdict == GATE_REFUSED) replyErrorFormat(c, "REFUSED by %s", name);
+    return verdict;
+}
+
+static gateVerdict askWrites(ctx *c) { return answer(c, "writes"); }
+static gateVerdict askAll(ctx *c) { return answer(c, "all"); }
+static gateVerdict askAgain(ctx *c) { return answer(c, "again"); }
+
+const gate writesGate = {.name = "writes", .selects = isWrite, .ask = askWrites};
+const gate allGate = {.name = "all", .ask = askAll};
+const gate againGate = {.name = "again", .ask = askAgain, .again = true};
+static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate, &againGate,
+                                         &queueGate};
+
+static void sinkTake(const propagated *p) {
+    note("db%d", p->db_id);
+    for (int i = 0; i < p->argc; i++) note(" %.*s", (int)p->argv[i].len, p->argv[i].ptr);
+    note(";");
+    for (int i = 0; i < p->span_count; i++) strAppendSlice(&house.bytes, p->spans[i]);
+}
+
+const char *propagatedBytes(void) { return showOnOneLine(&house.bytes, &house.shown_bytes); }
+
+static void keyChanged(db *d, slice key, const char *event) {
+    note("%s of %.*s in %d;", event ? event : "change", (int)key.len, key.ptr, dbId(d));
+}
+
+static void seenBefore(ctx *c) { note("before %.*s;", (int)c->cmd->name.len, c->cmd->name.ptr); }
+
+static void seenAfter(ctx *c, int64_t duration_ns) {
+    assert_true(duration_ns >= 0);
+    note("after %.*s;", (int)c->cmd->name.len, c->cmd->name.ptr);
+}
+
+const sink noteSink = {"note", sinkTake};
+const keyObserver noteObserver = {"note", keyChanged};
+const seer noteSeer = {"note", seenBefore, seenAfter};
+
+static const feature *const features[] = {&engineFeature, &keyspaceFeature};
+
+/* ------------------------------------------------------------------ the house */
+
+static int64_t wallUs(void) { return house.now_ms * 1000; }
+
+void houseSetTime(int64_t now_ms) {
+    house.now_ms = now_ms;
+    executeNewTurn();
+}
+
+int houseBuild(void **state) {
+    static const clockSource source = {clockMonoNs, wallUs};
+    clockInit();
+    clockSetSource(&source);
+    storeInit(2, false);
+    hooksInstall(features, COUNT_OF(features), gate_order, COUNT_OF(gate_order));
+    commandInstall(specs, COUNT_OF(specs), false);
+    reason why;
+    assert_int_equal(keyspaceFeature.init(&why), OK);
+    verdict = GATE_PASS;
+    verdict_for = NULL;
+    houseSetTime(HOUSE_NOW);
+    logSetLevel(LOG_NOTHING);
+    return 0;
+}
+
+int houseRaze(void **state) {
+    commandUninstall();
+    hooksUninstall();
+    storeShutdown();
+    storeSetListener(NULL);
+    clockSetSource(NULL);
+    strFree(&house.notes);
+    strFree(&house.shown_notes);
+    strFree(&house.shown_replies);
+    strFree(&house.bytes);
+    strFree(&house.shown_bytes);
+    return 0;
+}
+
+static void carrierPause(session *s, bool paused) { note("paused %d;", paused); }
+static void carrierCloseSoon(session *s) { note("closes soon;"); }
+static void carrierCloseNow(session *s) { note("closes now;"); }
+
+void sessionOpen(session *s) {
+    static const sessionCarrier carrier = {NULL, carrierPause, carrierCloseSoon, carrierCloseNow};
+    sessionInit(s, &carrier, 0);
+}
+
+/* ------------------------------------------------------------------ the reader */
+
+/* Runs what the batch holds; returns how many ran. */
+static int runBatch(session *s, requestParser *parser, requestBatch *batch) {
+    for (int i = 0; i < batch->count; i++) executeResolve(&batch->items[i]);
+    if (!batch->count) return 0;
+    executePrefetch(s, batch->items, batch->count);
+    int ran = executeRun(s, batch->items, batch->count);
+    if (ran < batch->count) requestPutBack(parser, &batch->items[ran]);
+    return ran;
+}
+
+/* Parses and runs the buffer until it has no complete request or the session stops; destroys it. */
+static int runBuffer(session *s, requestParser *parser, char *buf, size_t *len, size_t *pos) {
+    static requestBatch batch;
+    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true};
+    requestError error;
+    int ran = 0;
+    requestStatus st;
+    do {
+        requestBatchInit(&batch);
+        st = requestParse(parser, buf, len, pos, &limits, &batch, REQUEST_BATCH_MAX, &error);
+        assert_int_not_equal(st, REQUEST_BAD);
+        int count = batch.count, now = runBatch(s, parser, &batch);
+        ran += now;
+        requestBatchClear(&batch);
+        if (now < count) return ran;
+    } while (st == REQUEST_BATCH_FULL);
+    return ran;
+}
+
+int askBytes(session *s, const char *const *pieces, int count) {
+    requestParser parser = {NULL};
+    size_t len = 0, pos = 0;
+    char *buf = NULL;
+    int ran = 0;
+    for (int i = 0; i < count; i++) {
+        const char *piece = pieces[i];
+        size_t left = strlen(piece);
+        while (left) {
+            size_t room;
+            char *tail = requestParserTail(&parser, &room);
+            size_t n = tail ? sizeMin(room, left) : left;
+            if (tail) {
+                memcpy(tail, piece, n);
+                requestParserCommit(&parser, n);
+            } else {
+                char *moved = memAlloc(len - pos + n + REQUEST_READ_SLACK);
+                if (len > pos) memcpy(moved, buf + pos, len - pos);
+                memcpy(moved + len - pos, piece, n);
+                memset(moved + len - pos + n, '!', REQUEST_READ_SLACK);
+                memFree(buf);
+                buf = moved;
+                len = len - pos + n;
+                pos = 0;
+            }
+            piece += n;
+            left -= n;
+            ran += runBuffer(s, &parser, buf, &len, &pos);
+            /* Once more: only then may a rest open a block for a large argument. */
+            if (pos < len) ran += runBuffer(s, &parser, buf, &len, &pos);
+        }
+    }
+    requestParserClear(&parser);
+    memFree(buf);
+    return ran;
+}
+
+int ask(session *s, const char *requests) {
+    str bytes = STR_EMPTY;
+    str text = strNew(sliceOf(requests));
+    char *rest_of_line, *rest_of_words;
+    for (char *line = text.ptr ? strtok_r(text.ptr, "|", &rest_of_line) : NULL; line;
+         line = strtok_r(NULL, "|", &rest_of_line)) {
+        slice words[16];
+        int count = 0;
+        for (char *word = strtok_r(line, " ", &rest_of_words); word;
+             word = strtok_r(NULL, " ", &rest_of_words)) {
+            assert_in_range(count, 0, COUNT_OF(words) - 1);
+            words[count++] = sliceOf(word);
+        }
+        strAppendFormat(&bytes, "*%d\r\n", count);
+        for (int i = 0; i < count; i++) {
+            strAppendFormat(&bytes, "$%zu\r\n%.*s\r\n", words[i].len, (int)words[i].len,
+                            words[i].ptr);
+        }
+    }
+    const char *piece = strText(&bytes);
+    int ran = askBytes(s, &piece, 1);
+    strFree(&text);
+    strFree(&bytes);
+    return ran;
+}
+
+const char *replies(session *s) {
+    size_t len;
+    char *copy = outbufCopy(&s->out, &len);
+    outbufConsume(&s->out, outbufPending(&s->out));
+    outbufReap(&s->out);
+    str text = strNew(sliceMake(copy, len));
+    memFree(copy);
+    return showOnOneLine(&text, &house.shown_replies);
+}

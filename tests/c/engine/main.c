@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * C tests of engine/. */
+int test_command(void);
+int test_config(void);
+int test_execute(void);
+int test_hooks(void);
+int test_propagate(void);
+int test_session(void);
+int test_transaction(void);
+
+int main(void) {
+    int failed = 0;
+    failed += test_command();
+    failed += test_config();
+    failed += test_execute();
+    failed += test_hooks();
+    failed += test_propagate();
+    failed += test_session();
+    failed += test_transaction();
+    return failed != 0;
+}

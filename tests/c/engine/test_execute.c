@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tests of engine/execute.c and engine/gate.c: resolving, admission and its order, running batches, counting. */
+#include "engine_test.h"
+
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/histogram.h"
+#include "engine/execute.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "engine/stats.h"
+
+static const command *named(const char *name) { return commandFindByFullName(sliceOf(name)); }
+
+/* ------------------------------------------------------------------ running */
+
+static void requests_run_in_order(void **state) {
+    session s;
+    sessionOpen(&s);
+    assert_int_equal(ask(&s, "put a 1|take a|put a 2|TAKE a|drop a|take a"), 6);
+    assert_replies(&s, "+OK $1 1 +OK $1 2 :1 $-1");
+    assert_ptr_equal(s.last_command, named("take"));
+    sessionClear(&s);
+}
+
+static void output_makes_the_session_want_to_write(void **state) {
+    session s;
+    sessionOpen(&s);
+    assert_null(sessionNextPending());
+    ask(&s, "say a");
+    assert_ptr_equal(sessionNextPending(), &s);
+    assert_null(sessionNextPending());
+    sessionClear(&s);
+}
+
+static void a_batch_stops_where_the_session_stops(void **state) {
+    static const uint32_t flags[] = {SESSION_CLOSE_SOON, SESSION_CLOSE_NOW, SESSION_BLOCKED,
+                                     SESSION_REPARSE, SESSION_PAUSED};
+    for (size_t i = 0; i < COUNT_OF(flags); i++) {
+        session s;
+        sessionOpen(&s);
+        char requests[64];
+        snprintf(requests, sizeof(requests), "say a|stop %u|stop 0|say b", flags[i]);
+        assert_int_equal(ask(&s, requests), 2);
+        assert_replies(&s, "$1 a +OK");
+        assert_int_equal(ask(&s, "say c"), 0);
+        s.flags &= ~flags[i];
+        assert_int_equal(ask(&s, "say c"), 1);
+        sessionClear(&s);
+    }
+}
+
+static void what_follows_a_command_that_stops_batches_is_parsed_again(void **state) {
+    session s;
+    sessionOpen(&s);
+    assert_int_equal(ask(&s, "say a|again|say b"), 2);
+    assert_true(s.flags & SESSION_REPARSE);
+    s.flags &= ~(uint32_t)SESSION_REPARSE;
+    assert_int_equal(ask(&s, "again x|say b"), 2); /* refused: it did nothing */
+    sessionClear(&s);
+}
+
+static const ctx *seen_ctx;
+static void seeCtx(ctx *c) {
+    assert_ptr_equal(engineHot.current, c);
+    seen_ctx = c;
+}
+
+static void a_command_sees_its_session_and_time(void **state) {
+    static const seer see = {"ctx", seeCtx, NULL};
+    session s;
+    sessionOpen(&s);
+    seerArm(&see, true);
+    seen_ctx = NULL;
+    ask(&s, "say a|put a 1");
+    assert_non_null(seen_ctx);
+    assert_null(engineHot.current);
+    seerArm(&see, false);
+    ask(&s, "put a 1 1000100|select 1|take a|select 0|take a");
+    assert_replies(&s, "$1 a +OK +OK +OK $-1 +OK $1 1");
+    houseSetTime(HOUSE_NOW + 100);
+    ask(&s, "take a");
+    assert_replies(&s, "$-1");
+    sessionClear(&s);
+}
+
+static void a_renamed_command_is_found_again(void **state) {
+    session s;
+    sessionOpen(&s);
+    slice words[] = {SLICE("say"), SLICE("a")};
+    request r = {.argv = words, .argc = 2};
+    executeResolve(&r);
+    assert_ptr_equal(r.command, named("say"));
+    assert_int_equal(commandRename(SLICE("say"), SLICE("utter")), OK);
+    assert_int_equal(executeRun(&s, &r, 1), 1);
+    assert_replies(&s, "-ERR unknown command 'say', with args beginning with: 'a' ");
+    words[0] = SLICE("utter");
+    executeResolve(&r);
+    assert_int_equal(executeRun(&s, &r, 1), 1);
+    assert_replies(&s, "$1 a");
+    sessionClear(&s);
+}
+
+static void the_first_key_is_hashed_and_others_are_not(void **state) {
+    slice words[] = {SLICE("put"), SLICE("key"), SLICE("v")};
+    request r = {.argv = words, .argc = 3};
+    executeResolve(&r);
+    uint64_t hash = r.key_hash;
+    words[0] = SLICE("take");
+    r.key_hash = 0;
+    r.argc = 2;
+    executeResolve(&r);
+    assert_int_equal(r.key_hash, hash);
+    assert_int_not_equal(hash, 0);
+    r.key_hash = 0;
+    words[0] = SLICE("say");
+    executeResolve(&r);
+    assert_int_equal(r.key_hash, 0);
+    words[0] = SLICE("box");
+    words[1] = SLICE("SHUT");
+    executeResolve(&r);
+    assert_ptr_equal(r.command, named("box|shut"));
+    r.argc = 1;
+    executeResolve(&r);
+    assert_ptr_equal(r.command, named("box"));
+}
+
+/* ------------------------------------------------------------------ admission */
+
+static void unknown_names_are_told_with_their_arguments(void **state) {
+    session s;
+    sessionOpen(&s);
+    ask(&s, "nosuch|nosuch a bc d");
+    assert_replies(&s, "-ERR unknown command 'nosuch', with args beginning with:  "
+                       "-ERR unknown command 'nosuch', with args beginning with: 'a' 'bc' 'd' ");
+    ask(&s, "box what|box what x");
+    assert_replies(&s, "-ERR unknown subcommand 'what'. Try BOX HELP. "
+                       "-ERR unknown subcommand 'what'. Try BOX HELP.");
+    const char *const bytes[] = {"*2\r\n$4\r\na\r\nb\r\n$2\r\n\r\n\r\n"};
+    askBytes(&s, bytes, 1);
+    assert_replies(&s, "-ERR unknown command 'a  b', with args beginning with: '  ' ");
+    sessionClear(&s);
+}
+
+static void long_unknown_names_are_cut(void **state) {
+    session s;
+    sessionOpen(&s);
+    char name[301];
+    memset(name, 'n', 300);
+    name[300] = 0;
+    str requests = STR_EMPTY, want = STR_EMPTY;
+    strAppendFormat(&requests, "%s %.100s %.100s %.100s", name, name, name, name);
+    ask(&s, strText(&requests));
+    strAppendFormat(&want,
+                    "-ERR unknown command '%.128s', with args beginning with: '%.100s' '%.25s' ",
+                    name, name, name);
+    assert_replies(&s, strText(&want));
+    strFree(&requests);
+    strFree(&want);
+    sessionClear(&s);
+}
+
+static void arity_is_judged_before_the_command(void **state) {
+    session s;
+    sessionOpen(&s);
+    ask(&s, "take|take a b|put a|box|box open|box shut x|say");
+    assert_replies(&s, "-ERR wrong number of arguments for 'take' command "
+                       "-ERR wrong number of arguments for 'take' command "
+                       "-ERR wrong number of arguments for 'put' command "
+                       "-ERR wrong number of arguments for 'box' command "
+                       "-ERR wrong number of arguments for 'box|open' command "
+                       "-ERR wrong number of arguments for 'box|shut' command "
+                       "-ERR wrong number of arguments for 'say' command");
+    sessionClear(&s);
+}
+
+static void who_must_log_in_hears_nothing_else(void **state) {
+    session s;
+    sessionOpen(&s);
+    sessionSetAuthenticated(&s, NULL, false);
+    gateArm(&allGate, true);
+    ask(&s, "say a|nosuch|take|box what|enter x");
+    assert_replies(&s, "-NOAUTH Authentication required. -NOAUTH Authentication required. "
+                       "-NOAUTH Authentication required. -NOAUTH Authentication required. "
+                       "-ERR wrong number of arguments for 'enter' command");
+    assert_noted("");
+    ask(&s, "enter|say a");
+    assert_replies(&s, "+OK $1 a");
+    assert_noted("all asked of enter;all asked of say;");
+    gateArm(&allGate, false);
+    sessionClear(&s);
+}
+
+static void a_browser_is_cut_off(void **state) {
+    static const char *const requests[] = {"POST / HTTP/1.1", "host: a", "hOsT:"};
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+        session s;
+        sessionOpen(&s);
+        sessionSetAuthenticated(&s, NULL, i % 2);
+        ask(&s, requests[i]);
+        assert_replies(&s, "");
+        assert_noted("closes soon;");
+        sessionClear(&s);
+    }
+}
+
+static void a_protocol_error_is_said_before_the_end(void **state) {
+    session s;
+    sessionOpen(&s);
+    ask(&s, "say a");
+    executeProtocolError(&s, SLICE("ERR Protocol error: invalid bulk length"));
+    assert_replies(&s, "$1 a -ERR Protocol error: invalid bulk length");
+    assert_noted("closes soon;");
+    assert_int_equal(ask(&s, "say b"), 0);
+    sessionClear(&s);
+}
+
+/* ------------------------------------------------------------------ gates */
+
+static void gates_are_asked_in_their_order(void **state) {
+    session s;
+    sessionOpen(&s);
+    gateArm(&againGate, true);
+    gateArm(&allGate, true);
+    gateArm(&writesGate, true);
+    ask(&s, "put a 1|take a");
+    assert_noted("writes asked of put;all asked of put;again asked of put;"
+                 "all asked of take;again asked of take;");
+    assert_replies(&s, "+OK $1 1");
+    verdict = GATE_REFUSED;
+    ask(&s, "put a 2|take a");
+    assert_noted("writes asked of put;all asked of take;");
+    assert_replies(&s, "-REFUSED by writes -REFUSED by all");
+    gateArm(&allGate, false);
+    gateArm(&againGate, false);
+    ask(&s, "put a 2|take a|take");
+    assert_noted("writes asked of put;");
+    assert_replies(&s, "-REFUSED by writes $1 1 -ERR wrong number of arguments for 'take' command");
+    gateArm(&writesGate, false);
+    ask(&s, "put a 3");
+    assert_noted("");
+    assert_replies(&s, "+OK");
+    sessionClear(&s);
+}
+
+static void a_gate_may_stand_before_one_session_only(void **state) {
+    session s, other;
+    sessionOpen(&s);
+    sessionOpen(&other);
+    gateArmSession(&s, &allGate, true);
+    assert_false(gateIsArmed(&allGate));
+    ask(&s, "say a");
+    ask(&other, "say b");
+    assert_noted("all asked of say;");
+    gateArmSession(&s, &allGate, false);
+    ask(&s, "say a");
+    assert_noted("");
+    gateArm(&allGate, true);
+    assert_true(gateIsArmed(&allGate));
+    gateArm(&allGate, false);
+    sessionClear(&s);
+    sessionClear(&other);
+}
+
+static void what_a_gate_kept_is_neither_run_nor_rejected(void **state) {
+    static const gateVerdict verdicts[] = {GATE_DONE, GATE_HELD};
+    session s;
+    sessionOpen(&s);
+    for (size_t i = 0; i < COUNT_OF(verdicts); i++) {
+        gateArmSession(&s, &writesGate, true);
+        verdict = verdicts[i];
+        ask(&s, "put a 1|take a");
+        assert_replies(&s, "$-1");
+        assert_int_equal(named("put")->calls, 0);
+        assert_int_equal(named("put")->rejected, 0);
+        assert_int_equal(s.commands, i + 1);
+        gateArmSession(&s, &writesGate, false);
+    }
+    sessionClear(&s);
+}
+
+/* ------------------------------------------------------------------ reply modes */
+
+static void replies_may_be_off(void **state) {
+    session s;
+    sessionOpen(&s);
+    sessionSetReplyMode(&s, SESSION_REPLY_OFF);
+    ask(&s, "put a 1|take a|nosuch|fail|take");
+    assert_replies(&s, "");
+    sessionSetReplyMode(&s, 0);
+    ask(&s, "take a");
+    assert_replies(&s, "$1 1");
+    sessionClear(&s);
+}
+
+static void one_reply_may_be_skipped(void **state) {
+    session s;
+    sessionOpen(&s);
+    /* Set by a command, whose own reply is silent; so is the next one's. */
+    sessionSetReplyMode(&s, SESSION_REPLY_SKIP_NEXT);
+    ask(&s, "say a|say b");
+    assert_replies(&s, "$1 b");
+    sessionSetReplyMode(&s, SESSION_REPLY_SKIP_NEXT);
+    ask(&s, "nosuch|say b");
+    assert_replies(&s, "$1 b");
+    assert_int_equal(s.armed, 0);
+    sessionClear(&s);
+}
+
+/* ------------------------------------------------------------------ counting */
+
+static void equal_commands_share_stamps_but_counts_are_exact(void **state) {
+    session s;
+    sessionOpen(&s);
+    engineHot.latency_tracking = true;
+    str requests = STR_EMPTY;
+    enum { TIMES = 30 }; /* one batch in any build */
+    for (int i = 0; i < TIMES; i++) strAppendText(&requests, i ? "|take a" : "take a");
+    uint64_t before = engineHot.commands;
+    ask(&s, strText(&requests));
+    const command *take = named("take");
+    assert_int_equal(take->calls, TIMES);
+    assert_int_equal(engineHot.commands - before, TIMES);
+    assert_int_equal(s.commands, TIMES);
+    assert_int_equal(take->latency->total, TIMES);
+    engineHot.latency_tracking = false;
+    strFree(&requests);
+    sessionClear(&s);
+}
+
+static void a_run_of_quick_commands_has_one_duration(void **state) {
+    session s;
+    sessionOpen(&s);
+    engineHot.latency_tracking = true;
+    slice words[] = {SLICE("take"), SLICE("a")};
+    request r[20];
+    for (size_t i = 0; i < COUNT_OF(r); i++) {
+        r[i] = (request){.argv = words, .argc = 2};
+        executeResolve(&r[i]);
+    }
+    assert_int_equal(executeRun(&s, r, COUNT_OF(r)), COUNT_OF(r));
+    const histogram *h = named("take")->latency;
+    assert_int_equal(histogramPercentile(h, 100), histogramPercentile(h, 1));
+    assert_int_equal(h->total, COUNT_OF(r));
+    engineHot.latency_tracking = false;
+    sessionClear(&s);
+}
+
+static void only_what_ran_is_counted_as_a_call(void **state) {
+    session s;
+    sessionOpen(&s);
+    uint64_t before = engineHot.commands;
+    ask(&s, "take a|take|take a b|take a|nosuch|fail|fail x|put a 1 x");
+    assert_int_equal(named("take")->calls, 2);
+    assert_int_equal(named("take")->rejected, 2);
+    assert_int_equal(named("take")->failed, 0);
+    assert_int_equal(named("fail")->calls, 1);
+    assert_int_equal(named("fail")->failed, 1);
+    assert_int_equal(named("fail")->rejected, 1);
+    assert_int_equal(named("put")->calls, 1);
+    assert_int_equal(named("put")->failed, 1);
+    assert_int_equal(s.commands, 4);
+    assert_int_equal(engineHot.commands - before, 4);
+    statsReset();
+    assert_int_equal(named("take")->calls, 0);
+    assert_int_equal(named("take")->rejected, 0);
+    sessionClear(&s);
+}
+
+/* A command sees what ran before it, not itself. */
+static uint64_t commands_before;
+static void seeCommands(ctx *c) { commands_before = c->who->commands; }
+
+static void the_running_command_is_not_counted_yet(void **state) {
+    static const seer see = {"commands", seeCommands, NULL};
+    session s;
+    sessionOpen(&s);
+    seerArm(&see, true);
+    ask(&s, "take a|take a|nosuch|say a");
+    assert_int_equal(commands_before, 2);
+    seerArm(&see, false);
+    sessionClear(&s);
+}
+
+/* ------------------------------------------------------------------ inner commands */
+
+static void an_inner_command_counts_like_any_other(void **state) {
+    session s;
+    sessionOpen(&s);
+    sinkArm(&noteSink, true);
+    ask(&s, "inner put a 1|inner fail|inner take a");
+    assert_replies(&s, "+OK -FAILED as told $1 1");
+    assert_int_equal(named("put")->calls, 1);
+    assert_int_equal(named("fail")->failed, 1);
+    assert_int_equal(named("inner")->calls, 3);
+    assert_int_equal(named("inner")->failed, 0);
+    assert_int_equal(s.commands, 6);
+    assert_noted("db0 put a 1;");
+    ask(&s, "inner again|say b");
+    assert_replies(&s, "+OK");
+    sinkArm(&noteSink, false);
+    sessionClear(&s);
+}
+
+static void refused_inner_commands_are_none(void **state) {
+    session s;
+    sessionOpen(&s);
+    gateArm(&allGate, true);
+    verdict = GATE_REFUSED;
+    verdict_for = "put";
+    ask(&s, "inner put a 1"); /* whoever runs it inside has judged it */
+    assert_replies(&s, "+OK");
+    gateArm(&allGate, false);
+    sessionClear(&s);
+}
+
+int test_execute(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+    const struct CMUnitTest tests[] = {
+        TEST(requests_run_in_order),
+        TEST(output_makes_the_session_want_to_write),
+        TEST(a_batch_stops_where_the_session_stops),
+        TEST(what_follows_a_command_that_stops_batches_is_parsed_again),
+        TEST(a_command_sees_its_session_and_time),
+        TEST(a_renamed_command_is_found_again),
+        TEST(the_first_key_is_hashed_and_others_are_not),
+        TEST(unknown_names_are_told_with_their_arguments),
+        TEST(long_unknown_names_are_cut),
+        TEST(arity_is_judged_before_the_command),
+        TEST(who_must_log_in_hears_nothing_else),
+        TEST(a_browser_is_cut_off),
+        TEST(a_protocol_error_is_said_before_the_end),
+        TEST(gates_are_asked_in_their_order),
+        TEST(a_gate_may_stand_before_one_session_only),
+        TEST(what_a_gate_kept_is_neither_run_nor_rejected),
+        TEST(replies_may_be_off),
+        TEST(one_reply_may_be_skipped),
+        TEST(equal_commands_share_stamps_but_counts_are_exact),
+        TEST(a_run_of_quick_commands_has_one_duration),
+        TEST(only_what_ran_is_counted_as_a_call),
+        TEST(the_running_command_is_not_counted_yet),
+        TEST(an_inner_command_counts_like_any_other),
+        TEST(refused_inner_commands_are_none),
+    };
+    return cmocka_run_group_tests_name("engine/execute", tests, NULL, NULL);
+}

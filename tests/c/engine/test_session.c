@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tests of engine/session.c: birth, end, RESET, what arms the special bit, and the list of those with output. */
+#include "engine_test.h"
+
+#include "base/base.h"
+#include "engine/engine.h"
+#include "engine/gate_priv.h"
+#include "engine/session_name.h"
+#include "engine/transaction.h"
+#include "store/store.h"
+
+static void a_session_begins_plain(void **state) {
+    session s, next;
+    sessionOpen(&s);
+    sessionOpen(&next);
+    assert_int_equal(s.proto, 2);
+    assert_int_equal(s.db_id, 0);
+    assert_ptr_equal(s.db, storeDb(0));
+    assert_true(sessionIsAuthenticated(&s));
+    assert_int_equal(s.armed, 0);
+    assert_int_equal(s.created_ms, HOUSE_NOW);
+    assert_int_equal(next.id, s.id + 1);
+    assert_null(s.multi);
+    assert_null(s.extra);
+    sessionClear(&s);
+    sessionClear(&next);
+}
+
+static void internal_sessions_have_no_number(void **state) {
+    session before, inner, after;
+    sessionOpen(&before);
+    sessionInit(&inner, NULL, SESSION_INTERNAL);
+    sessionOpen(&after);
+    assert_int_equal(inner.id, 0);
+    assert_true(sessionIsAuthenticated(&inner));
+    assert_int_equal(after.id, before.id + 1);
+    sessionWantWrite(&inner); /* nobody carries its output */
+    assert_null(sessionNextPending());
+    sessionCloseSoon(&inner);
+    sessionCloseNow(&inner);
+    sessionClear(&before);
+    sessionClear(&inner);
+    sessionClear(&after);
+}
+
+/* ------------------------------------------------------------------ hook 6 */
+
+static void onSession(session *s, sessionEvent e) {
+    static const char *const names[] = {
+        [SESSION_OPENED] = "opened",
+        [SESSION_ENDING] = "ending",
+        [SESSION_USER_CHANGED] = "user",
+        [SESSION_WAS_RESET] = "reset",
+    };
+    note("%s;", names[e]);
+    if (e == SESSION_OPENED) sessionSetAuthenticated(s, NULL, false);
+}
+
+static const feature watcher = {.name = "watcher", .on_session = onSession};
+static const feature *const features[] = {&watcher};
+static const gate *const gate_order[] = {&noMultiGate, &queueGate};
+
+static void birth_reset_and_end_are_told(void **state) {
+    session s, inner;
+    hooksUninstall();
+    hooksInstall(features, 1, gate_order, COUNT_OF(gate_order));
+    sessionOpen(&s);
+    assert_noted("opened;");
+    assert_false(sessionIsAuthenticated(&s)); /* as acl does when a password is set */
+    sessionReset(&s);
+    assert_noted("reset;opened;");
+    assert_false(sessionIsAuthenticated(&s));
+    sessionClear(&s);
+    assert_noted("ending;");
+    sessionInit(&inner, NULL, SESSION_INTERNAL);
+    sessionClear(&inner);
+    assert_noted("");
+}
+
+static void an_end_is_told_once(void **state) {
+    session s;
+    hooksUninstall();
+    hooksInstall(features, 1, gate_order, COUNT_OF(gate_order));
+    sessionOpen(&s);
+    (void)noted();
+    sessionClear(&s);
+    sessionClear(&s);
+    assert_noted("ending;");
+}
+
+/* ------------------------------------------------------------------ RESET */
+
+static void reset_leaves_what_belongs_to_the_connection(void **state) {
+    const uint32_t lasting = SESSION_UNIX_SOCKET | SESSION_LOCAL | SESSION_IN_BATCH |
+                             SESSION_CLOSE_SOON | SESSION_CAPA_REDIRECT;
+    session s;
+    sessionOpen(&s);
+    s.flags |= lasting | SESSION_REPLY_OFF | SESSION_NO_EVICT | SESSION_NO_TOUCH | SESSION_PUBSUB |
+               SESSION_MONITOR | SESSION_WATCH_DIRTY;
+    s.proto = 3;
+    uint64_t id = s.id;
+    assert_int_equal(sessionSelect(&s, 1), OK);
+    sessionSetName(&s, SLICE("name"));
+    gateArmSession(&s, &allGate, true);
+    transactionBegin(&s);
+    sessionReset(&s);
+    assert_int_equal(s.flags, lasting | SESSION_AUTHENTICATED);
+    assert_int_equal(s.armed, 0);
+    assert_int_equal(s.proto, 2);
+    assert_int_equal(s.db_id, 0);
+    assert_ptr_equal(s.db, storeDb(0));
+    assert_int_equal(s.id, id);
+    assert_int_equal(sessionName(&s).len, 0);
+    assert_null(s.multi);
+    sessionClear(&s);
+}
+
+static void reset_keeps_the_output(void **state) {
+    session s;
+    sessionOpen(&s);
+    ask(&s, "say a");
+    sessionReset(&s);
+    assert_ptr_equal(sessionNextPending(), &s);
+    assert_replies(&s, "$1 a");
+    sessionClear(&s);
+}
+
+/* ------------------------------------------------------------------ small things */
+
+static void databases_are_checked(void **state) {
+    session s;
+    sessionOpen(&s);
+    assert_int_equal(sessionSelect(&s, 1), OK);
+    assert_ptr_equal(s.db, storeDb(1));
+    assert_int_equal(sessionSelect(&s, 2), ERR_RANGE);
+    assert_int_equal(sessionSelect(&s, -1), ERR_RANGE);
+    assert_int_equal(sessionSelect(&s, INT64_MIN), ERR_RANGE);
+    assert_int_equal(sessionSelect(&s, INT64_C(1) << 32), ERR_RANGE);
+    assert_int_equal(s.db_id, 1);
+    sessionClear(&s);
+}
+
+static void a_name_can_be_given_and_taken(void **state) {
+    session s;
+    sessionOpen(&s);
+    assert_int_equal(sessionName(&s).len, 0);
+    sessionSetName(&s, SLICE("worker"));
+    assert_true(sliceEqual(sessionName(&s), SLICE("worker")));
+    sessionSetName(&s, SLICE("w2"));
+    assert_true(sliceEqual(sessionName(&s), SLICE("w2")));
+    sessionSetName(&s, SLICE(""));
+    assert_int_equal(sessionName(&s).len, 0);
+    assert_true(sessionNameIsValid(SLICE("a!~")));
+    assert_true(sessionNameIsValid(SLICE("")));
+    assert_false(sessionNameIsValid(SLICE("a b")));
+    assert_false(sessionNameIsValid(SLICE("a\n")));
+    assert_false(sessionNameIsValid(SLICE("\x7f")));
+    assert_false(sessionNameIsValid(SLICE("\xc3\xa4")));
+    sessionClear(&s);
+}
+
+/* One bit stands for all that makes a session unusual. */
+static void the_special_bit_follows_login_and_reply_modes(void **state) {
+    session s;
+    sessionOpen(&s);
+    sessionSetAuthenticated(&s, NULL, false);
+    assert_int_equal(s.armed, GATE_BIT_SPECIAL);
+    sessionSetReplyMode(&s, SESSION_REPLY_OFF);
+    sessionSetAuthenticated(&s, NULL, true);
+    assert_int_equal(s.armed, GATE_BIT_SPECIAL);
+    sessionSetReplyMode(&s, SESSION_REPLY_SKIP_NEXT);
+    assert_int_equal(s.armed, GATE_BIT_SPECIAL);
+    assert_int_equal(s.flags & SESSION_REPLY_MODES, SESSION_REPLY_SKIP_NEXT);
+    sessionSetReplyMode(&s, 0);
+    assert_int_equal(s.armed, 0);
+    sessionClear(&s);
+}
+
+static void the_carrier_is_told_once_to_close(void **state) {
+    session s;
+    sessionOpen(&s);
+    sessionCloseSoon(&s);
+    sessionCloseSoon(&s);
+    assert_noted("closes soon;");
+    sessionCloseNow(&s);
+    sessionCloseNow(&s);
+    assert_noted("closes now;");
+    sessionClear(&s);
+    sessionOpen(&s);
+    sessionCloseNow(&s);
+    sessionCloseSoon(&s); /* too late */
+    assert_noted("closes now;");
+    sessionClear(&s);
+}
+
+static void the_pending_list_is_a_queue_without_doubles(void **state) {
+    session s[3];
+    for (int i = 0; i < 3; i++) sessionOpen(&s[i]);
+    sessionWantWrite(&s[1]);
+    sessionWantWrite(&s[0]);
+    sessionWantWrite(&s[1]);
+    sessionWantWrite(&s[2]);
+    sessionClear(&s[0]); /* takes itself off */
+    assert_ptr_equal(sessionNextPending(), &s[1]);
+    sessionWantWrite(&s[1]);
+    assert_ptr_equal(sessionNextPending(), &s[2]);
+    assert_ptr_equal(sessionNextPending(), &s[1]);
+    assert_null(sessionNextPending());
+    sessionClear(&s[1]);
+    sessionClear(&s[2]);
+}
+
+int test_session(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+    const struct CMUnitTest tests[] = {
+        TEST(a_session_begins_plain),
+        TEST(internal_sessions_have_no_number),
+        TEST(birth_reset_and_end_are_told),
+        TEST(an_end_is_told_once),
+        TEST(reset_leaves_what_belongs_to_the_connection),
+        TEST(reset_keeps_the_output),
+        TEST(databases_are_checked),
+        TEST(a_name_can_be_given_and_taken),
+        TEST(the_special_bit_follows_login_and_reply_modes),
+        TEST(the_carrier_is_told_once_to_close),
+        TEST(the_pending_list_is_a_queue_without_doubles),
+    };
+    return cmocka_run_group_tests_name("engine/session", tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tests of io/file: whole reads, replacing that leaves the old or the new, names. */
+#include "io_test.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "io/file.h"
+#include "io/sys.h"
+
+static void writePlainly(const char *path, slice content) {
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_int_equal(fwrite(content.ptr, 1, content.len, f), content.len);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void assertContent(const char *path, slice content) {
+    str got = STR_EMPTY;
+    assert_int_equal(fileReadAll(path, 1000000, &got, NULL), OK);
+    assert_int_equal(got.len, content.len);
+    assert_memory_equal(strText(&got), content.ptr, content.len);
+    strFree(&got);
+}
+
+static int filesInFolder(void) {
+    int count = 0;
+    DIR *dir = opendir(testFolder());
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir));) count += entry->d_name[0] != '.';
+    closedir(dir);
+    return count;
+}
+
+static int emptyFolder(void **state) {
+    (void)state;
+    sysCallsSet(NULL);
+    testFolderRemove();
+    testFolder();
+    return 0;
+}
+
+static void test_read_takes_all_or_refuses(void **state) {
+    (void)state;
+    const char *path = testPath("file");
+    reason why;
+    str got = STR_EMPTY;
+    assert_int_equal(fileReadAll(path, 100, &got, &why), ERR_NOT_FOUND);
+    assert_non_null(strstr(why.text, "No such file"));
+    assert_int_equal(fileReadAll(testFolder(), 100, &got, &why), ERR_IO);
+    assert_null(got.ptr);
+    writePlainly(path, SLICE(""));
+    assertContent(path, SLICE(""));
+    writePlainly(path, SLICE("a\0bc"));
+    assertContent(path, SLICE("a\0bc"));
+    assert_int_equal(fileReadAll(path, 4, &got, &why), OK);
+    assert_int_equal(got.len, 4);
+    strFree(&got);
+    assert_int_equal(fileReadAll(path, 3, &got, &why), ERR_LIMIT);
+    assert_int_equal(fileReadAll(path, 0, &got, &why), ERR_LIMIT);
+    assert_null(got.ptr);
+}
+
+static void test_large_files(void **state) {
+    (void)state;
+    const char *path = testPath("large");
+    size_t len = 300000;
+    char *content = memAlloc(len);
+    for (size_t i = 0; i < len; i++) content[i] = (char)(i * 31 >> 3);
+    assert_int_equal(fileReplace(path, sliceMake(content, len), 0600, NULL), OK);
+    assertContent(path, sliceMake(content, len));
+    memFree(content);
+}
+
+static void test_dash_reads_standard_input(void **state) {
+    (void)state;
+    int ends[2], saved = dup(STDIN_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "piped", 5), 5);
+    close(ends[1]);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    assertContent("-", SLICE("piped"));
+    dup2(saved, STDIN_FILENO);
+    close(saved);
+}
+
+static void test_replace_creates_keeps_the_mode_and_leaves_nothing(void **state) {
+    (void)state;
+    const char *path = testPath("file");
+    struct stat st;
+    mode_t mask = umask(022);
+    assert_int_equal(fileReplace(path, SLICE("one"), 0640, NULL), OK);
+    assertContent(path, SLICE("one"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(chmod(path, 0604), 0);
+    assert_int_equal(fileReplace(path, SLICE("two and more"), 0640, NULL), OK);
+    assertContent(path, SLICE("two and more"));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0604);
+    assert_int_equal(fileReplace(path, SLICE(""), 0640, NULL), OK);
+    assertContent(path, SLICE(""));
+    assert_int_equal(filesInFolder(), 1);
+    umask(mask);
+}
+
+static int bent_calls;
+
+static ssize_t writeLittle(int fd, const void *src, size_t len) {
+    if (++bent_calls % 3 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return write(fd, src, len > 3 ? 3 : len);
+}
+
+static ssize_t readLittle(int fd, void *dst, size_t len) {
+    if (++bent_calls % 3 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return read(fd, dst, len > 2 ? 2 : len);
+}
+
+static ssize_t writeUntilFull(int fd, const void *src, size_t len) {
+    if (++bent_calls > 2) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return write(fd, src, len > 3 ? 3 : len);
+}
+
+static int failFsync(int fd) {
+    (void)fd;
+    errno = EIO;
+    return -1;
+}
+
+static int fsyncRefusesFolders(int fd) {
+    struct stat st;
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return 0;
+}
+
+static int failRename(const char *from, const char *to) {
+    (void)from, (void)to;
+    errno = EXDEV;
+    return -1;
+}
+
+static void test_short_and_interrupted_calls_are_continued(void **state) {
+    (void)state;
+    const sysCalls little = {.write = writeLittle, .read = readLittle};
+    const char *path = testPath("file");
+    sysCallsSet(&little);
+    assert_int_equal(fileReplace(path, SLICE("a dozen or two of bytes"), 0600, NULL), OK);
+    assertContent(path, SLICE("a dozen or two of bytes"));
+}
+
+static void test_a_failed_replace_leaves_the_old_whole(void **state) {
+    (void)state;
+    const sysCalls bent[] = {
+        {.write = writeUntilFull}, {.fsync = failFsync}, {.rename = failRename}};
+    static const char *const words[] = {"No space left", "Input/output error",
+                                        "Invalid cross-device"};
+    const char *path = testPath("file");
+    writePlainly(path, SLICE("the old"));
+    for (size_t i = 0; i < COUNT_OF(bent); i++) {
+        reason why = {{0}};
+        bent_calls = 0;
+        sysCallsSet(&bent[i]);
+        assert_int_equal(fileReplace(path, SLICE("the new and longer"), 0600, &why), ERR_IO);
+        sysCallsSet(NULL);
+        if (!strstr(why.text, words[i])) fail_msg("%s", why.text);
+        assertContent(path, SLICE("the old"));
+        assert_int_equal(filesInFolder(), 1);
+    }
+    reason why;
+    assert_int_equal(fileReplace("/nonexistent/folder/x", SLICE("x"), 0600, &why), ERR_IO);
+    assert_non_null(strstr(why.text, "No such file"));
+}
+
+static void test_folders_that_cannot_be_synced(void **state) {
+    (void)state;
+    const sysCalls refusing = {.fsync = fsyncRefusesFolders};
+    sysCallsSet(&refusing);
+    assert_int_equal(fileSyncFolder(testPath("file"), NULL), OK);
+    const sysCalls failing = {.fsync = failFsync};
+    sysCallsSet(&failing);
+    reason why;
+    assert_int_equal(fileSyncFolder(testPath("file"), &why), ERR_IO);
+    assert_non_null(strstr(why.text, "Input/output error"));
+    sysCallsSet(NULL);
+    assert_int_equal(fileSyncFolder(testPath("file"), NULL), OK);
+    assert_int_equal(fileSyncFolder("plain_name", NULL), OK);
+    assert_int_equal(fileSyncFolder("/name_in_the_root", NULL), OK);
+    assert_int_equal(fileSyncFolder("/nonexistent/x", NULL), ERR_IO);
+}
+
+static void test_writable(void **state) {
+    (void)state;
+    const char *path = testPath("file");
+    assert_true(fileIsWritable(path));
+    assert_int_equal(filesInFolder(), 0);
+    writePlainly(path, SLICE("kept"));
+    assert_true(fileIsWritable(path));
+    assertContent(path, SLICE("kept"));
+    assert_false(fileIsWritable("/nonexistent/folder/file"));
+    if (geteuid() == 0) return; /* root may write everywhere */
+    assert_int_equal(chmod(path, 0400), 0);
+    assert_false(fileIsWritable(path));
+}
+
+static void assertAbsolute(const char *path, const char *expected) {
+    char *absolute = fileAbsolute(path);
+    assert_string_equal(absolute, expected);
+    memFree(absolute);
+}
+
+static void test_absolute_names(void **state) {
+    (void)state;
+    char before[PATH_MAX];
+    assert_non_null(getcwd(before, sizeof(before)));
+    assert_int_equal(mkdir(testPath("a"), 0700), 0);
+    assert_int_equal(chdir(testPath("a")), 0);
+    assertAbsolute("/x/../y", "/x/../y");
+    assertAbsolute("file.conf", testPath("a/file.conf"));
+    assertAbsolute("./file.conf", testPath("a/file.conf"));
+    assertAbsolute("../file.conf", testPath("file.conf"));
+    assertAbsolute("../b/./../c", testPath("b/./../c"));
+    assertAbsolute("../../../../../../x", "/x");
+    assert_int_equal(chdir("/"), 0);
+    assertAbsolute("x", "/x");
+    assertAbsolute("../x", "/x");
+    assert_int_equal(chdir(before), 0);
+}
+
+int test_file(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_read_takes_all_or_refuses, emptyFolder),
+        cmocka_unit_test_setup(test_large_files, emptyFolder),
+        cmocka_unit_test_setup(test_dash_reads_standard_input, emptyFolder),
+        cmocka_unit_test_setup(test_replace_creates_keeps_the_mode_and_leaves_nothing, emptyFolder),
+        cmocka_unit_test_setup_teardown(test_short_and_interrupted_calls_are_continued, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup_teardown(test_a_failed_replace_leaves_the_old_whole, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup_teardown(test_folders_that_cannot_be_synced, emptyFolder,
+                                        emptyFolder),
+        cmocka_unit_test_setup(test_writable, emptyFolder),
+        cmocka_unit_test_setup(test_absolute_names, emptyFolder),
+    };
+    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Clients on socket pairs, served by real turns of the loop: how bytes become requests, who waits, who is
+ * closed, and what an idle one owns. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/base.h"
+#include "engine/engine.h"
+#include "engine/execute.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "net/client.h"
+#include "net/net.h"
+#include "net/net_priv.h"
+#include "store/store.h"
+
+static loop *test_loop;
+
+/* More turns than any exchange here takes, in the hostile build too, which reads a few bytes at a time. */
+enum { SETTLED = 100 };
+
+static void sayCommand(ctx *c) { replyBulk(c, c->argv[1]); }
+
+static void pauseCommand(ctx *c) {
+    replyOk(c);
+    c->who->flags |= SESSION_BLOCKED;
+}
+
+static void leaveCommand(ctx *c) {
+    replyOk(c);
+    sessionCloseSoon(c->who);
+}
+
+static void killCommand(ctx *c) {
+    list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (&cl->session != c->who) sessionCloseNow(&cl->session);
+    }
+    replyOk(c);
+}
+
+#define SPEC(name_, proc_, arity_, flags_) \
+    { \
+        .name = (name_), .proc = (proc_), .arity = (arity_), .flags = (flags_), .group = "t", \
+        .summary = "", .since = "1" \
+    }
+
+static const commandSpec specs[] = {
+    SPEC("say", sayCommand, 2, CMD_QUICK | CMD_FAST),
+    SPEC("pause", pauseCommand, 1, 0),
+    SPEC("leave", leaveCommand, 1, 0),
+    SPEC("kill", killCommand, 1, 0),
+};
+
+static void beforeSleep(loop *l, void *arg) {
+    (void)l, (void)arg;
+    stagesRun(STAGE_EXECUTE, STAGE_FREE);
+}
+
+static int setup(void **state) {
+    (void)state;
+    static const feature *const features[] = {&engineFeature, &keyspaceFeature, &netFeature};
+    static const configOption *tables[3];
+    clockInit();
+    hooksInstall(features, 3, NULL, 0);
+    tables[0] = engineFeature.options;
+    tables[1] = netFeature.options;
+    configInstall(tables, 2);
+    storeInit(1, false);
+    if (keyspaceFeature.init(NULL) != OK) return 1;
+    commandInstall(specs, (int)COUNT_OF(specs), false);
+    executeNewTurn();
+    test_loop = loopNew("poll", NULL);
+    loopSetBeforeSleep(test_loop, beforeSleep, NULL);
+    netSetLoop(test_loop);
+    return test_loop == NULL;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    netCloseAll();
+    loopFree(test_loop);
+    commandUninstall();
+    configUninstall();
+    hooksUninstall();
+    storeShutdown();
+    return 0;
+}
+
+/* A client whose other end is the result. */
+static int newClient(client **cl) {
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    *cl = clientNew(pair[0], &connUnix, true);
+    assert_non_null(*cl);
+    return pair[1];
+}
+
+static void turns(int count) {
+    while (count--) loopTurn(test_loop, false);
+}
+
+static void sendText(int fd, const char *text) {
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* What has come, with a NUL; the length, or -1 at the end of the stream. */
+static ssize_t receive(int fd, char *dst, size_t cap) {
+    ssize_t n = read(fd, dst, cap - 1);
+    if (n < 0)
+        n = 0;
+    else if (n == 0)
+        return -1;
+    dst[n] = 0;
+    return n;
+}
+
+static void expectReply(int fd, const char *want) {
+    char got[4096] = "";
+    (void)receive(fd, got, sizeof(got));
+    assert_string_equal(got, want);
+}
+
+static void a_request_in_pieces_is_answered_once_whole(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    const char *text = "*2\r\n$3\r\nsay\r\n$5\r\nhello\r\n";
+    for (size_t i = 0; i < strlen(text); i++) {
+        assert_int_equal(write(fd, text + i, 1), 1);
+        turns(SETTLED);
+        if (i + 1 < strlen(text)) assert_int_equal(outbufPending(&cl->session.out), 0);
+    }
+    expectReply(fd, "$5\r\nhello\r\n");
+    assert_int_equal(cl->session.commands, 1);
+    close(fd);
+    turns(SETTLED);
+}
+
+static void an_idle_client_owns_no_buffers(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sendText(fd, "*2\r\n$3\r\nsay\r\n$2\r\nhi\r\n*2\r\n$3\r\nsa");
+    turns(SETTLED);
+    assert_int_equal(cl->in_len, 10);
+    sendText(fd, "y\r\n$2\r\nho\r\n");
+    turns(SETTLED);
+    expectReply(fd, "$2\r\nhi\r\n$2\r\nho\r\n");
+    assert_null(cl->in);
+    assert_null(cl->parser.partial);
+    assert_null(cl->session.out.first);
+    assert_int_equal(clientMemory(cl), sizeof(client));
+    close(fd);
+    turns(SETTLED);
+}
+
+static void what_follows_a_blocking_command_waits_and_then_runs(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sendText(fd, "*1\r\n$5\r\npause\r\n*2\r\n$3\r\nsay\r\n$1\r\na\r\n*2\r\n$3\r\nsay\r\n$1\r");
+    turns(SETTLED);
+    expectReply(fd, "+OK\r\n");
+    sendText(fd, "\nb\r\n");
+    turns(SETTLED);
+    expectReply(fd, "");
+    cl->session.flags &= ~(uint32_t)SESSION_BLOCKED;
+    readerResume(cl);
+    turns(SETTLED);
+    expectReply(fd, "$1\r\na\r\n$1\r\nb\r\n");
+    close(fd);
+    turns(SETTLED);
+}
+
+static void a_client_that_leaves_gets_its_reply_and_nothing_more_runs(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sendText(fd, "*1\r\n$5\r\nleave\r\n*2\r\n$3\r\nsay\r\n$1\r\na\r\n");
+    turns(SETTLED);
+    expectReply(fd, "+OK\r\n");
+    char end[8];
+    assert_int_equal(receive(fd, end, sizeof(end)), -1);
+    assert_int_equal(netClientCount(), 0);
+    close(fd);
+}
+
+static void a_client_killed_by_another_of_the_same_batch_runs_nothing(void **state) {
+    (void)state;
+    client *killer, *victim;
+    int killer_fd = newClient(&killer), victim_fd = newClient(&victim);
+    sendText(killer_fd, "*1\r\n$4\r\nkill\r\n");
+    sendText(victim_fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n");
+    turns(SETTLED);
+    expectReply(killer_fd, "+OK\r\n");
+    char end[8];
+    assert_int_equal(receive(victim_fd, end, sizeof(end)), -1);
+    assert_int_equal(netClientCount(), 1);
+    close(killer_fd);
+    close(victim_fd);
+    turns(SETTLED);
+}
+
+static void a_protocol_error_comes_after_the_replies_before_it(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sendText(fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n*x\r\n");
+    turns(SETTLED);
+    expectReply(fd, "$1\r\na\r\n-ERR Protocol error: invalid multibulk length\r\n");
+    char end[8];
+    assert_int_equal(receive(fd, end, sizeof(end)), -1);
+    close(fd);
+    turns(SETTLED);
+    assert_int_equal(netClientCount(), 0);
+}
+
+static void output_over_the_hard_limit_closes(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    netConf.output_limits[OUTPUT_NORMAL].hard_bytes = 100000;
+    char big[2000];
+    memset(big, 'x', sizeof(big));
+    sessionWantWrite(&cl->session);
+    for (int i = 0; i < 400; i++) respBulk(&cl->session.out, sliceMake(big, sizeof(big)));
+    turns(SETTLED);
+    assert_int_equal(netClientCount(), 0);
+    assert_int_equal(netStats()->output_limit_closed, 1);
+    netConf.output_limits[OUTPUT_NORMAL].hard_bytes = 0;
+    close(fd);
+}
+
+static void bytes_announced_are_not_charged(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sendText(fd, "*2\r\n$3\r\nsay\r\n$500000000\r\nabc");
+    turns(SETTLED);
+    assert_true(clientMemory(cl) < 40000);
+    close(fd);
+    turns(SETTLED);
+    assert_int_equal(netClientCount(), 0);
+}
+
+int test_client(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_request_in_pieces_is_answered_once_whole, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_follows_a_blocking_command_waits_and_then_runs, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_gets_its_reply_and_nothing_more_runs,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_client_killed_by_another_of_the_same_batch_runs_nothing,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(a_protocol_error_comes_after_the_replies_before_it, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(output_over_the_hard_limit_closes, setup, teardown),
+        cmocka_unit_test_setup_teardown(bytes_announced_are_not_charged, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("net/client", tests, NULL, NULL);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Runs the test groups of store/. */
+#include <stdio.h>
+
+int test_db(void);
+int test_object(void);
+int test_slab(void);
+int test_slab_model(void);
+int test_type_string(void);
+
+int main(void) {
+    int failed = 0;
+    failed += test_db();
+    failed += test_object();
+    failed += test_slab();
+    failed += test_slab_model();
+    failed += test_type_string();
+    if (failed) fprintf(stderr, "%d test(s) of store failed\n", failed);
+    return failed != 0;
+}

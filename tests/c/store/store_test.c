@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * See store_test.h. */
+#include "store_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/random.h"
+#include "store/slab.h"
+
+uint64_t testScale(void) {
+    const char *text = getenv("TEST_SCALE");
+    return text ? strtoull(text, NULL, 10) : 1;
+}
+
+void testSeed(const char *name) {
+    const char *text = getenv("TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 10) : 20240917;
+    printf("%s: TEST_SEED=%llu\n", name, (unsigned long long)seed);
+    randomSeed(seed);
+}
+
+bool testSurvives(void (*proc)(void)) {
+    fflush(NULL);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct rlimit no_core = {0, 0};
+        setrlimit(RLIMIT_CORE, &no_core);
+        if (!freopen("/dev/null", "w", stderr)) _exit(0);
+        if (!freopen("/dev/null", "w", stdout)) _exit(0);
+        proc();
+        _exit(0);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+int testNoObjects(void **state) {
+    (void)state;
+    slabStats stats;
+    slabGetStats(slabKeyspace(), &stats);
+    slabStoreFree(slabKeyspaceTake());
+    if (stats.live_blocks)
+        fprintf(stderr, "%llu objects are left\n", (unsigned long long)stats.live_blocks);
+    return stats.live_blocks != 0;
+}

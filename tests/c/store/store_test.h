@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the tests of store/ share: cmocka and its includes, a printed seed, and a child process that may die. */
+#ifndef TESTS_C_STORE_STORE_TEST_H
+#define TESTS_C_STORE_STORE_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* A build in which everything takes many times longer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TESTS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TESTS_SANITIZED
+#endif
+#endif
+
+/* How much longer than usual random tests shall run: TEST_SCALE, or 1. */
+uint64_t testScale(void);
+/* Seeds the generator with TEST_SEED, or a fixed number, and prints it. */
+void testSeed(const char *name);
+/* Runs `proc` in a child process whose output is dropped; true when it returned there. */
+bool testSurvives(void (*proc)(void));
+/* Group teardown: fails if an object is left; the store of objects is given back. */
+int testNoObjects(void **state);
+
+#endif

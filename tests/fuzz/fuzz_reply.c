@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The reply reader against itself: the same events whole and in random pieces out of a buffer that moves;
+ * and in skip mode the same heads as the whole replies have.
+ *
+ * Input: a byte that seeds the pieces, then what the server is supposed to have sent. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "resp/resp.h"
+
+/* What is not under test is not to be explored either. */
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+#endif
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What a run saw: a running hash of all events, and the heads of whole replies. */
+enum { HEADS_MAX = 4096 };
+typedef struct run {
+    uint64_t hash;
+    size_t events, replies;
+    replyReadStatus end;
+    replyKind heads[HEADS_MAX];
+    int64_t counts[HEADS_MAX];
+} run;
+
+static uint64_t random_state;
+static size_t randomBelow(size_t n) {
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (size_t)(random_state % n);
+}
+
+static void mix(run *r, const void *bytes, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        r->hash = (r->hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211ULL;
+    }
+}
+
+static void enter(run *r, const replyEvent *e, replyEvent *head) {
+    check(e->depth >= 0);
+    check(e->depth <= REPLY_DEPTH_MAX);
+    uint64_t shape[] = {(uint64_t)e->kind, (uint64_t)e->depth, e->complete, (uint64_t)e->integer,
+                        e->text.len};
+    mix(r, shape, sizeof(shape));
+    mix(r, e->text.ptr, e->text.len);
+    mix(r, &e->number, sizeof(e->number));
+    mix(r, e->format, sizeof(e->format));
+    r->events++;
+    if (e->depth == 0 && e->kind != REPLY_ATTRIBUTE) *head = *e;
+    if (!e->complete) return;
+    if (r->replies < HEADS_MAX) {
+        r->heads[r->replies] = head->kind;
+        r->counts[r->replies] = head->kind == REPLY_ERROR ? 0 : head->integer;
+    }
+    r->replies++;
+}
+
+static void readAll(run *r, bool skip, const char *bytes, size_t len, size_t piece_max) {
+    memset(r, 0, offsetof(run, heads));
+    replyReader reader;
+    replyEvent e, head = {.kind = REPLY_NULL};
+    replyReaderInit(&reader);
+    reader.skip = skip;
+    reader.bulk_max = 100000;
+    size_t have = 0, taken = 0;
+    r->end = REPLY_NEED_MORE;
+    while (have < len && r->end == REPLY_NEED_MORE) {
+        size_t n = piece_max ? randomBelow(piece_max) + 1 : len;
+        have = n < len - have ? have + n : len;
+        size_t there = have - taken, pos = 0;
+        char *buf = malloc(there ? there : 1); /* exactly: the reader may look at nothing behind */
+        if (buf == NULL) abort();
+        memcpy(buf, bytes + taken, there);
+        while ((r->end = replyRead(&reader, buf, there, &pos, &e)) == REPLY_EVENT)
+            enter(r, &e, &head);
+        check(pos <= there);
+        taken += pos;
+        free(buf);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static run whole, pieces, skipped;
+    if (size < 2) return 0;
+    const char *bytes = (const char *)data + 1;
+    size_t len = size - 1;
+    random_state = data[0] * 2654435761ULL + len + 1;
+    readAll(&whole, false, bytes, len, 0);
+    readAll(&pieces, false, bytes, len, (size_t)(data[0] % 60) + 1);
+    check(whole.hash == pieces.hash);
+    check(whole.events == pieces.events);
+    check(whole.end == pieces.end);
+    readAll(&skipped, true, bytes, len, (size_t)(data[0] % 60) + 1);
+    /* What is passed over is looked at less closely, so more may be accepted. */
+    check(skipped.replies >= whole.replies);
+    if (whole.end != REPLY_BAD) check(skipped.replies == whole.replies);
+    size_t count = whole.replies < HEADS_MAX ? whole.replies : HEADS_MAX;
+    for (size_t i = 0; i < count; i++) {
+        check(skipped.heads[i] == whole.heads[i]);
+        check(skipped.counts[i] == whole.counts[i]);
+    }
+    return 0;
+}
+
+#ifdef __clang__
+#pragma clang attribute pop
+#endif

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Starts, asks and stops servers for the tests of one file.
+#
+#   start_server {tags {..} overrides {..} args {..} crash ok} { tests }
+#   srv ?-level? field     host port pid dir config stdout stderr unixsocket; level -1 is the one outside
+#   r ?-level? cmd args    the current server's own client
+#   connect ?resp?         a further client
+#   restart_server         stops and starts the current server with the same files
+#   stop_server, continue_server   halves of restart_server, for tests that look in between
+#   server_log             what the current server has said
+#
+# Invariant: the job and every process it started stand in the file `pids` of its folder until they are
+# reaped, so that the coordinator can end what a killed job left behind, and runtest all of them.
+
+set servers {} ;# the running ones, innermost first: names of arrays
+set server_count 0
+
+set server_defaults {
+    bind 127.0.0.1 port {} dir {} save {} enable-debug-command yes
+}
+
+# ---- asking ----
+
+proc level_of {argsName} {
+    upvar 1 $argsName arguments
+    if {![regexp {^-\d+$} [lindex $arguments 0]]} {return 0}
+    set arguments [lassign $arguments level]
+    return [expr {-$level}]
+}
+
+proc srv {args} {
+    set level [level_of args]
+    if {$level >= [llength $::servers]} {error "no server at level $level"}
+    upvar #0 [lindex $::servers $level] server
+    return $server([lindex $args 0])
+}
+
+proc r {args} {
+    set level [level_of args]
+    upvar #0 [lindex $::servers $level] server
+    if {$server(client) eq ""} {set server(client) [connect_to $server(host) $server(port) $::resp_version $server(password)]}
+    tailcall $server(client) {*}$args
+}
+
+# With the password of the server's overrides, if there is one; respConnect gives one without.
+proc connect_to {host port resp password} {
+    if {$password eq ""} {return [respConnect $host $port $resp]}
+    set client [respConnect $host $port 2]
+    $client auth $password
+    if {$resp == 3} {$client hello 3}
+    return $client
+}
+
+# One that a test makes ends with it.
+proc connect {{resp {}}} {
+    set client [connect_to [srv host] [srv port] [expr {$resp eq "" ? $::resp_version : $resp}] [srv password]]
+    if {$::in_test} {lappend ::test_clients $client}
+    return $client
+}
+
+# After a failed test the client may be in the middle of a reply: the next use makes a new one.
+proc drop_clients {} {
+    foreach name $::servers {
+        upvar #0 $name server
+        if {$server(client) ne ""} {catch {$server(client) -close}}
+        set server(client) {}
+    }
+    close_test_clients
+}
+
+# Ends the connections a test made and did not close.
+proc close_test_clients {} {
+    foreach client $::test_clients {catch {$client -close}}
+    set ::test_clients {}
+    foreach channel [array names ::raw_buffer] {catch {raw_close $channel}}
+}
+
+proc server_log {args} {
+    set level [level_of args]
+    return [file_text [srv -$level stdout]]
+}
+
+proc file_text {path} {
+    set file [open $path]
+    chan configure $file -encoding binary
+    set text [read $file]
+    close $file
+    return $text
+}
+
+# ---- starting ----
+
+proc port_is_free {port} {
+    if {[catch {socket -server {} -myaddr 127.0.0.1 $port} channel]} {return 0}
+    close $channel
+    return 1
+}
+
+# A port that nobody has, nor its cluster bus (+10,000). Jobs start at different places.
+proc free_port {} {
+    while 1 {
+        set ::next_port [expr {$::next_port >= 21000 ? 11000 : $::next_port + 1}]
+        if {[port_is_free $::next_port] && [port_is_free [expr {$::next_port + 10000}]]} {return $::next_port}
+    }
+}
+
+proc write_config {path options} {
+    set file [open $path w]
+    dict for {name value} $options {
+        puts $file "$name [expr {$value eq "" ? {""} : $value}]"
+    }
+    close $file
+}
+
+# Fills the array `name` with a new server's folder and settings; starts nothing.
+proc server_new {name options} {
+    upvar #0 $name server
+    set dir $::job_dir/server[incr ::server_count]
+    file mkdir $dir
+    set settings [dict merge $::server_defaults [dict create dir $dir] [dict get $options overrides]]
+    array set server [list host 127.0.0.1 port {} pid 0 dir $dir config $dir/server.conf stdout $dir/stdout \
+        stderr $dir/stderr client {} mark 0 settings $settings arguments [dict get $options args] \
+        crash [dict get $options crash]]
+    foreach {field option} {unixsocket unixsocket password requirepass} {
+        set server($field) [expr {[dict exists $settings $option] ? [dict get $settings $option] : {}}]
+    }
+}
+
+# Starts the process and waits until it accepts; a port taken in between costs another try.
+proc server_launch {name} {
+    upvar #0 $name server
+    for {set try 0} {$try < 10} {incr try} {
+        set server(port) [expr {[dict get $server(settings) port] eq "" ? [free_port] : [dict get $server(settings) port]}]
+        write_config $server(config) [dict merge $server(settings) [dict create port $server(port)]]
+        set server(seen) [expr {[file exists $server(stdout)] ? [file size $server(stdout)] : 0}]
+        set server(channel) [open "|[list $::binary $server(config) {*}$server(arguments)] >>$server(stdout) 2>>$server(stderr)" w]
+        set server(pid) [lindex [pid $server(channel)] 0]
+        note_pids $server(pid)
+        set state [server_wait_ready $name]
+        if {$state eq "ready"} return
+        server_reap $name
+        if {$state ne "port taken"} break
+    }
+    error "the server does not start: $state\n[server_tail $name]"
+}
+
+proc server_wait_ready {name} {
+    upvar #0 $name server
+    set end [expr {[clock milliseconds] + 1000 * $::start_seconds}]
+    while {[clock milliseconds] < $end} {
+        set said [string range [file_text $server(stdout)] $server(seen) end]
+        if {[string match "*Ready to accept connections*" $said]} {return ready}
+        if {[process_ended $server(pid)]} {
+            if {[string match "*Address already in use*" $said]} {return "port taken"}
+            return "it ended"
+        }
+        after 5
+    }
+    return "not ready after $::start_seconds s"
+}
+
+# ---- stopping ----
+
+# True when the process is gone, or waits only to be reaped.
+proc process_ended {pid} {
+    if {[file isdirectory /proc/self]} {
+        if {[catch {file_text /proc/$pid/stat} stat]} {return 1}
+        return [regexp {\) [ZX] } $stat]
+    }
+    if {[catch {exec ps -o stat= -p $pid} state]} {return 1}
+    return [string match Z* $state]
+}
+
+proc send_signal {signal pid} {
+    catch {exec sh -c "kill -$signal $pid"}
+}
+
+proc wait_process_end {pid milliseconds} {
+    set end [expr {[clock milliseconds] + $milliseconds}]
+    while {![process_ended $pid]} {
+        if {[clock milliseconds] > $end} {return 0}
+        after 2
+    }
+    return 1
+}
+
+# Reaps the process; returns "" when it ended well, else how it ended.
+proc server_reap {name} {
+    upvar #0 $name server
+    set how ""
+    if {![process_ended $server(pid)]} {
+        send_signal CONT $server(pid)
+        send_signal TERM $server(pid)
+        if {![wait_process_end $server(pid) [expr {1000 * $::start_seconds}]]} {
+            send_signal ABRT $server(pid)
+            wait_process_end $server(pid) 5000
+            send_signal KILL $server(pid)
+            wait_process_end $server(pid) 5000
+            set how "it did not stop within $::start_seconds s after SIGTERM"
+        }
+    }
+    if {[catch {close $server(channel)} message options] && $how eq ""} {
+        set code [dict get $options -errorcode]
+        switch [lindex $code 0] {
+            CHILDKILLED - CHILDSUSP {set how "ended by [lindex $code 2]"}
+            CHILDSTATUS {set how "exit code [lindex $code 2]"}
+        }
+    }
+    forget_pid $server(pid)
+    return $how
+}
+
+# Ends one server, and makes its complaints a failure of the file.
+proc server_end {name} {
+    upvar #0 $name server
+    if {$server(client) ne ""} {catch {$server(client) -close}}
+    set server(client) {}
+    set how [server_reap $name]
+    if {$server(crash) eq "ok"} return
+    set complaint [server_complaint $name]
+    if {$complaint ne ""} {
+        report fail "\[server [file tail $server(dir)]\]" $complaint
+    } elseif {$how ne ""} {
+        report fail "\[server [file tail $server(dir)]\]" "the server ended badly: $how\n[server_tail $name]"
+    }
+}
+
+# The line that tells of a crash, a leak or undefined behaviour, with what follows it; or "".
+proc server_complaint {name} {
+    upvar #0 $name server
+    foreach file {stderr stdout} {
+        set lines [split [file_text $server($file)] "\n"]
+        set at [lsearch -regexp $lines {Sanitizer|runtime error:|BUG REPORT}]
+        if {$at >= 0} {return "$file: [join [lrange $lines $at $at+40] \n]"}
+    }
+    return ""
+}
+
+# The last lines of both outputs.
+proc server_tail {name {from 0} {lines 20}} {
+    upvar #0 $name server
+    set out ""
+    foreach file {stdout stderr} {
+        if {![file exists $server($file)]} continue
+        set text [string trim [string range [file_text $server($file)] [expr {$file eq "stdout" ? $from : 0}] end]]
+        if {$text eq ""} continue
+        # Of a sanitizer's report the beginning tells most.
+        if {$file eq "stderr" && [set at [string first "ERROR: " $text]] >= 0} {
+            set text [join [lrange [split [string range $text $at end] \n] 0 $lines-1] \n]
+        }
+        append out "--- $file of [file tail $server(dir)]\n[join [lrange [split $text \n] end-[expr {$lines - 1}] end] \n]\n"
+    }
+    return $out
+}
+
+# A failed test shows what its servers said since it began.
+proc mark_logs {} {
+    if {$::external} return
+    foreach name $::servers {
+        upvar #0 $name server
+        set server(mark) [file size $server(stdout)]
+    }
+}
+
+proc said_since_mark {} {
+    if {$::external} return
+    set out ""
+    foreach name $::servers {
+        upvar #0 $name server
+        append out [server_tail $name $server(mark)]
+    }
+    return $out
+}
+
+proc stop_server {} {
+    upvar #0 [lindex $::servers 0] server
+    if {$server(client) ne ""} {catch {$server(client) -close}}
+    set server(client) {}
+    set how [server_reap [lindex $::servers 0]]
+    if {$how ne ""} {fail "the server ended badly: $how"}
+}
+
+proc continue_server {} {
+    server_launch [lindex $::servers 0]
+}
+
+proc restart_server {} {
+    stop_server
+    continue_server
+}
+
+# ---- the pids file ----
+
+proc note_pids {args} {
+    lappend ::live_pids {*}$args
+    write_pids
+}
+
+proc forget_pid {pid} {
+    set ::live_pids [lsearch -all -inline -not -exact $::live_pids $pid]
+    write_pids
+}
+
+proc write_pids {} {
+    set file [open $::job_dir/pids w]
+    puts $file $::live_pids
+    close $file
+}
+
+# ---- start_server ----
+
+proc start_server {options code} {
+    set options [dict merge {tags {} overrides {} args {} crash no} $options]
+    set needs [dict get $options tags]
+    if {$::external && ([dict get $options overrides] ne "" || [dict get $options args] ne "")} {
+        lappend needs needs:config
+    }
+    set outer $::current_tags
+    lappend ::current_tags {*}$needs
+    try {
+        if {[tags_exclude $::current_tags]} {
+            skip_tests $code
+        } else {
+            uplevel 1 [list with_server $options $code]
+        }
+    } finally {
+        set ::current_tags $outer
+    }
+}
+
+proc with_server {options code} {
+    set name ::server_[incr ::server_serial]
+    if {[catch {server_begin $name $options} message]} {
+        report fail {[start_server]} $message
+        catch {unset $name}
+        return
+    }
+    set ::servers [linsert $::servers 0 $name]
+    if {[catch {uplevel 1 $code} message trouble]} {
+        report fail {[outside of a test]} "[dict get $trouble -errorinfo]\n[server_tail $name]"
+    }
+    set ::servers [lrange $::servers 1 end]
+    if {!$::external} {server_end $name}
+    unset $name
+}
+
+proc server_begin {name options} {
+    if {!$::external} {
+        server_new $name $options
+        server_launch $name
+        return
+    }
+    upvar #0 $name server
+    array set server [list host $::external_host port $::external_port pid 0 dir {} config {} stdout {} stderr {} \
+        unixsocket {} password {} client {} crash ok]
+    set client [respConnect $server(host) $server(port)]
+    $client flushall
+    $client -close
+}

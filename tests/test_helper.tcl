@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The Tcl suite's program: reads the options, then runs the files as jobs (coordinator), or, when called
+# with --job, is such a job. README.md tells how to write tests.
+
+package require Tcl 8.6
+set tests_dir [file normalize [file dirname [info script]]]
+foreach part {assert resp raw server job coordinator} {source $tests_dir/support/$part.tcl}
+
+# A build with sanitizers finds leaks as well, and a refused huge allocation is no fault.
+foreach {name value} {ASAN_OPTIONS detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS print_stacktrace=1} {
+    if {![info exists env($name)]} {set env($name) $value}
+}
+
+set usage {usage: runtest [options]
+  --single FILE       only this file (unit/basic); may be repeated; a glob is fine
+  --only PATTERN      only tests whose name contains it (glob, any case); may be given once
+  --tags "a -b"       only tests tagged a, none tagged b
+  --list              print the files and end
+  --binary PATH       the server to test (default src/valkey-server)
+  --host H --port P   test a running server; what needs one of its own is skipped
+  --resp 2|3|both     protocol of the clients (default both: every file runs twice)
+  --clients N         files at a time (default: processors)
+  --timeout S         seconds a file may take (default 300)
+  --scale F           factor on counts of rounds, for slow builds (default 1)
+  --seed N            of the random tests
+  --tmp DIR           where servers live (default tests/tmp/<process>)
+  --keep              keep the servers' files
+  --verbose           print every test}
+
+array set options [list single {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
+    resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] tmp $tests_dir/tmp/[pid] \
+    keep 0 verbose 0]
+
+proc read_options {arguments} {
+    while {[llength $arguments]} {
+        set arguments [lassign $arguments word]
+        set name [string range $word 2 end]
+        if {$word in {--list --keep --verbose}} {
+            set ::options($name) 1
+        } elseif {[string match --?* $word] && [info exists ::options($name)] && [llength $arguments]} {
+            set arguments [lassign $arguments value]
+            if {$name eq "single"} {lappend ::options(single) $value} else {set ::options($name) $value}
+        } else {
+            puts stderr $::usage
+            exit 2
+        }
+    }
+}
+
+# All test files, the largest first: they take longest, and should not be what is waited for at the end.
+proc test_files {} {
+    set found {}
+    foreach group {unit integration cluster sentinel moduleapi} {
+        foreach depth {*.tcl */*.tcl */*/*.tcl} {
+            foreach path [glob -nocomplain -directory $::tests_dir/$group $depth] {
+                lappend found [list [file size $path] [string range $path [string length $::tests_dir/] end-4]]
+            }
+        }
+    }
+    set names [lmap pair [lsort -integer -decreasing -index 0 [lsort -index 1 $found]] {lindex $pair 1}]
+    if {$::options(single) eq ""} {return $names}
+    set chosen {}
+    foreach name $names {
+        foreach pattern $::options(single) {
+            if {[string match [regsub {\.tcl$} $pattern {}] $name]} {lappend chosen $name; break}
+        }
+    }
+    return $chosen
+}
+
+proc processors {} {
+    if {[catch {exec nproc} count]} {return 2}
+    return $count
+}
+
+proc make_jobs {} {
+    upvar #0 options o
+    set wanted {}
+    set denied {}
+    foreach tag $o(tags) {
+        if {[string index $tag 0] eq "-"} {lappend denied [string range $tag 1 end]} else {lappend wanted $tag}
+    }
+    set jobs {}
+    foreach name [test_files] {
+        foreach resp [expr {$o(resp) eq "both" ? {2 3} : $o(resp)}] {
+            lappend jobs [dict create job_name $name resp_version $resp seed $o(seed) only $o(only) scale $o(scale) \
+                tags_wanted $wanted tags_denied $denied binary [file normalize $o(binary)] \
+                start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
+                external_host [expr {$o(host) eq "" ? "127.0.0.1" : $o(host)}] external_port $o(port) \
+                job_dir [file normalize $o(tmp)]/[string map {/ .} $name].resp$resp]
+        }
+    }
+    return $jobs
+}
+
+proc main {arguments} {
+    if {[lindex $arguments 0] eq "--job"} {
+        run_job [lindex $arguments 1]
+        exit 0
+    }
+    read_options $arguments
+    if {$::options(list)} {
+        puts [join [lsort [test_files]] "\n"]
+        exit 0
+    }
+    set external [expr {$::options(host) ne "" || $::options(port) ne ""}]
+    if {!$external && ![file executable $::options(binary)]} {
+        puts "no server at $::options(binary): run make first, or say --binary PATH"
+        puts "0 passed, 1 failed"
+        exit 1
+    }
+    if {$external} {
+        set ::options(clients) 1 ;# the files would flush each other's data
+        if {$::options(port) eq ""} {set ::options(port) 6379}
+    }
+    coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : [processors]}]
+    catch {file delete $::options(tmp)} ;# succeeds when it is empty: nothing failed, nothing was kept
+    exit [expr {$coordinator::failed > 0}]
+}
+
+main $argv

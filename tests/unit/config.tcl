@@ -1,0 +1,242 @@
+# CONFIG, the configuration file, the command line.
+
+set set_failed "ERR CONFIG SET failed (possibly related to argument "
+
+# The value of one directive.
+proc config_value {name} {
+    return [lindex [r config get $name] 1]
+}
+
+# Starts a server that must refuse to: returns all it said. Bounded, should it start after all.
+proc start_refused {config args} {
+    set path $::job_dir/refused.conf
+    set file [open $path w]
+    puts $file "port 0\n$config"
+    close $file
+    if {![catch {exec timeout 20 $::binary $path {*}$args </dev/null 2>@1} message options]} {
+        fail "the server started"
+    }
+    assert_equal {CHILDSTATUS 1} [lreplace [dict get $options -errorcode] 1 1]
+    return $message
+}
+
+start_server {tags {config}} {
+    test {CONFIG GET finds names and patterns in any case} {
+        assert_equal {hz 10} [r config get hz]
+        assert_equal {HZ 10} [r config get HZ]
+        assert_equal {} [r config get nosuch]
+        assert_equal {maxmemory-policy noeviction maxmemory-samples 5} [r config get MAXMEMORY-?o* maxmemory-sam*]
+        assert_equal {HZ 10 hash-seed {} port} [lrange [r config get hash-s* HZ port] 0 4]
+        assert_equal {slave-priority 100} [r config get slave-priority]
+        assert_error "ERR wrong number of arguments for 'config|get' command" {r config get}
+    }
+
+    test {CONFIG GET is a map, sorted, each directive once} {
+        assert_equal [expr {[resp3] ? "map" : "array"}] [lindex [r -typed config get *] 0]
+        set names [dict keys [r config get * *a* port]]
+        assert_equal [lsort -unique $names] $names
+        assert {[llength $names] > 230}
+    }
+
+    test {CONFIG GET shows hidden directives by name only} {
+        assert_equal {} [r config get key-load-del*]
+        assert_equal {key-load-delay 0} [r config get key-load-delay]
+        assert {![dict exists [r config get *] debug-context]}
+    }
+
+    test {directives of files are no names for CONFIG} {
+        foreach name {user include rename-command dynamic-hz} {
+            assert_equal {} [r config get $name]
+            assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$name'" {r config set $name x}
+        }
+    }
+
+    test {CONFIG SET tells what is wrong with a value} {
+        foreach {name value words} {
+            hz x {argument couldn't be parsed into an integer}
+            hz -1 {argument must be between 0 and 2147483647 inclusive}
+            maxclients 0 {argument must be between 1 and 4294967295 inclusive}
+            latency-tracking 1 {argument must be 'yes' or 'no'}
+            loglevel loud {argument(s) must be one of the following: debug, verbose, notice, warning, nothing}
+            maxmemory 1tb {argument must be a memory value}
+            maxmemory-clients 101% {percentage argument must be less or equal to 100}
+            maxmemory-clients x {argument must be a memory or percent value}
+            databases 4 {can't set immutable config}
+            dbfilename x {can't set protected config}
+            save {1 2 3} {Invalid save parameters}
+            save {0 2} {Invalid save parameters}
+            client-output-buffer-limit {normal 1 2} {Wrong number of arguments in buffer limit configuration.}
+            client-output-buffer-limit {master 1 2 3} {Invalid client class specified in buffer limit configuration.}
+            client-output-buffer-limit {pubsub 1 2 x} {Error in hard, soft or soft_seconds setting in buffer limit configuration.}
+            notify-keyspace-events Kq {Invalid event class character. Use 'Ag$lshzxeKEtmdn'.}
+            oom-score-adj-values {1 2} {wrong number of arguments}
+            oom-score-adj-values {1 2 2001} {Invalid oom-score-adj-values, elements must be between -2000 and 2000.}
+            latency-tracking-info-percentiles {50 x} {Invalid latency-tracking-info-percentiles parameters}
+            latency-tracking-info-percentiles 101 {latency-tracking-info-percentiles parameters should sit between [0.0,100.0]}
+            shutdown-on-sigterm {save nosave} {shutdown options SAVE and NOSAVE can't be used simultaneously}
+            proc-title-template {{nosuch}} {template format is invalid or contains unknown variables}
+            cluster-announce-hostname a_b {Hostnames may only contain alphanumeric characters, hyphens or dots}
+            cluster-announce-client-ipv4 ::1 {Invalid IPv4 address}
+            locale-collate nosuch {Invalid locale name}
+        } {
+            set before [config_value $name]
+            set code [catch {r config set $name $value} message]
+            assert_equal "1 $set_failed'$name') - $words" "$code $message"
+            assert_equal $before [config_value $name]
+        }
+    }
+
+    test {CONFIG SET takes several directives or none} {
+        r config set timeout 7 loglevel verbose slowlog-max-len 5
+        assert_equal {commandlog-slow-execution-max-len 5 loglevel verbose timeout 7} \
+            [r config get timeout loglevel commandlog-slow-execution-max-len]
+        assert_error "$set_failed'hz') - argument couldn't be*" {r config set timeout 8 hz x}
+        assert_error "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'" {r config set timeout 8 nosuch 1}
+        assert_error "$set_failed'databases') - can't set immutable config" {r config set timeout 8 databases 1}
+        assert_error "$set_failed'TIMEOUT') - duplicate parameter" {r config set timeout 8 TIMEOUT 9}
+        assert_error "$set_failed'tls-port') - Unable to update TLS configuration.*" {r config set timeout 8 tls-port 1}
+        assert_equal 7 [config_value timeout]
+        assert_error "ERR syntax error" {r config set timeout 8 hz}
+        assert_error "ERR wrong number of arguments for 'config|set' command" {r config set timeout}
+        r config set timeout 0 loglevel notice
+    }
+
+    test {values are shown in their one form} {
+        foreach {name value shown} {
+            maxmemory 1Kb 1024
+            maxmemory 2m 2000000
+            maxmemory {} 0
+            maxmemory-clients 5% 5%
+            appendfsync ALWAYS always
+            save {60 1 30 2} {60 1 30 2}
+            save {} {}
+            client-output-buffer-limit {replica 1mb 2kb 3} {normal 0 0 0 slave 1048576 2048 3 pubsub 33554432 8388608 60}
+            notify-keyspace-events KEA AKE
+            notify-keyspace-events mKg gKm
+            latency-tracking-info-percentiles {99.9 50.0} {99.9 50}
+            shutdown-on-sigint {force now} {now force}
+            hz 1000 500
+            list-compress-depth 0 0
+            repl-backlog-size 1 16384
+        } {
+            set before [config_value $name]
+            r config set $name $value
+            assert_equal $shown [config_value $name] $name
+            r config set $name $before
+            assert_equal $before [config_value $name] $name
+        }
+    }
+
+    test {CONFIG HELP, and what CONFIG does not know} {
+        assert_equal "CONFIG <subcommand> \[<arg> \[value\] \[opt\] ...\]. Subcommands are:" [lindex [r config help] 0]
+        assert_equal 11 [llength [r config help]]
+        assert_error "ERR unknown subcommand 'nosuch'. Try CONFIG HELP." {r config nosuch}
+        assert_error "ERR wrong number of arguments for 'config' command" {r config}
+        assert_error "ERR wrong number of arguments for 'config|rewrite' command" {r config rewrite x}
+    }
+
+    test {CONFIG RESETSTAT starts the counters again} {
+        catch {r nosuch}
+        assert {[info_field total_error_replies] > 0}
+        assert_equal {status OK} [r -typed config resetstat]
+        assert_equal 0 [info_field total_error_replies]
+    }
+
+    test {every directive stands in valkey.conf} {
+        set text [file_text $::tests_dir/../valkey.conf]
+        foreach name [dict keys [r config get *]] {
+            assert {[regexp "(^|\[^a-z_-\])$name\($|\[^a-z_-\])" $text]} $name
+        }
+    } {needs:config}
+}
+
+start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1mb}} {
+    test {CONFIG REWRITE changes lines in place and appends what is new} {
+        r config set maxmemory 3gb timeout 5 availability-zone "a \"b\"\r\nhz 99"
+        assert_equal {status OK} [r -typed config rewrite]
+        set text [file_text [srv config]]
+        assert_match "*\nmaxmemory 3gb\n*# Generated by CONFIG REWRITE\n*" $text
+        assert_match "*# Generated by CONFIG REWRITE*\navailability-zone \"a \\\\\"b\\\\\"\\\\r\\\\nhz 99\"\n*" $text
+        assert_match "*\ntimeout 5\n*" $text
+        r config rewrite
+        assert_equal $text [file_text [srv config]]
+    }
+
+    # Another server reads what this one has written, but for what both cannot have.
+    set rewritten $::job_dir/rewritten.conf
+    test {CONFIG REWRITE keeps comments, and lines that are no directives of CONFIG} {
+        set file [open [srv config] a]
+        puts $file "# a last word\ndynamic-hz yes\n"
+        close $file
+        r config set save "60 1000" client-output-buffer-limit "pubsub 1mb 2mb 3" requirepass "a b"
+        r config set latency-tracking-info-percentiles "1 2.5" notify-keyspace-events K oom-score-adj-values "1 2 3"
+        r config rewrite
+        set text [file_text [srv config]]
+        assert_match "*\n# a last word\ndynamic-hz yes\n*" $text
+        set file [open $rewritten w]
+        puts $file [regsub -all -line {^(port|dir|requirepass) .*$} $text {}]
+        close $file
+        set ::config_before [dict remove [r config get *] port dir requirepass]
+        r config set requirepass ""
+    }
+    start_server [list args [list --include $rewritten]] {
+        test {a rewritten file starts a server as the first was} {
+            assert_equal $::config_before [dict remove [r config get *] port dir requirepass]
+        }
+    }
+
+    test {CONFIG SET dir goes there, and comes back when the rest fails} {
+        set here [config_value dir]
+        file mkdir $here/sub
+        r config set dir $here/sub
+        assert_equal $here/sub [config_value dir]
+        assert_error "$set_failed'hz') - *" {r config set dir $here hz x}
+        assert_equal $here/sub [config_value dir]
+        assert_error "$set_failed'dir') - No such file or directory" {r config set dir /nonexistent}
+        r config set dir $here
+    }
+}
+
+test {a bad configuration ends the start, with all errors at once} {
+    set said [start_refused "hz x\nprot 1\nmaxmemory 1tb" --timeout y]
+    assert_match "*\n\\*\\*\\* FATAL CONFIG FILE ERROR *\nReading the configuration file, at line 2\n>>> 'hz x'\nargument couldn't be parsed into an integer\n*" $said
+    assert_match "*at line 3\n>>> 'prot 1'\nBad directive or wrong number of arguments\n*did you mean 'port'?*" $said
+    assert_match "*at line 4\n>>> 'maxmemory 1tb'\nargument must be a memory value\n*" $said
+    assert_match "*>>> 'timeout \"y\"'\nargument couldn't be parsed into an integer\n    on the command line*" $said
+} {needs:config}
+
+test {quotes, includes and words are checked} {
+    set here $::job_dir
+    foreach {config words} {
+        "hz \"10" "Unbalanced quotes in configuration line"
+        "hz 10 11" "wrong number of arguments"
+        "hz" "wrong number of arguments"
+        "include" "Bad directive or wrong number of arguments"
+        "include /nonexistent.conf" "*can't open config file '/nonexistent.conf': No such file or directory"
+        "replicaof a" "wrong number of arguments"
+        "replicaof a b" "Invalid primary port"
+        "appendfilename a/b" "appendfilename can't be a path, just a filename"
+        "logfile /nonexistent/x" "*Can't open the log file: No such file or directory"
+        "dir /nonexistent" "No such file or directory"
+        "user a\nuser a" "*Duplicate user found*"
+    } {
+        assert_match "*$words\n*" [start_refused $config]\n
+    }
+    assert_match "*includes itself*" [start_refused "include $here/refused.conf"]
+} {needs:config}
+
+start_server {tags {config} overrides {hz 20} args {--hz 30 {--maxmemory 5mb} --availability-zone {a "b} --save {} --bind 127.0.0.1}} {
+    test {the command line comes after the file} {
+        assert_equal {availability-zone {a "b} bind 127.0.0.1 hz 30 maxmemory 5242880 save {}} \
+            [r config get hz maxmemory save bind availability-zone]
+    }
+}
+
+start_server {tags {config} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz yes\nclient-output-buffer-limit normal 1mb 2mb 3\nSLAVE-PRIORITY 7\n# comment"}} {
+    test {lines of save add up, old names are known} {
+        assert_equal {60 1000 30 1} [config_value save]
+        assert_equal 7 [config_value replica-priority]
+        assert_equal "normal 1048576 2097152 3 slave 268435456 67108864 60 pubsub 33554432 8388608 60" \
+            [config_value client-output-buffer-limit]
+    }
+}

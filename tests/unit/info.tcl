@@ -1,0 +1,158 @@
+# INFO: which sections come, in which order, and what the sections Clients and Stats say of connections.
+
+# The titles of the sections in a text.
+proc titles {text} {
+    return [regexp -all -inline -line {^# [A-Za-z ]+(?=\r)} $text]
+}
+
+start_server {tags {info}} {
+    test {INFO is a text: verbatim in RESP3} {
+        lassign [r -typed info] type text
+        assert_equal [expr {[resp3] ? {verbatim} : {bulk}}] $type
+        assert_match [expr {[resp3] ? "txt:# Server\r\n*" : "# Server\r\n*"}] $text
+        assert_equal "\r\n" [string range $text end-1 end]
+    }
+
+    test {every line of INFO is a title, a field or empty} {
+        foreach line [split [r info everything] "\n"] {
+            assert {[regexp {^(# [A-Z][A-Za-z ]*|[a-z0-9_.|A-Z-]+:.*|)\r?$} $line]} "line '$line'"
+        }
+    }
+
+    test {sections come in their fixed order, a blank line between them} {
+        assert_match "# Clients\r\n*\r\n\r\n# Stats\r\n*\r\n\r\n# CPU\r\n*" [r info cpu stats clients]
+        assert_equal {{# Clients} {# Stats} {# CPU}} [titles [r info cpu stats clients]]
+        assert_equal {{# Clients}} [titles [r info CLIENTS clients nosuch Clients]]
+        assert_match "# Clients\r\n*\[0-9\]\r\n" [r info clients]
+        assert {![string match "*\r\n\r\n*" [r info clients]]}
+    }
+
+    test {INFO of nothing known is empty} {
+        foreach names {nosuch {nosuch other} {{}} {"# Server"}} {
+            assert_equal [expr {[resp3] ? {verbatim txt:} : {bulk {}}}] [r -typed info {*}$names]
+        }
+    }
+
+    test {default, all and everything are sets of sections} {
+        set default [titles [r info]]
+        set all [titles [r info all]]
+        assert_equal $default [titles [r info default]]
+        assert_equal $default [titles [r info DEFAULT nosuch]]
+        foreach title {"# Server" "# Clients" "# Memory" "# Stats" "# CPU" "# Errorstats" "# Keyspace"} {
+            assert {$title in $default} $title
+        }
+        foreach title {"# Commandstats" "# Latencystats"} {
+            assert {$title ni $default} $title
+            assert {$title in $all} $title
+            assert {$title in [titles [r info everything]]} $title
+        }
+        assert_equal {{# Commandstats}} [titles [r info commandstats]]
+        set with [titles [r info default commandstats]]
+        assert_equal [lsort [concat $default {{# Commandstats}}]] [lsort $with]
+        assert_equal [lsearch $with "# Errorstats"] [expr {[lsearch $with "# Commandstats"] + 1}]
+        foreach title $default {assert {$title in $all} $title}
+    }
+
+    test {no section comes twice} {
+        foreach words {{} all everything {all default everything clients}} {
+            set titles [titles [r info {*}$words]]
+            assert_equal [llength [lsort -unique $titles]] [llength $titles]
+        }
+    }
+
+    test {the section Clients has the fields that tools know} {
+        set names [lmap line [lrange [split [r info clients] "\n"] 1 end-1] {lindex [split $line :] 0}]
+        assert_equal [list connected_clients cluster_connections maxclients client_recent_max_input_buffer \
+            client_recent_max_output_buffer blocked_clients tracking_clients pubsub_clients watching_clients \
+            clients_in_timeout_table total_watched_keys total_blocking_keys total_blocking_keys_on_nokey \
+            paused_reason paused_actions paused_timeout_milliseconds] $names
+        assert_equal none [info_field paused_reason]
+        assert_equal 0 [info_field blocked_clients]
+    }
+
+    test {connected_clients follows connections that come and go} {
+        set before [info_field connected_clients]
+        set a [connect]
+        set b [connect]
+        assert_equal [expr {$before + 2}] [info_field connected_clients]
+        $a -close
+        $b -close
+        wait_for_condition 100 10 {[info_field connected_clients] == $before}
+    }
+
+    test {connections, bytes, reads and writes are counted} {
+        foreach name {total_connections_received total_net_input_bytes total_net_output_bytes
+            total_reads_processed total_writes_processed
+        } {
+            set count($name) [info_field $name]
+        }
+        set c [connect 2]
+        $c echo [string repeat x 5000]
+        assert_equal [expr {$count(total_connections_received) + 1}] [info_field total_connections_received]
+        foreach name {total_net_input_bytes total_net_output_bytes} {
+            assert {[info_field $name] >= $count($name) + 5000} $name
+        }
+        foreach name {total_reads_processed total_writes_processed} {
+            assert {[info_field $name] > $count($name)} $name
+        }
+    }
+
+    test {rates rise with the traffic and fall with it} {
+        set value [string repeat x 1000000]
+        wait_for_condition 100 20 {[r echo $value] ne "" && [info_field instantaneous_input_kbps] > 100}
+        assert {[info_field instantaneous_output_kbps] > 0}
+        wait_for_condition 100 100 {[info_field instantaneous_input_kbps] < 100}
+    }
+
+    test {the greatest buffers of the last seconds are remembered for a while} {
+        set s [raw_connect]
+        raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$500000\r\n[string repeat x 400000]"
+        wait_for_condition 200 20 {[info_field client_recent_max_input_buffer] >= 400000}
+    }
+
+    test {CONFIG RESETSTAT sets the counters back} {
+        wait_for_condition 200 20 {[info_field connected_clients] == 1} ;# nothing of others is on its way
+        r echo [string repeat x 5000]
+        r config resetstat
+        assert_equal 0 [info_field total_connections_received]
+        foreach name {total_net_input_bytes total_net_output_bytes} {
+            assert_range [info_field $name] 0 60000 $name
+        }
+        assert_range [info_field total_reads_processed] 0 20
+        assert_range [info_field instantaneous_input_kbps] 0 10000
+    }
+}
+
+start_server {tags {info} overrides {maxclients 3}} {
+    test {connections beyond maxclients are refused and counted} {
+        assert_equal 3 [info_field maxclients]
+        assert_equal 0 [info_field rejected_connections]
+        set a [connect 2]
+        set b [connect 2]
+        $a ping
+        $b ping
+        set s [raw_connect]
+        assert_equal "-ERR max number of clients reached\r\n" [raw_rest $s]
+        assert_equal 1 [info_field rejected_connections]
+        assert_equal 3 [info_field connected_clients]
+        $a -close
+        wait_for_condition 100 10 {[info_field connected_clients] == 2}
+        set c [connect 2]
+        assert_equal PONG [$c ping]
+    }
+}
+
+start_server {tags {info} overrides {client-query-buffer-limit 1mb client-output-buffer-limit {normal 2mb 0 0}}} {
+    test {clients closed for their buffers are counted} {
+        set s [raw_connect]
+        raw_send $s "*2\r\n\$4\r\nECHO\r\n\$10000000\r\n"
+        catch {raw_send $s [string repeat x 5000000]}
+        raw_rest $s
+        wait_for_condition 100 10 {[info_field client_query_buffer_limit_disconnections] == 1}
+        r set big [string repeat x 500000]
+        set s [raw_connect]
+        catch {raw_send $s [string repeat "GET big\r\n" 200]}
+        wait_for_condition 100 20 {[info_field client_output_buffer_limit_disconnections] == 1}
+        assert_equal 1 [info_field client_query_buffer_limit_disconnections]
+    }
+}

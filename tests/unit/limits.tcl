@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What a hostile or merely greedy client may take, and when it is closed: announced bytes, unread output,
+# connections, silence. Limits are told by what INFO counts, never by time.
+
+proc used_memory {} { return [info_field used_memory] }
+
+start_server {tags {limits}} {
+    test {50 clients that announce 512 MB and send nothing cost kilobytes} {
+        set before [used_memory]
+        set socks {}
+        for {set i 0} {$i < 50} {incr i} {
+            set s [raw_connect]
+            raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$536870912\r\n"
+            lappend socks $s
+        }
+        wait_for_condition 200 20 {[info_field connected_clients] == 51}
+        r ping
+        assert {[used_memory] - $before < 1000000} "grew by [expr {[used_memory] - $before}] bytes"
+    }
+
+    test {50 clients that announce two thousand million arguments cost kilobytes} {
+        set before [used_memory]
+        for {set i 0} {$i < 50} {incr i} {
+            raw_send [raw_connect] "*2147483647\r\n"
+        }
+        wait_for_condition 200 20 {[info_field connected_clients] >= 51}
+        r ping
+        assert {[used_memory] - $before < 1000000} "grew by [expr {[used_memory] - $before}] bytes"
+    }
+
+    test {memory of a large argument follows what has arrived} {
+        set before [used_memory]
+        set s [raw_connect]
+        raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$100000000\r\n" [string repeat x 1000000]
+        wait_for_condition 200 20 {[used_memory] - $before > 1000000}
+        assert {[used_memory] - $before < 4000000} "grew by [expr {[used_memory] - $before}] bytes"
+    }
+
+    test {empty requests before others do not disturb them (CVE-2026-27623)} {
+        set s [raw_connect]
+        raw_send $s "*0\r\n\r\n*-1\r\n*1\r\n\$4\r\nPI"
+        r ping
+        raw_send $s "NG\r\n*0\r\n*2\r\n\$4\r\nECHO\r\n\$1\r\nx\r\n"
+        assert_equal "+PONG" [raw_line $s]
+        assert_equal "\$1" [raw_line $s]
+        assert_equal "x" [raw_line $s]
+    }
+
+    test {lengths around 16, 32 and 64 KiB come back whole (CVE-2023-41056)} {
+        foreach base {16384 32768 65536 131072} {
+            foreach off {-33 -2 -1 0 1 2 31 32 33} {
+                set n [expr {$base + $off}]
+                r set big [string repeat y $n]
+                assert_equal $n [string length [r get big]]
+                assert_equal [string repeat z $n] [r echo [string repeat z $n]]
+            }
+        }
+    }
+
+    test {a dead socket amid half requests leaves the others unharmed} {
+        for {set i 0} {$i < 200} {incr i} {
+            set s [raw_connect]
+            raw_send $s "*2\r\n\$3\r\nGET\r\n\$[expr {1 + $i % 40}]\r\nabc"
+            close $s
+        }
+        assert_equal PONG [r ping]
+        wait_for_condition 200 20 {[info_field connected_clients] < 160}
+    }
+
+    test {the first words of a web request close the connection without a reply} {
+        foreach line {"POST / HTTP/1.1" "Host: example.com"} {
+            set s [raw_connect]
+            raw_send $s "$line\r\n*1\r\n\$4\r\nPING\r\n"
+            assert_equal "" [raw_rest $s]
+        }
+    }
+}
+
+start_server {tags {limits} overrides {client-output-buffer-limit {normal 8388608 0 0}}} {
+    test {a client that never reads is closed at its output limit} {
+        r set big [string repeat x 500000]
+        set s [raw_connect]
+        for {set i 0} {$i < 400} {incr i} { catch {raw_send $s "*2\r\n\$3\r\nGET\r\n\$3\r\nbig\r\n"} }
+        wait_for_condition 400 20 {[info_field client_output_buffer_limit_disconnections] == 1}
+        assert_match "*closed for overcoming of output buffer limits*" [server_log]
+        assert_equal PONG [r ping]
+    }
+}
+
+start_server {tags {limits} overrides {client-output-buffer-limit {normal 0 100000 1}}} {
+    test {a soft output limit closes after its seconds} {
+        r set big [string repeat x 4000000]
+        set s [raw_connect]
+        for {set i 0} {$i < 4} {incr i} { raw_send $s "*2\r\n\$3\r\nGET\r\n\$3\r\nbig\r\n" }
+        wait_for_condition 400 50 {[info_field client_output_buffer_limit_disconnections] == 1}
+        assert_equal PONG [r ping]
+    }
+}
+
+start_server {tags {limits} overrides {requirepass secret}} {
+    test {a client that has not logged in and never reads is closed at a small limit (CVE-2025-21605)} {
+        set before [used_memory]
+        set s [raw_connect]
+        fconfigure $s -blocking 0
+        set chunk [string repeat "*1\r\n\$4\r\nPING\r\n" 1000]
+        for {set i 0} {$i < 400 && [info_field client_output_buffer_limit_disconnections] == 0} {incr i} {
+            if {[catch {raw_send $s $chunk}]} break
+        }
+        wait_for_condition 200 20 {[info_field client_output_buffer_limit_disconnections] == 1}
+        assert {[used_memory] - $before < 4000000}
+    }
+
+    test {1,500 connections that break before logging in do not keep a good one waiting} {
+        for {set i 0} {$i < 1500} {incr i} {
+            set s [raw_connect]
+            raw_send $s "*1\r\n\$4\r\nPI"
+            close $s
+        }
+        assert_equal PONG [r ping]
+        wait_for_condition 400 20 {[info_field connected_clients] == 1}
+    }
+}
+
+start_server {tags {limits} overrides {maxclients 5}} {
+    test {who comes beyond maxclients is told so and closed} {
+        set socks {}
+        for {set i 0} {$i < 4} {incr i} { lappend socks [raw_connect] }
+        wait_for_condition 200 20 {[info_field connected_clients] == 5}
+        set s [raw_connect]
+        assert_equal "-ERR max number of clients reached" [raw_line $s]
+        assert_equal "" [raw_rest $s]
+        close [lindex $socks 0]
+        wait_for_condition 200 20 {[info_field connected_clients] == 4}
+        set s [raw_connect]
+        raw_send $s "PING\r\n"
+        assert_equal "+PONG" [raw_line $s]
+    }
+}
+
+start_server {tags {limits} overrides {timeout 1}} {
+    test {an idle client is closed after timeout seconds} {
+        set s [raw_connect]
+        raw_send $s "PING\r\n"
+        assert_equal "+PONG" [raw_line $s]
+        wait_for_condition 200 50 {[info_field connected_clients] == 1}
+        assert_equal "" [raw_rest $s]
+    }
+}
+
+start_server {tags {limits} overrides {maxclients 2000}} {
+    test {clients killed at random points leave the server sound} {
+        # The hostile build kills clients of this name now and then; in others they die by CLIENT KILL.
+        for {set round 0} {$round < [scaled 40]} {incr round} {
+            set socks {}
+            for {set i 0} {$i < 20} {incr i} {
+                set s [raw_connect]
+                catch {raw_send $s "*3\r\n\$6\r\nCLIENT\r\n\$7\r\nSETNAME\r\n\$14\r\nhostile-victim\r\n"}
+                catch {raw_send $s [string repeat "*3\r\n\$3\r\nSET\r\n\$1\r\nv\r\n\$3\r\nabc\r\n" 20] "*2\r\n\$3\r\nGE"}
+                lappend socks $s
+            }
+            r client kill name hostile-victim
+            foreach s $socks { catch {close $s} }
+        }
+        wait_for_condition 400 20 {[info_field connected_clients] == 1}
+        assert_equal PONG [r ping]
+    }
+}

@@ -1,0 +1,210 @@
+# DEBUG for those who test: digests, populating, tables, switches; and memory given back.
+
+proc zeros {} {return [string repeat 0 40]}
+
+start_server {tags {other debug} overrides {enable-debug-command yes}} {
+    r select 9
+
+    test {DEBUG DIGEST of nothing is zeros, of something it is not} {
+        r flushall
+        assert_equal [list status [zeros]] [r -typed debug digest]
+        r set a 1
+        set digest [r debug digest]
+        assert {[regexp {^[0-9a-f]{40}$} $digest] && $digest ne [zeros]}
+        r del a
+        assert_equal [zeros] [r debug digest]
+    }
+
+    test {DEBUG DIGEST tells names, values, databases and times apart} {
+        r flushall
+        r set a 1
+        set digest [r debug digest]
+        foreach change {{set a 2} {rename a b} {move a 10} {expire a 1000} {set b 1}} {
+            r {*}$change
+            assert_not_equal $digest [r debug digest] $change
+            r flushall
+            r set a 1
+            assert_equal $digest [r debug digest]
+        }
+        r mset a 2 b 1
+        set digest [r debug digest]
+        r mset a 1 b 2
+        assert_not_equal $digest [r debug digest]
+    }
+
+    test {DEBUG DIGEST does not care how long a key lives, in which order keys came, how values are kept} {
+        r flushall
+        r mset a 1 b 2 c text
+        r expire a 1000
+        set digest [r debug digest]
+        r expire a 5000
+        assert_equal $digest [r debug digest]
+        r flushall
+        r set c te
+        r append c xt
+        r set b 2
+        r set a 12
+        r setrange a 0 1
+        r set a 1 px 100000
+        assert_equal $digest [r debug digest]
+    }
+
+    test {DEBUG DIGEST is the same on another server} {
+        r flushall
+        r set a 1
+        r set [string repeat k 300] [string repeat v 3000]
+        r set c 1.5 ex 1000
+        set digest [r debug digest]
+        set value [r debug digest-value a]
+        start_server {overrides {enable-debug-command yes}} {
+            r select 9
+            r set c 1.5 ex 500
+            r set [string repeat k 300] [string repeat v 3000]
+            r set a 1
+            assert_equal $digest [r debug digest]
+            assert_equal $value [r debug digest-value a]
+        }
+    }
+
+    test {DEBUG DIGEST-VALUE looks at values, not at names} {
+        r flushall
+        r mset a 1 b 1 c 2
+        lassign [r debug digest-value a b c nokey] a b c none
+        assert_equal $a $b
+        assert_not_equal $a $c
+        assert_equal [zeros] $none
+        assert_equal {array {}} [r -typed debug digest-value]
+        r expire a 1000
+        assert_not_equal $b [r debug digest-value a]
+        r persist a
+        assert_equal $b [lindex [r debug digest-value a] 0]
+    }
+
+    test {DEBUG POPULATE} {
+        r flushall
+        assert_equal {status OK} [r -typed debug populate 3]
+        assert_equal {key:0 key:1 key:2} [lsort [r keys *]]
+        assert_equal value:1 [r get key:1]
+        r set key:1 mine
+        r debug populate 5
+        assert_equal {5 mine} [list [r dbsize] [r get key:1]]
+        r debug populate 2 other 10
+        assert_equal "value:1\0\0\0" [r get other:1]
+        r debug populate 2 cut 3
+        assert_equal val [r get cut:0]
+        r debug populate 0
+        foreach words {x -1 {1 a x} {1 a -1}} {
+            assert_error "ERR value is out of range, must be positive" {r debug populate {*}$words}
+        }
+        assert_error "ERR unknown subcommand or wrong number*" {r debug populate}
+        assert_error "ERR unknown subcommand or wrong number*" {r debug populate 1 2 3 4}
+    }
+
+    test {DEBUG HTSTATS counts entries} {
+        r flushall
+        assert_match "\\\[Dictionary HT\]\n\\\[Expires HT\]\n*" [r debug htstats 9]
+        r debug populate 1000
+        r expire key:1 1000
+        foreach full {{} full} {
+            set stats [r debug htstats 9 {*}$full]
+            assert_match "\\\[Dictionary HT\]\nHash table 0 stats (main hash table):\n table size: *" $stats
+            assert_match "*\n number of entries: 1000\n*" $stats
+            assert_match "*\\\[Expires HT\]\n*number of entries: 1\n*" $stats
+            assert_equal [expr {$full ne ""}] [string match "*chain length distribution*" $stats]
+        }
+        assert_error "ERR Out of range database" {r debug htstats 16}
+        assert_error "ERR Out of range database" {r debug htstats -1}
+        assert_error "ERR value is not an integer or out of range" {r debug htstats x}
+    }
+
+    test {DEBUG HTSTATS-KEY of a string} {
+        r set a 1
+        assert_error "ERR The value stored at the specified key is not represented using an hash table" \
+            {r debug htstats-key a}
+        assert_error "ERR no such key" {r debug htstats-key nokey}
+    }
+
+    test {DEBUG OBJECT} {
+        r set a hello
+        assert_match {Value at:0x* refcount:1 encoding:embstr serializedlength:6 lru:* lru_seconds_idle:0} \
+            [r debug object a]
+        assert_equal 0 [string match *serializedlength* [r debug object a fast]]
+        foreach {value length} {12 2 1000 3 -100000 5 99999999999 12 010 4} {
+            r set a $value
+            assert_match "* serializedlength:$length *" [r debug object a]
+        }
+        assert_error "ERR no such key" {r debug object nokey}
+        assert_error "ERR unknown subcommand or wrong number*" {r debug object}
+        assert_error "ERR unknown subcommand or wrong number*" {r debug object a b c}
+    }
+
+    test {DEBUG SDSLEN} {
+        r set a hello
+        assert_match {key_sds_len:1 key_sds_avail:0 obj_alloc:* val_sds_len:5 val_sds_avail:* val_alloc:*} \
+            [r debug sdslen a]
+        r set a 1
+        assert_error "ERR Not an sds encoded string." {r debug sdslen a}
+        assert_error "ERR no such key" {r debug sdslen nokey}
+    }
+
+    test {what looks at a key neither removes nor touches it} {
+        r debug set-active-expire 0
+        r set a 1 px 1
+        after 3
+        assert_match {Value at:*} [r debug object a]
+        r memory usage a
+        r debug digest-value a
+        assert_equal 1 [expr {[r dbsize] > 0}]
+        assert_equal {} [r get a]
+        r debug set-active-expire 1
+    }
+
+    test {DEBUG SET-ACTIVE-EXPIRE and PAUSE-CRON leave dead keys alone} {
+        foreach {off on} {{set-active-expire 0} {set-active-expire 1} {pause-cron 1} {pause-cron 0}} {
+            r flushall
+            r debug {*}$off
+            r set a 1 px 1
+            after 250
+            assert_equal 1 [r dbsize] $off
+            r debug {*}$on
+            wait_for_condition 100 20 {[r dbsize] == 0}
+        }
+    }
+
+    test {DEBUG DICT-RESIZING: tables work without growing} {
+        r flushall
+        r debug dict-resizing 0
+        r debug populate [scaled 5000]
+        assert_equal value:77 [r get key:77]
+        r debug dict-resizing 1
+        r debug populate [scaled 10000]
+        assert_equal [scaled 10000] [r dbsize]
+        assert_equal value:77 [r get key:77]
+        assert_equal [scaled 10000] [llength [r keys *]]
+    }
+
+    test {DEBUG STRINGMATCH-TEST ends well} {
+        assert_equal "Apparently the server did not crash: test passed" [r debug stringmatch-test]
+    } {slow}
+
+    test {DEBUG refuses what it does not know} {
+        assert_error "ERR unknown subcommand or wrong number of arguments for 'foo'. Try DEBUG HELP." {r debug foo}
+        assert_error "ERR wrong number of arguments for 'debug' command" {r debug}
+    }
+
+    test {memory comes back when most keys are gone} {
+        r flushall
+        set count [scaled 200000]
+        r debug populate $count key 100
+        set names {}
+        for {set i 0} {$i < $count} {incr i} {
+            if {$i % 10} {lappend names key:$i}
+        }
+        for {set i 0} {$i < [llength $names]} {incr i 1000} {r del {*}[lrange $names $i $i+999]}
+        for {set i 0} {$i < $count} {incr i 1000} {assert_match value:$i* [r get key:$i]}
+        assert_equal [expr {($count + 9) / 10}] [r dbsize]
+        set used [info_field used_memory]
+        r flushall
+        wait_for_condition 100 50 {[info_field used_memory] < $used}
+    }
+}

@@ -1,0 +1,34 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# `make check`: runs every check of the source, says which failed, ends with "N passed, N failed".
+cd "$(dirname "$0")/.." || exit 1
+passed=0
+failed=0
+run() {
+    name=$1
+    shift
+    if output=$("$@" 2>&1); then
+        passed=$((passed + 1))
+        echo "ok      check $name"
+    else
+        failed=$((failed + 1))
+        echo "FAILED  check $name"
+    fi
+    [ -z "$output" ] || echo "$output" | sed 's/^/        /'
+}
+
+symbols() {
+    ${MAKE:-make} --no-print-directory BUILD=debug -k objects >build/debug.log 2>&1 ||
+        { grep -E 'error|Error' build/debug.log | head -20; return 1; }
+    utils/check_layers.py --objects build/debug
+}
+
+mkdir -p build
+run layers symbols
+run sizes utils/check_sizes.py
+run generated utils/check_generated.sh
+run words utils/check_words.sh
+run format utils/check_format.sh
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

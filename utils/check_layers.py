@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds the floors apart: src/layers.txt against the includes and the symbols of the objects.
+
+usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, which hides names
+
+1. A file includes only its own folder and those on its folder's row; the table has no circle.
+2. Across folders only doors are included (see layers.txt); *_priv.h never is.
+3. The same for symbols: an undefined name that another folder defines obeys the table, so a
+   hand-written `extern` is no way round it.
+4. Data that is not const is named by its own folder only. The one exception is engineHot.
+5. Sockets and files are the business of io, malloc that of base/alloc, fork that of two files.
+6. Circles of files inside a folder are listed; more than four files in one are a warning.
+Exceptions stand with a reason in check_exceptions.txt; one that is no longer needed is an error.
+"""
+import argparse, os, re, subprocess, sys
+from collections import defaultdict
+
+sys.path.insert(0, os.path.dirname(__file__))
+from exceptions_file import Exceptions
+
+SYSTEM_CALLS = set("""socket accept accept4 connect bind listen recv recvfrom recvmsg send sendto sendmsg
+    read write readv writev pread pwrite preadv pwritev open openat creat open64 openat64 fopen fopen64
+    fdopen fsync fdatasync epoll_create epoll_create1 epoll_wait epoll_ctl poll select
+    pthread_create""".split())
+ALLOCATION = set("""malloc calloc realloc free posix_memalign aligned_alloc memalign strdup strndup
+    asprintf vasprintf getline getdelim open_memstream""".split())
+FORKS = {"fork", "vfork", "posix_spawn"}
+ALLOWED = {  # file: what it may call although the rules below say no
+    "base/alloc": ALLOCATION,
+    "base/log": {"open", "open64", "write"},
+    "engine/child": FORKS,
+    # /dev/null, the pid file, and the one datagram that tells systemd.
+    "server/daemon": FORKS | {"open", "open64", "fopen", "fopen64", "socket", "sendto"},
+    "server/crash": {"write"},
+}
+
+
+def read_table(path):
+    rows, doors = {}, {}
+    for line in open(path):
+        match = re.match(r"(doors )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
+        if match:
+            (doors if match[1] else rows)[match[2]] = match[3].split()
+    return rows, doors
+
+
+def circles(graph):
+    """The strongly connected parts of more than one node (Tarjan, without recursion)."""
+    index, low, stack, found = {}, {}, [], []
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(graph[root]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, successors = work[-1]
+            advanced = False
+            for nxt in successors:
+                if nxt not in graph:
+                    continue
+                if nxt not in index:
+                    index[nxt] = low[nxt] = len(index)
+                    stack.append(nxt)
+                    work.append((nxt, iter(graph[nxt])))
+                    advanced = True
+                    break
+                if nxt in stack:
+                    low[node] = min(low[node], index[nxt])
+            if advanced:
+                continue
+            work.pop()
+            if work:
+                low[work[-1][0]] = min(low[work[-1][0]], low[node])
+            if low[node] == index[node]:
+                part = []
+                while not part or part[-1] != node:
+                    part.append(stack.pop())
+                if len(part) > 1:
+                    found.append(sorted(part))
+    return found
+
+
+def source_files():
+    """Yields (folder, path without src/) of every .c and .h."""
+    for top, _, names in os.walk("src"):
+        for name in sorted(names):
+            path = os.path.relpath(os.path.join(top, name), "src")
+            if name.endswith((".c", ".h")) and os.sep in path:
+                yield path.split(os.sep)[0], path
+
+
+def is_door(folder, header, doors):
+    inner = header[len(folder) + 1:]
+    listed = doors.get(folder, [folder + ".h"])
+    return inner in listed or ("*" in listed and not inner.endswith("_priv.h"))
+
+
+def check_includes(rows, doors, fail):
+    for circle in circles(rows):
+        fail("table", " ".join(circle), "src/layers.txt has a circle: " + " ".join(circle))
+    for folder, path in source_files():
+        if folder not in rows:
+            fail("include", path, f"{path}: folder {folder} has no row in src/layers.txt")
+            continue
+        text = open(os.path.join("src", path), errors="replace").read()
+        for number, line in enumerate(text.split("\n"), 1):
+            match = re.match(r'\s*#\s*include\s*"([^"]+)"', line)
+            if not match:
+                continue
+            header, target = match[1], match[1].split("/")[0]
+            where = f"src/{path}:{number}"
+            if "/" not in header:
+                fail("include", f"{path} {header}", f"{where}: include {header} without its folder")
+            elif target != folder and target not in rows[folder]:
+                fail("include", f"{path} {header}", f"{where}: {folder} may not include {header}")
+            elif target != folder and not is_door(target, header, doors):
+                fail("include", f"{path} {header}", f"{where}: {header} is no door of {target}")
+
+
+def read_objects(directory):
+    """Per object "folder/name": names it defines, names it lacks, and its shared writable data."""
+    defines, lacks, data = {}, {}, {}
+    for folder, path in source_files():
+        stem = path[:-2]
+        file = os.path.join(directory, stem + ".o")
+        if not path.endswith(".c") or not os.path.exists(file):
+            continue
+        defines[stem], lacks[stem], data[stem] = set(), set(), set()
+        listing = subprocess.run(["nm", "-g", "-f", "sysv", file], capture_output=True, text=True, check=True)
+        for line in listing.stdout.split("\n"):
+            cells = [cell.strip() for cell in line.split("|")]
+            if len(cells) != 7 or cells[0] == "Name":
+                continue
+            name, kind, section = cells[0], cells[2], cells[6]
+            if kind == "U":
+                lacks[stem].add(name)
+                continue
+            defines[stem].add(name)
+            if kind in "DBCG" and not section.startswith(".data.rel.ro"):
+                data[stem].add(name)
+    return defines, lacks, data
+
+
+def may_call(stem, name):
+    folder = stem.split("/")[0]
+    if name in ALLOWED.get(stem, ()):
+        return True
+    if name in ALLOCATION or name in FORKS:
+        return False
+    return folder in ("io", "tools") or name not in SYSTEM_CALLS
+
+
+def check_symbols(rows, directory, fail):
+    defines, lacks, data = read_objects(directory)
+    owners = defaultdict(set)
+    for stem, names in defines.items():
+        for name in names - {"main"}:
+            owners[name].add(stem)
+    for stem in defines:
+        folder = stem.split("/")[0]
+        for name in sorted(lacks[stem]):
+            folders = {owner.split("/")[0] for owner in owners[name]}
+            if folders and folder not in folders and not folders & set(rows[folder]):
+                fail("symbol", f"{stem} {name}", f"src/{stem}.c: {folder} may not call {name} of {min(folders)}")
+            if not folders and not may_call(stem, name):
+                fail("call", f"{stem} {name}", f"src/{stem}.c: calls {name}(), which is not its business")
+        for name in sorted(data[stem] - {"engineHot"}):
+            users = {user.split("/")[0] for user in lacks if name in lacks[user]}
+            for user in sorted(users - {folder}):
+                fail("data", f"{stem} {name}", f"src/{stem}.c: {name} is not const, and {user} names it")
+    report_circles(lacks, owners)
+    return len(defines)
+
+
+def report_circles(lacks, owners):
+    for folder in sorted({stem.split("/")[0] for stem in lacks}):
+        graph = {}
+        for stem in (s for s in lacks if s.split("/")[0] == folder):
+            graph[stem] = {o for name in lacks[stem] for o in owners[name] if o.split("/")[0] == folder} - {stem}
+        for circle in circles(graph):
+            kind = "warning: circle of more than four files" if len(circle) > 4 else "note: circle"
+            print(f"{kind}: {' '.join(circle)}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", metavar="DIR")
+    options = parser.parse_args()
+    exceptions = Exceptions()
+    rows, doors = read_table("src/layers.txt")
+    kinds = ["table", "include"]
+    check_includes(rows, doors, exceptions.fail)
+    if options.objects:
+        kinds += ["symbol", "call", "data"]
+        count = check_symbols(rows, options.objects, exceptions.fail)
+        print(f"layers: symbols of {count} objects")
+    sys.exit(exceptions.finish(kinds))
+
+
+main()
