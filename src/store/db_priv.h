@@ -27,6 +27,7 @@ typedef struct storeState {
     storeExpiry expiry;
     bool touch_lru; /* lookups note the time; the hot path's one test */
     bool touching;
+    bool forked; /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
     int64_t now_ms; /* of the last storeSetClock() */
