@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -195,10 +194,9 @@ static void test_reserved_ranges_open_in_parts(void **state) {
     char *range = memReserve(size, HUGE_PAGE);
     assert_non_null(range);
     assert_int_equal((uintptr_t)range % HUGE_PAGE, 0);
-    char name[] = "/tmp/test_map.XXXXXX";
-    int fd = mkstemp(name);
-    assert_true(fd >= 0);
-    unlink(name);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    int fd = fileno(file);
     bool open[PARTS] = {false};
     char written[PARTS] = {0};
     for (int step = 0; step < 2000; step++) {
@@ -221,7 +219,7 @@ static void test_reserved_ranges_open_in_parts(void **state) {
         assert_int_equal(memUsed(), before);
     }
     memReserveFree(range, size);
-    close(fd);
+    fclose(file);
 }
 
 static void test_what_the_system_has_not_is_refused(void **state) {
