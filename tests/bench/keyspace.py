@@ -49,7 +49,8 @@ class Server:
         arguments = [binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
                      "--enable-debug-command", "yes", "--loglevel", "warning", *extra]
         if cluster:
-            arguments += ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]
+            arguments += ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no",
+                          "--cluster-announce-ip", "127.0.0.1"]
         self.process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, cwd=self.dir)
         deadline = time.time() + 30
         while True:
