@@ -141,7 +141,7 @@ def server_page():
         lines += [".TP", head + (f" \\fI{argument}\\fR" if argument else ""), roff(text)]
     exit_two = []
     if any(name == "--check-config" for name, *_ in known_switches()):
-        exit_two = [".TP", ".B 2", ".B \\-\\-check\\-config", "has found errors."]
+        exit_two = [".TP", ".B 2", ".BR \\-\\-check\\-config \" or \" \\-\\-print\\-config", "has found errors in the configuration."]
     note = ["A file with every directive explained is installed as", ".IR share/valkey/valkey.conf ."]
     return {"SWITCHES": lines, "EXIT_TWO": exit_two, "PREFIX_NOTE": note}
 
