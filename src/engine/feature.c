@@ -5,10 +5,11 @@
 #include "engine/engine.h"
 
 #include "engine/engine_priv.h"
+#include "engine/pause.h"
 #include "engine/stats_priv.h"
 #include "engine/transaction_priv.h"
 
-static const gate *const gates[] = {&noMultiGate, &queueGate, NULL};
+static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&watchObserver, NULL};
 
 const feature engineFeature = {.name = "engine",
