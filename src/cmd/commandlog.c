@@ -15,8 +15,8 @@ static bool kindArg(ctx *c, int i, commandlogKind *kind) {
         *kind = (commandlogKind)k;
         return true;
     }
-    replyError(
-        c, SLICE("ERR type should be one of the following: slow, large-request, large-reply"));
+    replyError(c,
+               SLICE("ERR type should be one of the following: slow, large-request, large-reply"));
     return false;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: a log holds at most as many entries as its directive says, newest first, their ids falling.
+ * Invariant: newest first, their ids falling; whoever adds an entry leaves at most as many as the directive says.
  * An entry costs one block and one per argument; logging happens only for remarkable commands. */
 #include "engine/commandlog.h"
 
@@ -52,11 +52,6 @@ static void trim(commandlogKind kind, int64_t room) {
 }
 
 void commandlogClear(commandlogKind kind) { trim(kind, 0); }
-
-void commandlogTrim(void) {
-    for (int kind = 0; kind < COMMANDLOG_KINDS; kind++)
-        trim((commandlogKind)kind, roomOf((commandlogKind)kind));
-}
 
 static str cutArgument(slice arg) {
     if (arg.len <= COMMANDLOG_ARG_BYTES_MAX) return strNew(arg);

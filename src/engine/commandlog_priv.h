@@ -11,7 +11,5 @@
 void commandlogNote(const ctx *c, commandlogKind kind, int64_t value);
 /* The value from which on that log takes commands; -1 when it takes none. */
 int64_t commandlogLimit(commandlogKind kind);
-/* Drops what the directives leave no room for. */
-void commandlogTrim(void);
 
 #endif

@@ -166,7 +166,8 @@ static uint64_t runSeen(ctx *c) {
     uint64_t ticks = clockTicks() - started;
     if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(ticks));
     c->flags |= CTX_MEASURED;
-    int64_t request_bytes = measureRequestBytes(c);
+    /* What EXEC runs came with other requests. */
+    int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
     if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
         reply_bytes > limits.reply_bytes) {
@@ -293,7 +294,7 @@ int executeRun(session *s, request *requests, int count) {
         account(s, cmd, ran, failed, rejected, ended - started);
         judgeTime(&c, ran, ended - started);
         started = ended;
-        if (likely(i > first)) s->last_command = cmd == &unknown_command ? NULL : cmd;
+        s->last_command = cmd == &unknown_command ? NULL : cmd;
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
             engineHot.now_ms = clockWallMs();
             turn.wall_ticks = ended;

@@ -42,7 +42,6 @@ status measureApply(reason *why) {
     };
     executeSetLimits(&limits);
     seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
-    commandlogTrim();
     return OK;
 }
 

@@ -59,10 +59,12 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         uint32_t flag;
         char letter;
     } letters[] = {
-        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},    {SESSION_PRIMARY, 'M'},
-        {SESSION_PUBSUB, 'P'},        {SESSION_IN_MULTI, 'x'},   {SESSION_BLOCKED | SESSION_PAUSED, 'b'},
-        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'}, {SESSION_CLOSE_NOW, 'A'},
-        {SESSION_UNIX_SOCKET, 'U'},   {SESSION_NO_EVICT, 'e'},   {SESSION_NO_TOUCH, 'T'},
+        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},
+        {SESSION_PRIMARY, 'M'},       {SESSION_PUBSUB, 'P'},
+        {SESSION_IN_MULTI, 'x'},      {SESSION_BLOCKED | SESSION_PAUSED, 'b'},
+        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'},
+        {SESSION_CLOSE_NOW, 'A'},     {SESSION_UNIX_SOCKET, 'U'},
+        {SESSION_NO_EVICT, 'e'},      {SESSION_NO_TOUCH, 'T'},
         {SESSION_IMPORT_SOURCE, 'I'}, {SESSION_READONLY, 'r'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");

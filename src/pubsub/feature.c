@@ -8,7 +8,5 @@
 
 static const gate *const gates[] = {&monitorGate, NULL};
 
-const feature pubsubFeature = {.name = "pubsub",
-                               .options = pubsubOptions,
-                               .gates = gates,
-                               .on_session = monitorOnSession};
+const feature pubsubFeature = {
+    .name = "pubsub", .options = pubsubOptions, .gates = gates, .on_session = monitorOnSession};

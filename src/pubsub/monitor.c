@@ -45,6 +45,7 @@ static void tell(const ctx *c) {
     str line = STR_EMPTY;
     appendLine(c, &line);
     for (int i = 0; i < monitors.count; i++) {
+        if (monitors.list[i]->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) continue;
         respStatus(&monitors.list[i]->out, strSlice(&line));
         sessionWantWrite(monitors.list[i]);
     }

@@ -89,10 +89,20 @@ commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
 commandProc infoCommand;
 commandProc keysCommand;
+commandProc latencyDoctorCommand;
+commandProc latencyGraphCommand;
+commandProc latencyHelpCommand;
+commandProc latencyHistogramCommand;
+commandProc latencyHistoryCommand;
+commandProc latencyLatestCommand;
+commandProc latencyResetCommand;
 commandProc lcsCommand;
+commandProc lolwutCommand;
+commandProc memoryDoctorCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
 commandProc memoryPurgeCommand;
+commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
 commandProc monitorCommand;
@@ -1285,6 +1295,112 @@ static const commandArg args_keys[] = {
     {.name = "pattern", .type = ARG_PATTERN, .key_spec = -1},
 };
 
+static const char *const tips_latency_doctor[] = {
+    "nondeterministic_output",
+    "request_policy:all_nodes",
+    "response_policy:special",
+};
+
+static const commandArg args_latency_graph[] = {
+    {.name = "event", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_latency_histogram[] = {
+    {.name = "command", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const char *const tips_latency_reset[] = {
+    "request_policy:all_nodes",
+    "response_policy:agg_sum",
+};
+
+static const commandArg args_latency_reset[] = {
+    {.name = "event", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_latency[] = {
+    {.name = "doctor",
+     .proc = latencyDoctorCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a human-readable latency analysis report.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3},
+    {.name = "graph",
+     .proc = latencyGraphCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a latency graph for an event.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_graph, .arg_count = 1},
+    {.name = "help",
+     .proc = latencyHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "2.8.13"},
+    {.name = "histogram",
+     .proc = latencyHistogramCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Returns the cumulative distribution of latencies of a subset or all commands.",
+     .complexity = "O(N) where N is the number of commands with latency information being retrieved.",
+     .since = "7.0.0",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_histogram, .arg_count = 1},
+    {.name = "history",
+     .proc = latencyHistoryCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns timestamp-latency samples for an event.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_graph, .arg_count = 1},
+    {.name = "latest",
+     .proc = latencyLatestCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the latest latency samples for all events.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3},
+    {.name = "reset",
+     .proc = latencyResetCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Resets the latency data for one or more events.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_reset, .tip_count = 2,
+     .args = args_latency_reset, .arg_count = 1},
+};
+
 static const keySpec keys_lcs[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 1, .step = 1, .limit = 0},
 };
@@ -1298,6 +1414,10 @@ static const commandArg args_lcs[] = {
     {.name = "withmatchlen", .token = "WITHMATCHLEN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_lolwut[] = {
+    {.name = "version", .token = "VERSION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const keySpec keys_memory_usage[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -1308,6 +1428,16 @@ static const commandArg args_memory_usage[] = {
 };
 
 static const commandSpec subs_memory[] = {
+    {.name = "doctor",
+     .proc = memoryDoctorCommand,
+     .arity = 2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Outputs a memory problems report.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .tips = tips_info, .tip_count = 3},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -1340,6 +1470,16 @@ static const commandSpec subs_memory[] = {
      .complexity = "Depends on how much memory is allocated, could be slow",
      .since = "4.0.0",
      .tips = tips_flushall, .tip_count = 2},
+    {.name = "stats",
+     .proc = memoryStatsCommand,
+     .arity = 2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Returns details about memory usage.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .tips = tips_info, .tip_count = 3},
     {.name = "usage",
      .proc = memoryUsageCommand,
      .arity = -3,
@@ -2131,6 +2271,15 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .tips = tips_keys, .tip_count = 2,
      .args = args_keys, .arg_count = 1},
+    {.name = "latency",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for latency diagnostics commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.8.13",
+     .subs = subs_latency, .sub_count = 7},
     {.name = "lcs",
      .proc = lcsCommand,
      .arity = -3,
@@ -2144,6 +2293,16 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_lcs, .key_spec_count = 1,
      .args = args_lcs, .arg_count = 6},
+    {.name = "lolwut",
+     .proc = lolwutCommand,
+     .arity = -1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Displays computer art and the server version.",
+     .since = "5.0.0",
+     .args = args_lolwut, .arg_count = 1},
     {.name = "memory",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -2152,7 +2311,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for memory diagnostics commands.",
      .complexity = "Depends on subcommand.",
      .since = "4.0.0",
-     .subs = subs_memory, .sub_count = 4},
+     .subs = subs_memory, .sub_count = 6},
     {.name = "mget",
      .proc = mgetCommand,
      .arity = -2,
@@ -2661,4 +2820,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 78;
+const int serverCommandCount = 80;
