@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "cmd/procs.h"
+#include "engine/child.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -287,6 +288,25 @@ static void debugDictResizing(ctx *c) {
     replyOk(c);
 }
 
+static int sleepInChild(void *us) {
+    clockSleepUs(*(const int64_t *)us);
+    return 0;
+}
+
+/* What a save does to the others: a child that shares our pages, and does nothing with them. */
+static void debugChild(ctx *c) {
+    double seconds;
+    reason why;
+    if (!ctxArgDouble(c, 2, &seconds)) return;
+    childKill();
+    int64_t us = (int64_t)(seconds < 0 ? 0 : seconds > 1e6 ? 1e12 : seconds * 1e6);
+    if (us && childStart(CHILD_TEST, sleepInChild, &us, &why) != OK) {
+        replyErrorFormat(c, "ERR %s", why.text);
+        return;
+    }
+    replyOk(c);
+}
+
 static void debugPauseCron(ctx *c) {
     ticksSetPaused(switchArg(c));
     replyOk(c);
@@ -295,6 +315,9 @@ static void debugPauseCron(ctx *c) {
 /* ------------------------------------------------------------------ DEBUG, the others */
 
 static const char *const debug_help[] = {
+    "CHILD <seconds>",
+    "    Fork a child process that lives for <seconds>, as one that saves would.",
+    "    0 ends the one that lives.",
     "DIGEST",
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -382,6 +405,7 @@ void debugCommand(ctx *c) {
         commandProc *run;
     } words[] = {
         {"help", 2, 2, debugHelp},
+        {"child", 3, 3, debugChild},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},
         {"digest-value", 2, INT_MAX, debugDigestValue},
