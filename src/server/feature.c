@@ -4,7 +4,11 @@
 #include "server/roof.h"
 #include "server/server_priv.h"
 
-static const tickJob ticks[] = {{"memory-peak", 100, infoMemoryTick}, {0}};
+static const tickJob ticks[] = {
+    {"memory-peak", 100, infoMemoryTick}, {"loop-rates", 100, infoLoopTick}, {0}};
 
-const feature serverFeature = {
-    .name = "server", .options = serverOptions, .info = serverSections, .ticks = ticks};
+const feature serverFeature = {.name = "server",
+                               .options = serverOptions,
+                               .info = serverSections,
+                               .ticks = ticks,
+                               .on_stats_reset = infoResetStats};
