@@ -67,6 +67,8 @@ static status writeAll(int fd, slice content) {
 /* Creates the file `name` with `content` on the disk. */
 static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
                        reason *why) {
+    /* Never open to more people than the old file was, not even for a moment. */
+    if (old) mode = old->st_mode & 0777;
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
     status st = OK;

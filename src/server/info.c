@@ -29,6 +29,14 @@ static unsigned long long lruClock(void) {
     return (unsigned long long)(engineHot.now_ms / 1000) & OBJECT_LRU_MAX;
 }
 
+static const char *supervisorWord(void) {
+    switch (serverRunNow()->supervisor) {
+    case SUPERVISED_SYSTEMD: return "systemd";
+    case SUPERVISED_UPSTART: return "upstart";
+    default: return "no";
+    }
+}
+
 static void printServer(str *out) {
     struct utsname os;
     if (uname(&os)) memset(&os, 0, sizeof(os));
@@ -48,7 +56,7 @@ static void printServer(str *out) {
                     __GNUC_PATCHLEVEL__);
     strAppendFormat(out, "process_id:%d\r\nprocess_supervised:%s\r\nrun_id:%s\r\ntcp_port:%d\r\n",
                     (int)getpid(),
-                    run->supervised ? (getenv("NOTIFY_SOCKET") ? "systemd" : "upstart") : "no",
+                    supervisorWord(),
                     run->run_id, netPort());
     strAppendFormat(out,
                     "server_time_usec:%lld\r\nuptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n",

@@ -33,7 +33,7 @@ typedef struct serverRun {
     char *program;    /* argv[0] */
     int argc;
     char **argv;
-    bool supervised;
+    int supervisor; /* enum supervised, never AUTO: who waits for our datagrams or signal */
     uint64_t turns;   /* of the loop */
     uint64_t busy_us; /* in turns, sleep left out */
 } serverRun;
@@ -49,6 +49,13 @@ void infoMemoryTick(int64_t budget_us);
 bool serverIsCluster(void);
 int serverDatabaseCount(void);
 const char *serverConfigFile(void); /* absolute path, "" without one */
+
+/* Exit code of --check-config and --print-config for a configuration with errors. */
+enum { ASK_EXIT_BAD_CONFIG = 2 };
+/* Answer the options that only ask, and end; return when argv has none of them. The first needs nothing, the
+ * second the tables of options and commands. */
+void askBeforeAll(int argc, char **argv);
+void askConfiguration(int argc, char **argv);
 
 /* Signals: handlers only set a flag and wake the loop. */
 void signalsInit(void);
@@ -67,8 +74,12 @@ status shutdownAsk(uint32_t flags, bool abort, reason *why);
 void daemonDetach(void);
 void daemonWritePidFile(void);
 void daemonRemovePidFile(void);
-/* Finds out who supervises us, if anybody, as configured. */
-bool daemonIsSupervised(void);
+/* Finds out who supervises us, as configured: serverRun.supervisor. Stops the process for upstart. */
+void daemonFindSupervisor(void);
+/* Tells the supervisor that we serve. */
+void daemonReady(void);
+/* Cron job: keeps the supervisor's watchdog quiet. */
+void daemonTick(int64_t budget_us);
 /* One datagram to the supervisor: "READY=1" and the like. Nothing when there is none. */
 void daemonNotify(const char *state);
 /* Sets the process title from its template, over the memory of argv and environ. */
