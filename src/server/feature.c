@@ -8,6 +8,8 @@
 static const tickJob ticks[] = {
     {"memory-peak", 100, infoMemoryTick}, {"supervisor", 0, daemonTick}, {0}};
 
-const feature serverFeature = {
-    .name = "server", .options = serverOptions, .info = serverSections, .ticks = ticks,
-    .on_child = kernelChildEvent};
+const feature serverFeature = {.name = "server",
+                               .options = serverOptions,
+                               .info = serverSections,
+                               .ticks = ticks,
+                               .on_child = kernelChildEvent};

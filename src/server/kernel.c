@@ -8,17 +8,16 @@
 #include "server/kernel.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 #include <time.h>
-#include <unistd.h>
 
 #include "base/base.h"
 #include "engine/lifecycle.h"
+#include "io/file.h"
 #include "io/thread.h"
 #include "server/server_priv.h"
 
@@ -26,12 +25,9 @@ enum { OOM_SCORE_MAX = 1000, LINE_BYTES = 256 };
 
 /* Reads the first line of a file under /proc or /sys; false when there is none. */
 static bool readLine(const char *path, char line[LINE_BYTES]) {
-    FILE *f = fopen(path, "re");
-    if (!f) return false;
-    bool got = fgets(line, LINE_BYTES, f) != NULL;
-    fclose(f);
-    if (got) line[strcspn(line, "\n")] = 0;
-    return got;
+    if (fileReadText(path, line, LINE_BYTES) <= 0) return false;
+    line[strcspn(line, "\n")] = 0;
+    return true;
 }
 
 /* ------------------------------------------------------------------ oom-score-adj */
@@ -44,13 +40,11 @@ static struct {
 } oom;
 
 static status writeOomScore(int score) {
-    int fd = open(oom_path, O_WRONLY | O_CLOEXEC);
     char text[16];
-    int len = snprintf(text, sizeof(text), "%d\n", score);
-    bool written = fd >= 0 && write(fd, text, (size_t)len) == len;
-    if (!written) logWarning("Unable to write oom_score_adj: %s", strerror(errno));
-    if (fd >= 0) close(fd);
-    return written ? OK : ERR_IO;
+    snprintf(text, sizeof(text), "%d\n", score);
+    status st = fileWriteText(oom_path, text);
+    if (st != OK) logWarning("Unable to write oom_score_adj: %s", strerror(errno));
+    return st;
 }
 
 static status applyOomScore(enum oomProcess process) {
@@ -85,7 +79,8 @@ status kernelApplyOomScore(void) {
 
 void kernelChildEvent(childEvent e, int kind, int exit_code, int signal) {
     (void)kind, (void)exit_code, (void)signal; /* every child is as dispensable */
-    if (e == CHILD_IN_CHILD) (void)applyOomScore(OOM_CHILD); /* logged; the child can work all the same */
+    if (e == CHILD_IN_CHILD)
+        (void)applyOomScore(OOM_CHILD); /* logged; the child can work all the same */
 }
 
 /* ------------------------------------------------------------------ checks */
@@ -103,11 +98,12 @@ static verdict checkSlowClock(str *why) {
     for (int i = 0; i < READS; i++) (void)clockWallUs(); /* only its price counts */
     int64_t each_ns = (clockMonoNs() - start_ns) / READS;
     if (each_ns < SLOW_NS) return CHECK_OK;
-    strAppendFormat(why,
-                    "Reading the clock takes %lld ns, because the kernel's clock source '%s' needs a system call. "
-                    "Commands become slower by that. Choose a faster one of those listed in "
-                    "/sys/devices/system/clocksource/clocksource0/available_clocksource (tsc).",
-                    (long long)each_ns, line);
+    strAppendFormat(
+        why,
+        "Reading the clock takes %lld ns, because the kernel's clock source '%s' needs a system call. "
+        "Commands become slower by that. Choose a faster one of those listed in "
+        "/sys/devices/system/clocksource/clocksource0/available_clocksource (tsc).",
+        (long long)each_ns, line);
     return CHECK_WARNING;
 }
 
@@ -115,9 +111,8 @@ static verdict checkXenClock(str *why) {
     char line[LINE_BYTES];
     if (!readLine(clock_path, line)) return CHECK_SKIPPED;
     if (strcmp(line, "xen") != 0) return CHECK_OK;
-    strAppendText(why,
-                  "The kernel's clock source is 'xen', which is slow. Write 'tsc' to "
-                  "/sys/devices/system/clocksource/clocksource0/current_clocksource.");
+    strAppendText(why, "The kernel's clock source is 'xen', which is slow. Write 'tsc' to "
+                       "/sys/devices/system/clocksource/clocksource0/current_clocksource.");
     return CHECK_WARNING;
 }
 
@@ -125,11 +120,12 @@ static verdict checkOvercommit(str *why) {
     char line[LINE_BYTES];
     if (!readLine("/proc/sys/vm/overcommit_memory", line)) return CHECK_SKIPPED;
     if (strtol(line, NULL, 10) == 1) return CHECK_OK;
-    strAppendText(why,
-                  "Memory overcommit must be enabled! Without it, a background save or replication may fail "
-                  "when more than half of the memory is in use, and allocations may fail earlier. Put "
-                  "'vm.overcommit_memory = 1' into /etc/sysctl.conf, and run 'sysctl vm.overcommit_memory=1' "
-                  "for the change to count at once.");
+    strAppendText(
+        why,
+        "Memory overcommit must be enabled! Without it, a background save or replication may fail "
+        "when more than half of the memory is in use, and allocations may fail earlier. Put "
+        "'vm.overcommit_memory = 1' into /etc/sysctl.conf, and run 'sysctl vm.overcommit_memory=1' "
+        "for the change to count at once.");
     return CHECK_WARNING;
 }
 
@@ -137,10 +133,11 @@ static verdict checkHugePages(str *why) {
     char line[LINE_BYTES];
     if (!readLine("/sys/kernel/mm/transparent_hugepage/enabled", line)) return CHECK_SKIPPED;
     if (!strstr(line, "[always]")) return CHECK_OK;
-    strAppendText(why,
-                  "Transparent huge pages are set to 'always', which makes latency worse and costs memory when a "
-                  "child saves. Run 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' as root, and put "
-                  "it where it runs at each boot. ('disable-thp yes' does it for this process alone.)");
+    strAppendText(
+        why,
+        "Transparent huge pages are set to 'always', which makes latency worse and costs memory when a "
+        "child saves. Run 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' as root, and put "
+        "it where it runs at each boot. ('disable-thp yes' does it for this process alone.)");
     return CHECK_WARNING;
 }
 

@@ -20,6 +20,7 @@
 #include "io/bio.h"
 #include "io/file.h"
 #include "net/net.h"
+#include "server/crash.h"
 #include "server/kernel.h"
 #include "server/roof.h"
 #include "server/server_priv.h"
@@ -145,6 +146,7 @@ static void identify(engineIdentity *out) {
 /* Answers to what commands ask of the server as a whole. */
 static void hangUp(void) {
     engineSetShutdownProc(shutdownAsk);
+    engineSetRestartProc(restartAsk);
     engineSetIdentityProc(identify);
 }
 
@@ -169,6 +171,8 @@ int main(int argc, char **argv) {
     umask(umask(0777));
     run.argc = argc;
     run.argv = argv;
+    run.kept_argv = memNewArray(char *, (size_t)argc + 1);
+    for (int i = 0; i < argc; i++) run.kept_argv[i] = memDup(argv[i], strlen(argv[i]));
     run.program = memDup(argv[0], strlen(argv[0]));
     run.executable = fileAbsolute(argv[0]);
     randomHex(run.run_id, 40);
@@ -190,6 +194,7 @@ int main(int argc, char **argv) {
     greet();
     kernelPrepare();
     signalsInit();
+    crashInit();
     logNotice("monotonic clock: %s", clockSourceName());
     raiseDescriptorLimit();
     startLoop();

@@ -10,8 +10,10 @@
 #include "base/number.h"
 #include "engine/hooks.h"
 #include "io/file.h"
+#include "server/crash.h"
 #include "server/kernel.h"
 #include "server/roof.h"
+#include "server/watchdog.h"
 #include "server/server_priv.h"
 
 serverConfig serverConf;
@@ -188,6 +190,7 @@ static status applyWatchdog(reason *why) {
     int min_ms = 2 * (1000 / (serverConf.hz > 0 ? serverConf.hz : HZ_MIN));
     if (serverConf.watchdog_period && serverConf.watchdog_period < min_ms)
         serverConf.watchdog_period = min_ms;
+    if (serverRunNow()->loop) watchdogSet(serverConf.watchdog_period); /* else the start does it */
     return OK;
 }
 
@@ -247,7 +250,7 @@ const configOption serverOptions[] = {
                 .flags = CONFIG_MULTI_WORD, .accept = acceptShutdown),
     CONFIG_ENUM("shutdown-on-sigterm", serverConf.shutdown_on_sigterm, shutdown_words, 0,
                 .flags = CONFIG_MULTI_WORD, .accept = acceptShutdown),
-    CONFIG_BOOL("crash-log-enabled", serverConf.crash_log_enabled, true),
+    CONFIG_BOOL("crash-log-enabled", serverConf.crash_log_enabled, true, .apply = crashApply),
     CONFIG_BOOL("crash-memcheck-enabled", serverConf.crash_memcheck_enabled, true),
     CONFIG_BOOL("use-exit-on-panic", serverConf.use_exit_on_panic, false, .flags = CONFIG_HIDDEN),
     CONFIG_BOOL("enable-debug-assert", serverConf.enable_debug_assert, false,

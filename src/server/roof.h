@@ -32,8 +32,9 @@ typedef struct serverRun {
     char *executable; /* absolute path */
     char *program;    /* argv[0] */
     int argc;
-    char **argv;
-    int supervisor; /* enum supervised, never AUTO: who waits for our datagrams or signal */
+    char **argv;      /* of the kernel: the process title overwrites it */
+    char **kept_argv; /* a copy, NULL behind it */
+    int supervisor;   /* enum supervised, never AUTO: who waits for our datagrams or signal */
     uint64_t turns;   /* of the loop */
     uint64_t busy_us; /* in turns, sleep left out */
 } serverRun;
@@ -67,8 +68,15 @@ void cronStart(void);
 
 /* Ends the process in order. Returns only when the shutdown was refused or waits (then `why` says so). */
 status shutdownNow(uint32_t flags, reason *why);
+/* Asks again, where a wing wanted time; each turn of the cron. */
+void shutdownPoll(void);
+/* What is left of shutdown-timeout while a shutdown waits, else -1. Milliseconds. */
+int64_t shutdownLeftMs(void);
 /* SHUTDOWN's entry for commands: `abort` takes a waiting shutdown back. */
 status shutdownAsk(uint32_t flags, bool abort, reason *why);
+
+/* DEBUG RESTART's entry for commands, as engineRestartProc. */
+status restartAsk(bool graceful, int64_t delay_ms, reason *why);
 
 /* Detaches from the terminal: fork, setsid, /dev/null. */
 void daemonDetach(void);
