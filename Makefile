@@ -13,7 +13,7 @@
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make bench            the micro benchmarks of tests/bench/
-#: make install          PREFIX=/usr/local DESTDIR=
+#: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
 #:
@@ -251,16 +251,24 @@ bench: benches
 # ---- install -----------------------------------------------------------------------------------
 
 bin := $(DESTDIR)$(PREFIX)/bin
-man := $(DESTDIR)$(PREFIX)/share/man
+share := $(DESTDIR)$(PREFIX)/share
+lib := $(DESTDIR)$(PREFIX)/lib
+to := install -D -m 644
 install: all
-	install -d $(bin) $(DESTDIR)$(PREFIX)/share/valkey
+	install -d $(bin)
 	$(if $(present),install -m 755 $(present:%=src/%) $(bin))
 	$(if $(filter valkey-server,$(present)),ln -f $(bin)/valkey-server $(bin)/valkey-sentinel)
 	for program in $(present) $(if $(filter valkey-server,$(present)),valkey-sentinel); do \
-	    ln -sf $$program $(bin)/redis-$${program#valkey-}; done
-	for file in $(wildcard valkey.conf sentinel.conf); do \
-	    install -m 644 $$file $(DESTDIR)$(PREFIX)/share/valkey/; done
+	    ln -sf $$program $(bin)/redis-$${program#valkey-} || exit 1; done
+	for file in $(wildcard valkey.conf sentinel.conf); do $(to) $$file $(share)/valkey/$$file || exit 1; done
 	for page in $(wildcard docs/man/*.[1-8]); do \
-	    install -D -m 644 $$page $(man)/man$${page##*.}/$${page##*/}; done
+	    $(to) $$page $(share)/man/man$${page##*.}/$${page##*/} || exit 1; done
+	$(to) utils/completion/valkey-server.bash $(share)/bash-completion/completions/valkey-server
+	ln -sf valkey-server $(share)/bash-completion/completions/redis-server
+	$(to) utils/completion/_valkey-server $(share)/zsh/site-functions/_valkey-server
+	$(to) utils/systemd/valkey.sysusers $(lib)/sysusers.d/valkey.conf
+	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
+	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
+	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done
 
 -include $(shell test -d $(out) && find $(out) -name '*.d')

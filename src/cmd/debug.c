@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
+#include "engine/child.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -288,6 +289,25 @@ static void debugDictResizing(ctx *c) {
     replyOk(c);
 }
 
+static int sleepInChild(void *us) {
+    clockSleepUs(*(const int64_t *)us);
+    return 0;
+}
+
+/* What a save does to the others: a child that shares our pages, and does nothing with them. */
+static void debugChild(ctx *c) {
+    double seconds;
+    reason why;
+    if (!ctxArgDouble(c, 2, &seconds)) return;
+    childKill();
+    int64_t us = (int64_t)(seconds < 0 ? 0 : seconds > 1e6 ? 1e12 : seconds * 1e6);
+    if (us && childStart(CHILD_TEST, sleepInChild, &us, &why) != OK) {
+        replyErrorFormat(c, "ERR %s", why.text);
+        return;
+    }
+    replyOk(c);
+}
+
 static void debugPauseCron(ctx *c) {
     ticksSetPaused(switchArg(c));
     replyOk(c);
@@ -298,6 +318,9 @@ static void debugPauseCron(ctx *c) {
 static const char *const debug_help[] = {
     "ASSERT",
     "    Crash by assertion failed.",
+    "CHILD <seconds>",
+    "    Fork a child process that lives for <seconds>, as one that saves would.",
+    "    0 ends the one that lives.",
     "CRASH-AND-RECOVER [<milliseconds>]",
     "    Hard crash and restart after a <milliseconds> delay (default 0).",
     "DIGEST",
@@ -398,6 +421,7 @@ void debugCommand(ctx *c) {
     } words[] = {
         {"help", 2, 2, debugHelp},
         {"assert", 2, INT_MAX, debugAssert},
+        {"child", 3, 3, debugChild},
         {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},

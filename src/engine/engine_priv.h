@@ -58,6 +58,9 @@ typedef struct engineConfig {
 extern engineConfig engineConf;
 extern const configOption engineOptions[];
 
+/* The periodic job of child.c: has the child ended? */
+void childPoll(int64_t budget_us);
+
 /* Tells the store what maxmemory-policy and the lfu-... directives say. */
 status keyspaceApplyAccess(reason *why);
 

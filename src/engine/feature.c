@@ -4,17 +4,26 @@
  * transactions. */
 #include "engine/engine.h"
 
+#include "engine/child.h"
 #include "engine/engine_priv.h"
 #include "engine/stats_priv.h"
 #include "engine/transaction_priv.h"
 
+static status onShutdown(uint32_t flags, reason *why) {
+    (void)flags, (void)why;
+    childKill();
+    return OK;
+}
+
+static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&watchObserver, NULL};
 
 const feature engineFeature = {.name = "engine",
                                .options = engineOptions,
                                .info = statsSections,
-                               .ticks = statsTicks,
+                               .ticks = ticks,
                                .gates = gates,
                                .observers = observers,
-                               .on_db = watchDbEvent};
+                               .on_db = watchDbEvent,
+                               .on_shutdown = onShutdown};

@@ -82,7 +82,7 @@ uint64_t ratePerSecond(const rate *r) {
     return sum / COUNT_OF(r->samples);
 }
 
-static void sampleRates(int64_t budget_us) {
+void statsSampleRates(int64_t budget_us) {
     (void)budget_us; /* takes no time */
     rateSample(&stats.ops, engineHot.commands, clockMonoUs());
 }
@@ -146,5 +146,3 @@ const infoSection statsSections[] = {
      printLatencystats},
     {0},
 };
-
-const tickJob statsTicks[] = {{"rates", 100, sampleRates}, {0}};

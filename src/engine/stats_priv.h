@@ -9,7 +9,8 @@
 #include "engine/hooks.h"
 
 extern const infoSection statsSections[];
-extern const tickJob statsTicks[];
+/* The periodic job behind the instantaneous_... fields. */
+void statsSampleRates(int64_t budget_us);
 
 /* Makes the command's histogram. */
 void statsMakeHistogram(command *cmd);

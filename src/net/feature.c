@@ -22,6 +22,7 @@ const feature netFeature = {.name = "net",
                             .info = netSections,
                             .ticks = netTicks,
                             .stages = stages,
+                            .on_child = listenerChildEvent,
                             .on_stats_reset = netResetStats};
 
 int netPort(void) { return netConf.port; }

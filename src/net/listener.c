@@ -202,6 +202,12 @@ void netStopListening(void) {
     (void)unlink(netConf.unixsocket); /* it may have been removed by hand */
 }
 
+void listenerChildEvent(childEvent e, int kind, int exit_code, int signal) {
+    (void)kind, (void)exit_code, (void)signal;
+    if (e != CHILD_IN_CHILD) return;
+    for (int i = 0; i < door.count; i++) close(door.list[i].fd); /* the loop is the parent's too */
+}
+
 void netListenText(char *dst, size_t cap) {
     const char *addr = netConf.bind_count ? netConf.bind[0] : "*";
     if (addr[0] == '-') addr++;

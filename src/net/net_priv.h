@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "engine/config.h"
+#include "engine/hooks.h"
 
 enum { BIND_MAX = 16 };
 
@@ -77,5 +78,7 @@ extern const configOption netTlsOptions[];
 /* Opens the TCP listeners anew after `port` or `bind` has changed. Nothing before netListen(). On failure none
  * is open: the caller puts the old values back and calls again. */
 status netRelisten(reason *why);
+/* A forked child lets go of the listening sockets: a new server may want the ports. */
+void listenerChildEvent(childEvent e, int kind, int exit_code, int signal);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/random.h"
 #include "store/db_priv.h"
+#include "store/slab.h"
 
 enum { LFU_NEW = 5, LFU_MAX = 255, LFU_MINUTES_MASK = 0xffff };
 
@@ -24,7 +25,7 @@ void storeSetClock(int64_t now_ms) {
 }
 
 static void setTouch(void) {
-    storeNow.touch_lru = storeNow.touching && storeNow.access == ACCESS_LRU;
+    storeNow.touch_lru = storeNow.touching && !storeNow.forked && storeNow.access == ACCESS_LRU;
 }
 
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes) {
@@ -40,6 +41,20 @@ bool storeSetTouching(bool on) {
     storeNow.touching = on;
     setTouch();
     return was;
+}
+
+void storeForkBegin(void) {
+    slabForkBegin(slabKeyspace());
+    hashtableSetPaused(true);
+    storeNow.forked = true;
+    setTouch();
+}
+
+void storeForkEnd(void) {
+    slabForkEnd(slabKeyspace());
+    hashtableSetPaused(false);
+    storeNow.forked = false;
+    setTouch();
 }
 
 uint32_t accessFresh(void) {
@@ -59,7 +74,7 @@ uint8_t storeFrequency(const robj *o) {
 }
 
 void accessTouchSlow(robj *o) {
-    if (!storeNow.touching) return;
+    if (!storeNow.touching || storeNow.forked) return;
     uint32_t counter = storeFrequency(o);
     if (counter < LFU_MAX) {
         /* Each step is rarer than the one before. */

@@ -58,6 +58,7 @@ void storeShutdown(void) {
     }
     memFree(storeNow.dbs);
     slabStoreFree(slabKeyspaceTake());
+    slabStoreFree(slabElementsTake());
     memset(&storeNow, 0, sizeof(storeNow));
 }
 

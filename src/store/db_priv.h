@@ -27,6 +27,7 @@ typedef struct storeState {
     storeExpiry expiry;
     bool touch_lru; /* lookups note the time; the hot path's one test */
     bool touching;
+    bool forked; /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
     int64_t now_ms; /* of the last storeSetClock() */
@@ -51,6 +52,9 @@ void accessTouchSlow(robj *o);
 /* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
  * the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
+/* Frees an object that is in no table any more; `later`: its value in the background, if it is a large
+ * collection. */
+void freeObject(robj *o, bool later);
 /* Frees one table of the keyspace likewise. */
 void freeTable(hashtable table, bool later);
 

@@ -27,8 +27,13 @@ typedef struct garbage {
     kvstore **stores;
     int store_count;
     hashtable table;
-    slabStore *whole;  /* the store of all objects, or NULL */
-    slabRemote remote; /* way into the store that lives on */
+    void *value; /* one value, of the type below */
+    const typeOps *ops;
+    slabStore *whole; /* the store of all objects, or NULL */
+    slabStore *whole_elements;
+    slabRemote remote; /* ways into the stores that live on */
+    slabRemote remote_elements;
+    valueFreer freer;
     uint64_t objects;
     sharedValue *shared;
     size_t shared_count, shared_cap;
@@ -41,11 +46,9 @@ static struct {
 
 /* ------------------------------------------------------------------ in either thread */
 
-static void freeValue(garbage *g, const robj *o) {
-    const typeOps *ops = typeOf(o);
-    void *value = objectPointer(o);
+static void freeValue(garbage *g, const typeOps *ops, void *value) {
     if (!ops->is_shared || !ops->is_shared(value)) {
-        ops->free_value(value);
+        ops->free_value(value, &g->freer);
         return;
     }
     if (g->shared_count == g->shared_cap) {
@@ -57,7 +60,7 @@ static void freeValue(garbage *g, const robj *o) {
 
 static void freeEntry(void *context, void *entry, unsigned flags) {
     garbage *g = context;
-    if (flags & HASHTABLE_MARK) freeValue(g, entry);
+    if (flags & HASHTABLE_MARK) freeValue(g, typeOf(entry), objectPointer(entry));
     if (!g->whole) {
         slabRemoteFree(&g->remote, entry, objectSize(entry));
     } else if (!slabOwns(g->whole, entry)) {
@@ -69,11 +72,11 @@ static void freeGarbage(void *arg) {
     garbage *g = arg;
     for (int i = 0; i < g->store_count; i++) kvstoreFree(g->stores[i], freeEntry, g);
     hashtableFree(&g->table, freeEntry, g);
-    if (g->whole) {
-        slabStoreFree(g->whole);
-    } else {
-        slabRemoteFlush(&g->remote);
-    }
+    if (g->value) freeValue(g, g->ops, g->value);
+    slabStoreFree(g->whole);
+    slabStoreFree(g->whole_elements);
+    slabRemoteFlush(&g->remote);
+    slabRemoteFlush(&g->remote_elements);
     g->next = __atomic_load_n(&freeing.returned, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&freeing.returned, &g->next, g, true, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED)) {}
@@ -106,6 +109,8 @@ static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) 
     g->store_count = count;
     g->objects = objects;
     g->remote.store = slabKeyspace();
+    g->remote_elements.store = slabElements();
+    g->freer.remote = &g->remote_elements;
     return g;
 }
 
@@ -113,8 +118,9 @@ static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) 
 static void takeBack(void) {
     garbage *g = __atomic_exchange_n(&freeing.returned, NULL, __ATOMIC_ACQUIRE);
     while (g) {
+        valueFreer here = {0};
         for (size_t i = 0; i < g->shared_count; i++)
-            g->shared[i].ops->free_value(g->shared[i].value);
+            g->shared[i].ops->free_value(g->shared[i].value, &here);
         garbage *next = g->next;
         memFree(g->shared);
         memFree(g->stores);
@@ -127,13 +133,18 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     uint64_t objects = 0;
     for (int i = 0; i < count; i++) objects += kvstoreCount(stores[i]);
     bool background = later && storeNow.free_later && objects >= LATER_MIN;
-    bool whole = all && objects >= WHOLE_MIN;
+    /* The background thread may be about to give blocks back to the stores that would go. */
+    bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
     if (!background && !whole) {
         for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
         return;
     }
     garbage *g = newGarbage(stores, count, objects);
-    if (whole) g->whole = slabKeyspaceTake();
+    if (whole) {
+        g->whole = slabKeyspaceTake();
+        g->whole_elements = slabElementsTake();
+        g->freer = (valueFreer){.whole = g->whole_elements};
+    }
     if (background) {
         submit(g);
     } else {
@@ -150,6 +161,20 @@ void freeTable(hashtable table, bool later) {
     }
     garbage *g = newGarbage(NULL, 0, objects);
     g->table = table;
+    submit(g);
+}
+
+void freeObject(robj *o, bool later) {
+    const typeOps *ops = objectForm(o) == FORM_POINTER ? typeOf(o) : NULL;
+    bool worth = ops && ops->free_effort && ops->free_effort(objectPointer(o)) > LATER_MIN;
+    if (!later || !storeNow.free_later || !worth) {
+        objectFree(o);
+        return;
+    }
+    garbage *g = newGarbage(NULL, 0, 1);
+    g->value = objectPointer(o);
+    g->ops = ops;
+    slabFree(o, objectSize(o));
     submit(g);
 }
 
@@ -183,17 +208,24 @@ static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsign
     return done;
 }
 
-void storeTidy(int64_t budget_us) {
-    enum { DRAIN_MAX = 100000, PURGE_BYTES = 2 << 20, SPARE_BYTES = 512 << 10, SPARE_SHARE = 32 };
-    slabStore *s = slabKeyspace();
-    /* Asked before draining: blocks on their way here look alive to compaction, but no table knows them. */
-    bool all_arrived = storeFreePending() == 0;
-    takeBack();
-    all_arrived = slabDrain(s, DRAIN_MAX) < DRAIN_MAX && all_arrived;
-    if (all_arrived && slabShouldCompact(s))
-        (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
+static void purge(slabStore *s) {
+    enum { PURGE_BYTES = 2 << 20, SPARE_BYTES = 512 << 10, SPARE_SHARE = 32 };
     slabStats stats;
     slabGetStats(s, &stats);
     if (stats.empty_bytes > stats.live_bytes / SPARE_SHARE + SPARE_BYTES)
         (void)slabPurge(s, PURGE_BYTES); /* whatever it gave back */
+}
+
+void storeTidy(int64_t budget_us) {
+    enum { DRAIN_MAX = 100000 };
+    slabStore *s = slabKeyspace(), *elements = slabElements();
+    /* Asked before draining: blocks on their way here look alive to compaction, but no table knows them. */
+    bool all_arrived = storeFreePending() == 0;
+    takeBack();
+    all_arrived = slabDrain(s, DRAIN_MAX) < DRAIN_MAX && all_arrived;
+    (void)slabDrain(elements, DRAIN_MAX); /* there is a next time */
+    if (all_arrived && slabShouldCompact(s))
+        (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
+    purge(s);
+    purge(elements);
 }

@@ -265,14 +265,15 @@ static bool isEmbstr(const robj *o, bool expires) {
 }
 
 void objectSettleBesideTime(robj *o) {
-    if (objectForm(o) == FORM_EMBED &&
+    if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         !isEmbstrSize(objectKey(o).len, objectText(o, NULL).len, true))
         setForm(o, FORM_EMBED_RAW);
 }
 
 robj *objectSetExpire(robj *o, int64_t expire_ms) {
     int form = expireForm(expire_ms);
-    if (objectForm(o) == FORM_EMBED && objectHasExpire(o) != (form != EXPIRE_NONE)) {
+    if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
+        objectHasExpire(o) != (form != EXPIRE_NONE)) {
         /* What is too long for embstr with a time becomes raw, and stays so without. */
         if (!isEmbstr(o, true)) setForm(o, FORM_EMBED_RAW);
     }
@@ -293,6 +294,14 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
 /* An object like `o` under another key, with the same value, not retained. */
 static robj *rebuild(const robj *o, slice key, uint32_t lru) {
     valueForm form = objectForm(o);
+    if (objectType(o) != TYPE_STRING) {
+        const char *value = objectValuePlace(o);
+        size_t bytes = objectSize(o) - (size_t)(value - (const char *)o);
+        char *to;
+        robj *copy = build(key, objectExpire(o), lru, objectType(o), form, bytes, &to);
+        memcpy(to, value, bytes);
+        return copy;
+    }
     if (form <= FORM_EMBED_RAW) {
         slice text = objectText(o, NULL);
         bool raw =
@@ -320,8 +329,96 @@ robj *objectCopy(const robj *o, slice key, uint32_t lru) {
 }
 
 void objectFree(robj *o) {
-    if (objectForm(o) == FORM_POINTER) typeOf(o)->free_value(objectPointer(o));
+    valueFreer here = {0};
+    if (objectForm(o) == FORM_POINTER) typeOf(o)->free_value(objectPointer(o), &here);
     slabFree(o, objectSize(o));
+}
+
+/* ------------------------------------------------------------------ collections */
+
+enum {
+    SPARE_FROM = 512, /* bytes of a packed value from which on it gets room to grow */
+    SPARE_SHARE = 16, /* ... of its size */
+    LENGTH_BYTES_MAX = 9,
+};
+
+/* The room of a packed value of `size` bytes behind a head: what its block has anyway is used. */
+static size_t packedRoom(size_t head, size_t size) {
+    size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);
+    size_t block = slabUsableSize(head + lengthBytes(wanted) + wanted);
+    size_t room = block - head - lengthBytes(wanted);
+    /* The length of more room may itself be longer. */
+    if (head + lengthBytes(room) + room > block)
+        room = sizeMax(size, block - head - lengthBytes(room));
+    return room;
+}
+
+static void checkCollection(valueType type, valueForm form) {
+    check(type != TYPE_STRING);
+    check(form <= FORM_POINTER);
+}
+
+robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
+                      uint32_t lru) {
+    checkCollection(type, form);
+    size_t head = 4 + expireBytes(expireForm(expire_ms)) + lengthBytes(key.len) + key.len;
+    size_t room = packedRoom(head, bytes.len);
+    char *at;
+    robj *o = build(key, expire_ms, lru, type, form, lengthBytes(room) + room, &at);
+    memcpy(writeLength(at, room), bytes.ptr, bytes.len);
+    return o;
+}
+
+robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t lru) {
+    checkCollection(type, FORM_POINTER);
+    char *at;
+    robj *o = build(key, expire_ms, lru, type, FORM_POINTER, sizeof(uint64_t), &at);
+    storeU64(at, (uintptr_t)value);
+    return o;
+}
+
+robj *objectSetPacked(robj *o, valueForm form, slice bytes) {
+    check(objectIsPacked(o));
+    robj *changed =
+        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectLru(o));
+    slabFree(o, objectSize(o));
+    return changed;
+}
+
+robj *objectUnpack(robj *o, void *value) {
+    check(objectIsPacked(o));
+    robj *changed =
+        objectNewPointer(objectKey(o), objectType(o), value, objectExpire(o), objectLru(o));
+    slabFree(o, objectSize(o));
+    return changed;
+}
+
+static uint8_t *moveToRoom(objectRoom *r, size_t head, const char *bytes, size_t kept,
+                           size_t room) {
+    robj *o = r->o;
+    robj *moved = slabAlloc(head + lengthBytes(room) + room);
+    memcpy(moved, o, head);
+    char *to = writeLength((char *)moved + head, room);
+    memcpy(to, bytes, kept);
+    slabFree(o, objectSize(o));
+    r->o = moved;
+    return r->room.bytes = (uint8_t *)to;
+}
+
+/* A value that shrinks stays until a quarter of its room is empty. */
+static uint8_t *resizeInObject(packRoom *room, size_t size) {
+    objectRoom *r = CONTAINER_OF(room, objectRoom, room);
+    const char *at = objectValuePlace(r->o);
+    size_t head = (size_t)(at - (const char *)r->o);
+    size_t has = objectReadLength(&at);
+    bool fits = size <= has && (has - size < LENGTH_BYTES_MAX || has - size <= has / 4);
+    if (likely(fits) && mayStay()) return room->bytes;
+    return moveToRoom(r, head, at, sizeMin(has, size), packedRoom(head, size));
+}
+
+void objectRoomInit(objectRoom *r, robj *o) {
+    hotCheck(objectIsPacked(o));
+    *r = (objectRoom){.room = {.bytes = objectPacked(o), .resize = resizeInObject}, .o = o};
 }
 
 size_t objectMemory(const robj *o, size_t samples) {

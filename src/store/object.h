@@ -7,6 +7,8 @@
  *   [expire: none, 6 or 8 bytes] [key length: 1, 2 or 9] [key]
  *   value: [length: 1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
  *
+ * A small collection is packed among these bytes too, at any size; a large one lies behind the pointer.
+ *
  * Lengths below 128 take one byte, those below 16,384 two (the bits 10, then 14 of the length, big end
  * first), others the byte 192 and eight more. */
 #ifndef STORE_OBJECT_H
@@ -15,9 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/alloc.h"
 #include "base/blob.h"
 #include "base/bytes.h"
 #include "base/slice.h"
+#include "ds/packroom.h"
 
 typedef struct robj robj;
 
@@ -39,10 +43,14 @@ enum {
 };
 #define OBJECT_NO_EXPIRE INT64_C(-1)
 
-/* How the value stands. RAW forms answer "raw" to OBJECT ENCODING whatever their size. */
+/* How the value stands. RAW forms answer "raw" to OBJECT ENCODING whatever their size. A collection is packed
+ * in the object (where text would stand; its length is the room it has, not all of it need be used), or behind
+ * a pointer; never an integer. */
 typedef enum valueForm {
     FORM_EMBED,
+    FORM_PACKED = FORM_EMBED, /* a listpack */
     FORM_EMBED_RAW,
+    FORM_PACKED_INTS = FORM_EMBED_RAW, /* an intset */
     FORM_POINTER,
     FORM_INT1,
     FORM_INT2,
@@ -138,6 +146,29 @@ bool objectOverwriteInt(robj *o, int64_t value);
 char *objectStretch(robj *o, size_t len);
 /* Bytes of an object with this key and `len` bytes of embedded text. */
 size_t objectTextSize(slice key, size_t len, int64_t expire_ms);
+/* A new object with a packed collection, `bytes` to begin with; `form` is FORM_PACKED or FORM_PACKED_INTS. */
+robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
+                      uint32_t lru);
+/* A new object whose value is behind a pointer, which it owns from now on. */
+robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t lru);
+static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
+/* The packed collection. */
+static inline uint8_t *objectPacked(const robj *o) {
+    const char *at = objectValuePlace(o);
+    (void)objectReadLength(&at); /* room, not size */
+    return (uint8_t *)(uintptr_t)at;
+}
+/* A packed collection that is about to change: give &room to ds/listpack.h or ds/intset.h. Afterwards `o` is
+ * what the object has become (the old one is gone), which goes to dbPlace() at once. */
+typedef struct objectRoom {
+    packRoom room;
+    robj *o;
+} objectRoom;
+void objectRoomInit(objectRoom *r, robj *o);
+/* The object takes another packed collection in its value's place. */
+robj *objectSetPacked(robj *o, valueForm form, slice bytes) MUST_USE;
+/* The object's packed value becomes one behind a pointer. */
+robj *objectUnpack(robj *o, void *value) MUST_USE;
 /* The same object with another expire time (OBJECT_NO_EXPIRE takes it away): in place when the form allows,
  * else a new one, and the old one is freed without its value. The caller puts the result in the old one's
  * place (dbPlace()). */

@@ -11,7 +11,7 @@
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
-static slabStore *keyspace;
+static slabStore *keyspace, *elements;
 
 /* ---- blocks ---- */
 
@@ -53,6 +53,11 @@ static uint32_t classUnits(uint32_t index) {
 size_t slabClassSize(size_t size) {
     if (size > SLAB_SIZE_MAX - SLAB_RED_ZONE) return memGoodSize(size);
     return classUnits(slabClassOf(size)) * 8;
+}
+
+size_t slabUsableSize(size_t size) {
+    if (size > SLAB_SIZE_MAX - SLAB_RED_ZONE) return memGoodSize(size);
+    return classUnits(slabClassOf(size)) * 8 - SLAB_RED_ZONE;
 }
 
 bool slabSameClass(size_t a, size_t b) {
@@ -106,6 +111,17 @@ slabStore *slabKeyspace(void) {
 slabStore *slabKeyspaceTake(void) {
     slabStore *taken = keyspace;
     keyspace = NULL;
+    return taken;
+}
+
+slabStore *slabElements(void) {
+    if (unlikely(!elements)) elements = slabStoreNew(0);
+    return elements;
+}
+
+slabStore *slabElementsTake(void) {
+    slabStore *taken = elements;
+    elements = NULL;
     return taken;
 }
 

@@ -36,8 +36,15 @@ slabStore *slabKeyspace(void) __attribute__((returns_nonnull));
  * (a flush of everything). The next slabAlloc() starts a new one. NULL when none was ever used. */
 slabStore *slabKeyspaceTake(void);
 
+/* Those of the store of elements of collections; likewise. */
+slabStore *slabElements(void) __attribute__((returns_nonnull));
+slabStore *slabElementsTake(void);
+
 /* Bytes a block of `size` really takes. ANY_THREAD. */
 size_t slabClassSize(size_t size);
+/* Bytes a block got for `size` can hold; it may be given back with any size up to that which is of the same
+ * class. ANY_THREAD. */
+size_t slabUsableSize(size_t size);
 /* True when a block got for `a` bytes can hold `b` bytes without waste of another class.
  * ANY_THREAD. */
 bool slabSameClass(size_t a, size_t b);

@@ -62,6 +62,10 @@ typedef enum storeAccess { ACCESS_LRU, ACCESS_LFU } storeAccess;
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes);
 /* Off: lookups note nothing. Returns how it was before. */
 bool storeSetTouching(bool on);
+/* Around the life of a forked child, which shares our pages until one of us writes on them: between the two
+ * calls objects are replaced instead of changed where they stand, tables do not resize, accesses are not noted. */
+void storeForkBegin(void);
+void storeForkEnd(void);
 /* The clock behind it runs by this call: at least once a second. */
 void storeSetClock(int64_t now_ms);
 /* Seconds since the last access (ACCESS_LRU). */

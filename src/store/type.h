@@ -10,6 +10,14 @@
 
 #include "store/digest.h"
 #include "store/object.h"
+#include "store/slab.h"
+
+/* How values are given up: all zero by the main thread; by another thread through `remote`; or because all
+ * elements go with their store, `whole`, so that only what lies outside it is freed. */
+typedef struct valueFreer {
+    slabRemote *remote;
+    const slabStore *whole;
+} valueFreer;
 
 typedef struct typeOps {
     /* What OBJECT ENCODING answers. */
@@ -17,9 +25,10 @@ typedef struct typeOps {
     /* Adds the value to a digest: equal values, however kept, add the same. */
     void (*digest)(const robj *o, digest *to);
     /* Of a value behind a pointer: gives it up; a second owner for an equal one; bytes it takes (elements
-     * are sampled; 0 samples: all are looked at). */
-    void (*free_value)(void *value);
+     * are sampled; 0 samples: all are looked at); what freeing it costs, in elements (NULL: one). */
+    void (*free_value)(void *value, valueFreer *by);
     void *(*copy_value)(void *value);
+    size_t (*free_effort)(const void *value);
     /* True while others hold the value too, so that only the main thread may free it. NULL: never. ANY_THREAD,
      * and free_value() where it says false. */
     bool (*is_shared)(const void *value);

@@ -135,7 +135,10 @@ static void digestString(const robj *o, digest *to) {
     digestMix(to, objectText(o, digits));
 }
 
-static void freeBlob(void *value) { blobRelease(value); }
+static void freeBlob(void *value, valueFreer *by) {
+    (void)by; /* a blob lies in no store */
+    blobRelease(value);
+}
 
 static void *shareBlob(void *value) { return blobRetain(value); }
 

@@ -132,12 +132,18 @@ start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-valu
         assert_equal [expr {$base + 12}] [oom_score]
         r config set oom-score-adj absolute oom-score-adj-values "1500 1600 1700"
         assert_equal 1000 [oom_score]
+        r config set oom-score-adj-values "1 2 345"
+        r debug child 60
+        wait_for_condition 500 10 {![catch {exec pgrep -P [srv pid]} child]}
+        wait_for_condition 500 10 {[string trim [file_text /proc/$child/oom_score_adj]] == 345}
+        r debug child 0
+        assert_equal 1 [oom_score]
         r config set oom-score-adj no
         assert_equal $base [oom_score]
         assert_error "*Invalid oom-score-adj-values, elements must be between -2000 and 2000." {
             r config set oom-score-adj absolute oom-score-adj-values "a b c"
         }
-        assert_equal {oom-score-adj no oom-score-adj-values {1500 1600 1700}} [r config get oom-score-adj*]
+        assert_equal {oom-score-adj no oom-score-adj-values {1 2 345}} [r config get oom-score-adj*]
     }
 }
 

@@ -192,6 +192,20 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_error "ERR wrong number of arguments for 'debug' command" {r debug}
     }
 
+    test {writes go on while a child lives, and tables grow again afterwards} {
+        r flushall
+        set count [scaled 20000]
+        r debug populate $count key 20
+        r debug child 100
+        for {set i 0} {$i < $count} {incr i 10} {r set key:$i changed:$i}
+        r debug populate [expr {2 * $count}] key 20
+        for {set i 0} {$i < $count} {incr i 100} {assert_equal changed:$i [r get key:$i]}
+        r debug child 0
+        assert_equal [expr {2 * $count}] [r dbsize]
+        for {set i 0} {$i < $count} {incr i 100} {assert_equal changed:$i [r get key:$i]}
+        r flushall
+    }
+
     test {memory comes back when most keys are gone} {
         r flushall
         set count [scaled 200000]

@@ -6,14 +6,18 @@
 int test_fenwick(void);
 int test_hashtable(void);
 int test_hashtable_model(void);
+int test_intset(void);
 int test_kvstore(void);
+int test_listpack(void);
 
 int main(void) {
     int failed = 0;
     failed += test_fenwick();
     failed += test_hashtable();
     failed += test_hashtable_model();
+    failed += test_intset();
     failed += test_kvstore();
+    failed += test_listpack();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;
 }

@@ -5,6 +5,7 @@
 
 int test_db(void);
 int test_object(void);
+int test_packed(void);
 int test_slab(void);
 int test_slab_model(void);
 int test_type_string(void);
@@ -13,6 +14,7 @@ int main(void) {
     int failed = 0;
     failed += test_db();
     failed += test_object();
+    failed += test_packed();
     failed += test_slab();
     failed += test_slab_model();
     failed += test_type_string();

@@ -486,6 +486,17 @@ static void accessesAreNoted(void **state) {
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
     (void)storeFlush(false); /* one key */
 
+    storeForkBegin();
+    fill(d, 1, OBJECT_NO_EXPIRE);
+    storeSetClock(5070000);
+    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 10);
+    storeForkEnd();
+    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
+    (void)storeFlush(false); /* one key */
+
+    storeSetClock(5060000);
     storeSetAccess(ACCESS_LFU, 0, 1); /* factor 0: each access counts */
     fill(d, 1, OBJECT_NO_EXPIRE);
     assert_int_equal(storeFrequency(dbPeek(d, key, hash)), 5);

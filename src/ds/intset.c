@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sorted packed integers (intset.h has the format).
+ *
+ * Invariant: integers rise strictly; the width suffices for all, and never falls. ANY_THREAD that owns the
+ * bytes. */
+#include "ds/intset.h"
+
+#include "base/assert.h"
+
+static size_t widthOf(int64_t value) {
+    if (value >= INT16_MIN && value <= INT16_MAX) return 2;
+    return value >= INT32_MIN && value <= INT32_MAX ? 4 : 8;
+}
+
+static void setHeader(uint8_t *set, size_t width, size_t count) {
+    storeU32(set, (uint32_t)width);
+    storeU32(set + 4, (uint32_t)count);
+}
+
+void intsetInit(uint8_t *at) { setHeader(at, 2, 0); }
+
+static inline int64_t loadAt(const uint8_t *set, size_t width, size_t index) {
+    const uint8_t *at = set + INTSET_HEADER + index * width;
+    if (width == 2) return (int16_t)loadU16(at);
+    if (width == 4) return (int32_t)loadU32(at);
+    return (int64_t)loadU64(at);
+}
+
+static void storeAt(uint8_t *set, size_t width, size_t index, int64_t value) {
+    uint64_t bits = (uint64_t)value;
+    memcpy(set + INTSET_HEADER + index * width, &bits, width);
+}
+
+int64_t intsetGet(const uint8_t *set, size_t index) {
+    hotCheck(index < intsetCount(set));
+    return loadAt(set, intsetWidth(set), index);
+}
+
+/* The first index whose integer is not below `value`. */
+static inline size_t lowerBound(const uint8_t *set, size_t width, size_t count, int64_t value) {
+    size_t from = 0;
+    while (count > 0) {
+        size_t half = count / 2;
+        bool below = loadAt(set, width, from + half) < value;
+        from += below ? half + 1 : 0;
+        count = below ? count - half - 1 : half;
+    }
+    return from;
+}
+
+bool intsetFind(const uint8_t *set, int64_t value, size_t *index) {
+    size_t width = intsetWidth(set), count = intsetCount(set), at;
+    if (widthOf(value) > width) {
+        at = value < 0 ? 0 : count;
+    } else {
+        at = lowerBound(set, width, count, value);
+    }
+    if (index) *index = at;
+    return at < count && widthOf(value) <= width && loadAt(set, width, at) == value;
+}
+
+/* The value is wider than all others, so it goes to one of the ends. */
+static void addWidening(packRoom *room, int64_t value) {
+    size_t old_width = intsetWidth(room->bytes), count = intsetCount(room->bytes);
+    size_t width = widthOf(value), shift = value < 0;
+    uint8_t *set = room->resize(room, INTSET_HEADER + width * (count + 1));
+    /* From the end, so that nothing is overwritten before it is read. */
+    for (size_t i = count; i-- > 0;) storeAt(set, width, i + shift, loadAt(set, old_width, i));
+    storeAt(set, width, value < 0 ? 0 : count, value);
+    setHeader(set, width, count + 1);
+}
+
+bool intsetAdd(packRoom *room, int64_t value) {
+    size_t width = intsetWidth(room->bytes), count = intsetCount(room->bytes), at;
+    if (widthOf(value) > width) {
+        addWidening(room, value);
+        return true;
+    }
+    if (intsetFind(room->bytes, value, &at)) return false;
+    uint8_t *set = room->resize(room, INTSET_HEADER + width * (count + 1));
+    uint8_t *to = set + INTSET_HEADER + at * width;
+    memmove(to + width, to, (count - at) * width);
+    storeAt(set, width, at, value);
+    setHeader(set, width, count + 1);
+    return true;
+}
+
+void intsetRemoveAt(packRoom *room, size_t index) {
+    uint8_t *set = room->bytes;
+    size_t width = intsetWidth(set), count = intsetCount(set);
+    check(index < count);
+    uint8_t *to = set + INTSET_HEADER + index * width;
+    memmove(to, to + width, (count - index - 1) * width);
+    setHeader(set, width, count - 1);
+    (void)room->resize(room, INTSET_HEADER + width * (count - 1)); /* `bytes` tells */
+}
+
+bool intsetRemove(packRoom *room, int64_t value) {
+    size_t at;
+    if (!intsetFind(room->bytes, value, &at)) return false;
+    intsetRemoveAt(room, at);
+    return true;
+}
+
+bool intsetIsSound(const void *bytes, size_t size, bool deep) {
+    const uint8_t *set = bytes;
+    if (size < INTSET_HEADER) return false;
+    size_t width = intsetWidth(set), count = intsetCount(set);
+    if (width != 2 && width != 4 && width != 8) return false;
+    if (size != INTSET_HEADER + width * count || count == 0) return false;
+    for (size_t i = 1; deep && i < count; i++) {
+        if (loadAt(set, width, i - 1) >= loadAt(set, width, i)) return false;
+    }
+    return true;
+}

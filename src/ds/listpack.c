@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Listpacks (listpack.h has the format).
+ *
+ * Invariant: the first 4 bytes say where the 0xff is; the next 2 say how many entries there are, or that nobody
+ * has counted; every entry ends with its own length, so the last one is found from behind. Every change is one
+ * memmove and one call of the owner's resize. ANY_THREAD that owns the bytes. */
+#include "ds/listpack.h"
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/number.h"
+#include "base/random.h"
+
+/* Heads of entries: 0xxxxxxx 7-bit number; 10 and 6 bits of length; 110 and 13 bits of number; 1110 and 12
+ * bits of length; and these, followed by 4 bytes of length or a number of 2, 3, 4 or 8 bytes. */
+enum {
+    HEAD_STRING32 = 0xf0,
+    HEAD_INT16 = 0xf1,
+    HEAD_INT24 = 0xf2,
+    HEAD_INT32 = 0xf3,
+    HEAD_INT64 = 0xf4,
+    HEAD_END = 0xff,
+};
+enum { INT_TEXT_LEN_MAX = 20, BACK_BYTES_MAX = 5 };
+
+/* ---- sizes ---- */
+
+/* Bytes of the length that ends an entry. */
+static inline size_t backSize(size_t len) {
+    return len < 128 ? 1 : len < 16384 ? 2 : len < 2097152 ? 3 : len < 268435456 ? 4 : 5;
+}
+
+static uint8_t *writeBack(uint8_t *at, size_t len) {
+    size_t bytes = backSize(len);
+    for (size_t i = bytes; i-- > 0; len >>= 7) at[i] = (uint8_t)((len & 127) | (i ? 128 : 0));
+    return at + bytes;
+}
+
+/* Bytes of head and content behind a head; for one that nothing is known of there must be 5 bytes. 0: no head. */
+static inline size_t bodySize(const uint8_t *at) {
+    uint8_t head = *at;
+    if (head < 0x80) return 1;
+    if (head < 0xc0) return 1 + (size_t)(head & 63);
+    if (head < 0xe0) return 2;
+    if (head < 0xf0) return 2 + ((size_t)(head & 15) << 8 | at[1]);
+    switch (head) {
+    case HEAD_STRING32: return 5 + (size_t)loadU32(at + 1);
+    case HEAD_INT16: return 3;
+    case HEAD_INT24: return 4;
+    case HEAD_INT32: return 5;
+    case HEAD_INT64: return 9;
+    default: return 0;
+    }
+}
+
+static inline size_t entrySize(const uint8_t *at) {
+    size_t body = bodySize(at);
+    hotCheck(body > 0);
+    return body + backSize(body);
+}
+
+size_t listpackEntrySize(const uint8_t *at) { return entrySize(at); }
+
+static size_t intBodySize(int64_t v) {
+    if (v >= 0 && v <= 127) return 1;
+    if (v >= -4096 && v <= 4095) return 2;
+    if (v >= INT16_MIN && v <= INT16_MAX) return 3;
+    if (v >= -(1 << 23) && v < 1 << 23) return 4;
+    if (v >= INT32_MIN && v <= INT32_MAX) return 5;
+    return 9;
+}
+
+static size_t itemBodySize(const listpackItem *item) {
+    if (!item->ptr) return intBodySize(item->number);
+    return item->len + (item->len < 64 ? 1 : item->len < 4096 ? 2 : 5);
+}
+
+size_t listpackItemSize(const listpackItem *item) {
+    size_t body = itemBodySize(item);
+    return body + backSize(body);
+}
+
+/* ---- items ---- */
+
+listpackItem listpackItemOf(slice text) {
+    listpackItem item = {.ptr = text.ptr ? text.ptr : "", .len = text.len};
+    /* Most text is told from a number by its first byte. */
+    if (text.len == 0 || text.len > INT_TEXT_LEN_MAX) return item;
+    if ((uint8_t)(text.ptr[0] - '0') > 9 && text.ptr[0] != '-') return item;
+    if (numberParseInt(text, &item.number)) item.ptr = NULL;
+    return item;
+}
+
+static uint8_t *writeInt(uint8_t *at, int64_t v) {
+    uint64_t bits = (uint64_t)v;
+    size_t size = intBodySize(v);
+    switch (size) {
+    case 1: at[0] = (uint8_t)v; break;
+    case 2:
+        at[0] = (uint8_t)(0xc0 | (bits >> 8 & 0x1f));
+        at[1] = (uint8_t)bits;
+        break;
+    default: {
+        static const uint8_t heads[] = {[3] = HEAD_INT16, [4] = HEAD_INT24, [5] = HEAD_INT32};
+        at[0] = size == 9 ? HEAD_INT64 : heads[size];
+        memcpy(at + 1, &bits, size - 1);
+    }
+    }
+    return at + size;
+}
+
+static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
+    uint8_t *end;
+    if (!item->ptr) {
+        end = writeInt(at, item->number);
+    } else {
+        end = at;
+        if (item->len < 64) {
+            *end++ = (uint8_t)(0x80 | item->len);
+        } else if (item->len < 4096) {
+            *end++ = (uint8_t)(0xe0 | item->len >> 8);
+            *end++ = (uint8_t)item->len;
+        } else {
+            *end++ = HEAD_STRING32;
+            storeU32(end, (uint32_t)item->len);
+            end += 4;
+        }
+        memcpy(end, item->ptr, item->len);
+        end += item->len;
+    }
+    return writeBack(end, (size_t)(end - at));
+}
+
+/* A number of `bytes` bytes, its highest bit being the sign. */
+static int64_t loadSigned(const uint8_t *at, size_t bytes) {
+    uint64_t bits = 0;
+    memcpy(&bits, at, bytes);
+    unsigned above = 64 - 8 * (unsigned)bytes;
+    return (int64_t)(bits << above) >> above;
+}
+
+listpackItem listpackGet(const uint8_t *at) {
+    uint8_t head = *at;
+    if (head < 0x80) return listpackItemInt(head);
+    if (head < 0xc0) return (listpackItem){.ptr = (const char *)at + 1, .len = head & 63};
+    if (head < 0xe0) {
+        uint32_t bits = (uint32_t)(head & 0x1f) << 8 | at[1];
+        return listpackItemInt((int32_t)(bits << 19) >> 19);
+    }
+    if (head < 0xf0) {
+        size_t len = (size_t)(head & 15) << 8 | at[1];
+        return (listpackItem){.ptr = (const char *)at + 2, .len = len};
+    }
+    if (head == HEAD_STRING32)
+        return (listpackItem){.ptr = (const char *)at + 5, .len = loadU32(at + 1)};
+    hotCheck(head <= HEAD_INT64);
+    return listpackItemInt(loadSigned(at + 1, bodySize(at) - 1));
+}
+
+slice listpackText(const listpackItem *item, char *digits) {
+    if (item->ptr) return sliceMake(item->ptr, item->len);
+    return sliceMake(digits, numberPrintInt(digits, item->number));
+}
+
+slice listpackGetText(const uint8_t *at, char *digits) {
+    listpackItem item = listpackGet(at);
+    return listpackText(&item, digits);
+}
+
+bool listpackEquals(const uint8_t *at, const listpackItem *item) {
+    listpackItem own = listpackGet(at);
+    if (!own.ptr && !item->ptr) return own.number == item->number;
+    if (own.ptr && item->ptr)
+        return own.len == item->len && memcmp(own.ptr, item->ptr, own.len) == 0;
+    const listpackItem *text = own.ptr ? &own : item;
+    if (text->len > INT_TEXT_LEN_MAX) return false;
+    char digits[2][NUMBER_TEXT_MAX];
+    return sliceEqual(listpackText(&own, digits[0]), listpackText(item, digits[1]));
+}
+
+/* ---- the whole ---- */
+
+static inline uint8_t *endOf(uint8_t *lp) { return lp + listpackSize(lp) - 1; }
+static inline const uint8_t *endOfConst(const uint8_t *lp) { return lp + listpackSize(lp) - 1; }
+
+static void setCount(uint8_t *lp, size_t count) {
+    storeU16(lp + 4, (uint16_t)(count < LISTPACK_COUNT_UNKNOWN ? count : LISTPACK_COUNT_UNKNOWN));
+}
+
+void listpackInit(uint8_t *at) {
+    storeU32(at, LISTPACK_EMPTY_SIZE);
+    setCount(at, 0);
+    at[LISTPACK_HEADER] = HEAD_END;
+}
+
+uint8_t *listpackNew(void) {
+    uint8_t *lp = memAlloc(LISTPACK_EMPTY_SIZE);
+    listpackInit(lp);
+    return lp;
+}
+
+size_t listpackCount(const uint8_t *lp) {
+    size_t count = loadU16(lp + 4);
+    if (likely(count != LISTPACK_COUNT_UNKNOWN)) return count;
+    count = 0;
+    for (const uint8_t *at = lp + LISTPACK_HEADER; *at != HEAD_END; at += entrySize(at)) count++;
+    return count;
+}
+
+/* What the header says once `more` entries are added (or taken out). */
+static void changeCount(uint8_t *lp, int64_t more) {
+    size_t count = loadU16(lp + 4);
+    if (count != LISTPACK_COUNT_UNKNOWN) {
+        setCount(lp, (size_t)((int64_t)count + more));
+    } else if (more < 0) {
+        setCount(lp, listpackCount(lp));
+    }
+}
+
+/* ---- walking ---- */
+
+const uint8_t *listpackFirst(const uint8_t *lp) {
+    const uint8_t *at = lp + LISTPACK_HEADER;
+    return *at == HEAD_END ? NULL : at;
+}
+
+/* The entry that ends before `at`. */
+static const uint8_t *entryBefore(const uint8_t *at) {
+    size_t body = 0;
+    const uint8_t *back = at - 1;
+    for (unsigned shift = 0;; shift += 7, back--) {
+        body |= (size_t)(*back & 127) << shift;
+        if (!(*back & 128)) break;
+    }
+    return back - body;
+}
+
+const uint8_t *listpackLast(const uint8_t *lp) { return listpackPrev(lp, endOfConst(lp)); }
+
+const uint8_t *listpackNext(const uint8_t *lp, const uint8_t *at) {
+    hotCheck(at < endOfConst(lp));
+    (void)lp; /* only checked */
+    at += entrySize(at);
+    return *at == HEAD_END ? NULL : at;
+}
+
+const uint8_t *listpackPrev(const uint8_t *lp, const uint8_t *at) {
+    return at == lp + LISTPACK_HEADER ? NULL : entryBefore(at);
+}
+
+const uint8_t *listpackSeek(const uint8_t *lp, int64_t index) {
+    int64_t count = loadU16(lp + 4);
+    if (count != LISTPACK_COUNT_UNKNOWN) {
+        if (index < 0) index += count;
+        if (index < 0 || index >= count) return NULL;
+        if (index > count / 2) index -= count;
+    }
+    const uint8_t *at;
+    if (index >= 0) {
+        for (at = listpackFirst(lp); at && index > 0; index--) at = listpackNext(lp, at);
+    } else {
+        for (at = listpackLast(lp); at && index < -1; index++) at = listpackPrev(lp, at);
+    }
+    return at;
+}
+
+/* Passes over up to `n` entries; stops at the end. */
+static inline const uint8_t *passOver(const uint8_t *at, size_t n) {
+    for (; n > 0 && *at != HEAD_END; n--) at += entrySize(at);
+    return at;
+}
+
+static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) {
+    uint8_t wanted[9];
+    size_t len = (size_t)(writeInt(wanted, number) - wanted);
+    listpackItem item = listpackItemInt(number);
+    for (; *at != HEAD_END; at = passOver(at, (size_t)skip + 1)) {
+        if (*at == wanted[0] && memcmp(at, wanted, len) == 0) return at;
+        /* We write a number in the shortest way, others may not. */
+        bool is_short = *at < 0x80 || (*at >= 0xc0 && *at < 0xe0);
+        if (!is_short && listpackEquals(at, &item)) return at;
+    }
+    return NULL;
+}
+
+static const uint8_t *findString(const uint8_t *at, const char *ptr, size_t len, unsigned skip) {
+    while (*at != HEAD_END) {
+        uint8_t head = *at;
+        if (likely(head >= 0x80 && head < 0xc0)) {
+            size_t own = head & 63;
+            if (own == len && memcmp(at + 1, ptr, len) == 0) return at;
+            at += own + 2;
+        } else {
+            listpackItem item = listpackGet(at);
+            if (item.ptr && item.len == len && memcmp(item.ptr, ptr, len) == 0) return at;
+            at += entrySize(at);
+        }
+        at = passOver(at, skip);
+    }
+    return NULL;
+}
+
+const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpackItem *item,
+                            unsigned skip) {
+    if (!at) at = lp + LISTPACK_HEADER;
+    return item->ptr ? findString(at, item->ptr, item->len, skip) : findInt(at, item->number, skip);
+}
+
+/* ---- changing ---- */
+
+/* Puts a gap of `gap` bytes in the place of `removed` bytes at offset `at`; the header knows the new size. */
+static uint8_t *openGap(packRoom *room, size_t at, size_t removed, size_t gap) {
+    uint8_t *lp = room->bytes;
+    size_t old_size = listpackSize(lp), size = old_size - removed + gap;
+    size_t behind = old_size - at - removed;
+    check(size <= UINT32_MAX);
+    if (gap > removed) lp = room->resize(room, size);
+    memmove(lp + at + gap, lp + at + removed, behind);
+    if (gap <= removed) lp = room->resize(room, size);
+    storeU32(lp, (uint32_t)size);
+    return lp + at;
+}
+
+const uint8_t *listpackInsert(packRoom *room, const uint8_t *at, const listpackItem *items,
+                              size_t count) {
+    size_t offset = at ? (size_t)(at - room->bytes) : listpackSize(room->bytes) - 1;
+    size_t gap = 0;
+    for (size_t i = 0; i < count; i++) gap += listpackItemSize(&items[i]);
+    uint8_t *to = openGap(room, offset, 0, gap);
+    for (size_t i = 0; i < count; i++) to = writeItem(to, &items[i]);
+    changeCount(room->bytes, (int64_t)count);
+    return room->bytes + offset;
+}
+
+void listpackAppend(packRoom *room, const listpackItem *items, size_t count) {
+    (void)listpackInsert(room, NULL, items, count); /* where is known */
+}
+
+void listpackPrepend(packRoom *room, const listpackItem *items, size_t count) {
+    (void)listpackInsert(room, room->bytes + LISTPACK_HEADER, items, count); /* likewise */
+}
+
+const uint8_t *listpackReplace(packRoom *room, const uint8_t *at, const listpackItem *item) {
+    size_t offset = (size_t)(at - room->bytes);
+    uint8_t *to = openGap(room, offset, entrySize(at), listpackItemSize(item));
+    (void)writeItem(to, item); /* fills the gap */
+    return room->bytes + offset;
+}
+
+const uint8_t *listpackDelete(packRoom *room, const uint8_t *at, size_t count) {
+    const uint8_t *end = at;
+    size_t found = 0;
+    for (; found < count && *end != HEAD_END; found++) end += entrySize(end);
+    const uint8_t *next = openGap(room, (size_t)(at - room->bytes), (size_t)(end - at), 0);
+    changeCount(room->bytes, -(int64_t)found);
+    return *next == HEAD_END ? NULL : next;
+}
+
+void listpackDeleteRange(packRoom *room, int64_t index, size_t count) {
+    const uint8_t *at = count ? listpackSeek(room->bytes, index) : NULL;
+    if (at) (void)listpackDelete(room, at, count); /* what follows does not matter */
+}
+
+void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t places_count,
+                        unsigned width) {
+    if (!places_count) return;
+    uint8_t *lp = room->bytes, *to = lp + (places[0] - lp);
+    const uint8_t *end = endOf(lp);
+    size_t removed = 0;
+    for (size_t i = 0; i < places_count; i++) {
+        const uint8_t *from = places[i];
+        for (unsigned k = 0; k < width && *from != HEAD_END; k++, removed++)
+            from += entrySize(from);
+        const uint8_t *until = i + 1 < places_count ? places[i + 1] : end + 1;
+        check(until >= from);
+        memmove(to, from, (size_t)(until - from));
+        to += until - from;
+    }
+    storeU32(lp, (uint32_t)(to - lp));
+    (void)room->resize(room, (size_t)(to - lp)); /* `bytes` tells */
+    changeCount(room->bytes, -(int64_t)removed);
+}
+
+void listpackMerge(packRoom *room, const uint8_t *other, bool before) {
+    size_t bytes = listpackSize(other) - LISTPACK_EMPTY_SIZE, count = listpackCount(other);
+    size_t at = before ? LISTPACK_HEADER : listpackSize(room->bytes) - 1;
+    memcpy(openGap(room, at, 0, bytes), other + LISTPACK_HEADER, bytes);
+    changeCount(room->bytes, (int64_t)count);
+}
+
+/* ---- random entries ---- */
+
+const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
+    size_t groups = listpackCount(lp) / width;
+    return groups ? listpackSeek(lp, (int64_t)(randomUniform(groups) * width)) : NULL;
+}
+
+void listpackPlaces(const uint8_t *lp, unsigned width, const uint8_t **out) {
+    const uint8_t *at = lp + LISTPACK_HEADER;
+    for (size_t i = 0; *at != HEAD_END; i++, at = passOver(at, width)) out[i] = at;
+}
+
+void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackPickProc *pick,
+                          void *arg) {
+    size_t left = listpackCount(lp) / width;
+    want = sizeMin(want, left);
+    for (const uint8_t *at = lp + LISTPACK_HEADER; want > 0; left--) {
+        /* Each group is taken with the chance that makes all choices equal. */
+        if (randomUniform(left) < want) {
+            if (!pick(arg, at)) return;
+            want--;
+        }
+        at = passOver(at, width);
+    }
+}
+
+/* ---- bytes of strangers ---- */
+
+/* Bytes of head and content at `at`, if the whole entry lies before `end`; else 0. */
+static size_t soundBody(const uint8_t *at, const uint8_t *end) {
+    size_t left = (size_t)(end - at);
+    uint8_t head = *at;
+    size_t head_size = head >= 0xf0 ? (head == HEAD_STRING32 ? 5 : 1) : head >= 0xe0 ? 2 : 1;
+    if (left < head_size) return 0;
+    size_t body = bodySize(at);
+    if (body == 0 || body > left) return 0;
+    return left - body >= backSize(body) ? body : 0;
+}
+
+bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
+                     void *arg) {
+    const uint8_t *lp = bytes;
+    if (size < LISTPACK_EMPTY_SIZE || listpackSize(lp) != size) return false;
+    const uint8_t *end = endOfConst(lp);
+    if (*end != HEAD_END) return false;
+    if (!deep) return true;
+    size_t count = 0;
+    for (const uint8_t *at = lp + LISTPACK_HEADER; at != end; count++) {
+        size_t body = soundBody(at, end);
+        if (!body) return false;
+        uint8_t back[BACK_BYTES_MAX];
+        size_t back_size = (size_t)(writeBack(back, body) - back);
+        if (memcmp(at + body, back, back_size) != 0) return false;
+        if (proc && !proc(arg, at, count)) return false;
+        at += body + back_size;
+    }
+    size_t told = loadU16(lp + 4);
+    return told == LISTPACK_COUNT_UNKNOWN || told == count;
+}

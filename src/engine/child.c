@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Forks, and waits for what was forked from a periodic job. */
+#include "engine/child.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "engine/engine_priv.h"
+#include "engine/hooks.h"
+#include "store/store.h"
+
+static struct {
+    pid_t pid; /* 0: none lives */
+    childKind kind;
+} child;
+
+childKind childAlive(void) { return child.kind; }
+
+/* The parent's handlers would write into what is shared, and stop what is not theirs. */
+static void signalsOfChild(void) {
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_IGN); /* a Ctrl-C at the terminal reaches the parent too, which decides */
+}
+
+static void ended(int wait_status) {
+    childKind kind = child.kind;
+    int exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    int by_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    child.pid = 0;
+    child.kind = CHILD_NONE;
+    storeForkEnd();
+    hooksChildEvent(CHILD_ENDED, kind, exit_code, by_signal);
+}
+
+status childStart(childKind kind, childProc *proc, void *arg, reason *why) {
+    check(kind != CHILD_NONE);
+    if (child.pid) return reasonSet(why, ERR_EXISTS, "another child process is running");
+    hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
+    storeForkBegin();
+    child.kind = kind;
+    child.pid = fork();
+    if (child.pid == 0) {
+        signalsOfChild();
+        hooksChildEvent(CHILD_IN_CHILD, kind, 0, 0);
+        _exit(proc(arg));
+    }
+    if (child.pid < 0) {
+        reasonSetErrno(why, "Can't fork");
+        child.pid = 0;
+        child.kind = CHILD_NONE;
+        storeForkEnd();
+        hooksChildEvent(CHILD_ENDED, kind, -1, 0);
+        return ERR_IO;
+    }
+    hooksChildEvent(CHILD_IN_PARENT, kind, 0, 0);
+    return OK;
+}
+
+static void waitForIt(int options) {
+    int wait_status;
+    pid_t pid;
+    do { pid = waitpid(child.pid, &wait_status, options); } while (pid < 0 && errno == EINTR);
+    if (pid == child.pid) ended(wait_status);
+}
+
+void childKill(void) {
+    if (!child.pid) return;
+    kill(child.pid, SIGKILL);
+    waitForIt(0);
+}
+
+void childPoll(int64_t budget_us) {
+    (void)budget_us;
+    if (child.pid) waitForIt(WNOHANG);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Elements of large collections: small blocks in a slab store of their own, each with one reference, from the
+ * collection it belongs to. They carry no size: whoever frees one can tell. Main thread, but for
+ * elementFree() with a valueFreer that says otherwise. */
+#ifndef STORE_ELEMENT_H
+#define STORE_ELEMENT_H
+
+#include <stddef.h>
+
+#include "store/slab.h"
+#include "store/type.h"
+
+static inline void *elementAlloc(size_t size) { return slabAllocFrom(slabElements(), size); }
+/* `size` is what was asked for, or another of the same class. `by` NULL: here and now. */
+void elementFree(void *element, size_t size, valueFreer *by);
+/* True when nothing need be done for an element but forget it, so that its size need not be known. */
+static inline bool elementGoesWithStore(const void *element, const valueFreer *by) {
+    return by->whole && slabOwns(by->whole, element);
+}
+/* Whether an element may be written in place: not while a forked child shares its page. The hostile build
+ * moves it at every change. */
+bool elementMayStay(void);
+
+#endif
