@@ -12,6 +12,7 @@
 #include "engine/config.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
+#include "engine/measure.h"
 
 engineConfig engineConf;
 
@@ -162,19 +163,22 @@ const configOption engineOptions[] = {
     CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128),
     /* Command log. */
     CONFIG_INT("commandlog-execution-slower-than", engineConf.commandlog_execution_slower_than,
-               10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than"),
+               10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than",
+               .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-slow-execution-max-len", engineConf.commandlog_slow_execution_max_len,
-               128, 0, INT64_MAX, .alias = "slowlog-max-len"),
+               128, 0, INT64_MAX, .alias = "slowlog-max-len", .flags = CONFIG_APPLY_AT_START,
+               .apply = measureApply),
     CONFIG_INT("commandlog-request-larger-than", engineConf.commandlog_request_larger_than,
-               CONFIG_MB, -1, INT64_MAX),
+               CONFIG_MB, -1, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-large-request-max-len", engineConf.commandlog_large_request_max_len, 128,
-               0, INT64_MAX),
+               0, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-reply-larger-than", engineConf.commandlog_reply_larger_than, CONFIG_MB,
-               -1, INT64_MAX),
+               -1, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
-               INT64_MAX),
+               INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     /* Latency. */
-    CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX),
+    CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,
                 .flags = CONFIG_APPLY_AT_START, .apply = applyLatencyTracking),
     CONFIG_SPECIAL("latency-tracking-info-percentiles", &percentiles, "50 99 99.9",

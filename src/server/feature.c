@@ -6,10 +6,15 @@
 #include "server/server_priv.h"
 
 static const tickJob ticks[] = {
-    {"memory-peak", 100, infoMemoryTick}, {"supervisor", 0, daemonTick}, {0}};
+    {"memory-peak", 100, infoMemoryTick},
+    {"loop-rates", 100, infoLoopTick},
+    {"supervisor", 0, daemonTick},
+    {0},
+};
 
 const feature serverFeature = {.name = "server",
                                .options = serverOptions,
                                .info = serverSections,
                                .ticks = ticks,
-                               .on_child = kernelChildEvent};
+                               .on_child = kernelChildEvent,
+                               .on_stats_reset = infoResetStats};

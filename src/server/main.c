@@ -74,13 +74,25 @@ static void seedHashes(void) {
     hashSetSeed(seed);
 }
 
+static uint64_t woken_ticks; /* when the last sleep of the outermost turn ended */
+
+static uint64_t usSince(uint64_t ticks) {
+    return (uint64_t)(clockTicksToNs(clockTicks() - ticks) / 1000);
+}
+
+/* Commands run between two looks at the clock, and so is a turn without its sleep. */
 static void beforeSleep(loop *l, void *arg) {
-    (void)l, (void)arg; /* one loop */
-    stagesRun(STAGE_EXECUTE, STAGE_FREE);
+    (void)arg; /* one loop */
+    uint64_t started = clockTicks();
+    stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
+    run.command_us += usSince(started);
+    stagesRun(STAGE_EXPIRE, STAGE_FREE);
+    if (woken_ticks && loopDepth(l) == 1) run.busy_us += usSince(woken_ticks);
 }
 
 static void afterSleep(loop *l, void *arg) {
-    (void)l, (void)arg; /* one loop */
+    (void)arg; /* one loop */
+    if (loopDepth(l) == 1) woken_ticks = clockTicks();
     executeNewTurn();
     run.turns++;
     signalsPoll();

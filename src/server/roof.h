@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "engine/hooks.h"
+#include "engine/stats.h"
 #include "io/loop.h"
 
 /* The version we are compatible with, as clients and tools parse it. */
@@ -32,11 +33,14 @@ typedef struct serverRun {
     char *executable; /* absolute path */
     char *program;    /* argv[0] */
     int argc;
-    char **argv;      /* of the kernel: the process title overwrites it */
-    char **kept_argv; /* a copy, NULL behind it */
-    int supervisor;   /* enum supervised, never AUTO: who waits for our datagrams or signal */
-    uint64_t turns;   /* of the loop */
-    uint64_t busy_us; /* in turns, sleep left out */
+    char **argv;         /* of the kernel: the process title overwrites it */
+    char **kept_argv;    /* a copy, NULL behind it */
+    int supervisor;      /* enum supervised, never AUTO: who waits for our datagrams or signal */
+    uint64_t turns;      /* of the loop */
+    uint64_t busy_us;    /* in turns, sleep left out */
+    uint64_t command_us; /* of these, in the stage that runs commands */
+    rate turn_rate;
+    uint64_t turns_base, busy_base_us; /* of one or two seconds ago */
 } serverRun;
 serverRun *serverRunNow(void);
 
@@ -46,6 +50,10 @@ extern const infoSection serverSections[];
 void infoMemoryStarted(void);
 /* Keeps the peak. */
 void infoMemoryTick(int64_t budget_us);
+void infoPrintMemory(str *out);
+/* Samples the loop's figures. */
+void infoLoopTick(int64_t budget_us);
+void infoResetStats(void); /* CONFIG RESETSTAT */
 
 bool serverIsCluster(void);
 int serverDatabaseCount(void);
