@@ -9,12 +9,14 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/latency.h"
 #include "engine/propagate.h"
 #include "io/bio.h"
 #include "store/store.h"
 
 static bool active_expire = true;
 static bool importing; /* import mode */
+static bool frozen;    /* no key goes by itself */
 
 /* ------------------------------------------------------------------ keys that go by themselves */
 
@@ -58,7 +60,16 @@ static const storeListener listener = {.expired = keyExpired, .evicted = keyEvic
 /* ------------------------------------------------------------------ who sees what */
 
 static void setExpiry(bool source) {
-    storeSetExpiry(!importing ? EXPIRY_DELETE : source ? EXPIRY_IGNORE : EXPIRY_HIDE);
+    if (importing && source) {
+        storeSetExpiry(EXPIRY_IGNORE);
+    } else {
+        storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE);
+    }
+}
+
+void keyspaceSetFrozen(bool on) {
+    frozen = on;
+    setExpiry(false);
 }
 
 void keyspaceSetImportMode(bool on) {
@@ -102,16 +113,17 @@ static void clockTick(int64_t budget_us) {
 /* Effort raises the share of the time from 25 % to 43 %, as ever. */
 static void expireTick(int64_t budget_us) {
     int effort = engineConf.active_expire_effort;
-    if (active_expire) {
-        storeExpireTurn(engineHot.now_ms, budget_us * (25 + 2 * (effort - 1)) / 25, effort);
-    }
+    if (!active_expire || frozen) return;
+    int64_t began_us = clockMonoUs();
+    storeExpireTurn(engineHot.now_ms, budget_us * (25 + 2 * (effort - 1)) / 25, effort);
+    latencyNote("expire-cycle", (clockMonoUs() - began_us) / 1000);
 }
 
 /* A turn that ended too early goes on in small pieces between the requests. */
 static void expireBetween(void) {
     enum { PIECE_US = 1000, PAUSE_US = 2000 };
     static int64_t next_us;
-    if (!storeExpireIsBehind() || !active_expire) return;
+    if (!storeExpireIsBehind() || !active_expire || frozen) return;
     int64_t now_us = clockMonoUs();
     if (now_us < next_us) return;
     storeExpireTurn(engineHot.now_ms, PIECE_US, engineConf.active_expire_effort);

@@ -10,12 +10,13 @@
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
+#include "engine/latency.h"
+#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/store.h"
 
 static struct {
-    bool held;
     bool behind;        /* the last turn ended for want of time */
     int64_t over_since; /* us, monotonic; 0: memory fits */
     uint64_t over_us;   /* of all times when it did not */
@@ -89,13 +90,16 @@ static void letPass(void) {
 
 static void keep(int64_t length_us) {
     limit.behind = false;
-    bool full = unlikely(!fits()) && !limit.held && !evict(length_us);
+    bool full = false;
+    if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
+        int64_t started_us = clockMonoUs();
+        full = !evict(length_us);
+        latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
+    }
     settle(full || limit.behind, full);
 }
 
 void memoryKeep(void) { keep(turnLengthUs()); }
-
-void memorySetHeld(bool held) { limit.held = held; }
 
 /* ------------------------------------------------------------------ the gate */
 

@@ -15,8 +15,6 @@ extern const gate memoryGate;
 /* Evicts until memory fits the limit, for as long as maxmemory-eviction-tenacity allows, and arms the gate when no
  * victim is left. Only while engineHot.memory_limited. */
 void memoryKeep(void);
-/* While on nothing is evicted and nothing refused (CLIENT PAUSE, replicas that leave it to their primary). */
-void memorySetHeld(bool held);
 /* After maxmemory has changed. */
 status memoryApplyLimit(reason *why);
 

@@ -58,6 +58,8 @@ bool limitsCheckInput(client *cl);
 /* The cron job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);
 
+/* Appends the peer's address as CLIENT LIST shows it. */
+void clientAppendPeer(const client *cl, str *out);
 /* Writes the line of CLIENT LIST. */
 void clientDescribe(const client *cl, str *out);
 

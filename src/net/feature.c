@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/pause.h"
 #include "io/net_addr.h"
 #include "net/client.h"
 #include "net/client_list.h"
@@ -14,8 +15,24 @@
 /* Descriptors for ourselves: listeners, log, files, a child's pipes. */
 enum { OWN_DESCRIPTORS = 32 };
 
+static bool resumeReleased(void) {
+    bool any = false;
+    for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    return any;
+}
+
+/* Runs what was read, and then what a pause no longer holds: its end may be among what was run. */
+static void execute(void) {
+    int64_t wait_ms;
+    do {
+        readerExecute();
+        pauseTurn(&wait_ms);
+    } while (resumeReleased());
+    if (wait_ms >= 0) loopLimitSleep(netLoop(), wait_ms);
+}
+
 static const stageJob stages[] = {
-    {STAGE_EXECUTE, readerExecute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
+    {STAGE_EXECUTE, execute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
 
 const feature netFeature = {.name = "net",
                             .options = netOptions,
@@ -66,4 +83,12 @@ size_t netClientsMemory(void) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n))
         sum += clientMemory(LIST_OWNER(n, client, all));
     return sum;
+}
+
+void netDescribeClients(str *out) {
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        clientDescribe(LIST_OWNER(n, client, all), out);
+        strAppendByte(out, '\n');
+    }
 }

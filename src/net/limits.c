@@ -63,8 +63,8 @@ bool limitsCheckInput(client *cl) {
 
 /* True for those the idle timeout spares. */
 static bool neverIdle(const session *s) {
-    return s->flags &
-           (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PUBSUB | SESSION_MONITOR);
+    return s->flags & (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PAUSED |
+                       SESSION_PUBSUB | SESSION_MONITOR);
 }
 
 /* Looks at a share of the clients each time, all of them about once a second. */

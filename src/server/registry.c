@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
+#include "engine/pause.h"
 #include "engine/transaction.h"
 #include "net/net.h"
 #include "persist/persist.h"
@@ -25,5 +26,6 @@ const feature *const serverFeatures[] = {
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
 
 /* Who wins when several gates would refuse. What is to be queued has passed all others before. */
-const gate *const serverGateOrder[] = {&noMultiGate, &clusterRedirectGate, &memoryGate, &queueGate};
+const gate *const serverGateOrder[] = {&noMultiGate, &clusterRedirectGate, &monitorGate,
+                                       &memoryGate,  &pauseGate,           &queueGate};
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);
