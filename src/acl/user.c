@@ -10,6 +10,8 @@
 
 static bool passwordIsSet(void) { return aclConf.requirepass.len > 0; }
 
+bool aclDefaultNeedsPassword(void) { return passwordIsSet(); }
+
 /* Compares in time that depends only on the length of what was sent. */
 static bool passwordIs(slice given) {
     const str *want = &aclConf.requirepass;

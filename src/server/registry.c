@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "pubsub/pubsub.h"
@@ -16,8 +17,9 @@
 #include "server/server_priv.h"
 
 const feature *const serverFeatures[] = {
-    &serverFeature, &engineFeature,  &keyspaceFeature, &cmdFeature,  &netFeature,     &aclFeature,
-    &pubsubFeature, &persistFeature, &scriptFeature,   &replFeature, &clusterFeature,
+    &serverFeature, &engineFeature, &keyspaceFeature, &cmdFeature,
+    &netFeature,    &aclFeature,    &pubsubFeature,   &persistFeature,
+    &scriptFeature, &replFeature,   &clusterFeature,  &metricsFeature,
 #ifdef HOT_CHECKS
     &recordFeature,
 #endif
