@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "cmd/cmd.h"
+#include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
 #include "engine/keyspace.h"
@@ -316,9 +317,13 @@ static void debugPauseCron(ctx *c) {
 /* ------------------------------------------------------------------ DEBUG, the others */
 
 static const char *const debug_help[] = {
+    "ASSERT",
+    "    Crash by assertion failed.",
     "CHILD <seconds>",
     "    Fork a child process that lives for <seconds>, as one that saves would.",
     "    0 ends the one that lives.",
+    "CRASH-AND-RECOVER [<milliseconds>]",
+    "    Hard crash and restart after a <milliseconds> delay (default 0).",
     "DIGEST",
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -326,6 +331,8 @@ static const char *const debug_help[] = {
     "ERROR <string>",
     "    Return a RESP protocol error with <string> as message. Useful for clients",
     "    unit tests to simulate error replies.",
+    "LEAK <string>",
+    "    Create a memory leak of the input string.",
     "LOG <message>",
     "    Write <message> to the server log.",
     "HTSTATS <dbid> [full]",
@@ -336,6 +343,10 @@ static const char *const debug_help[] = {
     "    Show low level info about `key` and associated value.",
     "    Some fields of the default behavior may be time consuming to fetch,",
     "    and `fast` can be passed to avoid fetching them.",
+    "OOM",
+    "    Crash the server simulating an out-of-memory error.",
+    "PANIC",
+    "    Crash the server simulating a panic.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Create <count> string keys named key:<num>. If <prefix> is specified then",
     "    it is used instead of the 'key' prefix. These are not propagated to",
@@ -345,8 +356,12 @@ static const char *const debug_help[] = {
     "    Reply with a test value of the specified type. <type> can be: string,",
     "    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
     "    true, false.",
+    "RESTART [<milliseconds>]",
+    "    Graceful restart: stop, restart after a <milliseconds> delay (default 0).",
     "SDSLEN <key>",
     "    Show low level SDS string info representing `key` and value.",
+    "SEGFAULT",
+    "    Crash the server with sigsegv.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Setting it to 0 disables expiring keys in background when they are not",
     "    accessed (otherwise the behavior). Setting it to 1 reenables back the",
@@ -421,18 +436,25 @@ void debugCommand(ctx *c) {
         commandProc *run;
     } words[] = {
         {"help", 2, 2, debugHelp},
+        {"assert", 2, INT_MAX, debugAssert},
         {"child", 3, 3, debugChild},
+        {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},
         {"digest-value", 2, INT_MAX, debugDigestValue},
         {"error", 3, 3, debugError},
         {"htstats", 3, INT_MAX, debugHtstats},
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
+        {"leak", 3, 3, debugLeak},
         {"log", 3, 3, debugLog},
         {"object", 3, 4, debugObject},
+        {"oom", 2, INT_MAX, debugOom},
+        {"panic", 2, INT_MAX, debugPanic},
         {"pause-cron", 3, 3, debugPauseCron},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
+        {"restart", 2, INT_MAX, debugRestart},
+        {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},
         {"set-active-expire", 3, 3, debugSetActiveExpire},
         {"sleep", 3, 3, debugSleep},

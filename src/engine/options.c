@@ -70,40 +70,16 @@ static const configSpecial percentiles = {.set = setPercentiles, .get = getPerce
 
 /* ------------------------------------------------------------------ rename-command */
 
-/* The lines wait here until there is a command table. */
-static struct {
-    str *pairs; /* old name, new name, ... */
-    int count;
-} renames;
-
+/* The command table stands before the configuration is read, so a bad name is an error of its line. */
 static status takeRename(const slice *words, int count, reason *why) {
-    (void)count, (void)why; /* two, as the row says; names are looked up later */
-    renames.pairs = memRealloc(renames.pairs, sizeof(str) * 2 * (size_t)(renames.count + 1));
-    renames.pairs[2 * renames.count] = strNew(words[0]);
-    renames.pairs[2 * renames.count + 1] = strNew(words[1]);
-    renames.count++;
-    return OK;
+    (void)count; /* two, as the row says */
+    status st = commandRename(words[0], words[1]);
+    if (st == ERR_NOT_FOUND) return reasonSet(why, st, "No such command in rename-command");
+    if (st == ERR_EXISTS) return reasonSet(why, st, "Target command name already exists");
+    return st;
 }
 
 static const configFileOnly rename_command = {.words_min = 2, .words_max = 2, .take = takeRename};
-
-status engineRenameCommands(reason *why) {
-    status st = OK;
-    for (int i = 0; i < renames.count; i++) {
-        str *from = &renames.pairs[2 * i], *to = &renames.pairs[2 * i + 1];
-        if (st == OK) {
-            st = commandRename(strSlice(from), strSlice(to));
-            if (st == ERR_NOT_FOUND) reasonSet(why, st, "No such command in rename-command");
-            if (st == ERR_EXISTS) reasonSet(why, st, "Target command name already exists");
-        }
-        strFree(from);
-        strFree(to);
-    }
-    memFree(renames.pairs);
-    renames.pairs = NULL;
-    renames.count = 0;
-    return st;
-}
 
 /* ------------------------------------------------------------------ effects */
 

@@ -20,8 +20,5 @@ uint64_t engineMaxmemory(void);
 int64_t engineBulkMax(void);
 /* hide-user-data-from-log: keys, values and names of clients stay out of logs and crash reports. */
 bool engineHidesUserData(void);
-/* Brings the rename-command lines into effect; behind commandInstall(). The reason is what the lines'
- * report would say. */
-status engineRenameCommands(reason *why) MUST_USE;
 
 #endif

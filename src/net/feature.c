@@ -84,3 +84,11 @@ size_t netClientsMemory(void) {
         sum += clientMemory(LIST_OWNER(n, client, all));
     return sum;
 }
+
+void netDescribeClients(str *out) {
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        clientDescribe(LIST_OWNER(n, client, all), out);
+        strAppendByte(out, '\n');
+    }
+}

@@ -36,6 +36,8 @@ void netStopListening(void);
 /* Writes what can be written without waiting and closes every client: the end of the server. */
 void netCloseAll(void);
 
+/* Appends a line of CLIENT LIST for each client. */
+void netDescribeClients(str *out);
 int netClientCount(void);
 /* The session of a client id, NULL when it is gone. */
 session *netFindClient(uint64_t id);

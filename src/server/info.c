@@ -20,6 +20,14 @@ static unsigned long long lruClock(void) {
     return (unsigned long long)(engineHot.now_ms / 1000) & OBJECT_LRU_MAX;
 }
 
+static const char *supervisorWord(void) {
+    switch (serverRunNow()->supervisor) {
+    case SUPERVISED_SYSTEMD: return "systemd";
+    case SUPERVISED_UPSTART: return "upstart";
+    default: return "no";
+    }
+}
+
 static void printServer(str *out) {
     struct utsname os;
     if (uname(&os)) memset(&os, 0, sizeof(os));
@@ -38,9 +46,7 @@ static void printServer(str *out) {
                     clockSourceName(), loopBackendName(run->loop), __GNUC__, __GNUC_MINOR__,
                     __GNUC_PATCHLEVEL__);
     strAppendFormat(out, "process_id:%d\r\nprocess_supervised:%s\r\nrun_id:%s\r\ntcp_port:%d\r\n",
-                    (int)getpid(),
-                    run->supervised ? (getenv("NOTIFY_SOCKET") ? "systemd" : "upstart") : "no",
-                    run->run_id, netPort());
+                    (int)getpid(), supervisorWord(), run->run_id, netPort());
     strAppendFormat(out,
                     "server_time_usec:%lld\r\nuptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n",
                     (long long)clockWallUs(), (long long)uptime_s, (long long)(uptime_s / 86400));
@@ -49,6 +55,8 @@ static void printServer(str *out) {
     strAppendFormat(
         out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\navailability_zone:%s\r\n",
         run->executable, serverConfigFile(), serverConf.availability_zone);
+    if (shutdownLeftMs() >= 0)
+        strAppendFormat(out, "shutdown_in_milliseconds:%lld\r\n", (long long)shutdownLeftMs());
     netPrintListeners(out);
 }
 
