@@ -27,6 +27,6 @@ const feature *const serverFeatures[] = {
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
 
 /* Who wins when several gates would refuse. What is to be queued has passed all others before. */
-const gate *const serverGateOrder[] = {&noMultiGate, &clusterRedirectGate, &monitorGate, &pauseGate,
-                                       &queueGate};
+const gate *const serverGateOrder[] = {&debugGate,   &noMultiGate, &clusterRedirectGate,
+                                       &monitorGate, &pauseGate,   &queueGate};
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);
