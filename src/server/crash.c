@@ -10,6 +10,7 @@
 #include "server/crash.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -144,7 +145,7 @@ static void printCurrentClient(void) {
 
 static void printClients(void) {
     str list = STR_EMPTY, out = STR_EMPTY;
-    netDescribeClients(&list);
+    netDescribeClients(INT_MAX, &list);
     appendRedacted(&out, strSlice(&list));
     logRaw("\n------ CLIENT LIST OUTPUT ------\n");
     logRaw(strText(&out));

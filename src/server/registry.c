@@ -7,6 +7,7 @@
 #include "engine/engine.h"
 #include "engine/pause.h"
 #include "engine/transaction.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "pubsub/pubsub.h"
@@ -16,8 +17,9 @@
 #include "server/server_priv.h"
 
 const feature *const serverFeatures[] = {
-    &serverFeature, &engineFeature,  &keyspaceFeature, &cmdFeature,  &netFeature,     &aclFeature,
-    &pubsubFeature, &persistFeature, &scriptFeature,   &replFeature, &clusterFeature,
+    &serverFeature, &engineFeature, &keyspaceFeature, &cmdFeature,
+    &netFeature,    &aclFeature,    &pubsubFeature,   &persistFeature,
+    &scriptFeature, &replFeature,   &clusterFeature,  &metricsFeature,
 #ifdef HOT_CHECKS
     &recordFeature,
 #endif
@@ -25,6 +27,6 @@ const feature *const serverFeatures[] = {
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
 
 /* Who wins when several gates would refuse. What is to be queued has passed all others before. */
-const gate *const serverGateOrder[] = {&noMultiGate, &clusterRedirectGate, &monitorGate, &pauseGate,
-                                       &queueGate};
+const gate *const serverGateOrder[] = {&debugGate,   &noMultiGate, &clusterRedirectGate,
+                                       &monitorGate, &pauseGate,   &queueGate};
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);
