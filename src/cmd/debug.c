@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "cmd/cmd.h"
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
@@ -412,6 +413,21 @@ static void debugStringmatchTest(ctx *c) {
     replyStatus(c, SLICE("Apparently the server did not crash: test passed"));
 }
 
+/* ------------------------------------------------------------------ the door */
+
+static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
+
+static gateVerdict askDoor(ctx *c) {
+    if (engineDoorIsOpen(DOOR_DEBUG, c->who)) return GATE_PASS;
+    replyError(c, SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
+                        "to \"local\", you can run it from a local connection, otherwise you need "
+                        "to set this option in the configuration file, and then restart the "
+                        "server."));
+    return GATE_REFUSED;
+}
+
+const gate debugGate = {.name = "debug", .selects = isDebug, .ask = askDoor};
+
 /* DEBUG subcommand [argument]. Not containers with subcommands of their own: older than those. */
 void debugCommand(ctx *c) {
     static const struct {
@@ -444,15 +460,6 @@ void debugCommand(ctx *c) {
         {"sleep", 3, 3, debugSleep},
         {"stringmatch-test", 2, 2, debugStringmatchTest},
     };
-    if (!engineDoorIsOpen(DOOR_DEBUG, c->who)) {
-        replyError(c,
-                   SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
-                         "to \"local\", you can run it from a local connection, otherwise you need "
-                         "to set this option in the configuration file, and then restart the "
-                         "server."));
-        c->flags |= CTX_REJECTED;
-        return;
-    }
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (!ctxArgIs(c, 1, words[i].word)) continue;
         if (c->argc < words[i].argc_min || c->argc > words[i].argc_max) break;

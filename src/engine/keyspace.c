@@ -5,6 +5,7 @@
 #include "engine/keyspace.h"
 
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
@@ -190,6 +191,12 @@ static void printStats(str *out) {
 }
 
 static void printMemory(str *out) {
+    char human[NUMBER_TEXT_MAX];
+    numberPrintHuman(human, engineConf.maxmemory);
+    strAppendFormat(out, "maxmemory:%llu\r\nmaxmemory_human:%s\r\nmaxmemory_policy:",
+                    (unsigned long long)engineConf.maxmemory, human);
+    configGet(configFind(SLICE("maxmemory-policy")), out);
+    strAppendText(out, "\r\n");
     strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
                     (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
 }

@@ -116,6 +116,8 @@ bool engineDoorIsOpen(engineDoor door, const session *s) {
     return allowed == ALLOWED_YES;
 }
 
+uint64_t engineMaxmemory(void) { return engineConf.maxmemory; }
+
 int64_t engineBulkMax(void) { return engineConf.proto_max_bulk_len; }
 
 bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }

@@ -47,6 +47,7 @@ client *clientNew(int fd, const connType *type, bool local) {
 void clientCloseLater(client *cl) {
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
+    limitsUncount(cl);
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);

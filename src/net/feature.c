@@ -85,10 +85,17 @@ size_t netClientsMemory(void) {
     return sum;
 }
 
-void netDescribeClients(str *out) {
+void netDescribeClients(int most, str *out) {
     const list *all = clientAll();
-    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+    for (listNode *n = listFirst(all); n && most > 0; n = listNext(all, n), most--) {
         clientDescribe(LIST_OWNER(n, client, all), out);
         strAppendByte(out, '\n');
     }
 }
+
+int netBindAddresses(const char *const **addrs) {
+    *addrs = (const char *const *)netConf.bind;
+    return netConf.bind_count;
+}
+
+bool netIsProtected(void) { return netConf.protected_mode; }

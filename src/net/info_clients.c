@@ -102,7 +102,7 @@ static void printStats(str *out) {
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
     appendCount(out, "rejected_connections", stats->rejected);
-    appendCount(out, "evicted_clients", 0);
+    appendCount(out, "evicted_clients", stats->evicted);
     appendCount(out, "total_reads_processed", stats->reads);
     appendCount(out, "total_writes_processed", stats->writes);
     static const char *const threaded[] = {

@@ -36,8 +36,12 @@ void netStopListening(void);
 /* Writes what can be written without waiting and closes every client: the end of the server. */
 void netCloseAll(void);
 
-/* Appends a line of CLIENT LIST for each client. */
-void netDescribeClients(str *out);
+/* Appends a line of CLIENT LIST for each client, at most so many. */
+void netDescribeClients(int most, str *out);
+/* The addresses of `bind`; a '-' in front of one forgives that it is missing. Returns how many; borrowed. */
+int netBindAddresses(const char *const **addrs);
+/* protected-mode: who needs no password may come from this machine only. */
+bool netIsProtected(void);
 int netClientCount(void);
 /* The session of a client id, NULL when it is gone. */
 session *netFindClient(uint64_t id);

@@ -10,6 +10,7 @@
 #include "server/crash.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -35,8 +36,10 @@ enum {
     ARGUMENTS_SHOWN = 32,
     ARGUMENT_BYTES_SHOWN = 128,
 };
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The report needs some room of its own: the stack may be what has run out. */
 static char handler_stack[256 * 1024];
+#endif
 
 static struct {
     int tid;        /* who reports */
@@ -142,7 +145,7 @@ static void printCurrentClient(void) {
 
 static void printClients(void) {
     str list = STR_EMPTY, out = STR_EMPTY;
-    netDescribeClients(&list);
+    netDescribeClients(INT_MAX, &list);
     appendRedacted(&out, strSlice(&list));
     logRaw("\n------ CLIENT LIST OUTPUT ------\n");
     logRaw(strText(&out));

@@ -91,7 +91,8 @@ static void printStats(str *out) {
 
 void infoResetStats(void) {
     serverRun *run = serverRunNow();
-    run->turns = run->busy_us = run->command_us = 0;
+    run->turns = run->busy_us = run->command_us = run->cron_us = 0;
+    run->turn_us_max = run->turn_commands_max = 0;
     run->turns_base = run->busy_base_us = 0;
     run->turn_rate = (rate){0};
 }
@@ -108,7 +109,22 @@ void infoLoopTick(int64_t budget_us) {
     run->busy_base_us = run->busy_us;
 }
 
+/* There are no modules: the title stands alone. */
+static void printModules(str *out) { (void)out; }
+
+static void printDebug(str *out) {
+    const serverRun *run = serverRunNow();
+    strAppendFormat(out,
+                    "eventloop_duration_aof_sum:0\r\neventloop_duration_cron_sum:%llu\r\n"
+                    "eventloop_duration_max:%llu\r\neventloop_cmd_per_cycle_max:%llu\r\n"
+                    "io_threaded_reads_pending:0\r\nio_threaded_writes_pending:0\r\n",
+                    (unsigned long long)run->cron_us, (unsigned long long)run->turn_us_max,
+                    (unsigned long long)run->turn_commands_max);
+}
+
 const infoSection serverSections[] = {
+    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, printModules},
+    {"debug", "# Debug", 0, INFO_DEBUG, printDebug},
     {"server", "# Server", INFO_NORMAL, INFO_SERVER, printServer},
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, infoPrintMemory},
     {"cpu", "# CPU", INFO_NORMAL, INFO_CPU, printCpu},

@@ -16,9 +16,11 @@
 #include "cluster/cluster.h"
 #include "engine/config.h"
 #include "engine/execute.h"
+#include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "io/bio.h"
 #include "io/file.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "server/crash.h"
 #include "server/kernel.h"
@@ -83,11 +85,16 @@ static uint64_t usSince(uint64_t ticks) {
 /* Commands run between two looks at the clock, and so is a turn without its sleep. */
 static void beforeSleep(loop *l, void *arg) {
     (void)arg; /* one loop */
-    uint64_t started = clockTicks();
+    uint64_t started = clockTicks(), commands = engineHot.commands;
     stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
     run.command_us += usSince(started);
+    commands = engineHot.commands - commands;
+    if (commands > run.turn_commands_max) run.turn_commands_max = commands;
     stagesRun(STAGE_EXPIRE, STAGE_FREE);
-    if (woken_ticks && loopDepth(l) == 1) run.busy_us += usSince(woken_ticks);
+    if (!woken_ticks || loopDepth(l) != 1) return;
+    uint64_t turn_us = usSince(woken_ticks);
+    run.busy_us += turn_us;
+    if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }
 
 static void afterSleep(loop *l, void *arg) {
@@ -132,7 +139,7 @@ static void startFeatures(void) {
 
 static void openDoors(void) {
     reason why;
-    if (netListen(&why) == OK) return;
+    if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
     logWarning("%s", why.text);
     exit(1);
 }

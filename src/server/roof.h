@@ -39,6 +39,8 @@ typedef struct serverRun {
     uint64_t turns;      /* of the loop */
     uint64_t busy_us;    /* in turns, sleep left out */
     uint64_t command_us; /* of these, in the stage that runs commands */
+    uint64_t cron_us;    /* and in the cron's turns */
+    uint64_t turn_us_max, turn_commands_max; /* of one turn */
     rate turn_rate;
     uint64_t turns_base, busy_base_us; /* of one or two seconds ago */
 } serverRun;

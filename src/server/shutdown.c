@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "server/roof.h"
 #include "server/server_priv.h"
@@ -21,6 +22,7 @@ static struct {
 
 /* Files go, and with them the process. */
 static void __attribute__((noreturn)) end(void) {
+    metricsStop();
     netStopListening();
     netCloseAll();
     daemonRemovePidFile();
