@@ -17,7 +17,8 @@
 #include "server/roof.h"
 #include "server/server_priv.h"
 
-// clang-format off: one a line, so that two people may add theirs
+/* One a line, so that two people may add theirs. */
+// clang-format off
 const feature *const serverFeatures[] = {
     &serverFeature,
     &engineFeature,
