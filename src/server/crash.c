@@ -36,8 +36,10 @@ enum {
     ARGUMENTS_SHOWN = 32,
     ARGUMENT_BYTES_SHOWN = 128,
 };
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* The report needs some room of its own: the stack may be what has run out. */
 static char handler_stack[256 * 1024];
+#endif
 
 static struct {
     int tid;        /* who reports */
