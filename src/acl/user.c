@@ -12,6 +12,8 @@ static uint64_t denied; /* logins */
 
 static bool passwordIsSet(void) { return aclConf.requirepass.len > 0; }
 
+bool aclDefaultNeedsPassword(void) { return passwordIsSet(); }
+
 /* Compares in time that depends only on the length of what was sent. */
 static bool passwordIs(slice given) {
     const str *want = &aclConf.requirepass;

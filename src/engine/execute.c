@@ -16,6 +16,7 @@
 #include "engine/hooks_priv.h"
 #include "engine/keyspace.h"
 #include "engine/measure.h"
+#include "engine/memory.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
@@ -250,6 +251,7 @@ int executeRun(session *s, request *requests, int count) {
     ctx *outer = engineHot.current;
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
+    if (unlikely(engineHot.memory_limited)) memoryKeep();
     uint64_t started = clockTicks();
     int i = 0;
     bool own_eyes = s->flags & SESSION_OWN_EYES;

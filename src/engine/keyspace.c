@@ -47,7 +47,16 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     return !importing && !(c->flags & CTX_REPLAY);
 }
 
-static const storeListener listener = {.expired = keyExpired};
+/* A key gone for want of memory, between two requests. */
+static void keyEvicted(db *d, slice key) {
+    slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
+    propagateUnitBegin();
+    propagateCopy(dbId(d), 2, words);
+    if (engineHot.observers) hooksKeyChanged(d, key, "evicted");
+    propagateUnitEnd();
+}
+
+static const storeListener listener = {.expired = keyExpired, .evicted = keyEvicted};
 
 /* ------------------------------------------------------------------ who sees what */
 

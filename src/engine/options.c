@@ -11,6 +11,7 @@
 #include "engine/command.h"
 #include "engine/config.h"
 #include "engine/engine_priv.h"
+#include "engine/memory.h"
 #include "engine/hot.h"
 #include "engine/measure.h"
 
@@ -125,7 +126,7 @@ bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
 
 const configOption engineOptions[] = {
     /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
-    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0),
+    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0, .apply = memoryApplyLimit),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),

@@ -20,6 +20,7 @@
 #include "engine/lifecycle.h"
 #include "io/bio.h"
 #include "io/file.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "server/crash.h"
 #include "server/kernel.h"
@@ -138,7 +139,7 @@ static void startFeatures(void) {
 
 static void openDoors(void) {
     reason why;
-    if (netListen(&why) == OK) return;
+    if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
     logWarning("%s", why.text);
     exit(1);
 }

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/config.h"
 #include "engine/hooks.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "server/roof.h"
 #include "server/watchdog.h"
@@ -38,6 +39,7 @@ status restartAsk(bool graceful, int64_t delay_ms, reason *why) {
     if (graceful && hooksShutdown(SHUTDOWN_NOW, &detail) != OK)
         return reasonSet(why, ERR_DENIED, "Can't restart: error preparing for shutdown: %s",
                          detail.text);
+    metricsStop();
     netStopListening();
     if (graceful) netCloseAll();
     watchdogSet(0);
