@@ -131,7 +131,7 @@ static void appendClient(str *out, slice line, bool hides) {
 
 static void appendClientList(str *out, bool hides) {
     str lines = STR_EMPTY;
-    netDescribeClients(CLIENTS_MAX, &lines);
+    netDescribeClients(CLIENTS_MAX, false, &lines);
     slice rest = strSlice(&lines);
     strAppendByte(out, '[');
     for (bool first = true; rest.len; first = false) {
