@@ -23,6 +23,10 @@ static slice expireWord(void) {
     return engineConf.lazyfree_lazy_expire ? SLICE("UNLINK") : SLICE("DEL");
 }
 
+slice keyspaceDeleteWord(void) {
+    return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
+}
+
 /* An expired key: one UNLINK, before the command that met it. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};

@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps};
+static const typeOps *const types[TYPE_COUNT] = {
+    [TYPE_STRING] = &stringOps, [TYPE_SET] = &setOps, [TYPE_HASH] = &hashOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];

@@ -19,6 +19,11 @@ typedef struct valueFreer {
     const slabStore *whole;
 } valueFreer;
 
+/* Up to where a value is kept packed. */
+typedef struct packLimits {
+    size_t entries, bytes; /* of the largest one */
+} packLimits;
+
 typedef struct typeOps {
     /* What OBJECT ENCODING answers. */
     const char *(*encoding)(const robj *o);
@@ -35,7 +40,7 @@ typedef struct typeOps {
     size_t (*value_memory)(const void *value, size_t samples);
 } typeOps;
 
-extern const typeOps stringOps;
+extern const typeOps stringOps, hashOps, setOps;
 
 /* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
 void objectDigest(const robj *o, digest *out);
