@@ -48,9 +48,7 @@ void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
     outbuf items, *out = c->out;
     outbufInit(&items);
     c->out = &items;
-    do {
-        cursor = scan(c, o, cursor, arg);
-    } while (cursor && --left > 0 && *found < count);
+    do { cursor = scan(c, o, cursor, arg); } while (cursor && --left > 0 && *found < count);
     c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(c, 2);

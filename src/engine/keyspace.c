@@ -87,6 +87,12 @@ status keyspaceApplyAccess(reason *why) {
     return OK;
 }
 
+status keyspaceApplyLazyFree(reason *why) {
+    (void)why; /* cannot fail */
+    storeSetLazyFree(engineConf.lazyfree_lazy_expire, engineConf.lazyfree_lazy_server_del);
+    return OK;
+}
+
 void keyspaceSetActiveExpire(bool on) { active_expire = on; }
 
 static void clockTick(int64_t budget_us) {
@@ -144,6 +150,7 @@ static status init(reason *why) {
     storeSetFreeLater(freeLater);
     storeSetClock(engineHot.now_ms);
     engineHot.dbs = storeDbs();
+    (void)keyspaceApplyLazyFree(why); /* cannot fail */
     return keyspaceApplyAccess(why);
 }
 

@@ -44,7 +44,8 @@ static size_t elementSize(const void *element) {
 }
 
 static void *elementNew(slice field, slice value) {
-    size_t size = objectLengthBytes(field.len) + field.len + objectLengthBytes(value.len) + value.len;
+    size_t size =
+        objectLengthBytes(field.len) + field.len + objectLengthBytes(value.len) + value.len;
     char *element = elementAlloc(size);
     char *at = objectWriteLength(element, field.len);
     memcpy(at, field.ptr, field.len);
@@ -201,8 +202,8 @@ bool hashDelete(robj **o, slice field) {
         return true;
     }
     hashtable t = tableOf(*o);
-    void *element = hashtableDelete(&t, &fields_type, hashBytes(field.ptr, field.len), field.ptr,
-                                    field.len);
+    void *element =
+        hashtableDelete(&t, &fields_type, hashBytes(field.ptr, field.len), field.ptr, field.len);
     if (!element) return false;
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
@@ -301,7 +302,9 @@ void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, 
 
 /* ------------------------------------------------------------------ as one type among others */
 
-static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "hashtable"; }
+static const char *encodingOf(const robj *o) {
+    return objectIsPacked(o) ? "listpack" : "hashtable";
+}
 
 static void digestHash(const robj *o, digest *to) {
     hashIterator it;
@@ -356,6 +359,25 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
 }
 
+static size_t savedHash(const robj *o) {
+    if (objectIsPacked(o)) {
+        size_t size = listpackSize(objectPacked(o));
+        return size + savedLengthSize(size);
+    }
+    hashIterator it;
+    hashPair pair;
+    size_t size = savedLengthSize(hashLength(o));
+    hashIteratorInit(&it, o);
+    while (hashNext(&it, &pair)) size += savedTextSize(pair.field) + savedTextSize(pair.value);
+    hashIteratorClear(&it);
+    return size;
+}
+
+static void statsOf(const void *value, hashtableStats *out) {
+    hashtable t = {(void *)(uintptr_t)value};
+    hashtableStatsRead(&t, &fields_type, out);
+}
+
 const typeOps hashOps = {
     .encoding = encodingOf,
     .digest = digestHash,
@@ -363,4 +385,6 @@ const typeOps hashOps = {
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
+    .saved_size = savedHash,
+    .table_stats = statsOf,
 };

@@ -168,8 +168,7 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     check(count <= MANY);
     uint32_t found = 0;
     if (objectIsPacked(o)) {
-        for (unsigned i = 0; i < count; i++)
-            found |= (uint32_t)packedHas(o, &members[i]) << i;
+        for (unsigned i = 0; i < count; i++) found |= (uint32_t)packedHas(o, &members[i]) << i;
         return found;
     }
     tableKey keys[MANY];
@@ -582,6 +581,27 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
 }
 
+static size_t savedSet(const robj *o) {
+    if (objectIsPacked(o)) {
+        const uint8_t *bytes = objectPacked(o);
+        size_t size = objectForm(o) == FORM_PACKED ? listpackSize(bytes) : intsetSize(bytes);
+        return size + savedLengthSize(size);
+    }
+    setIterator it;
+    listpackItem member;
+    char digits[NUMBER_TEXT_MAX];
+    size_t size = savedLengthSize(setLength(o));
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) size += savedTextSize(listpackText(&member, digits));
+    setIteratorClear(&it);
+    return size;
+}
+
+static void statsOf(const void *value, hashtableStats *out) {
+    hashtable t = {(void *)(uintptr_t)value};
+    hashtableStatsRead(&t, &members_type, out);
+}
+
 const typeOps setOps = {
     .encoding = encodingOf,
     .digest = digestSet,
@@ -589,4 +609,6 @@ const typeOps setOps = {
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
+    .saved_size = savedSet,
+    .table_stats = statsOf,
 };
