@@ -82,7 +82,7 @@ build/layers.mk: src/layers.txt
 	    END { print "folders :=" all }' $< > $@.new && mv $@.new $@
 
 sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c))
-objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1)))
+objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1))) $(if $(filter metrics,$(1)),$(out)/metrics/page_html.o)
 # The folders a test program needs: those whose headers it sees, and what is below them.
 seen_by = $(shell $(CC) -MM -Isrc $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
 included_by = $(sort $(foreach folder,$(call seen_by,$(1)),$(below_$(folder))))
@@ -206,6 +206,13 @@ $(out)/build_info.c: FORCE
 	@mkdir -p $(@D)
 	@deps/build_info.sh > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 $(out)/build_info.o: $(out)/build_info.c $(out)/flags
+	$(Q)$(CC) $(cc_flags) -MMD -MP -c -o $@ $<
+
+# The status page as an array of bytes.
+$(out)/metrics/page_html.c: src/metrics/page.html deps/embed.sh
+	@mkdir -p $(@D)
+	@deps/embed.sh $< metrics/metrics_priv.h metricsPage metricsPageSize > $@.new && mv $@.new $@
+$(out)/metrics/page_html.o: $(out)/metrics/page_html.c $(out)/flags
 	$(Q)$(CC) $(cc_flags) -MMD -MP -c -o $@ $<
 
 define program_rule

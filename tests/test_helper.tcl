@@ -8,7 +8,7 @@ set tests_dir [file normalize [file dirname [info script]]]
 foreach part {assert resp raw server job coordinator} {source $tests_dir/support/$part.tcl}
 
 # A build with sanitizers finds leaks as well, and a refused huge allocation is no fault.
-foreach {name value} {ASAN_OPTIONS detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS print_stacktrace=1} {
+foreach {name value} {ASAN_OPTIONS detect_leaks=1:allocator_may_return_null=1 TSAN_OPTIONS allocator_may_return_null=1 UBSAN_OPTIONS print_stacktrace=1} {
     if {![info exists env($name)]} {set env($name) $value}
 }
 

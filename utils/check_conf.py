@@ -3,9 +3,10 @@
 """Holds valkey.conf to the tables of directives (src/*/options*.c).
 
 Every directive stands there exactly once, with its default; nothing else does. The marks say who may set
-it, older names and the words of enums are explained. A server with all of it in force: tests/unit/config.tcl.
+it, older names and the words of enums are explained. README.md names no other directive.
+A server with all of it in force: tests/unit/config.tcl.
 """
-import sys
+import os, re, sys
 from collections import defaultdict
 
 from conf_file import PATH, ConfError, read_conf
@@ -13,6 +14,7 @@ from option_tables import TableError, memory_of, read_options
 
 MARKS = {"immutable": "start", "protected": "protected", "hidden": "hidden", "sensitive": "secret"}
 LINE_MAX = 110
+README = os.path.join(os.path.dirname(PATH), "README.md")
 # Written in several lines, one for each class of clients.
 CLASSES = {"normal": "normal", "replica": "slave", "pubsub": "pubsub"}
 
@@ -86,13 +88,27 @@ def check_lines(path):
             yield f"valkey.conf:{number}: more than {LINE_MAX} columns"
 
 
+def check_readme(options):
+    """The directives that README.md calls without effect must exist, once each."""
+    text = open(README).read()
+    rows = re.search(r"\n## Directives without effect yet\n(.*?)(?=\n## |\Z)", text, flags=re.S)
+    seen = set()
+    for row in re.findall(r"^\|[^|]*\|(.*)\|$", rows[1] if rows else "", flags=re.M):
+        for name in re.findall(r"`([a-z][a-z0-9_-]+)`", row):
+            if name not in options:
+                yield f"README.md: {name}: no such directive"
+            if name in seen:
+                yield f"README.md: {name} is named twice"
+            seen.add(name)
+
+
 def main():
     try:
         options = read_options()
         _, blocks = read_conf()
     except (TableError, ConfError) as problem:
         sys.exit(f"conf: {problem}")
-    problems = [*check(options, blocks), *check_lines(PATH)]
+    problems = [*check(options, blocks), *check_lines(PATH), *check_readme(options)]
     for problem in problems:
         print(problem)
     if problems:

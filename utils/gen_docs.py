@@ -15,15 +15,17 @@ from conf_file import read_conf
 from option_tables import CONSTANTS, read_options
 
 ROOT = os.path.join(os.path.dirname(__file__), "..")
-# Long name, short name, argument, what it does. Those the server does not know are left out.
+# Long name, short name, arguments, what it does. Those the server does not know are left out.
 SWITCHES = [
-    ("--check-config", None, "FILE", "Checks the file and the options, tells all errors, starts nothing. "
-     "Exits with 0 when there are none, else with 2."),
-    ("--print-config", None, None, "Shows every directive's value in effect and where it came from, and ends."),
-    ("--check-system", None, None, "Tells which settings of the machine would hold the server back, and ends."),
-    ("--sentinel", None, None, "As if called by the name valkey-sentinel."),
-    ("--version", "-v", None, "Shows the version and ends."),
-    ("--help", "-h", None, "Shows how to call the server and ends."),
+    ("--check-config", None, "[FILE]", "Checks the file and the directives behind it, tells all errors, starts "
+     "nothing. Exits with 0 when there are none, else with 2."),
+    ("--print-config", None, "[FILE]", "Shows the value of every directive and where it comes from, and ends."),
+    ("--check-system", None, "", "Tells which settings of the machine would hold the server back, and ends: with "
+     "1 when there are any."),
+    ("--test-memory", None, "MEGABYTES", "Writes and reads so much memory over and over, to find broken modules."),
+    ("--sentinel", None, "", "As if called by the name valkey-sentinel."),
+    ("--version", "-v", "", "Shows the version and ends."),
+    ("--help", "-h", "", "Shows how to call the server and ends."),
 ]
 FILE_OPTIONS = re.compile(r"(^include|file|^unixsocket|^dir|-dir)$")
 # Bounds that only say how wide the number is.
@@ -34,6 +36,9 @@ PROGRAMS = ("valkey-server", "redis-server")
 def known_switches():
     paths = [p for folder in ("engine", "server") for p in glob.glob(os.path.join(ROOT, "src", folder, "*.c"))]
     sources = "".join(open(path).read() for path in paths)
+    unknown = set(re.findall(r'"(--[a-z][a-z-]+)"', sources)) - {switch[0] for switch in SWITCHES}
+    if unknown:
+        sys.exit(f"docs: SWITCHES in utils/gen_docs.py lacks {' '.join(sorted(unknown))}")
     return [switch for switch in SWITCHES if f'"{switch[0]}"' in sources]
 
 
@@ -133,10 +138,10 @@ def server_page():
     lines = []
     for name, short, argument, text in known_switches():
         head = ", ".join(f"\\fB{roff(n)}\\fR" for n in (short, name) if n)
-        lines += [".TP", head + (f" [\\fI{argument}\\fR]" if argument else ""), roff(text)]
+        lines += [".TP", head + (f" \\fI{argument}\\fR" if argument else ""), roff(text)]
     exit_two = []
     if any(name == "--check-config" for name, *_ in known_switches()):
-        exit_two = [".TP", ".B 2", ".B \\-\\-check\\-config", "has found errors."]
+        exit_two = [".TP", ".B 2", ".BR \\-\\-check\\-config \" or \" \\-\\-print\\-config", "has found errors in the configuration."]
     note = ["A file with every directive explained is installed as", ".IR share/valkey/valkey.conf ."]
     return {"SWITCHES": lines, "EXIT_TWO": exit_two, "PREFIX_NOTE": note}
 
@@ -207,7 +212,7 @@ def zsh_completion(options):
              "local -a options=("]
     for name, short, argument, text in known_switches():
         what = zsh_quoted(text.split(". ")[0].rstrip("."))
-        action = ":file:_files" if argument else ""
+        action = ":file:_files" if "FILE" in argument else f":{argument}:" if argument else ""
         lines += [f"  '{n}[{what}]{action}'" for n in (short, name) if n]
     lines.append("  '-[reads directives from standard input]'")
     for name, option in option_names(options):

@@ -8,4 +8,7 @@
 
 extern const feature aclFeature;
 
+/* True when nobody gets in without a password. */
+bool aclDefaultNeedsPassword(void);
+
 #endif

@@ -8,7 +8,11 @@
 #include "engine/config.h"
 #include "engine/session.h"
 
+static uint64_t denied; /* logins */
+
 static bool passwordIsSet(void) { return aclConf.requirepass.len > 0; }
+
+bool aclDefaultNeedsPassword(void) { return passwordIsSet(); }
 
 /* Compares in time that depends only on the length of what was sent. */
 static bool passwordIs(slice given) {
@@ -23,15 +27,37 @@ static bool passwordIs(slice given) {
 static authVerdict authenticate(ctx *c, slice name, slice password, user **who) {
     (void)c; /* the verdict is the same for every caller */
     bool short_form = name.ptr == NULL;
-    if (!short_form && !sliceEqual(name, SLICE("default"))) return AUTH_NOT_MINE;
+    if (!short_form && !sliceEqual(name, SLICE("default"))) {
+        denied++;
+        return AUTH_NOT_MINE;
+    }
     *who = NULL;
     if (!passwordIsSet()) return short_form ? AUTH_NO_PASSWORD : AUTH_GRANTED;
-    return passwordIs(password) ? AUTH_GRANTED : AUTH_DENIED;
+    if (passwordIs(password)) return AUTH_GRANTED;
+    denied++;
+    return AUTH_DENIED;
 }
 
 static void onSession(session *s, sessionEvent e) {
     if (e == SESSION_OPENED && passwordIsSet()) sessionSetAuthenticated(s, NULL, false);
 }
 
-const feature aclFeature = {
-    .name = "acl", .options = aclOptions, .on_session = onSession, .on_auth = authenticate};
+static void resetStats(void) { denied = 0; }
+
+/* Without users nothing but a login can be denied. */
+static void printStats(str *out) {
+    static const char *const others[] = {"cmd", "key", "channel", "tls_cert", "db"};
+    strAppendFormat(out, "acl_access_denied_auth:%llu\r\n", (unsigned long long)denied);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        strAppendFormat(out, "acl_access_denied_%s:0\r\n", others[i]);
+}
+
+static const infoSection sections[] = {{"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+                                       {0}};
+
+const feature aclFeature = {.name = "acl",
+                            .options = aclOptions,
+                            .info = sections,
+                            .on_session = onSession,
+                            .on_auth = authenticate,
+                            .on_stats_reset = resetStats};

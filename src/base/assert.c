@@ -12,10 +12,14 @@
 
 #include "base/log.h"
 
+static void (*begin_proc)(void);
 static assertProc *crash_proc;
 static int crashing; /* set by the first thread that fails */
 
-void assertSetProc(assertProc *proc) { crash_proc = proc; }
+void assertSetProcs(void (*begin)(void), assertProc *proc) {
+    begin_proc = begin;
+    crash_proc = proc;
+}
 
 static void __attribute__((noreturn))
 crash(bool first, const char *what, const char *file, int line) {
@@ -23,7 +27,11 @@ crash(bool first, const char *what, const char *file, int line) {
     abort();
 }
 
-static bool crashBegin(void) { return !__atomic_exchange_n(&crashing, 1, __ATOMIC_ACQ_REL); }
+static bool crashBegin(void) {
+    bool first = !__atomic_exchange_n(&crashing, 1, __ATOMIC_ACQ_REL);
+    if (first && begin_proc) begin_proc();
+    return first;
+}
 
 void assertFailed(const char *cond, const char *file, int line) {
     bool first = crashBegin();

@@ -29,9 +29,10 @@
 /* Stops with a printf-like message. */
 #define panic(...) panicAt(__FILE__, __LINE__, __VA_ARGS__)
 
-/* Called on failure before the process aborts; set once by the roof (crash report). ANY_THREAD. */
+/* Called on failure before the process aborts: `begin` (may be NULL) before the log is told, `proc` behind that.
+ * Set once by the roof (crash report). ANY_THREAD. */
 typedef void assertProc(const char *what, const char *file, int line);
-void assertSetProc(assertProc *proc);
+void assertSetProcs(void (*begin)(void), assertProc *proc);
 
 void assertFailed(const char *cond, const char *file, int line) __attribute__((noreturn, cold));
 void panicAt(const char *file, int line, const char *format, ...)

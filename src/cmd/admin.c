@@ -11,7 +11,8 @@
 
 /* TIME. Reply: seconds since 1970 and the microseconds of this second. */
 void timeCommand(ctx *c) {
-    int64_t now_us = clockWallUs();
+    /* All of a transaction happens at one time. */
+    int64_t now_us = c->flags & CTX_IN_MULTI ? c->now_ms * 1000 : clockWallUs();
     const int64_t parts[] = {now_us / 1000000, now_us % 1000000};
     replyArray(c, COUNT_OF(parts));
     for (size_t i = 0; i < COUNT_OF(parts); i++) {

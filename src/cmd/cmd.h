@@ -7,5 +7,7 @@
 #include "engine/hooks.h"
 
 extern const feature cmdFeature;
+/* Refuses DEBUG where enable-debug-command does not open it. */
+extern const gate debugGate;
 
 #endif

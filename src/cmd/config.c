@@ -31,6 +31,9 @@ void configSetCommand(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
+    for (int i = 2; i < c->argc; i += 2) {
+        if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
+    }
     str error = STR_EMPTY;
     bool allowed = engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who);
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {

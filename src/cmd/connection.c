@@ -67,6 +67,7 @@ void authCommand(ctx *c) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
+    for (int i = 1; i < c->argc; i++) ctxRedact(c, i);
     slice name = c->argc == 3 ? c->argv[1] : sliceMake(NULL, 0);
     if (logIn(c, name, c->argv[c->argc - 1])) replyOk(c);
 }
@@ -89,6 +90,8 @@ static bool parseHello(ctx *c, greeting *g) {
     for (int i = 2; i < c->argc; i++) {
         int left = c->argc - 1 - i;
         if (ctxArgIs(c, i, "auth") && left >= 2) {
+            ctxRedact(c, i + 1);
+            ctxRedact(c, i + 2);
             g->user = c->argv[++i];
             g->password = c->argv[++i];
         } else if (ctxArgIs(c, i, "setname") && left >= 1) {

@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "cmd/cmd.h"
+#include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
 #include "engine/keyspace.h"
@@ -337,9 +339,13 @@ static void debugPauseCron(ctx *c) {
 /* ------------------------------------------------------------------ DEBUG, the others */
 
 static const char *const debug_help[] = {
+    "ASSERT",
+    "    Crash by assertion failed.",
     "CHILD <seconds>",
     "    Fork a child process that lives for <seconds>, as one that saves would.",
     "    0 ends the one that lives.",
+    "CRASH-AND-RECOVER [<milliseconds>]",
+    "    Hard crash and restart after a <milliseconds> delay (default 0).",
     "DIGEST",
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -347,6 +353,8 @@ static const char *const debug_help[] = {
     "ERROR <string>",
     "    Return a RESP protocol error with <string> as message. Useful for clients",
     "    unit tests to simulate error replies.",
+    "LEAK <string>",
+    "    Create a memory leak of the input string.",
     "LISTPACK <key>",
     "    Show low level info about the listpack encoding of <key>.",
     "LOG <message>",
@@ -359,6 +367,10 @@ static const char *const debug_help[] = {
     "    Show low level info about `key` and associated value.",
     "    Some fields of the default behavior may be time consuming to fetch,",
     "    and `fast` can be passed to avoid fetching them.",
+    "OOM",
+    "    Crash the server simulating an out-of-memory error.",
+    "PANIC",
+    "    Crash the server simulating a panic.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Create <count> string keys named key:<num>. If <prefix> is specified then",
     "    it is used instead of the 'key' prefix. These are not propagated to",
@@ -368,8 +380,12 @@ static const char *const debug_help[] = {
     "    Reply with a test value of the specified type. <type> can be: string,",
     "    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
     "    true, false.",
+    "RESTART [<milliseconds>]",
+    "    Graceful restart: stop, restart after a <milliseconds> delay (default 0).",
     "SDSLEN <key>",
     "    Show low level SDS string info representing `key` and value.",
+    "SEGFAULT",
+    "    Crash the server with sigsegv.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Setting it to 0 disables expiring keys in background when they are not",
     "    accessed (otherwise the behavior). Setting it to 1 reenables back the",
@@ -421,6 +437,21 @@ static void debugStringmatchTest(ctx *c) {
     replyStatus(c, SLICE("Apparently the server did not crash: test passed"));
 }
 
+/* ------------------------------------------------------------------ the door */
+
+static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
+
+static gateVerdict askDoor(ctx *c) {
+    if (engineDoorIsOpen(DOOR_DEBUG, c->who)) return GATE_PASS;
+    replyError(c, SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
+                        "to \"local\", you can run it from a local connection, otherwise you need "
+                        "to set this option in the configuration file, and then restart the "
+                        "server."));
+    return GATE_REFUSED;
+}
+
+const gate debugGate = {.name = "debug", .selects = isDebug, .ask = askDoor};
+
 /* DEBUG subcommand [argument]. Not containers with subcommands of their own: older than those. */
 void debugCommand(ctx *c) {
     static const struct {
@@ -429,33 +460,31 @@ void debugCommand(ctx *c) {
         commandProc *run;
     } words[] = {
         {"help", 2, 2, debugHelp},
+        {"assert", 2, INT_MAX, debugAssert},
         {"child", 3, 3, debugChild},
+        {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},
         {"digest-value", 2, INT_MAX, debugDigestValue},
         {"error", 3, 3, debugError},
         {"htstats", 3, INT_MAX, debugHtstats},
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
+        {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
         {"log", 3, 3, debugLog},
         {"object", 3, 4, debugObject},
+        {"oom", 2, INT_MAX, debugOom},
+        {"panic", 2, INT_MAX, debugPanic},
         {"pause-cron", 3, 3, debugPauseCron},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
+        {"restart", 2, INT_MAX, debugRestart},
+        {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},
         {"set-active-expire", 3, 3, debugSetActiveExpire},
         {"sleep", 3, 3, debugSleep},
         {"stringmatch-test", 2, 2, debugStringmatchTest},
     };
-    if (!engineDoorIsOpen(DOOR_DEBUG, c->who)) {
-        replyError(c,
-                   SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
-                         "to \"local\", you can run it from a local connection, otherwise you need "
-                         "to set this option in the configuration file, and then restart the "
-                         "server."));
-        c->flags |= CTX_REJECTED;
-        return;
-    }
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (!ctxArgIs(c, 1, words[i].word)) continue;
         if (c->argc < words[i].argc_min || c->argc > words[i].argc_max) break;

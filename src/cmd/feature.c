@@ -6,4 +6,13 @@
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 
-const feature cmdFeature = {.name = "cmd", .options = cmdOptions};
+static const gate *const gates[] = {&debugGate, NULL};
+
+/* Always armed: it sees DEBUG alone. */
+static status init(reason *why) {
+    (void)why; /* cannot fail */
+    gateArm(&debugGate, true);
+    return OK;
+}
+
+const feature cmdFeature = {.name = "cmd", .options = cmdOptions, .gates = gates, .init = init};

@@ -221,6 +221,10 @@ void hashtableReplaceAt(const hashtablePosition *position, void *entry) {
     *position->word = (*position->word & ~WORD_ENTRY) | wordMake(entry, 0);
 }
 
+bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry) {
+    return findEntry(t, hash, entry).word != NULL;
+}
+
 bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry) {
     hashtablePosition position = findEntry(t, hash, old);
     if (!position.word) return false;

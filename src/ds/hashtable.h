@@ -56,6 +56,8 @@ void *hashtableDelete(hashtable *t, const hashtableType *type, uint64_t hash, co
 /* Takes out the entry at this address; false when it is not there. No key is read. */
 bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash,
                           const void *entry);
+/* Whether the entry at this address is in it, which may be freed by now: nothing of it is read. */
+bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry);
 /* The entry `old` moved to `entry`; flags stay. False when `old` is not there. */
 bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry);
 /* Sets the flags of `entry` to exactly `flags`. False when it is not there. */

@@ -145,6 +145,10 @@ bool kvstoreDeleteEntry(kvstore *kv, int slot, uint64_t hash, const void *entry)
     return found;
 }
 
+bool kvstoreHasEntry(const kvstore *kv, int slot, uint64_t hash, const void *entry) {
+    return hashtableHasEntry(kvstoreTable(kv, slot), hash, entry);
+}
+
 bool kvstoreReplace(kvstore *kv, int slot, uint64_t hash, const void *old, void *entry) {
     return hashtableReplace(tableOf(kv, slot), hash, old, entry);
 }

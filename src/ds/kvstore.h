@@ -44,6 +44,7 @@ void kvstoreInsertAt(kvstore *kv, int slot, const hashtablePosition *position, v
 void *kvstoreDelete(kvstore *kv, int slot, uint64_t hash, const void *key, size_t len);
 void *kvstoreDeleteAt(kvstore *kv, int slot, const hashtablePosition *position);
 bool kvstoreDeleteEntry(kvstore *kv, int slot, uint64_t hash, const void *entry);
+bool kvstoreHasEntry(const kvstore *kv, int slot, uint64_t hash, const void *entry);
 bool kvstoreReplace(kvstore *kv, int slot, uint64_t hash, const void *old, void *entry);
 bool kvstoreSetFlags(kvstore *kv, int slot, uint64_t hash, const void *entry, unsigned flags);
 void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position, unsigned flags);

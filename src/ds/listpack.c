@@ -135,6 +135,8 @@ static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
 /* A number of `bytes` bytes, its highest bit being the sign. */
 static int64_t loadSigned(const uint8_t *at, size_t bytes) {
     uint64_t bits = 0;
+    hotCheck(bytes >= 1);
+    hotCheck(bytes <= sizeof(bits));
     memcpy(&bits, at, bytes);
     unsigned above = 64 - 8 * (unsigned)bytes;
     return (int64_t)(bits << above) >> above;

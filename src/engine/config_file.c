@@ -104,12 +104,22 @@ static const char *suggestName(slice name) {
     return best;
 }
 
+/* The line as it may be shown: what follows a directive that holds a secret is nobody's business. */
+static void appendShown(str *out, slice line) {
+    size_t len = 0;
+    while (len < line.len && !memchr(" \t\"'", line.ptr[len], 4)) len++;
+    slice name = sliceMake(line.ptr, len);
+    bool is_secret = len < line.len && (configIsSensitive(name) || sliceIs(name, "user"));
+    strAppendSlice(out, is_secret ? name : line);
+    if (is_secret) strAppendText(out, " (hidden)");
+}
+
 /* The first three lines are those people search the web for; ours come behind them. */
 static void reportLine(loader *l, slice line, int number, const char *words,
                        const char *suggestion) {
     l->errors++;
     strAppendFormat(l->report, "Reading the configuration file, at line %d\n>>> '", number);
-    strAppendSlice(l->report, line);
+    appendShown(l->report, line);
     strAppendFormat(l->report, "'\n%s\n", words);
     if (l->file) {
         strAppendFormat(l->report, "    in %s", l->file);

@@ -8,6 +8,22 @@
 #include "engine/hooks_priv.h"
 #include "engine/propagate.h"
 
+/* Secret arguments of the command that runs now; the highest bit stands for all from there on. Only valid for a
+ * ctx with CTX_SECRETS: commands that have secrets run no others. */
+static uint64_t secrets;
+
+static uint64_t secretBit(int i) { return UINT64_C(1) << (i < 63 ? i : 63); }
+
+void ctxRedact(ctx *c, int i) {
+    if (!(c->flags & CTX_SECRETS)) secrets = 0;
+    c->flags |= CTX_SECRETS;
+    secrets |= secretBit(i);
+}
+
+bool ctxArgIsSecret(const ctx *c, int i) {
+    return (c->flags & CTX_SECRETS) && (secrets & secretBit(i));
+}
+
 blob *ctxTakeArg(ctx *c, int i) {
     if (!c->request) return NULL;
     for (int k = 0; k < c->request->large_count; k++) {

@@ -25,6 +25,9 @@ enum ctxFlag {
     CTX_REJECTED = 1u << 7,  /* refused before it ran */
     CTX_NOT_RUN = 1u << 8,   /* refused, or kept for EXEC */
     CTX_ADMISSION = 1u << 9, /* the gates are being asked: an error refuses the request */
+    CTX_HELD = 1u << 10,     /* a gate keeps the request for later: it has not been seen yet */
+    CTX_SECRETS = 1u << 11,  /* ctxRedact() was called */
+    CTX_MEASURED = 1u << 12, /* its time was taken by itself */
 };
 
 struct ctx {
@@ -38,6 +41,7 @@ struct ctx {
     int64_t now_ms;    /* wall clock, frozen for this command */
     uint64_t key_hash; /* hashBytes() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL when there are no RESP bytes (script, module) */
+    const struct ctx *outer; /* the command that runs this one (EXEC), NULL for most */
 };
 
 /* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:
@@ -59,5 +63,9 @@ void ctxDatasetChanged(ctx *c, uint64_t n);
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
 /* Propagates nothing although the dataset changed. */
 void ctxPropagateNothing(ctx *c);
+/* Argument `i` is a secret: MONITOR and the command log hide it. By the command itself, while it runs. */
+void ctxRedact(ctx *c, int i);
+/* True when it was marked; for seers, behind the command. */
+bool ctxArgIsSecret(const ctx *c, int i);
 
 #endif

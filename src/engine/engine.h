@@ -8,6 +8,8 @@
 
 /* Statistics, their INFO sections and directives. */
 extern const feature engineFeature;
+/* maxmemory: eviction and what it counts. */
+extern const feature memoryFeature;
 /* The keyspace's news and INFO sections. */
 extern const feature keyspaceFeature;
 #ifdef HOT_CHECKS

@@ -11,9 +11,12 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/command_priv.h"
+#include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/keyspace.h"
+#include "engine/measure.h"
+#include "engine/memory.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
@@ -29,6 +32,10 @@ static struct {
     uint64_t wall_ticks;    /* when now_ms was read */
     uint64_t refresh_ticks; /* how old it may get: a quarter of a millisecond */
 } turn;
+
+static measureLimits limits = {UINT64_MAX, INT64_MAX, INT64_MAX};
+
+void executeSetLimits(const measureLimits *now) { limits = *now; }
 
 void executeNewTurn(void) {
     if (!turn.refresh_ticks) {
@@ -125,8 +132,8 @@ static void replyUnknown(ctx *c) {
 /* Names an HTTP client would send: somebody makes a browser talk to us. */
 static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
 
-/* Admission in the order in which the checks win. True: the command may run. */
-static bool admit(ctx *c, uint32_t armed) {
+/* Admission in the order in which the checks win. */
+static gateVerdict admit(ctx *c, uint32_t armed) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
         logWarning(
@@ -134,27 +141,48 @@ static bool admit(ctx *c, uint32_t armed) {
             "Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
             "compromise your Valkey instance. Connection aborted.");
         sessionCloseSoon(c->who);
-        return false;
+        return GATE_REFUSED;
     }
     if (!sessionIsAuthenticated(c->who) && !(cmd->flags & CMD_NO_AUTH)) {
         replyError(c, SLICE("NOAUTH Authentication required."));
-        return false;
+        return GATE_REFUSED;
     }
     if (cmd == &unknown_command) {
         replyUnknown(c);
-        return false;
+        return GATE_REFUSED;
     }
     if (!arityFits(cmd, c->argc)) {
         replyErrorArity(c);
-        return false;
+        return GATE_REFUSED;
     }
-    return gateAsk(c, armed & cmd->gates & ~(GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) == GATE_PASS;
+    return gateAsk(c, armed & cmd->gates & ~(GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN));
+}
+
+/* Runs the admitted command under everybody's eyes; returns how long it took. */
+static uint64_t runSeen(ctx *c) {
+    size_t pending = outbufPending(c->out);
+    if (engineHot.seers) hooksSeenBefore(c);
+    uint64_t started = clockTicks();
+    c->cmd->proc(c);
+    uint64_t ticks = clockTicks() - started;
+    if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(ticks));
+    c->flags |= CTX_MEASURED;
+    /* What EXEC runs came with other requests. */
+    int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
+    int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
+    if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
+        reply_bytes > limits.reply_bytes) {
+        measureNote(c, ticks, request_bytes, reply_bytes);
+    }
+    finish(c);
+    return ticks;
 }
 
 static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
     session *s = c->who;
     outbuf silence;
-    if (unlikely(s->flags & SESSION_REPLY_MODES)) {
+    uint32_t modes = s->flags & SESSION_REPLY_MODES;
+    if (unlikely(modes)) {
         if (s->flags & SESSION_REPLY_SKIP_NEXT) {
             sessionSetReplyMode(s, (s->flags & SESSION_REPLY_OFF) | SESSION_REPLY_SKIP);
         }
@@ -163,20 +191,20 @@ static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
         c->out = &silence;
     }
     c->flags |= CTX_ADMISSION;
-    bool admitted = admit(c, armed);
+    gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
-    if (admitted) {
-        if (engineHot.seers) hooksSeenBefore(c);
-        uint64_t started = clockTicks();
-        c->cmd->proc(c);
-        if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(clockTicks() - started));
-        finish(c);
+    if (verdict == GATE_PASS) {
+        (void)runSeen(c); /* the run's account takes the time */
+    } else if (verdict == GATE_HELD) {
+        c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
     }
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
-    if (s->flags & SESSION_REPLY_SKIP) {
+    if (verdict == GATE_HELD) {
+        sessionSetReplyMode(s, modes); /* as if it had not come yet */
+    } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
     }
 }
@@ -201,11 +229,28 @@ static void resolveAgain(request *requests, int count) {
     for (int i = 0; i < count; i++) executeResolve(&requests[i]);
 }
 
+/* Large requests and replies of the fast path; `before` is what was pending when the command began. */
+static inline void judgeSize(ctx *c, const request *r, size_t before) {
+    int64_t reply_bytes = (int64_t)(outbufPending(c->out) - before);
+    bool large_request = (int64_t)r->raw.len > limits.request_bytes || r->large_count;
+    if (likely(reply_bytes <= limits.reply_bytes) && likely(!large_request)) return;
+    int64_t request_bytes = measureRequestBytes(c);
+    if (request_bytes > limits.request_bytes || reply_bytes > limits.reply_bytes)
+        measureNote(c, 0, request_bytes, reply_bytes);
+}
+
+/* The mean of a run of quick commands, or the time of a single one. Sizes have been judged. */
+static inline void judgeTime(ctx *c, int ran, uint64_t ticks) {
+    if (likely(ticks < limits.ticks) || c->flags & CTX_MEASURED || !ran) return;
+    if (ticks / (uint64_t)ran >= limits.ticks) measureNote(c, ticks / (uint64_t)ran, -1, -1);
+}
+
 int executeRun(session *s, request *requests, int count) {
     ctx c = {.who = s, .out = &s->out};
     ctx *outer = engineHot.current;
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
+    if (unlikely(engineHot.memory_limited)) memoryKeep();
     uint64_t started = clockTicks();
     int i = 0;
     bool own_eyes = s->flags & SESSION_OWN_EYES;
@@ -226,13 +271,16 @@ int executeRun(session *s, request *requests, int count) {
             c.flags = 0;
             uint32_t armed = engineHot.armed | s->armed;
             if (likely(!(armed & cmd->gates)) && likely(arityFits(cmd, r->argc))) {
+                size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
+                judgeSize(&c, r, pending);
                 finish(&c);
             } else {
                 runSlow(&c, armed);
+                if (unlikely(c.flags & CTX_HELD)) i--;
             }
             if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN))) {
-                not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0;
+                not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
             }
@@ -246,6 +294,7 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
+        judgeTime(&c, ran, ended - started);
         started = ended;
         s->last_command = cmd == &unknown_command ? NULL : cmd;
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
@@ -263,13 +312,8 @@ int executeRun(session *s, request *requests, int count) {
 void executeInner(ctx *c) {
     ctx *outer = engineHot.current;
     engineHot.current = c;
-    if (engineHot.seers) hooksSeenBefore(c);
-    uint64_t started = clockTicks();
     propagateUnitBegin();
-    c->cmd->proc(c);
-    uint64_t ticks = clockTicks() - started;
-    if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(ticks));
-    finish(c);
+    uint64_t ticks = runSeen(c);
     propagateUnitEnd();
     bool rejected = c->flags & CTX_REJECTED;
     account(c->who, c->cmd, !rejected, !rejected && c->flags & CTX_FAILED, rejected, ticks);
@@ -308,7 +352,8 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
              .flags = flags | (outer->flags & CTX_REPLAY),
              .out = outer->out,
              .now_ms = outer->now_ms,
-             .request = r};
+             .request = r,
+             .outer = outer};
     if (admitAgain(&c)) {
         executeInner(&c);
     } else {

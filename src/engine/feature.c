@@ -6,6 +6,7 @@
 
 #include "engine/child.h"
 #include "engine/engine_priv.h"
+#include "engine/pause.h"
 #include "engine/stats_priv.h"
 #include "engine/transaction_priv.h"
 
@@ -16,7 +17,7 @@ static status onShutdown(uint32_t flags, reason *why) {
 }
 
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
-static const gate *const gates[] = {&noMultiGate, &queueGate, NULL};
+static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&watchObserver, NULL};
 
 const feature engineFeature = {.name = "engine",

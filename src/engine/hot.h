@@ -26,7 +26,7 @@ typedef struct engineHotLine {
     uint8_t observers; /* key observers hung up */
     bool latency_tracking;
     bool loading;
-    uint8_t unused;
+    bool memory_limited; /* maxmemory is set: memoryKeep() before each batch */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");
 

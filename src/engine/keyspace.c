@@ -5,16 +5,19 @@
 #include "engine/keyspace.h"
 
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/latency.h"
 #include "engine/propagate.h"
 #include "io/bio.h"
 #include "store/store.h"
 
 static bool active_expire = true;
 static bool importing; /* import mode */
+static bool frozen;    /* no key goes by itself */
 
 /* ------------------------------------------------------------------ keys that go by themselves */
 
@@ -48,12 +51,30 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     return !importing && !(c->flags & CTX_REPLAY);
 }
 
-static const storeListener listener = {.expired = keyExpired};
+/* A key gone for want of memory, between two requests. */
+static void keyEvicted(db *d, slice key) {
+    slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
+    propagateUnitBegin();
+    propagateCopy(dbId(d), 2, words);
+    if (engineHot.observers) hooksKeyChanged(d, key, "evicted");
+    propagateUnitEnd();
+}
+
+static const storeListener listener = {.expired = keyExpired, .evicted = keyEvicted};
 
 /* ------------------------------------------------------------------ who sees what */
 
 static void setExpiry(bool source) {
-    storeSetExpiry(!importing ? EXPIRY_DELETE : source ? EXPIRY_IGNORE : EXPIRY_HIDE);
+    if (importing && source) {
+        storeSetExpiry(EXPIRY_IGNORE);
+    } else {
+        storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE);
+    }
+}
+
+void keyspaceSetFrozen(bool on) {
+    frozen = on;
+    setExpiry(false);
 }
 
 void keyspaceSetImportMode(bool on) {
@@ -103,16 +124,17 @@ static void clockTick(int64_t budget_us) {
 /* Effort raises the share of the time from 25 % to 43 %, as ever. */
 static void expireTick(int64_t budget_us) {
     int effort = engineConf.active_expire_effort;
-    if (active_expire) {
-        storeExpireTurn(engineHot.now_ms, budget_us * (25 + 2 * (effort - 1)) / 25, effort);
-    }
+    if (!active_expire || frozen) return;
+    int64_t began_us = clockMonoUs();
+    storeExpireTurn(engineHot.now_ms, budget_us * (25 + 2 * (effort - 1)) / 25, effort);
+    latencyNote("expire-cycle", (clockMonoUs() - began_us) / 1000);
 }
 
 /* A turn that ended too early goes on in small pieces between the requests. */
 static void expireBetween(void) {
     enum { PIECE_US = 1000, PAUSE_US = 2000 };
     static int64_t next_us;
-    if (!storeExpireIsBehind() || !active_expire) return;
+    if (!storeExpireIsBehind() || !active_expire || frozen) return;
     int64_t now_us = clockMonoUs();
     if (now_us < next_us) return;
     storeExpireTurn(engineHot.now_ms, PIECE_US, engineConf.active_expire_effort);
@@ -180,6 +202,12 @@ static void printStats(str *out) {
 }
 
 static void printMemory(str *out) {
+    char human[NUMBER_TEXT_MAX];
+    numberPrintHuman(human, engineConf.maxmemory);
+    strAppendFormat(out, "maxmemory:%llu\r\nmaxmemory_human:%s\r\nmaxmemory_policy:",
+                    (unsigned long long)engineConf.maxmemory, human);
+    configGet(configFind(SLICE("maxmemory-policy")), out);
+    strAppendText(out, "\r\n");
     strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",
                     (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
 }

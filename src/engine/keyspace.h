@@ -20,6 +20,8 @@ slice keyspaceDeleteWord(void);
 /* Import mode: dead keys stay, unseen by all but the sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);
+/* While it is frozen no key goes because of its time or for lack of memory; dead ones are not seen. */
+void keyspaceSetFrozen(bool on);
 /* Around the requests of a session with SESSION_OWN_EYES. */
 void keyspaceLookAs(const session *s);
 void keyspaceLookAsUsual(void);

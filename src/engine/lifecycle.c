@@ -9,6 +9,7 @@
 
 static struct {
     engineShutdownProc *shutdown;
+    engineRestartProc *restart;
     engineIdentityProc *identity;
 } roof;
 
@@ -17,6 +18,13 @@ void engineSetShutdownProc(engineShutdownProc *proc) { roof.shutdown = proc; }
 status engineShutdownAsk(uint32_t flags, bool abort, reason *why) {
     check(roof.shutdown != NULL);
     return roof.shutdown(flags, abort, why);
+}
+
+void engineSetRestartProc(engineRestartProc *proc) { roof.restart = proc; }
+
+status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) {
+    check(roof.restart != NULL);
+    return roof.restart(graceful, delay_ms, why);
 }
 
 void engineSetIdentityProc(engineIdentityProc *proc) { roof.identity = proc; }

@@ -18,6 +18,12 @@ typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
 status engineShutdownAsk(uint32_t flags, bool abort, reason *why) MUST_USE;
 
+/* Begins the process anew, after an orderly end or without one, `delay_ms` later. Returns only when that was
+ * refused: `why` then tells, and nothing has changed. */
+typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
+void engineSetRestartProc(engineRestartProc *proc);
+status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
+
 /* Who this server says it is. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {
     const char *version;

@@ -11,7 +11,9 @@
 #include "engine/command.h"
 #include "engine/config.h"
 #include "engine/engine_priv.h"
+#include "engine/memory.h"
 #include "engine/hot.h"
+#include "engine/measure.h"
 
 engineConfig engineConf;
 
@@ -69,40 +71,16 @@ static const configSpecial percentiles = {.set = setPercentiles, .get = getPerce
 
 /* ------------------------------------------------------------------ rename-command */
 
-/* The lines wait here until there is a command table. */
-static struct {
-    str *pairs; /* old name, new name, ... */
-    int count;
-} renames;
-
+/* The command table stands before the configuration is read, so a bad name is an error of its line. */
 static status takeRename(const slice *words, int count, reason *why) {
-    (void)count, (void)why; /* two, as the row says; names are looked up later */
-    renames.pairs = memRealloc(renames.pairs, sizeof(str) * 2 * (size_t)(renames.count + 1));
-    renames.pairs[2 * renames.count] = strNew(words[0]);
-    renames.pairs[2 * renames.count + 1] = strNew(words[1]);
-    renames.count++;
-    return OK;
+    (void)count; /* two, as the row says */
+    status st = commandRename(words[0], words[1]);
+    if (st == ERR_NOT_FOUND) return reasonSet(why, st, "No such command in rename-command");
+    if (st == ERR_EXISTS) return reasonSet(why, st, "Target command name already exists");
+    return st;
 }
 
 static const configFileOnly rename_command = {.words_min = 2, .words_max = 2, .take = takeRename};
-
-status engineRenameCommands(reason *why) {
-    status st = OK;
-    for (int i = 0; i < renames.count; i++) {
-        str *from = &renames.pairs[2 * i], *to = &renames.pairs[2 * i + 1];
-        if (st == OK) {
-            st = commandRename(strSlice(from), strSlice(to));
-            if (st == ERR_NOT_FOUND) reasonSet(why, st, "No such command in rename-command");
-            if (st == ERR_EXISTS) reasonSet(why, st, "Target command name already exists");
-        }
-        strFree(from);
-        strFree(to);
-    }
-    memFree(renames.pairs);
-    renames.pairs = NULL;
-    renames.count = 0;
-    return st;
-}
 
 /* ------------------------------------------------------------------ effects */
 
@@ -138,6 +116,8 @@ bool engineDoorIsOpen(engineDoor door, const session *s) {
     return allowed == ALLOWED_YES;
 }
 
+uint64_t engineMaxmemory(void) { return engineConf.maxmemory; }
+
 int64_t engineBulkMax(void) { return engineConf.proto_max_bulk_len; }
 
 bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
@@ -146,7 +126,7 @@ bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
 
 const configOption engineOptions[] = {
     /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
-    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0),
+    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0, .apply = memoryApplyLimit),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),
@@ -186,19 +166,22 @@ const configOption engineOptions[] = {
     CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128),
     /* Command log. */
     CONFIG_INT("commandlog-execution-slower-than", engineConf.commandlog_execution_slower_than,
-               10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than"),
+               10000, -1, INT64_MAX, .alias = "slowlog-log-slower-than",
+               .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-slow-execution-max-len", engineConf.commandlog_slow_execution_max_len,
-               128, 0, INT64_MAX, .alias = "slowlog-max-len"),
+               128, 0, INT64_MAX, .alias = "slowlog-max-len", .flags = CONFIG_APPLY_AT_START,
+               .apply = measureApply),
     CONFIG_INT("commandlog-request-larger-than", engineConf.commandlog_request_larger_than,
-               CONFIG_MB, -1, INT64_MAX),
+               CONFIG_MB, -1, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-large-request-max-len", engineConf.commandlog_large_request_max_len, 128,
-               0, INT64_MAX),
+               0, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-reply-larger-than", engineConf.commandlog_reply_larger_than, CONFIG_MB,
-               -1, INT64_MAX),
+               -1, INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_INT("commandlog-large-reply-max-len", engineConf.commandlog_large_reply_max_len, 128, 0,
-               INT64_MAX),
+               INT64_MAX, .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     /* Latency. */
-    CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX),
+    CONFIG_INT("latency-monitor-threshold", engineConf.latency_monitor_threshold, 0, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = measureApply),
     CONFIG_BOOL("latency-tracking", engineConf.latency_tracking, true,
                 .flags = CONFIG_APPLY_AT_START, .apply = applyLatencyTracking),
     CONFIG_SPECIAL("latency-tracking-info-percentiles", &percentiles, "50 99 99.9",

@@ -14,12 +14,11 @@ typedef enum engineDoor { DOOR_PROTECTED_CONFIGS, DOOR_DEBUG, DOOR_MODULE } engi
 /* Does the directive enable-protected-configs, enable-debug-command or enable-module-command let this
  * caller in? */
 bool engineDoorIsOpen(engineDoor door, const session *s);
+/* maxmemory in bytes, 0: none. */
+uint64_t engineMaxmemory(void);
 /* proto-max-bulk-len: the longest argument, and so the longest string. */
 int64_t engineBulkMax(void);
 /* hide-user-data-from-log: keys, values and names of clients stay out of logs and crash reports. */
 bool engineHidesUserData(void);
-/* Brings the rename-command lines into effect; behind commandInstall(). The reason is what the lines'
- * report would say. */
-status engineRenameCommands(reason *why) MUST_USE;
 
 #endif

@@ -8,6 +8,7 @@
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/pause.h"
 #include "engine/session_priv.h"
 #include "engine/transaction_priv.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ void sessionClear(session *s) {
         s->flags |= SESSION_CLOSING;
         hooksSessionEvent(s, SESSION_ENDING);
     }
+    pauseForget(s);
     if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
     s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
     outbufClear(&s->out);
@@ -88,6 +90,10 @@ status sessionSelect(session *s, int64_t id) {
     s->db_id = (int32_t)id;
     s->db = engineHot.dbs[id];
     return OK;
+}
+
+void sessionPeer(const session *s, str *out) {
+    if (s->carrier && s->carrier->peer) s->carrier->peer(s, out);
 }
 
 sessionExtra *sessionExtraOf(session *s) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * session: who is asking. Database, user, protocol, flags, transaction, output; never a socket: what
- * carries it (a connection, a script, the AOF loader) is a vtable of four functions.
+ * carries it (a connection, a script, the AOF loader) is a vtable of a few functions.
  * Main thread only, except while an I/O thread owns the whole session. */
 #ifndef ENGINE_SESSION_H
 #define ENGINE_SESSION_H
@@ -58,13 +58,17 @@ enum sessionFlag {
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };
 
-/* What carries a session. All may be NULL-safe no-ops; `describe` writes CLIENT LIST's connection fields. */
+/* What carries a session. All may be NULL; `describe` writes CLIENT LIST's connection fields. */
 typedef struct sessionCarrier {
     void (*describe)(const session *s, str *out);
     void (*pause_reading)(session *s, bool paused);
+    /* It was held back and goes on: what has been read is run in this turn. */
+    void (*resume)(session *s);
     /* Told once when a session gets SESSION_CLOSE_SOON or _NOW. */
     void (*close_soon)(session *s);
     void (*close_now)(session *s);
+    /* Appends the peer's address, as CLIENT LIST shows it. */
+    void (*peer)(const session *s, str *out);
 } sessionCarrier;
 
 /* Parts few sessions have; made on first use. */
@@ -80,6 +84,7 @@ struct session {
     uint8_t proto; /* 2 or 3 */
     outbuf out;
     listNode pending; /* place on the engine's pending-output list */
+    listNode held;    /* place on the list of those that a pause holds back */
     const command *last_command;
     user *user;         /* NULL: the default user */
     transaction *multi; /* NULL until the first MULTI or WATCH */
@@ -102,7 +107,9 @@ void sessionCloseNow(session *s);
 /* ERR_RANGE when there is no such database. */
 status sessionSelect(session *s, int64_t id);
 sessionExtra *sessionExtraOf(session *s); /* makes it */
-slice sessionName(const session *s);      /* empty when none */
+/* Appends the address of who is asking; nothing for a session without a connection. */
+void sessionPeer(const session *s, str *out);
+slice sessionName(const session *s); /* empty when none */
 
 /* Authentication state: arms or disarms the AUTH gate of this session. */
 void sessionSetAuthenticated(session *s, user *user, bool yes);

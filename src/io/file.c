@@ -67,6 +67,8 @@ static status writeAll(int fd, slice content) {
 /* Creates the file `name` with `content` on the disk. */
 static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
                        reason *why) {
+    /* Never open to more people than the old file was, not even for a moment. */
+    if (old) mode = old->st_mode & 0777;
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
     status st = OK;
@@ -95,6 +97,32 @@ status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
     if (st != OK) unlink(name.ptr);
     strFree(&name);
     return st == OK ? fileSyncFolder(path, why) : st;
+}
+
+ssize_t fileReadText(const char *path, char *dst, size_t cap) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return -1;
+    size_t len = 0;
+    ssize_t got = 1;
+    while (got > 0 && len + 1 < cap) {
+        got = sysCallsNow()->read(fd, dst + len, cap - 1 - len);
+        if (got > 0) len += (size_t)got;
+        if (got < 0 && errno == EINTR) got = 1;
+    }
+    close(fd);
+    dst[len] = 0;
+    return got < 0 ? -1 : (ssize_t)len;
+}
+
+status fileWriteText(const char *path, const char *text) {
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return ERR_IO;
+    size_t len = strlen(text);
+    bool written = sysCallsNow()->write(fd, text, len) == (ssize_t)len;
+    int error = errno;
+    close(fd);
+    errno = error;
+    return written ? OK : ERR_IO;
 }
 
 /* The folder of `path`: "." when it names none. */

@@ -19,6 +19,11 @@ status fileReadAll(const char *path, size_t max, str *out, reason *why) MUST_USE
  * in the same folder, fsync, rename, fsync of the folder. Keeps the old file's mode; `mode` for
  * a new one. */
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) MUST_USE;
+/* Reads the beginning of a file of the kernel's (/proc, /sys) into `dst`, with a NUL behind it; at most `cap` - 1
+ * bytes. Returns how many, -1 with errno when it cannot be read. Async-signal-safe. */
+ssize_t fileReadText(const char *path, char *dst, size_t cap);
+/* Writes `text` in one piece to a file of the kernel's, which must exist. ERR_IO with errno. */
+status fileWriteText(const char *path, const char *text) MUST_USE;
 /* Appends nothing and truncates nothing: only asks whether it could be written. */
 bool fileIsWritable(const char *path);
 /* fsync of the folder that holds `path`. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Worker threads. Invariant: signals are blocked in every worker from its first instruction, so
+ * Worker threads. Invariant: signals from outside are blocked in every worker from its first instruction, so
  * that the main thread alone handles them. ANY_THREAD, each `thread` by one at a time. */
 #define _GNU_SOURCE
 #include "io/thread.h"
@@ -43,8 +43,11 @@ status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(
     start->cpus = memDup(cpus ? cpus : "", cpus ? strlen(cpus) : 0);
     start->proc = proc;
     start->arg = arg;
+    /* What a thread does wrong itself must reach the handler of crashes, and SIGUSR2 asks it for a trace. */
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGUSR2};
     sigset_t all, before;
     sigfillset(&all);
+    for (size_t i = 0; i < COUNT_OF(own); i++) sigdelset(&all, own[i]);
     int failed = pthread_sigmask(SIG_SETMASK, &all, &before);
     check(failed == 0);
     failed = pthread_create(&t->id, NULL, trampoline, start);

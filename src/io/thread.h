@@ -15,8 +15,8 @@ typedef struct thread {
     bool running;
 } thread;
 
-/* `name` is cut to 15 bytes; `cpus` is "0,2-5,8-15:2" or "" for all; all signals are blocked in
- * it. */
+/* `name` is cut to 15 bytes; `cpus` is "0,2-5,8-15:2" or "" for all; all signals but those of
+ * a crash are blocked in it. */
 status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(void *), void *arg,
                    reason *why) MUST_USE;
 void threadJoin(thread *t);

@@ -47,6 +47,7 @@ client *clientNew(int fd, const connType *type, bool local) {
 void clientCloseLater(client *cl) {
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
+    limitsUncount(cl);
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);
@@ -88,16 +89,24 @@ static void carrierPauseReading(session *s, bool paused) {
     if (connOnRead(&cl->conn, paused ? NULL : readerReadable) != OK) clientCloseLater(cl);
 }
 
+static void carrierResume(session *s) { readerResume(clientOf(s)); }
+
 static void carrierCloseSoon(session *s) {
     sessionWantWrite(s); /* the writer closes it when nothing is left to write */
 }
 
 static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }
 
+static void carrierPeer(const session *s, str *out) { clientAppendPeer((const client *)s, out); }
+
 static void carrierDescribe(const session *s, str *out) { clientDescribe((const client *)s, out); }
 
-const sessionCarrier clientCarrier = {carrierDescribe, carrierPauseReading, carrierCloseSoon,
-                                      carrierCloseNow};
+const sessionCarrier clientCarrier = {.describe = carrierDescribe,
+                                      .pause_reading = carrierPauseReading,
+                                      .resume = carrierResume,
+                                      .close_soon = carrierCloseSoon,
+                                      .close_now = carrierCloseNow,
+                                      .peer = carrierPeer};
 
 int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
 

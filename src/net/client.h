@@ -18,6 +18,7 @@ typedef struct client {
     char *in;         /* bytes that wait for the rest of a request, or for the session to go on */
     size_t in_len, in_cap; /* in_cap leaves REQUEST_READ_SLACK behind it */
     requestParser parser;
+    size_t counted;              /* its share of the sum that maxmemory-clients limits */
     int64_t soft_limit_since_ms; /* when the output passed the soft limit; 0 = it has not */
 } client;
 _Static_assert(offsetof(client, session) == 0, "a session pointer is a client pointer");
@@ -55,11 +56,21 @@ void writerWrite(client *cl);
 bool limitsCheckOutput(client *cl);
 bool limitsCheckInput(client *cl);
 
+/* maxmemory-clients: the client holds more or less than before, or goes. Nothing without the directive. */
+void limitsRecount(client *cl);
+void limitsUncount(client *cl);
+/* Closes the largest clients until the rest fits into maxmemory-clients; end of stage WRITE. */
+void limitsEvict(void);
+
 /* The cron job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);
 
+/* Appends the peer's address as CLIENT LIST shows it. */
+void clientAppendPeer(const client *cl, str *out);
 /* Writes the line of CLIENT LIST. */
 void clientDescribe(const client *cl, str *out);
+/* The same for a log: what users chose is left out where hide-user-data-from-log says so. */
+void clientDescribeForLog(const client *cl, str *out);
 
 extern const sessionCarrier clientCarrier;
 
@@ -68,7 +79,7 @@ typedef struct netStatistics {
     uint64_t connections, rejected;
     uint64_t bytes_in, bytes_out;
     uint64_t reads, writes;
-    uint64_t input_limit_closed, output_limit_closed;
+    uint64_t input_limit_closed, output_limit_closed, evicted;
     uint64_t recent_input_max, recent_output_max;
 } netStatistics;
 netStatistics *netStats(void);

@@ -38,6 +38,11 @@ static slice addressOf(const client *cl, bool peer, char dst[ADDRESS_MAX]) {
     return sliceOf(dst);
 }
 
+void clientAppendPeer(const client *cl, str *out) {
+    char address[ADDRESS_MAX];
+    strAppendSlice(out, addressOf(cl, true, address));
+}
+
 /* The peer's address without port and brackets; empty when it has none. */
 static slice ipOf(const client *cl, char dst[ADDRESS_MAX]) {
     if (cl->session.flags & SESSION_UNIX_SOCKET) return SLICE("");
@@ -54,10 +59,12 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
         uint32_t flag;
         char letter;
     } letters[] = {
-        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},    {SESSION_PRIMARY, 'M'},
-        {SESSION_PUBSUB, 'P'},        {SESSION_IN_MULTI, 'x'},   {SESSION_BLOCKED, 'b'},
-        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'}, {SESSION_CLOSE_NOW, 'A'},
-        {SESSION_UNIX_SOCKET, 'U'},   {SESSION_NO_EVICT, 'e'},   {SESSION_NO_TOUCH, 'T'},
+        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},
+        {SESSION_PRIMARY, 'M'},       {SESSION_PUBSUB, 'P'},
+        {SESSION_IN_MULTI, 'x'},      {SESSION_BLOCKED | SESSION_PAUSED, 'b'},
+        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'},
+        {SESSION_CLOSE_NOW, 'A'},     {SESSION_UNIX_SOCKET, 'U'},
+        {SESSION_NO_EVICT, 'e'},      {SESSION_NO_TOUCH, 'T'},
         {SESSION_IMPORT_SOURCE, 'I'}, {SESSION_READONLY, 'r'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
@@ -101,10 +108,12 @@ static int64_t idleOf(const session *s) {
     return s->flags & SESSION_IN_BATCH ? 0 : (engineHot.now_ms - s->active_ms) / 1000;
 }
 
-/* The command that a session runs now; NULL when it runs none. */
+/* The command that a session runs now, as it sent it: EXEC rather than what EXEC runs. NULL when it runs none. */
 static const ctx *runningOf(const session *s) {
     const ctx *c = engineHot.current;
-    return c && c->who == s ? c : NULL;
+    if (!c || c->who != s) return NULL;
+    while (c->outer && c->outer->who == s) c = c->outer;
+    return c;
 }
 
 static slice commandOf(const session *s) {

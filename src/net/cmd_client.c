@@ -2,7 +2,9 @@
  *
  * CLIENT: what connections say of themselves, which there are, which shall go. Main thread only. */
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/keyspace.h"
+#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_name.h"
 #include "net/client_list.h"
@@ -175,6 +177,60 @@ void clientKillCommand(ctx *c) {
     if (myself) sessionCloseSoon(c->who);
 }
 
+/* ------------------------------------------------------------------ PAUSE, UNPAUSE, UNBLOCK */
+
+/* Reads a time in ms from now; the error is replied. */
+static bool timeoutArg(ctx *c, int i, int64_t *end_ms) {
+    int64_t ms;
+    if (!ctxArgIntIn(c, i, INT64_MIN, INT64_MAX, &ms,
+                     "ERR timeout is not an integer or out of range")) {
+        return false;
+    }
+    if (ms < 0) {
+        replyError(c, SLICE("ERR timeout is negative"));
+    } else if (!numberAdd(clockWallMs(), ms, end_ms)) {
+        replyError(c, SLICE("ERR timeout is out of range"));
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* CLIENT PAUSE ms [WRITE|ALL]. Reply: OK. */
+void clientPauseCommand(ctx *c) {
+    pauseScope scope = PAUSE_ALL;
+    if (c->argc > 3) {
+        bool writes = ctxArgIs(c, 3, "write");
+        if (!writes && !ctxArgIs(c, 3, "all")) {
+            replyError(c, SLICE("ERR CLIENT PAUSE mode must be WRITE or ALL"));
+            return;
+        }
+        if (writes) scope = PAUSE_WRITES;
+    }
+    int64_t end_ms;
+    if (!timeoutArg(c, 2, &end_ms)) return;
+    pauseBegin(PAUSE_BY_COMMAND, scope, end_ms);
+    replyOk(c);
+}
+
+/* CLIENT UNPAUSE. Reply: OK. */
+void clientUnpauseCommand(ctx *c) {
+    pauseEnd(PAUSE_BY_COMMAND);
+    replyOk(c);
+}
+
+/* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 when that client was blocked by a command, else 0. A pause is no
+ * block; no command blocks yet. */
+void clientUnblockCommand(ctx *c) {
+    if (c->argc > 3 && !ctxArgIs(c, 3, "timeout") && !ctxArgIs(c, 3, "error")) {
+        replyError(c, SLICE("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
+        return;
+    }
+    int64_t id;
+    if (!ctxArgInt(c, 2, &id)) return;
+    replyInteger(c, 0);
+}
+
 /* ------------------------------------------------------------------ HELP */
 static const char *const client_help[] = {
     "CAPA <option> [options...]",
@@ -253,6 +309,10 @@ static const char *const client_help[] = {
     "      Return connections currently with the specified capa.",
     "    * IP <ip>",
     "      Return connections made from the specified ip.",
+    "UNPAUSE",
+    "    Stop the current client pause, resuming traffic.",
+    "PAUSE <timeout> [WRITE|ALL]",
+    "    Suspend all, or just write, clients for <timeout> milliseconds.",
     "REPLY (ON|OFF|SKIP)",
     "    Control the replies sent to the current connection.",
     "SETNAME <name>",
@@ -261,6 +321,8 @@ static const char *const client_help[] = {
     "    Set client meta attr. Options are:",
     "    * LIB-NAME: the client lib name.",
     "    * LIB-VER: the client lib version.",
+    "UNBLOCK <clientid> [TIMEOUT|ERROR]",
+    "    Unblock the specified blocked client.",
     "NO-EVICT (ON|OFF)",
     "    Protect current client connection from eviction.",
     "NO-TOUCH (ON|OFF)",

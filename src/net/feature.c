@@ -5,6 +5,8 @@
 
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/options.h"
+#include "engine/pause.h"
 #include "io/net_addr.h"
 #include "net/client.h"
 #include "net/client_list.h"
@@ -14,8 +16,24 @@
 /* Descriptors for ourselves: listeners, log, files, a child's pipes. */
 enum { OWN_DESCRIPTORS = 32 };
 
+static bool resumeReleased(void) {
+    bool any = false;
+    for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    return any;
+}
+
+/* Runs what was read, and then what a pause no longer holds: its end may be among what was run. */
+static void execute(void) {
+    int64_t wait_ms;
+    do {
+        readerExecute();
+        pauseTurn(&wait_ms);
+    } while (resumeReleased());
+    if (wait_ms >= 0) loopLimitSleep(netLoop(), wait_ms);
+}
+
 static const stageJob stages[] = {
-    {STAGE_EXECUTE, readerExecute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
+    {STAGE_EXECUTE, execute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
 
 const feature netFeature = {.name = "net",
                             .options = netOptions,
@@ -67,3 +85,53 @@ size_t netClientsMemory(void) {
         sum += clientMemory(LIST_OWNER(n, client, all));
     return sum;
 }
+
+void clientDescribeForLog(const client *cl, str *out) {
+    static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};
+    if (!engineHidesUserData()) {
+        clientDescribe(cl, out);
+        return;
+    }
+    str line = STR_EMPTY;
+    clientDescribe(cl, &line);
+    for (size_t i = 0; i < line.len;) {
+        size_t len = 0;
+        for (size_t f = 0; f < COUNT_OF(fields) && !len; f++) {
+            if (!strncmp(line.ptr + i, fields[f], strlen(fields[f]))) len = strlen(fields[f]);
+        }
+        if (!len) {
+            strAppendByte(out, line.ptr[i++]);
+            continue;
+        }
+        strAppend(out, line.ptr + i, len);
+        strAppendText(out, "*redacted*");
+        for (i += len; i < line.len && line.ptr[i] != ' ';) i++;
+    }
+    strFree(&line);
+}
+
+void netDescribeClients(int most, bool for_log, str *out) {
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n && most > 0; n = listNext(all, n), most--) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (for_log) {
+            clientDescribeForLog(cl, out);
+        } else {
+            clientDescribe(cl, out);
+        }
+        strAppendByte(out, '\n');
+    }
+}
+
+bool netDescribeForLog(const session *s, str *out) {
+    if (!s || s->carrier != &clientCarrier) return false;
+    clientDescribeForLog((const client *)s, out);
+    return true;
+}
+
+int netBindAddresses(const char *const **addrs) {
+    *addrs = (const char *const *)netConf.bind;
+    return netConf.bind_count;
+}
+
+bool netIsProtected(void) { return netConf.protected_mode; }

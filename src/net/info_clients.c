@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "engine/hot.h"
+#include "engine/pause.h"
 #include "engine/stats.h"
 #include "engine/watch.h"
 #include "net/net.h"
@@ -64,7 +65,7 @@ static void printClients(str *out) {
         uint32_t flags = cl->session.flags;
         if (flags & SESSION_CLOSE_NOW) continue;
         connected += !(flags & SESSION_REPLICA);
-        blocked += (flags & SESSION_BLOCKED) != 0;
+        blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;
         subscribed += (flags & SESSION_PUBSUB) != 0;
         input = sizeMax(input, clientInputMemory(cl)); /* what is held for long is recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
@@ -82,8 +83,11 @@ static void printClients(str *out) {
     appendCount(out, "total_watched_keys", watchedKeyCount());
     appendCount(out, "total_blocking_keys", 0);
     appendCount(out, "total_blocking_keys_on_nokey", 0);
-    strAppendText(out, "paused_reason:none\r\npaused_actions:none\r\n");
-    appendCount(out, "paused_timeout_milliseconds", 0);
+    static const char *const actions[] = {"none", "write", "all"};
+    int64_t left_ms = pauseEndMs() - clockWallMs();
+    strAppendFormat(out, "paused_reason:%s\r\npaused_actions:%s\r\n", pauseReasonName(),
+                    actions[pauseNow()]);
+    appendCount(out, "paused_timeout_milliseconds", left_ms > 0 ? (uint64_t)left_ms : 0);
 }
 
 static void appendRate(str *out, const char *name, const rate *r) {
@@ -98,7 +102,7 @@ static void printStats(str *out) {
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
     appendCount(out, "rejected_connections", stats->rejected);
-    appendCount(out, "evicted_clients", 0);
+    appendCount(out, "evicted_clients", stats->evicted);
     appendCount(out, "total_reads_processed", stats->reads);
     appendCount(out, "total_writes_processed", stats->writes);
     static const char *const threaded[] = {

@@ -4,8 +4,11 @@
  * buffer limit, a small one for those who have not logged in, idle timeouts. Main thread only. */
 #include "net/client.h"
 
+#include <stdlib.h>
+
 #include "base/base.h"
 #include "engine/hot.h"
+#include "engine/options.h"
 #include "engine/transaction.h"
 #include "net/net_priv.h"
 
@@ -40,7 +43,7 @@ bool limitsCheckOutput(client *cl) {
         over = true;
     if (!over) return false;
     str line = STR_EMPTY;
-    clientDescribe(cl, &line);
+    clientDescribeForLog(cl, &line);
     logWarning("Client %s closed for overcoming of output buffer limits.", strText(&line));
     strFree(&line);
     netStats()->output_limit_closed++;
@@ -53,7 +56,7 @@ bool limitsCheckInput(client *cl) {
     size_t held = cl->in_len + requestParserMemory(&cl->parser) + transactionMemory(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
     str line = STR_EMPTY;
-    clientDescribe(cl, &line);
+    clientDescribeForLog(cl, &line);
     logWarning("Closing client that reached max query buffer length: %s", strText(&line));
     strFree(&line);
     netStats()->input_limit_closed++;
@@ -61,10 +64,84 @@ bool limitsCheckInput(client *cl) {
     return true;
 }
 
+/* ------------------------------------------------------------------ maxmemory-clients */
+
+static size_t counted_sum; /* of all clients' `counted` */
+
+void limitsUncount(client *cl) {
+    counted_sum -= cl->counted;
+    cl->counted = 0;
+}
+
+void limitsRecount(client *cl) {
+    if (likely(!netConf.maxmemory_clients) || listHas(&cl->closing)) return;
+    limitsUncount(cl);
+    cl->counted = clientMemory(cl);
+    counted_sum += cl->counted;
+}
+
+status limitsApplyClientMemory(reason *why) {
+    (void)why; /* cannot fail */
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        limitsUncount(LIST_OWNER(n, client, all));
+        limitsRecount(LIST_OWNER(n, client, all));
+    }
+    return OK;
+}
+
+/* In bytes; 0: none. */
+static size_t clientMemoryLimit(void) {
+    int64_t limit = netConf.maxmemory_clients;
+    if (limit >= 0) return (size_t)limit;
+    return (size_t)((double)engineMaxmemory() * (double)-limit / 100);
+}
+
+/* Those that take part and may go, the largest first. */
+static int compareCounted(const void *a, const void *b) {
+    const client *x = *(client *const *)a, *y = *(client *const *)b;
+    return (x->counted < y->counted) - (x->counted > y->counted);
+}
+
+static bool mayBeEvicted(const client *cl) {
+    const uint32_t spared =
+        SESSION_NO_EVICT | SESSION_PRIMARY | SESSION_REPLICA | SESSION_CLOSE_NOW;
+    return !(cl->session.flags & spared) && cl->counted;
+}
+
+static void evictLargest(size_t limit) {
+    list *all = clientAll();
+    client **victims = memNewArray(client *, all->count);
+    size_t count = 0, other_sum = 0; /* the limit is for those who are not part of replication */
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        client *cl = LIST_OWNER(n, client, all);
+        if (mayBeEvicted(cl)) victims[count++] = cl;
+        if (cl->session.flags & (SESSION_PRIMARY | SESSION_REPLICA)) other_sum += cl->counted;
+    }
+    qsort(victims, count, sizeof(*victims), compareCounted);
+    size_t sum = counted_sum - other_sum;
+    for (size_t i = 0; i < count && sum > limit; i++) {
+        str line = STR_EMPTY;
+        clientDescribeForLog(victims[i], &line);
+        logNotice("Evicting client: %s", strText(&line));
+        strFree(&line);
+        sum -= victims[i]->counted;
+        netStats()->evicted++;
+        sessionCloseNow(&victims[i]->session);
+    }
+    memFree(victims);
+}
+
+void limitsEvict(void) {
+    if (likely(!netConf.maxmemory_clients)) return;
+    size_t limit = clientMemoryLimit();
+    if (limit && counted_sum > limit) evictLargest(limit);
+}
+
 /* True for those the idle timeout spares. */
 static bool neverIdle(const session *s) {
-    return s->flags &
-           (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PUBSUB | SESSION_MONITOR);
+    return s->flags & (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PAUSED |
+                       SESSION_PUBSUB | SESSION_MONITOR);
 }
 
 /* Looks at a share of the clients each time, all of them about once a second. */

@@ -63,6 +63,8 @@ static void acceptOne(int fd, const connType *type) {
         return;
     }
     if (type == &connTcp) {
+        /* Replies leave as they are written. A socket that refuses either works as well without. */
+        (void)netSetNoDelay(fd, true);
         if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
     }
     client *cl = clientNew(fd, type, local);

@@ -81,4 +81,7 @@ status netRelisten(reason *why);
 /* A forked child lets go of the listening sockets: a new server may want the ports. */
 void listenerChildEvent(childEvent e, int kind, int exit_code, int signal);
 
+/* Counts all clients anew after `maxmemory-clients` has changed. */
+status limitsApplyClientMemory(reason *why);
+
 #endif

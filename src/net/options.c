@@ -198,7 +198,8 @@ const configOption netOptions[] = {
                    .flags = CONFIG_MULTI_WORD),
     CONFIG_MEMORY("client-query-buffer-limit", netConf.client_query_buffer_limit, CONFIG_GB,
                   CONFIG_MB, INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_MEMORY_OR_PERCENT("maxmemory-clients", netConf.maxmemory_clients, 0),
+    CONFIG_MEMORY_OR_PERCENT("maxmemory-clients", netConf.maxmemory_clients, 0,
+                             .apply = limitsApplyClientMemory),
     /* I/O threads. */
     CONFIG_INT("io-threads", netConf.io_threads, 1, 1, 256, .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("io-threads-always-active", netConf.io_threads_always_active, false,

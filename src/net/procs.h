@@ -17,8 +17,11 @@ commandProc clientKillCommand;
 commandProc clientListCommand;
 commandProc clientNoEvictCommand;
 commandProc clientNoTouchCommand;
+commandProc clientPauseCommand;
 commandProc clientReplyCommand;
 commandProc clientSetinfoCommand;
 commandProc clientSetnameCommand;
+commandProc clientUnblockCommand;
+commandProc clientUnpauseCommand;
 
 #endif

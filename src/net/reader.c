@@ -104,10 +104,11 @@ static void parseRun(inputBatch *b, inputRun *run) {
     for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
 }
 
-/* Remembers the greatest input for INFO. */
-static void noteInput(const client *cl) {
+/* Remembers the greatest input for INFO, and what the client holds for its limit. */
+static void noteInput(client *cl) {
     size_t held = clientInputMemory(cl);
     if (held > netStats()->recent_input_max) netStats()->recent_input_max = held;
+    limitsRecount(cl);
 }
 
 /* Appends to the client's own buffer. */
@@ -186,6 +187,7 @@ static void endRun(inputRun *run) {
         return;
     }
     keepRest(run);
+    limitsRecount(cl);
     if (limitsCheckInput(cl) || listHas(&cl->closing)) return;
     if (unlikely(!cl->conn.on_read) && !(s->flags & SESSION_PAUSED)) {
         if (connOnRead(&cl->conn, readerReadable) != OK) clientCloseLater(cl);

@@ -48,6 +48,7 @@ void writerWrite(client *cl) {
         pending -= (size_t)written;
         if (written_now >= WRITER_BYTES_PER_TURN) break;
     }
+    limitsRecount(cl);
     if (pending == 0) {
         if (unlikely(cl->conn.on_write != NULL)) check(connOnWrite(&cl->conn, NULL) == OK);
         cl->soft_limit_since_ms = 0;
@@ -61,4 +62,5 @@ void writerWrite(client *cl) {
 void writerRun(void) {
     session *s;
     while ((s = sessionNextPending())) writerWrite(clientOf(s));
+    limitsEvict();
 }

@@ -6,4 +6,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 
-const feature pubsubFeature = {.name = "pubsub", .options = pubsubOptions};
+static const gate *const gates[] = {&monitorGate, NULL};
+
+const feature pubsubFeature = {
+    .name = "pubsub", .options = pubsubOptions, .gates = gates, .on_session = monitorOnSession};

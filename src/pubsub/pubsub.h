@@ -7,5 +7,7 @@
 #include "engine/hooks.h"
 
 extern const feature pubsubFeature;
+/* Refuses keys to those who monitor. */
+extern const gate monitorGate;
 
 #endif

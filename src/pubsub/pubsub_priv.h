@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "engine/config.h"
+#include "engine/hooks.h"
 
 /* Bits of notify-keyspace-events. */
 enum notifyFlag {
@@ -34,5 +35,8 @@ typedef struct pubsubConfig {
 
 extern pubsubConfig pubsubConf;
 extern const configOption pubsubOptions[];
+
+/* monitor.c */
+void monitorOnSession(session *s, sessionEvent e);
 
 #endif

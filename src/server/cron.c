@@ -7,17 +7,23 @@
 #include "engine/tick.h"
 #include "server/roof.h"
 #include "server/server_priv.h"
+#include "server/watchdog.h"
 
 static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id, (void)arg; /* one loop, one cron */
     executeNewTurn();
     signalsPoll();
+    shutdownPoll();
+    watchdogKick();
     int64_t period_ms = 1000 / serverConf.hz;
+    int64_t began_us = clockMonoUs();
     ticksRun(period_ms * 1000 / 4); /* jobs may use a quarter of the time */
+    serverRunNow()->cron_us += (uint64_t)(clockMonoUs() - began_us);
     return period_ms;
 }
 
 void cronStart(void) {
+    watchdogSet(serverConf.watchdog_period);
     /* Runs until the end: its id is never needed. */
     (void)loopAddTimer(serverRunNow()->loop, 1, cronTurn, NULL);
 }

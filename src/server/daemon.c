@@ -4,6 +4,7 @@
  * Main thread only. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/config.h"
 #include "io/file.h"
 #include "net/net.h"
@@ -56,38 +58,79 @@ void daemonRemovePidFile(void) {
     (void)unlink(path); /* it may be gone already */
 }
 
-void daemonNotify(const char *state) {
+/* ------------------------------------------------------------------ the supervisor */
+
+static struct {
+    int64_t period_ms; /* of its watchdog; 0: it has none */
+    int64_t due_ms;    /* monotonic: when it is to hear from us */
+} barking;
+
+static bool fillAddress(struct sockaddr_un *addr, socklen_t *size) {
     const char *path = getenv("NOTIFY_SOCKET");
-    if (!serverRunNow()->supervised || !path || !path[0]) return;
-    struct sockaddr_un addr = {.sun_family = AF_UNIX};
-    size_t len = strlen(path);
-    if (len >= sizeof(addr.sun_path)) return;
-    memcpy(addr.sun_path, path, len);
-    if (addr.sun_path[0] == '@') addr.sun_path[0] = 0; /* the abstract namespace */
+    size_t len = path ? strlen(path) : 0;
+    if (len == 0 || len >= sizeof(addr->sun_path)) return false;
+    *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(addr->sun_path, path, len);
+    if (addr->sun_path[0] == '@') addr->sun_path[0] = 0; /* the abstract namespace */
+    *size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+    return true;
+}
+
+void daemonNotify(const char *state) {
+    struct sockaddr_un addr;
+    socklen_t size;
+    if (serverRunNow()->supervisor != SUPERVISED_SYSTEMD || !fillAddress(&addr, &size)) return;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return;
-    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
-               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0) {
+    if (sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&addr,
+               size) < 0) {
         logWarning("systemd supervision error: sendmsg: %s", strerror(errno));
     }
     close(fd);
 }
 
-bool daemonIsSupervised(void) {
+/* The systemd watchdog's period, where it is meant for this process. */
+static int64_t watchdogPeriodMs(void) {
+    const char *period = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    int64_t us, owner;
+    if (!period || !numberParseInt(sliceOf(period), &us) || us <= 0) return 0;
+    if (pid && (!numberParseInt(sliceOf(pid), &owner) || owner != getpid())) return 0;
+    return us / 1000 / 2 > 0 ? us / 1000 / 2 : 1;
+}
+
+void daemonFindSupervisor(void) {
     bool systemd = getenv("NOTIFY_SOCKET") != NULL, upstart = getenv("UPSTART_JOB") != NULL;
-    switch (serverConf.supervised) {
-    case SUPERVISED_SYSTEMD:
-        if (!systemd)
-            logWarning(
-                "systemd supervision requested or auto-detected, but NOTIFY_SOCKET not found");
-        return systemd;
-    case SUPERVISED_UPSTART:
-        if (!upstart) logWarning("upstart supervision requested, but UPSTART_JOB not found");
-        return upstart;
-    case SUPERVISED_AUTO: return systemd || upstart;
-    default: return false;
+    int wanted = serverConf.supervised, *found = &serverRunNow()->supervisor;
+    *found = SUPERVISED_NO;
+    if (wanted == SUPERVISED_SYSTEMD && !systemd)
+        logWarning("systemd supervision requested or auto-detected, but NOTIFY_SOCKET not found");
+    if (wanted == SUPERVISED_UPSTART && !upstart)
+        logWarning("upstart supervision requested, but UPSTART_JOB not found");
+    if (systemd && (wanted == SUPERVISED_SYSTEMD || wanted == SUPERVISED_AUTO)) {
+        *found = SUPERVISED_SYSTEMD;
+        barking.period_ms = watchdogPeriodMs();
+        logNotice(
+            "Supervised by systemd. Please make sure you set appropriate values for TimeoutStartSec "
+            "and TimeoutStopSec in your service unit.");
+        daemonNotify("STATUS=Loading\n");
+    } else if (upstart && (wanted == SUPERVISED_UPSTART || wanted == SUPERVISED_AUTO)) {
+        *found = SUPERVISED_UPSTART;
+        logNotice("Supervised by upstart, will stop to signal readiness.");
+        (void)raise(SIGSTOP); /* upstart sends SIGCONT */
+        unsetenv("UPSTART_JOB");
     }
 }
+
+void daemonReady(void) { daemonNotify("STATUS=Ready to accept connections\nREADY=1\n"); }
+
+void daemonTick(int64_t budget_us) {
+    (void)budget_us; /* one datagram now and then */
+    if (!barking.period_ms || clockMonoMs() < barking.due_ms) return;
+    barking.due_ms = clockMonoMs() + barking.period_ms;
+    daemonNotify("WATCHDOG=1\n");
+}
+
+/* ------------------------------------------------------------------ the process title */
 
 /* The title overwrites argv and the environment behind it, which lie in one stretch. */
 static struct {
@@ -113,9 +156,14 @@ void titleInit(int argc, char **argv) {
     title.room = (size_t)(end - argv[0]);
 }
 
-/* Replaces {name} by its value; unknown names were refused when the template was set. */
+/* Replaces {name} by its value and {{ by a brace; unknown names were refused when the template was set. */
 static void expandTemplate(const char *from, const char *(*value)(slice name), str *to) {
     while (*from) {
+        if (from[0] == '{' && from[1] == '{') {
+            strAppendByte(to, '{');
+            from += 2;
+            continue;
+        }
         const char *close = *from == '{' ? strchr(from, '}') : NULL;
         if (!close) {
             strAppendByte(to, *from++);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The roof's INFO sections: Server, Memory, CPU. Main thread only. */
+ * The roof's INFO sections: Server, CPU, its share of Stats; Memory: memory.c. Main thread only. */
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -16,17 +16,16 @@
 #include "server/server_priv.h"
 #include "store/store.h"
 
-static struct { size_t startup, peak; } memory;
-
-void infoMemoryStarted(void) { memory.startup = memory.peak = memUsed(); }
-
-void infoMemoryTick(int64_t budget_us) {
-    (void)budget_us; /* takes no time */
-    memory.peak = sizeMax(memory.peak, memUsed());
-}
-
 static unsigned long long lruClock(void) {
     return (unsigned long long)(engineHot.now_ms / 1000) & OBJECT_LRU_MAX;
+}
+
+static const char *supervisorWord(void) {
+    switch (serverRunNow()->supervisor) {
+    case SUPERVISED_SYSTEMD: return "systemd";
+    case SUPERVISED_UPSTART: return "upstart";
+    default: return "no";
+    }
 }
 
 static void printServer(str *out) {
@@ -47,9 +46,7 @@ static void printServer(str *out) {
                     clockSourceName(), loopBackendName(run->loop), __GNUC__, __GNUC_MINOR__,
                     __GNUC_PATCHLEVEL__);
     strAppendFormat(out, "process_id:%d\r\nprocess_supervised:%s\r\nrun_id:%s\r\ntcp_port:%d\r\n",
-                    (int)getpid(),
-                    run->supervised ? (getenv("NOTIFY_SOCKET") ? "systemd" : "upstart") : "no",
-                    run->run_id, netPort());
+                    (int)getpid(), supervisorWord(), run->run_id, netPort());
     strAppendFormat(out,
                     "server_time_usec:%lld\r\nuptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n",
                     (long long)clockWallUs(), (long long)uptime_s, (long long)(uptime_s / 86400));
@@ -58,57 +55,9 @@ static void printServer(str *out) {
     strAppendFormat(
         out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\navailability_zone:%s\r\n",
         run->executable, serverConfigFile(), serverConf.availability_zone);
+    if (shutdownLeftMs() >= 0)
+        strAppendFormat(out, "shutdown_in_milliseconds:%lld\r\n", (long long)shutdownLeftMs());
     netPrintListeners(out);
-}
-
-static void printBytes(str *out, const char *name, uint64_t bytes) {
-    char human[NUMBER_TEXT_MAX];
-    numberPrintHuman(human, bytes);
-    strAppendFormat(out, "%s:%llu\r\n%s_human:%s\r\n", name, (unsigned long long)bytes, name,
-                    human);
-}
-
-static uint64_t systemMemory(void) {
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void printRatio(str *out, const char *name, size_t whole, size_t part) {
-    strAppendFormat(out, "%s_ratio:%.2f\r\n%s_bytes:%lld\r\n", name,
-                    part ? (double)whole / (double)part : 0.0, name,
-                    (long long)whole - (long long)part);
-}
-
-static void printMemory(str *out) {
-    size_t used = memUsed();
-    memory.peak = sizeMax(memory.peak, used);
-    memReport report;
-    memReportRead(&report);
-    size_t clients = netClientsMemory(), tables = 0;
-    for (int i = 0; i < storeDbCount(); i++) tables += dbTableMemory(storeDb(i));
-    size_t overhead = memory.startup + clients + tables;
-    size_t dataset = used > overhead ? used - overhead : 0;
-    size_t net_used = used > memory.startup ? used - memory.startup : 1;
-    printBytes(out, "used_memory", used);
-    printBytes(out, "used_memory_rss", report.rss);
-    printBytes(out, "used_memory_peak", memory.peak);
-    strAppendFormat(out, "used_memory_peak_perc:%.2f%%\r\n",
-                    (double)used * 100 / (double)memory.peak);
-    strAppendFormat(out, "used_memory_overhead:%zu\r\nused_memory_startup:%zu\r\n", overhead,
-                    memory.startup);
-    strAppendFormat(out, "used_memory_dataset:%zu\r\nused_memory_dataset_perc:%.2f%%\r\n", dataset,
-                    (double)dataset * 100 / (double)net_used);
-    strAppendFormat(
-        out,
-        "allocator_allocated:%zu\r\nallocator_active:%zu\r\nallocator_resident:%zu\r\nallocator_muzzy:%zu\r\n",
-        report.allocated, report.active, report.resident, report.muzzy);
-    printBytes(out, "total_system_memory", systemMemory());
-    printRatio(out, "allocator_frag", report.active, report.allocated);
-    printRatio(out, "allocator_rss", report.resident, report.active);
-    printRatio(out, "rss_overhead", report.rss, report.resident);
-    strAppendFormat(out, "mem_fragmentation_ratio:%.2f\r\nmem_fragmentation_bytes:%lld\r\n",
-                    (double)report.rss / (double)used, (long long)report.rss - (long long)used);
-    strAppendFormat(out, "mem_clients_normal:%zu\r\nmem_allocator:%s\r\n", clients,
-                    memAllocatorName());
 }
 
 static void printTimes(str *out, const char *suffix, int who) {
@@ -123,15 +72,61 @@ static void printCpu(str *out) {
     printTimes(out, "", RUSAGE_SELF);
     printTimes(out, "_children", RUSAGE_CHILDREN);
     printTimes(out, "_main_thread", RUSAGE_THREAD);
+    strAppendFormat(out, "used_active_time_main_thread:%.6f\r\n",
+                    (double)serverRunNow()->busy_us / 1e6);
 }
 
 static void printStats(str *out) {
-    strAppendFormat(out, "eventloop_cycles:%llu\r\n", (unsigned long long)serverRunNow()->turns);
+    const serverRun *run = serverRunNow();
+    strAppendFormat(out, "eventloop_cycles:%llu\r\neventloop_duration_sum:%llu\r\n",
+                    (unsigned long long)run->turns, (unsigned long long)run->busy_us);
+    strAppendFormat(out, "eventloop_duration_cmd_sum:%llu\r\n",
+                    (unsigned long long)run->command_us);
+    strAppendFormat(out, "instantaneous_eventloop_cycles_per_sec:%llu\r\n",
+                    (unsigned long long)ratePerSecond(&run->turn_rate));
+    uint64_t turns = run->turns - run->turns_base;
+    strAppendFormat(out, "instantaneous_eventloop_duration_usec:%llu\r\n",
+                    (unsigned long long)(turns ? (run->busy_us - run->busy_base_us) / turns : 0));
+}
+
+void infoResetStats(void) {
+    serverRun *run = serverRunNow();
+    run->turns = run->busy_us = run->command_us = run->cron_us = 0;
+    run->turn_us_max = run->turn_commands_max = 0;
+    run->turns_base = run->busy_base_us = 0;
+    run->turn_rate = (rate){0};
+}
+
+void infoLoopTick(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    static int64_t next_us;
+    serverRun *run = serverRunNow();
+    int64_t now_us = clockMonoUs();
+    rateSample(&run->turn_rate, run->turns, now_us);
+    if (now_us < next_us) return;
+    next_us = now_us + 1000000;
+    run->turns_base = run->turns;
+    run->busy_base_us = run->busy_us;
+}
+
+/* There are no modules: the title stands alone. */
+static void printModules(str *out) { (void)out; }
+
+static void printDebug(str *out) {
+    const serverRun *run = serverRunNow();
+    strAppendFormat(out,
+                    "eventloop_duration_aof_sum:0\r\neventloop_duration_cron_sum:%llu\r\n"
+                    "eventloop_duration_max:%llu\r\neventloop_cmd_per_cycle_max:%llu\r\n"
+                    "io_threaded_reads_pending:0\r\nio_threaded_writes_pending:0\r\n",
+                    (unsigned long long)run->cron_us, (unsigned long long)run->turn_us_max,
+                    (unsigned long long)run->turn_commands_max);
 }
 
 const infoSection serverSections[] = {
+    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, printModules},
+    {"debug", "# Debug", 0, INFO_DEBUG, printDebug},
     {"server", "# Server", INFO_NORMAL, INFO_SERVER, printServer},
-    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
+    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, infoPrintMemory},
     {"cpu", "# CPU", INFO_NORMAL, INFO_CPU, printCpu},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {0},

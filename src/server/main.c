@@ -16,10 +16,14 @@
 #include "cluster/cluster.h"
 #include "engine/config.h"
 #include "engine/execute.h"
+#include "engine/hot.h"
 #include "engine/lifecycle.h"
-#include "engine/options.h"
+#include "io/bio.h"
 #include "io/file.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
+#include "server/crash.h"
+#include "server/kernel.h"
 #include "server/roof.h"
 #include "server/server_priv.h"
 #include "store/store.h"
@@ -36,29 +40,6 @@ int serverDatabaseCount(void) {
 
 const char *serverConfigFile(void) { return configFilePath() ? configFilePath() : ""; }
 
-static void printVersion(void) {
-    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s\n", SERVER_VERSION, buildGitSha,
-           buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
-}
-
-static void printHelp(FILE *to, const char *name) {
-    fprintf(
-        to,
-        "Usage: %s [/path/to/valkey.conf] [options] [-]\n"
-        "       %s - (read config from stdin)\n"
-        "       %s -v or --version\n"
-        "       %s -h or --help\n\n"
-        "Any directive of the configuration file can be given as an option, with two dashes in front.\n\n"
-        "Examples:\n"
-        "       %s (run the server with default conf)\n"
-        "       echo 'maxmemory 128mb' | %s -\n"
-        "       %s /etc/valkey/6379.conf\n"
-        "       %s --port 7777\n"
-        "       %s /etc/myvalkey.conf --loglevel verbose -\n"
-        "       %s /etc/myvalkey.conf --loglevel verbose\n",
-        name, name, name, name, name, name, name, name, name, name);
-}
-
 /* Called as a sentinel we would be a plain server on the sentinel's port, which nobody wants. */
 static void refuseSentinel(int argc, char **argv) {
     bool asked = strstr(argv[0], "sentinel") != NULL;
@@ -66,20 +47,6 @@ static void refuseSentinel(int argc, char **argv) {
     if (!asked) return;
     fprintf(stderr, "This version of the server has no Sentinel mode.\n");
     exit(1);
-}
-
-/* Options that answer and end. */
-static void answerAndExit(int argc, char **argv) {
-    refuseSentinel(argc, argv);
-    if (argc != 2) return;
-    if (!strcmp(argv[1], "-v") || !strcmp(argv[1], "--version")) {
-        printVersion();
-        exit(0);
-    }
-    if (!strcmp(argv[1], "-h") || !strcmp(argv[1], "--help")) {
-        printHelp(stdout, argv[0]);
-        exit(0);
-    }
 }
 
 static void loadConfiguration(int argc, char **argv) {
@@ -109,13 +76,30 @@ static void seedHashes(void) {
     hashSetSeed(seed);
 }
 
+static uint64_t woken_ticks; /* when the last sleep of the outermost turn ended */
+
+static uint64_t usSince(uint64_t ticks) {
+    return (uint64_t)(clockTicksToNs(clockTicks() - ticks) / 1000);
+}
+
+/* Commands run between two looks at the clock, and so is a turn without its sleep. */
 static void beforeSleep(loop *l, void *arg) {
-    (void)l, (void)arg; /* one loop */
-    stagesRun(STAGE_EXECUTE, STAGE_FREE);
+    (void)arg; /* one loop */
+    uint64_t started = clockTicks(), commands = engineHot.commands;
+    stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
+    run.command_us += usSince(started);
+    commands = engineHot.commands - commands;
+    if (commands > run.turn_commands_max) run.turn_commands_max = commands;
+    stagesRun(STAGE_EXPIRE, STAGE_FREE);
+    if (!woken_ticks || loopDepth(l) != 1) return;
+    uint64_t turn_us = usSince(woken_ticks);
+    run.busy_us += turn_us;
+    if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }
 
 static void afterSleep(loop *l, void *arg) {
-    (void)l, (void)arg; /* one loop */
+    (void)arg; /* one loop */
+    if (loopDepth(l) == 1) woken_ticks = clockTicks();
     executeNewTurn();
     run.turns++;
     signalsPoll();
@@ -153,17 +137,9 @@ static void startFeatures(void) {
     }
 }
 
-static void renameCommands(void) {
-    reason why;
-    if (engineRenameCommands(&why) == OK) return;
-    fprintf(stderr, "\n*** FATAL CONFIG FILE ERROR (Version %s) ***\n%s\n", SERVER_VERSION,
-            why.text);
-    exit(1);
-}
-
 static void openDoors(void) {
     reason why;
-    if (netListen(&why) == OK) return;
+    if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
     logWarning("%s", why.text);
     exit(1);
 }
@@ -189,6 +165,7 @@ static void identify(engineIdentity *out) {
 /* Answers to what commands ask of the server as a whole. */
 static void hangUp(void) {
     engineSetShutdownProc(shutdownAsk);
+    engineSetRestartProc(restartAsk);
     engineSetIdentityProc(identify);
 }
 
@@ -204,16 +181,17 @@ static void greet(void) {
             "%s /path/to/valkey.conf",
             run.argv[0]);
     }
-    if (serverConf.supervised == SUPERVISED_SYSTEMD && run.supervised)
-        logNotice("supervised by systemd");
 }
 
 int main(int argc, char **argv) {
-    answerAndExit(argc, argv);
+    refuseSentinel(argc, argv);
+    askBeforeAll(argc, argv);
     setlocale(LC_COLLATE, "");
     umask(umask(0777));
     run.argc = argc;
     run.argv = argv;
+    run.kept_argv = memNewArray(char *, (size_t)argc + 1);
+    for (int i = 0; i < argc; i++) run.kept_argv[i] = memDup(argv[i], strlen(argv[i]));
     run.program = memDup(argv[0], strlen(argv[0]));
     run.executable = fileAbsolute(argv[0]);
     randomHex(run.run_id, 40);
@@ -223,25 +201,29 @@ int main(int argc, char **argv) {
 
     hooksInstall(serverFeatures, serverFeatureCount, serverGateOrder, serverGateCount);
     installOptions();
+    commandInstall(serverCommands, serverCommandCount, false);
+    hangUp();
+    askConfiguration(argc, argv);
     loadConfiguration(argc, argv);
     serverApplyLogging();
-    run.supervised = daemonIsSupervised();
+    daemonFindSupervisor();
     titleInit(argc, argv);
-    if (serverConf.daemonize && !run.supervised) daemonDetach();
+    if (serverConf.daemonize && run.supervisor == SUPERVISED_NO) daemonDetach();
     seedHashes();
     greet();
+    kernelPrepare();
     signalsInit();
+    crashInit();
     logNotice("monotonic clock: %s", clockSourceName());
     raiseDescriptorLimit();
     startLoop();
     storeInit(serverDatabaseCount(), serverIsCluster());
-    commandInstall(serverCommands, serverCommandCount, false);
-    renameCommands();
-    hangUp();
     startFeatures();
     openDoors();
     if (serverConf.daemonize || serverConf.pidfile[0]) daemonWritePidFile();
     titleSet();
+    (void)kernelApplyOomScore(); /* logged; the server can work all the same */
+    bioInit(serverConf.bio_cpulist);
     bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
                     isatty(STDOUT_FILENO);
     if (serverConf.always_show_logo || terminal) {
@@ -252,7 +234,7 @@ int main(int argc, char **argv) {
     }
     logNotice("Server initialized");
     netLogReady();
-    daemonNotify("STATUS=Ready to accept connections\nREADY=1\n");
+    daemonReady();
     infoMemoryStarted();
     cronStart();
     loopRun(run.loop);

@@ -10,6 +10,10 @@
 #include "base/number.h"
 #include "engine/hooks.h"
 #include "io/file.h"
+#include "server/crash.h"
+#include "server/kernel.h"
+#include "server/roof.h"
+#include "server/watchdog.h"
 #include "server/server_priv.h"
 
 serverConfig serverConf;
@@ -34,18 +38,10 @@ static const configWord time_words[] = {{"legacy", LOG_TIME_LEGACY},
                                         {"iso8601", LOG_TIME_ISO8601},
                                         {"milliseconds", LOG_TIME_MILLISECONDS},
                                         {NULL, 0}};
-/* Facility numbers of RFC 5424, shifted as syslog(3) wants them; <syslog.h> would bring a second LOG_DEBUG. */
-enum { FACILITY_USER = 1 << 3, FACILITY_LOCAL0 = 16 << 3, FACILITY_STEP = 1 << 3 };
-static const configWord facility_words[] = {{"user", FACILITY_USER},
-                                            {"local0", FACILITY_LOCAL0},
-                                            {"local1", FACILITY_LOCAL0 + 1 * FACILITY_STEP},
-                                            {"local2", FACILITY_LOCAL0 + 2 * FACILITY_STEP},
-                                            {"local3", FACILITY_LOCAL0 + 3 * FACILITY_STEP},
-                                            {"local4", FACILITY_LOCAL0 + 4 * FACILITY_STEP},
-                                            {"local5", FACILITY_LOCAL0 + 5 * FACILITY_STEP},
-                                            {"local6", FACILITY_LOCAL0 + 6 * FACILITY_STEP},
-                                            {"local7", FACILITY_LOCAL0 + 7 * FACILITY_STEP},
-                                            {NULL, 0}};
+/* As logSetSyslog() counts them. */
+static const configWord facility_words[] = {
+    {"user", -1},  {"local0", 0}, {"local1", 1}, {"local2", 2}, {"local3", 3},
+    {"local4", 4}, {"local5", 5}, {"local6", 6}, {"local7", 7}, {NULL, 0}};
 static const configWord oom_words[] = {{"no", OOM_NO},
                                        {"yes", OOM_RELATIVE},
                                        {"relative", OOM_RELATIVE},
@@ -83,6 +79,11 @@ static status setOomValues(const slice *words, int count, bool more, reason *why
                 "Invalid oom-score-adj-values, elements must be between -2000 and 2000.");
         }
         values[i] = (int)value;
+    }
+    if (values[OOM_REPLICA] < values[OOM_PRIMARY] || values[OOM_CHILD] < values[OOM_REPLICA]) {
+        logWarning(
+            "The oom-score-adj-values configuration may not work for non-privileged processes! "
+            "Please consult the documentation.");
     }
     memcpy(serverConf.oom_score_adj_values, values, sizeof(values));
     return OK;
@@ -164,6 +165,17 @@ static status applyLogFile(reason *why) {
     return reasonSetErrno(why, "Can't open the log file");
 }
 
+static status applyTitle(reason *why) {
+    (void)why; /* cannot fail */
+    titleSet();
+    return OK;
+}
+
+static status applyOomScore(reason *why) {
+    if (kernelApplyOomScore() == OK) return OK;
+    return reasonSet(why, ERR_IO, "Failed to set current oom_score_adj. Check server logs.");
+}
+
 /* Any number is taken, as ever, and brought into the bounds. */
 static status applyHz(reason *why) {
     (void)why; /* cannot fail */
@@ -178,6 +190,7 @@ static status applyWatchdog(reason *why) {
     int min_ms = 2 * (1000 / (serverConf.hz > 0 ? serverConf.hz : HZ_MIN));
     if (serverConf.watchdog_period && serverConf.watchdog_period < min_ms)
         serverConf.watchdog_period = min_ms;
+    if (serverRunNow()->loop) watchdogSet(serverConf.watchdog_period); /* else the start does it */
     return OK;
 }
 
@@ -201,7 +214,8 @@ const configOption serverOptions[] = {
                .apply = applyHz),
     CONFIG_BOOL("set-proc-title", serverConf.set_proc_title, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("proc-title-template", serverConf.proc_title_template,
-                  "{title} {listen-addr} {server-mode}", .accept = acceptTitle),
+                  "{title} {listen-addr} {server-mode}", .accept = acceptTitle,
+                  .apply = applyTitle),
     CONFIG_BOOL("always-show-logo", serverConf.always_show_logo, false, .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("availability-zone", serverConf.availability_zone, ""),
     CONFIG_STRING("hash-seed", serverConf.hash_seed, "", .flags = CONFIG_IMMUTABLE),
@@ -218,11 +232,13 @@ const configOption serverOptions[] = {
                 LOG_TIME_LEGACY, .apply = applyLogging),
     CONFIG_BOOL("syslog-enabled", serverConf.syslog_enabled, false, .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("syslog-ident", serverConf.syslog_ident, "valkey", .flags = CONFIG_IMMUTABLE),
-    CONFIG_ENUM("syslog-facility", serverConf.syslog_facility, facility_words, FACILITY_LOCAL0,
+    CONFIG_ENUM("syslog-facility", serverConf.syslog_facility, facility_words, 0,
                 .flags = CONFIG_IMMUTABLE),
     /* Kernel. */
-    CONFIG_ENUM("oom-score-adj", serverConf.oom_score_adj, oom_words, OOM_NO),
-    CONFIG_SPECIAL("oom-score-adj-values", &oom_values, "0 200 800", .flags = CONFIG_MULTI_WORD),
+    CONFIG_ENUM("oom-score-adj", serverConf.oom_score_adj, oom_words, OOM_NO,
+                .apply = applyOomScore),
+    CONFIG_SPECIAL("oom-score-adj-values", &oom_values, "0 200 800", .flags = CONFIG_MULTI_WORD,
+                   .apply = applyOomScore),
     CONFIG_BOOL("disable-thp", serverConf.disable_thp, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("server-cpulist", serverConf.server_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "server_cpulist"),
@@ -234,7 +250,7 @@ const configOption serverOptions[] = {
                 .flags = CONFIG_MULTI_WORD, .accept = acceptShutdown),
     CONFIG_ENUM("shutdown-on-sigterm", serverConf.shutdown_on_sigterm, shutdown_words, 0,
                 .flags = CONFIG_MULTI_WORD, .accept = acceptShutdown),
-    CONFIG_BOOL("crash-log-enabled", serverConf.crash_log_enabled, true),
+    CONFIG_BOOL("crash-log-enabled", serverConf.crash_log_enabled, true, .apply = crashApply),
     CONFIG_BOOL("crash-memcheck-enabled", serverConf.crash_memcheck_enabled, true),
     CONFIG_BOOL("use-exit-on-panic", serverConf.use_exit_on_panic, false, .flags = CONFIG_HIDDEN),
     CONFIG_BOOL("enable-debug-assert", serverConf.enable_debug_assert, false,

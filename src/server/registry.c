@@ -5,7 +5,10 @@
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
 #include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/pause.h"
 #include "engine/transaction.h"
+#include "metrics/metrics.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "pubsub/pubsub.h"
@@ -14,9 +17,22 @@
 #include "server/roof.h"
 #include "server/server_priv.h"
 
+/* One a line, so that two people may add theirs. */
+// clang-format off
 const feature *const serverFeatures[] = {
-    &serverFeature, &engineFeature,  &keyspaceFeature, &cmdFeature,  &netFeature,     &aclFeature,
-    &pubsubFeature, &persistFeature, &scriptFeature,   &replFeature, &clusterFeature,
+    &serverFeature,
+    &engineFeature,
+    &keyspaceFeature,
+    &memoryFeature,
+    &cmdFeature,
+    &netFeature,
+    &aclFeature,
+    &pubsubFeature,
+    &persistFeature,
+    &scriptFeature,
+    &replFeature,
+    &clusterFeature,
+    &metricsFeature,
 #ifdef HOT_CHECKS
     &recordFeature,
 #endif
@@ -24,5 +40,14 @@ const feature *const serverFeatures[] = {
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
 
 /* Who wins when several gates would refuse. What is to be queued has passed all others before. */
-const gate *const serverGateOrder[] = {&noMultiGate, &clusterRedirectGate, &queueGate};
+const gate *const serverGateOrder[] = {
+    &debugGate,
+    &noMultiGate,
+    &clusterRedirectGate,
+    &monitorGate,
+    &memoryGate,
+    &pauseGate,
+    &queueGate,
+};
+// clang-format on
 const int serverGateCount = sizeof(serverGateOrder) / sizeof(serverGateOrder[0]);

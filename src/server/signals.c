@@ -16,7 +16,8 @@ static void onTerminate(int signal_number) {
     static const char term_text[] = "Received SIGTERM scheduling shutdown...";
     static const char int_text[] = "Received SIGINT scheduling shutdown...";
     static const char again_text[] = "You insist... exiting now.";
-    if (asked && signal_number == SIGINT) {
+    bool again = asked || shutdownLeftMs() >= 0;
+    if (again && signal_number == SIGINT) {
         logFromSignal(again_text);
         _exit(1); /* a second request: the operator means it */
     }
@@ -40,9 +41,10 @@ void signalsPoll(void) {
     uint32_t flags = (uint32_t)(signal_number == SIGINT ? serverConf.shutdown_on_sigint
                                                         : serverConf.shutdown_on_sigterm);
     reason why = {""};
-    if (shutdownNow(flags, &why) == ERR_AGAIN) return; /* waits for a wing; asked again next turn */
+    status st = shutdownNow(flags, &why);
+    asked = 0;
+    if (st == ERR_AGAIN) return; /* waits for a wing; the cron asks again */
     logWarning(
         "Received shutdown signal during loading or errors trying to shut down, check the logs: %s",
         why.text);
-    asked = 0;
 }

@@ -27,6 +27,8 @@ typedef struct db db;
 typedef struct storeListener {
     /* An expired key was met and removed. */
     void (*expired)(db *d, slice key);
+    /* storeEvictOne() has removed a key. */
+    void (*evicted)(db *d, slice key);
 } storeListener;
 
 /* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
@@ -73,9 +75,19 @@ int64_t storeIdleSeconds(const robj *o);
 /* The access counter, 0..255, as it stands now (ACCESS_LFU). */
 uint8_t storeFrequency(const robj *o);
 
+/* Whom storeEvictOne() removes. */
+typedef enum evictOrder { EVICT_LRU, EVICT_LFU, EVICT_TTL, EVICT_RANDOM } evictOrder;
+typedef struct evictRule {
+    evictOrder order;
+    bool only_volatile; /* must be set for EVICT_TTL */
+    int samples;        /* keys looked at in each database: 1..64 */
+} evictRule;
+/* Removes one key, of any database; false when there is none that may go. */
+bool storeEvictOne(const evictRule *rule);
+
 typedef struct storeStatistics {
     uint64_t hits, misses;
-    uint64_t expired;
+    uint64_t expired, evicted;
     double expired_stale_percent; /* estimate: keys that are dead and still there */
     uint64_t expire_time_caps;    /* turns of active expiry that ended for want of time */
     uint64_t expire_us;           /* time spent in them */

@@ -5,6 +5,7 @@
 #
 #   run.sh PROGRAM...
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:allocator_may_return_null=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-allocator_may_return_null=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 passed=0
 failed=0

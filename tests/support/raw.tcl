@@ -28,8 +28,8 @@ proc raw_send {channel args} {
 }
 
 proc raw_close {channel} {
-    close $channel
     unset ::raw_buffer($channel)
+    close $channel
 }
 
 # Waits for more bytes; returns 0 when the server has closed.

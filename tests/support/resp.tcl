@@ -29,6 +29,8 @@ proc respConnect {host port {resp 2} {tls 0}} {
     } else {
         set channel [socket $host $port]
     }
+    # A raw channel that was closed by hand may have had the same name: it must not be closed once more.
+    unset -nocomplain ::raw_buffer($channel)
     chan configure $channel -translation binary -buffering full -buffersize 65536
     set handle ::resp::client[incr resp::count]
     upvar #0 ${handle}_state conn

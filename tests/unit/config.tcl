@@ -264,3 +264,27 @@ start_server {tags {config} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz 
             [config_value client-output-buffer-limit]
     }
 }
+
+start_server {tags {config} overrides {enable-protected-configs yes}} {
+    test {line breaks in values inject nothing into the rewritten file (Redis 8.6.3 class)} {
+        set evil "x\r\nrequirepass owned\nhz 99\n"
+        r client setname harmless
+        assert_error "*" {r client setname $evil}
+        foreach name {availability-zone requirepass primaryauth syslog-ident dbfilename} {catch {r config set $name $evil}}
+        catch {r config set requirepass ""}
+        r config rewrite
+        foreach line [split [file_text [srv config]] \n] {
+            assert {![regexp {^\s*(requirepass|hz)\s+(owned|99)} $line]} $line
+        }
+        set read [exec timeout 60 $::binary --print-config [srv config] 2>@1]
+        assert {[regexp -line {^hz 10 +# default$} $read]}
+        assert {[regexp -line {^requirepass "" +# } $read]}
+        assert {[regexp -line {^availability-zone "x\\r\\nrequirepass owned\\nhz 99\\n" +# /} $read]}
+    }
+
+    test {patterns of 50,000 stars cost CONFIG GET no deep recursion (CVE-2024-31228)} {
+        assert_equal {} [r config get [string repeat *? 50000]x]
+        r config get [string repeat * 50000]
+        assert_equal PONG [r ping]
+    }
+}

@@ -70,6 +70,14 @@ start_server {tags {info}} {
         assert_equal 0 [info_field blocked_clients]
     }
 
+    test {the section Memory tells the limit and what happens there} {
+        assert_match "*\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\nmaxmemory_policy:noeviction\r\n*" [r info memory]
+        r config set maxmemory 3gb maxmemory-policy allkeys-lfu
+        assert_match "*\r\nmaxmemory:3221225472\r\nmaxmemory_human:3.00G\r\nmaxmemory_policy:allkeys-lfu\r\n*" \
+            [r info memory]
+        r config set maxmemory 0 maxmemory-policy noeviction
+    }
+
     test {connected_clients follows connections that come and go} {
         set before [info_field connected_clients]
         set a [connect]

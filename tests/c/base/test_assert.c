@@ -16,18 +16,23 @@ static void checkHolds(void) { check(one == 1); }
 
 static void panics(void) { panic("the %s is %d", "answer", 42); }
 
+static void tellBegin(void) {
+    printf("begin\n");
+    fflush(stdout);
+}
+
 static void tellProc(const char *what, const char *file, int line) {
     printf("proc: %s | %s | %d\n", what, strrchr(file, '/') + 1, line > 0);
     fflush(stdout);
 }
 
 static void checkFailsWithProc(void) {
-    assertSetProc(tellProc);
+    assertSetProcs(tellBegin, tellProc);
     check(one == 2);
 }
 
 static void panicsWithProc(void) {
-    assertSetProc(tellProc);
+    assertSetProcs(tellBegin, tellProc);
     panic("the %s", "message");
 }
 
@@ -37,7 +42,7 @@ static void failingProc(const char *what, const char *file, int line) {
 }
 
 static void checkFailsInProc(void) {
-    assertSetProc(failingProc);
+    assertSetProcs(NULL, failingProc);
     check(one == 2);
 }
 
@@ -65,6 +70,8 @@ static void test_proc_is_told(void **state) {
     char output[2048];
     assert_int_equal(testInChild(checkFailsWithProc, output, sizeof(output)), SIGABRT);
     assert_non_null(strstr(output, "proc: one == 2 | test_assert.c | 1\n"));
+    assert_true(strstr(output, "begin\n") < strstr(output, "=== ASSERTION FAILED ==="));
+    assert_non_null(strstr(output, "begin\n"));
     assert_int_equal(testInChild(panicsWithProc, output, sizeof(output)), SIGABRT);
     assert_non_null(strstr(output, "proc: the message | test_assert.c | 1\n"));
 }

@@ -247,6 +247,21 @@ static void test_absolute_names(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
+static void test_text_of_the_kernel_is_read_in_part_and_written_whole(void **state) {
+    (void)state;
+    const char *path = testPath("text");
+    char text[6];
+    assert_int_equal(fileReadText(path, text, sizeof(text)), -1);
+    assert_int_equal(errno, ENOENT);
+    assert_int_equal(fileWriteText(path, "12"), ERR_IO); /* creates nothing */
+    writePlainly(path, SLICE("one\n"));
+    assert_int_equal(fileReadText(path, text, sizeof(text)), 4);
+    assert_string_equal(text, "one\n");
+    assert_int_equal(fileWriteText(path, "four and more"), OK);
+    assert_int_equal(fileReadText(path, text, sizeof(text)), 5);
+    assert_string_equal(text, "four ");
+}
+
 int test_file(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_read_takes_all_or_refuses, emptyFolder),
@@ -261,6 +276,8 @@ int test_file(void) {
                                         emptyFolder),
         cmocka_unit_test_setup(test_writable, emptyFolder),
         cmocka_unit_test_setup(test_absolute_names, emptyFolder),
+        cmocka_unit_test_setup(test_text_of_the_kernel_is_read_in_part_and_written_whole,
+                               emptyFolder),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

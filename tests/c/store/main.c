@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 int test_db(void);
+int test_evict(void);
 int test_object(void);
 int test_packed(void);
 int test_slab(void);
@@ -15,6 +16,7 @@ int test_type_string(void);
 int main(void) {
     int failed = 0;
     failed += test_db();
+    failed += test_evict();
     failed += test_object();
     failed += test_packed();
     failed += test_slab();

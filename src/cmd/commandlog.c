@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * COMMANDLOG, and SLOWLOG as its old name for slow commands. Main thread only. */
+#include "engine/commandlog.h"
+
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "engine/reply.h"
+
+/* The log that argv[i] names; the error is replied. */
+static bool kindArg(ctx *c, int i, commandlogKind *kind) {
+    static const char *const names[COMMANDLOG_KINDS] = {"slow", "large-request", "large-reply"};
+    for (int k = 0; k < COMMANDLOG_KINDS; k++) {
+        if (!ctxArgIs(c, i, names[k])) continue;
+        *kind = (commandlogKind)k;
+        return true;
+    }
+    replyError(c,
+               SLICE("ERR type should be one of the following: slow, large-request, large-reply"));
+    return false;
+}
+
+/* How many entries argv[i] asks for, -1 for all; the error is replied. */
+static bool countArg(ctx *c, int i, int64_t *count) {
+    return ctxArgIntIn(c, i, -1, INT64_MAX, count,
+                       "ERR count should be greater than or equal to -1");
+}
+
+static void replyEntry(ctx *c, const commandlogEntry *e) {
+    replyArray(c, 6);
+    replyInteger(c, e->id);
+    replyInteger(c, e->time_s);
+    replyInteger(c, e->value);
+    replyArray(c, e->argc);
+    for (int i = 0; i < e->argc; i++) replyBulk(c, strSlice(&e->argv[i]));
+    replyBulk(c, strSlice(&e->peer));
+    replyBulk(c, strSlice(&e->name));
+}
+
+static void replyEntries(ctx *c, commandlogKind kind, int64_t count) {
+    const list *entries = commandlogOf(kind);
+    if (count < 0 || count > (int64_t)entries->count) count = (int64_t)entries->count;
+    replyArray(c, count);
+    for (listNode *n = listFirst(entries); n && count; n = listNext(entries, n), count--) {
+        replyEntry(c, LIST_OWNER(n, commandlogEntry, node));
+    }
+}
+
+/* COMMANDLOG GET count type. Reply: the newest entries, count -1 for all. */
+void commandlogGetCommand(ctx *c) {
+    commandlogKind kind;
+    int64_t count;
+    if (!countArg(c, 2, &count) || !kindArg(c, 3, &kind)) return;
+    replyEntries(c, kind, count);
+}
+
+/* COMMANDLOG LEN type. Reply: number of entries. */
+void commandlogLenCommand(ctx *c) {
+    commandlogKind kind;
+    if (kindArg(c, 2, &kind)) replyInteger(c, (int64_t)commandlogOf(kind)->count);
+}
+
+/* COMMANDLOG RESET type. Reply: OK. */
+void commandlogResetCommand(ctx *c) {
+    commandlogKind kind;
+    if (!kindArg(c, 2, &kind)) return;
+    commandlogClear(kind);
+    replyOk(c);
+}
+
+void commandlogHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "GET <count> <type>",
+        "    Return top <count> entries of the specified <type> from the commandlog (-1 mean all).",
+        "    Entries are made of:",
+        "    id, timestamp,",
+        "        time in microseconds for type of slow,",
+        "        or size in bytes for type of large-request,",
+        "        or size in bytes for type of large-reply",
+        "    arguments array, client IP and port,",
+        "    client name",
+        "LEN <type>",
+        "    Return the length of the specified type of commandlog.",
+        "RESET <type>",
+        "    Reset the specified type of commandlog.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+/* ------------------------------------------------------------------ SLOWLOG */
+
+/* SLOWLOG GET [count]. Reply: the newest entries, ten without a count. */
+void slowlogGetCommand(ctx *c) {
+    int64_t count = 10;
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+    } else if (c->argc < 3 || countArg(c, 2, &count)) {
+        replyEntries(c, COMMANDLOG_SLOW, count);
+    }
+}
+
+/* SLOWLOG LEN. Reply: number of entries. */
+void slowlogLenCommand(ctx *c) { replyInteger(c, (int64_t)commandlogOf(COMMANDLOG_SLOW)->count); }
+
+/* SLOWLOG RESET. Reply: OK. */
+void slowlogResetCommand(ctx *c) {
+    commandlogClear(COMMANDLOG_SLOW);
+    replyOk(c);
+}
+
+void slowlogHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "GET [<count>]",
+        "    Return top <count> entries from the slowlog (default: 10, -1 mean all).",
+        "    Entries are made of:",
+        "    id, timestamp, time in microseconds, arguments array, client IP and port,",
+        "    client name",
+        "LEN",
+        "    Return the length of the slowlog.",
+        "RESET",
+        "    Reset the slowlog.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Invariant: newest first, their ids falling; whoever adds an entry leaves at most as many as the directive says.
+ * An entry costs one block and one per argument; logging happens only for remarkable commands. */
+#include "engine/commandlog.h"
+
+#include "base/base.h"
+#include "engine/commandlog_priv.h"
+#include "engine/engine_priv.h"
+
+static struct {
+    list entries;
+    int64_t next_id;
+} logs[COMMANDLOG_KINDS];
+
+static list *entriesOf(commandlogKind kind) {
+    list *l = &logs[kind].entries;
+    if (!l->head.next) listInit(l);
+    return l;
+}
+
+const list *commandlogOf(commandlogKind kind) { return entriesOf(kind); }
+
+int64_t commandlogLimit(commandlogKind kind) {
+    const int64_t limits[] = {engineConf.commandlog_execution_slower_than,
+                              engineConf.commandlog_request_larger_than,
+                              engineConf.commandlog_reply_larger_than};
+    const int64_t lengths[] = {engineConf.commandlog_slow_execution_max_len,
+                               engineConf.commandlog_large_request_max_len,
+                               engineConf.commandlog_large_reply_max_len};
+    return lengths[kind] ? limits[kind] : -1;
+}
+
+static int64_t roomOf(commandlogKind kind) {
+    return kind == COMMANDLOG_SLOW            ? engineConf.commandlog_slow_execution_max_len
+           : kind == COMMANDLOG_LARGE_REQUEST ? engineConf.commandlog_large_request_max_len
+                                              : engineConf.commandlog_large_reply_max_len;
+}
+
+static void dropLast(list *l) {
+    commandlogEntry *e = LIST_OWNER(l->head.prev, commandlogEntry, node);
+    listRemove(l, &e->node);
+    for (int i = 0; i < e->argc; i++) strFree(&e->argv[i]);
+    strFree(&e->peer);
+    strFree(&e->name);
+    memFree(e);
+}
+
+static void trim(commandlogKind kind, int64_t room) {
+    list *l = entriesOf(kind);
+    while ((int64_t)l->count > room) dropLast(l);
+}
+
+void commandlogClear(commandlogKind kind) { trim(kind, 0); }
+
+static str cutArgument(slice arg) {
+    if (arg.len <= COMMANDLOG_ARG_BYTES_MAX) return strNew(arg);
+    str text = strNew(sliceMake(arg.ptr, COMMANDLOG_ARG_BYTES_MAX));
+    strAppendFormat(&text, "... (%zu more bytes)", arg.len - COMMANDLOG_ARG_BYTES_MAX);
+    return text;
+}
+
+static void copyArguments(commandlogEntry *e, const ctx *c) {
+    for (int i = 0; i < e->argc; i++) {
+        if (i == e->argc - 1 && c->argc > e->argc) {
+            e->argv[i] = STR_EMPTY;
+            strAppendFormat(&e->argv[i], "... (%d more arguments)", c->argc - e->argc + 1);
+        } else if (ctxArgIsSecret(c, i)) {
+            e->argv[i] = strNew(SLICE("(redacted)"));
+        } else {
+            e->argv[i] = cutArgument(c->argv[i]);
+        }
+    }
+}
+
+void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
+    int64_t limit = commandlogLimit(kind);
+    if (limit < 0 || value < limit) return;
+    int argc = c->argc < COMMANDLOG_ARGS_MAX ? c->argc : COMMANDLOG_ARGS_MAX;
+    commandlogEntry *e = memAlloc(sizeof(*e) + (size_t)argc * sizeof(str));
+    *e = (commandlogEntry){.id = logs[kind].next_id++,
+                           .time_s = c->now_ms / 1000,
+                           .value = value,
+                           .argc = argc,
+                           .name = strNew(sessionName(c->who)),
+                           .peer = STR_EMPTY};
+    sessionPeer(c->who, &e->peer);
+    copyArguments(e, c);
+    listPrepend(entriesOf(kind), &e->node);
+    trim(kind, roomOf(kind));
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The command log: three bounded lists of commands that were slow, or whose request or reply was large.
+ * Main thread only. */
+#ifndef ENGINE_COMMANDLOG_H
+#define ENGINE_COMMANDLOG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "ds/list.h"
+
+typedef enum commandlogKind {
+    COMMANDLOG_SLOW,
+    COMMANDLOG_LARGE_REQUEST,
+    COMMANDLOG_LARGE_REPLY,
+    COMMANDLOG_KINDS,
+} commandlogKind;
+
+enum { COMMANDLOG_ARGS_MAX = 32, COMMANDLOG_ARG_BYTES_MAX = 128 };
+
+/* One command. Arguments are cut, secret ones are hidden; the last may tell how many were left out. */
+typedef struct commandlogEntry {
+    listNode node;
+    int64_t id; /* counts from 0, in each log */
+    int64_t time_s;
+    int64_t value; /* microseconds, or bytes */
+    str peer, name;
+    int argc;
+    str argv[]; /* argc of them */
+} commandlogEntry;
+
+/* The newest first. */
+const list *commandlogOf(commandlogKind kind);
+void commandlogClear(commandlogKind kind);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Invariant: the limits are the lowest of all who care, so whatever lies below concerns nobody. Where the lowest
+ * time is short, an idle seer keeps every command on the slow path, which takes the time of each by itself;
+ * else a run of equal quick commands is judged by the mean of its commands. */
+#include "engine/measure.h"
+
+#include "base/base.h"
+#include "engine/commandlog_priv.h"
+#include "engine/engine_priv.h"
+#include "engine/hooks.h"
+#include "engine/execute_priv.h"
+#include "engine/latency.h"
+
+/* Below, the mean over a run would hide too much. */
+enum { EACH_BELOW_US = 1000 };
+
+/* Has no eyes: it only keeps commands off the fast path. */
+static const seer stopwatch = {.name = "stopwatch"};
+
+static uint64_t ticksOf(int64_t us) {
+    int64_t ns_per_million = clockTicksToNs(1000000);
+    double ticks = (double)us * 1e9 / (double)(ns_per_million > 0 ? ns_per_million : 1000000);
+    return ticks >= 1.8e19 ? UINT64_MAX : (uint64_t)ticks;
+}
+
+static int64_t limitOf(commandlogKind kind) {
+    int64_t limit = commandlogLimit(kind);
+    return limit < 0 ? INT64_MAX : limit - 1;
+}
+
+status measureApply(reason *why) {
+    (void)why; /* cannot fail */
+    int64_t slow_us = commandlogLimit(COMMANDLOG_SLOW);
+    int64_t shortest_us = slow_us < 0 ? INT64_MAX : slow_us;
+    int64_t spike_ms = engineConf.latency_monitor_threshold;
+    if (spike_ms && spike_ms < shortest_us / 1000) shortest_us = spike_ms * 1000;
+    measureLimits limits = {
+        .ticks = shortest_us == INT64_MAX ? UINT64_MAX : ticksOf(shortest_us),
+        .request_bytes = limitOf(COMMANDLOG_LARGE_REQUEST),
+        .reply_bytes = limitOf(COMMANDLOG_LARGE_REPLY),
+    };
+    executeSetLimits(&limits);
+    seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
+    return OK;
+}
+
+int64_t measureRequestBytes(const ctx *c) {
+    const request *r = c->request;
+    if (r && r->raw.len) {
+        size_t bytes = r->raw.len;
+        for (int i = 0; i < r->large_count; i++) bytes += r->large[i].bytes->len;
+        return (int64_t)bytes;
+    }
+    size_t bytes = 1;
+    for (int i = 0; i < c->argc; i++) bytes += c->argv[i].len + 1;
+    return (int64_t)bytes;
+}
+
+void measureNote(ctx *c, uint64_t ticks, int64_t request_bytes, int64_t reply_bytes) {
+    int64_t us = clockTicksToNs(ticks) / 1000;
+    if (engineConf.latency_monitor_threshold) {
+        latencyNote(c->cmd->flags & CMD_FAST ? "fast-command" : "command", us / 1000);
+    }
+    if (c->cmd->flags & CMD_SKIP_COMMANDLOG) return;
+    commandlogNote(c, COMMANDLOG_SLOW, us);
+    if (request_bytes >= 0) commandlogNote(c, COMMANDLOG_LARGE_REQUEST, request_bytes);
+    if (reply_bytes >= 0) commandlogNote(c, COMMANDLOG_LARGE_REPLY, reply_bytes);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Keeps used memory below maxmemory. A turn of eviction takes bounded time: what it leaves is done before the
+ * next batch, or by a periodic job when no request comes. Main thread only. */
+#include "engine/memory.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "engine/engine.h"
+#include "engine/engine_priv.h"
+#include "engine/hot.h"
+#include "engine/latency.h"
+#include "engine/pause.h"
+#include "engine/reply.h"
+#include "engine/transaction.h"
+#include "store/store.h"
+
+static struct {
+    bool behind;        /* the last turn ended for want of time */
+    int64_t over_since; /* us, monotonic; 0: memory fits */
+    uint64_t over_us;   /* of all times when it did not */
+} limit;
+
+/* ------------------------------------------------------------------ eviction */
+
+/* How long a turn may take: grows evenly to half a millisecond at 10, then by 15 % a step; 100: no end. */
+static int64_t turnLengthUs(void) {
+    int tenacity = engineConf.maxmemory_eviction_tenacity;
+    if (tenacity <= 10) return 50 * tenacity;
+    if (tenacity >= 100) return INT64_MAX;
+    return (int64_t)(500 * pow(1.15, tenacity - 10));
+}
+
+static evictRule ruleOf(int policy) {
+    evictRule rule = {.order = EVICT_LRU, .samples = engineConf.maxmemory_samples};
+    rule.only_volatile = policy == POLICY_VOLATILE_LRU || policy == POLICY_VOLATILE_LFU ||
+                         policy == POLICY_VOLATILE_RANDOM || policy == POLICY_VOLATILE_TTL;
+    if (policy == POLICY_VOLATILE_LFU || policy == POLICY_ALLKEYS_LFU) rule.order = EVICT_LFU;
+    if (policy == POLICY_VOLATILE_TTL) rule.order = EVICT_TTL;
+    if (policy == POLICY_VOLATILE_RANDOM || policy == POLICY_ALLKEYS_RANDOM)
+        rule.order = EVICT_RANDOM;
+    return rule;
+}
+
+static bool fits(void) { return memUsed() <= engineConf.maxmemory; }
+
+/* What the background thread is still freeing may be enough: waits for it, a little. */
+static bool awaitBackground(int64_t deadline_us) {
+    enum { WAIT_US = 200 };
+    while (storeFreePending() && clockMonoUs() < deadline_us) {
+        clockSleepUs(WAIT_US);
+        storeTidy(0);
+        if (fits()) return true;
+    }
+    return fits();
+}
+
+/* True when memory fits, or will when there is more time; false when no victim is left. */
+static bool evict(int64_t length_us) {
+    enum { LOOK = 16 }; /* victims between two looks at the clock */
+    if (hooksPressure() && fits()) return true;
+    if (engineConf.maxmemory_policy == POLICY_NOEVICTION) return false;
+    evictRule rule = ruleOf(engineConf.maxmemory_policy);
+    int64_t started_us = clockMonoUs();
+    int64_t deadline_us = length_us < INT64_MAX - started_us ? started_us + length_us : INT64_MAX;
+    for (unsigned victims = 1; !fits(); victims++) {
+        if (!storeEvictOne(&rule)) return awaitBackground(deadline_us);
+        if (victims % LOOK == 0 && clockMonoUs() >= deadline_us) {
+            limit.behind = true;
+            return true;
+        }
+    }
+    return true;
+}
+
+/* Notes whether memory is over the limit after a turn, and whether nothing can be done about it. */
+static void settle(bool over, bool full) {
+    if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
+    if (likely(over == (limit.over_since != 0))) return;
+    int64_t now_us = clockMonoUs();
+    if (!over) limit.over_us += (uint64_t)(now_us - limit.over_since);
+    limit.over_since = over ? now_us : 0;
+}
+
+static void letPass(void) {
+    limit.behind = false;
+    settle(false, false);
+}
+
+static void keep(int64_t length_us) {
+    limit.behind = false;
+    bool full = false;
+    if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
+        int64_t started_us = clockMonoUs();
+        full = !evict(length_us);
+        latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
+    }
+    settle(full || limit.behind, full);
+}
+
+void memoryKeep(void) { keep(turnLengthUs()); }
+
+/* ------------------------------------------------------------------ the gate */
+
+static bool mayNeedMemory(const commandSpec *spec) {
+    return spec->flags & (CMD_DENYOOM | CMD_RUNS_QUEUE);
+}
+
+static gateVerdict ask(ctx *c) {
+    if (c->flags & CTX_REPLAY) return GATE_PASS;
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_DENYOOM)) return GATE_PASS;
+    replyError(c, SLICE("OOM command not allowed when used memory > 'maxmemory'."));
+    return GATE_REFUSED;
+}
+
+const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .ask = ask};
+
+/* ------------------------------------------------------------------ directive, periodic job, INFO */
+
+status memoryApplyLimit(reason *why) {
+    (void)why; /* cannot fail */
+    engineHot.memory_limited = engineConf.maxmemory != 0;
+    if (!engineHot.memory_limited) {
+        letPass();
+        return OK;
+    }
+    if (!fits())
+        logWarning(
+            "WARNING: the new maxmemory value set via CONFIG SET (%llu) is smaller than the current memory "
+            "usage (%zu). This will result in key eviction and/or the inability to accept new write "
+            "commands depending on the maxmemory-policy.",
+            (unsigned long long)engineConf.maxmemory, memUsed());
+    limit.behind = true; /* the next tick looks */
+    return OK;
+}
+
+static status init(reason *why) {
+    enum { UNLIKELY_SMALL = 1 << 20 };
+    (void)why; /* cannot fail */
+    engineHot.memory_limited = engineConf.maxmemory != 0;
+    if (engineConf.maxmemory && engineConf.maxmemory < UNLIKELY_SMALL)
+        logWarning(
+            "WARNING: You specified a maxmemory value that is less than 1MB (current value is %llu bytes). "
+            "Are you sure this is what you really want?",
+            (unsigned long long)engineConf.maxmemory);
+    return OK;
+}
+
+static void evictTick(int64_t budget_us) {
+    if (limit.behind && engineHot.memory_limited) keep(budget_us);
+}
+
+static void printStats(str *out) {
+    uint64_t current_us = limit.over_since ? (uint64_t)(clockMonoUs() - limit.over_since) : 0;
+    strAppendFormat(out,
+                    "evicted_keys:%llu\r\ntotal_eviction_exceeded_time:%llu\r\n"
+                    "current_eviction_exceeded_time:%llu\r\n",
+                    (unsigned long long)storeStats()->evicted,
+                    (unsigned long long)(limit.over_us + current_us) / 1000,
+                    (unsigned long long)current_us / 1000);
+}
+
+static void resetStats(void) { limit.over_us = 0; }
+
+static const tickJob ticks[] = {{"evict", 0, evictTick}, {0}};
+static const gate *const gates[] = {&memoryGate, NULL};
+static const infoSection sections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+const feature memoryFeature = {.name = "memory",
+                               .info = sections,
+                               .ticks = ticks,
+                               .gates = gates,
+                               .init = init,
+                               .on_stats_reset = resetStats};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Invariant: a session stands on the list of the held ones exactly while it has SESSION_PAUSED; the gate is
+ * armed exactly while there is a pause. Held requests stay unparsed with their carrier: nothing is counted, and
+ * admission judges them again from the start. Off, it costs nothing. */
+#include "engine/pause.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "engine/transaction.h"
+
+static struct {
+    struct {
+        pauseScope scope;
+        int64_t end_ms;
+    } pauses[PAUSE_REASONS];
+    pauseScope scope; /* the strongest */
+    list held;
+    bool released; /* those on the list may go on */
+} pause;
+
+static list *heldList(void) {
+    if (!pause.held.head.next) listInit(&pause.held);
+    return &pause.held;
+}
+
+/* Takes a change of the pauses into effect. */
+static void refresh(void) {
+    pauseScope before = pause.scope;
+    pause.scope = PAUSE_NONE;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pause.pauses[i].scope > pause.scope) pause.scope = pause.pauses[i].scope;
+    }
+    if (pause.scope == before) return;
+    gateArm(&pauseGate, pause.scope != PAUSE_NONE);
+    keyspaceSetFrozen(pause.scope != PAUSE_NONE);
+    /* A weaker pause holds again what it still holds, when that is asked anew. */
+    if (pause.scope < before) pause.released = true;
+}
+
+void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
+    if (pause.pauses[reason].scope < scope) pause.pauses[reason].scope = scope;
+    if (pause.pauses[reason].end_ms < end_ms) pause.pauses[reason].end_ms = end_ms;
+    refresh();
+}
+
+void pauseEnd(pauseReason reason) {
+    pause.pauses[reason].scope = PAUSE_NONE;
+    pause.pauses[reason].end_ms = 0;
+    refresh();
+}
+
+pauseScope pauseNow(void) { return pause.scope; }
+
+/* The reason whose pause ends last; -1 without one. */
+static int longest(void) {
+    int found = -1;
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pause.pauses[i].scope == PAUSE_NONE) continue;
+        if (found < 0 || pause.pauses[i].end_ms > pause.pauses[found].end_ms) found = i;
+    }
+    return found;
+}
+
+int64_t pauseEndMs(void) {
+    int reason = longest();
+    return reason < 0 ? 0 : pause.pauses[reason].end_ms;
+}
+
+const char *pauseReasonName(void) {
+    static const char *const names[PAUSE_REASONS] = {"client_pause", "shutdown_in_progress",
+                                                     "failover_in_progress",
+                                                     "slot_migration_in_progress"};
+    int reason = longest();
+    return reason < 0 ? "none" : names[reason];
+}
+
+void pauseTurn(int64_t *wait_ms) {
+    *wait_ms = -1;
+    if (likely(pause.scope == PAUSE_NONE)) return;
+    int64_t now_ms = clockWallMs();
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (pause.pauses[i].scope == PAUSE_NONE) continue;
+        int64_t left_ms = pause.pauses[i].end_ms - now_ms;
+        if (left_ms <= 0) {
+            pauseEnd((pauseReason)i);
+        } else if (*wait_ms < 0 || left_ms < *wait_ms) {
+            *wait_ms = left_ms;
+        }
+    }
+}
+
+session *pauseNextReleased(void) {
+    if (likely(!pause.released)) return NULL;
+    listNode *first = listFirst(heldList());
+    if (!first) {
+        pause.released = false;
+        return NULL;
+    }
+    session *s = LIST_OWNER(first, session, held);
+    pauseForget(s);
+    return s;
+}
+
+int pauseHeldCount(void) { return (int)heldList()->count; }
+
+void pauseForget(session *s) {
+    if (!(s->flags & SESSION_PAUSED)) return;
+    listRemove(heldList(), &s->held);
+    s->flags &= ~(uint32_t)SESSION_PAUSED;
+}
+
+/* ------------------------------------------------------------------ the gate */
+
+static bool mayWrite(const ctx *c) {
+    const uint32_t writes = CMD_WRITE | CMD_MAY_REPLICATE;
+    if (c->cmd->flags & writes) return true;
+    return c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(c->who, writes);
+}
+
+static gateVerdict hold(ctx *c) {
+    session *s = c->who;
+    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY | SESSION_REPLICA)) return GATE_PASS;
+    if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
+    s->flags |= SESSION_PAUSED;
+    listAppend(heldList(), &s->held);
+    return GATE_HELD;
+}
+
+const gate pauseGate = {.name = "pause", .ask = hold};

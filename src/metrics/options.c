@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The directive of the metrics port. */
+#include "metrics/metrics_priv.h"
+
+metricsConfig metricsConf;
+
+const configOption metricsOptions[] = {
+    /* Not one of Valkey's: off unless asked for. */
+    CONFIG_INT("metrics-port", metricsConf.port, 0, 0, CONFIG_PORT_MAX, .apply = metricsRelisten),
+    CONFIG_END,
+};

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Metrics as Prometheus text and as OpenMetrics, under the names redis_exporter has made known, so that its
+ * dashboards and alarms fit. Every metric is a fact of INFO; facts that are not there are left out. */
+#include <ctype.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/config.h"
+#include "metrics/metrics_priv.h"
+
+typedef enum metricKind { GAUGE, COUNTER } metricKind;
+
+/* A fact and its metric's name without "redis_"; NULL: the same. */
+typedef struct metricName {
+    const char *fact, *name;
+    metricKind kind;
+} metricName;
+
+static const metricName names[] = {
+    /* Server and clients. */
+    {"uptime_in_seconds", NULL, GAUGE},
+    {"process_id", NULL, GAUGE},
+    {"io_threads_active", NULL, GAUGE},
+    {"connected_clients", NULL, GAUGE},
+    {"cluster_connections", NULL, GAUGE},
+    {"maxclients", "max_clients", GAUGE},
+    {"blocked_clients", NULL, GAUGE},
+    {"tracking_clients", NULL, GAUGE},
+    {"pubsub_clients", NULL, GAUGE},
+    {"watching_clients", NULL, GAUGE},
+    {"clients_in_timeout_table", NULL, GAUGE},
+    {"total_watched_keys", NULL, GAUGE},
+    {"total_blocking_keys", NULL, GAUGE},
+    {"total_blocking_keys_on_nokey", NULL, GAUGE},
+    {"client_recent_max_input_buffer", "client_recent_max_input_buffer_bytes", GAUGE},
+    {"client_recent_max_output_buffer", "client_recent_max_output_buffer_bytes", GAUGE},
+    /* Memory. */
+    {"used_memory", "memory_used_bytes", GAUGE},
+    {"used_memory_rss", "memory_used_rss_bytes", GAUGE},
+    {"used_memory_peak", "memory_used_peak_bytes", GAUGE},
+    {"used_memory_overhead", "memory_used_overhead_bytes", GAUGE},
+    {"used_memory_startup", "memory_used_startup_bytes", GAUGE},
+    {"used_memory_dataset", "memory_used_dataset_bytes", GAUGE},
+    {"used_memory_lua", "memory_used_lua_bytes", GAUGE},
+    {"used_memory_vm_eval", "memory_used_vm_eval_bytes", GAUGE},
+    {"used_memory_vm_functions", "memory_used_vm_functions_bytes", GAUGE},
+    {"used_memory_scripts", "memory_used_scripts_bytes", GAUGE},
+    {"used_memory_scripts_eval", "memory_used_scripts_eval_bytes", GAUGE},
+    {"used_memory_functions", "memory_used_functions_bytes", GAUGE},
+    {"number_of_cached_scripts", NULL, GAUGE},
+    {"number_of_functions", NULL, GAUGE},
+    {"number_of_libraries", NULL, GAUGE},
+    {"maxmemory", "memory_max_bytes", GAUGE},
+    {"total_system_memory", "total_system_memory_bytes", GAUGE},
+    {"allocator_active", "allocator_active_bytes", GAUGE},
+    {"allocator_allocated", "allocator_allocated_bytes", GAUGE},
+    {"allocator_resident", "allocator_resident_bytes", GAUGE},
+    {"allocator_muzzy", "allocator_muzzy_bytes", GAUGE},
+    {"allocator_frag_ratio", NULL, GAUGE},
+    {"allocator_frag_bytes", NULL, GAUGE},
+    {"allocator_rss_ratio", NULL, GAUGE},
+    {"allocator_rss_bytes", NULL, GAUGE},
+    {"rss_overhead_ratio", NULL, GAUGE},
+    {"rss_overhead_bytes", NULL, GAUGE},
+    {"mem_fragmentation_ratio", NULL, GAUGE},
+    {"mem_fragmentation_bytes", NULL, GAUGE},
+    {"mem_clients_normal", NULL, GAUGE},
+    {"mem_clients_slaves", NULL, GAUGE},
+    {"mem_not_counted_for_evict", "mem_not_counted_for_eviction_bytes", GAUGE},
+    {"mem_total_replication_buffers", "mem_total_replication_buffers_bytes", GAUGE},
+    {"lazyfree_pending_objects", NULL, GAUGE},
+    {"lazyfreed_objects", NULL, GAUGE},
+    {"active_defrag_running", NULL, GAUGE},
+    {"migrate_cached_sockets", "migrate_cached_sockets_total", GAUGE},
+    /* Files. */
+    {"loading", "loading_dump_file", GAUGE},
+    {"async_loading", NULL, GAUGE},
+    {"rdb_changes_since_last_save", NULL, GAUGE},
+    {"rdb_bgsave_in_progress", NULL, GAUGE},
+    {"rdb_last_save_time", "rdb_last_save_timestamp_seconds", GAUGE},
+    {"rdb_last_bgsave_status", NULL, GAUGE},
+    {"rdb_last_bgsave_time_sec", "rdb_last_bgsave_duration_sec", GAUGE},
+    {"rdb_current_bgsave_time_sec", "rdb_current_bgsave_duration_sec", GAUGE},
+    {"rdb_saves", "rdb_saves_total", COUNTER},
+    {"rdb_last_cow_size", "rdb_last_cow_size_bytes", GAUGE},
+    {"rdb_last_load_keys_expired", "rdb_last_load_expired_keys", GAUGE},
+    {"rdb_last_load_keys_loaded", "rdb_last_load_loaded_keys", GAUGE},
+    {"aof_enabled", NULL, GAUGE},
+    {"aof_rewrite_in_progress", NULL, GAUGE},
+    {"aof_rewrite_scheduled", NULL, GAUGE},
+    {"aof_last_rewrite_time_sec", "aof_last_rewrite_duration_sec", GAUGE},
+    {"aof_current_rewrite_time_sec", "aof_current_rewrite_duration_sec", GAUGE},
+    {"aof_last_bgrewrite_status", NULL, GAUGE},
+    {"aof_last_write_status", NULL, GAUGE},
+    {"aof_last_cow_size", "aof_last_cow_size_bytes", GAUGE},
+    {"aof_current_size", "aof_current_size_bytes", GAUGE},
+    {"aof_base_size", "aof_base_size_bytes", GAUGE},
+    {"aof_pending_rewrite", NULL, GAUGE},
+    {"aof_buffer_length", NULL, GAUGE},
+    {"aof_pending_bio_fsync", NULL, GAUGE},
+    {"aof_delayed_fsync", NULL, GAUGE},
+    /* Work done. */
+    {"total_connections_received", "connections_received_total", COUNTER},
+    {"total_commands_processed", "commands_processed_total", COUNTER},
+    {"instantaneous_ops_per_sec", NULL, GAUGE},
+    {"instantaneous_input_kbps", NULL, GAUGE},
+    {"instantaneous_output_kbps", NULL, GAUGE},
+    {"total_net_input_bytes", "net_input_bytes_total", COUNTER},
+    {"total_net_output_bytes", "net_output_bytes_total", COUNTER},
+    {"total_net_repl_input_bytes", "net_repl_input_bytes_total", COUNTER},
+    {"total_net_repl_output_bytes", "net_repl_output_bytes_total", COUNTER},
+    {"rejected_connections", "rejected_connections_total", COUNTER},
+    {"total_reads_processed", "total_reads_processed", COUNTER},
+    {"total_writes_processed", "total_writes_processed", COUNTER},
+    {"total_error_replies", NULL, COUNTER},
+    {"unexpected_error_replies", NULL, COUNTER},
+    {"expired_keys", "expired_keys_total", COUNTER},
+    {"expired_stale_perc", "expired_stale_percentage", GAUGE},
+    {"expired_time_cap_reached_count", "expired_time_cap_reached_total", COUNTER},
+    {"expire_cycle_cpu_milliseconds", "expire_cycle_cpu_time_ms_total", COUNTER},
+    {"evicted_keys", "evicted_keys_total", COUNTER},
+    {"evicted_clients", "evicted_clients_total", COUNTER},
+    {"evicted_scripts", "evicted_scripts_total", COUNTER},
+    {"total_eviction_exceeded_time", "eviction_exceeded_time_ms_total", COUNTER},
+    {"current_eviction_exceeded_time", "current_eviction_exceeded_time_ms", GAUGE},
+    {"keyspace_hits", "keyspace_hits_total", COUNTER},
+    {"keyspace_misses", "keyspace_misses_total", COUNTER},
+    {"pubsub_channels", NULL, GAUGE},
+    {"pubsub_patterns", NULL, GAUGE},
+    {"pubsubshard_channels", NULL, GAUGE},
+    {"latest_fork_usec", NULL, GAUGE},
+    {"tracking_total_keys", NULL, GAUGE},
+    {"tracking_total_items", NULL, GAUGE},
+    {"tracking_total_prefixes", NULL, GAUGE},
+    {"acl_access_denied_auth", "acl_access_denied_auth_total", COUNTER},
+    {"acl_access_denied_cmd", "acl_access_denied_cmd_total", COUNTER},
+    {"acl_access_denied_key", "acl_access_denied_key_total", COUNTER},
+    {"acl_access_denied_channel", "acl_access_denied_channel_total", COUNTER},
+    {"dump_payload_sanitizations", NULL, COUNTER},
+    /* Replication and cluster. */
+    {"connected_slaves", NULL, GAUGE},
+    {"master_repl_offset", NULL, GAUGE},
+    {"second_repl_offset", NULL, GAUGE},
+    {"repl_backlog_size", "replication_backlog_bytes", GAUGE},
+    {"repl_backlog_active", "repl_backlog_is_active", GAUGE},
+    {"repl_backlog_first_byte_offset", NULL, GAUGE},
+    {"repl_backlog_histlen", "repl_backlog_history_bytes", GAUGE},
+    {"slave_expires_tracked_keys", NULL, GAUGE},
+    {"slave_priority", NULL, GAUGE},
+    {"slave_repl_offset", NULL, GAUGE},
+    {"sync_full", "replica_resyncs_full", GAUGE},
+    {"sync_partial_ok", "replica_partial_resync_accepted", GAUGE},
+    {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
+    {"master_link_status", "master_link_up", GAUGE},
+    {"cluster_enabled", NULL, GAUGE},
+    /* Processor. */
+    {"used_cpu_sys", "cpu_sys_seconds_total", COUNTER},
+    {"used_cpu_user", "cpu_user_seconds_total", COUNTER},
+    {"used_cpu_sys_children", "cpu_sys_children_seconds_total", COUNTER},
+    {"used_cpu_user_children", "cpu_user_children_seconds_total", COUNTER},
+    {"used_cpu_sys_main_thread", "cpu_sys_main_thread_seconds_total", COUNTER},
+    {"used_cpu_user_main_thread", "cpu_user_main_thread_seconds_total", COUNTER},
+};
+
+typedef struct printer {
+    bool open_metrics;
+    slice facts;
+    str *out;
+} printer;
+
+/* OpenMetrics calls a counter without its ending, and only what has that ending a counter. */
+static void printType(printer *p, const char *name, metricKind kind) {
+    static const char ending[] = "_total";
+    size_t len = strlen(name), cut = sizeof(ending) - 1;
+    bool ends = len > cut && !strcmp(name + len - cut, ending);
+    const char *type = kind == COUNTER ? "counter" : "gauge";
+    if (p->open_metrics) {
+        if (kind == COUNTER && !ends) type = "unknown";
+        if (kind == COUNTER && ends) len -= cut;
+    }
+    strAppendFormat(p->out, "# TYPE redis_%.*s %s\n", (int)len, name, type);
+}
+
+/* A label's value: three bytes must be escaped, what is not ASCII is not ours to judge. */
+static void appendLabel(str *out, const char *label, slice value) {
+    strAppendFormat(out, "%s=\"", label);
+    for (size_t i = 0; i < value.len; i++) {
+        unsigned char byte = (unsigned char)value.ptr[i];
+        if (byte == '"' || byte == '\\') strAppendByte(out, '\\');
+        if (byte == '\n') {
+            strAppendText(out, "\\n");
+        } else {
+            strAppendByte(out, byte < 0x20 || byte >= 0x7f ? '?' : (char)byte);
+        }
+    }
+    strAppendByte(out, '"');
+}
+
+static bool isNumber(slice text) {
+    double number;
+    return text.len && !isspace((unsigned char)text.ptr[0]) && numberParseDouble(text, &number);
+}
+
+/* The value as a metric can hold it: words of success are 1. Empty: it has no number. */
+static slice numberOf(slice value) {
+    if (isNumber(value)) return value;
+    if (sliceIs(value, "ok") || sliceIs(value, "up")) return SLICE("1");
+    if (sliceIs(value, "err") || sliceIs(value, "fail") || sliceIs(value, "down"))
+        return SLICE("0");
+    return SLICE("");
+}
+
+static void printPlain(printer *p, const char *name, metricKind kind, slice value) {
+    printType(p, name, kind);
+    strAppendFormat(p->out, "redis_%s %.*s\n", name, (int)value.len, value.ptr);
+}
+
+static void printNumber(printer *p, const char *name, metricKind kind, double number) {
+    char text[NUMBER_TEXT_MAX];
+    size_t len = (size_t)numberPrintDouble(text, number);
+    printPlain(p, name, kind, sliceMake(text, len));
+}
+
+static void printNames(printer *p) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        slice value = numberOf(factsFind(p->facts, names[i].fact));
+        if (value.len)
+            printPlain(p, names[i].name ? names[i].name : names[i].fact, names[i].kind, value);
+    }
+}
+
+/* One metric for each fact that begins with `prefix`: its label is the rest, its value the part `key` times
+ * `factor`. */
+static void printFamily(printer *p, const char *name, metricKind kind, const char *prefix,
+                        const char *label, const char *key, double factor) {
+    slice text = p->facts, fact, value;
+    size_t prefix_len = strlen(prefix);
+    bool has_type = false;
+    while (factsNext(&text, &fact, &value)) {
+        if (fact.len <= prefix_len || memcmp(fact.ptr, prefix, prefix_len)) continue;
+        double number;
+        if (!numberParseDouble(factsPart(value, key), &number)) continue;
+        if (!has_type) printType(p, name, kind);
+        has_type = true;
+        slice rest = sliceMake(fact.ptr + prefix_len, fact.len - prefix_len);
+        char digits[NUMBER_TEXT_MAX];
+        numberPrintDouble(digits, number * factor);
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, label, rest);
+        strAppendFormat(p->out, "} %s\n", digits);
+    }
+}
+
+/* "db0:keys=..", and no other fact that begins so. */
+static bool isDatabase(slice fact) {
+    if (fact.len < 3 || memcmp(fact.ptr, "db", 2)) return false;
+    for (size_t i = 2; i < fact.len; i++) {
+        if (!isdigit((unsigned char)fact.ptr[i])) return false;
+    }
+    return true;
+}
+
+static void printKeyspace(printer *p, const char *name, const char *key, double factor) {
+    slice text = p->facts, fact, value;
+    printType(p, name, GAUGE);
+    while (factsNext(&text, &fact, &value)) {
+        double number;
+        if (!isDatabase(fact) || !numberParseDouble(factsPart(value, key), &number)) continue;
+        char digits[NUMBER_TEXT_MAX];
+        numberPrintDouble(digits, number * factor);
+        strAppendFormat(p->out, "redis_%s{", name);
+        appendLabel(p->out, "db", fact);
+        strAppendFormat(p->out, "} %s\n", digits);
+    }
+}
+
+/* "latency_percentiles_usec_get:p50=1.003,p99=2.007" */
+static void printLatencies(printer *p) {
+    static const char prefix[] = "latency_percentiles_usec_";
+    slice text = p->facts, fact, value;
+    printType(p, "latency_percentiles_usec", GAUGE);
+    while (factsNext(&text, &fact, &value)) {
+        if (fact.len < sizeof(prefix) || memcmp(fact.ptr, prefix, sizeof(prefix) - 1)) continue;
+        while (value.len) {
+            const char *comma = memchr(value.ptr, ',', value.len);
+            slice part = sliceMake(value.ptr, comma ? (size_t)(comma - value.ptr) : value.len);
+            const char *equal = part.len ? memchr(part.ptr, '=', part.len) : NULL;
+            double percent;
+            slice number =
+                equal ? sliceMake(part.ptr + 1, (size_t)(equal - part.ptr - 1)) : SLICE("");
+            if (numberParseDouble(number, &percent)) {
+                char quantile[NUMBER_TEXT_MAX];
+                numberPrintDouble(quantile, percent / 100);
+                strAppendText(p->out, "redis_latency_percentiles_usec{");
+                appendLabel(
+                    p->out, "cmd",
+                    sliceMake(fact.ptr + sizeof(prefix) - 1, fact.len - sizeof(prefix) + 1));
+                strAppendFormat(p->out, ",quantile=\"%s\"} %.*s\n", quantile,
+                                (int)(part.ptr + part.len - equal - 1), equal + 1);
+            }
+            size_t used = part.len + (comma != NULL);
+            value = sliceMake(value.ptr + used, value.len - used);
+        }
+    }
+}
+
+static void printInstance(printer *p) {
+    static const struct {
+        const char *label, *fact;
+    } labels[] = {
+        {"role", "role"},
+        {"redis_version", "redis_version"},
+        {"valkey_version", "valkey_version"},
+        {"redis_build_id", "redis_build_id"},
+        {"redis_mode", "server_mode"},
+        {"os", "os"},
+        {"maxmemory_policy", "maxmemory_policy"},
+        {"tcp_port", "tcp_port"},
+        {"run_id", "run_id"},
+        {"process_id", "process_id"},
+        {"master_replid", "master_replid"},
+    };
+    printType(p, "instance_info", GAUGE);
+    strAppendText(p->out, "redis_instance_info{");
+    for (size_t i = 0; i < COUNT_OF(labels); i++) {
+        if (i) strAppendByte(p->out, ',');
+        appendLabel(p->out, labels[i].label, factsFind(p->facts, labels[i].fact));
+    }
+    strAppendText(p->out, "} 1\n");
+}
+
+static void printSetting(printer *p, const char *directive, const char *name) {
+    const configOption *o = configFind(sliceOf(directive));
+    if (!o) return;
+    str value = STR_EMPTY;
+    configGet(o, &value);
+    if (isNumber(strSlice(&value))) printPlain(p, name, GAUGE, strSlice(&value));
+    strFree(&value);
+}
+
+static void printStart(printer *p) {
+    double uptime, now;
+    if (!numberParseDouble(factsFind(p->facts, "uptime_in_seconds"), &uptime)) return;
+    if (!numberParseDouble(factsFind(p->facts, "server_time_usec"), &now)) return;
+    double started = now / 1e6 - uptime;
+    printNumber(p, "start_time_seconds", GAUGE, (double)(int64_t)started);
+}
+
+void prometheusPrint(bool open_metrics, str *out) {
+    str facts = STR_EMPTY;
+    factsRead(&facts);
+    printer p = {.open_metrics = open_metrics, .facts = strSlice(&facts), .out = out};
+    printPlain(&p, "up", GAUGE, SLICE("1"));
+    printInstance(&p);
+    printStart(&p);
+    printNames(&p);
+    printSetting(&p, "maxclients", "config_maxclients");
+    printSetting(&p, "maxmemory", "config_maxmemory");
+    printKeyspace(&p, "db_keys", "keys", 1);
+    printKeyspace(&p, "db_keys_expiring", "expires", 1);
+    printKeyspace(&p, "db_avg_ttl_seconds", "avg_ttl", 0.001);
+    printFamily(&p, "commands_total", COUNTER, "cmdstat_", "cmd", "calls", 1);
+    printFamily(&p, "commands_duration_seconds_total", COUNTER, "cmdstat_", "cmd", "usec", 1e-6);
+    printFamily(&p, "commands_rejected_calls_total", COUNTER, "cmdstat_", "cmd", "rejected_calls",
+                1);
+    printFamily(&p, "commands_failed_calls_total", COUNTER, "cmdstat_", "cmd", "failed_calls", 1);
+    printFamily(&p, "errors_total", COUNTER, "errorstat_", "err", "count", 1);
+    printLatencies(&p);
+    if (open_metrics) strAppendText(out, "# EOF\n");
+    strFree(&facts);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MONITOR: sessions that are told every command that ran, one line each, secrets hidden.
+ * Invariant: the seer is armed exactly while the list has a session, so nobody pays without one. A line costs its
+ * length once, and a copy per listener. Main thread only. */
+#include "base/base.h"
+#include "engine/hooks.h"
+#include "engine/reply.h"
+#include "pubsub/pubsub.h"
+#include "pubsub/pubsub_priv.h"
+#include "pubsub/procs.h"
+
+enum { LISTENERS_FIRST = 8 };
+
+static struct {
+    session **list;
+    int count, cap;
+} monitors;
+
+/* ------------------------------------------------------------------ the line */
+
+/* 1500000000.123456 [0 127.0.0.1:1234] "get" "key" */
+static void appendLine(const ctx *c, str *out) {
+    const session *s = c->who;
+    int64_t now_us = clockWallUs();
+    strAppendFormat(out, "%lld.%06lld [%d ", (long long)(now_us / 1000000),
+                    (long long)(now_us % 1000000), s->db_id);
+    if (c->flags & CTX_SCRIPT) {
+        strAppendText(out, "lua");
+    } else {
+        sessionPeer(s, out);
+    }
+    strAppendByte(out, ']');
+    for (int i = 0; i < c->argc; i++) {
+        strAppendByte(out, ' ');
+        if (ctxArgIsSecret(c, i)) {
+            strAppendText(out, "\"(redacted)\"");
+        } else {
+            strAppendQuoted(out, c->argv[i]);
+        }
+    }
+}
+
+static void tell(const ctx *c) {
+    str line = STR_EMPTY;
+    appendLine(c, &line);
+    for (int i = 0; i < monitors.count; i++) {
+        if (monitors.list[i]->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) continue;
+        respStatus(&monitors.list[i]->out, strSlice(&line));
+        sessionWantWrite(monitors.list[i]);
+    }
+    strFree(&line);
+}
+
+/* Commands that run others (scripts) are told before those; they alone are hidden from the general rule and
+ * may have keys anywhere. */
+static bool isToldBefore(const command *cmd) {
+    const uint32_t both = CMD_SKIP_MONITOR | CMD_MOVABLEKEYS;
+    return (cmd->flags & both) == both;
+}
+
+static void before(ctx *c) {
+    if (isToldBefore(c->cmd)) tell(c);
+}
+
+static void after(ctx *c, int64_t duration_ns) {
+    (void)duration_ns;
+    if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) tell(c);
+}
+
+static const seer monitor = {.name = "monitor", .before = before, .after = after};
+
+/* ------------------------------------------------------------------ who listens */
+
+/* Monitors look on: they may not touch the keyspace. */
+static bool touchesKeys(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_READONLY | CMD_MAY_REPLICATE);
+}
+
+static gateVerdict refuse(ctx *c) {
+    replyError(c, SLICE("ERR Replica can't interact with the keyspace"));
+    return GATE_REFUSED;
+}
+
+const gate monitorGate = {.name = "monitor", .selects = touchesKeys, .ask = refuse};
+
+static void leave(session *s) {
+    int at = 0;
+    while (at < monitors.count && monitors.list[at] != s) at++;
+    if (at == monitors.count) return;
+    monitors.list[at] = monitors.list[--monitors.count];
+    s->flags &= ~(uint32_t)SESSION_MONITOR;
+    gateArmSession(s, &monitorGate, false);
+    if (monitors.count) return;
+    seerArm(&monitor, false);
+    memFree(monitors.list);
+    monitors.list = NULL;
+    monitors.cap = 0;
+}
+
+void monitorOnSession(session *s, sessionEvent e) {
+    if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
+    if (s->flags & SESSION_MONITOR) leave(s);
+}
+
+/* MONITOR. Reply: OK, then a line for each command that runs; nothing for one who monitors already. */
+void monitorCommand(ctx *c) {
+    session *s = c->who;
+    if (s->flags & SESSION_DENY_BLOCKING) {
+        replyError(c, SLICE("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+        return;
+    }
+    if (s->flags & SESSION_MONITOR) return;
+    if (monitors.count == monitors.cap) {
+        monitors.cap = monitors.cap ? monitors.cap * 2 : LISTENERS_FIRST;
+        monitors.list = memRealloc(monitors.list, (size_t)monitors.cap * sizeof(*monitors.list));
+    }
+    monitors.list[monitors.count++] = s;
+    s->flags |= SESSION_MONITOR;
+    gateArmSession(s, &monitorGate, true);
+    seerArm(&monitor, true);
+    replyOk(c);
+}

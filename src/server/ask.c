@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The options that answer a question and end: --version, --help, --check-system, --test-memory, --check-config,
+ * --print-config. Nothing is started, nothing is listened on, no file is written. Main thread only. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/build_info.h"
+#include "base/number.h"
+#include "engine/config.h"
+#include "server/kernel.h"
+#include "server/memcheck.h"
+#include "server/roof.h"
+
+enum { TEST_PASSES = 50 };
+
+static void printVersion(void) {
+    printf("Valkey server v=%s sha=%s:%s malloc=%s bits=%d build=%s\n", SERVER_VERSION, buildGitSha,
+           buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
+}
+
+/* A % in these lines stands for the program's name. */
+static const char help_text[] =
+    "Usage: % [/path/to/valkey.conf] [options] [-]\n"
+    "       % - (read config from stdin)\n"
+    "       % -v or --version\n"
+    "       % -h or --help\n"
+    "       % --check-config [/path/to/valkey.conf] [options] (tell all its errors, start nothing)\n"
+    "       % --print-config [/path/to/valkey.conf] [options] (each value, and where it comes from)\n"
+    "       % --test-memory <megabytes>\n"
+    "       % --check-system\n\n"
+    "Each directive of the configuration file can be given as an option, with two dashes in front.\n\n"
+    "Examples:\n"
+    "       % (run the server with default conf)\n"
+    "       echo 'maxmemory 128mb' | % -\n"
+    "       % /etc/valkey/6379.conf\n"
+    "       % --port 7777\n"
+    "       % /etc/myvalkey.conf --loglevel verbose -\n"
+    "       % /etc/myvalkey.conf --loglevel verbose\n";
+
+static void printHelp(FILE *to, const char *program) {
+    for (const char *p = help_text; *p; p++) {
+        if (*p == '%') {
+            fputs(program, to);
+        } else {
+            fputc(*p, to);
+        }
+    }
+}
+
+static int checkSystem(void) {
+    str out = STR_EMPTY;
+    int failed = kernelCheckSystem(&out);
+    fputs(strText(&out), stdout);
+    strFree(&out);
+    return failed ? 1 : 0;
+}
+
+static int testMemory(int argc, char **argv) {
+    int64_t megabytes;
+    if (argc != 3 || !numberParseInt(sliceOf(argv[2]), &megabytes) || megabytes < 1) {
+        fprintf(stderr, "Please specify the amount of memory to test in megabytes.\n");
+        fprintf(stderr, "Example: %s --test-memory 4096\n\n", argv[0]);
+        return 1;
+    }
+    return memcheckRun((size_t)megabytes, TEST_PASSES) ? 0 : 1;
+}
+
+static bool is(const char *arg, const char *a, const char *b) {
+    return !strcmp(arg, a) || (b && !strcmp(arg, b));
+}
+
+void askBeforeAll(int argc, char **argv) {
+    if (argc < 2) return;
+    if (argc == 2 && is(argv[1], "-v", "--version")) {
+        printVersion();
+        exit(0);
+    }
+    if (is(argv[1], "-h", "--help")) {
+        printHelp(stdout, argv[0]);
+        exit(0);
+    }
+    if (is(argv[1], "--test-memory", NULL)) exit(testMemory(argc, argv));
+    if (argc == 2 && is(argv[1], "--check-system", NULL)) exit(checkSystem());
+}
+
+/* ------------------------------------------------------------------ questions about the configuration */
+
+static void printOption(const char *name, const configOption *o, void *arg) {
+    (void)arg;
+    if (strcmp(name, o->name) != 0) return; /* an alias */
+    str line = STR_EMPTY, value = STR_EMPTY;
+    configGet(o, &value);
+    strAppendFormat(&line, "%s ", name);
+    if ((o->flags & CONFIG_SENSITIVE) && value.len) {
+        strAppendText(&line, "(hidden)");
+    } else if (value.len && (o->flags & CONFIG_MULTI_WORD)) {
+        strAppendSlice(&line, strSlice(&value));
+    } else {
+        configAppendWord(&line, strSlice(&value));
+    }
+    while (line.len < 60) strAppendByte(&line, ' ');
+    strAppendText(&line, "  # ");
+    configGetOrigin(o, &line);
+    puts(strText(&line));
+    strFree(&line);
+    strFree(&value);
+}
+
+void askConfiguration(int argc, char **argv) {
+    bool check_only = argc > 1 && is(argv[1], "--check-config", NULL);
+    bool print = argc > 1 && is(argv[1], "--print-config", NULL);
+    if (!check_only && !print) return;
+    str report = STR_EMPTY;
+    /* The option itself stands where the program's name is looked for. */
+    bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK;
+    if (!good) {
+        fputs(strText(&report), stderr);
+    } else if (print) {
+        configEach(printOption, NULL);
+    } else {
+        printf("The configuration is good.\n");
+    }
+    strFree(&report);
+    exit(good ? 0 : ASK_EXIT_BAD_CONFIG);
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The crash report. What needs nothing of the process (signal, trace, registers) comes first, what walks through
+ * it (INFO, clients) later: a crash inside the report is told in short and ends it.
+ *
+ * Invariants: one thread reports, others that crash meanwhile wait for ever; secrets of users are never
+ * printed, and other data of theirs only where hide-user-data-from-log is off. Handlers of signals: they use
+ * what the rest of the process uses, for the process is lost already; an alarm ends a report that hangs. */
+#define _GNU_SOURCE
+#include "server/crash.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "engine/config.h"
+#include "engine/ctx.h"
+#include "engine/hot.h"
+#include "engine/options.h"
+#include "io/file.h"
+#include "net/net.h"
+#include "server/memcheck.h"
+#include "server/roof.h"
+#include "server/server_priv.h"
+#include "server/trace.h"
+
+enum {
+    REPORT_SECONDS = 30,           /* a report that takes longer hangs */
+    MEMCHECK_US = 5 * 1000 * 1000, /* no more of the memory is tested */
+    ARGUMENTS_SHOWN = 32,
+    ARGUMENT_BYTES_SHOWN = 128,
+};
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The report needs some room of its own: the stack may be what has run out. */
+static char handler_stack[256 * 1024];
+#endif
+
+static struct {
+    int tid;        /* who reports */
+    bool is_told;   /* the report is written: the next signal just ends the process */
+    bool is_nested; /* crashed inside the report */
+    volatile sig_atomic_t tests_memory;
+    sigjmp_buf untestable; /* back into the memory test, from a page that cannot be touched */
+} crash;
+
+static int ownTid(void) { return (int)syscall(SYS_gettid); }
+
+/* ------------------------------------------------------------------ begin and end */
+
+static void reportBegin(void) {
+    logRaw("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
+}
+
+static void reportEnd(void) {
+    logRaw("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
+           "       Please report the crash, with all that stands above.\n\n"
+           "  Suspect RAM error? Use valkey-server --test-memory to verify it.\n\n"
+           "  Some other issues could be detected by valkey-server --check-system\n");
+    if (serverConf.daemonize && serverRunNow()->supervisor == SUPERVISED_NO) daemonRemovePidFile();
+    crash.is_told = true;
+}
+
+/* Ends the process as the signal would have done without us. */
+static void __attribute__((noreturn)) endBySignal(int signal_number) {
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    sigaction(signal_number, &action, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, signal_number);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    (void)raise(signal_number);
+    _exit(1); /* nobody comes here */
+}
+
+/* ------------------------------------------------------------------ the process's own account */
+
+/* Commands whose arguments may be secrets, or hold some. */
+static bool mayHoldSecrets(slice command_name) {
+    static const char *const names[] = {"auth", "hello", "acl", "config", "migrate", "sentinel"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        size_t len = strlen(names[i]);
+        if (command_name.len < len || memcmp(command_name.ptr, names[i], len)) continue;
+        if (command_name.len == len || command_name.ptr[len] == '|') return true;
+    }
+    return false;
+}
+
+static void appendArguments(const ctx *c, str *out) {
+    bool hides = engineHidesUserData() || !c->cmd || mayHoldSecrets(c->cmd->name);
+    strAppendFormat(out, "argc: %d\n", c->argc);
+    for (int i = 0; i < c->argc && i < ARGUMENTS_SHOWN; i++) {
+        if (i && hides) {
+            strAppendFormat(out, "argv[%d]: %zu bytes\n", i, c->argv[i].len);
+            continue;
+        }
+        strAppendFormat(out, "argv[%d]: ", i);
+        strAppendQuoted(out,
+                        sliceMake(c->argv[i].ptr, sizeMin(c->argv[i].len, ARGUMENT_BYTES_SHOWN)));
+        strAppendByte(out, '\n');
+    }
+}
+
+static void printCurrentClient(void) {
+    const ctx *c = engineHot.current;
+    if (!c) return;
+    str out = STR_EMPTY;
+    (void)netDescribeForLog(c->who,
+                            &out); /* a script's or a loader's has no connection to tell of */
+    strAppendByte(&out, '\n');
+    appendArguments(c, &out);
+    logRaw("\n------ CURRENT CLIENT INFO ------\n");
+    logRaw(strText(&out));
+    strFree(&out);
+}
+
+static void printClients(void) {
+    str out = STR_EMPTY;
+    netDescribeClients(INT_MAX, true, &out);
+    logRaw("\n------ CLIENT LIST OUTPUT ------\n");
+    logRaw(strText(&out));
+    strFree(&out);
+}
+
+static void appendSection(const infoSection *section, void *arg) {
+    str *out = arg;
+    if (!strstr(strText(out), section->title)) strAppendFormat(out, "\n%s\r\n", section->title);
+    section->print(out);
+}
+
+static void printInfo(void) {
+    str out = STR_EMPTY;
+    hooksEachInfoSection(appendSection, &out);
+    logRaw("\n------ INFO OUTPUT ------\n");
+    logRaw(strText(&out));
+    strFree(&out);
+}
+
+static void printConfiguration(void) {
+    str out = STR_EMPTY;
+    configReport(&out);
+    logRaw("\n------ CONFIG DEBUG OUTPUT ------\n");
+    logRaw(strText(&out));
+    strFree(&out);
+}
+
+/* ------------------------------------------------------------------ memory test */
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Terabytes of a sanitizer's notes would be tested. */
+static void testMemory(void) { logRaw("\n------ FAST MEMORY TEST ------\nNot in this build.\n"); }
+#else
+/* True when the test itself lives in that region. */
+static bool isOurs(uintptr_t from, uintptr_t to) {
+    const void *const ours[] = {handler_stack, &crash, __builtin_frame_address(0),
+                                (const void *)&errno};
+    for (size_t i = 0; i < COUNT_OF(ours); i++) {
+        if ((uintptr_t)ours[i] >= from && (uintptr_t)ours[i] < to) return true;
+    }
+    return false;
+}
+
+/* Anonymous memory, as a line of /proc/self/maps tells it. */
+static bool isTestable(const char *line, uintptr_t *from, uintptr_t *to) {
+    unsigned long begin, end, inode;
+    char mode[8];
+    if (sscanf(line, "%lx-%lx %7s %*s %*s %lu", &begin, &end, mode, &inode) != 4) return false;
+    *from = begin;
+    *to = end;
+    return !strncmp(mode, "rw-p", 4) && inode == 0 && !strstr(line, "[stack") &&
+           !strstr(line, "[v") && !isOurs(begin, end);
+}
+
+static void testMemory(void) {
+    logRaw("\n------ FAST MEMORY TEST ------\n");
+    static char maps[64 * 1024]; /* read first: reading later would change them */
+    if (fileReadText("/proc/self/maps", maps, sizeof(maps)) <= 0) return;
+    size_t errors = 0, bytes = 0;
+    int64_t end_us = clockMonoUs() + MEMCHECK_US;
+    for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
+        uintptr_t from, to;
+        if (!isTestable(line, &from, &to)) continue;
+        for (volatile uintptr_t at = from; at < to && clockMonoUs() < end_us;) {
+            size_t size = sizeMin(to - at, 1024 * 1024);
+            if (sigsetjmp(crash.untestable, 1)) break; /* a page nobody may touch */
+            crash.tests_memory = 1;
+            errors += memcheckRange((void *)at, size);
+            crash.tests_memory = 0;
+            bytes += size;
+            at += size;
+        }
+        crash.tests_memory = 0;
+    }
+    char text[128];
+    snprintf(text, sizeof(text), "%zu MB were tested.\n", bytes >> 20);
+    logRaw(text);
+    logRaw(errors
+               ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
+               : "Fast memory test PASSED, however your memory can still be broken. Please run a "
+                 "memory test for several hours if possible.\n");
+}
+#endif
+
+/* ------------------------------------------------------------------ the report */
+
+/* Traces and all that the process knows of itself. `context` NULL: of a failed check. */
+static void printProcess(const void *context) {
+    logRaw("\n------ STACK TRACE ------\n");
+    tracePrint(context);
+    tracePrintOthers(true);
+    logRaw("\n------ STACK TRACE DONE ------\n");
+    if (context) {
+        logRaw("\n------ REGISTERS ------\n");
+        tracePrintRegisters(context, !engineHidesUserData());
+    }
+    printInfo();
+    printClients();
+    printCurrentClient();
+    printConfiguration();
+}
+
+static void printSignal(int signal_number, const siginfo_t *info, const void *context) {
+    logWarning("valkey %s crashed by signal: %d, si_code: %d", SERVER_VERSION, signal_number,
+               info->si_code);
+    if (info->si_code > 0 && (signal_number == SIGSEGV || signal_number == SIGBUS))
+        logWarning("Accessing address: %p", info->si_addr);
+    if (info->si_code <= 0) {
+        logWarning("Killed by PID: %ld, UID: %d", (long)info->si_pid, (int)info->si_uid);
+    }
+    if (tracePc(context)) logWarning("Crashed running the instruction at: %p", tracePc(context));
+}
+
+/* A crash inside the report: where it was, and the end. */
+static void __attribute__((noreturn))
+crashAgain(int signal_number, const siginfo_t *info, const void *context) {
+    if (crash.is_nested) endBySignal(signal_number);
+    crash.is_nested = true;
+    logFromSignal(
+        "Crashed running signal handler. Providing reduced version of recursive crash report.");
+    printSignal(signal_number, info, context);
+    logRaw("\n------ STACK TRACE ------\n");
+    tracePrint(context);
+    logRaw("\n------ STACK TRACE DONE ------\n");
+    reportEnd();
+    endBySignal(signal_number);
+}
+
+static void onCrash(int signal_number, siginfo_t *info, void *context) {
+    if (crash.is_told) endBySignal(signal_number);
+    int nobody = 0, me = ownTid();
+    if (!__atomic_compare_exchange_n(&crash.tid, &nobody, me, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+        if (nobody != me) traceFreeze();
+        if (crash.tests_memory) {
+            crash.tests_memory = 0;
+            siglongjmp(crash.untestable, 1);
+        }
+        crashAgain(signal_number, info, context);
+    }
+    signal(SIGALRM, SIG_DFL);
+    alarm(REPORT_SECONDS);
+    reportBegin();
+    printSignal(signal_number, info, context);
+    printProcess(context);
+    alarm(0);
+    if (serverConf.crash_memcheck_enabled) testMemory();
+    logRaw("\n------ DUMPING CODE AROUND EIP ------\n");
+    tracePrintCode(context);
+    logRaw("------\n");
+    reportEnd();
+    endBySignal(signal_number);
+}
+
+/* ------------------------------------------------------------------ failed checks, panics, no memory */
+
+static void onFailureBegin(void) { reportBegin(); }
+
+static void onFailure(const char *what, const char *file, int line) {
+    (void)what, (void)file, (void)line; /* the log has them */
+    crash.tid = ownTid();
+    if (serverConf.crash_log_enabled) {
+        signal(SIGALRM, SIG_DFL);
+        alarm(REPORT_SECONDS);
+        printProcess(NULL);
+        alarm(0);
+    }
+    reportEnd();
+    if (serverConf.use_exit_on_panic) _exit(1);
+}
+
+static void onOutOfMemory(size_t size) {
+    logWarning("Out Of Memory allocating %zu bytes!", size);
+    panic("Valkey aborting for OUT OF MEMORY. Allocating %zu bytes!", size);
+}
+
+/* ------------------------------------------------------------------ handlers */
+
+status crashApply(reason *why) {
+    (void)why; /* cannot fail */
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    struct sigaction action = {.sa_sigaction = onCrash,
+                               .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK};
+    if (!serverConf.crash_log_enabled) action = (struct sigaction){.sa_handler = SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < COUNT_OF(signals); i++) sigaction(signals[i], &action, NULL);
+    return OK;
+}
+
+void crashInit(void) {
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    /* Sanitizers bring one of their own, and free it. */
+    stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
+    if (sigaltstack(&stack, NULL)) logWarning("No stack for crash reports: %s", strerror(errno));
+#endif
+    assertSetProcs(onFailureBegin, onFailure);
+    memSetOutOfMemoryProc(onOutOfMemory);
+    traceInit(serverRunNow()->program);
+    reason why;
+    status st = crashApply(&why);
+    check(st == OK);
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where the memory is: INFO's section Memory, MEMORY STATS, MEMORY DOCTOR. A report costs a walk over the clients and
+ * some 10 us for the allocator's figures. Main thread only. */
+#include <unistd.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/config.h"
+#include "engine/reply.h"
+#include "net/net.h"
+#include "server/procs.h"
+#include "server/roof.h"
+#include "store/store.h"
+
+static struct { size_t startup, peak; } memory;
+
+void infoMemoryStarted(void) { memory.startup = memory.peak = memUsed(); }
+
+void infoMemoryTick(int64_t budget_us) {
+    (void)budget_us; /* takes no time */
+    memory.peak = sizeMax(memory.peak, memUsed());
+}
+
+typedef struct memoryFigures {
+    size_t used, clients, tables, overhead, dataset;
+    double dataset_percent, peak_percent;
+    uint64_t keys;
+    memReport process;
+} memoryFigures;
+
+static memoryFigures measure(void) {
+    memoryFigures f = {.used = memUsed(), .clients = netClientsMemory()};
+    memory.peak = sizeMax(memory.peak, f.used);
+    for (int i = 0; i < storeDbCount(); i++) {
+        f.tables += dbTableMemory(storeDb(i));
+        f.keys += dbSize(storeDb(i));
+    }
+    f.overhead = memory.startup + f.clients + f.tables;
+    f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
+    size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;
+    f.dataset_percent = (double)f.dataset * 100 / (double)net_used;
+    f.peak_percent = (double)f.used * 100 / (double)memory.peak;
+    memReportRead(&f.process);
+    return f;
+}
+
+static double ratio(size_t whole, size_t part) { return part ? (double)whole / (double)part : 0; }
+
+/* ------------------------------------------------------------------ INFO */
+
+static void printBytes(str *out, const char *name, uint64_t bytes) {
+    char human[NUMBER_TEXT_MAX];
+    numberPrintHuman(human, bytes);
+    strAppendFormat(out, "%s:%llu\r\n%s_human:%s\r\n", name, (unsigned long long)bytes, name,
+                    human);
+}
+
+static uint64_t systemMemory(void) {
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void printRatio(str *out, const char *name, size_t whole, size_t part) {
+    strAppendFormat(out, "%s_ratio:%.2f\r\n%s_bytes:%lld\r\n", name, ratio(whole, part), name,
+                    (long long)whole - (long long)part);
+}
+
+/* A directive's value as CONFIG GET shows it, in `value`. */
+static slice directive(const char *name, str *value) {
+    strClear(value);
+    configGet(configFind(sliceOf(name)), value);
+    return strSlice(value);
+}
+
+static void printLimit(str *out) {
+    str value = STR_EMPTY;
+    uint64_t limit = 0;
+    check(numberParseMemory(directive("maxmemory", &value), &limit));
+    printBytes(out, "maxmemory", limit);
+    directive("maxmemory-policy", &value);
+    strAppendFormat(out, "maxmemory_policy:%s\r\n", strText(&value));
+    strFree(&value);
+}
+
+void infoPrintMemory(str *out) {
+    memoryFigures f = measure();
+    const memReport *process = &f.process;
+    printBytes(out, "used_memory", f.used);
+    printBytes(out, "used_memory_rss", process->rss);
+    printBytes(out, "used_memory_peak", memory.peak);
+    strAppendFormat(out, "used_memory_peak_perc:%.2f%%\r\n", f.peak_percent);
+    strAppendFormat(out, "used_memory_overhead:%zu\r\nused_memory_startup:%zu\r\n", f.overhead,
+                    memory.startup);
+    strAppendFormat(out, "used_memory_dataset:%zu\r\nused_memory_dataset_perc:%.2f%%\r\n",
+                    f.dataset, f.dataset_percent);
+    strAppendFormat(out, "allocator_allocated:%zu\r\nallocator_active:%zu\r\n", process->allocated,
+                    process->active);
+    strAppendFormat(out, "allocator_resident:%zu\r\nallocator_muzzy:%zu\r\n", process->resident,
+                    process->muzzy);
+    printBytes(out, "total_system_memory", systemMemory());
+    printLimit(out);
+    printRatio(out, "allocator_frag", process->active, process->allocated);
+    printRatio(out, "allocator_rss", process->resident, process->active);
+    printRatio(out, "rss_overhead", process->rss, process->resident);
+    printRatio(out, "mem_fragmentation", process->rss, f.used);
+    strAppendText(out, "mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\n"
+                       "mem_total_replication_buffers:0\r\nmem_replicas_repl_buffer:0\r\n"
+                       "mem_clients_slaves:0\r\n");
+    strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
+    strAppendText(
+        out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n"
+             "mem_aof_buffer:0\r\n");
+    strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
+    strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\nactive_defrag_running:0\r\n");
+}
+
+/* ------------------------------------------------------------------ MEMORY STATS */
+
+static void replyField(ctx *c, const char *name, int64_t value) {
+    replyBulkText(c, name);
+    replyInteger(c, value);
+}
+
+static void replyFraction(ctx *c, const char *name, double value) {
+    replyBulkText(c, name);
+    replyDouble(c, value);
+}
+
+/* Each database with keys: what its table takes. Times to live stand in the objects. */
+static int replyDatabases(ctx *c) {
+    int count = 0;
+    for (int i = 0; i < storeDbCount(); i++) {
+        if (!dbSize(storeDb(i))) continue;
+        char name[32] = "db.";
+        numberPrintInt(name + 3, i);
+        replyBulkText(c, name);
+        replyMap(c, 2);
+        replyField(c, "overhead.hashtable.main", (int64_t)dbTableMemory(storeDb(i)));
+        replyField(c, "overhead.hashtable.expires", 0);
+        count++;
+    }
+    return count;
+}
+
+static int replyProcess(ctx *c, const memoryFigures *f) {
+    const memReport *p = &f->process;
+    replyField(c, "allocator.allocated", (int64_t)p->allocated);
+    replyField(c, "allocator.active", (int64_t)p->active);
+    replyField(c, "allocator.resident", (int64_t)p->resident);
+    replyField(c, "allocator.muzzy", (int64_t)p->muzzy);
+    replyFraction(c, "allocator-fragmentation.ratio", ratio(p->active, p->allocated));
+    replyField(c, "allocator-fragmentation.bytes", (int64_t)p->active - (int64_t)p->allocated);
+    replyFraction(c, "allocator-rss.ratio", ratio(p->resident, p->active));
+    replyField(c, "allocator-rss.bytes", (int64_t)p->resident - (int64_t)p->active);
+    replyFraction(c, "rss-overhead.ratio", ratio(p->rss, p->resident));
+    replyField(c, "rss-overhead.bytes", (int64_t)p->rss - (int64_t)p->resident);
+    replyFraction(c, "fragmentation", ratio(p->rss, f->used));
+    replyField(c, "fragmentation.bytes", (int64_t)p->rss - (int64_t)f->used);
+    return 12;
+}
+
+/* MEMORY STATS. Reply: a map of figures. */
+void memoryStatsCommand(ctx *c) {
+    static const char *const absent[] = {
+        "replication.backlog", "replicas.repl.buffer", "clients.slaves",      "clients.normal",
+        "cluster.links",       "cluster.slot_import",  "cluster.slot_export", "aof.buffer",
+        "lua.caches",          "functions.caches"};
+    memoryFigures f = measure();
+    respDeferred map = respDeferBegin(c->out);
+    int fields = 0;
+    replyField(c, "peak.allocated", (int64_t)memory.peak);
+    replyField(c, "total.allocated", (int64_t)f.used);
+    replyField(c, "startup.allocated", (int64_t)memory.startup);
+    fields += 3;
+    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) {
+        bool normal = !strcmp(absent[i], "clients.normal");
+        replyField(c, absent[i], normal ? (int64_t)f.clients : 0);
+    }
+    fields += replyDatabases(c);
+    replyField(c, "overhead.db.hashtable.lut", (int64_t)f.tables);
+    replyField(c, "overhead.db.hashtable.rehashing", 0);
+    replyField(c, "overhead.total", (int64_t)f.overhead);
+    replyField(c, "db.dict.rehashing.count", 0);
+    replyField(c, "keys.count", (int64_t)f.keys);
+    replyField(c, "keys.bytes-per-key", f.keys ? (int64_t)(f.dataset / f.keys) : 0);
+    replyField(c, "dataset.bytes", (int64_t)f.dataset);
+    replyFraction(c, "dataset.percentage", f.dataset_percent);
+    replyFraction(c, "peak.percentage", f.peak_percent);
+    fields += 9 + replyProcess(c, &f);
+    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+}
+
+/* ------------------------------------------------------------------ MEMORY DOCTOR */
+
+/* What looks wrong, one paragraph each; returns how many. */
+static int diagnose(const memoryFigures *f, str *out) {
+    enum { SLACK_BYTES = 10 * 1024 * 1024, CLIENT_BYTES = 200 * 1024 };
+    int found = 0;
+    if (ratio(memory.peak, f->used) > 1.5) {
+        strAppendText(
+            out,
+            " * Peak memory: this server once used more than 150% of what it uses now. The "
+            "allocator may keep pages from that time, which makes the fragmentation ratio look "
+            "worse than it is. MEMORY PURGE asks it to give them back.\n\n");
+        found++;
+    }
+    if (ratio(f->process.rss, f->used) > 1.4 && f->process.rss - f->used > SLACK_BYTES) {
+        strAppendText(
+            out,
+            " * High total memory: the process takes more than 1.4 times the memory that is in "
+            "use, and more than 10 MB beyond it: a sign of fragmentation, or of a past peak.\n\n");
+        found++;
+    }
+    if (netClientCount() && f->clients / (size_t)netClientCount() > CLIENT_BYTES) {
+        strAppendText(
+            out,
+            " * Big client buffers: clients hold more than 200 KB each on average. Look at omem and "
+            "qbuf in CLIENT LIST for those that do not read their replies.\n\n");
+        found++;
+    }
+    return found;
+}
+
+/* MEMORY DOCTOR. Reply: a report in words. */
+void memoryDoctorCommand(ctx *c) {
+    enum { EMPTY_BYTES = 5 * 1024 * 1024 };
+    memoryFigures f = measure();
+    str text = STR_EMPTY, issues = STR_EMPTY;
+    if (f.used < EMPTY_BYTES) {
+        strAppendText(
+            &text,
+            "Hi Sam, this instance is empty or is using very little memory, my issues detector "
+            "can't be used in these conditions. Please, leave for your mission on Earth and fill "
+            "it with some data. The new Sam and I will be back to our programming as soon as I "
+            "finished rebooting.\n");
+    } else if (diagnose(&f, &issues)) {
+        strAppendText(&text,
+                      "Sam, I detected a few issues in this Valkey instance memory implants:\n\n");
+        strAppendSlice(&text, strSlice(&issues));
+        strAppendText(&text, "I'm here to keep you safe, Sam. I want to help you.\n");
+    } else {
+        strAppendText(
+            &text,
+            "Hi Sam, I can't find any memory issue in your instance. I can only account for what "
+            "occurs on this base.\n");
+    }
+    replyVerbatim(c, strSlice(&text), "txt");
+    strFree(&text);
+    strFree(&issues);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Stack traces. A thread is asked for its trace by SIGUSR2 and writes the frames into one slot, which the asker
+ * then prints: one thread after the other, so the slot needs no lock.
+ *
+ * Invariant: `answer.tid` names the thread that may write the slot, 0 nobody. Called from signal handlers: no
+ * allocation but what opendir() needs. */
+#define _GNU_SOURCE /* dladdr(), tgkill() */
+#include "server/trace.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "io/file.h"
+
+enum { FRAMES_MAX = 100, ANSWER_WAIT_US = 100 * 1000, LINE_BYTES = 1024 };
+
+static struct {
+    int tid; /* who is asked */
+    int count;
+    bool done, freeze;
+    void *frames[FRAMES_MAX];
+} answer;
+
+/* The main program's place and name: the process title overwrites what the loader knows of it. */
+static const void *program_base;
+static const char *program_name;
+
+static int ownTid(void) { return (int)syscall(SYS_gettid); }
+
+/* `is_return`: where a call returns to, which may be the next function when the call never does. */
+static void printFrame(void *address, bool is_return) {
+    char line[LINE_BYTES];
+    Dl_info info;
+    bool known = dladdr((char *)address - is_return, &info) != 0;
+    if (known && info.dli_fbase == program_base) info.dli_fname = program_name;
+    if (known && info.dli_sname) {
+        snprintf(line, sizeof(line), "%s(%s+0x%zx) [%p]\n", info.dli_fname, info.dli_sname,
+                 (size_t)((char *)address - (char *)info.dli_saddr), address);
+    } else if (known) {
+        snprintf(line, sizeof(line), "%s(+0x%zx) [%p]\n", info.dli_fname,
+                 (size_t)((char *)address - (char *)info.dli_fbase), address);
+    } else {
+        snprintf(line, sizeof(line), "[%p]\n", address);
+    }
+    logRaw(line);
+}
+
+void tracePrint(const void *context) {
+    void *frames[FRAMES_MAX];
+    int count = backtrace(frames, FRAMES_MAX), first = 1;
+    void *pc = context ? tracePc(context) : NULL;
+    /* What stands above the interrupted instruction is our own handler. */
+    for (int i = 0; pc && i < count; i++) {
+        if (frames[i] == pc) first = i;
+    }
+    if (pc && frames[first] != pc)
+        printFrame(pc, false); /* a wild jump: the unwinder does not know it */
+    for (int i = first; i < count; i++) printFrame(frames[i], frames[i] != pc);
+}
+
+/* ------------------------------------------------------------------ other threads */
+
+static void onAsked(int signal_number) {
+    (void)signal_number; /* there is one reason only */
+    if (__atomic_load_n(&answer.tid, __ATOMIC_ACQUIRE) != ownTid()) return;
+    answer.count = backtrace(answer.frames, FRAMES_MAX);
+    bool freeze = answer.freeze;
+    __atomic_store_n(&answer.done, true, __ATOMIC_RELEASE);
+    if (freeze) traceFreeze();
+}
+
+void traceFreeze(void) {
+    for (;;) pause();
+}
+
+void traceInit(const char *program) {
+    void *frame;
+    Dl_info info;
+    program_name = program;
+    if (dladdr((void *)traceInit, &info)) program_base = info.dli_fbase;
+    (void)backtrace(&frame, 1); /* loads its library */
+    struct sigaction action = {.sa_handler = onAsked, .sa_flags = SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGUSR2, &action, NULL);
+}
+
+static void printName(int tid) {
+    char path[64], line[96];
+    char name[32] = "\n";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
+    (void)fileReadText(path, name, sizeof(name)); /* "" for one that has just ended */
+    snprintf(line, sizeof(line), "\n%d %s", tid, name);
+    logRaw(line);
+}
+
+static void printOther(int tid, bool freeze) {
+    answer.done = false;
+    answer.freeze = freeze;
+    __atomic_store_n(&answer.tid, tid, __ATOMIC_RELEASE);
+    printName(tid);
+    int64_t end_us = clockMonoUs() + ANSWER_WAIT_US;
+    bool asked = syscall(SYS_tgkill, getpid(), tid, SIGUSR2) == 0;
+    while (asked && !__atomic_load_n(&answer.done, __ATOMIC_ACQUIRE) && clockMonoUs() < end_us) {
+        clockSleepUs(100);
+    }
+    bool done = __atomic_load_n(&answer.done, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&answer.tid, 0, __ATOMIC_RELEASE);
+    if (!done) logRaw("(no answer)\n");
+    for (int i = 2; done && i < answer.count; i++) printFrame(answer.frames[i], i > 2);
+}
+
+void tracePrintOthers(bool freeze) {
+    DIR *tasks = opendir("/proc/self/task");
+    if (!tasks) return;
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        int tid = (int)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && tid != ownTid()) printOther(tid, freeze);
+    }
+    closedir(tasks);
+}

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# maxmemory-clients: when clients hold more than that together, the largest go first, but never those who said
+# NO-EVICT. Waiting clients are told by INFO's evicted_clients.
+
+# A client that holds about `bytes` of a request that has not arrived whole. It may be closed while it sends.
+proc holder {bytes} {
+    set s [raw_connect]
+    catch {raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$10000000\r\n" [string repeat x $bytes]}
+    return $s
+}
+
+# Waits until clients hold `bytes` in all.
+proc wait_input {bytes} {
+    wait_for_condition 500 10 {[info_field mem_clients_normal] >= $bytes}
+}
+
+# Nobody is left of the test before, nothing is counted, and the client that looks on never goes.
+proc begin {} {
+    r config set maxmemory-clients 0 maxmemory 0
+    r client no-evict on
+    wait_for_condition 500 10 {[info_field connected_clients] == 1}
+    r config resetstat
+}
+
+start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
+    test {without a limit nobody goes} {
+        begin
+        holder 2000000
+        wait_input 2000000
+        assert_equal 0 [info_field evicted_clients]
+        assert_equal 2 [info_field connected_clients]
+    }
+
+    test {a client that passes the limit alone is closed} {
+        begin
+        r config set maxmemory-clients 1mb
+        set s [holder 2000000]
+        wait_for_condition 500 10 {[info_field evicted_clients] == 1}
+        wait_for_condition 500 10 {[info_field connected_clients] == 1}
+        assert_match "*Evicting client: id=*" [server_log]
+    }
+
+    test {a lower limit closes the largest, and no more than needed} {
+        begin
+        r config set maxmemory-clients 0
+        set small [connect]
+        set small_id [$small client id]
+        set big [holder 3000000]
+        wait_input 3000000
+        set medium [holder 1000000]
+        wait_input 4000000
+        r config set maxmemory-clients 3mb
+        wait_for_condition 500 10 {[info_field evicted_clients] == 1}
+        assert_equal 3 [info_field connected_clients]
+        assert_equal PONG [$small ping]
+        r config set maxmemory-clients 500kb
+        wait_for_condition 500 10 {[info_field evicted_clients] == 2}
+        assert_equal PONG [$small ping]
+        assert_equal $small_id [$small client id]
+    }
+
+    test {CLIENT NO-EVICT protects, also while others go} {
+        begin
+        r config set maxmemory-clients 0
+        set spared [connect]
+        assert_equal OK [$spared client no-evict on]
+        set id [$spared client id]
+        $spared -write "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$10000000\r\n[string repeat x 2000000]"
+        wait_input 2000000
+        set other [connect]
+        $other ping
+        r config set maxmemory-clients 1mb
+        wait_for_condition 500 10 {[info_field evicted_clients] == 1}
+        assert_match "*id=$id *" [r client list]
+        r config set maxmemory-clients 0
+    }
+
+    test {the limit may be a share of maxmemory} {
+        begin
+        r config set maxmemory 20mb maxmemory-clients 5%
+        assert_equal {maxmemory-clients 5%} [r config get maxmemory-clients]
+        holder 2000000
+        wait_for_condition 500 10 {[info_field evicted_clients] == 1}
+        r config set maxmemory 0
+        holder 2000000
+        wait_input 2000000
+        assert_equal 1 [info_field evicted_clients]
+        r config set maxmemory-clients 0
+    }
+
+    test {a queue of MULTI and unread replies count as well} {
+        begin
+        r set big [string repeat v 100000]
+        r config set maxmemory-clients 1mb
+        set c [connect]
+        $c multi
+        set killed 0
+        for {set i 0} {$i < 50 && !$killed} {incr i} {
+            set killed [catch {$c set k [string repeat q 100000]}]
+        }
+        assert_equal 1 $killed
+        assert_equal 1 [info_field evicted_clients]
+        set s [raw_connect]
+        raw_send $s [string repeat "GET big\r\n" 400]
+        wait_for_condition 500 10 {[info_field evicted_clients] == 2}
+        r config set maxmemory-clients 0
+    }
+}

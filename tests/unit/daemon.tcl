@@ -1,0 +1,284 @@
+# The process: questions it answers without starting, supervisors, files, titles, the kernel's scores, logs.
+
+# Runs the server with arguments that make it answer and end: {exit code, stdout, stderr}. Bounded.
+proc run_server {args} {
+    set errors $::job_dir/stderr
+    set code [catch {exec timeout 60 $::binary {*}$args </dev/null 2>$errors} out options]
+    if {$code} {
+        set why [dict get $options -errorcode]
+        if {[lindex $why 0] ne "CHILDSTATUS"} {fail "it ended by $why"}
+        set code [lindex $why 2]
+        regsub {\n?child process exited abnormally$} $out {} out
+    }
+    return [list $code $out [file_text $errors]]
+}
+
+proc config_file {text} {
+    set path $::job_dir/asked.conf
+    set file [open $path w]
+    puts $file $text
+    close $file
+    return $path
+}
+
+proc title_of {pid} {
+    return [string trimright [string map {\0 { }} [file_text /proc/$pid/cmdline]]]
+}
+
+tags {daemon needs:config} {
+    test {--check-config tells all errors with file, line and a likely name, and starts nothing} {
+        set path [config_file "prot 0\nhz 20\nhz x\nrename-command nosuch y\nrename-command get set\nmaxmemroy 1mb\nsave 1\n\"open"]
+        lassign [run_server --check-config $path] code out errors
+        assert_equal {2 {}} [list $code $out]
+        foreach {line text words} {
+            1 {prot 0} {Bad directive or wrong number of arguments}
+            3 {hz x} {argument couldn't be parsed into an integer}
+            4 {rename-command nosuch y} {No such command in rename-command}
+            5 {rename-command get set} {Target command name already exists}
+            6 {maxmemroy 1mb} {Bad directive or wrong number of arguments}
+            7 {save 1} {Invalid save parameters}
+            8 {"open} {Unbalanced quotes in configuration line}
+        } {
+            assert_match "*Reading the configuration file, at line $line\n>>> '$text'\n$words\n    in $path*" $errors
+        }
+        assert_match "*did you mean 'port'?*did you mean 'maxmemory'?*7 errors in the configuration\n" $errors
+    }
+
+    test {a start with errors tells the same, and ends with exit code 1} {
+        lassign [run_server [config_file "prot 0\nhz x"] --maxmemory-polic x] code out errors
+        assert_equal 1 $code
+        assert_match "\n\\*\\*\\* FATAL CONFIG FILE ERROR (Version 9.1.2) \\*\\*\\*\nReading the configuration file, at line 1\n>>> 'prot 0'\n*>>> 'hz x'\n**maxmemory-polic*on the command line; did you mean 'maxmemory-policy'?\n3 errors*" $errors
+    }
+
+    test {errors do not show secrets} {
+        lassign [run_server --check-config [config_file "requirepass open sesame\nuser x >sesame \"\nprimaryauth \"sesame"]] code out errors
+        assert_equal 2 $code
+        assert_match "*>>> 'requirepass (hidden)'*>>> 'primaryauth (hidden)'*" $errors
+        assert_equal -1 [string first sesame $errors]
+    }
+
+    test {--check-config of a good file, of none, of the command line} {
+        foreach args [list [list [config_file "port 1\nrename-command get \"\""]] {} {--port 7} [list [config_file "port 1"] --hz 5]] {
+            lassign [run_server --check-config {*}$args] code out errors
+            assert_equal {0 {The configuration is good.} {}} [list $code $out $errors]
+        }
+    }
+
+    test {valkey.conf is good} {
+        assert_equal 0 [lindex [run_server --check-config $::tests_dir/../valkey.conf] 0]
+    }
+
+    test {--print-config shows values, where they come from, and no secrets} {
+        set path [config_file "hz 20\nrequirepass sesame\ndir /\nsave 60 10"]
+        lassign [run_server --print-config $path --timeout 3 --logfile ""] code out errors
+        assert_equal {0 {}} [list $code $errors]
+        foreach {line origin} {
+            {hz 20} :1 {requirepass (hidden)} :2 {save 60 10} :4 {timeout 3} {command line} {maxclients 10000} default
+            {logfile ""} {command line} {primaryauth ""} default
+        } {
+            set origin [expr {[string match :* $origin] ? "$path$origin" : $origin}]
+            assert {[regexp -line -- "^[string map {( \\( ) \\)} $line] +# $origin\$" $out]} $line
+        }
+        assert_equal -1 [string first sesame $out]
+        assert_equal 2 [lindex [run_server --print-config [config_file "hz x"]] 0]
+    }
+
+    test {--version, --help, --check-system and --test-memory} {
+        foreach word {-v --version} {
+            assert {[regexp {^Valkey server v=9\.1\.2 sha=[0-9a-f]{8}:[01] malloc=\S+ bits=64 build=\S+$} [lindex [run_server $word] 1]]}
+        }
+        foreach word {-h --help} {
+            lassign [run_server $word] code out
+            assert_match "0 Usage: $::binary \\\[/path/to/valkey.conf\\\] \\\[options\\\] \\\[-\\\]*--check-config*--check-system*Examples:*" "$code $out"
+        }
+        lassign [run_server --check-system] code out
+        assert_match "\\\[slow-clocksource\\\]...*\\\[xen-clocksource\\\]...*\\\[overcommit\\\]...*\\\[THP\\\]...*" $out
+        assert_equal [expr {[string match *WARNING:* $out] ? 1 : 0}] $code
+        assert_match "0 Pass 1 of 50 over 1 megabytes: 0 errors*Pass 50 of 50*Your memory passed this test.*" \
+            [join [lrange [run_server --test-memory 1] 0 1]]
+        foreach args {{} x 0 -1} {
+            lassign [run_server --test-memory {*}$args] code out errors
+            assert_match "1 Please specify the amount of memory to test in megabytes.*" "$code $errors"
+        }
+    }
+}
+
+start_server {tags {daemon} overrides {proc-title-template "<{title}>{port}"}} {
+    test {the process title follows proc-title-template, also at run time} {
+        assert_equal "<$::binary>[srv port]" [title_of [srv pid]]
+        r config set proc-title-template "\{\{ \{port\} \{server-mode\}\{unixsocket\} \}"
+        assert_equal "\{ [srv port]  \}" [title_of [srv pid]]
+        r config set proc-title-template "{listen-addr} {config-file}"
+        assert_equal "127.0.0.1:[srv port] [srv config]" [title_of [srv pid]]
+        foreach bad {{} {   } {{title}} {{nosuch} x} "x\{"} {
+            assert_error "*proc-title-template*template format is invalid or contains unknown variables" {
+                r config set proc-title-template $bad
+            }
+        }
+        assert_equal "127.0.0.1:[srv port] [srv config]" [title_of [srv pid]]
+    }
+}
+
+start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-values "11 200 800"}} {
+    proc oom_score {} {
+        return [string trim [file_text /proc/[srv pid]/oom_score_adj]]
+    }
+    test {oom-score-adj and its values reach the kernel, and "no" gives back what was found} {
+        set found [string trim [file_text /proc/self/oom_score_adj]]
+        if {$found > 0} {set found 0} ;# the steps below stay within the bounds
+        assert_equal {oom-score-adj yes} [r config get oom-score-adj]
+        set base [expr {[oom_score] - 11}]
+        r config set oom-score-adj-values "12 200 800"
+        assert_equal [expr {$base + 12}] [oom_score]
+        r config set oom-score-adj absolute oom-score-adj-values "1500 1600 1700"
+        assert_equal 1000 [oom_score]
+        r config set oom-score-adj-values "1 2 345"
+        r debug child 60
+        wait_for_condition 500 10 {![catch {exec pgrep -P [srv pid]} child]}
+        wait_for_condition 500 10 {[string trim [file_text /proc/$child/oom_score_adj]] == 345}
+        r debug child 0
+        assert_equal 1 [oom_score]
+        r config set oom-score-adj no
+        assert_equal $base [oom_score]
+        assert_error "*Invalid oom-score-adj-values, elements must be between -2000 and 2000." {
+            r config set oom-score-adj absolute oom-score-adj-values "a b c"
+        }
+        assert_equal {oom-score-adj no oom-score-adj-values {1 2 345}} [r config get oom-score-adj*]
+    }
+}
+
+start_server {tags {daemon} overrides {server-cpulist 0 bio-cpulist 0}} {
+    test {server-cpulist binds the server to those processors} {
+        assert {[regexp -line {^Cpus_allowed_list:\s+0$} [file_text /proc/[srv pid]/status]]}
+    }
+}
+start_server {tags {daemon} overrides {server-cpulist nonsense}} {
+    test {a list of processors that makes no sense is told, and the server runs} {
+        assert_equal PONG [r ping]
+        assert_match "*Can't bind the main thread to the processors of server-cpulist 'nonsense'*" [server_log]
+    }
+}
+
+# ---- supervisors ----
+
+tags {daemon needs:config} {
+    # A supervisor's socket, read by a helper that writes each datagram as a line.
+    proc listen_for_datagrams {path out} {
+        set program {
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.settimeout(120)
+print("listening", flush=True)
+while True:
+    print(s.recv(4096).decode().replace("\n", "|"), flush=True)
+}
+        set pid [exec python3 -c $program $path >$out 2>$out.err &]
+        note_pids $pid
+        wait_for_condition 1000 10 {[file exists $out] && [string match listening* [file_text $out]]}
+        return $pid
+    }
+
+    foreach value {systemd auto} {
+        test "supervised $value: READY, STATUS, WATCHDOG and STOPPING arrive as datagrams" {
+            # Not the job's folder: a socket's path must be short.
+            set folder [exec mktemp -d]
+            set helper [listen_for_datagrams $folder/socket $folder/out]
+            set log $folder/log
+            set server [exec env NOTIFY_SOCKET=$folder/socket WATCHDOG_USEC=20000 $::binary --port 0 --unixsocket $folder/door \
+                --supervised $value --daemonize yes --dir $folder >$log 2>@1 &]
+            note_pids $server
+            try {
+                foreach words {"STATUS=Ready to accept connections|READY=1|" WATCHDOG=1 WATCHDOG=1|*WATCHDOG=1} {
+                    wait_for_condition 1500 10 {[string match "*$words*" [file_text $folder/out]]} else {
+                        fail "no $words: [file_text $folder/out] [file_text $log]"
+                    }
+                }
+                send_signal TERM $server
+                wait_for_condition 1500 10 {[string match "*STOPPING=1*" [file_text $folder/out]]}
+                wait_for_condition 1500 10 {[process_ended $server]}
+                assert_match "*Supervised by systemd*bye bye*" [file_text $log]
+            } finally {
+                send_signal KILL $helper
+                send_signal KILL $server
+                forget_pid $helper
+                forget_pid $server
+                file delete -force $folder
+            }
+        }
+    }
+}
+
+start_server {tags {daemon} overrides {supervised systemd}} {
+    test {supervised without a supervisor is told} {
+        assert_match "*NOTIFY_SOCKET not found*" [server_log]
+        assert_equal no [info_field process_supervised]
+    }
+}
+
+tags {daemon needs:config} {
+    test {daemonize: the process goes on by itself, with a pid file that goes when it ends; the log may be moved} {
+        set dir $::job_dir/daemonized
+        file mkdir $dir
+        set port [free_port]
+        exec $::binary --port $port --bind 127.0.0.1 --daemonize yes --dir $dir --pidfile $dir/pid --logfile log </dev/null >/dev/null 2>@1
+        wait_for_condition 1500 10 {[file exists $dir/log] && [string match "*Ready to accept*" [file_text $dir/log]]}
+        set pid [string trim [file_text $dir/pid]]
+        note_pids $pid
+        set c [respConnect 127.0.0.1 $port 2]
+        assert_match "*process_id:$pid\r\n*" [$c info server]
+        file rename $dir/log $dir/log.old
+        $c config set loglevel verbose
+        catch {$c shutdown nosave}
+        $c -close
+        wait_for_condition 1500 10 {[process_ended $pid]}
+        forget_pid $pid
+        assert {![file exists $dir/pid]}
+        assert_match "*Removing the pid file.*" [file_text $dir/log]
+    }
+}
+
+# ---- logs ----
+
+foreach {hides shown} {yes {name=\*redacted\* * user=\*redacted\*} no {name=bobby * user=default}} {
+    start_server [list tags daemon overrides [list hide-user-data-from-log $hides client-query-buffer-limit 1mb] crash ok] {
+        test "hide-user-data-from-log $hides: names of clients in the log" {
+            set s [raw_connect]
+            raw_send $s "CLIENT SETNAME bobby\r\n"
+            assert_equal +OK [raw_line $s]
+            # A transaction that grows beyond what a client may hold.
+            raw_send $s "MULTI\r\n"
+            assert_equal +OK [raw_line $s]
+            for {set i 0} {$i < 200} {incr i} {
+                if {[catch {raw_send $s "SET k [string repeat x 10000]\r\n"}]} break
+            }
+            wait_for_condition 1000 10 {[string match "*Closing client that reached max query buffer length: id=* $shown *" [server_log]]}
+            r client setname bobby
+            catch {r shutdown nosave}
+            wait_for_condition 1000 10 {[process_ended [srv pid]]}
+            assert_match "*User requested shutdown... (user request from 'id=* $shown *')*" [server_log]
+        }
+    }
+}
+
+foreach {format pattern} {
+    legacy {\d+:M \d+ \w\w\w \d{4} \d\d:\d\d:\d\d\.\d{3} # DEBUG LOG: a "b" \\ c}
+    logfmt {pid=\d+ role=primary timestamp="[^"]+" level=warning message="DEBUG LOG: a 'b' \\ c"}
+    json {\{"pid":\d+,"role":"primary","timestamp":"[^"]+","level":"warning","message":"DEBUG LOG: a \\"b\\" \\\\ c"\}}
+} {
+    start_server [list tags daemon overrides [list log-format $format]] {
+        test "log-format $format, and time stamps changed at run time" {
+            r debug log "a \"b\" \\ c"
+            assert {[regexp -line -- "^$pattern\$" [server_log]]}
+            foreach {time stamp} {iso8601 {\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d} milliseconds {\d{13}}} {
+                r config set log-timestamp-format $time
+                r debug log "now $time"
+                assert {[regexp -line -- "$stamp.*now $time" [server_log]]}
+            }
+            r config set loglevel nothing
+            r debug log hidden
+            r config set loglevel notice
+            assert_equal -1 [string first hidden [server_log]]
+        }
+    }
+}

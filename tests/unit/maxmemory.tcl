@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# maxmemory: who goes under each policy, what is refused when nobody may, and what it leaves behind.
+
+start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
+    # Room for `bytes` more than is used now.
+    proc limit_to {bytes} {r config set maxmemory [expr {[info_field used_memory] + $bytes}]}
+
+    proc fresh {policy} {
+        r config set maxmemory 0
+        r config set maxmemory-policy $policy
+        r flushall sync
+    }
+
+    proc fill {count prefix args} {
+        for {set i 0} {$i < $count} {incr i} {r set $prefix$i [string repeat x 2000] {*}$args}
+    }
+
+    test {without a policy that lets keys go, what may need memory is refused} {
+        fresh noeviction
+        r set here 1
+        limit_to -1
+        assert_error "OOM command not allowed when used memory > 'maxmemory'." {r set a 1}
+        assert_error "OOM command not allowed when used memory > 'maxmemory'." {r append here 1}
+        assert_equal 1 [r get here]
+        assert_equal 1 [r del here]
+        r config set maxmemory 0
+        assert_equal OK [r set a 1]
+    }
+
+    test {MULTI: a write is refused when it is queued, or takes EXEC along} {
+        fresh noeviction
+        set other [connect]
+        r multi
+        r get a
+        $other config set maxmemory 1
+        assert_error "OOM command not allowed*" {r set a 1}
+        assert_error "EXECABORT Transaction discarded because of previous errors." {r exec}
+        $other config set maxmemory 0
+        r multi
+        r set a 1
+        $other config set maxmemory 1
+        assert_error "EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'." {r exec}
+        r multi
+        r get a
+        assert_equal {{}} [r exec]
+        $other config set maxmemory 0
+    }
+
+    foreach policy {allkeys-lru allkeys-lfu allkeys-random volatile-lru volatile-lfu volatile-random volatile-ttl} {
+        test "memory stays below the limit with $policy" {
+            fresh $policy
+            set limit [expr {[info_field used_memory] + 2000000}]
+            r config set maxmemory $limit
+            r config resetstat
+            set expire [expr {[string match volatile* $policy] ? {ex 1000} : {}}]
+            fill [scaled 4000] key: {*}$expire
+            assert {[info_field used_memory] <= $limit + 100000}
+            assert {[info_field evicted_keys] == [scaled 4000] - [r dbsize]}
+            assert {[r dbsize] > 0 && [info_field evicted_keys] > 0}
+        }
+    }
+
+    foreach policy {volatile-lru volatile-lfu volatile-random volatile-ttl} {
+        test "only keys with a time go with $policy" {
+            fresh $policy
+            fill 100 forever:
+            fill 100 timed: ex 1000
+            limit_to -100000
+            fill 1 more: ex 1000
+            assert_equal 100 [llength [r keys forever:*]]
+            assert {[llength [r keys timed:*]] < 100}
+            r config set maxmemory 1
+            assert_error "OOM*" {r set a 1}
+            assert_equal 100 [r dbsize]
+        }
+    }
+
+    test {volatile-ttl takes those that die first} {
+        fresh volatile-ttl
+        for {set i 1} {$i <= 200} {incr i} {r set key:$i [string repeat x 2000] ex [expr {1000 * $i}]}
+        r config set maxmemory-samples 64
+        limit_to -200000
+        wait_for_condition 100 20 {[r dbsize] < 150}
+        set gone 0
+        for {set i 1} {$i <= 60} {incr i} {incr gone [expr {![r exists key:$i]}]}
+        assert {$gone >= 50}
+        for {set i 150} {$i <= 200} {incr i} {assert_equal 1 [r exists key:$i]}
+        r config set maxmemory-samples 5
+    }
+
+    test {allkeys-lfu keeps what is used} {
+        fresh allkeys-lfu
+        r config set lfu-log-factor 0
+        fill 200 cold:
+        fill 20 warm:
+        for {set round 0} {$round < 20} {incr round} {
+            for {set i 0} {$i < 20} {incr i} {r get warm:$i}
+        }
+        r config set maxmemory-samples 64
+        limit_to -200000
+        wait_for_condition 100 20 {[r dbsize] < 160}
+        assert_equal 20 [llength [r keys warm:*]]
+        r config set maxmemory-samples 5
+        r config set lfu-log-factor 10
+    }
+
+    test {several databases give their share} {
+        fresh allkeys-random
+        fill 300 a:
+        r select 3
+        fill 300 b:
+        r select 9
+        limit_to -600000
+        wait_for_condition 100 20 {[llength [r keys *]] < 300}
+        r select 3
+        assert {[r dbsize] < 300}
+        r select 9
+    }
+
+    test {a lowered limit is met without any request for it} {
+        fresh allkeys-lru
+        fill 1000 key:
+        set other [connect]
+        $other config set maxmemory-eviction-tenacity 1
+        limit_to -1000000
+        wait_for_condition 100 50 {[info_field used_memory] <= [dict get [$other config get maxmemory] maxmemory] + 100000}
+        assert {[r dbsize] < 1000}
+        assert_match "*the new maxmemory value set via CONFIG SET*" [server_log]
+        $other config set maxmemory-eviction-tenacity 10
+    }
+
+    test {evicted keys are propagated and watched} {
+        fresh allkeys-random
+        r set watched 1
+        r watch watched
+        set other [connect]
+        $other config set maxmemory 1
+        wait_for_condition 100 20 {[$other dbsize] == 0}
+        $other config set maxmemory 0
+        r multi
+        r ping
+        assert_equal {} [r exec]
+    }
+
+    test {maxmemory in a transaction and a large batch} {
+        fresh allkeys-lru
+        limit_to 1000000
+        set limit [dict get [r config get maxmemory] maxmemory]
+        set s [raw_connect]
+        set batch "SELECT 9\r\n"
+        for {set i 0} {$i < 2000} {incr i} {append batch "SET batch:$i [string repeat y 2000]\r\n"}
+        raw_send $s $batch
+        for {set i 0} {$i <= 2000} {incr i} {assert_equal "+OK\r\n" [raw_reply $s]}
+        raw_close $s
+        wait_for_condition 100 20 {[info_field used_memory] <= $limit + 100000}
+        assert_range [r dbsize] 1 1999
+        r config set maxmemory 0
+    }
+}

@@ -1,0 +1,280 @@
+# The metrics port: HTTP in the server's own loop, read only, without passwords and without user data.
+
+# Opens the current server's metrics port on a free one: ::http. Another job may be faster, so it is tried again.
+proc open_metrics {} {
+    for {set try 0} {$try < 10} {incr try} {
+        set ::http [free_port]
+        if {![catch {r config set metrics-port $::http} message]} return
+    }
+    fail $message
+}
+
+proc http_connect {} {
+    return [raw_connect 127.0.0.1 $::http]
+}
+
+# One answer off the socket: {code headers body}. `has_body` 0 for HEAD.
+proc http_read {s {has_body 1}} {
+    if {![regexp {^HTTP/1\.1 (\d+) } [raw_line $s] all code]} {fail "no status line"}
+    set headers {}
+    while {[set line [raw_line $s]] ne ""} {
+        regexp {^([^:]+): (.*)$} $line all name value
+        dict set headers [string tolower $name] $value
+    }
+    set body {}
+    if {$has_body} {set body [raw_read $s [dict get $headers content-length]]}
+    return [list $code $headers $body]
+}
+
+proc http_get {path {accept */*}} {
+    set s [http_connect]
+    raw_send $s "GET $path HTTP/1.1\r\nHost: x\r\nAccept: $accept\r\nConnection: close\r\n\r\n"
+    set answer [http_read $s]
+    assert_equal "" [raw_rest $s]
+    raw_close $s
+    return $answer
+}
+
+# Values of a metrics text: a dict of "name{labels}".
+proc samples {text} {
+    set out {}
+    foreach line [split $text \n] {
+        if {$line eq "" || [string index $line 0] eq "#"} continue
+        if {![regexp {^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{[^\}]*\})?) (\S+)$} $line all name value]} {fail "no sample: $line"}
+        if {[dict exists $out $name]} {fail "twice: $name"}
+        dict set out $name $value
+    }
+    return $out
+}
+
+# What Python expressions make of a JSON text, called d: a list.
+proc json {text expressions} {
+    set program "import json,sys\nd=json.loads(sys.argv\[1\])\nfor e in sys.argv\[2:\]: print(eval(e))"
+    return [split [exec python3 -c $program $text {*}$expressions] \n]
+}
+
+start_server {tags {metrics needs:config}} {
+    test {metrics-port is off, and may be opened at run time} {
+        assert_equal {metrics-port 0} [r config get metrics-port]
+        open_metrics
+        assert_equal 200 [lindex [http_get /livez] 0]
+    }
+
+    test {/livez and /readyz answer, others do not exist} {
+        foreach path {/livez /readyz /livez?verbose=1} {
+            lassign [http_get $path] code headers body
+            assert_equal "200 {ok\n}" [list $code $body]
+        }
+        assert_equal 404 [lindex [http_get /nosuch] 0]
+        assert_equal 404 [lindex [http_get /livez/] 0]
+    }
+
+    test {/metrics has Prometheus text under the names of redis_exporter} {
+        r set k v
+        r set k2 v EX 100
+        r get k
+        catch {r nosuch}
+        lassign [http_get /metrics] code headers body
+        assert_equal 200 $code
+        assert_equal "text/plain; version=0.0.4; charset=utf-8" [dict get $headers content-type]
+        set s [samples $body]
+        foreach {name value} {
+            redis_up 1 redis_connected_clients 1 redis_blocked_clients 0 {redis_db_keys{db="db0"}} 2
+            {redis_db_keys_expiring{db="db0"}} 1 {redis_commands_total{cmd="get"}} 1 {redis_commands_total{cmd="set"}} 2
+            redis_keyspace_hits_total 1 {redis_errors_total{err="ERR"}} 1 redis_config_maxclients 10000
+            redis_loading_dump_file 0 {redis_commands_failed_calls_total{cmd="get"}} 0
+        } {
+            assert_equal $value [dict get $s $name] $name
+        }
+        foreach name {redis_memory_used_bytes redis_uptime_in_seconds redis_start_time_seconds
+            {redis_commands_duration_seconds_total{cmd="get"}} redis_cpu_user_seconds_total
+            {redis_latency_percentiles_usec{cmd="get",quantile="0.5"}} redis_connections_received_total} {
+            assert {[string is double -strict [dict get $s $name]]} $name
+        }
+        assert_match "*redis_instance_info{role=\"master\",redis_version=\"7.2.4\",*} 1\n*" $body
+        # Each metric has its kind, told once.
+        foreach name [lsort -unique [lmap n [dict keys $s] {regsub {\{.*} $n {}}]] {
+            assert_equal 1 [regexp -all -line "^# TYPE $name (counter|gauge)\$" $body] $name
+        }
+    }
+
+    test {/metrics speaks OpenMetrics to those who accept it} {
+        lassign [http_get /metrics "application/openmetrics-text; version=1.0.0,text/plain;q=0.5"] code headers body
+        assert_equal "application/openmetrics-text; version=1.0.0; charset=utf-8" [dict get $headers content-type]
+        assert_match "*\n# EOF\n" $body
+        assert_match "*\n# TYPE redis_commands counter\n*redis_commands_total\{*" $body
+        assert_equal 0 [regexp -line {^# TYPE \S+_total counter$} $body]
+        samples $body
+    }
+
+    test {/status.json is what the status page shows} {
+        r client setname "bob"
+        r config set slowlog-log-slower-than 0
+        r set slow "\"\\\x00\xff\n"
+        r config set slowlog-log-slower-than 10000
+        lassign [http_get /status.json] code headers body
+        assert_equal "200 application/json" "$code [dict get $headers content-type]"
+        set wanted {
+            d["server"]["version"] 9.1.2 d["server"]["mode"] standalone d["clients"]["connected"] 1
+            d["clients"]["list"][0]["name"] bob len(d["clients"]["list"]) 1 d["keyspace"][0]["keys"] 3
+            d["keyspace"][0]["db"] 0 d["memory"]["max"] 0 d["clients"]["max"] 10000 d["ops"]["total_commands"]>3 True
+            d["slowlog"][0]["micros"]>=0 True {d["slowlog"][0]["command"] == 'set slow "\\\x00\xff\n'} True
+        }
+        lappend wanted {d["server"]["pid"]} [srv pid] {d["server"]["port"]} [srv port]
+        foreach {expression value} $wanted got [json $body [dict keys $wanted]] {
+            assert_equal $value $got $expression
+        }
+    }
+
+    test {/ is one page that loads nothing from elsewhere} {
+        lassign [http_get /] code headers body
+        assert_equal "200 {text/html; charset=utf-8}" [list $code [dict get $headers content-type]]
+        assert_equal [file_text $::tests_dir/../src/metrics/page.html] $body
+        assert_equal 0 [regexp {(src|href)="(https?:)?//} $body]
+    }
+
+    test {a connection serves several requests, in pieces and in a row} {
+        set s [http_connect]
+        foreach byte [split "GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" {}] {raw_send $s $byte}
+        assert_equal 200 [lindex [http_read $s] 0]
+        raw_send $s "HEAD / HTTP/1.1\r\n\r\nGET /readyz HTTP/1.1\nHost: y\n\n\r\nGET /nosuch HTTP/1.0\r\n\r\n"
+        lassign [http_read $s 0] code headers
+        assert_equal 200 $code
+        assert_equal [file size $::tests_dir/../src/metrics/page.html] [dict get $headers content-length]
+        assert_equal 200 [lindex [http_read $s] 0]
+        lassign [http_read $s] code headers
+        assert_equal {404 close} [list $code [dict get $headers connection]]
+        assert_equal "" [raw_rest $s]
+        assert_equal 1 [info_field connected_clients] ;# these are no clients
+    }
+
+    test {what is no GET or HEAD is refused, and closed} {
+        foreach {request code} {
+            "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello" 405
+            "DELETE /metrics HTTP/1.1\r\n\r\n" 405
+            "CONFIG SET HTTP/1.1\r\n\r\n" 400
+            "PING\r\n\r\n" 400
+            "*1\r\n\$4\r\nPING\r\n" 400
+            "GET / HTTP/2.0\r\n\r\n" 400
+            "GET http://x/ HTTP/1.1\r\n\r\n" 400
+            "GET /\x01 HTTP/1.1\r\n\r\n" 400
+            "GET / HTTP/1.1\r\nno header\r\n\r\n" 400
+        } {
+            set s [http_connect]
+            raw_send $s [subst -nocommands -novariables $request]
+            lassign [http_read $s] got headers
+            assert_equal "$code close" "$got [dict get $headers connection]" $request
+            if {$code == 405} {assert_equal "GET, HEAD" [dict get $headers allow]}
+            raw_close $s
+        }
+        assert_equal PONG [r ping]
+    }
+
+    test {a head of more than 4 KB is refused} {
+        set s [http_connect]
+        catch {raw_send $s "GET / HTTP/1.1\r\nx: [string repeat y 6000]"}
+        assert_equal 431 [lindex [http_read $s] 0]
+    }
+
+    test {many slow connections cost a few: the oldest make room, and others are answered (slowloris)} {
+        set before [info_field used_memory]
+        set socks {}
+        for {set i 0} {$i < 200} {incr i} {
+            set s [http_connect]
+            raw_send $s "GET /livez HTT"
+            lappend socks $s
+        }
+        assert_equal 200 [lindex [http_get /livez] 0]
+        assert {[info_field used_memory] - $before < 1000000}
+        assert_equal "" [raw_rest [lindex $socks 0]]
+        # One that came late is still waited for.
+        set last [lindex $socks end]
+        raw_send $last "P/1.1\r\n\r\n"
+        assert_equal 200 [lindex [http_read $last] 0]
+    }
+
+    test {one that never reads what it asked for is held up alone} {
+        set s [http_connect]
+        chan configure $s -blocking 0
+        for {set i 0} {$i < 400} {incr i} {
+            puts -nonewline $s [string repeat "GET / HTTP/1.1\r\n\r\n" 100]
+            if {[catch {flush $s}]} break
+        }
+        assert_equal 200 [lindex [http_get /livez] 0]
+        assert_equal PONG [r ping]
+        # Closing must not wait for the peer either.
+        chan configure $s -blocking 0
+        catch {raw_close $s}
+    }
+
+    test {metrics-port changes at run time; a taken port is refused and changes nothing} {
+        set old $::http
+        set s [socket -server {} -myaddr 127.0.0.1 0]
+        set taken [lindex [chan configure $s -sockname] 2]
+        assert_error "ERR CONFIG SET failed (possibly related to argument 'metrics-port') - Failed listening on metrics-port $taken*" {
+            r config set metrics-port $taken
+        }
+        close $s
+        assert_equal $old [lindex [r config get metrics-port] 1]
+        assert_equal 200 [lindex [http_get /livez] 0]
+        open_metrics
+        assert_equal 200 [lindex [http_get /livez] 0]
+        assert_error "*refused*" {raw_connect 127.0.0.1 $old}
+        r config set metrics-port 0
+        assert_error "*refused*" {raw_connect 127.0.0.1 $::http}
+    }
+
+    test {the port follows bind} {
+        open_metrics
+        r config set bind "127.0.0.1 127.0.0.2"
+        wait_for_condition 500 10 {![catch {raw_connect 127.0.0.2 $::http}]}
+        assert_equal 200 [lindex [http_get /livez] 0]
+        r config set bind 127.0.0.1
+        wait_for_condition 500 10 {[catch {raw_close [raw_connect 127.0.0.2 $::http]}]}
+        assert_equal 200 [lindex [http_get /livez] 0]
+    }
+}
+
+start_server {tags {metrics} overrides {requirepass sesame}} {
+    test {with a password set, keys, arguments and names stay out of the metrics port} {
+        open_metrics
+        r client setname bobby
+        r config set slowlog-log-slower-than 0
+        r set the-key the-value
+        r get the-key
+        r config set slowlog-log-slower-than 10000
+        set all ""
+        foreach path {/ /metrics /status.json /livez /readyz} {append all [lindex [http_get $path] 2]}
+        foreach text {bobby the-key the-value sesame} {
+            assert_equal -1 [string first $text $all] $text
+        }
+        assert_match "*\"command\":\"get ...\"*" [lindex [http_get /status.json] 2]
+        assert_match "*redis_db_keys{db=\"db0\"} 1\n*" [lindex [http_get /metrics] 2]
+    }
+}
+
+# A machine's own address that is not the loopback's, if it has one.
+proc outer_address {} {
+    if {[catch {exec hostname -I} text]} {return ""}
+    foreach address $text {
+        if {[regexp {^\d+\.\d+\.\d+\.\d+$} $address] && ![string match 127.* $address]} {return $address}
+    }
+    return ""
+}
+
+set ::http [free_port]
+start_server [list tags {metrics} overrides [list metrics-port $::http bind 0.0.0.0]] {
+    test {protected-mode: without a password other machines get 403} {
+        set address [outer_address]
+        if {$address ne ""} {
+            foreach {mode password code} {yes "" 403 no "" 200 yes sesame 200 yes "" 403} {
+                r config set protected-mode $mode requirepass $password
+                set s [raw_connect $address $::http]
+                raw_send $s "GET /livez HTTP/1.1\r\n\r\n"
+                assert_equal $code [lindex [http_read $s] 0] "$mode $password"
+                raw_close $s
+            }
+        }
+        assert_equal 200 [lindex [http_get /livez] 0]
+    }
+}

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# MONITOR: every command that ran, one line each, secrets hidden; who monitors may not touch keys.
+
+# The words of the next line a monitor is told, without time and address.
+proc next_words {monitor} {
+    regexp {^\d+\.\d{6} \[\d+ [^\]]+\] (.*)$} [$monitor -read] all words
+    return $words
+}
+
+start_server {tags {monitor}} {
+    test {commands are told after they ran, quoted, with the database they ended in} {
+        r ping ;# its HELLO is not to be told
+        set m [connect]
+        assert_equal OK [$m monitor]
+        r select 3
+        assert_match {*\[3 *\] "select" "3"} [$m -read]
+        r set "a\"b" "\x01\n\xff"
+        assert_equal {"set" "a\"b" "\x01\n\xff"} [next_words $m]
+        assert_equal 1 [regexp -all {flags=O } [r client list]]
+        r select 9
+    }
+
+    test {a transaction is told as it runs, EXEC at its end} {
+        r ping ;# its HELLO is not to be told
+        set m [connect]
+        $m monitor
+        r multi
+        r set k v
+        r get k
+        r exec
+        foreach words {{"multi"} {"set" "k" "v"} {"get" "k"} {"exec"}} {
+            assert_equal $words [next_words $m]
+        }
+    }
+
+    test {refused commands and administration are not told, secrets are hidden} {
+        r ping ;# its HELLO is not to be told
+        set m [connect]
+        $m monitor
+        catch {r nosuch}
+        catch {r get}
+        r config set primaryauth secret
+        r client list
+        catch {r auth secret}
+        catch {r auth user secret}
+        r hello [expr {2 + [resp3]}] auth default secret setname x
+        r ping
+        assert_equal {"auth" "(redacted)"} [next_words $m]
+        assert_equal {"auth" "(redacted)" "(redacted)"} [next_words $m]
+        assert_match {"hello" * "auth" "(redacted)" "(redacted)" "setname" "x"} [next_words $m]
+        assert_equal {"ping"} [next_words $m]
+        r config set primaryauth {}
+        r client setname {}
+    }
+
+    test {a monitor may not touch keys, and RESET ends its monitoring} {
+        set m [connect 2]
+        $m monitor
+        assert_error "ERR Replica can't interact with the keyspace" {$m get k}
+        assert_equal RESET [$m reset]
+        r ping
+        assert_equal {} [$m get nosuch]
+    }
+
+    test {MONITOR inside MULTI is queued and then refused} {
+        set c [connect]
+        $c multi
+        assert_equal QUEUED [$c monitor]
+        assert_equal {{error {ERR MONITOR isn't allowed for DENY BLOCKING client}}} \
+            [lindex [$c -typed exec] 1]
+    }
+
+    test {several monitors hear the same, and one may leave while commands run} {
+        set monitors [list [connect] [connect] [connect]]
+        foreach m $monitors {$m monitor}
+        # The later ones monitor the earlier ones not: MONITOR itself is administration.
+        r set k 1
+        foreach m $monitors {assert_equal {"set" "k" "1"} [next_words $m]}
+        [lindex $monitors 1] -close
+        r set k 2
+        foreach i {0 2} {assert_equal {"set" "k" "2"} [next_words [lindex $monitors $i]]}
+    }
+}
