@@ -17,9 +17,12 @@ commandProc clientKillCommand;
 commandProc clientListCommand;
 commandProc clientNoEvictCommand;
 commandProc clientNoTouchCommand;
+commandProc clientPauseCommand;
 commandProc clientReplyCommand;
 commandProc clientSetinfoCommand;
 commandProc clientSetnameCommand;
+commandProc clientUnblockCommand;
+commandProc clientUnpauseCommand;
 commandProc clusterAddslotsCommand;
 commandProc clusterAddslotsrangeCommand;
 commandProc clusterBumpepochCommand;
@@ -49,6 +52,10 @@ commandProc commandGetkeysandflagsCommand;
 commandProc commandHelpCommand;
 commandProc commandInfoCommand;
 commandProc commandListCommand;
+commandProc commandlogGetCommand;
+commandProc commandlogHelpCommand;
+commandProc commandlogLenCommand;
+commandProc commandlogResetCommand;
 commandProc configGetCommand;
 commandProc configHelpCommand;
 commandProc configResetstatCommand;
@@ -98,12 +105,23 @@ commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
 commandProc infoCommand;
 commandProc keysCommand;
+commandProc latencyDoctorCommand;
+commandProc latencyGraphCommand;
+commandProc latencyHelpCommand;
+commandProc latencyHistogramCommand;
+commandProc latencyHistoryCommand;
+commandProc latencyLatestCommand;
+commandProc latencyResetCommand;
 commandProc lcsCommand;
+commandProc lolwutCommand;
+commandProc memoryDoctorCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
 commandProc memoryPurgeCommand;
+commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
+commandProc monitorCommand;
 commandProc moveCommand;
 commandProc msetCommand;
 commandProc msetexCommand;
@@ -144,6 +162,10 @@ commandProc sinterCommand;
 commandProc sintercardCommand;
 commandProc sinterstoreCommand;
 commandProc sismemberCommand;
+commandProc slowlogGetCommand;
+commandProc slowlogHelpCommand;
+commandProc slowlogLenCommand;
+commandProc slowlogResetCommand;
 commandProc smembersCommand;
 commandProc smismemberCommand;
 commandProc smoveCommand;
@@ -323,6 +345,20 @@ static const commandArg args_client_list[] = {
     {.name = "not-ip", .token = "NOT-IP", .since = "9.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandHistory history_client_pause[] = {
+    {"6.2.0", "`CLIENT PAUSE WRITE` mode added along with the `mode` option."},
+};
+
+static const commandArg args_client_pause_mode[] = {
+    {.name = "write", .token = "WRITE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "all", .token = "ALL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_client_pause[] = {
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "mode", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_pause_mode},
+};
+
 static const commandArg args_client_reply_action[] = {
     {.name = "on", .token = "ON", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "off", .token = "OFF", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -349,6 +385,16 @@ static const commandArg args_client_setinfo[] = {
 
 static const commandArg args_client_setname[] = {
     {.name = "connection-name", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_client_unblock_unblock_type[] = {
+    {.name = "timeout", .token = "TIMEOUT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "error", .token = "ERROR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_client_unblock[] = {
+    {.name = "client-id", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "unblock-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_unblock_unblock_type},
 };
 
 static const commandSpec subs_client[] = {
@@ -462,6 +508,18 @@ static const commandSpec subs_client[] = {
      .complexity = "O(1)",
      .since = "7.2.0",
      .args = args_client_import_source, .arg_count = 1},
+    {.name = "pause",
+     .proc = clientPauseCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Suspends commands processing.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .history = history_client_pause, .history_count = 1,
+     .args = args_client_pause, .arg_count = 2},
     {.name = "reply",
      .proc = clientReplyCommand,
      .arity = 3,
@@ -497,6 +555,27 @@ static const commandSpec subs_client[] = {
      .since = "2.6.9",
      .tips = tips_client_setinfo, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
+    {.name = "unblock",
+     .proc = clientUnblockCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "connection",
+     .summary = "Unblocks a client blocked by a blocking command from a different connection.",
+     .complexity = "O(log N) where N is the number of client connections",
+     .since = "5.0.0",
+     .args = args_client_unblock, .arg_count = 2},
+    {.name = "unpause",
+     .proc = clientUnpauseCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Resumes processing commands from paused clients.",
+     .complexity = "O(N) Where N is the number of paused clients",
+     .since = "6.2.0"},
 };
 
 static const commandArg args_cluster_addslots[] = {
@@ -899,6 +978,81 @@ static const commandSpec subs_command[] = {
      .args = args_command_list, .arg_count = 1},
 };
 
+static const char *const tips_commandlog_get[] = {
+    "request_policy:all_nodes",
+    "nondeterministic_output",
+};
+
+static const commandArg args_commandlog_get_type[] = {
+    {.name = "slow", .token = "SLOW", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "large-request", .token = "LARGE-REQUEST", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "large-reply", .token = "LARGE-REPLY", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_commandlog_get[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "type", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_commandlog_get_type},
+};
+
+static const char *const tips_commandlog_len[] = {
+    "request_policy:all_nodes",
+    "response_policy:agg_sum",
+    "nondeterministic_output",
+};
+
+static const commandArg args_commandlog_len[] = {
+    {.name = "type", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_commandlog_get_type},
+};
+
+static const commandSpec subs_commandlog[] = {
+    {.name = "get",
+     .proc = commandlogGetCommand,
+     .arity = 4,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the specified command log's entries.",
+     .complexity = "O(N) where N is the number of entries returned",
+     .since = "8.1.0",
+     .tips = tips_commandlog_get, .tip_count = 2,
+     .args = args_commandlog_get, .arg_count = 2},
+    {.name = "help",
+     .proc = commandlogHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Shows helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "8.1.0"},
+    {.name = "len",
+     .proc = commandlogLenCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Returns the number of entries in the specified type of command log.",
+     .complexity = "O(1)",
+     .since = "8.1.0",
+     .tips = tips_commandlog_len, .tip_count = 3,
+     .args = args_commandlog_len, .arg_count = 1},
+    {.name = "reset",
+     .proc = commandlogResetCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Clears all entries from the specified type of command log.",
+     .complexity = "O(N) where N is the number of entries in the commandlog",
+     .since = "8.1.0",
+     .tips = tips_client_setinfo, .tip_count = 2,
+     .args = args_commandlog_len, .arg_count = 1},
+};
+
 static const commandHistory history_config_get[] = {
     {"7.0.0", "Added the ability to pass multiple pattern parameters in one call"},
 };
@@ -1246,6 +1400,112 @@ static const commandArg args_keys[] = {
     {.name = "pattern", .type = ARG_PATTERN, .key_spec = -1},
 };
 
+static const char *const tips_latency_doctor[] = {
+    "nondeterministic_output",
+    "request_policy:all_nodes",
+    "response_policy:special",
+};
+
+static const commandArg args_latency_graph[] = {
+    {.name = "event", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_latency_histogram[] = {
+    {.name = "command", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const char *const tips_latency_reset[] = {
+    "request_policy:all_nodes",
+    "response_policy:agg_sum",
+};
+
+static const commandArg args_latency_reset[] = {
+    {.name = "event", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_latency[] = {
+    {.name = "doctor",
+     .proc = latencyDoctorCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a human-readable latency analysis report.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3},
+    {.name = "graph",
+     .proc = latencyGraphCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns a latency graph for an event.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_graph, .arg_count = 1},
+    {.name = "help",
+     .proc = latencyHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "2.8.13"},
+    {.name = "histogram",
+     .proc = latencyHistogramCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Returns the cumulative distribution of latencies of a subset or all commands.",
+     .complexity = "O(N) where N is the number of commands with latency information being retrieved.",
+     .since = "7.0.0",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_histogram, .arg_count = 1},
+    {.name = "history",
+     .proc = latencyHistoryCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns timestamp-latency samples for an event.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3,
+     .args = args_latency_graph, .arg_count = 1},
+    {.name = "latest",
+     .proc = latencyLatestCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the latest latency samples for all events.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_doctor, .tip_count = 3},
+    {.name = "reset",
+     .proc = latencyResetCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Resets the latency data for one or more events.",
+     .complexity = "O(1)",
+     .since = "2.8.13",
+     .tips = tips_latency_reset, .tip_count = 2,
+     .args = args_latency_reset, .arg_count = 1},
+};
+
 static const keySpec keys_lcs[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 1, .step = 1, .limit = 0},
 };
@@ -1259,6 +1519,10 @@ static const commandArg args_lcs[] = {
     {.name = "withmatchlen", .token = "WITHMATCHLEN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_lolwut[] = {
+    {.name = "version", .token = "VERSION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const keySpec keys_memory_usage[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -1269,6 +1533,16 @@ static const commandArg args_memory_usage[] = {
 };
 
 static const commandSpec subs_memory[] = {
+    {.name = "doctor",
+     .proc = memoryDoctorCommand,
+     .arity = 2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Outputs a memory problems report.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .tips = tips_info, .tip_count = 3},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -1301,6 +1575,16 @@ static const commandSpec subs_memory[] = {
      .complexity = "Depends on how much memory is allocated, could be slow",
      .since = "4.0.0",
      .tips = tips_flushall, .tip_count = 2},
+    {.name = "stats",
+     .proc = memoryStatsCommand,
+     .arity = 2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Returns details about memory usage.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .tips = tips_info, .tip_count = 3},
     {.name = "usage",
      .proc = memoryUsageCommand,
      .arity = -3,
@@ -1632,6 +1916,62 @@ static const commandArg args_sismember[] = {
     {.name = "member", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandHistory history_slowlog_get[] = {
+    {"4.0.0", "Added client IP address, port and name to the reply."},
+};
+
+static const commandArg args_slowlog_get[] = {
+    {.name = "count", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandSpec subs_slowlog[] = {
+    {.name = "get",
+     .proc = slowlogGetCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the slow log's entries.",
+     .complexity = "O(N) where N is the number of entries returned",
+     .since = "2.2.12",
+     .tips = tips_commandlog_get, .tip_count = 2,
+     .history = history_slowlog_get, .history_count = 1,
+     .args = args_slowlog_get, .arg_count = 1},
+    {.name = "help",
+     .proc = slowlogHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Shows helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
+    {.name = "len",
+     .proc = slowlogLenCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Returns the number of entries in the slow log.",
+     .complexity = "O(1)",
+     .since = "2.2.12",
+     .tips = tips_commandlog_len, .tip_count = 3},
+    {.name = "reset",
+     .proc = slowlogResetCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Clears all entries from the slow log.",
+     .complexity = "O(N) where N is the number of entries in the slowlog",
+     .since = "2.2.12",
+     .tips = tips_client_setinfo, .tip_count = 2},
+};
+
 static const keySpec keys_smove[] = {
     {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
     {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
@@ -1708,7 +2048,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for client connection commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.4.0",
-     .subs = subs_client, .sub_count = 13},
+     .subs = subs_client, .sub_count = 16},
     {.name = "cluster",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -1730,6 +2070,15 @@ const commandSpec serverCommands[] = {
      .since = "2.8.13",
      .tips = tips_command_docs, .tip_count = 1,
      .subs = subs_command, .sub_count = 7},
+    {.name = "commandlog",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for command log commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "8.1.0",
+     .subs = subs_commandlog, .sub_count = 4},
     {.name = "config",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -2308,6 +2657,15 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .tips = tips_keys, .tip_count = 2,
      .args = args_keys, .arg_count = 1},
+    {.name = "latency",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for latency diagnostics commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.8.13",
+     .subs = subs_latency, .sub_count = 7},
     {.name = "lcs",
      .proc = lcsCommand,
      .arity = -3,
@@ -2321,6 +2679,16 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_lcs, .key_spec_count = 1,
      .args = args_lcs, .arg_count = 6},
+    {.name = "lolwut",
+     .proc = lolwutCommand,
+     .arity = -1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Displays computer art and the server version.",
+     .since = "5.0.0",
+     .args = args_lolwut, .arg_count = 1},
     {.name = "memory",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -2329,7 +2697,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for memory diagnostics commands.",
      .complexity = "Depends on subcommand.",
      .since = "4.0.0",
-     .subs = subs_memory, .sub_count = 4},
+     .subs = subs_memory, .sub_count = 6},
     {.name = "mget",
      .proc = mgetCommand,
      .arity = -2,
@@ -2344,6 +2712,15 @@ const commandSpec serverCommands[] = {
      .tips = tips_mget, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "monitor",
+     .proc = monitorCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_STOPS_BATCH,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Listens for all requests received by the server in real-time.",
+     .since = "1.0.0"},
     {.name = "move",
      .proc = moveCommand,
      .arity = 3,
@@ -2797,6 +3174,15 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_sismember, .arg_count = 2},
+    {.name = "slowlog",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for slow log commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.2.12",
+     .subs = subs_slowlog, .sub_count = 4},
     {.name = "smembers",
      .proc = smembersCommand,
      .arity = 2,
@@ -3051,4 +3437,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 108;
+const int serverCommandCount = 113;
