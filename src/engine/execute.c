@@ -203,6 +203,7 @@ static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
     if (verdict == GATE_HELD) {
+        check(s->flags & SESSION_STOPS);
         sessionSetReplyMode(s, modes); /* as if it had not come yet */
     } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
