@@ -104,7 +104,7 @@ static const configOption options[] = {
     CONFIG_ENUM("bits", conf.bits, bits, 0, .flags = CONFIG_MULTI_WORD),
     CONFIG_STRING("name", conf.name, "nobody", .accept = acceptName),
     CONFIG_STRING("secret", conf.secret, "", .flags = CONFIG_SENSITIVE | CONFIG_PROTECTED),
-    CONFIG_SPECIAL("list", &list_special, "1 2", .flags = CONFIG_MULTI_WORD),
+    CONFIG_SPECIAL("list", &list_special, "1 2", .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE),
     CONFIG_FILE_ONLY("thing", &thing),
     CONFIG_IGNORED("old-thing"),
     CONFIG_TABLE(more_options),
