@@ -142,8 +142,11 @@ static zsetRange answer(const query *q, const robj *o) {
         return r;
     }
     r = zsetFindRange(o, &q->min, &q->max);
-    if (q->offset < 0 || (uint64_t)q->offset >= r.count) return (zsetRange){0, 0};
-    uint64_t skip = (uint64_t)q->offset;
+    int64_t offset = q->offset;
+    /* Large ones take a negative offset as counted from the end: clients may have come to rely on it. */
+    if (offset < 0 && !objectIsPacked(o)) offset += (int64_t)r.count;
+    if (offset < 0 || (uint64_t)offset >= r.count) return (zsetRange){0, 0};
+    uint64_t skip = (uint64_t)offset;
     r.index = q->direction == GO_BACK ? r.index + r.count - 1 - skip : r.index + skip;
     r.count -= skip;
     if (q->limit >= 0) r.count = sizeMin(r.count, (uint64_t)q->limit);
