@@ -18,6 +18,7 @@
 #include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/tick.h"
+#include "ds/listpack.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------- DEBUG PROTOCOL: one reply of each type */
@@ -112,17 +113,6 @@ static const robj *findDebugged(ctx *c) {
     return o;
 }
 
-/* Bytes of a string in an RDB file without compression. */
-static size_t serializedLength(const robj *o) {
-    char digits[NUMBER_TEXT_MAX];
-    slice text = objectText(o, digits);
-    int64_t n;
-    if (numberParseInt(text, &n) && n >= INT32_MIN && n <= INT32_MAX) {
-        return n >= INT8_MIN && n <= INT8_MAX ? 2 : n >= INT16_MIN && n <= INT16_MAX ? 3 : 5;
-    }
-    return text.len + (text.len < 64 ? 1 : text.len < 16384 ? 2 : 5);
-}
-
 static void debugObject(ctx *c) {
     const robj *o = findDebugged(c);
     if (!o) return;
@@ -130,7 +120,7 @@ static void debugObject(ctx *c) {
     strAppendFormat(&text, "Value at:%p refcount:1 encoding:%s", (const void *)o,
                     typeOf(o)->encoding(o));
     bool fast = c->argc > 3 && ctxArgIs(c, 3, "fast");
-    if (!fast) strAppendFormat(&text, " serializedlength:%zu", serializedLength(o));
+    if (!fast) strAppendFormat(&text, " serializedlength:%zu", typeOf(o)->saved_size(o));
     strAppendFormat(&text, " lru:%u lru_seconds_idle:%lld", objectLru(o),
                     (long long)storeIdleSeconds(o));
     replyStatus(c, strSlice(&text));
@@ -264,10 +254,42 @@ static void debugHtstats(ctx *c) {
 }
 
 static void debugHtstatsKey(ctx *c) {
-    if (!findDebugged(c)) return;
-    replyError(c,
-               SLICE("ERR The value stored at the specified key is not represented using an hash "
-                     "table"));
+    const robj *o = findDebugged(c);
+    if (!o) return;
+    const typeOps *ops = typeOf(o);
+    if (objectForm(o) != FORM_POINTER || !ops->table_stats) {
+        replyError(c, SLICE("ERR The value stored at the specified key is not represented using an "
+                            "hash table"));
+        return;
+    }
+    hashtableStats s;
+    ops->table_stats(objectPointer(o), &s);
+    str text = STR_EMPTY;
+    appendTable(&text, 0, "main hash table", s.slots, s.count, s.sweep_position);
+    if (c->argc > 3 && ctxArgIs(c, 3, "full")) appendChains(&text, &s);
+    replyVerbatim(c, strSlice(&text), "txt");
+    strFree(&text);
+}
+
+/* Writes the entries of a packed value to the log. */
+static void debugListpack(ctx *c) {
+    const robj *o = findDebugged(c);
+    if (!o) return;
+    if (objectType(o) == TYPE_STRING || objectForm(o) != FORM_PACKED) {
+        replyError(c, SLICE("ERR Not a listpack encoded object."));
+        return;
+    }
+    const uint8_t *lp = objectPacked(o);
+    char digits[NUMBER_TEXT_MAX];
+    logNotice("DEBUG LISTPACK: %zu bytes, %zu entries", listpackSize(lp), listpackCount(lp));
+    for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
+        str text = STR_EMPTY;
+        if (!engineHidesUserData()) strAppendQuoted(&text, listpackGetText(at, digits));
+        logNotice("DEBUG LISTPACK: offset %zu, %zu bytes: %s", (size_t)(at - lp),
+                  listpackEntrySize(at), strText(&text));
+        strFree(&text);
+    }
+    replyStatus(c, SLICE("Listpack structure printed on stdout"));
 }
 
 /* ------------------------------------------------------------------ switches */
@@ -333,6 +355,8 @@ static const char *const debug_help[] = {
     "    unit tests to simulate error replies.",
     "LEAK <string>",
     "    Create a memory leak of the input string.",
+    "LISTPACK <key>",
+    "    Show low level info about the listpack encoding of <key>.",
     "LOG <message>",
     "    Write <message> to the server log.",
     "HTSTATS <dbid> [full]",
@@ -446,6 +470,7 @@ void debugCommand(ctx *c) {
         {"htstats", 3, INT_MAX, debugHtstats},
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
         {"leak", 3, 3, debugLeak},
+        {"listpack", 3, 3, debugListpack},
         {"log", 3, 3, debugLog},
         {"object", 3, 4, debugObject},
         {"oom", 2, INT_MAX, debugOom},

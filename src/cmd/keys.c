@@ -31,20 +31,25 @@ static void tellToo(ctx *c, slice key, const char *event) {
 
 /* ------------------------------------------------------------------ DEL, EXISTS and the like */
 
-/* DEL key [key ...] and UNLINK key [key ...]. Reply: how many there were. */
-void delCommand(ctx *c) {
+typedef bool removeProc(db *d, slice key, uint64_t hash, int64_t now_ms);
+
+static void removeKeys(ctx *c, removeProc *removes) {
     int64_t deleted = 0;
     keyWalk w;
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (keyWalkNext(&w)) {
-        if (!dbDelete(c->db, w.key, w.hash, c->now_ms)) continue;
+        if (!removes(c->db, w.key, w.hash, c->now_ms)) continue;
         ctxKeyChanged(c, w.key, "del");
         deleted++;
     }
     replyInteger(c, deleted);
 }
 
-void unlinkCommand(ctx *c) { delCommand(c); }
+/* DEL key [key ...]. Reply: how many there were. */
+void delCommand(ctx *c) { removeKeys(c, cmdConf.lazyfree_lazy_user_del ? dbUnlink : dbDeleteNow); }
+
+/* UNLINK key [key ...]. Reply: how many there were. */
+void unlinkCommand(ctx *c) { removeKeys(c, dbUnlink); }
 
 typedef robj *findProc(db *d, slice key, uint64_t hash, int64_t now_ms);
 

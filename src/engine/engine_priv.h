@@ -63,5 +63,6 @@ void childPoll(int64_t budget_us);
 
 /* Tells the store what maxmemory-policy and the lfu-... directives say. */
 status keyspaceApplyAccess(reason *why);
+status keyspaceApplyLazyFree(reason *why);
 
 #endif

@@ -26,6 +26,10 @@ static slice expireWord(void) {
     return engineConf.lazyfree_lazy_expire ? SLICE("UNLINK") : SLICE("DEL");
 }
 
+slice keyspaceDeleteWord(void) {
+    return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
+}
+
 /* An expired key: one UNLINK, before the command that met it. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
@@ -104,6 +108,12 @@ status keyspaceApplyAccess(reason *why) {
     return OK;
 }
 
+status keyspaceApplyLazyFree(reason *why) {
+    (void)why; /* cannot fail */
+    storeSetLazyFree(engineConf.lazyfree_lazy_expire, engineConf.lazyfree_lazy_server_del);
+    return OK;
+}
+
 void keyspaceSetActiveExpire(bool on) { active_expire = on; }
 
 static void clockTick(int64_t budget_us) {
@@ -162,6 +172,7 @@ static status init(reason *why) {
     storeSetFreeLater(freeLater);
     storeSetClock(engineHot.now_ms);
     engineHot.dbs = storeDbs();
+    (void)keyspaceApplyLazyFree(why); /* cannot fail */
     return keyspaceApplyAccess(why);
 }
 

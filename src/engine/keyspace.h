@@ -15,6 +15,8 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
 /* True when a key given this time must go at once: it has passed, and nobody else decides (import mode,
  * replay). */
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
+/* What the stream calls it when a command takes a key away as a whole: UNLINK or DEL. */
+slice keyspaceDeleteWord(void);
 /* Import mode: dead keys stay, unseen by all but the sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);

@@ -140,9 +140,9 @@ const configOption engineOptions[] = {
     CONFIG_BOOL("lazyfree-lazy-eviction", engineConf.lazyfree_lazy_eviction, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-expire", engineConf.lazyfree_lazy_expire, true,
-                .flags = CONFIG_IN_CRASH_REPORT),
+                .flags = CONFIG_IN_CRASH_REPORT, .apply = keyspaceApplyLazyFree),
     CONFIG_BOOL("lazyfree-lazy-server-del", engineConf.lazyfree_lazy_server_del, true,
-                .flags = CONFIG_IN_CRASH_REPORT),
+                .flags = CONFIG_IN_CRASH_REPORT, .apply = keyspaceApplyLazyFree),
     /* Tables, allocator, defragmentation. */
     CONFIG_BOOL("activerehashing", engineConf.activerehashing, true),
     CONFIG_BOOL("jemalloc-bg-thread", engineConf.jemalloc_bg_thread, true,

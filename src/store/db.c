@@ -133,7 +133,7 @@ unsigned dbWordFlags(const robj *o) {
 static void bury(db *d, robj *o) {
     storeNow.stats.expired++;
     if (storeNow.listener) storeNow.listener->expired(d, objectKey(o));
-    objectFree(o);
+    freeObject(o, storeNow.lazy_expired);
 }
 
 void dbRemoveExpired(db *d, int slot, robj *o) {
@@ -220,7 +220,7 @@ void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *
                    : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
     if (had_time) objectSettleBesideTime(o);
     dbPlace(d, hash, o);
-    if (old) objectFree(old);
+    if (old) freeObject(old, storeNow.lazy_deleted);
 }
 
 void dbPlace(db *d, uint64_t hash, robj *o) {
@@ -236,21 +236,38 @@ void dbPlace(db *d, uint64_t hash, robj *o) {
         kvstoreSetFlagsAt(d->keys, d->last_slot, &d->last, flags);
 }
 
-bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms) {
+static bool removeKey(db *d, slice key, uint64_t hash, int64_t now_ms, bool later) {
     /* Where the dead must stay until somebody removes them, this is how. */
     bool removable = storeNow.expiry != EXPIRY_DELETE;
     robj *o = removable ? findPosition(d, key, hash) : find(d, key, hash, now_ms, false);
     if (!o) return false;
     (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
-    objectFree(o);
+    freeObject(o, later);
     return true;
+}
+
+bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms) {
+    return removeKey(d, key, hash, now_ms, storeNow.lazy_deleted);
+}
+
+bool dbUnlink(db *d, slice key, uint64_t hash, int64_t now_ms) {
+    return removeKey(d, key, hash, now_ms, true);
+}
+
+bool dbDeleteNow(db *d, slice key, uint64_t hash, int64_t now_ms) {
+    return removeKey(d, key, hash, now_ms, false);
+}
+
+void storeSetLazyFree(bool expired, bool deleted) {
+    storeNow.lazy_expired = expired;
+    storeNow.lazy_deleted = deleted;
 }
 
 void dbExpire(db *d, slice key, uint64_t hash) {
     robj *o = findPosition(d, key, hash);
     check(o != NULL);
     (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
-    objectFree(o);
+    freeObject(o, storeNow.lazy_expired);
     storeNow.stats.expired++;
 }
 

@@ -36,6 +36,7 @@ typedef struct storeState {
     bool behind;     /* see storeExpireIsBehind() */
     const storeListener *listener;
     storeStatistics stats;
+    bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
     storeFreeLaterProc *free_later;
 } storeState;
 

@@ -24,9 +24,7 @@ static size_t expireBytes(int form) {
     return form == EXPIRE_NONE ? 0 : form == EXPIRE_SHORT ? 6 : 8;
 }
 
-static size_t lengthBytes(size_t len) { return len < 128 ? 1 : len < 16384 ? 2 : 9; }
-
-static char *writeLength(char *at, size_t len) {
+char *objectWriteLength(char *at, size_t len) {
     unsigned char *p = (unsigned char *)at;
     if (len < 128) {
         p[0] = (unsigned char)len;
@@ -87,28 +85,28 @@ static inline void storeInt(char *at, valueForm form, int64_t value) {
 static robj *build(slice key, int64_t expire_ms, uint32_t lru, valueType type, valueForm form,
                    size_t value_bytes, char **value_at) {
     int expire_form = expireForm(expire_ms);
-    size_t size = 4 + expireBytes(expire_form) + lengthBytes(key.len) + key.len + value_bytes;
+    size_t size = 4 + expireBytes(expire_form) + objectLengthBytes(key.len) + key.len + value_bytes;
     robj *o = slabAlloc(size);
     storeU32(o, (uint32_t)type | (uint32_t)expire_form << 3 | (uint32_t)form << 5 | lru << 8);
     char *at = (char *)o + 4;
     writeExpire(at, expire_form, expire_ms);
-    at = writeLength(at + expireBytes(expire_form), key.len);
+    at = objectWriteLength(at + expireBytes(expire_form), key.len);
     memcpy(at, key.ptr, key.len);
     *value_at = at + key.len;
     return o;
 }
 
 size_t objectTextSize(slice key, size_t len, int64_t expire_ms) {
-    return 4 + expireBytes(expireForm(expire_ms)) + lengthBytes(key.len) + key.len +
-           lengthBytes(len) + len;
+    return 4 + expireBytes(expireForm(expire_ms)) + objectLengthBytes(key.len) + key.len +
+           objectLengthBytes(len) + len;
 }
 
 /* An object with embedded text, whose bytes go to *text. */
 static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t lru, valueForm form,
                        char **text) {
     char *at;
-    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, lengthBytes(len) + len, &at);
-    *text = writeLength(at, len);
+    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, objectLengthBytes(len) + len, &at);
+    *text = objectWriteLength(at, len);
     return o;
 }
 
@@ -218,8 +216,8 @@ bool objectOverwrite(robj *o, slice value) {
     if (value.len <= INT_TEXT_MAX && numberParseInt(value, &number))
         return objectOverwriteInt(o, number);
     size_t head = headSize(o);
-    if (!fitsInPlace(objectSize(o), head + lengthBytes(value.len) + value.len)) return false;
-    memmove(writeLength((char *)o + head, value.len), value.ptr, value.len);
+    if (!fitsInPlace(objectSize(o), head + objectLengthBytes(value.len) + value.len)) return false;
+    memmove(objectWriteLength((char *)o + head, value.len), value.ptr, value.len);
     setForm(o, FORM_EMBED);
     return true;
 }
@@ -241,12 +239,12 @@ bool objectOverwriteInt(robj *o, int64_t value) {
 char *objectStretch(robj *o, size_t len) {
     if (objectForm(o) > FORM_EMBED_RAW || objectType(o) != TYPE_STRING) return NULL;
     size_t head = headSize(o);
-    if (!fitsInPlace(objectSize(o), head + lengthBytes(len) + len)) return NULL;
+    if (!fitsInPlace(objectSize(o), head + objectLengthBytes(len) + len)) return NULL;
     slice text = objectText(o, NULL);
     char *at = (char *)o + head;
-    memmove(at + lengthBytes(len), text.ptr, sizeMin(text.len, len));
+    memmove(at + objectLengthBytes(len), text.ptr, sizeMin(text.len, len));
     setForm(o, FORM_EMBED_RAW);
-    return writeLength(at, len);
+    return objectWriteLength(at, len);
 }
 
 /* Valkey's rule: key and value share an allocation of at most 128 bytes, with what it needs besides. */
@@ -345,11 +343,11 @@ enum {
 /* The room of a packed value of `size` bytes behind a head: what its block has anyway is used. */
 static size_t packedRoom(size_t head, size_t size) {
     size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);
-    size_t block = slabUsableSize(head + lengthBytes(wanted) + wanted);
-    size_t room = block - head - lengthBytes(wanted);
+    size_t block = slabUsableSize(head + objectLengthBytes(wanted) + wanted);
+    size_t room = block - head - objectLengthBytes(wanted);
     /* The length of more room may itself be longer. */
-    if (head + lengthBytes(room) + room > block)
-        room = sizeMax(size, block - head - lengthBytes(room));
+    if (head + objectLengthBytes(room) + room > block)
+        room = sizeMax(size, block - head - objectLengthBytes(room));
     return room;
 }
 
@@ -361,11 +359,11 @@ static void checkCollection(valueType type, valueForm form) {
 robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
                       uint32_t lru) {
     checkCollection(type, form);
-    size_t head = 4 + expireBytes(expireForm(expire_ms)) + lengthBytes(key.len) + key.len;
+    size_t head = 4 + expireBytes(expireForm(expire_ms)) + objectLengthBytes(key.len) + key.len;
     size_t room = packedRoom(head, bytes.len);
     char *at;
-    robj *o = build(key, expire_ms, lru, type, form, lengthBytes(room) + room, &at);
-    memcpy(writeLength(at, room), bytes.ptr, bytes.len);
+    robj *o = build(key, expire_ms, lru, type, form, objectLengthBytes(room) + room, &at);
+    memcpy(objectWriteLength(at, room), bytes.ptr, bytes.len);
     return o;
 }
 
@@ -396,9 +394,9 @@ robj *objectUnpack(robj *o, void *value) {
 static uint8_t *moveToRoom(objectRoom *r, size_t head, const char *bytes, size_t kept,
                            size_t room) {
     robj *o = r->o;
-    robj *moved = slabAlloc(head + lengthBytes(room) + room);
+    robj *moved = slabAlloc(head + objectLengthBytes(room) + room);
     memcpy(moved, o, head);
-    char *to = writeLength((char *)moved + head, room);
+    char *to = objectWriteLength((char *)moved + head, room);
     memcpy(to, bytes, kept);
     slabFree(o, objectSize(o));
     r->o = moved;

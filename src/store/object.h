@@ -92,6 +92,10 @@ static inline size_t objectReadLength(const char **at) {
     return loadU64(p + 1);
 }
 
+static inline size_t objectLengthBytes(size_t len) { return len < 128 ? 1 : len < 16384 ? 2 : 9; }
+/* Writes a length field; returns where the bytes go. */
+char *objectWriteLength(char *at, size_t len);
+
 /* True from its expire time on. */
 static inline bool objectIsExpired(const robj *o, int64_t now_ms) {
     return __builtin_expect(objectHasExpire(o), 0) && objectExpire(o) <= now_ms;

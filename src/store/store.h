@@ -127,6 +127,12 @@ void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *
 void dbPlace(db *d, uint64_t hash, robj *o);
 /* Removes a key; false when there was none. Expired ones count as none. */
 bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* The same; a large collection is freed in the background, or at once, whatever storeSetLazyFree() says. */
+bool dbUnlink(db *d, slice key, uint64_t hash, int64_t now_ms);
+bool dbDeleteNow(db *d, slice key, uint64_t hash, int64_t now_ms);
+/* Which values the store frees in the background where nobody says: those of dead keys; those that
+ * dbDelete() removes. */
+void storeSetLazyFree(bool expired, bool deleted);
 /* Removes a key, which must be there, because a command gave it a time that has passed: counts as expired,
  * but the listener is not told. */
 void dbExpire(db *d, slice key, uint64_t hash);

@@ -4,13 +4,22 @@
 #include "store/type.h"
 
 #include "base/base.h"
+#include "base/number.h"
 
-static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps};
+static const typeOps *const types[TYPE_COUNT] = {
+    [TYPE_STRING] = &stringOps, [TYPE_SET] = &setOps, [TYPE_HASH] = &hashOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];
     check(ops != NULL);
     return ops;
+}
+
+size_t savedTextSize(slice text) {
+    int64_t n;
+    if (numberParseInt(text, &n) && n >= INT32_MIN && n <= INT32_MAX)
+        return n >= INT8_MIN && n <= INT8_MAX ? 2 : n >= INT16_MIN && n <= INT16_MAX ? 3 : 5;
+    return text.len + savedLengthSize(text.len);
 }
 
 void objectDigest(const robj *o, digest *out) {

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "ds/hashtable.h"
 #include "store/digest.h"
 #include "store/object.h"
 #include "store/slab.h"
@@ -18,6 +19,11 @@ typedef struct valueFreer {
     slabRemote *remote;
     const slabStore *whole;
 } valueFreer;
+
+/* Up to where a value is kept packed. */
+typedef struct packLimits {
+    size_t entries, bytes; /* of the largest one */
+} packLimits;
 
 typedef struct typeOps {
     /* What OBJECT ENCODING answers. */
@@ -33,9 +39,17 @@ typedef struct typeOps {
      * and free_value() where it says false. */
     bool (*is_shared)(const void *value);
     size_t (*value_memory)(const void *value, size_t samples);
+    /* Bytes of the value in an RDB file without compression. */
+    size_t (*saved_size)(const robj *o);
+    /* Of a value that is one table (NULL: none ever is): walks it. */
+    void (*table_stats)(const void *value, hashtableStats *out);
 } typeOps;
 
-extern const typeOps stringOps;
+/* Bytes of a text in an RDB file without compression: of itself, and of the length of `len` things. */
+size_t savedTextSize(slice text);
+static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 16384 ? 2 : 5; }
+
+extern const typeOps stringOps, hashOps, setOps;
 
 /* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
 void objectDigest(const robj *o, digest *out);

@@ -149,6 +149,11 @@ static size_t blobBytes(const void *value, size_t samples) {
     return blobMemory(value);
 }
 
+static size_t savedString(const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
+    return savedTextSize(objectText(o, digits));
+}
+
 const typeOps stringOps = {
     .encoding = objectStringEncoding,
     .digest = digestString,
@@ -156,4 +161,5 @@ const typeOps stringOps = {
     .copy_value = shareBlob,
     .is_shared = isSharedBlob,
     .value_memory = blobBytes,
+    .saved_size = savedString,
 };

@@ -9,6 +9,8 @@ int test_object(void);
 int test_packed(void);
 int test_slab(void);
 int test_slab_model(void);
+int test_type_hash(void);
+int test_type_set(void);
 int test_type_string(void);
 
 int main(void) {
@@ -19,6 +21,8 @@ int main(void) {
     failed += test_packed();
     failed += test_slab();
     failed += test_slab_model();
+    failed += test_type_hash();
+    failed += test_type_set();
     failed += test_type_string();
     if (failed) fprintf(stderr, "%d test(s) of store failed\n", failed);
     return failed != 0;

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What commands on collections share (collection.h). */
+#include "cmd/collection.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+
+uint64_t collectionHash(const ctx *c, int place) {
+    if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
+    return hashBytes(c->argv[place].ptr, c->argv[place].len);
+}
+
+static bool isOfType(ctx *c, const robj *o, valueType type) {
+    if (likely(!o || objectType(o) == type)) return true;
+    replyError(c, ERR_WRONG_TYPE_TEXT);
+    return false;
+}
+
+bool collectionFindRead(ctx *c, int place, valueType type, robj **out) {
+    *out = dbFindRead(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+    return isOfType(c, *out, type);
+}
+
+bool collectionFindWrite(ctx *c, int place, valueType type, robj **out) {
+    *out = dbFind(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+    return isOfType(c, *out, type);
+}
+
+void collectionRemove(ctx *c, int place) {
+    slice key = c->argv[place];
+    (void)dbDelete(c->db, key, collectionHash(c, place), c->now_ms); /* it is there */
+    collectionTell(c, key, "del");
+}
+
+bool collectionArgCount(ctx *c, int place, int64_t *out) {
+    if (!ctxArgInt(c, place, out)) return false;
+    if (*out != INT64_MIN) return true;
+    replyErrorFormat(c, "ERR value is out of range, value must between %lld and %lld",
+                     (long long)-INT64_MAX, (long long)INT64_MAX);
+    return false;
+}
+
+void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
+                         collectionScanProc *scan, void *arg, const int64_t *found) {
+    /* Buckets looked at, so that a pattern that matches nothing does not hold up everybody. */
+    int64_t left = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
+    outbuf items, *out = c->out;
+    outbufInit(&items);
+    c->out = &items;
+    do { cursor = scan(c, o, cursor, arg); } while (cursor && --left > 0 && *found < count);
+    c->out = out;
+    char digits[NUMBER_TEXT_MAX];
+    replyArray(c, 2);
+    replyBulk(c, sliceMake(digits, numberPrintUint(digits, cursor)));
+    replyArray(c, *found);
+    outbufMoveAll(out, &items);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What commands on collections share: finding the value, putting a changed one back, and replies with members.
+ * Main thread only. */
+#ifndef CMD_COLLECTION_H
+#define CMD_COLLECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/number.h"
+#include "ds/listpack.h"
+#include "engine/ctx.h"
+#include "engine/reply.h"
+#include "store/store.h"
+
+/* hashBytes() of the key at argument `place`. */
+uint64_t collectionHash(const ctx *c, int place);
+/* The value of the key at argument `place`, for a command that reads. False: WRONGTYPE was replied. NULL when it
+ * is missing. */
+bool collectionFindRead(ctx *c, int place, valueType type, robj **out);
+/* The same for one that writes. */
+bool collectionFindWrite(ctx *c, int place, valueType type, robj **out);
+/* The changed value of the key at `place`, which was looked up last, goes to its place. */
+static inline void collectionPlace(ctx *c, int place, robj *o) {
+    dbPlace(c->db, collectionHash(c, place), o);
+}
+/* The key at `place`, whose last element went, goes too; tells "del". */
+void collectionRemove(ctx *c, int place);
+/* A key changed in `n` > 0 elements. */
+static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
+    ctxKeyChanged(c, key, event);
+    engineHot.dirty += n - 1;
+}
+/* More of an event for a change that is counted already. */
+static inline void collectionTell(ctx *c, slice key, const char *event) {
+    if (engineHot.observers) ctxTellObservers(c, key, event);
+}
+
+/* The count of HRANDFIELD and its like: not the least of all integers. False: the error was replied. */
+bool collectionArgCount(ctx *c, int place, int64_t *out);
+
+/* A listpackItem as a bulk. */
+static inline void replyItem(ctx *c, const listpackItem *item) {
+    char digits[NUMBER_TEXT_MAX];
+    replyBulk(c, listpackText(item, digits));
+}
+
+/* One call of a scan of the value from `cursor` on; adds what it replied to `*found`. */
+typedef uint64_t collectionScanProc(ctx *c, const robj *o, uint64_t cursor, void *arg);
+/* Replies as SSCAN and its kin do: the next cursor, and what `scan` replies until *found has reached `count`. */
+void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
+                         collectionScanProc *scan, void *arg, const int64_t *found);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Hash commands, but for those on the times of fields. Main thread only. */
+#include "store/type_hash.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/collection.h"
+#include "cmd/procs.h"
+#include "cmd/scan.h"
+
+static packLimits limits(void) {
+    return (packLimits){.entries = (size_t)cmdConf.hash_max_listpack_entries,
+                        .bytes = (size_t)cmdConf.hash_max_listpack_value};
+}
+
+static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_HASH, out); }
+static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_HASH, out); }
+
+/* ------------------------------------------------------------------ setting */
+
+/* Sets one field of `o`, which findWrite() found or not, and puts it in its place. */
+static bool setOne(ctx *c, robj *o, slice field, slice value) {
+    packLimits most = limits();
+    bool created;
+    if (!o) o = hashNew(c->argv[1]);
+    collectionPlace(c, 1, hashSet(o, field, value, &most, &created));
+    return created;
+}
+
+/* The pairs from argument 2 on. False: the error was replied. */
+static bool setPairs(ctx *c, int64_t *created_count) {
+    if (c->argc % 2 == 1) {
+        replyErrorArity(c);
+        return false;
+    }
+    robj *o;
+    if (!findWrite(c, &o)) return false;
+    packLimits most = limits();
+    if (!o) o = hashNew(c->argv[1]);
+    o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
+    for (int i = 2; i < c->argc; i += 2) {
+        bool created;
+        o = hashSet(o, c->argv[i], c->argv[i + 1], &most, &created);
+        *created_count += created;
+    }
+    collectionPlace(c, 1, o);
+    collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
+    return true;
+}
+
+/* HSET key field value [field value ...]. Reply: number of new fields. */
+void hsetCommand(ctx *c) {
+    int64_t created = 0;
+    if (setPairs(c, &created)) replyInteger(c, created);
+}
+
+/* HMSET key field value [field value ...]. Reply: OK. */
+void hmsetCommand(ctx *c) {
+    int64_t created = 0;
+    if (setPairs(c, &created)) replyOk(c);
+}
+
+/* HSETNX key field value. Reply: 1, 0 when the field exists. */
+void hsetnxCommand(ctx *c) {
+    robj *o;
+    slice value;
+    char digits[NUMBER_TEXT_MAX];
+    if (!findWrite(c, &o)) return;
+    if (o && hashGet(o, c->argv[2], digits, &value)) {
+        replyInteger(c, 0);
+        return;
+    }
+    (void)setOne(c, o, c->argv[2], c->argv[3]); /* it is new */
+    ctxKeyChanged(c, c->argv[1], "hset");
+    replyInteger(c, 1);
+}
+
+/* HINCRBY key field increment. Reply: the new value. */
+void hincrbyCommand(ctx *c) {
+    int64_t by, number = 0;
+    robj *o;
+    slice value;
+    char digits[NUMBER_TEXT_MAX];
+    if (!ctxArgInt(c, 3, &by)) return;
+    if (!findWrite(c, &o)) return;
+    if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseInt(value, &number)) {
+        replyError(c, SLICE("ERR hash value is not an integer"));
+        return;
+    }
+    if (!numberAdd(number, by, &number)) {
+        replyError(c, SLICE("ERR increment or decrement would overflow"));
+        return;
+    }
+    (void)setOne(c, o, c->argv[2], sliceMake(digits, numberPrintInt(digits, number)));
+    ctxKeyChanged(c, c->argv[1], "hincrby");
+    replyInteger(c, number);
+}
+
+/* HINCRBYFLOAT key field increment. Reply: the new value's text. Goes out as HSET, so that nobody's rounding
+ * matters. */
+void hincrbyfloatCommand(ctx *c) {
+    long double by, number = 0;
+    robj *o;
+    slice value;
+    char digits[NUMBER_TEXT_MAX], text[LONG_DOUBLE_TEXT_MAX];
+    if (!numberParseLongDouble(c->argv[3], &by)) {
+        replyError(c, ERR_NOT_FLOAT_TEXT);
+        return;
+    }
+    if (isnan(by) || isinf(by)) {
+        replyError(c, SLICE("ERR value is NaN or Infinity"));
+        return;
+    }
+    if (!findWrite(c, &o)) return;
+    if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseLongDouble(value, &number)) {
+        replyError(c, SLICE("ERR hash value is not a float"));
+        return;
+    }
+    number += by;
+    if (isnan(number) || isinf(number)) {
+        replyError(c, SLICE("ERR increment would produce NaN or Infinity"));
+        return;
+    }
+    slice result = sliceMake(text, numberPrintLongDouble(text, number));
+    (void)setOne(c, o, c->argv[2], result);
+    slice words[4] = {SLICE("HSET"), c->argv[1], c->argv[2], result};
+    ctxPropagateAs(c, 4, words);
+    ctxKeyChanged(c, c->argv[1], "hincrbyfloat");
+    replyBulk(c, result);
+}
+
+/* HDEL key field [field ...]. Reply: how many there were. */
+void hdelCommand(ctx *c) {
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    int64_t deleted = 0;
+    bool emptied = false;
+    for (int i = 2; o && i < c->argc && !emptied; i++) {
+        if (!hashDelete(&o, c->argv[i])) continue;
+        deleted++;
+        emptied = hashLength(o) == 0;
+    }
+    if (deleted) {
+        collectionPlace(c, 1, o);
+        collectionChanged(c, c->argv[1], "hdel", (uint64_t)deleted);
+        if (emptied) collectionRemove(c, 1);
+    }
+    replyInteger(c, deleted);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void replyField(ctx *c, const robj *o, slice field) {
+    slice value;
+    char digits[NUMBER_TEXT_MAX];
+    if (o && hashGet(o, field, digits, &value)) {
+        replyBulk(c, value);
+    } else {
+        replyNull(c);
+    }
+}
+
+/* HGET key field. Reply: the value or null. */
+void hgetCommand(ctx *c) {
+    robj *o;
+    if (findRead(c, &o)) replyField(c, o, c->argv[2]);
+}
+
+/* HMGET key field [field ...]. Reply: the values, null for what is missing. */
+void hmgetCommand(ctx *c) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    replyArray(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) replyField(c, o, c->argv[i]);
+}
+
+/* HLEN key. Reply: number of fields. */
+void hlenCommand(ctx *c) {
+    robj *o;
+    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
+}
+
+/* HSTRLEN key field. Reply: bytes of the value, 0 when there is none. */
+void hstrlenCommand(ctx *c) {
+    robj *o;
+    slice value;
+    char digits[NUMBER_TEXT_MAX];
+    if (!findRead(c, &o)) return;
+    replyInteger(c, o && hashGet(o, c->argv[2], digits, &value) ? (int64_t)value.len : 0);
+}
+
+/* HEXISTS key field. Reply: 1 or 0. */
+void hexistsCommand(ctx *c) {
+    robj *o;
+    slice value;
+    char digits[NUMBER_TEXT_MAX];
+    if (!findRead(c, &o)) return;
+    replyInteger(c, o && hashGet(o, c->argv[2], digits, &value));
+}
+
+static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
+    hashIterator it;
+    hashPair pair;
+    hashIteratorInit(&it, o);
+    while (hashNext(&it, &pair)) {
+        if (fields) replyBulk(c, pair.field);
+        if (values) replyBulk(c, pair.value);
+    }
+    hashIteratorClear(&it);
+}
+
+/* HGETALL key. Reply: a map. */
+void hgetallCommand(ctx *c) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    replyMap(c, o ? (int64_t)hashLength(o) : 0);
+    if (o) replyPairs(c, o, true, true);
+}
+
+static void replyHalf(ctx *c, bool fields) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    replyArray(c, o ? (int64_t)hashLength(o) : 0);
+    if (o) replyPairs(c, o, fields, !fields);
+}
+
+/* HKEYS key. Reply: the fields. */
+void hkeysCommand(ctx *c) { replyHalf(c, true); }
+
+/* HVALS key. Reply: the values. */
+void hvalsCommand(ctx *c) { replyHalf(c, false); }
+
+/* ------------------------------------------------------------------ HRANDFIELD, HSCAN */
+
+typedef struct pairReply {
+    ctx *c;
+    bool values, nested; /* each pair is an array */
+    scanOptions options; /* HSCAN */
+    int64_t found;
+} pairReply;
+
+static void replyPair(void *arg, const hashPair *pair) {
+    pairReply *r = arg;
+    if (r->nested) replyArray(r->c, 2);
+    replyBulk(r->c, pair->field);
+    if (r->values) replyBulk(r->c, pair->value);
+}
+
+/* HRANDFIELD key count [WITHVALUES]. */
+static void replyRandom(ctx *c, int64_t count, bool values) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    if (!o || count == 0) {
+        replyArray(c, 0);
+        return;
+    }
+    uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
+    if (count > 0) wanted = sizeMin(wanted, hashLength(o));
+    pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    replyArray(c, (int64_t)(wanted * (values && !r.nested ? 2 : 1)));
+    hashRandom(o, wanted, count > 0, replyPair, &r);
+}
+
+/* HRANDFIELD key [count [WITHVALUES]]. Reply: a field or null; with a count different ones, or when it is
+ * negative so many draws. */
+void hrandfieldCommand(ctx *c) {
+    int64_t count;
+    if (c->argc > 2) {
+        if (!collectionArgCount(c, 2, &count)) return;
+        bool values = c->argc > 3;
+        if (c->argc > 4 || (values && !ctxArgIs(c, 3, "withvalues"))) {
+            replyError(c, ERR_SYNTAX_TEXT);
+        } else if (values && (count < -INT64_MAX / 2 || count > INT64_MAX / 2)) {
+            replyError(c, SLICE("ERR value is out of range"));
+        } else {
+            replyRandom(c, count, values);
+        }
+        return;
+    }
+    robj *o;
+    if (!findRead(c, &o)) return;
+    pairReply r = {.c = c};
+    if (o) {
+        hashRandom(o, 1, false, replyPair, &r);
+    } else {
+        replyNull(c);
+    }
+}
+
+static void replyScanned(void *arg, const hashPair *pair) {
+    pairReply *r = arg;
+    if (!scanMatches(&r->options, pair->field)) return;
+    replyPair(r, pair);
+    r->found += r->values ? 2 : 1;
+}
+
+static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
+    (void)c; /* the visitor has it */
+    return hashScan(o, cursor, replyScanned, arg);
+}
+
+/* HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]. Reply: the next cursor and some pairs. */
+void hscanCommand(ctx *c) {
+    uint64_t cursor;
+    robj *o;
+    pairReply r = {.c = c};
+    if (!scanParseCursor(c, 2, &cursor)) return;
+    if (!findRead(c, &o)) return;
+    if (!o) {
+        replyLiteral(c, "*2\r\n$1\r\n0\r\n*0\r\n");
+        return;
+    }
+    if (!scanParseOptions(c, 3, SCAN_HASH, &r.options)) return;
+    r.values = !r.options.names_only;
+    collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.found);
+}

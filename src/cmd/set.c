@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Set commands on one set, and SMOVE. Those on many: set_many.c. Main thread only. */
+#include "cmd/set_priv.h"
+
+#include "base/base.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/collection.h"
+#include "cmd/procs.h"
+#include "cmd/scan.h"
+#include "engine/keyspace.h"
+
+setLimits setLimitsNow(void) {
+    return (setLimits){.packed = {.entries = (size_t)cmdConf.set_max_listpack_entries,
+                                  .bytes = (size_t)cmdConf.set_max_listpack_value},
+                       .ints = (size_t)cmdConf.set_max_intset_entries};
+}
+
+static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_SET, out); }
+static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_SET, out); }
+
+/* ------------------------------------------------------------------ adding, removing */
+
+/* SADD key member [member ...]. Reply: how many are new. */
+void saddCommand(ctx *c) {
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    setLimits most = setLimitsNow();
+    listpackItem member = listpackItemOf(c->argv[2]);
+    size_t count = (size_t)c->argc - 2;
+    int64_t added = 0;
+    bool is_new = !o;
+    o = is_new ? setNew(c->argv[1], &member, count, &most) : setPrepare(o, count, &most);
+    for (int i = 2; i < c->argc; i++) {
+        bool was_added;
+        if (i > 2) member = listpackItemOf(c->argv[i]);
+        o = setAdd(o, &member, &most, &was_added);
+        added += was_added;
+    }
+    collectionPlace(c, 1, o);
+    if (added) collectionChanged(c, c->argv[1], "sadd", (uint64_t)added);
+    replyInteger(c, added);
+}
+
+/* SREM key member [member ...]. Reply: how many there were. */
+void sremCommand(ctx *c) {
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    int64_t removed = 0;
+    bool emptied = false, changed = false;
+    for (int i = 2; o && i < c->argc && !emptied; i++) {
+        listpackItem member = listpackItemOf(c->argv[i]);
+        if (!setRemove(&o, &member)) continue;
+        changed = true;
+        removed++;
+        emptied = setLength(o) == 0;
+    }
+    if (changed) {
+        collectionPlace(c, 1, o);
+        collectionChanged(c, c->argv[1], "srem", (uint64_t)removed);
+        if (emptied) collectionRemove(c, 1);
+    }
+    replyInteger(c, removed);
+}
+
+/* The member of argument 3 leaves the set at argument 1, which has it. */
+static void moveOut(ctx *c, const listpackItem *member) {
+    robj *from;
+    if (!findWrite(c, &from)) return; /* it was found before */
+    check(setRemove(&from, member));
+    collectionPlace(c, 1, from);
+    collectionTell(c, c->argv[1], "srem");
+    if (setLength(from) == 0) collectionRemove(c, 1);
+}
+
+/* SMOVE source destination member. Reply: 1, 0 when the source has no such member. */
+void smoveCommand(ctx *c) {
+    robj *from, *to;
+    if (!collectionFindWrite(c, 1, TYPE_SET, &from)) return;
+    if (!from) {
+        replyInteger(c, 0);
+        return;
+    }
+    if (!collectionFindWrite(c, 2, TYPE_SET, &to)) return;
+    listpackItem member = listpackItemOf(c->argv[3]);
+    bool has = setHas(from, &member);
+    if (has && from != to) {
+        moveOut(c, &member);
+        setLimits most = setLimitsNow();
+        bool added;
+        if (!collectionFindWrite(c, 2, TYPE_SET, &to)) return; /* it was found before */
+        if (!to) to = setNew(c->argv[2], &member, 1, &most);
+        collectionPlace(c, 2, setAdd(to, &member, &most, &added));
+        ctxKeyChanged(c, c->argv[1], NULL);
+        if (added) ctxKeyChanged(c, c->argv[2], "sadd");
+    }
+    replyInteger(c, has);
+}
+
+/* ------------------------------------------------------------------ asking */
+
+/* SISMEMBER key member. Reply: 1 or 0. */
+void sismemberCommand(ctx *c) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    listpackItem member = listpackItemOf(c->argv[2]);
+    replyInteger(c, o && setHas(o, &member));
+}
+
+/* SMISMEMBER key member [member ...]. Reply: 1 or 0 for each. */
+void smismemberCommand(ctx *c) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    replyArray(c, c->argc - 2);
+    for (int i = 2; i < c->argc; i++) {
+        listpackItem member = listpackItemOf(c->argv[i]);
+        replyInteger(c, o && setHas(o, &member));
+    }
+}
+
+/* SCARD key. Reply: number of members. */
+void scardCommand(ctx *c) {
+    robj *o;
+    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)setLength(o) : 0);
+}
+
+void setReplyAll(ctx *c, const robj *o) {
+    replySet(c, (int64_t)setLength(o));
+    setIterator it;
+    listpackItem member;
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) replyItem(c, &member);
+    setIteratorClear(&it);
+}
+
+/* SMEMBERS key. Reply: all members. */
+void smembersCommand(ctx *c) {
+    robj *o;
+    if (!findRead(c, &o)) return;
+    if (o) {
+        setReplyAll(c, o);
+    } else {
+        replySet(c, 0);
+    }
+}
+
+/* ------------------------------------------------------------------ random members */
+
+static void replyMember(void *arg, const listpackItem *member) { replyItem(arg, member); }
+
+/* SRANDMEMBER key [count]. Reply: a member or null; with a count different ones, or when it is negative so
+ * many draws. */
+void srandmemberCommand(ctx *c) {
+    int64_t count = -1;
+    if (c->argc > 3) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    bool many = c->argc == 3;
+    if (many && !collectionArgCount(c, 2, &count)) return;
+    robj *o;
+    if (!findRead(c, &o)) return;
+    if (!o && !many) {
+        replyNull(c);
+        return;
+    }
+    uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
+    if (o && count > 0) wanted = sizeMin(wanted, setLength(o));
+    if (many) replyArray(c, (int64_t)wanted);
+    if (wanted) setRandom(o, wanted, count > 0, replyMember, c);
+}
+
+/* Members popped: replied, and propagated as SREM, so many words at once. */
+enum { POP_WORDS_MAX = 1024 };
+typedef struct popper {
+    ctx *c;
+    str texts;   /* of the words to come */
+    size_t *len; /* of each */
+    size_t count, cap;
+} popper;
+
+static void propagatePopped(popper *p) {
+    if (p->count == 0) return;
+    slice *words = memNewArray(slice, p->count + 2);
+    words[0] = SLICE("SREM");
+    words[1] = p->c->argv[1];
+    const char *at = strText(&p->texts);
+    for (size_t i = 0; i < p->count; i++) {
+        words[i + 2] = sliceMake(at, p->len[i]);
+        at += p->len[i];
+    }
+    ctxPropagateAs(p->c, (int)p->count + 2, words);
+    memFree(words);
+    strClear(&p->texts);
+    p->count = 0;
+}
+
+static void popMember(void *arg, const listpackItem *member) {
+    popper *p = arg;
+    char digits[NUMBER_TEXT_MAX];
+    slice text = listpackText(member, digits);
+    replyBulk(p->c, text);
+    if (!engineHot.sinks) return;
+    strAppendSlice(&p->texts, text);
+    p->len[p->count++] = text.len;
+    if (p->count == p->cap) propagatePopped(p);
+}
+
+/* Pops `count` > 0 members of a set that has at least as many; the reply's head is written. */
+static void popSome(ctx *c, robj *o, size_t count) {
+    size_t one;
+    popper p = {.c = c, .len = &one, .cap = 1};
+    if (engineHot.sinks && count > 1) {
+        p.cap = sizeMin(count, POP_WORDS_MAX);
+        p.len = memNewArray(size_t, p.cap);
+    }
+    bool emptied = count == setLength(o);
+    setPop(&o, count, popMember, &p);
+    collectionPlace(c, 1, o);
+    propagatePopped(&p);
+    if (p.len != &one) memFree(p.len);
+    strFree(&p.texts);
+    collectionChanged(c, c->argv[1], "spop", count);
+    if (emptied) collectionRemove(c, 1);
+}
+
+/* All members leave, and the key goes as a whole. */
+static void popAll(ctx *c, const robj *o) {
+    size_t count = setLength(o);
+    setReplyAll(c, o);
+    slice words[2] = {keyspaceDeleteWord(), c->argv[1]};
+    ctxPropagateAs(c, 2, words);
+    collectionChanged(c, c->argv[1], "spop", count);
+    collectionRemove(c, 1);
+}
+
+static void popMany(ctx *c) {
+    int64_t count;
+    static const char not_positive[] = "ERR value is out of range, must be positive";
+    if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    if (!o || count == 0) {
+        replySet(c, 0);
+    } else if ((uint64_t)count >= setLength(o)) {
+        popAll(c, o);
+    } else {
+        replySet(c, count);
+        popSome(c, o, (size_t)count);
+    }
+}
+
+/* SPOP key [count]. Reply: a member or null; with a count a set of them. */
+void spopCommand(ctx *c) {
+    if (c->argc > 3) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    if (c->argc == 3) {
+        popMany(c);
+        return;
+    }
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    if (o) {
+        popSome(c, o, 1);
+    } else {
+        replyNull(c);
+    }
+}
+
+/* ------------------------------------------------------------------ SSCAN */
+
+typedef struct memberScan {
+    ctx *c;
+    scanOptions options;
+    int64_t found;
+} memberScan;
+
+static void replyScanned(void *arg, const listpackItem *member) {
+    memberScan *s = arg;
+    char digits[NUMBER_TEXT_MAX];
+    slice text = listpackText(member, digits);
+    if (!scanMatches(&s->options, text)) return;
+    replyBulk(s->c, text);
+    s->found++;
+}
+
+static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
+    (void)c; /* the visitor has it */
+    return setScan(o, cursor, replyScanned, arg);
+}
+
+/* SSCAN key cursor [MATCH pattern] [COUNT count]. Reply: the next cursor and some members. */
+void sscanCommand(ctx *c) {
+    uint64_t cursor;
+    robj *o;
+    memberScan s = {.c = c};
+    if (!scanParseCursor(c, 2, &cursor)) return;
+    if (!findRead(c, &o)) return;
+    if (!o) {
+        replyLiteral(c, "*2\r\n$1\r\n0\r\n*0\r\n");
+        return;
+    }
+    if (!scanParseOptions(c, 3, SCAN_SET, &s.options)) return;
+    collectionReplyScan(c, o, cursor, s.options.count, scanSome, &s, &s.found);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Intersection, union and difference of sets, replied, counted or stored. Lookups go in batches, so that their
+ * cache misses overlap. Main thread only. */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "cmd/collection.h"
+#include "cmd/key_walk.h"
+#include "cmd/procs.h"
+#include "cmd/set_priv.h"
+
+enum { BATCH = 32 };
+
+typedef struct sources {
+    const robj **sets; /* NULL for a missing key */
+    size_t count, missing;
+} sources;
+
+/* Finds the sets at arguments `first` to before `end`. False: the error was replied, and nothing is held. */
+static bool findSources(ctx *c, int first, int end, sources *out) {
+    *out = (sources){.sets = memNewArray(const robj *, (size_t)(end - first))};
+    keyWalk w;
+    keyWalkInit(&w, c, first, end, 1);
+    while (keyWalkNext(&w)) {
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        if (o && objectType(o) != TYPE_SET) {
+            replyError(c, ERR_WRONG_TYPE_TEXT);
+            memFree(out->sets);
+            return false;
+        }
+        out->missing += !o;
+        out->sets[out->count++] = o;
+    }
+    return true;
+}
+
+/* Where results go: replied, collected in a set, or only counted. */
+typedef struct result {
+    ctx *c;
+    robj *into; /* NULL: replied */
+    setLimits limits;
+    bool replies;
+    uint64_t count, limit; /* stops there; 0: never */
+} result;
+
+/* False: enough. */
+static bool resultAdd(result *r, const listpackItem *member) {
+    bool added;
+    r->count++;
+    if (r->into) r->into = setAdd(r->into, member, &r->limits, &added);
+    if (r->replies) replyItem(r->c, member);
+    return r->count != r->limit;
+}
+
+/* Members of `from` that are in all of the others, or with `in` false in none of them. */
+static void filter(result *r, const robj *from, const robj *const *others, size_t count, bool in) {
+    setIterator it;
+    listpackItem batch[BATCH];
+    bool more = true;
+    setIteratorInit(&it, from);
+    while (more) {
+        unsigned n = 0;
+        while (n < BATCH && (more = setNext(&it, &batch[n]))) n++;
+        for (size_t i = 0; i < count && n > 0; i++) {
+            uint32_t found = setHasMany(others[i], batch, n);
+            unsigned kept = 0;
+            for (unsigned k = 0; k < n; k++) {
+                if ((found >> k & 1) == in) batch[kept++] = batch[k];
+            }
+            n = kept;
+        }
+        for (unsigned k = 0; k < n; k++) {
+            if (resultAdd(r, &batch[k])) continue;
+            more = false;
+            break;
+        }
+    }
+    setIteratorClear(&it);
+}
+
+static int compareLengths(const void *a, const void *b) {
+    size_t first = setLength(*(const robj *const *)a), second = setLength(*(const robj *const *)b);
+    return (first > second) - (first < second);
+}
+
+/* The result in `into`, NULL when there is none, becomes the value of argument 1. */
+static void store(ctx *c, robj *into, const char *event) {
+    slice key = c->argv[1];
+    uint64_t hash = collectionHash(c, 1);
+    bool existed = dbDelete(c->db, key, hash, c->now_ms);
+    size_t length = into ? setLength(into) : 0;
+    if (length > 0) {
+        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
+        dbPlace(c->db, hash, into);
+        ctxKeyChanged(c, key, event);
+    } else {
+        if (into) objectFree(into);
+        if (existed) ctxKeyChanged(c, key, "del");
+    }
+    replyInteger(c, (int64_t)length);
+}
+
+/* An empty set that takes whatever comes. */
+static robj *newResult(const ctx *c, const setLimits *limits) {
+    listpackItem number = listpackItemInt(0);
+    return setNew(c->argv[1], &number, 0, limits);
+}
+
+/* ------------------------------------------------------------------ intersection */
+
+static void intersect(result *r, sources *s) {
+    if (s->missing) return;
+    qsort(s->sets, s->count, sizeof(*s->sets), compareLengths);
+    filter(r, s->sets[0], s->sets + 1, s->count - 1, true);
+}
+
+/* SINTER key [key ...]. Reply: the members all have. */
+void sinterCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 1, c->argc, &s)) return;
+    result r = {.c = c, .replies = true};
+    respDeferred head = respDeferBegin(c->out);
+    intersect(&r, &s);
+    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    memFree(s.sets);
+}
+
+/* SINTERSTORE destination key [key ...]. Reply: number of members. */
+void sinterstoreCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 2, c->argc, &s)) return;
+    result r = {.c = c, .limits = setLimitsNow()};
+    if (!s.missing) {
+        qsort(s.sets, s.count, sizeof(*s.sets), compareLengths);
+        bool packed = objectIsPacked(s.sets[0]);
+        r.into = packed ? setNewLike(c->argv[1], s.sets[0]) : newResult(c, &r.limits);
+        intersect(&r, &s);
+        r.into = setSettle(r.into, &r.limits);
+    }
+    memFree(s.sets);
+    store(c, r.into, "sinterstore");
+}
+
+/* Reads [LIMIT limit] from argument `place` on. False: the error was replied. */
+static bool parseLimit(ctx *c, int place, int64_t *limit) {
+    *limit = 0;
+    for (; place < c->argc; place += 2) {
+        if (!ctxArgIs(c, place, "limit") || place + 1 == c->argc) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+        if (!ctxArgIntIn(c, place + 1, 0, INT64_MAX, limit, "ERR LIMIT can't be negative"))
+            return false;
+    }
+    return true;
+}
+
+/* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: how many members all have, up to the limit. */
+void sintercardCommand(ctx *c) {
+    int64_t keys, limit;
+    if (!ctxArgIntIn(c, 1, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0")) return;
+    if (keys > c->argc - 2) {
+        replyError(c, SLICE("ERR Number of keys can't be greater than number of args"));
+        return;
+    }
+    if (!parseLimit(c, 2 + (int)keys, &limit)) return;
+    sources s;
+    if (!findSources(c, 2, 2 + (int)keys, &s)) return;
+    result r = {.c = c, .limit = (uint64_t)limit};
+    intersect(&r, &s);
+    memFree(s.sets);
+    replyInteger(c, (int64_t)r.count);
+}
+
+/* ------------------------------------------------------------------ union */
+
+static robj *unite(const ctx *c, const sources *s) {
+    setLimits limits = setLimitsNow();
+    robj *into = newResult(c, &limits);
+    for (size_t i = 0; i < s->count; i++) {
+        if (!s->sets[i]) continue;
+        setIterator it;
+        listpackItem member;
+        bool added;
+        setIteratorInit(&it, s->sets[i]);
+        while (setNext(&it, &member)) into = setAdd(into, &member, &limits, &added);
+        setIteratorClear(&it);
+    }
+    return into;
+}
+
+/* SUNION key [key ...]. Reply: the members any has. */
+void sunionCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 1, c->argc, &s)) return;
+    if (s.count - s.missing == 1) {
+        for (size_t i = 0; i < s.count; i++) {
+            if (s.sets[i]) setReplyAll(c, s.sets[i]);
+        }
+    } else {
+        robj *into = unite(c, &s);
+        setReplyAll(c, into);
+        objectFree(into);
+    }
+    memFree(s.sets);
+}
+
+/* SUNIONSTORE destination key [key ...]. Reply: number of members. */
+void sunionstoreCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 2, c->argc, &s)) return;
+    robj *into = unite(c, &s);
+    memFree(s.sets);
+    store(c, into, "sunionstore");
+}
+
+/* ------------------------------------------------------------------ difference */
+
+/* All members of the first set but for those of the others, which are taken out of a copy: cheaper than to
+ * look each up in all others, when these are many and small. */
+static void subtract(result *r, const sources *s) {
+    robj *rest = objectCopy(s->sets[0], SLICE(""), 0);
+    setIterator it;
+    listpackItem member;
+    for (size_t i = 1; i < s->count && setLength(rest) > 0; i++) {
+        setIteratorInit(&it, s->sets[i]);
+        while (setNext(&it, &member) && setLength(rest) > 0) {
+            (void)setRemove(&rest, &member); /* it need not be there */
+        }
+        setIteratorClear(&it);
+    }
+    setIteratorInit(&it, rest);
+    while (setNext(&it, &member) && resultAdd(r, &member)) {}
+    setIteratorClear(&it);
+    objectFree(rest);
+}
+
+static void differ(result *r, sources *s) {
+    const robj *first = s->sets[0];
+    if (!first) return;
+    size_t others = 0, sum = setLength(first);
+    double by_lookup = 0;
+    for (size_t i = 1; i < s->count; i++) {
+        if (s->sets[i] == first) return;
+        if (!s->sets[i]) continue;
+        others++;
+        s->sets[others] = s->sets[i];
+        sum += setLength(s->sets[i]);
+    }
+    s->count = others + 1;
+    /* A lookup of a batch costs half of a change. */
+    by_lookup = (double)setLength(first) * (double)s->count / 2;
+    if (by_lookup <= (double)sum) {
+        /* The largest has most members to strike out. */
+        qsort(s->sets + 1, others, sizeof(*s->sets), compareLengths);
+        for (size_t i = 1, k = others; i < k; i++, k--) {
+            const robj *swapped = s->sets[i];
+            s->sets[i] = s->sets[k];
+            s->sets[k] = swapped;
+        }
+        filter(r, first, s->sets + 1, others, false);
+    } else {
+        subtract(r, s);
+    }
+}
+
+/* SDIFF key [key ...]. Reply: the members of the first that no other has. */
+void sdiffCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 1, c->argc, &s)) return;
+    result r = {.c = c, .replies = true};
+    respDeferred head = respDeferBegin(c->out);
+    differ(&r, &s);
+    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    memFree(s.sets);
+}
+
+/* SDIFFSTORE destination key [key ...]. Reply: number of members. */
+void sdiffstoreCommand(ctx *c) {
+    sources s;
+    if (!findSources(c, 2, c->argc, &s)) return;
+    result r = {.c = c, .limits = setLimitsNow()};
+    r.into = newResult(c, &r.limits);
+    differ(&r, &s);
+    memFree(s.sets);
+    store(c, r.into, "sdiffstore");
+}

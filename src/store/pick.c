@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Random elements (pick.h). */
+#include "store/pick.h"
+
+#include "base/base.h"
+#include "base/random.h"
+
+void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
+                      listpackPickProc *pick, void *arg) {
+    if (unique) {
+        listpackRandomUnique(lp, width, count, pick, arg);
+        return;
+    }
+    size_t groups = listpackCount(lp) / width;
+    if (!groups) return;
+    if (count < groups / 4 || count == 1) {
+        while (count-- > 0 && pick(arg, listpackRandom(lp, width))) {}
+        return;
+    }
+    const uint8_t **places = memNewArray(const uint8_t *, groups);
+    listpackPlaces(lp, width, places);
+    while (count-- > 0 && pick(arg, places[randomUniform(groups)])) {}
+    memFree(places);
+}
+
+/* Many of all: a shuffle of the whole that ends early. */
+static void pickByShuffle(const hashtable *t, const hashtableType *type, size_t count,
+                          pickProc *pick, void *arg) {
+    size_t size = hashtableCount(t), n = 0;
+    void **all = memNewArray(void *, size);
+    hashtableIterator it;
+    hashtableIteratorInit(&it, t, type);
+    while (n < size && (all[n] = hashtableIteratorNext(&it, NULL))) n++;
+    hashtableIteratorClear(&it);
+    check(n == size);
+    for (size_t i = 0; i < count; i++) {
+        size_t other = i + (size_t)randomUniform(size - i);
+        void *chosen = all[other];
+        all[other] = all[i];
+        if (!pick(arg, chosen)) break;
+    }
+    memFree(all);
+}
+
+/* Whether `element` is new among the `slots` (a power of two) seen ones; remembers it. */
+static bool isNew(const void **seen, size_t slots, const void *element) {
+    size_t at = (size_t)((uintptr_t)element * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
+    for (; seen[at]; at = (at + 1) & (slots - 1)) {
+        if (seen[at] == element) return false;
+    }
+    seen[at] = element;
+    return true;
+}
+
+/* A few of many: those that come up again are passed over. */
+static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void *arg) {
+    size_t slots = sizePowerOfTwo(2 * count);
+    const void **seen = memCalloc(slots, sizeof(*seen));
+    while (count > 0) {
+        const void *element = hashtableRandom(t);
+        if (!isNew(seen, slots, element)) continue;
+        if (!pick(arg, element)) break;
+        count--;
+    }
+    memFree(seen);
+}
+
+void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
+                   pickProc *pick, void *arg) {
+    enum { FEW = 3 }; /* from which share of all on drawing takes too many tries */
+    size_t size = hashtableCount(t);
+    if (!size) return;
+    if (!unique) {
+        while (count-- > 0 && pick(arg, hashtableRandom(t))) {}
+    } else if (count >= size || count > size / FEW) {
+        pickByShuffle(t, type, sizeMin(count, size), pick, arg);
+    } else {
+        pickByDrawing(t, count, pick, arg);
+    }
+}
+
+size_t pickedMemory(const hashtable *t, const hashtableType *type, size_t samples,
+                    size_t (*memory)(const void *element)) {
+    size_t size = hashtableCount(t), seen = 0, bytes = 0;
+    if (samples == 0) samples = size;
+    hashtableIterator it;
+    hashtableIteratorInit(&it, t, type);
+    const void *element;
+    for (; seen < samples && (element = hashtableIteratorNext(&it, NULL)); seen++)
+        bytes += memory(element);
+    hashtableIteratorClear(&it);
+    return seen ? (size_t)((double)bytes / (double)seen * (double)size) : 0;
+}

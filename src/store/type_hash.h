@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Hashes as values of keyspace objects: a listpack of fields and values in the object while it is small, else a
+ * table behind the pointer, with field and value in one element.
+ *
+ * A change may turn the object into another one: functions take the object that dbFind() returned (or that of
+ * hashNew()) and hand back what it has become, which the caller gives to dbPlace() at once. A hash is never
+ * stored empty. Text handed out is borrowed until the object changes. Main thread only. */
+#ifndef STORE_TYPE_HASH_H
+#define STORE_TYPE_HASH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "base/slice.h"
+#include "ds/hashtable.h"
+#include "store/object.h"
+#include "store/type.h"
+
+/* An empty hash for a key that is not there: for the fields that follow at once. */
+robj *hashNew(slice key) MUST_USE;
+/* Number of fields. */
+size_t hashLength(const robj *o);
+/* False when there is no such field. `digits` (NUMBER_TEXT_MAX) may be written to. */
+bool hashGet(const robj *o, slice field, char *digits, slice *value);
+/* Makes the hash ready for `count` words, a field and a value in turn, which hashSet() will get: one that they
+ * would make too large for a listpack becomes a table first. */
+robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *limits) MUST_USE;
+/* Sets a field; *created tells whether it is new. `value` may not lie in the object. */
+robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) MUST_USE;
+/* Takes a field out; false when there is none. The caller removes a key whose hash is empty then. */
+bool hashDelete(robj **o, slice field);
+
+/* A field and its value. */
+typedef struct hashPair {
+    slice field, value;
+} hashPair;
+/* All pairs, in the order they stand in. The hash may not change meanwhile. Not to be copied. */
+typedef struct hashIterator {
+    const robj *o; /* private */
+    const uint8_t *at;
+    hashtable table;
+    hashtableIterator walk;
+    char digits[2][NUMBER_TEXT_MAX];
+} hashIterator;
+void hashIteratorInit(hashIterator *it, const robj *o);
+/* False at the end. The pair is good until the next call. */
+bool hashNext(hashIterator *it, hashPair *out);
+void hashIteratorClear(hashIterator *it);
+
+typedef void hashVisitProc(void *arg, const hashPair *pair);
+/* Visits pairs from `cursor` on and returns the next cursor, 0 at the end; see hashtableScan(). A packed hash is
+ * visited whole. */
+uint64_t hashScan(const robj *o, uint64_t cursor, hashVisitProc *visit, void *arg);
+/* Visits `count` random pairs; `unique`: different ones, as many as there are. */
+void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, void *arg);
+
+#endif

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sets (type_set.h).
+ *
+ * The pointer of an object with a table is the table's handle itself. An entry of the table is a block of
+ * [length] [text], lengths being those of objects; or an integer of 44 bits in the shape of an address no
+ * process has: bit 47 set, the integer in the bits from 3 on. Integers that do not fit are text.
+ * Main thread only, but for freeing. */
+#include "store/type_set.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/random.h"
+#include "ds/hashtable_inline.h"
+#include "ds/intset.h"
+#include "store/element.h"
+#include "store/pick.h"
+
+/* ------------------------------------------------------------------ entries of a table */
+
+#define ENTRY_INT (UINT64_C(1) << 47)
+enum { INT_BITS = 44 };
+#define INT_MASK ((UINT64_C(1) << INT_BITS) - 1)
+
+static inline bool isIntEntry(const void *entry) { return (uintptr_t)entry & ENTRY_INT; }
+
+static inline bool fitsEntry(int64_t number) {
+    return number >= -(INT64_C(1) << (INT_BITS - 1)) && number < INT64_C(1) << (INT_BITS - 1);
+}
+
+static inline void *intEntry(int64_t number) {
+    return (void *)(uintptr_t)(ENTRY_INT | ((uint64_t)number & INT_MASK) << 3);
+}
+
+static inline int64_t entryInt(const void *entry) {
+    return (int64_t)((uintptr_t)entry >> 3 << (64 - INT_BITS)) >> (64 - INT_BITS);
+}
+
+static inline slice entryText(const void *entry) {
+    const char *at = entry;
+    size_t len = objectReadLength(&at);
+    return sliceMake(at, len);
+}
+
+static inline size_t textSize(size_t len) { return objectLengthBytes(len) + len; }
+
+static inline listpackItem entryItem(const void *entry) {
+    if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
+    slice text = entryText(entry);
+    /* An integer too large for a word. */
+    if (unlikely(text.len >= INT_BITS / 4)) return listpackItemOf(text);
+    return (listpackItem){.ptr = text.ptr, .len = text.len};
+}
+
+static inline uint64_t hashInt(int64_t number) { return hashBytes(&number, sizeof(number)); }
+
+static uint64_t hashOfEntry(const void *entry) {
+    if (isIntEntry(entry)) return hashInt(entryInt(entry));
+    slice text = entryText(entry);
+    return hashBytes(text.ptr, text.len);
+}
+
+/* Stands for the length of a key that is an entry itself. */
+#define KEY_IS_ENTRY SIZE_MAX
+
+static inline bool entryMatches(const void *entry, const void *key, size_t len) {
+    if (len == KEY_IS_ENTRY) return entry == key;
+    if (isIntEntry(entry)) return false;
+    slice own = entryText(entry);
+    return own.len == len && memcmp(own.ptr, key, len) == 0;
+}
+
+static const hashtableType members_type = {.hash_of = hashOfEntry, .match = entryMatches};
+
+/* A member as the table looks for it. */
+typedef struct tableKey {
+    const void *key;
+    size_t len;
+    uint64_t hash;
+    char digits[NUMBER_TEXT_MAX];
+} tableKey;
+
+static inline void makeKey(tableKey *k, const listpackItem *member) {
+    if (!member->ptr && likely(fitsEntry(member->number))) {
+        k->key = intEntry(member->number);
+        k->len = KEY_IS_ENTRY;
+        k->hash = hashInt(member->number);
+        return;
+    }
+    slice text = listpackText(member, k->digits);
+    k->key = text.ptr;
+    k->len = text.len;
+    k->hash = hashBytes(text.ptr, text.len);
+}
+
+static void *newEntry(const tableKey *k) {
+    if (k->len == KEY_IS_ENTRY) return (void *)(uintptr_t)k->key;
+    char *entry = elementAlloc(textSize(k->len));
+    memcpy(objectWriteLength(entry, k->len), k->key, k->len);
+    return entry;
+}
+
+static void freeEntry(void *entry, valueFreer *by) {
+    if (!isIntEntry(entry)) elementFree(entry, textSize(entryText(entry).len), by);
+}
+
+static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
+
+/* The table may have moved. */
+static inline void putTable(robj *o, const hashtable *t) {
+    if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
+}
+
+/* ------------------------------------------------------------------ making */
+
+static robj *newPacked(slice key, valueForm form) {
+    uint8_t empty[INTSET_HEADER];
+    size_t size = INTSET_HEADER;
+    if (form == FORM_PACKED) {
+        size = LISTPACK_EMPTY_SIZE;
+        listpackInit(empty);
+    } else {
+        intsetInit(empty);
+    }
+    return objectNewPacked(key, TYPE_SET, form, sliceMake(empty, size), OBJECT_NO_EXPIRE, 0);
+}
+
+static robj *newTable(slice key, size_t count) {
+    hashtable t = {NULL};
+    hashtableReserve(&t, &members_type, count);
+    return objectNewPointer(key, TYPE_SET, t.body, OBJECT_NO_EXPIRE, 0);
+}
+
+robj *setNew(slice key, const listpackItem *first, size_t count, const setLimits *limits) {
+    if (!first->ptr && count <= limits->ints) return newPacked(key, FORM_PACKED_INTS);
+    if (count <= limits->packed.entries) return newPacked(key, FORM_PACKED);
+    return newTable(key, count);
+}
+
+robj *setNewLike(slice key, const robj *like) {
+    return objectIsPacked(like) ? newPacked(key, objectForm(like)) : newTable(key, 0);
+}
+
+size_t setLength(const robj *o) {
+    if (objectForm(o) == FORM_PACKED) return listpackCount(objectPacked(o));
+    if (objectForm(o) == FORM_PACKED_INTS) return intsetCount(objectPacked(o));
+    hashtable t = tableOf(o);
+    return hashtableCount(&t);
+}
+
+/* ------------------------------------------------------------------ asking */
+
+static bool packedHas(const robj *o, const listpackItem *member) {
+    if (objectForm(o) == FORM_PACKED) return listpackFind(objectPacked(o), NULL, member, 0) != NULL;
+    return !member->ptr && intsetFind(objectPacked(o), member->number, NULL);
+}
+
+bool setHas(const robj *o, const listpackItem *member) {
+    if (objectIsPacked(o)) return packedHas(o, member);
+    tableKey k;
+    makeKey(&k, member);
+    hashtable t = tableOf(o);
+    return hashtableInlineFind(&t, k.hash, entryMatches, k.key, k.len) != NULL;
+}
+
+uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) {
+    enum { MANY = 32 };
+    check(count <= MANY);
+    uint32_t found = 0;
+    if (objectIsPacked(o)) {
+        for (unsigned i = 0; i < count; i++) found |= (uint32_t)packedHas(o, &members[i]) << i;
+        return found;
+    }
+    tableKey keys[MANY];
+    hashtable t = tableOf(o);
+    for (unsigned i = 0; i < count; i++) {
+        makeKey(&keys[i], &members[i]);
+        hashtableInlinePrefetch(&t, keys[i].hash);
+    }
+    for (unsigned i = 0; i < count; i++) hashtableInlinePrefetchEntry(&t, keys[i].hash);
+    for (unsigned i = 0; i < count; i++) {
+        const tableKey *k = &keys[i];
+        bool has = hashtableInlineFind(&t, k->hash, entryMatches, k->key, k->len) != NULL;
+        found |= (uint32_t)has << i;
+    }
+    return found;
+}
+
+/* ------------------------------------------------------------------ changing */
+
+/* The packed set becomes a table with room for `count` members. */
+static robj *toTable(robj *o, size_t count) {
+    hashtable t = {NULL};
+    hashtableReserve(&t, &members_type, count);
+    setIterator it;
+    listpackItem member;
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) {
+        tableKey k;
+        makeKey(&k, &member);
+        hashtableInsert(&t, &members_type, k.hash, newEntry(&k), 0);
+    }
+    setIteratorClear(&it);
+    return objectUnpack(o, t.body);
+}
+
+/* The intset becomes a listpack. */
+static robj *toListpack(robj *o) {
+    packRoom room = packRoomHeap(listpackNew());
+    setIterator it;
+    listpackItem member;
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) listpackAppend(&room, &member, 1);
+    setIteratorClear(&it);
+    robj *changed =
+        objectSetPacked(o, FORM_PACKED, sliceMake(room.bytes, listpackSize(room.bytes)));
+    memFree(room.bytes);
+    return changed;
+}
+
+robj *setPrepare(robj *o, size_t count, const setLimits *limits) {
+    if (!objectIsPacked(o)) return o;
+    size_t most = objectForm(o) == FORM_PACKED ? limits->packed.entries : limits->ints;
+    return likely(count <= most) ? o : toTable(o, setLength(o) + count);
+}
+
+static robj *addToTable(robj *o, const listpackItem *member, bool *added) {
+    tableKey k;
+    makeKey(&k, member);
+    hashtable t = tableOf(o);
+    hashtablePosition position;
+    *added = !hashtableInlineFindPosition(&t, k.hash, entryMatches, k.key, k.len, &position);
+    if (!*added) return o;
+    hashtableInsertAt(&t, &members_type, &position, newEntry(&k), 0);
+    putTable(o, &t);
+    return o;
+}
+
+static size_t itemTextLen(const listpackItem *member) {
+    char digits[NUMBER_TEXT_MAX];
+    return listpackText(member, digits).len;
+}
+
+static robj *addToListpack(robj *o, const listpackItem *member, const setLimits *limits,
+                           bool *added) {
+    const uint8_t *lp = objectPacked(o);
+    *added = !listpackFind(lp, NULL, member, 0);
+    if (!*added) return o;
+    size_t count = listpackCount(lp), len = itemTextLen(member);
+    if (count < limits->packed.entries && len <= limits->packed.bytes && listpackCanGrow(lp, len)) {
+        objectRoom r;
+        objectRoomInit(&r, o);
+        listpackAppend(&r.room, member, 1);
+        return r.o;
+    }
+    return addToTable(toTable(o, count + 1), member, added);
+}
+
+/* Whether the integers of an intset and this text may stand in a listpack. */
+static bool fitsListpack(const uint8_t *set, const listpackItem *member, const setLimits *limits) {
+    size_t count = intsetCount(set), len = member->len;
+    if (count >= limits->packed.entries) return false;
+    if (count > 0) {
+        listpackItem ends[2] = {listpackItemInt(intsetGet(set, 0)),
+                                listpackItemInt(intsetGet(set, count - 1))};
+        len = sizeMax(len, sizeMax(itemTextLen(&ends[0]), itemTextLen(&ends[1])));
+    }
+    return len <= limits->packed.bytes;
+}
+
+static robj *addToIntset(robj *o, const listpackItem *member, const setLimits *limits,
+                         bool *added) {
+    size_t count = intsetCount(objectPacked(o));
+    if (member->ptr) {
+        if (fitsListpack(objectPacked(o), member, limits))
+            return addToListpack(toListpack(o), member, limits, added);
+        return addToTable(toTable(o, count + 1), member, added);
+    }
+    objectRoom r;
+    objectRoomInit(&r, o);
+    *added = intsetAdd(&r.room, member->number);
+    return *added && count + 1 > limits->ints ? toTable(r.o, count + 1) : r.o;
+}
+
+robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool *added) {
+    switch (objectForm(o)) {
+    case FORM_PACKED: return addToListpack(o, member, limits, added);
+    case FORM_PACKED_INTS: return addToIntset(o, member, limits, added);
+    default: return addToTable(o, member, added);
+    }
+}
+
+static bool removePacked(robj **o, const listpackItem *member) {
+    objectRoom r;
+    objectRoomInit(&r, *o);
+    bool removed;
+    if (objectForm(*o) == FORM_PACKED) {
+        const uint8_t *at = listpackFind(r.room.bytes, NULL, member, 0);
+        removed = at != NULL;
+        if (at) (void)listpackDelete(&r.room, at, 1); /* what follows does not matter */
+    } else {
+        removed = !member->ptr && intsetRemove(&r.room, member->number);
+    }
+    *o = r.o;
+    return removed;
+}
+
+bool setRemove(robj **o, const listpackItem *member) {
+    if (objectIsPacked(*o)) return removePacked(o, member);
+    tableKey k;
+    makeKey(&k, member);
+    hashtable t = tableOf(*o);
+    void *entry = hashtableDelete(&t, &members_type, k.hash, k.key, k.len);
+    if (!entry) return false;
+    freeEntry(entry, NULL);
+    putTable(*o, &t);
+    return true;
+}
+
+robj *setSettle(robj *o, const setLimits *limits) {
+    if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
+    uint8_t *empty = memAlloc(INTSET_HEADER);
+    intsetInit(empty);
+    packRoom room = packRoomHeap(empty);
+    setIterator it;
+    listpackItem member;
+    bool only = true;
+    setIteratorInit(&it, o);
+    while (only && setNext(&it, &member)) {
+        only = !member.ptr;
+        if (only) (void)intsetAdd(&room, member.number); /* it is new */
+    }
+    setIteratorClear(&it);
+    if (only) {
+        robj *settled = objectNewPacked(objectKey(o), TYPE_SET, FORM_PACKED_INTS,
+                                        sliceMake(room.bytes, intsetSize(room.bytes)),
+                                        objectExpire(o), objectLru(o));
+        objectFree(o);
+        o = settled;
+    }
+    memFree(room.bytes);
+    return o;
+}
+
+/* ------------------------------------------------------------------ many members */
+
+void setIteratorInit(setIterator *it, const robj *o) {
+    it->o = o;
+    it->index = 0;
+    if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
+    if (objectIsPacked(o)) return;
+    it->table = tableOf(o);
+    hashtableIteratorInit(&it->walk, &it->table, &members_type);
+}
+
+bool setNext(setIterator *it, listpackItem *out) {
+    if (objectForm(it->o) == FORM_PACKED) {
+        if (!it->at) return false;
+        *out = listpackGet(it->at);
+        it->at = listpackNext(objectPacked(it->o), it->at);
+        return true;
+    }
+    if (objectForm(it->o) == FORM_PACKED_INTS) {
+        const uint8_t *set = objectPacked(it->o);
+        if (it->index == intsetCount(set)) return false;
+        *out = listpackItemInt(intsetGet(set, it->index++));
+        return true;
+    }
+    const void *entry = hashtableIteratorNext(&it->walk, NULL);
+    if (entry) *out = entryItem(entry);
+    return entry != NULL;
+}
+
+void setIteratorClear(setIterator *it) {
+    if (!objectIsPacked(it->o)) hashtableIteratorClear(&it->walk);
+}
+
+typedef struct visitor {
+    setVisitProc *visit;
+    void *arg;
+} visitor;
+
+static void visitEntry(void *context, void *entry, unsigned flags) {
+    (void)flags; /* any */
+    const visitor *v = context;
+    listpackItem member = entryItem(entry);
+    v->visit(v->arg, &member);
+}
+
+uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg) {
+    if (!objectIsPacked(o)) {
+        hashtable t = tableOf(o);
+        visitor v = {visit, arg};
+        cursor &= (UINT64_C(1) << HASHTABLE_CURSOR_BITS) - 1;
+        return hashtableScan(&t, &members_type, cursor, visitEntry, &v);
+    }
+    setIterator it;
+    listpackItem member;
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) visit(arg, &member);
+    setIteratorClear(&it);
+    return 0;
+}
+
+static bool pickPacked(void *context, const uint8_t *at) {
+    const visitor *v = context;
+    listpackItem member = listpackGet(at);
+    v->visit(v->arg, &member);
+    return true;
+}
+
+static bool pickEntry(void *context, const void *entry) {
+    const visitor *v = context;
+    listpackItem member = entryItem(entry);
+    v->visit(v->arg, &member);
+    return true;
+}
+
+static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
+                     void *arg) {
+    size_t left = intsetCount(set);
+    if (!unique) {
+        for (; count > 0 && left > 0; count--) {
+            listpackItem member = listpackItemInt(intsetGet(set, (size_t)randomUniform(left)));
+            visit(arg, &member);
+        }
+        return;
+    }
+    count = sizeMin(count, left);
+    for (size_t i = 0; count > 0; i++, left--) {
+        if (randomUniform(left) >= count) continue;
+        listpackItem member = listpackItemInt(intsetGet(set, i));
+        visit(arg, &member);
+        count--;
+    }
+}
+
+void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg) {
+    visitor v = {visit, arg};
+    if (objectForm(o) == FORM_PACKED) {
+        pickFromListpack(objectPacked(o), 1, count, unique, pickPacked, &v);
+    } else if (objectForm(o) == FORM_PACKED_INTS) {
+        pickInts(objectPacked(o), count, unique, visit, arg);
+    } else {
+        hashtable t = tableOf(o);
+        pickFromTable(&t, &members_type, count, unique, pickEntry, &v);
+    }
+}
+
+/* ------------------------------------------------------------------ popping */
+
+typedef struct places {
+    const uint8_t **at;
+    size_t count;
+} places;
+
+static bool collectPlace(void *arg, const uint8_t *at) {
+    places *p = arg;
+    p->at[p->count++] = at;
+    return true;
+}
+
+static void popFromListpack(objectRoom *r, size_t count, setVisitProc *visit, void *arg) {
+    const uint8_t *few[16];
+    places p = {.at = few};
+    if (count > COUNT_OF(few)) p.at = memNewArray(const uint8_t *, count);
+    if (count == 1) {
+        (void)collectPlace(&p, listpackRandom(r->room.bytes, 1)); /* wants more, always */
+    } else {
+        listpackRandomUnique(r->room.bytes, 1, count, collectPlace, &p);
+    }
+    for (size_t i = 0; i < p.count; i++) {
+        listpackItem member = listpackGet(p.at[i]);
+        visit(arg, &member);
+    }
+    listpackDeleteMany(&r->room, p.at, p.count, 1);
+    if (p.at != few) memFree(p.at);
+}
+
+static void popFromInts(objectRoom *r, size_t count, setVisitProc *visit, void *arg) {
+    for (; count > 0; count--) {
+        size_t at = (size_t)randomUniform(intsetCount(r->room.bytes));
+        listpackItem member = listpackItemInt(intsetGet(r->room.bytes, at));
+        visit(arg, &member);
+        intsetRemoveAt(&r->room, at);
+    }
+}
+
+static void popFromTable(robj *o, size_t count, setVisitProc *visit, void *arg) {
+    hashtable t = tableOf(o);
+    for (; count > 0; count--) {
+        void *entry = hashtablePop(&t, &members_type);
+        listpackItem member = entryItem(entry);
+        visit(arg, &member);
+        freeEntry(entry, NULL);
+    }
+    putTable(o, &t);
+}
+
+void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
+    count = sizeMin(count, setLength(*o));
+    if (count == 0) return;
+    if (!objectIsPacked(*o)) {
+        popFromTable(*o, count, visit, arg);
+        return;
+    }
+    objectRoom r;
+    objectRoomInit(&r, *o);
+    if (objectForm(*o) == FORM_PACKED) {
+        popFromListpack(&r, count, visit, arg);
+    } else {
+        popFromInts(&r, count, visit, arg);
+    }
+    *o = r.o;
+}
+
+/* ------------------------------------------------------------------ as one type among others */
+
+static const char *encodingOf(const robj *o) {
+    switch (objectForm(o)) {
+    case FORM_PACKED: return "listpack";
+    case FORM_PACKED_INTS: return "intset";
+    default: return "hashtable";
+    }
+}
+
+static void digestSet(const robj *o, digest *to) {
+    setIterator it;
+    listpackItem member;
+    char digits[NUMBER_TEXT_MAX];
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) {
+        digest own = {{0}};
+        digestMix(&own, listpackText(&member, digits));
+        digestXor(to, &own);
+    }
+    setIteratorClear(&it);
+}
+
+static void freeVisited(void *context, void *entry, unsigned flags) {
+    (void)flags; /* every entry goes */
+    valueFreer *by = context;
+    if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
+}
+
+static void freeTable(void *value, valueFreer *by) {
+    hashtable t = {value};
+    hashtableFree(&t, freeVisited, by);
+}
+
+static void *copyTable(void *value) {
+    hashtable from = {value}, to = {NULL};
+    hashtableReserve(&to, &members_type, hashtableCount(&from));
+    hashtableIterator it;
+    hashtableIteratorInit(&it, &from, &members_type);
+    void *entry;
+    while ((entry = hashtableIteratorNext(&it, NULL))) {
+        void *copy = entry;
+        if (!isIntEntry(entry)) {
+            size_t size = textSize(entryText(entry).len);
+            copy = elementAlloc(size);
+            memcpy(copy, entry, size);
+        }
+        hashtableInsert(&to, &members_type, hashOfEntry(entry), copy, 0);
+    }
+    hashtableIteratorClear(&it);
+    return to.body;
+}
+
+static size_t tableEffort(const void *value) {
+    hashtable t = {(void *)(uintptr_t)value};
+    return hashtableCount(&t);
+}
+
+static size_t entryMemory(const void *entry) {
+    return isIntEntry(entry) ? 0 : slabClassSize(textSize(entryText(entry).len));
+}
+
+static size_t tableMemory(const void *value, size_t samples) {
+    hashtable t = {(void *)(uintptr_t)value};
+    return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
+}
+
+static size_t savedSet(const robj *o) {
+    if (objectIsPacked(o)) {
+        const uint8_t *bytes = objectPacked(o);
+        size_t size = objectForm(o) == FORM_PACKED ? listpackSize(bytes) : intsetSize(bytes);
+        return size + savedLengthSize(size);
+    }
+    setIterator it;
+    listpackItem member;
+    char digits[NUMBER_TEXT_MAX];
+    size_t size = savedLengthSize(setLength(o));
+    setIteratorInit(&it, o);
+    while (setNext(&it, &member)) size += savedTextSize(listpackText(&member, digits));
+    setIteratorClear(&it);
+    return size;
+}
+
+static void statsOf(const void *value, hashtableStats *out) {
+    hashtable t = {(void *)(uintptr_t)value};
+    hashtableStatsRead(&t, &members_type, out);
+}
+
+const typeOps setOps = {
+    .encoding = encodingOf,
+    .digest = digestSet,
+    .free_value = freeTable,
+    .copy_value = copyTable,
+    .free_effort = tableEffort,
+    .value_memory = tableMemory,
+    .saved_size = savedSet,
+    .table_stats = statsOf,
+};
