@@ -83,7 +83,23 @@ commandProc getdelCommand;
 commandProc getexCommand;
 commandProc getrangeCommand;
 commandProc getsetCommand;
+commandProc hdelCommand;
 commandProc helloCommand;
+commandProc hexistsCommand;
+commandProc hgetCommand;
+commandProc hgetallCommand;
+commandProc hincrbyCommand;
+commandProc hincrbyfloatCommand;
+commandProc hkeysCommand;
+commandProc hlenCommand;
+commandProc hmgetCommand;
+commandProc hmsetCommand;
+commandProc hrandfieldCommand;
+commandProc hscanCommand;
+commandProc hsetCommand;
+commandProc hsetnxCommand;
+commandProc hstrlenCommand;
+commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
@@ -97,7 +113,20 @@ commandProc latencyHistoryCommand;
 commandProc latencyLatestCommand;
 commandProc latencyResetCommand;
 commandProc lcsCommand;
+commandProc lindexCommand;
+commandProc linsertCommand;
+commandProc llenCommand;
+commandProc lmoveCommand;
+commandProc lmpopCommand;
 commandProc lolwutCommand;
+commandProc lpopCommand;
+commandProc lposCommand;
+commandProc lpushCommand;
+commandProc lpushxCommand;
+commandProc lrangeCommand;
+commandProc lremCommand;
+commandProc lsetCommand;
+commandProc ltrimCommand;
 commandProc memoryDoctorCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
@@ -130,7 +159,15 @@ commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
 commandProc resetCommand;
+commandProc rpopCommand;
+commandProc rpoplpushCommand;
+commandProc rpushCommand;
+commandProc rpushxCommand;
+commandProc saddCommand;
 commandProc scanCommand;
+commandProc scardCommand;
+commandProc sdiffCommand;
+commandProc sdiffstoreCommand;
 commandProc selectCommand;
 commandProc setCommand;
 commandProc setbitCommand;
@@ -138,12 +175,25 @@ commandProc setexCommand;
 commandProc setnxCommand;
 commandProc setrangeCommand;
 commandProc shutdownCommand;
+commandProc sinterCommand;
+commandProc sintercardCommand;
+commandProc sinterstoreCommand;
+commandProc sismemberCommand;
 commandProc slowlogGetCommand;
 commandProc slowlogHelpCommand;
 commandProc slowlogLenCommand;
 commandProc slowlogResetCommand;
+commandProc smembersCommand;
+commandProc smismemberCommand;
+commandProc smoveCommand;
+commandProc spopCommand;
+commandProc srandmemberCommand;
+commandProc sremCommand;
+commandProc sscanCommand;
 commandProc strlenCommand;
 commandProc substrCommand;
+commandProc sunionCommand;
+commandProc sunionstoreCommand;
 commandProc swapdbCommand;
 commandProc timeCommand;
 commandProc touchCommand;
@@ -1242,6 +1292,19 @@ static const commandArg args_getrange[] = {
     {.name = "end", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const keySpec keys_hdel[] = {
+    {.flags = KEY_RW | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_hdel[] = {
+    {"2.4.0", "Accepts multiple `field` arguments."},
+};
+
+static const commandArg args_hdel[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_hello[] = {
     {"8.1.0", "A new `availability_zone` field is added to the response if the `availability-zone` config is set."},
     {"6.2.0", "`protover` made optional; when called without arguments the command reports the current connection's context."},
@@ -1260,6 +1323,65 @@ static const commandArg args_hello_arguments[] = {
 
 static const commandArg args_hello[] = {
     {.name = "arguments", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_hello_arguments},
+};
+
+static const keySpec keys_hexists[] = {
+    {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_hexists[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_hincrby[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .key_spec = -1},
+    {.name = "increment", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_hincrbyfloat[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .key_spec = -1},
+    {.name = "increment", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_hmset_data[] = {
+    {.name = "field", .type = ARG_STRING, .key_spec = -1},
+    {.name = "value", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_hmset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
+};
+
+static const commandArg args_hrandfield_options[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_hrandfield[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hrandfield_options},
+};
+
+static const commandArg args_hscan[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "cursor", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "novalues", .token = "NOVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_hset[] = {
+    {"4.0.0", "Accepts multiple `field` and `value` arguments."},
+};
+
+static const commandArg args_hsetnx[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .key_spec = -1},
+    {.name = "value", .type = ARG_STRING, .key_spec = -1},
 };
 
 static const commandArg args_incrby[] = {
@@ -1414,8 +1536,101 @@ static const commandArg args_lcs[] = {
     {.name = "withmatchlen", .token = "WITHMATCHLEN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_lindex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_linsert_where[] = {
+    {.name = "before", .token = "BEFORE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "after", .token = "AFTER", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_linsert[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_linsert_where},
+    {.name = "pivot", .type = ARG_STRING, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_lmove[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_lmove_wherefrom[] = {
+    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_lmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+};
+
+static const keySpec keys_lmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_lmpop[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_lolwut[] = {
     {.name = "version", .token = "VERSION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpop[] = {
+    {"6.2.0", "Added the `count` argument."},
+};
+
+static const commandArg args_lpop[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_lpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rank", .token = "RANK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "num-matches", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "len", .token = "MAXLEN", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpush[] = {
+    {"2.4.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lpush[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandHistory history_lpushx[] = {
+    {"4.0.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_lrem[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_lset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
 static const keySpec keys_memory_usage[] = {
@@ -1673,6 +1888,20 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandArg args_rpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+};
+
+static const commandHistory history_sadd[] = {
+    {"2.4.0", "Accepts multiple `member` arguments."},
+};
+
+static const commandArg args_sadd[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const char *const tips_scan[] = {
     "nondeterministic_output",
     "request_policy:special",
@@ -1688,6 +1917,16 @@ static const commandArg args_scan[] = {
     {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "type", .token = "TYPE", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_sdiffstore[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_sdiffstore[] = {
+    {.name = "destination", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
 };
 
 static const commandArg args_select[] = {
@@ -1777,6 +2016,21 @@ static const commandArg args_shutdown[] = {
     {.name = "abort-selector", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_shutdown_abort_selector},
 };
 
+static const keySpec keys_sintercard[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_sintercard[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "limit", .token = "LIMIT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_sismember[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandHistory history_slowlog_get[] = {
     {"4.0.0", "Added client IP address, port and name to the reply."},
 };
@@ -1833,8 +2087,35 @@ static const commandSpec subs_slowlog[] = {
      .tips = tips_client_setinfo, .tip_count = 2},
 };
 
-static const keySpec keys_strlen[] = {
-    {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+static const commandArg args_smove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandHistory history_spop[] = {
+    {"3.2.0", "Added the `count` argument."},
+};
+
+static const commandArg args_spop[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .since = "3.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_srandmember[] = {
+    {"2.6.0", "Added the optional `count` argument."},
+};
+
+static const commandArg args_srandmember[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .since = "2.6.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_sscan[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "cursor", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_swapdb[] = {
@@ -2195,6 +2476,20 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_decr, .key_spec_count = 1,
      .args = args_append, .arg_count = 2},
+    {.name = "hdel",
+     .proc = hdelCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Deletes one or more fields and their values from a hash. Deletes the hash if no fields remain.",
+     .complexity = "O(N) where N is the number of fields to be removed.",
+     .since = "2.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .history = history_hdel, .history_count = 1,
+     .args = args_hdel, .arg_count = 2},
     {.name = "hello",
      .proc = helloCommand,
      .arity = -1,
@@ -2207,6 +2502,207 @@ const commandSpec serverCommands[] = {
      .since = "6.0.0",
      .history = history_hello, .history_count = 2,
      .args = args_hello, .arg_count = 1},
+    {.name = "hexists",
+     .proc = hexistsCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Determines whether a field exists in a hash.",
+     .complexity = "O(1)",
+     .since = "2.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_hexists, .arg_count = 2},
+    {.name = "hget",
+     .proc = hgetCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "hash",
+     .summary = "Returns the value of a field in a hash.",
+     .complexity = "O(1)",
+     .since = "2.0.0",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_hexists, .arg_count = 2},
+    {.name = "hgetall",
+     .proc = hgetallCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_MAP,
+     .group = "hash",
+     .summary = "Returns all fields and values in a hash.",
+     .complexity = "O(N) where N is the size of the hash.",
+     .since = "2.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "hincrby",
+     .proc = hincrbyCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Increments the integer value of a field in a hash by a number. Uses 0 as initial value if the field doesn't exist.",
+     .complexity = "O(1)",
+     .since = "2.0.0",
+     .key_specs = keys_decr, .key_spec_count = 1,
+     .args = args_hincrby, .arg_count = 3},
+    {.name = "hincrbyfloat",
+     .proc = hincrbyfloatCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "hash",
+     .summary = "Increments the floating point value of a field by a number. Uses 0 as initial value if the field doesn't exist.",
+     .complexity = "O(1)",
+     .since = "2.6.0",
+     .key_specs = keys_decr, .key_spec_count = 1,
+     .args = args_hincrbyfloat, .arg_count = 3},
+    {.name = "hkeys",
+     .proc = hkeysCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns all fields in a hash.",
+     .complexity = "O(N) where N is the size of the hash.",
+     .since = "2.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "hlen",
+     .proc = hlenCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Returns the number of fields in a hash.",
+     .complexity = "O(1)",
+     .since = "2.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "hmget",
+     .proc = hmgetCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns the values of all fields in a hash.",
+     .complexity = "O(N) where N is the number of fields being requested.",
+     .since = "2.0.0",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_hdel, .arg_count = 2},
+    {.name = "hmset",
+     .proc = hmsetCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_STATUS,
+     .group = "hash",
+     .summary = "Sets the values of multiple fields.",
+     .complexity = "O(N) where N is the number of fields being set.",
+     .since = "2.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hmset, .arg_count = 2},
+    {.name = "hrandfield",
+     .proc = hrandfieldCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "hash",
+     .summary = "Returns one or more random fields from a hash.",
+     .complexity = "O(N) where N is the number of fields returned",
+     .since = "6.2.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_hrandfield, .arg_count = 2},
+    {.name = "hscan",
+     .proc = hscanCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Iterates over fields and values of a hash.",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
+     .since = "2.8.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_hscan, .arg_count = 5},
+    {.name = "hset",
+     .proc = hsetCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Creates or modifies the value of a field in a hash.",
+     .complexity = "O(1) for each field/value pair added, so O(N) to add N field/value pairs when the command is called with multiple field/value pairs.",
+     .since = "2.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .history = history_hset, .history_count = 1,
+     .args = args_hmset, .arg_count = 2},
+    {.name = "hsetnx",
+     .proc = hsetnxCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Sets the value of a field in a hash only when the field doesn't exist.",
+     .complexity = "O(1)",
+     .since = "2.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_hsetnx, .arg_count = 3},
+    {.name = "hstrlen",
+     .proc = hstrlenCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Returns the length of the value of a field.",
+     .complexity = "O(1)",
+     .since = "3.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_hexists, .arg_count = 2},
+    {.name = "hvals",
+     .proc = hvalsCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(HASH) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns all values in a hash.",
+     .complexity = "O(N) where N is the size of the hash.",
+     .since = "2.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
     {.name = "incr",
      .proc = incrCommand,
      .arity = 2,
@@ -2293,6 +2789,70 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_lcs, .key_spec_count = 1,
      .args = args_lcs, .arg_count = 6},
+    {.name = "lindex",
+     .proc = lindexCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element from a list by its index.",
+     .complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_lindex, .arg_count = 2},
+    {.name = "linsert",
+     .proc = linsertCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Inserts an element before or after another element in a list.",
+     .complexity = "O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_linsert, .arg_count = 4},
+    {.name = "llen",
+     .proc = llenCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the length of a list.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "lmove",
+     .proc = lmoveCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_lmove, .key_spec_count = 2,
+     .args = args_lmove, .arg_count = 4},
+    {.name = "lmpop",
+     .proc = lmpopCommand,
+     .arity = -4,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_lmpop, .key_spec_count = 1,
+     .args = args_lmpop, .arg_count = 4},
     {.name = "lolwut",
      .proc = lolwutCommand,
      .arity = -1,
@@ -2303,6 +2863,113 @@ const commandSpec serverCommands[] = {
      .summary = "Displays computer art and the server version.",
      .since = "5.0.0",
      .args = args_lolwut, .arg_count = 1},
+    {.name = "lpop",
+     .proc = lpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "lpos",
+     .proc = lposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the index of matching elements in a list.",
+     .complexity = "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.",
+     .since = "6.0.6",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_lpos, .arg_count = 5},
+    {.name = "lpush",
+     .proc = lpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lpushx",
+     .proc = lpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lrange",
+     .proc = lrangeCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns a range of elements from a list.",
+     .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.",
+     .since = "1.0.0",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
+    {.name = "lrem",
+     .proc = lremCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Removes elements from a list. Deletes the list if the last element was removed.",
+     .complexity = "O(N+M) where N is the length of the list and M is the number of elements removed.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrem, .arg_count = 3},
+    {.name = "lset",
+     .proc = lsetCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Sets the value of an element in a list by its index.",
+     .complexity = "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_lset, .arg_count = 3},
+    {.name = "ltrim",
+     .proc = ltrimCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.",
+     .complexity = "O(N) where N is the number of elements to be removed by the operation.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
     {.name = "memory",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -2579,6 +3246,75 @@ const commandSpec serverCommands[] = {
      .summary = "Resets the connection.",
      .complexity = "O(1)",
      .since = "6.2.0"},
+    {.name = "rpop",
+     .proc = rpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "rpoplpush",
+     .proc = rpoplpushCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "1.2.0",
+     .key_specs = keys_lmove, .key_spec_count = 2,
+     .args = args_rpoplpush, .arg_count = 2},
+    {.name = "rpush",
+     .proc = rpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "rpushx",
+     .proc = rpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "sadd",
+     .proc = saddCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Adds one or more members to a set. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_sadd, .history_count = 1,
+     .args = args_sadd, .arg_count = 2},
     {.name = "scan",
      .proc = scanCommand,
      .arity = -2,
@@ -2592,6 +3328,46 @@ const commandSpec serverCommands[] = {
      .tips = tips_scan, .tip_count = 3,
      .history = history_scan, .history_count = 1,
      .args = args_scan, .arg_count = 4},
+    {.name = "scard",
+     .proc = scardCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Returns the number of members in a set.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "sdiff",
+     .proc = sdiffCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_SET,
+     .group = "set",
+     .summary = "Returns the difference of multiple sets.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "1.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_mget, .key_spec_count = 1,
+     .args = args_del, .arg_count = 1},
+    {.name = "sdiffstore",
+     .proc = sdiffstoreCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Stores the difference of multiple sets in a key.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "1.0.0",
+     .key_specs = keys_sdiffstore, .key_spec_count = 2,
+     .args = args_sdiffstore, .arg_count = 2},
     {.name = "select",
      .proc = selectCommand,
      .arity = 2,
@@ -2682,6 +3458,58 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_shutdown, .history_count = 2,
      .args = args_shutdown, .arg_count = 1},
+    {.name = "sinter",
+     .proc = sinterCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_SET,
+     .group = "set",
+     .summary = "Returns the intersect of multiple sets.",
+     .complexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.",
+     .since = "1.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_mget, .key_spec_count = 1,
+     .args = args_del, .arg_count = 1},
+    {.name = "sintercard",
+     .proc = sintercardCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Returns the number of members of the intersect of multiple sets.",
+     .complexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.",
+     .since = "7.0.0",
+     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .args = args_sintercard, .arg_count = 3},
+    {.name = "sinterstore",
+     .proc = sinterstoreCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Stores the intersect of multiple sets in a key.",
+     .complexity = "O(N*M) worst case where N is the cardinality of the smallest set and M is the number of sets.",
+     .since = "1.0.0",
+     .key_specs = keys_sdiffstore, .key_spec_count = 2,
+     .args = args_sdiffstore, .arg_count = 2},
+    {.name = "sismember",
+     .proc = sismemberCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Determines whether a member belongs to a set.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_sismember, .arg_count = 2},
     {.name = "slowlog",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -2691,6 +3519,104 @@ const commandSpec serverCommands[] = {
      .complexity = "Depends on subcommand.",
      .since = "2.2.12",
      .subs = subs_slowlog, .sub_count = 4},
+    {.name = "smembers",
+     .proc = smembersCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_SET,
+     .group = "set",
+     .summary = "Returns all members of a set.",
+     .complexity = "O(N) where N is the set cardinality.",
+     .since = "1.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "smismember",
+     .proc = smismemberCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Determines whether multiple members belong to a set.",
+     .complexity = "O(N) where N is the number of elements being checked for membership",
+     .since = "6.2.0",
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_sadd, .arg_count = 2},
+    {.name = "smove",
+     .proc = smoveCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Moves a member from one set to another.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_lmove, .key_spec_count = 2,
+     .args = args_smove, .arg_count = 3},
+    {.name = "spop",
+     .proc = spopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "set",
+     .summary = "Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.",
+     .complexity = "Without the count argument O(1), otherwise O(N) where N is the value of the passed count.",
+     .since = "1.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_spop, .history_count = 1,
+     .args = args_spop, .arg_count = 2},
+    {.name = "srandmember",
+     .proc = srandmemberCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "set",
+     .summary = "Gets one or multiple random members from a set.",
+     .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
+     .since = "1.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .history = history_srandmember, .history_count = 1,
+     .args = args_srandmember, .arg_count = 2},
+    {.name = "srem",
+     .proc = sremCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Removes one or more members from a set. Deletes the set if the last member was removed.",
+     .complexity = "O(N) where N is the number of members to be removed.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .history = history_sadd, .history_count = 1,
+     .args = args_sadd, .arg_count = 2},
+    {.name = "sscan",
+     .proc = sscanCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "set",
+     .summary = "Iterates over members of a set.",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
+     .since = "2.8.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .args = args_sscan, .arg_count = 4},
     {.name = "strlen",
      .proc = strlenCommand,
      .arity = 2,
@@ -2702,7 +3628,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the length of a string value.",
      .complexity = "O(1)",
      .since = "2.2.0",
-     .key_specs = keys_strlen, .key_spec_count = 1,
+     .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "substr",
      .proc = substrCommand,
@@ -2717,6 +3643,33 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_expiretime, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
+    {.name = "sunion",
+     .proc = sunionCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_SET,
+     .group = "set",
+     .summary = "Returns the union of multiple sets.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "1.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .key_specs = keys_mget, .key_spec_count = 1,
+     .args = args_del, .arg_count = 1},
+    {.name = "sunionstore",
+     .proc = sunionstoreCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "set",
+     .summary = "Stores the union of multiple sets in a key.",
+     .complexity = "O(N) where N is the total number of elements in all given sets.",
+     .since = "1.0.0",
+     .key_specs = keys_sdiffstore, .key_spec_count = 2,
+     .args = args_sdiffstore, .arg_count = 2},
     {.name = "swapdb",
      .proc = swapdbCommand,
      .arity = 3,
@@ -2779,7 +3732,7 @@ const commandSpec serverCommands[] = {
      .summary = "Determines the type of value stored at a key.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_strlen, .key_spec_count = 1,
+     .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "unlink",
      .proc = unlinkCommand,
@@ -2820,4 +3773,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 80;
+const int serverCommandCount = 130;
