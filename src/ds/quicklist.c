@@ -454,10 +454,11 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
         quicklistNode *with_entry = after ? n : rest, *other = after ? rest : n;
         if (large) {
             linkBeside(q, with_entry, nodeOf(q, text), after);
+            n = with_entry;
         } else {
             insertInNode(other, after ? 0 : other->count, text);
+            n = mergeAround(q, with_entry);
         }
-        n = mergeAround(q, with_entry);
         settleBoth(q, n);
     }
     return n;
