@@ -16,6 +16,8 @@
 #include "engine/session.h"
 
 /* 1. Gates: may refuse a command (having replied the error), or hold it back. */
+/* GATE_HELD: the request stays unrun with its carrier, as if it had not come; the gate has set one of
+ * SESSION_STOPS. GATE_DONE: the gate has kept or answered it. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
 typedef struct gate {
     const char *name;

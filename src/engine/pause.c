@@ -106,7 +106,7 @@ session *pauseNextReleased(void) {
 int pauseHeldCount(void) { return (int)heldList()->count; }
 
 void pauseForget(session *s) {
-    if (!(s->flags & SESSION_PAUSED)) return;
+    if (!listHas(&s->held)) return;
     listRemove(heldList(), &s->held);
     s->flags &= ~(uint32_t)SESSION_PAUSED;
 }

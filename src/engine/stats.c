@@ -4,6 +4,8 @@
  * the engine's share of Stats. Main thread only. */
 #include "engine/stats.h"
 
+#include <stdlib.h>
+
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/engine.h"
@@ -20,7 +22,7 @@ typedef struct errorCount {
 } errorCount;
 
 static struct {
-    errorCount errors[ERROR_CODES_MAX]; /* in order of first sight */
+    errorCount errors[ERROR_CODES_MAX]; /* in no order */
     int error_count;
     uint64_t errors_total;
     uint64_t errors_overflow; /* of codes seen after the table was full */
@@ -110,7 +112,13 @@ static void printCommandstats(str *out) {
     }
 }
 
+static int compareCodes(const void *a, const void *b) {
+    return strcmp(((const errorCount *)a)->code, ((const errorCount *)b)->code);
+}
+
+/* Sorted by code. */
 static void printErrorstats(str *out) {
+    qsort(stats.errors, (size_t)stats.error_count, sizeof(errorCount), compareCodes);
     for (int i = 0; i < stats.error_count; i++) {
         strAppendFormat(out, "errorstat_%s:count=%llu\r\n", stats.errors[i].code,
                         (unsigned long long)stats.errors[i].count);

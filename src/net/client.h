@@ -69,6 +69,8 @@ void limitsTick(int64_t budget_us);
 void clientAppendPeer(const client *cl, str *out);
 /* Writes the line of CLIENT LIST. */
 void clientDescribe(const client *cl, str *out);
+/* The same for a log: what users chose is left out where hide-user-data-from-log says so. */
+void clientDescribeForLog(const client *cl, str *out);
 
 extern const sessionCarrier clientCarrier;
 

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/hooks.h"
+#include "engine/options.h"
 #include "engine/pause.h"
 #include "io/net_addr.h"
 #include "net/client.h"
@@ -85,12 +86,47 @@ size_t netClientsMemory(void) {
     return sum;
 }
 
-void netDescribeClients(int most, str *out) {
+void clientDescribeForLog(const client *cl, str *out) {
+    static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};
+    if (!engineHidesUserData()) {
+        clientDescribe(cl, out);
+        return;
+    }
+    str line = STR_EMPTY;
+    clientDescribe(cl, &line);
+    for (size_t i = 0; i < line.len;) {
+        size_t len = 0;
+        for (size_t f = 0; f < COUNT_OF(fields) && !len; f++) {
+            if (!strncmp(line.ptr + i, fields[f], strlen(fields[f]))) len = strlen(fields[f]);
+        }
+        if (!len) {
+            strAppendByte(out, line.ptr[i++]);
+            continue;
+        }
+        strAppend(out, line.ptr + i, len);
+        strAppendText(out, "*redacted*");
+        for (i += len; i < line.len && line.ptr[i] != ' ';) i++;
+    }
+    strFree(&line);
+}
+
+void netDescribeClients(int most, bool for_log, str *out) {
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n && most > 0; n = listNext(all, n), most--) {
-        clientDescribe(LIST_OWNER(n, client, all), out);
+        const client *cl = LIST_OWNER(n, client, all);
+        if (for_log) {
+            clientDescribeForLog(cl, out);
+        } else {
+            clientDescribe(cl, out);
+        }
         strAppendByte(out, '\n');
     }
+}
+
+bool netDescribeForLog(const session *s, str *out) {
+    if (!s || s->carrier != &clientCarrier) return false;
+    clientDescribeForLog((const client *)s, out);
+    return true;
 }
 
 int netBindAddresses(const char *const **addrs) {

@@ -43,7 +43,7 @@ bool limitsCheckOutput(client *cl) {
         over = true;
     if (!over) return false;
     str line = STR_EMPTY;
-    clientDescribe(cl, &line);
+    clientDescribeForLog(cl, &line);
     logWarning("Client %s closed for overcoming of output buffer limits.", strText(&line));
     strFree(&line);
     netStats()->output_limit_closed++;
@@ -56,7 +56,7 @@ bool limitsCheckInput(client *cl) {
     size_t held = cl->in_len + requestParserMemory(&cl->parser) + transactionMemory(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
     str line = STR_EMPTY;
-    clientDescribe(cl, &line);
+    clientDescribeForLog(cl, &line);
     logWarning("Closing client that reached max query buffer length: %s", strText(&line));
     strFree(&line);
     netStats()->input_limit_closed++;
@@ -122,7 +122,7 @@ static void evictLargest(size_t limit) {
     size_t sum = counted_sum - other_sum;
     for (size_t i = 0; i < count && sum > limit; i++) {
         str line = STR_EMPTY;
-        clientDescribe(victims[i], &line);
+        clientDescribeForLog(victims[i], &line);
         logNotice("Evicting client: %s", strText(&line));
         strFree(&line);
         sum -= victims[i]->counted;

@@ -36,8 +36,11 @@ void netStopListening(void);
 /* Writes what can be written without waiting and closes every client: the end of the server. */
 void netCloseAll(void);
 
-/* Appends a line of CLIENT LIST for each client, at most so many. */
-void netDescribeClients(int most, str *out);
+/* Appends a line of CLIENT LIST for each client, at most so many. `for_log`: without what users chose, where
+ * hide-user-data-from-log says so. */
+void netDescribeClients(int most, bool for_log, str *out);
+/* The line for a log of one session, without a line end; false when no connection carries it. */
+bool netDescribeForLog(const session *s, str *out);
 /* The addresses of `bind`; a '-' in front of one forgives that it is missing. Returns how many; borrowed. */
 int netBindAddresses(const char *const **addrs);
 /* protected-mode: who needs no password may come from this machine only. */

@@ -81,27 +81,6 @@ static void __attribute__((noreturn)) endBySignal(int signal_number) {
 
 /* ------------------------------------------------------------------ the process's own account */
 
-/* Copies a line of CLIENT LIST and blots out what users have chosen in it. */
-static void appendRedacted(str *out, slice line) {
-    static const char *const fields[] = {" name=", " user=", " lib-name=", " lib-ver="};
-    bool hides = engineHidesUserData();
-    for (size_t i = 0; i < line.len;) {
-        size_t len = 0;
-        for (size_t f = 0; hides && f < COUNT_OF(fields) && !len; f++) {
-            size_t field_len = strlen(fields[f]);
-            if (line.len - i >= field_len && !memcmp(line.ptr + i, fields[f], field_len))
-                len = field_len;
-        }
-        if (!len) {
-            strAppendByte(out, line.ptr[i++]);
-            continue;
-        }
-        strAppend(out, line.ptr + i, len);
-        strAppendText(out, "*redacted*");
-        for (i += len; i < line.len && line.ptr[i] != ' ' && line.ptr[i] != '\n';) i++;
-    }
-}
-
 /* Commands whose arguments may be secrets, or hold some. */
 static bool mayHoldSecrets(slice command_name) {
     static const char *const names[] = {"auth", "hello", "acl", "config", "migrate", "sentinel"};
@@ -131,25 +110,21 @@ static void appendArguments(const ctx *c, str *out) {
 static void printCurrentClient(void) {
     const ctx *c = engineHot.current;
     if (!c) return;
-    str line = STR_EMPTY, out = STR_EMPTY;
-    const session *s = c->who;
-    if (s->carrier && s->carrier->describe) s->carrier->describe(s, &line);
-    appendRedacted(&out, strSlice(&line));
+    str out = STR_EMPTY;
+    (void)netDescribeForLog(c->who,
+                            &out); /* a script's or a loader's has no connection to tell of */
     strAppendByte(&out, '\n');
     appendArguments(c, &out);
     logRaw("\n------ CURRENT CLIENT INFO ------\n");
     logRaw(strText(&out));
-    strFree(&line);
     strFree(&out);
 }
 
 static void printClients(void) {
-    str list = STR_EMPTY, out = STR_EMPTY;
-    netDescribeClients(INT_MAX, &list);
-    appendRedacted(&out, strSlice(&list));
+    str out = STR_EMPTY;
+    netDescribeClients(INT_MAX, true, &out);
     logRaw("\n------ CLIENT LIST OUTPUT ------\n");
     logRaw(strText(&out));
-    strFree(&list);
     strFree(&out);
 }
 

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/ctx.h"
+#include "engine/hot.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
 #include "server/roof.h"
@@ -33,9 +35,20 @@ static void __attribute__((noreturn)) end(void) {
     exit(0);
 }
 
+/* Who asked: a client's line, or a signal. */
+static void announce(void) {
+    str line = STR_EMPTY;
+    if (engineHot.current && netDescribeForLog(engineHot.current->who, &line)) {
+        logNotice("User requested shutdown... (user request from '%s')", strText(&line));
+    } else {
+        logNotice("User requested shutdown...");
+    }
+    strFree(&line);
+}
+
 status shutdownNow(uint32_t flags, reason *why) {
     if (!ending.announced) {
-        logNotice("User requested shutdown...");
+        announce();
         daemonNotify("STATUS=Shutting down\nSTOPPING=1\n");
         ending.announced = true;
         ending.deadline_ms = clockMonoMs() + (int64_t)serverConf.shutdown_timeout * 1000;

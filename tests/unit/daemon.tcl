@@ -240,6 +240,27 @@ tags {daemon needs:config} {
 
 # ---- logs ----
 
+foreach {hides shown} {yes {name=\*redacted\* * user=\*redacted\*} no {name=bobby * user=default}} {
+    start_server [list tags daemon overrides [list hide-user-data-from-log $hides client-query-buffer-limit 1mb] crash ok] {
+        test "hide-user-data-from-log $hides: names of clients in the log" {
+            set s [raw_connect]
+            raw_send $s "CLIENT SETNAME bobby\r\n"
+            assert_equal +OK [raw_line $s]
+            # A transaction that grows beyond what a client may hold.
+            raw_send $s "MULTI\r\n"
+            assert_equal +OK [raw_line $s]
+            for {set i 0} {$i < 200} {incr i} {
+                if {[catch {raw_send $s "SET k [string repeat x 10000]\r\n"}]} break
+            }
+            wait_for_condition 1000 10 {[string match "*Closing client that reached max query buffer length: id=* $shown *" [server_log]]}
+            r client setname bobby
+            catch {r shutdown nosave}
+            wait_for_condition 1000 10 {[process_ended [srv pid]]}
+            assert_match "*User requested shutdown... (user request from 'id=* $shown *')*" [server_log]
+        }
+    }
+}
+
 foreach {format pattern} {
     legacy {\d+:M \d+ \w\w\w \d{4} \d\d:\d\d:\d\d\.\d{3} # DEBUG LOG: a "b" \\ c}
     logfmt {pid=\d+ role=primary timestamp="[^"]+" level=warning message="DEBUG LOG: a 'b' \\ c"}

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
+#include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
@@ -230,8 +231,8 @@ static gateVerdict askAgain(ctx *c) { return answer(c, "again"); }
 const gate writesGate = {.name = "writes", .selects = isWrite, .ask = askWrites};
 const gate allGate = {.name = "all", .ask = askAll};
 const gate againGate = {.name = "again", .ask = askAgain, .again = true};
-static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate, &againGate,
-                                         &queueGate};
+static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate,
+                                         &againGate,   &pauseGate,  &queueGate};
 
 static void sinkTake(const propagated *p) {
     note("db%d", p->db_id);
@@ -302,8 +303,16 @@ static void carrierPause(session *s, bool paused) { note("paused %d;", paused); 
 static void carrierCloseSoon(session *s) { note("closes soon;"); }
 static void carrierCloseNow(session *s) { note("closes now;"); }
 
+static void carrierPeer(const session *s, str *out) {
+    (void)s;
+    strAppendText(out, "1.2.3.4:5");
+}
+
 void sessionOpen(session *s) {
-    static const sessionCarrier carrier = {NULL, carrierPause, carrierCloseSoon, carrierCloseNow};
+    static const sessionCarrier carrier = {.pause_reading = carrierPause,
+                                           .close_soon = carrierCloseSoon,
+                                           .close_now = carrierCloseNow,
+                                           .peer = carrierPeer};
     sessionInit(s, &carrier, 0);
 }
 

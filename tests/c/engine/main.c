@@ -6,6 +6,8 @@ int test_command(void);
 int test_config(void);
 int test_execute(void);
 int test_hooks(void);
+int test_measure(void);
+int test_pause(void);
 int test_propagate(void);
 int test_session(void);
 int test_transaction(void);
@@ -17,6 +19,8 @@ int main(void) {
     failed += test_config();
     failed += test_execute();
     failed += test_hooks();
+    failed += test_measure();
+    failed += test_pause();
     failed += test_propagate();
     failed += test_session();
     failed += test_transaction();
