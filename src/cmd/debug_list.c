@@ -13,8 +13,7 @@ void debugAppendQuicklist(str *text, const robj *o, bool fast) {
     if (!q) return;
     quicklistStats stats;
     quicklistGetStats(q, &stats);
-    strAppendFormat(text,
-                    " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d",
+    strAppendFormat(text, " ql_nodes:%zu ql_avg_node:%.2f ql_listpack_max:%d ql_compressed:%d",
                     stats.nodes, (double)quicklistCount(q) / (double)stats.nodes, stats.fill,
                     stats.depth != 0);
     if (!fast) strAppendFormat(text, " ql_uncompressed_size:%zu", stats.packed_bytes);
@@ -53,7 +52,8 @@ void debugQuicklist(ctx *c) {
 void debugQuicklistPackedThreshold(ctx *c) {
     uint64_t bytes;
     if (!numberParseMemory(c->argv[2], &bytes) || bytes >= UINT32_MAX) {
-        replyError(c, SLICE("ERR argument must be a memory value bigger than 1 and smaller than 4gb"));
+        replyError(c,
+                   SLICE("ERR argument must be a memory value bigger than 1 and smaller than 4gb"));
         return;
     }
     quicklistSetPlainFrom((size_t)bytes);

@@ -222,8 +222,9 @@ static bool parsePos(ctx *c, posOptions *out) {
         if (has_value && ctxArgIs(c, i, "rank")) {
             if (!collectionArgCount(c, i + 1, &out->rank)) return false;
             if (out->rank != 0) continue;
-            replyError(c, SLICE("ERR RANK can't be zero: use 1 to start from the first match, 2 from "
-                                "the second ... or use negative to start from the end of the list"));
+            replyError(c,
+                       SLICE("ERR RANK can't be zero: use 1 to start from the first match, 2 from "
+                             "the second ... or use negative to start from the end of the list"));
             return false;
         }
         if (has_value && ctxArgIs(c, i, "count")) {

@@ -23,9 +23,9 @@ enum {
 
 struct quicklistNode {
     quicklistNode *prev, *next;
-    uint8_t *bytes;         /* a listpack, or the text of a plain node; either may be compressed */
-    uint64_t size : 44;     /* of the listpack or the text */
-    uint64_t count : 17;    /* entries */
+    uint8_t *bytes;      /* a listpack, or the text of a plain node; either may be compressed */
+    uint64_t size : 44;  /* of the listpack or the text */
+    uint64_t count : 17; /* entries */
     uint64_t plain : 1;
     uint64_t compressed : 1; /* `bytes` is [compressed size: 4] [compressed bytes] */
 };
@@ -84,8 +84,8 @@ static size_t compressedSize(const quicklistNode *n) {
 
 /* Writes what a compressed node holds to `to`, n->size bytes. */
 static void decompressTo(const quicklistNode *n, uint8_t *to) {
-    size_t size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), to,
-                                 (unsigned)n->size);
+    size_t size =
+        lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), to, (unsigned)n->size);
     check(size == n->size);
 }
 
@@ -103,8 +103,8 @@ static void compressNode(quicklistNode *n) {
     if (n->compressed || n->size < COMPRESS_FROM || n->size > INT32_MAX) return;
     size_t most = n->size - COMPRESS_GAIN_MIN;
     uint8_t *block = memAlloc(sizeof(uint32_t) + most);
-    unsigned size = lzf_compress(n->bytes, (unsigned)n->size, block + sizeof(uint32_t),
-                                 (unsigned)most);
+    unsigned size =
+        lzf_compress(n->bytes, (unsigned)n->size, block + sizeof(uint32_t), (unsigned)most);
     if (size == 0) {
         memFree(block);
         return;
@@ -618,8 +618,8 @@ static const char *verifyNode(const quicklistNode *n) {
         uint8_t *bytes = memAlloc(n->size);
         unsigned size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), bytes,
                                        (unsigned)n->size);
-        bool sound = size == n->size &&
-                     (n->plain || listpackIsSound(bytes, n->size, true, NULL, NULL));
+        bool sound =
+            size == n->size && (n->plain || listpackIsSound(bytes, n->size, true, NULL, NULL));
         memFree(bytes);
         return sound ? NULL : "a compressed node that is broken";
     }

@@ -10,9 +10,7 @@
 
 static quicklist *quicklistOf(const robj *o) { return objectPointer(o); }
 
-const quicklist *listQuicklist(const robj *o) {
-    return objectIsPacked(o) ? NULL : quicklistOf(o);
-}
+const quicklist *listQuicklist(const robj *o) { return objectIsPacked(o) ? NULL : quicklistOf(o); }
 
 /* ------------------------------------------------------------------ making, packing, unpacking */
 
@@ -143,7 +141,8 @@ static const uint8_t **findPlaces(const uint8_t *lp, const listpackItem *item, s
     return places;
 }
 
-robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back, size_t *removed) {
+robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back,
+                      size_t *removed) {
     if (!objectIsPacked(o)) {
         *removed = quicklistRemove(quicklistOf(o), item, most, from_back);
         return o;
@@ -152,8 +151,7 @@ robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_
     objectRoomInit(&r, o);
     most = sizeMin(most, listpackCount(r.room.bytes));
     const uint8_t **places = memNewArray(const uint8_t *, most);
-    const uint8_t **first =
-        findPlaces(r.room.bytes, item, most, from_back, places, removed);
+    const uint8_t **first = findPlaces(r.room.bytes, item, most, from_back, places, removed);
     listpackDeleteMany(&r.room, first, *removed, 1);
     memFree(places);
     return r.o;

@@ -43,7 +43,7 @@ robj *listSet(robj *o, size_t index, slice text) MUST_USE;
 robj *listDelete(robj *o, size_t index, size_t count) MUST_USE;
 /* Takes out the first `most` elements equal to `item`, or the last ones; *removed is how many went. */
 robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back,
-                 size_t *removed) MUST_USE;
+                      size_t *removed) MUST_USE;
 
 /* A walk over elements. The list may not change meanwhile. Not to be copied. */
 typedef struct listCursor {
