@@ -49,7 +49,7 @@ void configRewriteCommand(ctx *c) {
     reason why;
     if (!configFilePath()) {
         replyError(c, SLICE("ERR The server is running without a config file"));
-    } else if (configRewrite(&why) != OK) {
+    } else if (configRewrite(false, &why) != OK) {
         logWarning("CONFIG REWRITE failed: %s", why.text);
         replyErrorFormat(c, "ERR Rewriting config file: %s", why.text);
     } else {

@@ -14,6 +14,7 @@
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
+#include "engine/config.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -344,6 +345,9 @@ static const char *const debug_help[] = {
     "CHILD <seconds>",
     "    Fork a child process that lives for <seconds>, as one that saves would.",
     "    0 ends the one that lives.",
+    "CONFIG-REWRITE-FORCE-ALL",
+    "    Like CONFIG REWRITE but writes all configuration options, including",
+    "    keywords not listed in original configuration file or default values.",
     "CRASH-AND-RECOVER [<milliseconds>]",
     "    Hard crash and restart after a <milliseconds> delay (default 0).",
     "DIGEST",
@@ -400,6 +404,15 @@ static const char *const debug_help[] = {
     "    Enable or disable the main dict and expire dict resizing.",
     NULL,
 };
+
+static void debugConfigRewrite(ctx *c) {
+    reason why = {""};
+    if (configRewrite(true, &why) == OK) {
+        replyOk(c);
+    } else {
+        replyErrorFormat(c, "ERR CONFIG-REWRITE-FORCE-ALL failed: %s", why.text);
+    }
+}
 
 static void debugHelp(ctx *c) { replyHelp(c, debug_help); }
 
@@ -462,6 +475,7 @@ void debugCommand(ctx *c) {
         {"help", 2, 2, debugHelp},
         {"assert", 2, INT_MAX, debugAssert},
         {"child", 3, 3, debugChild},
+        {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
         {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},

@@ -41,6 +41,8 @@ enum configFlag {
     CONFIG_NOT_WHILE_LOADING = 1u << 5,
     CONFIG_APPLY_AT_START = 1u << 6, /* `apply` is also called once when everything has been read */
     CONFIG_IN_CRASH_REPORT = 1u << 7,
+    CONFIG_MAY_BE_BARE =
+        1u << 8, /* may stand on the command line without a value, in front of other options */
 };
 
 /* A word of an enum. With CONFIG_MULTI_WORD the values are bits, and the word of value 0 is "none". */
@@ -122,6 +124,10 @@ typedef struct configOption {
 #define CONFIG_MEMORY_OR_PERCENT(name_, field, default_, ...)                       \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      .number = (default_), CONFIG_BOUNDS_(0, INT64_MAX), ##__VA_ARGS__}
+/* maxmemory alone: the share is of the machine's memory, and the errors are those of CONFIG_MEMORY. */
+#define CONFIG_MEMORY_LIMIT(name_, field, ...)                                      \
+    {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
+     CONFIG_BOUNDS_(0, UINT64_MAX), ##__VA_ARGS__}
 /* `words_` ends with a NULL name; `field` is an int. */
 #define CONFIG_ENUM(name_, field, words_, default_, ...)                            \
     {.kind = CONFIG_KIND_ENUM, .name = (name_), CONFIG_AT_(field, int),             \
@@ -199,10 +205,10 @@ void configReport(str *out);
 
 /* ------------------------------------------------------------------ CONFIG REWRITE */
 
-/* Writes the values into the file: comments, order and unknown lines stay, changed lines are changed in
+/* Writes the values into the file (with `all` those too that are what they are by default): comments, order and unknown lines stay, changed lines are changed in
  * place, repeated ones dropped, new ones appended. Old or new file, never half of one. ERR_NOT_FOUND
  * without a file. */
-status configRewrite(reason *why) MUST_USE;
+status configRewrite(bool all, reason *why) MUST_USE;
 /* Adds a line: the option's name and `rest`, which is put down as it is (no line end in it). */
 void configLinesAdd(configLines *lines, slice rest);
 /* Appends a word, quoted when the reader of files would otherwise not see it as one. */

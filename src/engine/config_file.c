@@ -278,7 +278,7 @@ static bool startsOption(const char *arg, slice line, int values) {
     if (strncmp(arg, "--", 2) != 0) return false;
     if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;
     const configOption *o = configFind(line);
-    return o && (o->flags & CONFIG_MULTI_WORD);
+    return o && (o->flags & CONFIG_MAY_BE_BARE);
 }
 
 /* Puts the words into lines as a file would hold them; numbers go on behind `newlines` lines of files. */

@@ -28,6 +28,7 @@ typedef struct rewrite {
     oldLine *lines;
     int count;
     bool has_marker;
+    bool all; /* defaults, too */
     str appended;
 } rewrite;
 
@@ -102,7 +103,9 @@ static void addOptionLines(const configOption *o, configLines *lines) {
     }
     str value = STR_EMPTY, rest = STR_EMPTY;
     configGet(o, &value);
-    bool is_bytes = o->kind == CONFIG_KIND_MEMORY && value.ptr[0] != '-';
+    bool is_share = value.len && value.ptr[value.len - 1] == '%';
+    bool is_bytes = (o->kind == CONFIG_KIND_MEMORY && value.ptr[0] != '-') ||
+                    (o->kind == CONFIG_KIND_MEMORY_OR_PERCENT && !is_share);
     if (is_bytes) {
         uint64_t bytes = *(const uint64_t *)o->at;
         configAppendMemory(&rest, bytes);
@@ -201,7 +204,7 @@ static void placeOption(rewrite *r, const configOption *o) {
         }
         if (used < lines.count) used++;
     }
-    if (had_line || !isDefault(o)) {
+    if (had_line || r->all || !isDefault(o)) {
         for (; used < lines.count; used++) {
             strAppendSlice(&r->appended, strSlice(&lines.lines[used]));
             strAppendByte(&r->appended, '\n');
@@ -226,10 +229,10 @@ static void joinLines(const rewrite *r, str *out) {
     strAppendSlice(out, strSlice(&r->appended));
 }
 
-status configRewrite(reason *why) {
+status configRewrite(bool all, reason *why) {
     const char *path = configFilePath();
     if (!path) return reasonSet(why, ERR_NOT_FOUND, "The server is running without a config file");
-    rewrite r = {0};
+    rewrite r = {.all = all};
     status st = fileReadAll(path, FILE_BYTES_MAX, &r.content, why);
     if (st != OK && st != ERR_NOT_FOUND) return st; /* a file that is gone is written anew */
     splitLines(&r);

@@ -233,7 +233,9 @@ static void resolveAgain(request *requests, int count) {
 /* Large requests and replies of the fast path; `before` is what was pending when the command began. */
 static inline void judgeSize(ctx *c, const request *r, size_t before) {
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - before);
-    bool large_request = (int64_t)r->raw.len > limits.request_bytes || r->large_count;
+    /* An inline request's bytes, and those of large arguments, are not in `raw`. */
+    bool large_request =
+        (int64_t)r->raw.len > limits.request_bytes || r->large_count || !r->raw.len;
     if (likely(reply_bytes <= limits.reply_bytes) && likely(!large_request)) return;
     int64_t request_bytes = measureRequestBytes(c);
     if (request_bytes > limits.request_bytes || reply_bytes > limits.reply_bytes)

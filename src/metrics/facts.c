@@ -2,6 +2,8 @@
  *
  * What the server knows of itself, as INFO tells it: every section a wing has hung up counts here at once, and
  * numbers agree with what INFO shows. */
+#include <stdlib.h>
+
 #include "base/base.h"
 #include "engine/hooks.h"
 #include "metrics/metrics_priv.h"
@@ -27,12 +29,40 @@ bool factsNext(slice *text, slice *name, slice *value) {
     return false;
 }
 
-slice factsFind(slice text, const char *name) {
-    slice found, value;
-    while (factsNext(&text, &found, &value)) {
-        if (sliceEqual(found, sliceOf(name))) return value;
+typedef struct fact {
+    slice name, value;
+} fact;
+
+static int compareFacts(const void *a, const void *b) {
+    slice x = ((const fact *)a)->name, y = ((const fact *)b)->name;
+    int order = memcmp(x.ptr, y.ptr, sizeMin(x.len, y.len));
+    return order ? order : (x.len > y.len) - (x.len < y.len);
+}
+
+void factsIndexInit(factsIndex *index, slice text) {
+    int cap = 0;
+    *index = (factsIndex){NULL, 0};
+    for (fact f; factsNext(&text, &f.name, &f.value);) {
+        if (index->count == cap) {
+            cap = cap ? cap * 2 : 256;
+            index->facts = memRealloc(index->facts, sizeof(fact) * (size_t)cap);
+        }
+        index->facts[index->count++] = f;
     }
-    return SLICE("");
+    if (index->count) qsort(index->facts, (size_t)index->count, sizeof(fact), compareFacts);
+}
+
+void factsIndexClear(factsIndex *index) {
+    memFree(index->facts);
+    *index = (factsIndex){NULL, 0};
+}
+
+slice factsFind(const factsIndex *index, const char *name) {
+    if (index->count == 0) return SLICE("");
+    fact key = {.name = sliceOf(name)};
+    const fact *found =
+        bsearch(&key, index->facts, (size_t)index->count, sizeof(fact), compareFacts);
+    return found ? found->value : SLICE("");
 }
 
 slice factsPart(slice value, const char *key) {

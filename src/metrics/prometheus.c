@@ -166,6 +166,7 @@ static const metricName names[] = {
 typedef struct printer {
     bool open_metrics;
     slice facts;
+    factsIndex index; /* of the same */
     str *out;
 } printer;
 
@@ -224,7 +225,7 @@ static void printNumber(printer *p, const char *name, metricKind kind, double nu
 
 static void printNames(printer *p) {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        slice value = numberOf(factsFind(p->facts, names[i].fact));
+        slice value = numberOf(factsFind(&p->index, names[i].fact));
         if (value.len)
             printPlain(p, names[i].name ? names[i].name : names[i].fact, names[i].kind, value);
     }
@@ -325,7 +326,7 @@ static void printInstance(printer *p) {
     strAppendText(p->out, "redis_instance_info{");
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         if (i) strAppendByte(p->out, ',');
-        appendLabel(p->out, labels[i].label, factsFind(p->facts, labels[i].fact));
+        appendLabel(p->out, labels[i].label, factsFind(&p->index, labels[i].fact));
     }
     strAppendText(p->out, "} 1\n");
 }
@@ -341,8 +342,8 @@ static void printSetting(printer *p, const char *directive, const char *name) {
 
 static void printStart(printer *p) {
     double uptime, now;
-    if (!numberParseDouble(factsFind(p->facts, "uptime_in_seconds"), &uptime)) return;
-    if (!numberParseDouble(factsFind(p->facts, "server_time_usec"), &now)) return;
+    if (!numberParseDouble(factsFind(&p->index, "uptime_in_seconds"), &uptime)) return;
+    if (!numberParseDouble(factsFind(&p->index, "server_time_usec"), &now)) return;
     double started = now / 1e6 - uptime;
     printNumber(p, "start_time_seconds", GAUGE, (double)(int64_t)started);
 }
@@ -351,6 +352,7 @@ void prometheusPrint(bool open_metrics, str *out) {
     str facts = STR_EMPTY;
     factsRead(&facts);
     printer p = {.open_metrics = open_metrics, .facts = strSlice(&facts), .out = out};
+    factsIndexInit(&p.index, p.facts);
     printPlain(&p, "up", GAUGE, SLICE("1"));
     printInstance(&p);
     printStart(&p);
@@ -368,5 +370,6 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "errors_total", COUNTER, "errorstat_", "err", "count", 1);
     printLatencies(&p);
     if (open_metrics) strAppendText(out, "# EOF\n");
+    factsIndexClear(&p.index);
     strFree(&facts);
 }

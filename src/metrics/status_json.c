@@ -55,14 +55,14 @@ typedef struct fieldName {
     const char *name, *fact;
 } fieldName;
 
-static void appendFacts(str *out, slice facts, const fieldName *fields, size_t count) {
+static void appendFacts(str *out, const factsIndex *facts, const fieldName *fields, size_t count) {
     for (size_t i = 0; i < count; i++)
         appendNumber(out, fields[i].name, factsFind(facts, fields[i].fact));
 }
 
 /* ------------------------------------------------------------------ parts */
 
-static void appendServer(str *out, slice facts) {
+static void appendServer(str *out, const factsIndex *facts) {
     static const fieldName fields[] = {
         {"uptime_seconds", "uptime_in_seconds"}, {"pid", "process_id"}, {"port", "tcp_port"}};
     strAppendByte(out, '{');
@@ -72,7 +72,7 @@ static void appendServer(str *out, slice facts) {
     strAppendByte(out, '}');
 }
 
-static void appendOps(str *out, slice facts) {
+static void appendOps(str *out, const factsIndex *facts) {
     static const fieldName fields[] = {
         {"per_second", "instantaneous_ops_per_sec"},
         {"total_commands", "total_commands_processed"},
@@ -86,7 +86,7 @@ static void appendOps(str *out, slice facts) {
     strAppendByte(out, '}');
 }
 
-static void appendMemory(str *out, slice facts) {
+static void appendMemory(str *out, const factsIndex *facts) {
     static const fieldName fields[] = {
         {"used", "used_memory"},
         {"peak", "used_memory_peak"},
@@ -146,7 +146,7 @@ static void appendClientList(str *out, bool hides) {
     strFree(&lines);
 }
 
-static void appendClients(str *out, slice facts, bool hides) {
+static void appendClients(str *out, const factsIndex *facts, bool hides) {
     static const fieldName fields[] = {
         {"connected", "connected_clients"}, {"blocked", "blocked_clients"}, {"max", "maxclients"}};
     strAppendByte(out, '{');
@@ -205,20 +205,22 @@ void statusPrint(str *out) {
     bool hides = aclDefaultNeedsPassword();
     str text = STR_EMPTY;
     factsRead(&text);
-    slice facts = strSlice(&text);
+    factsIndex facts;
+    factsIndexInit(&facts, strSlice(&text));
     strAppendByte(out, '{');
     appendName(out, "server");
-    appendServer(out, facts);
+    appendServer(out, &facts);
     appendName(out, "ops");
-    appendOps(out, facts);
+    appendOps(out, &facts);
     appendName(out, "memory");
-    appendMemory(out, facts);
+    appendMemory(out, &facts);
     appendName(out, "clients");
-    appendClients(out, facts, hides);
+    appendClients(out, &facts, hides);
     appendName(out, "keyspace");
-    appendKeyspace(out, facts);
+    appendKeyspace(out, strSlice(&text));
     appendName(out, "slowlog");
     appendSlowLog(out, hides);
     strAppendText(out, "}\n");
+    factsIndexClear(&facts);
     strFree(&text);
 }

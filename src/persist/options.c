@@ -95,7 +95,8 @@ static status acceptAppenddirname(slice text, int64_t number, reason *why) {
 
 const configOption persistOptions[] = {
     /* Snapshots. */
-    CONFIG_SPECIAL("save", &save_points, "3600 1 300 100 60 10000", .flags = CONFIG_MULTI_WORD),
+    CONFIG_SPECIAL("save", &save_points, "3600 1 300 100 60 10000",
+                   .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE),
     CONFIG_SPECIAL("dir", &working_folder, NULL,
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,

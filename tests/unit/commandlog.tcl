@@ -105,6 +105,11 @@ start_server {tags {commandlog}} {
         set replies [r commandlog get -1 large-reply]
         assert_equal {{commandlog get -1 large-request} {get k}} [lmap e $replies {lindex $e 3}]
         assert_equal 108 [lindex $replies end 2]
+        r commandlog reset large-request
+        set s [raw_connect]
+        raw_send $s "SET k [string repeat v 150]\r\n"
+        assert_equal +OK [raw_line $s]
+        assert_equal set [string tolower [lindex [newest large-request] 0]]
         r config set commandlog-request-larger-than 1048576 commandlog-reply-larger-than 1048576
     }
 

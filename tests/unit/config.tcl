@@ -282,6 +282,28 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
         assert {[regexp -line {^availability-zone "x\\r\\nrequirepass owned\\nhz 99\\n" +# /} $read]}
     }
 
+    test {DEBUG CONFIG-REWRITE-FORCE-ALL writes every value, and the file is good} {
+        assert_equal OK [r debug config-rewrite-force-all]
+        set text [file_text [srv config]]
+        foreach name {maxclients hz timeout save loglevel metrics-port} {
+            assert {[regexp -line "^$name " $text]} $name
+        }
+        assert_match "The configuration is good.*" [exec timeout 60 $::binary --check-config [srv config]]
+        assert_error "ERR unknown subcommand or wrong number*" {r debug config-rewrite-force-all x}
+    }
+
+    test {a word behind an option is its value, whatever it looks like; save alone may be without} {
+        foreach {args words} {
+            {--replicaof --127.0.0.1 abc} {>>> 'replicaof "--127.0.0.1" "abc"'*Invalid primary port}
+            {--oom-score-adj-values --port 6390} {>>> 'oom-score-adj-values "--port" "6390"'*wrong number of arguments}
+            {--save --hz x} {>>> 'hz "x"'}
+            {--hz} {>>> 'hz'*wrong number of arguments}
+        } {
+            assert_equal 1 [catch {exec timeout 60 $::binary --check-config {*}$args 2>@1} message]
+            assert_match "*$words*" $message
+        }
+    }
+
     test {patterns of 50,000 stars cost CONFIG GET no deep recursion (CVE-2024-31228)} {
         assert_equal {} [r config get [string repeat *? 50000]x]
         r config get [string repeat * 50000]

@@ -104,7 +104,7 @@ static const configOption options[] = {
     CONFIG_ENUM("bits", conf.bits, bits, 0, .flags = CONFIG_MULTI_WORD),
     CONFIG_STRING("name", conf.name, "nobody", .accept = acceptName),
     CONFIG_STRING("secret", conf.secret, "", .flags = CONFIG_SENSITIVE | CONFIG_PROTECTED),
-    CONFIG_SPECIAL("list", &list_special, "1 2", .flags = CONFIG_MULTI_WORD),
+    CONFIG_SPECIAL("list", &list_special, "1 2", .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE),
     CONFIG_FILE_ONLY("thing", &thing),
     CONFIG_IGNORED("old-thing"),
     CONFIG_TABLE(more_options),
@@ -215,7 +215,7 @@ static void assertLoads(const char *content, const char *word, const char *word2
 
 static void assertRewritten(const char *expected) {
     reason why = {""};
-    status st = configRewrite(&why);
+    status st = configRewrite(false, &why);
     if (st != OK) fail_msg("%s", why.text);
     assert_string_equal(readFile(), expected);
 }
@@ -599,7 +599,7 @@ static void testAMissingFileIsTold(void **state) {
 static void testRewriteNeedsAFile(void **state) {
     (void)state;
     reason why;
-    assert_int_equal(configRewrite(&why), ERR_NOT_FOUND);
+    assert_int_equal(configRewrite(false, &why), ERR_NOT_FOUND);
 }
 
 static void testRewriteOfAnUnchangedFileChangesNothing(void **state) {
@@ -634,7 +634,7 @@ static void testRewrittenValuesReadBack(void **state) {
     assertSet("share", "7%", "debt", "-1", NULL);
     assertSet("list", "3 4", "octal", "777", NULL);
     reason why;
-    assert_int_equal(configRewrite(&why), OK);
+    assert_int_equal(configRewrite(false, &why), OK);
     install();
     const char *argv[] = {"server", file};
     str report = STR_EMPTY;

@@ -30,14 +30,21 @@ static void test_facts_come_in_order_without_titles(void **state) {
 
 static void test_facts_and_their_parts_are_found(void **state) {
     (void)state;
-    slice value = factsFind(sliceOf(text), "b");
+    factsIndex index;
+    factsIndexInit(&index, sliceOf(text));
+    assert_int_equal(index.count, 4);
+    slice value = factsFind(&index, "b");
     assert_true(sliceEqual(factsPart(value, "x"), SLICE("1")));
     assert_true(sliceEqual(factsPart(value, "y"), SLICE("3")));
     assert_true(sliceEqual(factsPart(value, "yy"), SLICE("2")));
     assert_int_equal(factsPart(value, "z").len, 0);
     assert_int_equal(factsPart(SLICE(""), "x").len, 0);
-    assert_int_equal(factsFind(sliceOf(text), "nosuch").len, 0);
-    assert_int_equal(factsFind(SLICE(""), "a").len, 0);
+    assert_true(sliceEqual(factsFind(&index, "last"), SLICE("end:s")));
+    assert_int_equal(factsFind(&index, "nosuch").len, 0);
+    factsIndexClear(&index);
+    factsIndexInit(&index, SLICE(""));
+    assert_int_equal(factsFind(&index, "a").len, 0);
+    factsIndexClear(&index);
 }
 
 int test_facts(void) {
