@@ -182,6 +182,27 @@ size_t memUsed(void) {
 
 void memCount(ptrdiff_t bytes) { countBytes(bytes); }
 
+/* The limit of control groups, of either version; UINT64_MAX for none. */
+static uint64_t groupLimit(void) {
+    static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        FILE *f = fopen(paths[i], "re");
+        if (!f) continue;
+        unsigned long long bytes;
+        bool found = fscanf(f, "%llu", &bytes) == 1; /* "max" is none */
+        fclose(f);
+        if (found) return bytes;
+    }
+    return UINT64_MAX;
+}
+
+uint64_t memMachineBytes(void) {
+    uint64_t own = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t group = groupLimit();
+    return group < own ? group : own;
+}
+
 /* Resident bytes of the process, 0 when the kernel does not tell. */
 static size_t residentBytes(void) {
     unsigned long long pages = 0;

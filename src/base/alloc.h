@@ -49,6 +49,9 @@ typedef struct memReport {
     size_t muzzy;     /* given back lazily */
     size_t rss;       /* resident set of the process */
 } memReport;
+/* Bytes of memory this process may hope for: the machine's, or its control group's limit when that is lower; read
+ * anew by each call. ANY_THREAD. */
+uint64_t memMachineBytes(void);
 /* Reads the figures afresh (some 10 us: not for every command). ANY_THREAD. */
 void memReportRead(memReport *out);
 /* The allocator's name and version, as INFO mem_allocator shows it: "jemalloc-5.3.0" or "libc". */

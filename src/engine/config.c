@@ -182,10 +182,11 @@ static status parseMemoryOrPercent(const configOption *o, slice text, int64_t *o
         return OK;
     }
     if (!numberParseMemory(text, &number)) goto refuse;
-    if (number > INT64_MAX) return refuseBounds(o, why);
-    *out = (int64_t)number;
+    if (number > INT64_MAX && o->max <= INT64_MAX) return refuseBounds(o, why);
+    *out = number > INT64_MAX ? INT64_MAX : (int64_t)number; /* nobody has more */
     return OK;
 refuse:
+    if (o->max > INT64_MAX) return reasonSet(why, ERR_SYNTAX, "argument must be a memory value");
     return reasonSet(why, ERR_SYNTAX, "argument must be a memory or percent value");
 }
 

@@ -124,6 +124,10 @@ typedef struct configOption {
 #define CONFIG_MEMORY_OR_PERCENT(name_, field, default_, ...)                       \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      .number = (default_), CONFIG_BOUNDS_(0, INT64_MAX), ##__VA_ARGS__}
+/* maxmemory alone: the share is of the machine's memory, and the errors are those of CONFIG_MEMORY. */
+#define CONFIG_MEMORY_LIMIT(name_, field, ...)                                      \
+    {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
+     CONFIG_BOUNDS_(0, UINT64_MAX), ##__VA_ARGS__}
 /* `words_` ends with a NULL name; `field` is an int. */
 #define CONFIG_ENUM(name_, field, words_, default_, ...)                            \
     {.kind = CONFIG_KIND_ENUM, .name = (name_), CONFIG_AT_(field, int),             \

@@ -103,7 +103,9 @@ static void addOptionLines(const configOption *o, configLines *lines) {
     }
     str value = STR_EMPTY, rest = STR_EMPTY;
     configGet(o, &value);
-    bool is_bytes = o->kind == CONFIG_KIND_MEMORY && value.ptr[0] != '-';
+    bool is_share = value.len && value.ptr[value.len - 1] == '%';
+    bool is_bytes = (o->kind == CONFIG_KIND_MEMORY && value.ptr[0] != '-') ||
+                    (o->kind == CONFIG_KIND_MEMORY_OR_PERCENT && !is_share);
     if (is_bytes) {
         uint64_t bytes = *(const uint64_t *)o->at;
         configAppendMemory(&rest, bytes);

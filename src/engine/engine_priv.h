@@ -24,7 +24,7 @@ enum allowed { ALLOWED_NO, ALLOWED_YES, ALLOWED_LOCAL };
 
 typedef struct engineConfig {
     /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
-    uint64_t maxmemory; /* bytes, 0 = none */
+    int64_t maxmemory; /* bytes, 0 = none; negative: percent of the machine's memory */
     int maxmemory_policy, maxmemory_samples, maxmemory_eviction_tenacity;
     int lfu_log_factor;
     int lfu_decay_time; /* minutes */

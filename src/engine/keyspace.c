@@ -11,6 +11,7 @@
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
+#include "engine/memory.h"
 #include "engine/propagate.h"
 #include "io/bio.h"
 #include "store/store.h"
@@ -203,9 +204,9 @@ static void printStats(str *out) {
 
 static void printMemory(str *out) {
     char human[NUMBER_TEXT_MAX];
-    numberPrintHuman(human, engineConf.maxmemory);
+    numberPrintHuman(human, memoryLimit());
     strAppendFormat(out, "maxmemory:%llu\r\nmaxmemory_human:%s\r\nmaxmemory_policy:",
-                    (unsigned long long)engineConf.maxmemory, human);
+                    (unsigned long long)memoryLimit(), human);
     configGet(configFind(SLICE("maxmemory-policy")), out);
     strAppendText(out, "\r\n");
     strAppendFormat(out, "lazyfree_pending_objects:%llu\r\nlazyfreed_objects:%llu\r\n",

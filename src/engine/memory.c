@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 static struct {
+    uint64_t bytes;     /* what maxmemory comes to; 0: no limit */
     bool behind;        /* the last turn ended for want of time */
     int64_t over_since; /* us, monotonic; 0: memory fits */
     uint64_t over_us;   /* of all times when it did not */
@@ -43,7 +44,7 @@ static evictRule ruleOf(int policy) {
     return rule;
 }
 
-static bool fits(void) { return memUsed() <= engineConf.maxmemory; }
+static bool fits(void) { return memUsed() <= limit.bytes; }
 
 /* What the background thread is still freeing may be enough: waits for it, a little. */
 static bool awaitBackground(int64_t deadline_us) {
@@ -118,9 +119,18 @@ const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .ask = ask}
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 
+uint64_t memoryLimit(void) { return limit.bytes; }
+
+/* A share is one of the physical memory, or of what the container may use when that is less. */
+static void setLimit(void) {
+    int64_t bytes = engineConf.maxmemory;
+    limit.bytes = bytes >= 0 ? (uint64_t)bytes : memMachineBytes() / 100 * (uint64_t)-bytes;
+    engineHot.memory_limited = limit.bytes != 0;
+}
+
 status memoryApplyLimit(reason *why) {
     (void)why; /* cannot fail */
-    engineHot.memory_limited = engineConf.maxmemory != 0;
+    setLimit();
     if (!engineHot.memory_limited) {
         letPass();
         return OK;
@@ -130,7 +140,7 @@ status memoryApplyLimit(reason *why) {
             "WARNING: the new maxmemory value set via CONFIG SET (%llu) is smaller than the current memory "
             "usage (%zu). This will result in key eviction and/or the inability to accept new write "
             "commands depending on the maxmemory-policy.",
-            (unsigned long long)engineConf.maxmemory, memUsed());
+            (unsigned long long)limit.bytes, memUsed());
     limit.behind = true; /* the next tick looks */
     return OK;
 }
@@ -138,12 +148,12 @@ status memoryApplyLimit(reason *why) {
 static status init(reason *why) {
     enum { UNLIKELY_SMALL = 1 << 20 };
     (void)why; /* cannot fail */
-    engineHot.memory_limited = engineConf.maxmemory != 0;
-    if (engineConf.maxmemory && engineConf.maxmemory < UNLIKELY_SMALL)
+    setLimit();
+    if (limit.bytes && limit.bytes < UNLIKELY_SMALL)
         logWarning(
             "WARNING: You specified a maxmemory value that is less than 1MB (current value is %llu bytes). "
             "Are you sure this is what you really want?",
-            (unsigned long long)engineConf.maxmemory);
+            (unsigned long long)limit.bytes);
     return OK;
 }
 

@@ -15,6 +15,8 @@ extern const gate memoryGate;
 /* Evicts until memory fits the limit, for as long as maxmemory-eviction-tenacity allows, and arms the gate when no
  * victim is left. Only while engineHot.memory_limited. */
 void memoryKeep(void);
+/* maxmemory in bytes, 0 when there is none. */
+uint64_t memoryLimit(void);
 /* After maxmemory has changed. */
 status memoryApplyLimit(reason *why);
 

@@ -116,7 +116,7 @@ bool engineDoorIsOpen(engineDoor door, const session *s) {
     return allowed == ALLOWED_YES;
 }
 
-uint64_t engineMaxmemory(void) { return engineConf.maxmemory; }
+uint64_t engineMaxmemory(void) { return memoryLimit(); }
 
 int64_t engineBulkMax(void) { return engineConf.proto_max_bulk_len; }
 
@@ -126,7 +126,7 @@ bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
 
 const configOption engineOptions[] = {
     /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
-    CONFIG_MEMORY_UNSIGNED("maxmemory", engineConf.maxmemory, 0, .apply = memoryApplyLimit),
+    CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
     CONFIG_INT("maxmemory-samples", engineConf.maxmemory_samples, 5, 1, 64),

@@ -65,23 +65,6 @@ static void printRatio(str *out, const char *name, size_t whole, size_t part) {
                     (long long)whole - (long long)part);
 }
 
-/* A directive's value as CONFIG GET shows it, in `value`. */
-static slice directive(const char *name, str *value) {
-    strClear(value);
-    configGet(configFind(sliceOf(name)), value);
-    return strSlice(value);
-}
-
-static void printLimit(str *out) {
-    str value = STR_EMPTY;
-    uint64_t limit = 0;
-    check(numberParseMemory(directive("maxmemory", &value), &limit));
-    printBytes(out, "maxmemory", limit);
-    directive("maxmemory-policy", &value);
-    strAppendFormat(out, "maxmemory_policy:%s\r\n", strText(&value));
-    strFree(&value);
-}
-
 void infoPrintMemory(str *out) {
     memoryFigures f = measure();
     const memReport *process = &f.process;
@@ -98,7 +81,6 @@ void infoPrintMemory(str *out) {
     strAppendFormat(out, "allocator_resident:%zu\r\nallocator_muzzy:%zu\r\n", process->resident,
                     process->muzzy);
     printBytes(out, "total_system_memory", systemMemory());
-    printLimit(out);
     printRatio(out, "allocator_frag", process->active, process->allocated);
     printRatio(out, "allocator_rss", process->resident, process->active);
     printRatio(out, "rss_overhead", process->rss, process->resident);

@@ -105,6 +105,20 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set lfu-log-factor 10
     }
 
+    test {a share of the machine's memory} {
+        r config set maxmemory 50%
+        assert_equal 50% [dict get [r config get maxmemory] maxmemory]
+        set half [info_field maxmemory]
+        assert_range $half 1000000 [expr {[info_field total_system_memory] / 2}]
+        r config set maxmemory 25%
+        assert_range [info_field maxmemory] [expr {$half / 2 - 100}] [expr {$half / 2 + 100}]
+        foreach bad {101% -1% % 1.5% abc} {
+            catch {r config set maxmemory $bad} answer
+            assert_match "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - *argument must be*" $answer
+        }
+        r config set maxmemory 0
+    }
+
     test {several databases give their share} {
         fresh allkeys-random
         fill 300 a:
