@@ -9,6 +9,11 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc blmoveCommand;
+commandProc blmpopCommand;
+commandProc blpopCommand;
+commandProc brpopCommand;
+commandProc brpoplpushCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
 commandProc commandDocsCommand;
