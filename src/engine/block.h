@@ -26,8 +26,8 @@ bool blockIsDenied(const ctx *c);
 typedef struct blockWish {
     const slice *keys; /* as in the request */
     int key_count;
-    valueType type;      /* of a value that wakes */
-    int64_t deadline_ms; /* 0: never */
+    valueType type;         /* of a value that wakes */
+    int64_t deadline_ms;    /* 0: never */
     commandProc *timed_out; /* replies when the time is up; may read the arguments */
 } blockWish;
 /* The session waits; the last thing a command does, instead of a reply. Not where it is denied. */

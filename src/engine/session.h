@@ -84,8 +84,8 @@ struct session {
     int32_t db_id;
     uint8_t proto; /* 2 or 3 */
     outbuf out;
-    listNode pending; /* place on the engine's pending-output list */
-    listNode held;    /* place on the list of those that a pause holds back */
+    listNode pending;  /* place on the engine's pending-output list */
+    listNode held;     /* place on the list of those that a pause holds back */
     listNode released; /* place on the list of those that no longer wait and go on */
     const command *last_command;
     user *user;         /* NULL: the default user */

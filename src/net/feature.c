@@ -42,8 +42,11 @@ static void executeWoken(void) {
     if (resumeReleased()) execute();
 }
 
-static const stageJob stages[] = {
-    {STAGE_EXECUTE, execute}, {STAGE_WAKE, executeWoken}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
+static const stageJob stages[] = {{STAGE_EXECUTE, execute},
+                                  {STAGE_WAKE, executeWoken},
+                                  {STAGE_WRITE, writerRun},
+                                  {STAGE_FREE, clientFreeClosed},
+                                  {0}};
 
 const feature netFeature = {.name = "net",
                             .options = netOptions,
