@@ -178,9 +178,9 @@ static void runReads(ctx *c, const fieldRequest *r, const robj *o) {
         replyInteger(c, fieldRead(&r->operations[i], text.ptr, text.len));
 }
 
-/* Returns how many operations wrote. */
-static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len) {
-    uint64_t written = 0;
+/* Returns how many operations changed something: all that wrote when the string `grew`. */
+static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len, bool grew) {
+    uint64_t changes = 0;
     replyArray(c, r->count);
     for (int i = 0; i < r->count; i++) {
         const fieldOperation *op = &r->operations[i];
@@ -189,30 +189,31 @@ static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len) {
             replyInteger(c, old);
         } else if (fieldResult(op, old, &value)) {
             bitsWrite(bytes, op->offset, op->bits, (uint64_t)value);
-            written++;
+            changes += grew || value != old;
             replyInteger(c, op->verb == FIELD_SET ? old : value);
         } else {
             replyNull(c);
         }
     }
-    return written;
+    return changes;
 }
 
 static void runWrites(ctx *c, const fieldRequest *r) {
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     if (!stringIsType(c, o)) return;
     size_t len = (r->end + 7) / 8;
+    bool grew = !o || stringLen(o) < len;
     char *bytes;
     status st = o ? stringStretch(&o, len, &bytes) : stringNewRaw(c->argv[1], len, &o, &bytes);
     if (st != OK) {
         stringReplyNoMemory(c);
         return;
     }
-    uint64_t written = runAll(c, r, bytes, stringLen(o));
+    uint64_t changes = runAll(c, r, bytes, stringLen(o), grew);
     dbPlace(c->db, c->key_hash, o); /* raw and long from now on, even when nothing was written */
-    if (!written) return;
+    if (!changes) return;
     ctxKeyChanged(c, c->argv[1], "setbit");
-    engineHot.dirty += written - 1;
+    engineHot.dirty += changes - 1;
 }
 
 /* BITFIELD key [GET type offset | [OVERFLOW WRAP|SAT|FAIL] SET type offset value | INCRBY type offset increment]

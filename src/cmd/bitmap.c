@@ -84,7 +84,6 @@ static bool parseRange(ctx *c, int place, bitRange *out) {
 /* The range as bits, `from` to before `end`, of a string of `len` bytes. False: it is empty. */
 static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *end) {
     int64_t size = (int64_t)len * (r->in_bits ? 8 : 1), start = r->start, last = r->end;
-    if (start < 0 && last < 0 && start > last) return false;
     if (start < 0) start = start < -size ? 0 : start + size;
     if (last < 0) last = last < -size ? 0 : last + size;
     if (last >= size) last = size - 1;
@@ -104,7 +103,8 @@ void bitcountCommand(ctx *c) {
     char digits[NUMBER_TEXT_MAX];
     slice text = o ? objectText(o, digits) : SLICE("");
     uint64_t from, end;
-    bool any = clampRange(&range, text.len, &from, &end);
+    bool is_empty = range.start < 0 && range.end < 0 && range.start > range.end;
+    bool any = !is_empty && clampRange(&range, text.len, &from, &end);
     replyInteger(c, any ? (int64_t)bitsCountRange(text.ptr, from, end) : 0);
 }
 
