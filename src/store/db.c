@@ -57,6 +57,7 @@ void storeShutdown(void) {
         memFree(storeNow.dbs[i]);
     }
     memFree(storeNow.dbs);
+    compactForget();
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
     memset(&storeNow, 0, sizeof(storeNow));

@@ -56,6 +56,10 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later);
 /* Frees an object that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
 void freeObject(robj *o, bool later);
+/* Goes on moving elements of collections together for about `budget_us`, where that wins memory. */
+void compactElements(int64_t budget_us);
+/* Gives up what it remembers of the keyspace. */
+void compactForget(void);
 /* Frees one table of the keyspace likewise. */
 void freeTable(hashtable table, bool later);
 
