@@ -6,8 +6,10 @@
 #include "base/base.h"
 #include "base/number.h"
 
-static const typeOps *const types[TYPE_COUNT] = {
-    [TYPE_STRING] = &stringOps, [TYPE_SET] = &setOps, [TYPE_HASH] = &hashOps};
+static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps,
+                                                 [TYPE_LIST] = &listOps,
+                                                 [TYPE_SET] = &setOps,
+                                                 [TYPE_HASH] = &hashOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];

@@ -9,6 +9,7 @@ int test_hashtable_model(void);
 int test_intset(void);
 int test_kvstore(void);
 int test_listpack(void);
+int test_quicklist(void);
 
 int main(void) {
     int failed = 0;
@@ -18,6 +19,7 @@ int main(void) {
     failed += test_intset();
     failed += test_kvstore();
     failed += test_listpack();
+    failed += test_quicklist();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;
 }
