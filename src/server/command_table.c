@@ -118,7 +118,20 @@ commandProc latencyHistoryCommand;
 commandProc latencyLatestCommand;
 commandProc latencyResetCommand;
 commandProc lcsCommand;
+commandProc lindexCommand;
+commandProc linsertCommand;
+commandProc llenCommand;
+commandProc lmoveCommand;
+commandProc lmpopCommand;
 commandProc lolwutCommand;
+commandProc lpopCommand;
+commandProc lposCommand;
+commandProc lpushCommand;
+commandProc lpushxCommand;
+commandProc lrangeCommand;
+commandProc lremCommand;
+commandProc lsetCommand;
+commandProc ltrimCommand;
 commandProc memoryDoctorCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
@@ -151,6 +164,10 @@ commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
 commandProc resetCommand;
+commandProc rpopCommand;
+commandProc rpoplpushCommand;
+commandProc rpushCommand;
+commandProc rpushxCommand;
 commandProc saddCommand;
 commandProc scanCommand;
 commandProc scardCommand;
@@ -1630,8 +1647,101 @@ static const commandArg args_lcs[] = {
     {.name = "withmatchlen", .token = "WITHMATCHLEN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_lindex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_linsert_where[] = {
+    {.name = "before", .token = "BEFORE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "after", .token = "AFTER", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_linsert[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_linsert_where},
+    {.name = "pivot", .type = ARG_STRING, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_lmove[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_lmove_wherefrom[] = {
+    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_lmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+};
+
+static const keySpec keys_lmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_lmpop[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_lolwut[] = {
     {.name = "version", .token = "VERSION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpop[] = {
+    {"6.2.0", "Added the `count` argument."},
+};
+
+static const commandArg args_lpop[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_lpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rank", .token = "RANK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "num-matches", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "len", .token = "MAXLEN", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpush[] = {
+    {"2.4.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lpush[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandHistory history_lpushx[] = {
+    {"4.0.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_lrem[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_lset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
 static const keySpec keys_memory_usage[] = {
@@ -1889,6 +1999,11 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandArg args_rpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+};
+
 static const commandHistory history_sadd[] = {
     {"2.4.0", "Accepts multiple `member` arguments."},
 };
@@ -2081,11 +2196,6 @@ static const commandSpec subs_slowlog[] = {
      .complexity = "O(N) where N is the number of entries in the slowlog",
      .since = "2.2.12",
      .tips = tips_client_setinfo, .tip_count = 2},
-};
-
-static const keySpec keys_smove[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_smove[] = {
@@ -2858,6 +2968,70 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_lcs, .key_spec_count = 1,
      .args = args_lcs, .arg_count = 6},
+    {.name = "lindex",
+     .proc = lindexCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element from a list by its index.",
+     .complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lindex, .arg_count = 2},
+    {.name = "linsert",
+     .proc = linsertCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Inserts an element before or after another element in a list.",
+     .complexity = "O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_linsert, .arg_count = 4},
+    {.name = "llen",
+     .proc = llenCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the length of a list.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "lmove",
+     .proc = lmoveCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_lmove, .key_spec_count = 2,
+     .args = args_lmove, .arg_count = 4},
+    {.name = "lmpop",
+     .proc = lmpopCommand,
+     .arity = -4,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_lmpop, .key_spec_count = 1,
+     .args = args_lmpop, .arg_count = 4},
     {.name = "lolwut",
      .proc = lolwutCommand,
      .arity = -1,
@@ -2868,6 +3042,113 @@ const commandSpec serverCommands[] = {
      .summary = "Displays computer art and the server version.",
      .since = "5.0.0",
      .args = args_lolwut, .arg_count = 1},
+    {.name = "lpop",
+     .proc = lpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "lpos",
+     .proc = lposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the index of matching elements in a list.",
+     .complexity = "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.",
+     .since = "6.0.6",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lpos, .arg_count = 5},
+    {.name = "lpush",
+     .proc = lpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lpushx",
+     .proc = lpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lrange",
+     .proc = lrangeCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns a range of elements from a list.",
+     .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.",
+     .since = "1.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
+    {.name = "lrem",
+     .proc = lremCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Removes elements from a list. Deletes the list if the last element was removed.",
+     .complexity = "O(N+M) where N is the length of the list and M is the number of elements removed.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrem, .arg_count = 3},
+    {.name = "lset",
+     .proc = lsetCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Sets the value of an element in a list by its index.",
+     .complexity = "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_lset, .arg_count = 3},
+    {.name = "ltrim",
+     .proc = ltrimCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.",
+     .complexity = "O(N) where N is the number of elements to be removed by the operation.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
     {.name = "memory",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -3144,6 +3425,61 @@ const commandSpec serverCommands[] = {
      .summary = "Resets the connection.",
      .complexity = "O(1)",
      .since = "6.2.0"},
+    {.name = "rpop",
+     .proc = rpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "rpoplpush",
+     .proc = rpoplpushCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "1.2.0",
+     .key_specs = keys_lmove, .key_spec_count = 2,
+     .args = args_rpoplpush, .arg_count = 2},
+    {.name = "rpush",
+     .proc = rpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "rpushx",
+     .proc = rpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
     {.name = "sadd",
      .proc = saddCommand,
      .arity = -3,
@@ -3400,7 +3736,7 @@ const commandSpec serverCommands[] = {
      .summary = "Moves a member from one set to another.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_smove, .key_spec_count = 2,
+     .key_specs = keys_lmove, .key_spec_count = 2,
      .args = args_smove, .arg_count = 3},
     {.name = "spop",
      .proc = spopCommand,
@@ -3616,4 +3952,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 118;
+const int serverCommandCount = 135;
