@@ -52,6 +52,7 @@ void storeInit(int count, bool slotted) {
 void storeShutdown(void) {
     (void)storeFlush(false); /* how many does not matter now */
     storeTidy(0);
+    evictForget();
     for (int i = 0; i < storeNow.count; i++) {
         kvstoreFree(storeNow.dbs[i]->keys, NULL, NULL);
         memFree(storeNow.dbs[i]);

@@ -50,6 +50,8 @@ void dbRemoveExpired(db *d, int slot, robj *o);
 uint32_t accessFresh(void);
 /* Notes an access where storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
+/* No database is what it was: candidates of eviction are dropped. */
+void evictForget(void);
 /* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
  * the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
