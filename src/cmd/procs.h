@@ -9,6 +9,11 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bitcountCommand;
+commandProc bitfieldCommand;
+commandProc bitfieldRoCommand;
+commandProc bitopCommand;
+commandProc bitposCommand;
 commandProc blmoveCommand;
 commandProc blmpopCommand;
 commandProc blpopCommand;
@@ -167,6 +172,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
 #endif

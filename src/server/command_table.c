@@ -7,6 +7,11 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bitcountCommand;
+commandProc bitfieldCommand;
+commandProc bitfieldRoCommand;
+commandProc bitopCommand;
+commandProc bitposCommand;
 commandProc blmoveCommand;
 commandProc blmpopCommand;
 commandProc blpopCommand;
@@ -207,6 +212,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
 static const keySpec keys_append[] = {
@@ -225,6 +231,115 @@ static const commandHistory history_auth[] = {
 static const commandArg args_auth[] = {
     {.name = "username", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "password", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_bitcount[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_bitcount[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+    {"8.0.0", "`end` made optional; when called without argument the command reports the last BYTE."},
+};
+
+static const commandArg args_bitcount_range_end_unit_block_unit[] = {
+    {.name = "byte", .token = "BYTE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "bit", .token = "BIT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitcount_range_end_unit_block[] = {
+    {.name = "end", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "unit", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block_unit},
+};
+
+static const commandArg args_bitcount_range[] = {
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "end-unit-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block},
+};
+
+static const commandArg args_bitcount[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_bitfield[] = {
+    {.notes = "This command allows both access and modification of the key", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitfield_operation_get_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_overflow_block[] = {
+    {.name = "wrap", .token = "WRAP", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "sat", .token = "SAT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fail", .token = "FAIL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_set_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "value", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_incrby_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "increment", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation[] = {
+    {.name = "set-block", .token = "SET", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_set_block},
+    {.name = "incrby-block", .token = "INCRBY", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_incrby_block},
+};
+
+static const commandArg args_bitfield_operation_write[] = {
+    {.name = "overflow-block", .token = "OVERFLOW", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_overflow_block},
+    {.name = "write-operation", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write_write_operation},
+};
+
+static const commandArg args_bitfield_operation[] = {
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+    {.name = "write", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write},
+};
+
+static const commandArg args_bitfield[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_bitfield_operation},
+};
+
+static const commandArg args_bitfield_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+};
+
+static const keySpec keys_bitop[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 3, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitop_operation[] = {
+    {.name = "and", .token = "AND", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "or", .token = "OR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "xor", .token = "XOR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "not", .token = "NOT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitop[] = {
+    {.name = "operation", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_bitop_operation},
+    {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandHistory history_bitpos[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+};
+
+static const commandArg args_bitpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "bit", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
 };
 
 static const keySpec keys_blmove[] = {
@@ -1291,10 +1406,6 @@ static const commandArg args_expireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
-static const keySpec keys_expiretime[] = {
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
 static const char *const tips_flushall[] = {
     "request_policy:all_shards",
     "response_policy:all_succeeded",
@@ -2193,6 +2304,74 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bitcount",
+     .proc = bitcountCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Counts the number of set bits (population counting) in a string.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitcount, .history_count = 2,
+     .args = args_bitcount, .arg_count = 2},
+    {.name = "bitfield",
+     .proc = bitfieldCommand,
+     .find_keys = bitfieldFindKeys,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "3.2.0",
+     .key_specs = keys_bitfield, .key_spec_count = 1,
+     .args = args_bitfield, .arg_count = 2},
+    {.name = "bitfield_ro",
+     .proc = bitfieldRoCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary read-only bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "6.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_bitfield_ro, .arg_count = 2},
+    {.name = "bitop",
+     .proc = bitopCommand,
+     .arity = -4,
+     .first_key = 2, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Performs bitwise operations on multiple strings, and stores the result.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitop, .key_spec_count = 2,
+     .args = args_bitop, .arg_count = 3},
+    {.name = "bitpos",
+     .proc = bitposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Finds the first set (1) or clear (0) bit in a string.",
+     .complexity = "O(N)",
+     .since = "2.8.7",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitpos, .history_count = 1,
+     .args = args_bitpos, .arg_count = 3},
     {.name = "blmove",
      .proc = blmoveCommand,
      .arity = 6,
@@ -2481,7 +2660,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "flushall",
      .proc = flushallCommand,
@@ -2520,7 +2699,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the string value of a key.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "getbit",
      .proc = getbitCommand,
@@ -2533,7 +2712,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a bit value by offset.",
      .complexity = "O(1)",
      .since = "2.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getbit, .arg_count = 2},
     {.name = "getdel",
      .proc = getdelCommand,
@@ -2572,7 +2751,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring of the string stored at a key.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "2.4.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "getset",
      .proc = getsetCommand,
@@ -2637,7 +2816,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the value of a field in a hash.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hexists, .arg_count = 2},
     {.name = "hgetall",
      .proc = hgetallCommand,
@@ -2651,7 +2830,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hincrby",
      .proc = hincrbyCommand,
@@ -2691,7 +2870,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hlen",
      .proc = hlenCommand,
@@ -2717,7 +2896,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the values of all fields in a hash.",
      .complexity = "O(N) where N is the number of fields being requested.",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hdel, .arg_count = 2},
     {.name = "hmset",
      .proc = hmsetCommand,
@@ -2744,7 +2923,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the number of fields returned",
      .since = "6.2.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hrandfield, .arg_count = 2},
     {.name = "hscan",
      .proc = hscanCommand,
@@ -2758,7 +2937,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hscan, .arg_count = 5},
     {.name = "hset",
      .proc = hsetCommand,
@@ -2812,7 +2991,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "incr",
      .proc = incrCommand,
@@ -2911,7 +3090,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns an element from a list by its index.",
      .complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lindex, .arg_count = 2},
     {.name = "linsert",
      .proc = linsertCommand,
@@ -2999,7 +3178,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the index of matching elements in a list.",
      .complexity = "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.",
      .since = "6.0.6",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lpos, .arg_count = 5},
     {.name = "lpush",
      .proc = lpushCommand,
@@ -3040,7 +3219,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a range of elements from a list.",
      .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lrange, .arg_count = 3},
     {.name = "lrem",
      .proc = lremCommand,
@@ -3237,7 +3416,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix milliseconds timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "ping",
      .proc = pingCommand,
@@ -3276,7 +3455,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "2.6.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "quit",
@@ -3642,7 +3821,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the set cardinality.",
      .since = "1.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "smismember",
      .proc = smismemberCommand,
@@ -3655,7 +3834,7 @@ const commandSpec serverCommands[] = {
      .summary = "Determines whether multiple members belong to a set.",
      .complexity = "O(N) where N is the number of elements being checked for membership",
      .since = "6.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sadd, .arg_count = 2},
     {.name = "smove",
      .proc = smoveCommand,
@@ -3697,7 +3876,7 @@ const commandSpec serverCommands[] = {
      .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_srandmember, .history_count = 1,
      .args = args_srandmember, .arg_count = 2},
     {.name = "srem",
@@ -3726,7 +3905,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sscan, .arg_count = 4},
     {.name = "strlen",
      .proc = strlenCommand,
@@ -3752,7 +3931,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring from a string value.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "sunion",
      .proc = sunionCommand,
@@ -3829,7 +4008,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "type",
@@ -3884,4 +4063,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 135;
+const int serverCommandCount = 140;
