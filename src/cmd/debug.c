@@ -106,8 +106,7 @@ static void debugProtocol(ctx *c) {
 
 /* ------------------------------------------------------------------ keys and values */
 
-/* The object of argument 2 as it stands, dead or not; the error is replied when there is none. */
-static const robj *findDebugged(ctx *c) {
+const robj *debugFind(ctx *c) {
     slice key = c->argv[2];
     const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
     if (!o) replyError(c, ERR_NO_KEY_TEXT);
@@ -115,7 +114,7 @@ static const robj *findDebugged(ctx *c) {
 }
 
 static void debugObject(ctx *c) {
-    const robj *o = findDebugged(c);
+    const robj *o = debugFind(c);
     if (!o) return;
     str text = STR_EMPTY;
     strAppendFormat(&text, "Value at:%p refcount:1 encoding:%s", (const void *)o,
@@ -124,12 +123,13 @@ static void debugObject(ctx *c) {
     if (!fast) strAppendFormat(&text, " serializedlength:%zu", typeOf(o)->saved_size(o));
     strAppendFormat(&text, " lru:%u lru_seconds_idle:%lld", objectLru(o),
                     (long long)storeIdleSeconds(o));
+    debugAppendQuicklist(&text, o, fast);
     replyStatus(c, strSlice(&text));
     strFree(&text);
 }
 
 static void debugSdslen(ctx *c) {
-    const robj *o = findDebugged(c);
+    const robj *o = debugFind(c);
     if (!o) return;
     if (objectType(o) != TYPE_STRING || objectIsInt(o)) {
         replyError(c, SLICE("ERR Not an sds encoded string."));
@@ -255,7 +255,7 @@ static void debugHtstats(ctx *c) {
 }
 
 static void debugHtstatsKey(ctx *c) {
-    const robj *o = findDebugged(c);
+    const robj *o = debugFind(c);
     if (!o) return;
     const typeOps *ops = typeOf(o);
     if (objectForm(o) != FORM_POINTER || !ops->table_stats) {
@@ -274,7 +274,7 @@ static void debugHtstatsKey(ctx *c) {
 
 /* Writes the entries of a packed value to the log. */
 static void debugListpack(ctx *c) {
-    const robj *o = findDebugged(c);
+    const robj *o = debugFind(c);
     if (!o) return;
     if (objectType(o) == TYPE_STRING || objectForm(o) != FORM_PACKED) {
         replyError(c, SLICE("ERR Not a listpack encoded object."));
@@ -380,6 +380,12 @@ static const char *const debug_help[] = {
     "    it is used instead of the 'key' prefix. These are not propagated to",
     "    replicas. Cluster slots are not respected so keys not belonging to the",
     "    current node can be created in cluster mode.",
+    "QUICKLIST <key> [<0|1>]",
+    "    Show low level info about the quicklist encoding of <key>.",
+    "    The optional argument (0 by default) sets the level of detail",
+    "QUICKLIST-PACKED-THRESHOLD <size>",
+    "    Sets the threshold for elements to be inserted as plain vs packed nodes",
+    "    Default value is 1GB, allows values up to 4GB. Setting to 0 restores to default.",
     "PROTOCOL <type>",
     "    Reply with a test value of the specified type. <type> can be: string,",
     "    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
@@ -486,6 +492,8 @@ void debugCommand(ctx *c) {
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
         {"log", 3, 3, debugLog},
+        {"quicklist", 3, 4, debugQuicklist},
+        {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
         {"object", 3, 4, debugObject},
         {"oom", 2, INT_MAX, debugOom},
         {"panic", 2, INT_MAX, debugPanic},

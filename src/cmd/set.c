@@ -127,9 +127,12 @@ void scardCommand(ctx *c) {
 void setReplyAll(ctx *c, const robj *o) {
     replySet(c, (int64_t)setLength(o));
     setIterator it;
-    listpackItem member;
+    listpackItem batch[32];
+    unsigned n;
     setIteratorInit(&it, o);
-    while (setNext(&it, &member)) replyItem(c, &member);
+    while ((n = setNextMany(&it, batch, COUNT_OF(batch)))) {
+        for (unsigned i = 0; i < n; i++) replyItem(c, &batch[i]);
+    }
     setIteratorClear(&it);
 }
 

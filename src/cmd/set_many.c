@@ -57,11 +57,10 @@ static bool resultAdd(result *r, const listpackItem *member) {
 static void filter(result *r, const robj *from, const robj *const *others, size_t count, bool in) {
     setIterator it;
     listpackItem batch[BATCH];
+    unsigned n;
     bool more = true;
     setIteratorInit(&it, from);
-    while (more) {
-        unsigned n = 0;
-        while (n < BATCH && (more = setNext(&it, &batch[n]))) n++;
+    while (more && (n = setNextMany(&it, batch, BATCH))) {
         for (size_t i = 0; i < count && n > 0; i++) {
             uint32_t found = setHasMany(others[i], batch, n);
             unsigned kept = 0;
@@ -181,10 +180,13 @@ static robj *unite(const ctx *c, const sources *s) {
     for (size_t i = 0; i < s->count; i++) {
         if (!s->sets[i]) continue;
         setIterator it;
-        listpackItem member;
+        listpackItem batch[BATCH];
+        unsigned n;
         bool added;
         setIteratorInit(&it, s->sets[i]);
-        while (setNext(&it, &member)) into = setAdd(into, &member, &limits, &added);
+        while ((n = setNextMany(&it, batch, BATCH))) {
+            for (unsigned k = 0; k < n; k++) into = setAdd(into, &batch[k], &limits, &added);
+        }
         setIteratorClear(&it);
     }
     return into;

@@ -170,15 +170,18 @@ slice listpackGetText(const uint8_t *at, char *digits) {
     return listpackText(&item, digits);
 }
 
-bool listpackEquals(const uint8_t *at, const listpackItem *item) {
-    listpackItem own = listpackGet(at);
-    if (!own.ptr && !item->ptr) return own.number == item->number;
-    if (own.ptr && item->ptr)
-        return own.len == item->len && memcmp(own.ptr, item->ptr, own.len) == 0;
-    const listpackItem *text = own.ptr ? &own : item;
+bool listpackItemEquals(const listpackItem *a, const listpackItem *b) {
+    if (!a->ptr && !b->ptr) return a->number == b->number;
+    if (a->ptr && b->ptr) return a->len == b->len && memcmp(a->ptr, b->ptr, a->len) == 0;
+    const listpackItem *text = a->ptr ? a : b;
     if (text->len > INT_TEXT_LEN_MAX) return false;
     char digits[2][NUMBER_TEXT_MAX];
-    return sliceEqual(listpackText(&own, digits[0]), listpackText(item, digits[1]));
+    return sliceEqual(listpackText(a, digits[0]), listpackText(b, digits[1]));
+}
+
+bool listpackEquals(const uint8_t *at, const listpackItem *item) {
+    listpackItem own = listpackGet(at);
+    return listpackItemEquals(&own, item);
 }
 
 /* ---- the whole ---- */

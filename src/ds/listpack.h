@@ -81,6 +81,8 @@ size_t listpackEntrySize(const uint8_t *at);
 slice listpackText(const listpackItem *item, char *digits);
 /* listpackText() of the entry. */
 slice listpackGetText(const uint8_t *at, char *digits);
+/* Whether two items have the same text. */
+bool listpackItemEquals(const listpackItem *a, const listpackItem *b);
 /* Whether the entry's text is the item's. */
 bool listpackEquals(const uint8_t *at, const listpackItem *item);
 /* The first entry equal to `item` from `at` on (NULL: from the front), looking at one and passing over `skip`

@@ -34,7 +34,9 @@ static int64_t turnLengthUs(void) {
 }
 
 static evictRule ruleOf(int policy) {
-    evictRule rule = {.order = EVICT_LRU, .samples = engineConf.maxmemory_samples};
+    evictRule rule = {.order = EVICT_LRU,
+                      .samples = engineConf.maxmemory_samples,
+                      .later = engineConf.lazyfree_lazy_eviction};
     rule.only_volatile = policy == POLICY_VOLATILE_LRU || policy == POLICY_VOLATILE_LFU ||
                          policy == POLICY_VOLATILE_RANDOM || policy == POLICY_VOLATILE_TTL;
     if (policy == POLICY_VOLATILE_LFU || policy == POLICY_ALLKEYS_LFU) rule.order = EVICT_LFU;

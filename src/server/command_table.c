@@ -7,6 +7,16 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bitcountCommand;
+commandProc bitfieldCommand;
+commandProc bitfieldRoCommand;
+commandProc bitopCommand;
+commandProc bitposCommand;
+commandProc blmoveCommand;
+commandProc blmpopCommand;
+commandProc blpopCommand;
+commandProc brpopCommand;
+commandProc brpoplpushCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
 commandProc clientHelpCommand;
@@ -113,7 +123,20 @@ commandProc latencyHistoryCommand;
 commandProc latencyLatestCommand;
 commandProc latencyResetCommand;
 commandProc lcsCommand;
+commandProc lindexCommand;
+commandProc linsertCommand;
+commandProc llenCommand;
+commandProc lmoveCommand;
+commandProc lmpopCommand;
 commandProc lolwutCommand;
+commandProc lpopCommand;
+commandProc lposCommand;
+commandProc lpushCommand;
+commandProc lpushxCommand;
+commandProc lrangeCommand;
+commandProc lremCommand;
+commandProc lsetCommand;
+commandProc ltrimCommand;
 commandProc memoryDoctorCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
@@ -146,6 +169,10 @@ commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
 commandProc resetCommand;
+commandProc rpopCommand;
+commandProc rpoplpushCommand;
+commandProc rpushCommand;
+commandProc rpushxCommand;
 commandProc saddCommand;
 commandProc scanCommand;
 commandProc scardCommand;
@@ -217,6 +244,7 @@ commandProc zscanCommand;
 commandProc zscoreCommand;
 commandProc zunionCommand;
 commandProc zunionstoreCommand;
+commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
 static const keySpec keys_append[] = {
@@ -235,6 +263,164 @@ static const commandHistory history_auth[] = {
 static const commandArg args_auth[] = {
     {.name = "username", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "password", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_bitcount[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_bitcount[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+    {"8.0.0", "`end` made optional; when called without argument the command reports the last BYTE."},
+};
+
+static const commandArg args_bitcount_range_end_unit_block_unit[] = {
+    {.name = "byte", .token = "BYTE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "bit", .token = "BIT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitcount_range_end_unit_block[] = {
+    {.name = "end", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "unit", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block_unit},
+};
+
+static const commandArg args_bitcount_range[] = {
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "end-unit-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block},
+};
+
+static const commandArg args_bitcount[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_bitfield[] = {
+    {.notes = "This command allows both access and modification of the key", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitfield_operation_get_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_overflow_block[] = {
+    {.name = "wrap", .token = "WRAP", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "sat", .token = "SAT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fail", .token = "FAIL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_set_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "value", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_incrby_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "increment", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation[] = {
+    {.name = "set-block", .token = "SET", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_set_block},
+    {.name = "incrby-block", .token = "INCRBY", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_incrby_block},
+};
+
+static const commandArg args_bitfield_operation_write[] = {
+    {.name = "overflow-block", .token = "OVERFLOW", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_overflow_block},
+    {.name = "write-operation", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write_write_operation},
+};
+
+static const commandArg args_bitfield_operation[] = {
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+    {.name = "write", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write},
+};
+
+static const commandArg args_bitfield[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_bitfield_operation},
+};
+
+static const commandArg args_bitfield_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+};
+
+static const keySpec keys_bitop[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 3, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitop_operation[] = {
+    {.name = "and", .token = "AND", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "or", .token = "OR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "xor", .token = "XOR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "not", .token = "NOT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitop[] = {
+    {.name = "operation", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_bitop_operation},
+    {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandHistory history_bitpos[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+};
+
+static const commandArg args_bitpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "bit", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_blmove[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_blmove_wherefrom[] = {
+    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_blmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const keySpec keys_blmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_blmpop[] = {
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_blpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -2, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_blpop[] = {
+    {"6.0.0", "`timeout` is interpreted as a double instead of an integer."},
+};
+
+static const commandArg args_blpop[] = {
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_brpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
 };
 
 static const commandArg args_client_capa[] = {
@@ -1252,10 +1438,6 @@ static const commandArg args_expireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
-static const keySpec keys_expiretime[] = {
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
 static const char *const tips_flushall[] = {
     "request_policy:all_shards",
     "response_policy:all_succeeded",
@@ -1551,8 +1733,91 @@ static const commandArg args_lcs[] = {
     {.name = "withmatchlen", .token = "WITHMATCHLEN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_lindex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_linsert_where[] = {
+    {.name = "before", .token = "BEFORE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "after", .token = "AFTER", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_linsert[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_linsert_where},
+    {.name = "pivot", .type = ARG_STRING, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_lmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+};
+
+static const keySpec keys_lmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_lmpop[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_lolwut[] = {
     {.name = "version", .token = "VERSION", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpop[] = {
+    {"6.2.0", "Added the `count` argument."},
+};
+
+static const commandArg args_lpop[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_lpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rank", .token = "RANK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "num-matches", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "len", .token = "MAXLEN", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_lpush[] = {
+    {"2.4.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lpush[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandHistory history_lpushx[] = {
+    {"4.0.0", "Accepts multiple `element` arguments."},
+};
+
+static const commandArg args_lrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_lrem[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_lset[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "index", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
 static const keySpec keys_memory_usage[] = {
@@ -1810,6 +2075,11 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandArg args_rpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+};
+
 static const commandHistory history_sadd[] = {
     {"2.4.0", "Accepts multiple `member` arguments."},
 };
@@ -2004,11 +2274,6 @@ static const commandSpec subs_slowlog[] = {
      .tips = tips_client_setinfo, .tip_count = 2},
 };
 
-static const keySpec keys_smove[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
 static const commandArg args_smove[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
@@ -2127,10 +2392,6 @@ static const commandArg args_zlexcount[] = {
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const keySpec keys_zmpop[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
-};
-
 static const commandArg args_zmpop_where[] = {
     {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -2230,12 +2491,6 @@ static const commandHistory history_zrem[] = {
     {"2.4.0", "Accepts multiple elements."},
 };
 
-static const commandArg args_zremrangebyrank[] = {
-    {.name = "key", .type = ARG_KEY, .key_spec = 0},
-    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
-    {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
-};
-
 static const commandArg args_zrevrange[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
@@ -2300,6 +2555,141 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bitcount",
+     .proc = bitcountCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Counts the number of set bits (population counting) in a string.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitcount, .history_count = 2,
+     .args = args_bitcount, .arg_count = 2},
+    {.name = "bitfield",
+     .proc = bitfieldCommand,
+     .find_keys = bitfieldFindKeys,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "3.2.0",
+     .key_specs = keys_bitfield, .key_spec_count = 1,
+     .args = args_bitfield, .arg_count = 2},
+    {.name = "bitfield_ro",
+     .proc = bitfieldRoCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary read-only bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "6.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_bitfield_ro, .arg_count = 2},
+    {.name = "bitop",
+     .proc = bitopCommand,
+     .arity = -4,
+     .first_key = 2, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Performs bitwise operations on multiple strings, and stores the result.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitop, .key_spec_count = 2,
+     .args = args_bitop, .arg_count = 3},
+    {.name = "bitpos",
+     .proc = bitposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Finds the first set (1) or clear (0) bit in a string.",
+     .complexity = "O(N)",
+     .since = "2.8.7",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitpos, .history_count = 1,
+     .args = args_bitpos, .arg_count = 3},
+    {.name = "blmove",
+     .proc = blmoveCommand,
+     .arity = 6,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_blmove, .arg_count = 5},
+    {.name = "blmpop",
+     .proc = blmpopCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_blmpop, .key_spec_count = 1,
+     .args = args_blmpop, .arg_count = 5},
+    {.name = "blpop",
+     .proc = blpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the first element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpop",
+     .proc = brpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the last element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpoplpush",
+     .proc = brpoplpushCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "2.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .history = history_blpop, .history_count = 1,
+     .args = args_brpoplpush, .arg_count = 3},
     {.name = "client",
      .arity = -2,
      .flags = CMD_SENTINEL,
@@ -2521,7 +2911,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "flushall",
      .proc = flushallCommand,
@@ -2560,7 +2950,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the string value of a key.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "getbit",
      .proc = getbitCommand,
@@ -2573,7 +2963,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a bit value by offset.",
      .complexity = "O(1)",
      .since = "2.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getbit, .arg_count = 2},
     {.name = "getdel",
      .proc = getdelCommand,
@@ -2612,7 +3002,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring of the string stored at a key.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "2.4.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "getset",
      .proc = getsetCommand,
@@ -2677,7 +3067,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the value of a field in a hash.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hexists, .arg_count = 2},
     {.name = "hgetall",
      .proc = hgetallCommand,
@@ -2691,7 +3081,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hincrby",
      .proc = hincrbyCommand,
@@ -2731,7 +3121,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hlen",
      .proc = hlenCommand,
@@ -2757,7 +3147,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the values of all fields in a hash.",
      .complexity = "O(N) where N is the number of fields being requested.",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hdel, .arg_count = 2},
     {.name = "hmset",
      .proc = hmsetCommand,
@@ -2784,7 +3174,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the number of fields returned",
      .since = "6.2.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hrandfield, .arg_count = 2},
     {.name = "hscan",
      .proc = hscanCommand,
@@ -2798,7 +3188,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hscan, .arg_count = 5},
     {.name = "hset",
      .proc = hsetCommand,
@@ -2852,7 +3242,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "incr",
      .proc = incrCommand,
@@ -2940,6 +3330,70 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_lcs, .key_spec_count = 1,
      .args = args_lcs, .arg_count = 6},
+    {.name = "lindex",
+     .proc = lindexCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element from a list by its index.",
+     .complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lindex, .arg_count = 2},
+    {.name = "linsert",
+     .proc = linsertCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Inserts an element before or after another element in a list.",
+     .complexity = "O(N) where N is the number of elements to traverse before seeing the value pivot. This means that inserting somewhere on the left end on the list (head) can be considered O(1) and inserting somewhere on the right end (tail) is O(N).",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_linsert, .arg_count = 4},
+    {.name = "llen",
+     .proc = llenCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the length of a list.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "lmove",
+     .proc = lmoveCommand,
+     .arity = 5,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_lmove, .arg_count = 4},
+    {.name = "lmpop",
+     .proc = lmpopCommand,
+     .arity = -4,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns multiple elements from a list after removing them. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_lmpop, .key_spec_count = 1,
+     .args = args_lmpop, .arg_count = 4},
     {.name = "lolwut",
      .proc = lolwutCommand,
      .arity = -1,
@@ -2950,6 +3404,113 @@ const commandSpec serverCommands[] = {
      .summary = "Displays computer art and the server version.",
      .since = "5.0.0",
      .args = args_lolwut, .arg_count = 1},
+    {.name = "lpop",
+     .proc = lpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the beginning of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "lpos",
+     .proc = lposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Returns the index of matching elements in a list.",
+     .complexity = "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.",
+     .since = "6.0.6",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lpos, .arg_count = 5},
+    {.name = "lpush",
+     .proc = lpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lpushx",
+     .proc = lpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Prepends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "lrange",
+     .proc = lrangeCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Returns a range of elements from a list.",
+     .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.",
+     .since = "1.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
+    {.name = "lrem",
+     .proc = lremCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Removes elements from a list. Deletes the list if the last element was removed.",
+     .complexity = "O(N+M) where N is the length of the list and M is the number of elements removed.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrem, .arg_count = 3},
+    {.name = "lset",
+     .proc = lsetCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Sets the value of an element in a list by its index.",
+     .complexity = "O(N) where N is the length of the list. Setting either the first or the last element of the list is O(1).",
+     .since = "1.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_lset, .arg_count = 3},
+    {.name = "ltrim",
+     .proc = ltrimCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "list",
+     .summary = "Removes elements from both ends of a list. Deletes the list if all elements were trimmed.",
+     .complexity = "O(N) where N is the number of elements to be removed by the operation.",
+     .since = "1.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
     {.name = "memory",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -3106,7 +3667,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix milliseconds timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "ping",
      .proc = pingCommand,
@@ -3145,7 +3706,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "2.6.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "quit",
@@ -3226,6 +3787,61 @@ const commandSpec serverCommands[] = {
      .summary = "Resets the connection.",
      .complexity = "O(1)",
      .since = "6.2.0"},
+    {.name = "rpop",
+     .proc = rpopCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns and removes one or more elements from the end of a list. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of elements returned",
+     .since = "1.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .history = history_lpop, .history_count = 1,
+     .args = args_lpop, .arg_count = 2},
+    {.name = "rpoplpush",
+     .proc = rpoplpushCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "1.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_rpoplpush, .arg_count = 2},
+    {.name = "rpush",
+     .proc = rpushCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list. Creates the key if it doesn't exist.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "1.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpush, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
+    {.name = "rpushx",
+     .proc = rpushxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "list",
+     .summary = "Appends one or more elements to a list only when the list exists.",
+     .complexity = "O(1) for each element added, so O(N) to add N elements when the command is called with multiple arguments.",
+     .since = "2.2.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .history = history_lpushx, .history_count = 1,
+     .args = args_lpush, .arg_count = 2},
     {.name = "sadd",
      .proc = saddCommand,
      .arity = -3,
@@ -3456,7 +4072,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the set cardinality.",
      .since = "1.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "smismember",
      .proc = smismemberCommand,
@@ -3469,7 +4085,7 @@ const commandSpec serverCommands[] = {
      .summary = "Determines whether multiple members belong to a set.",
      .complexity = "O(N) where N is the number of elements being checked for membership",
      .since = "6.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sadd, .arg_count = 2},
     {.name = "smove",
      .proc = smoveCommand,
@@ -3482,7 +4098,7 @@ const commandSpec serverCommands[] = {
      .summary = "Moves a member from one set to another.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_smove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_smove, .arg_count = 3},
     {.name = "spop",
      .proc = spopCommand,
@@ -3511,7 +4127,7 @@ const commandSpec serverCommands[] = {
      .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_srandmember, .history_count = 1,
      .args = args_srandmember, .arg_count = 2},
     {.name = "srem",
@@ -3540,7 +4156,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sscan, .arg_count = 4},
     {.name = "strlen",
      .proc = strlenCommand,
@@ -3566,7 +4182,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring from a string value.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "sunion",
      .proc = sunionCommand,
@@ -3643,7 +4259,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "type",
@@ -3734,7 +4350,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the count of members in a sorted set that have scores within a range.",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zcount, .arg_count = 3},
     {.name = "zdiff",
      .proc = zdiffCommand,
@@ -3822,7 +4438,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the number of members in a sorted set within a lexicographical range.",
      .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
      .since = "2.8.9",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zlexcount, .arg_count = 3},
     {.name = "zmpop",
      .proc = zmpopCommand,
@@ -3834,7 +4450,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.",
      .complexity = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.",
      .since = "7.0.0",
-     .key_specs = keys_zmpop, .key_spec_count = 1,
+     .key_specs = keys_lmpop, .key_spec_count = 1,
      .args = args_zmpop, .arg_count = 4},
     {.name = "zmscore",
      .proc = zmscoreCommand,
@@ -3847,7 +4463,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the score of one or more members in a sorted set.",
      .complexity = "O(N) where N is the number of members being requested.",
      .since = "6.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sadd, .arg_count = 2},
     {.name = "zpopmax",
      .proc = zpopmaxCommand,
@@ -3887,7 +4503,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the number of members returned",
      .since = "6.2.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zrandmember, .arg_count = 2},
     {.name = "zrange",
      .proc = zrangeCommand,
@@ -3900,7 +4516,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a range of indexes.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
      .since = "1.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zrange, .history_count = 1,
      .args = args_zrange, .arg_count = 7},
     {.name = "zrangebylex",
@@ -3914,7 +4530,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a lexicographical range.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.8.9",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zrangebylex, .arg_count = 4},
     {.name = "zrangebyscore",
      .proc = zrangebyscoreCommand,
@@ -3927,7 +4543,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a range of scores.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "1.0.5",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zrangebyscore, .history_count = 1,
      .args = args_zrangebyscore, .arg_count = 5},
     {.name = "zrangestore",
@@ -3954,7 +4570,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the index of a member in a sorted set ordered by ascending scores.",
      .complexity = "O(log(N))",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zrank, .history_count = 1,
      .args = args_zrank, .arg_count = 3},
     {.name = "zrem",
@@ -3996,7 +4612,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.",
      .since = "2.0.0",
      .key_specs = keys_hdel, .key_spec_count = 1,
-     .args = args_zremrangebyrank, .arg_count = 3},
+     .args = args_lrange, .arg_count = 3},
     {.name = "zremrangebyscore",
      .proc = zremrangebyscoreCommand,
      .arity = 4,
@@ -4021,7 +4637,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a range of indexes in reverse order.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
      .since = "1.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zrevrange, .arg_count = 4},
     {.name = "zrevrangebylex",
      .proc = zrevrangebylexCommand,
@@ -4034,7 +4650,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a lexicographical range in reverse order.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.8.9",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_zrevrangebylex, .arg_count = 4},
     {.name = "zrevrangebyscore",
      .proc = zrevrangebyscoreCommand,
@@ -4047,7 +4663,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns members in a sorted set within a range of scores in reverse order.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
      .since = "2.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zrevrangebyscore, .history_count = 1,
      .args = args_zrevrangebyscore, .arg_count = 5},
     {.name = "zrevrank",
@@ -4061,7 +4677,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the index of a member in a sorted set ordered by descending scores.",
      .complexity = "O(log(N))",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zrank, .history_count = 1,
      .args = args_zrank, .arg_count = 3},
     {.name = "zscan",
@@ -4076,7 +4692,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_zscan, .history_count = 1,
      .args = args_zscan, .arg_count = 5},
     {.name = "zscore",
@@ -4090,7 +4706,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the score of a member in a sorted set.",
      .complexity = "O(1)",
      .since = "1.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sismember, .arg_count = 2},
     {.name = "zunion",
      .proc = zunionCommand,
@@ -4119,4 +4735,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 145;
+const int serverCommandCount = 172;

@@ -52,11 +52,13 @@ void storeInit(int count, bool slotted) {
 void storeShutdown(void) {
     (void)storeFlush(false); /* how many does not matter now */
     storeTidy(0);
+    evictForget();
     for (int i = 0; i < storeNow.count; i++) {
         kvstoreFree(storeNow.dbs[i]->keys, NULL, NULL);
         memFree(storeNow.dbs[i]);
     }
     memFree(storeNow.dbs);
+    compactForget();
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
     memset(&storeNow, 0, sizeof(storeNow));

@@ -50,12 +50,18 @@ void dbRemoveExpired(db *d, int slot, robj *o);
 uint32_t accessFresh(void);
 /* Notes an access where storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
+/* No database is what it was: candidates of eviction are dropped. */
+void evictForget(void);
 /* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
  * the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
 /* Frees an object that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
 void freeObject(robj *o, bool later);
+/* Goes on moving elements of collections together for about `budget_us`, where that wins memory. */
+void compactElements(int64_t budget_us);
+/* Gives up what it remembers of the keyspace. */
+void compactForget(void);
 /* Frees one table of the keyspace likewise. */
 void freeTable(hashtable table, bool later);
 

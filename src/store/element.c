@@ -15,6 +15,10 @@ void elementFree(void *element, size_t size, valueFreer *by) {
     }
 }
 
+void *elementMove(void *element, size_t size) {
+    return slabMoveIfSparse(slabElements(), element, size);
+}
+
 bool elementMayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;

@@ -18,6 +18,9 @@ void elementFree(void *element, size_t size, valueFreer *by);
 static inline bool elementGoesWithStore(const void *element, const valueFreer *by) {
     return by->whole && slabOwns(by->whole, element);
 }
+/* Where an element of this size is better placed: there now, the old block is gone, and the caller's reference
+ * must follow. NULL: it stays. */
+void *elementMove(void *element, size_t size);
 /* Whether an element may be written in place: not while a forked child shares its page. The hostile build
  * moves it at every change. */
 bool elementMayStay(void);

@@ -93,9 +93,11 @@ static candidate takeBest(const evictRule *rule) {
 
 /* ------------------------------------------------------------------ victims */
 
+void evictForget(void) { memset(pool, 0, sizeof(pool)); }
+
 static candidate bestVictim(const evictRule *rule) {
     if (rule->order != pool_order) {
-        memset(pool, 0, sizeof(pool));
+        evictForget();
         pool_order = rule->order;
     }
     for (int i = 0; i < storeNow.count; i++) {
@@ -124,6 +126,6 @@ bool storeEvictOne(const evictRule *rule) {
     check(kvstoreDeleteEntry(c.d->keys, c.slot, c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    objectFree(c.o);
+    freeObject(c.o, rule->later);
     return true;
 }

@@ -226,6 +226,7 @@ void storeTidy(int64_t budget_us) {
     (void)slabDrain(elements, DRAIN_MAX); /* there is a next time */
     if (all_arrived && slabShouldCompact(s))
         (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
+    compactElements(budget_us);
     purge(s);
     purge(elements);
 }

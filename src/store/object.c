@@ -391,6 +391,14 @@ robj *objectUnpack(robj *o, void *value) {
     return changed;
 }
 
+robj *objectPack(robj *o, valueForm form, slice bytes) {
+    check(!objectIsPacked(o));
+    robj *changed =
+        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectLru(o));
+    objectFree(o);
+    return changed;
+}
+
 static uint8_t *moveToRoom(objectRoom *r, size_t head, const char *bytes, size_t kept,
                            size_t room) {
     robj *o = r->o;

@@ -173,6 +173,8 @@ void objectRoomInit(objectRoom *r, robj *o);
 robj *objectSetPacked(robj *o, valueForm form, slice bytes) MUST_USE;
 /* The object's packed value becomes one behind a pointer. */
 robj *objectUnpack(robj *o, void *value) MUST_USE;
+/* And back: it takes the packed value, whose bytes may lie in the one behind the pointer, which is freed. */
+robj *objectPack(robj *o, valueForm form, slice bytes) MUST_USE;
 /* The same object with another expire time (OBJECT_NO_EXPIRE takes it away): in place when the form allows,
  * else a new one, and the old one is freed without its value. The caller puts the result in the old one's
  * place (dbPlace()). */

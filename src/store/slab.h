@@ -95,6 +95,9 @@ bool slabShouldCompact(const slabStore *s);
  * hold pointers to blocks across the call. Does nothing while a child lives. */
 bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget_us,
                  slabCompactReport *report);
+/* For blocks whose owner must be walked to find their references: moves one out of a slab that is emptier than
+ * most of its class. Returns its new place, NULL when it stays. */
+void *slabMoveIfSparse(slabStore *s, void *block, size_t size);
 /* Returns up to `bytes_max` of empty slabs to the system, 10 us or so for 64 KB; returns the bytes.
  * Without it they are kept for reuse, and count as resident. */
 size_t slabPurge(slabStore *s, size_t bytes_max);

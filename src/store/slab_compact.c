@@ -142,3 +142,28 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
     } while (clockMonoNs() < deadline_ns);
     return true;
 }
+
+void *slabMoveIfSparse(slabStore *s, void *block, size_t size) {
+    enum { EMPTY_SHARE = 8 }; /* of a slab that is worth it */
+    if (s->forked || !slabHas(s, block)) return NULL;
+    slabClass *c = &s->classes[slabClassOf(size)];
+    uint32_t id = slabIdOf(s, block);
+    const slabMeta *m = &s->meta[id];
+    hotCheck(c == slabClassAt(s, id));
+    bool sparse = m->free >= m->slots / EMPTY_SHARE && (uint64_t)m->free * c->slabs > c->free;
+    if (!sparse || slabClassExcess(c) == 0) return NULL;
+    s->compacting = true;
+    void *moved = slabSlotTake(s, c);
+    s->compacting = false;
+    if (!moved) return NULL;
+    if (slabIdOf(s, moved) == id) {
+        slabSlotsRelease(s, c, &moved, 1);
+        return NULL;
+    }
+    slabUnearth(moved, c->size);
+    memcpy(moved, block, c->size - SLAB_RED_ZONE);
+    slabBury(block, c->size);
+    /* Not at hand for the next block: its slab shall run empty. */
+    slabSlotsRelease(s, c, &block, 1);
+    return moved;
+}

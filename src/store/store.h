@@ -81,6 +81,7 @@ typedef struct evictRule {
     evictOrder order;
     bool only_volatile; /* must be set for EVICT_TTL */
     int samples;        /* keys looked at in each database: 1..64 */
+    bool later;         /* a large value is freed in the background */
 } evictRule;
 /* Removes one key, of any database; false when there is none that may go. */
 bool storeEvictOne(const evictRule *rule);

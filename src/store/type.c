@@ -7,6 +7,7 @@
 #include "base/number.h"
 
 static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps,
+                                                 [TYPE_LIST] = &listOps,
                                                  [TYPE_SET] = &setOps,
                                                  [TYPE_HASH] = &hashOps,
                                                  [TYPE_ZSET] = &zsetOps};

@@ -39,6 +39,9 @@ typedef struct typeOps {
      * and free_value() where it says false. */
     bool (*is_shared)(const void *value);
     size_t (*value_memory)(const void *value, size_t samples);
+    /* Moves elements that elementMove() wants elsewhere, some from `cursor` (0 to begin) on; returns the next
+     * cursor, 0 at the end. NULL: it has none. */
+    uint64_t (*compact_value)(void *value, uint64_t cursor);
     /* Bytes of the value in an RDB file without compression. */
     size_t (*saved_size)(const robj *o);
     /* Of a value that is one table (NULL: none ever is): walks it. */
@@ -49,7 +52,7 @@ typedef struct typeOps {
 size_t savedTextSize(slice text);
 static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 16384 ? 2 : 5; }
 
-extern const typeOps stringOps, hashOps, setOps, zsetOps;
+extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps;
 
 /* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
 void objectDigest(const robj *o, digest *out);

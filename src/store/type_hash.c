@@ -359,6 +359,19 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
 }
 
+static void moveElement(void *context, void *element, unsigned flags) {
+    (void)flags; /* they stay */
+    void *moved = elementMove(element, elementSize(element));
+    if (moved) check(hashtableReplace(context, elementHash(moved), element, moved));
+}
+
+static uint64_t compactTable(void *value, uint64_t cursor) {
+    hashtable t = {value};
+    cursor = hashtableScan(&t, &fields_type, cursor, moveElement, &t);
+    check(t.body == value);
+    return cursor;
+}
+
 static size_t savedHash(const robj *o) {
     if (objectIsPacked(o)) {
         size_t size = listpackSize(objectPacked(o));
@@ -385,6 +398,7 @@ const typeOps hashOps = {
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
+    .compact_value = compactTable,
     .saved_size = savedHash,
     .table_stats = statsOf,
 };

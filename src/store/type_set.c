@@ -163,8 +163,9 @@ bool setHas(const robj *o, const listpackItem *member) {
     return hashtableInlineFind(&t, k.hash, entryMatches, k.key, k.len) != NULL;
 }
 
+enum { MANY = 32 };
+
 uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) {
-    enum { MANY = 32 };
     check(count <= MANY);
     uint32_t found = 0;
     if (objectIsPacked(o)) {
@@ -369,6 +370,22 @@ bool setNext(setIterator *it, listpackItem *out) {
     const void *entry = hashtableIteratorNext(&it->walk, NULL);
     if (entry) *out = entryItem(entry);
     return entry != NULL;
+}
+
+unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
+    check(max <= MANY);
+    unsigned n = 0;
+    if (objectIsPacked(it->o)) {
+        while (n < max && setNext(it, &out[n])) n++;
+        return n;
+    }
+    const void *entries[MANY];
+    while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) {
+        if (!isIntEntry(entries[n])) prefetchRead(entries[n]);
+        n++;
+    }
+    for (unsigned i = 0; i < n; i++) out[i] = entryItem(entries[i]);
+    return n;
 }
 
 void setIteratorClear(setIterator *it) {
@@ -581,6 +598,20 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
 }
 
+static void moveElement(void *context, void *element, unsigned flags) {
+    (void)flags; /* they stay */
+    if (isIntEntry(element)) return;
+    void *moved = elementMove(element, textSize(entryText(element).len));
+    if (moved) check(hashtableReplace(context, hashOfEntry(moved), element, moved));
+}
+
+static uint64_t compactTable(void *value, uint64_t cursor) {
+    hashtable t = {value};
+    cursor = hashtableScan(&t, &members_type, cursor, moveElement, &t);
+    check(t.body == value);
+    return cursor;
+}
+
 static size_t savedSet(const robj *o) {
     if (objectIsPacked(o)) {
         const uint8_t *bytes = objectPacked(o);
@@ -609,6 +640,7 @@ const typeOps setOps = {
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
+    .compact_value = compactTable,
     .saved_size = savedSet,
     .table_stats = statsOf,
 };

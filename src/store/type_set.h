@@ -54,6 +54,9 @@ typedef struct setIterator {
 void setIteratorInit(setIterator *it, const robj *o);
 /* False at the end. */
 bool setNext(setIterator *it, listpackItem *out);
+/* The next members, at most `max` <= 32; returns how many, less than `max` only at the end. Their cache misses
+ * overlap. */
+unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max);
 void setIteratorClear(setIterator *it);
 
 typedef void setVisitProc(void *arg, const listpackItem *member);

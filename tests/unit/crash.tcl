@@ -30,7 +30,7 @@ foreach {word first} {
             set log [server_log]
             assert_match "*\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n$first" $log
             assert_match "*=== VALKEY BUG REPORT END. Make sure to include from START to END. ===*" $log
-            assert_match "*debugCommand*" [report_part $log "STACK TRACE"]
+            assert_match "*executeRun*" [report_part $log "STACK TRACE"]
             assert_match "*# Server*redis_version:*# Clients*connected_clients:1\n*# Keyspace*db0:keys=1*" \
                 [report_part $log "INFO OUTPUT"]
             assert_match "id=* name=\\*redacted\\* *cmd=debug user=\\*redacted\\* *" [report_part $log "CLIENT LIST OUTPUT"]
@@ -91,7 +91,7 @@ start_server {tags {crash needs:config}} {
         r config set watchdog-period 1
         assert_equal {watchdog-period 200} [r config get watchdog-period]
         r debug sleep 0.6
-        assert_match "*--- WATCHDOG TIMER EXPIRED ---*STACK TRACE*debugCommand*Running the command 'debug'*" \
+        assert_match "*--- WATCHDOG TIMER EXPIRED ---*STACK TRACE*executeRun*Running the command 'debug'*" \
             [wait_log "*WATCHDOG*\n*signal-handler (*) --------*"]
         set barks [regexp -all -- WATCHDOG [server_log]]
         r config set watchdog-period 0

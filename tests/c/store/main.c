@@ -3,6 +3,7 @@
  * Runs the test groups of store/. */
 #include <stdio.h>
 
+int test_compact(void);
 int test_db(void);
 int test_evict(void);
 int test_object(void);
@@ -15,6 +16,7 @@ int test_type_string(void);
 
 int main(void) {
     int failed = 0;
+    failed += test_compact();
     failed += test_db();
     failed += test_evict();
     failed += test_object();

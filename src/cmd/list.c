@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * List commands on one list. Those that move elements between keys or wait for them: list_move.c. Main thread
+ * only. */
+#include "base/base.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/collection.h"
+#include "cmd/list_priv.h"
+#include "cmd/procs.h"
+
+listLimits listLimitsNow(void) {
+    return (listLimits){cmdConf.list_max_listpack_size, cmdConf.list_compress_depth};
+}
+
+static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_LIST, out); }
+static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_LIST, out); }
+
+/* Elements left the list at argument 1; the key goes when none is left. */
+static void placeReduced(ctx *c, robj *o, const char *event, size_t removed) {
+    listLimits most = listLimitsNow();
+    bool emptied = listLength(o) == 0;
+    collectionPlace(c, 1, emptied ? o : listSettle(o, &most));
+    if (removed) {
+        collectionChanged(c, c->argv[1], event, removed);
+    } else {
+        collectionTell(c, c->argv[1], event);
+    }
+    if (emptied) collectionRemove(c, 1);
+}
+
+/* ------------------------------------------------------------------ pushing */
+
+static void push(ctx *c, bool front, bool only_existing) {
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    if (!o && only_existing) {
+        replyInteger(c, 0);
+        return;
+    }
+    const slice *texts = c->argv + 2;
+    size_t count = (size_t)c->argc - 2;
+    listLimits most = listLimitsNow();
+    o = listPrepare(o ? o : listNew(c->argv[1]), texts, count, &most);
+    o = listPush(o, texts, count, front);
+    int64_t length = (int64_t)listLength(o);
+    collectionPlace(c, 1, o);
+    collectionChanged(c, c->argv[1], front ? "lpush" : "rpush", count);
+    replyInteger(c, length);
+}
+
+/* LPUSH key element [element ...]. Reply: the length now. */
+void lpushCommand(ctx *c) { push(c, true, false); }
+
+/* RPUSH key element [element ...]. Reply: the length now. */
+void rpushCommand(ctx *c) { push(c, false, false); }
+
+/* LPUSHX key element [element ...]. Reply: the length now, 0 when there is no list. */
+void lpushxCommand(ctx *c) { push(c, true, true); }
+
+/* RPUSHX key element [element ...]. Reply: the length now, 0 when there is no list. */
+void rpushxCommand(ctx *c) { push(c, false, true); }
+
+/* ------------------------------------------------------------------ popping */
+
+void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool backwards) {
+    listCursor at;
+    listpackItem item;
+    replyArray(c, (int64_t)count);
+    listCursorInit(&at, o, index, backwards);
+    for (size_t i = 0; i < count && listNextItem(&at, &item); i++) replyItem(c, &item);
+    listCursorClear(&at);
+}
+
+void listTakeEnd(ctx *c, int place, robj *o, size_t count, bool front) {
+    size_t length = listLength(o);
+    const char *event = front ? "lpop" : "rpop";
+    check(count > 0);
+    check(count <= length);
+    if (count < length) {
+        listLimits most = listLimitsNow();
+        o = listDelete(o, front ? 0 : length - count, count);
+        collectionPlace(c, place, listSettle(o, &most));
+    }
+    collectionChanged(c, c->argv[place], event, count);
+    if (count == length) collectionRemove(c, place);
+}
+
+void listReplyEnd(ctx *c, const robj *o, bool front) {
+    listCursor at;
+    listpackItem item;
+    listCursorInit(&at, o, front ? 0 : listLength(o) - 1, false);
+    check(listNextItem(&at, &item));
+    replyItem(c, &item);
+    listCursorClear(&at);
+}
+
+static void popMany(ctx *c, bool front) {
+    int64_t count;
+    static const char not_positive[] = "ERR value is out of range, must be positive";
+    if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    if (!o) {
+        replyNullArray(c);
+        return;
+    }
+    if (count == 0) {
+        replyArray(c, 0);
+        return;
+    }
+    size_t length = listLength(o), taken = sizeMin((size_t)count, length);
+    listReplyRange(c, o, front ? 0 : length - 1, taken, !front);
+    listTakeEnd(c, 1, o, taken, front);
+}
+
+static void pop(ctx *c, bool front) {
+    if (c->argc > 3) {
+        replyErrorArity(c);
+        return;
+    }
+    if (c->argc == 3) {
+        popMany(c, front);
+        return;
+    }
+    robj *o;
+    if (!findWrite(c, &o)) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    listReplyEnd(c, o, front);
+    listTakeEnd(c, 1, o, 1, front);
+}
+
+/* LPOP key [count]. Reply: the first element or null; with a count an array, or a null one. */
+void lpopCommand(ctx *c) { pop(c, true); }
+
+/* RPOP key [count]. Reply: the last element or null; with a count an array, the last one first. */
+void rpopCommand(ctx *c) { pop(c, false); }
+
+/* ------------------------------------------------------------------ reading */
+
+/* LLEN key. Reply: number of elements. */
+void llenCommand(ctx *c) {
+    robj *o;
+    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)listLength(o) : 0);
+}
+
+/* Makes an index that may count from the end one that counts from the front; false when nothing is there. */
+static bool resolveIndex(const robj *o, int64_t index, size_t *out) {
+    int64_t length = (int64_t)listLength(o);
+    if (index < 0) index += length;
+    if (index < 0 || index >= length) return false;
+    *out = (size_t)index;
+    return true;
+}
+
+/* LINDEX key index. Reply: the element, null when there is none. */
+void lindexCommand(ctx *c) {
+    robj *o;
+    int64_t wanted;
+    size_t index;
+    if (!findRead(c, &o)) return;
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    if (!ctxArgInt(c, 2, &wanted)) return;
+    if (!resolveIndex(o, wanted, &index)) {
+        replyNull(c);
+        return;
+    }
+    listCursor at;
+    listpackItem item;
+    listCursorInit(&at, o, index, false);
+    check(listNextItem(&at, &item));
+    replyItem(c, &item);
+    listCursorClear(&at);
+}
+
+/* Arguments 2 and 3 as a range of a list of `length` elements; *count may become 0. */
+static void cutRange(int64_t first, int64_t last, size_t length, size_t *index, size_t *count) {
+    int64_t len = (int64_t)length;
+    if (first < 0) first = first + len < 0 ? 0 : first + len;
+    if (last < 0) last += len;
+    if (last >= len) last = len - 1;
+    *index = (size_t)first;
+    *count = first > last ? 0 : (size_t)(last - first + 1);
+}
+
+/* LRANGE key start stop. Reply: the elements from start to stop. */
+void lrangeCommand(ctx *c) {
+    int64_t first, last;
+    robj *o;
+    if (!ctxArgInt(c, 2, &first) || !ctxArgInt(c, 3, &last)) return;
+    if (!findRead(c, &o)) return;
+    size_t index = 0, count = 0;
+    if (o) cutRange(first, last, listLength(o), &index, &count);
+    if (count) {
+        listReplyRange(c, o, index, count, false);
+    } else {
+        replyArray(c, 0);
+    }
+}
+
+/* ------------------------------------------------------------------ LPOS */
+
+typedef struct posOptions {
+    int64_t rank, count, longest; /* count -1: not given; longest 0: no limit */
+} posOptions;
+
+/* An option's number. False: the error was replied. */
+static bool countArg(ctx *c, int i, const char *negative, int64_t *out) {
+    if (!ctxArgIntIn(c, i, 0, INT64_MAX, out, negative)) return false;
+    return true;
+}
+
+static bool parsePos(ctx *c, posOptions *out) {
+    *out = (posOptions){.rank = 1, .count = -1};
+    for (int i = 3; i < c->argc; i += 2) {
+        bool has_value = i + 1 < c->argc;
+        if (has_value && ctxArgIs(c, i, "rank")) {
+            if (!collectionArgCount(c, i + 1, &out->rank)) return false;
+            if (out->rank != 0) continue;
+            replyError(c,
+                       SLICE("ERR RANK can't be zero: use 1 to start from the first match, 2 from "
+                             "the second ... or use negative to start from the end of the list"));
+            return false;
+        }
+        if (has_value && ctxArgIs(c, i, "count")) {
+            if (!countArg(c, i + 1, "ERR COUNT can't be negative", &out->count)) return false;
+        } else if (has_value && ctxArgIs(c, i, "maxlen")) {
+            if (!countArg(c, i + 1, "ERR MAXLEN can't be negative", &out->longest)) return false;
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Looks through the list and replies the places into c->out; stops at `most` > 0. Returns how many. */
+static int64_t findPlaces(ctx *c, const robj *o, const posOptions *p, int64_t most) {
+    listpackItem wanted = listpackItemOf(c->argv[2]), item;
+    int64_t length = (int64_t)listLength(o), matches = 0, found = 0;
+    bool backwards = p->rank < 0;
+    int64_t rank = backwards ? -p->rank : p->rank;
+    listCursor at;
+    listCursorInit(&at, o, backwards ? (size_t)length - 1 : 0, backwards);
+    for (int64_t i = 0; (!p->longest || i < p->longest) && listNextItem(&at, &item); i++) {
+        if (likely(!listpackItemEquals(&item, &wanted)) || ++matches < rank) continue;
+        replyInteger(c, backwards ? length - 1 - i : i);
+        if (++found == most) break;
+    }
+    listCursorClear(&at);
+    return found;
+}
+
+/* LPOS key element [RANK rank] [COUNT count] [MAXLEN length]. Reply: where it stands, or null; with COUNT an
+ * array. */
+void lposCommand(ctx *c) {
+    posOptions p;
+    robj *o;
+    if (!parsePos(c, &p)) return;
+    if (!findRead(c, &o)) return;
+    if (p.count < 0) {
+        if (!o || !findPlaces(c, o, &p, 1)) replyNull(c);
+        return;
+    }
+    outbuf places, *out = c->out;
+    outbufInit(&places);
+    c->out = &places;
+    int64_t found = o ? findPlaces(c, o, &p, p.count) : 0;
+    c->out = out;
+    replyArray(c, found);
+    outbufMoveAll(out, &places);
+}
+
+/* ------------------------------------------------------------------ changing */
+
+/* LSET key index element. Reply: OK. */
+void lsetCommand(ctx *c) {
+    robj *o;
+    int64_t wanted;
+    size_t index;
+    if (!findWrite(c, &o)) return;
+    if (!o) {
+        replyError(c, ERR_NO_KEY_TEXT);
+        return;
+    }
+    if (!ctxArgInt(c, 2, &wanted)) return;
+    listLimits most = listLimitsNow();
+    o = listPrepare(o, &c->argv[3], 1, &most);
+    bool found = resolveIndex(o, wanted, &index);
+    if (found) o = listSettle(listSet(o, index, c->argv[3]), &most);
+    collectionPlace(c, 1, o);
+    if (!found) {
+        replyError(c, SLICE("ERR index out of range"));
+        return;
+    }
+    ctxKeyChanged(c, c->argv[1], "lset");
+    replyOk(c);
+}
+
+/* LTRIM key start stop. Reply: OK. */
+void ltrimCommand(ctx *c) {
+    int64_t first, last;
+    robj *o;
+    if (!ctxArgInt(c, 2, &first) || !ctxArgInt(c, 3, &last)) return;
+    if (!findWrite(c, &o)) return;
+    if (o) {
+        size_t index, count, length = listLength(o);
+        cutRange(first, last, length, &index, &count);
+        if (count == 0) index = length;
+        o = listDelete(o, index + count, length - index - count);
+        o = listDelete(o, 0, index);
+        placeReduced(c, o, "ltrim", length - count);
+    }
+    replyOk(c);
+}
+
+/* LREM key count element. Reply: how many went. */
+void lremCommand(ctx *c) {
+    int64_t count;
+    robj *o;
+    if (!collectionArgCount(c, 2, &count)) return;
+    if (!findWrite(c, &o)) return;
+    size_t removed = 0;
+    if (o) {
+        listpackItem item = listpackItemOf(c->argv[3]);
+        size_t most = count ? (size_t)(count < 0 ? -count : count) : SIZE_MAX;
+        o = listDeleteEqual(o, &item, most, count < 0, &removed);
+        if (removed) {
+            placeReduced(c, o, "lrem", removed);
+        } else {
+            collectionPlace(c, 1, o);
+        }
+    }
+    replyInteger(c, (int64_t)removed);
+}
+
+/* Where an element stands first; false when it does not. */
+static bool findFirst(const robj *o, slice text, size_t *index) {
+    listpackItem wanted = listpackItemOf(text), item;
+    listCursor at;
+    bool found = false;
+    listCursorInit(&at, o, 0, false);
+    for (*index = 0; !found && listNextItem(&at, &item); ++*index)
+        found = listpackItemEquals(&item, &wanted);
+    listCursorClear(&at);
+    if (found) --*index;
+    return found;
+}
+
+/* LINSERT key BEFORE|AFTER pivot element. Reply: the length now, -1 without the pivot, 0 without the key. */
+void linsertCommand(ctx *c) {
+    bool after = ctxArgIs(c, 2, "after");
+    robj *o;
+    size_t index;
+    if (!after && !ctxArgIs(c, 2, "before")) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    if (!findWrite(c, &o)) return;
+    if (!o) {
+        replyInteger(c, 0);
+        return;
+    }
+    listLimits most = listLimitsNow();
+    o = listPrepare(o, &c->argv[4], 1, &most);
+    bool found = findFirst(o, c->argv[3], &index);
+    if (found) o = listInsert(o, index, c->argv[4], after);
+    int64_t length = found ? (int64_t)listLength(o) : -1;
+    collectionPlace(c, 1, o);
+    if (found) ctxKeyChanged(c, c->argv[1], "linsert");
+    replyInteger(c, length);
+}

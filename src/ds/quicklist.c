@@ -1,0 +1,646 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Quicklists (quicklist.h).
+ *
+ * Invariant: no node is empty; `size` is the size of what a node holds when it is not compressed; with a depth d
+ * no node of the first d and the last d is compressed, and of the others none is open but while it is changed
+ * (or when compression would not pay). Which nodes are split and merged follows what Valkey does, so that the
+ * same commands leave the same nodes. ANY_THREAD that owns the list. */
+#include "ds/quicklist.h"
+
+#include <lzf.h>
+
+#include "base/alloc.h"
+#include "base/assert.h"
+#include "base/bytes.h"
+
+enum {
+    COUNTED_NODE_BYTES_MAX = 8192, /* of a listpack whose entries are counted */
+    ENTRY_OVERHEAD = 8,            /* what an entry is thought to need besides its text */
+    COMPRESS_FROM = 48,            /* bytes */
+    COMPRESS_GAIN_MIN = 8,
+};
+
+struct quicklistNode {
+    quicklistNode *prev, *next;
+    uint8_t *bytes;      /* a listpack, or the text of a plain node; either may be compressed */
+    uint64_t size : 44;  /* of the listpack or the text */
+    uint64_t count : 17; /* entries */
+    uint64_t plain : 1;
+    uint64_t compressed : 1; /* `bytes` is [compressed size: 4] [compressed bytes] */
+};
+_Static_assert(sizeof(quicklistNode) == 32, "a node is one small block");
+
+struct quicklist {
+    quicklistNode *head, *tail;
+    size_t count, nodes;
+    int16_t fill;
+    uint16_t depth;
+};
+
+static size_t plain_from;
+
+void quicklistSetPlainFrom(size_t bytes) { plain_from = bytes; }
+
+/* ------------------------------------------------------------------ limits */
+
+quicklistRoom quicklistRoomOf(int fill) {
+    enum { LEVELS = 5 };
+    static const size_t level_bytes[LEVELS] = {4096, 8192, 16384, 32768, 65536};
+    if (fill >= 0) return (quicklistRoom){SIZE_MAX, fill ? (size_t)fill : 1};
+    int level = fill < -LEVELS ? LEVELS : -fill;
+    return (quicklistRoom){level_bytes[level - 1], SIZE_MAX};
+}
+
+bool quicklistExceeds(int fill, size_t bytes, size_t entries) {
+    quicklistRoom room = quicklistRoomOf(fill);
+    if (room.bytes != SIZE_MAX) return bytes > room.bytes;
+    return bytes > COUNTED_NODE_BYTES_MAX || entries > room.entries;
+}
+
+/* Whether a string gets a node of its own. */
+static bool isLarge(const quicklist *q, size_t len) {
+    if (unlikely(plain_from)) return len >= plain_from;
+    if (q->fill >= 0) return len > COUNTED_NODE_BYTES_MAX;
+    return len > quicklistRoomOf(q->fill).bytes;
+}
+
+static bool takesMore(const quicklist *q, const quicklistNode *n, size_t len) {
+    if (!n || n->plain) return false;
+    return !quicklistExceeds(q->fill, n->size + len + ENTRY_OVERHEAD, (size_t)n->count + 1);
+}
+
+static bool canMerge(const quicklist *q, const quicklistNode *a, const quicklistNode *b) {
+    if (!a || !b || a->plain || b->plain) return false;
+    return !quicklistExceeds(q->fill, a->size + b->size - LISTPACK_EMPTY_SIZE,
+                             (size_t)a->count + b->count);
+}
+
+/* ------------------------------------------------------------------ compression */
+
+static size_t compressedSize(const quicklistNode *n) {
+    return sizeof(uint32_t) + loadU32(n->bytes);
+}
+
+/* Writes what a compressed node holds to `to`, n->size bytes. */
+static void decompressTo(const quicklistNode *n, uint8_t *to) {
+    size_t size =
+        lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), to, (unsigned)n->size);
+    check(size == n->size);
+}
+
+/* Makes a node ready to be changed. */
+static void openNode(quicklistNode *n) {
+    if (likely(!n->compressed)) return;
+    uint8_t *bytes = memAlloc(n->size);
+    decompressTo(n, bytes);
+    memFree(n->bytes);
+    n->bytes = bytes;
+    n->compressed = 0;
+}
+
+static void compressNode(quicklistNode *n) {
+    if (n->compressed || n->size < COMPRESS_FROM || n->size > INT32_MAX) return;
+    size_t most = n->size - COMPRESS_GAIN_MIN;
+    uint8_t *block = memAlloc(sizeof(uint32_t) + most);
+    unsigned size =
+        lzf_compress(n->bytes, (unsigned)n->size, block + sizeof(uint32_t), (unsigned)most);
+    if (size == 0) {
+        memFree(block);
+        return;
+    }
+    storeU32(block, size);
+    memFree(n->bytes);
+    n->bytes = memRealloc(block, sizeof(uint32_t) + size);
+    n->compressed = 1;
+}
+
+/* Opens the nodes near both ends; those just behind them are compressed. */
+static void settleEnds(quicklist *q) {
+    if (likely(!q->depth)) return;
+    quicklistNode *front = q->head, *back = q->tail;
+    for (int i = 0; i < q->depth && front; i++) {
+        openNode(front);
+        openNode(back);
+        front = front->next;
+        back = back->prev;
+    }
+    if (q->nodes <= 2 * (size_t)q->depth) return;
+    compressNode(front);
+    compressNode(back);
+}
+
+/* A node was changed, or is new (NULL: gone). */
+static void settle(quicklist *q, quicklistNode *n) {
+    if (likely(!q->depth)) return;
+    settleEnds(q);
+    const quicklistNode *front = q->head, *back = q->tail;
+    for (int i = 0; n && i < q->depth && front; i++, front = front->next, back = back->prev) {
+        if (front == n || back == n) return;
+    }
+    if (n) compressNode(n);
+}
+
+/* Settles those around a node that was split, two on each side. */
+static void settleBoth(quicklist *q, quicklistNode *n) {
+    quicklistNode *before = n->prev, *behind = n->next;
+    for (int i = 0; i < 2; i++) {
+        if (before) settle(q, before);
+        if (behind) settle(q, behind);
+        before = before ? before->prev : NULL;
+        behind = behind ? behind->next : NULL;
+    }
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+static quicklistNode *newNode(uint8_t *bytes, size_t size, size_t count, bool plain) {
+    quicklistNode *n = memAlloc(sizeof(*n));
+    *n = (quicklistNode){.bytes = bytes, .size = size, .count = count, .plain = plain};
+    return n;
+}
+
+/* A node with nothing but this text. */
+static quicklistNode *nodeOf(const quicklist *q, slice text) {
+    if (unlikely(isLarge(q, text.len))) {
+        uint8_t *bytes = memAlloc(sizeMax(text.len, 1));
+        if (text.len) memcpy(bytes, text.ptr, text.len);
+        return newNode(bytes, text.len, 1, true);
+    }
+    listpackItem item = listpackItemOf(text);
+    packRoom room = packRoomHeap(listpackNew());
+    listpackAppend(&room, &item, 1);
+    return newNode(room.bytes, listpackSize(room.bytes), 1, false);
+}
+
+static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistNode *next) {
+    n->prev = prev;
+    n->next = next;
+    if (prev) {
+        prev->next = n;
+    } else {
+        q->head = n;
+    }
+    if (next) {
+        next->prev = n;
+    } else {
+        q->tail = n;
+    }
+    q->nodes++;
+}
+
+/* Puts a node behind `beside`, or before it. */
+static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bool after) {
+    if (after) {
+        link(q, beside, n, beside->next);
+    } else {
+        link(q, beside->prev, n, beside);
+    }
+}
+
+/* Takes a node out and frees it; its entries are no longer counted. */
+static void dropNode(quicklist *q, quicklistNode *n) {
+    if (n->prev) {
+        n->prev->next = n->next;
+    } else {
+        q->head = n->next;
+    }
+    if (n->next) {
+        n->next->prev = n->prev;
+    } else {
+        q->tail = n->prev;
+    }
+    q->nodes--;
+    memFree(n->bytes);
+    memFree(n);
+}
+
+static void noteChange(quicklistNode *n, const packRoom *room, size_t count) {
+    n->bytes = room->bytes;
+    n->size = listpackSize(room->bytes);
+    n->count = count;
+}
+
+/* Puts a text before entry `index` of an open listpack; behind all when that is their number. */
+static void insertInNode(quicklistNode *n, size_t index, slice text) {
+    listpackItem item = listpackItemOf(text);
+    packRoom room = packRoomHeap(n->bytes);
+    if (index == n->count) {
+        listpackAppend(&room, &item, 1);
+    } else {
+        (void)listpackInsert(&room, listpackSeek(n->bytes, (int64_t)index), &item, 1); /* known */
+    }
+    noteChange(n, &room, n->count + 1u);
+}
+
+static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
+    packRoom room = packRoomHeap(n->bytes);
+    listpackDeleteRange(&room, (int64_t)index, count);
+    noteChange(n, &room, n->count - count);
+}
+
+/* The entries from `index` on move to a new node, not yet linked. */
+static quicklistNode *cutNode(quicklistNode *n, size_t index) {
+    packRoom rest = packRoomHeap(memAlloc(n->size));
+    memcpy(rest.bytes, n->bytes, n->size);
+    listpackDeleteRange(&rest, 0, index);
+    quicklistNode *cut = newNode(rest.bytes, listpackSize(rest.bytes), n->count - index, false);
+    deleteInNode(n, index, cut->count);
+    return cut;
+}
+
+/* Two neighbours become one; returns it. */
+static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
+    openNode(a);
+    openNode(b);
+    packRoom room = packRoomHeap(a->bytes);
+    size_t count = (size_t)a->count + b->count;
+    listpackMerge(&room, b->bytes, false);
+    noteChange(a, &room, count);
+    dropNode(q, b);
+    return a;
+}
+
+/* Merges what can be merged on both sides of a node that was split off; returns what became of it. */
+static quicklistNode *mergeAround(quicklist *q, quicklistNode *n) {
+    if (n->prev && canMerge(q, n->prev->prev, n->prev)) settle(q, merge(q, n->prev->prev, n->prev));
+    if (n->next && canMerge(q, n->next, n->next->next)) settle(q, merge(q, n->next, n->next->next));
+    if (canMerge(q, n->prev, n)) n = merge(q, n->prev, n);
+    if (canMerge(q, n, n->next)) n = merge(q, n, n->next);
+    return n;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+static int clip(int value, int min, int max) {
+    return value < min ? min : value > max ? max : value;
+}
+
+quicklist *quicklistNew(int fill, int depth) {
+    quicklist *q = memNew(quicklist);
+    q->fill = (int16_t)clip(fill, -5, QUICKLIST_FILL_MAX);
+    q->depth = (uint16_t)clip(depth, 0, QUICKLIST_DEPTH_MAX);
+    return q;
+}
+
+void quicklistTakeListpack(quicklist *q, uint8_t **take) {
+    check(q->nodes == 0);
+    size_t count = listpackCount(*take);
+    check(count > 0);
+    link(q, NULL, newNode(*take, listpackSize(*take), count, false), NULL);
+    q->count = count;
+    *take = NULL;
+}
+
+void quicklistFree(quicklist *q) {
+    if (!q) return;
+    while (q->head) dropNode(q, q->head);
+    memFree(q);
+}
+
+quicklist *quicklistCopy(const quicklist *q) {
+    quicklist *copy = memNew(quicklist);
+    for (const quicklistNode *n = q->head; n; n = n->next) {
+        size_t size = n->compressed ? compressedSize(n) : n->size;
+        uint8_t *bytes = memAlloc(sizeMax(size, 1));
+        memcpy(bytes, n->bytes, size);
+        quicklistNode *twin = newNode(bytes, n->size, n->count, n->plain);
+        twin->compressed = n->compressed;
+        link(copy, copy->tail, twin, NULL);
+    }
+    copy->count = q->count;
+    copy->fill = q->fill;
+    copy->depth = q->depth;
+    return copy;
+}
+
+size_t quicklistCount(const quicklist *q) { return q->count; }
+
+const uint8_t *quicklistOnlyListpack(const quicklist *q) {
+    if (q->nodes != 1 || q->head->plain) return NULL;
+    check(!q->head->compressed); /* it is an end */
+    return q->head->bytes;
+}
+
+void quicklistGetStats(const quicklist *q, quicklistStats *out) {
+    *out = (quicklistStats){.nodes = q->nodes, .fill = q->fill, .depth = q->depth};
+    for (const quicklistNode *n = q->head; n; n = n->next) out->packed_bytes += n->size;
+}
+
+size_t quicklistMemory(const quicklist *q, size_t samples) {
+    size_t sum = 0, seen = 0;
+    for (const quicklistNode *n = q->head; n && (!samples || seen < samples); n = n->next) {
+        sum += memSizeOf(n) + memSizeOf(n->bytes);
+        seen++;
+    }
+    if (seen && seen < q->nodes) sum = (size_t)((double)sum / (double)seen * (double)q->nodes);
+    return memSizeOf(q) + sum;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* The node that holds entry `index`, which becomes the index in it. */
+static quicklistNode *seekNode(const quicklist *q, size_t *index) {
+    check(*index < q->count);
+    if (*index < q->count / 2) {
+        quicklistNode *n = q->head;
+        for (; *index >= n->count; n = n->next) *index -= n->count;
+        return n;
+    }
+    size_t behind = q->count - 1 - *index; /* entries */
+    quicklistNode *n = q->tail;
+    for (; behind >= n->count; n = n->prev) behind -= n->count;
+    *index = n->count - 1 - behind;
+    return n;
+}
+
+/* Gets the cursor's node ready to be read. */
+static void enterNode(quicklistCursor *c) {
+    const quicklistNode *n = c->node;
+    memFree(c->scratch);
+    c->scratch = NULL;
+    c->lp = n->bytes;
+    if (unlikely(n->compressed)) {
+        c->scratch = memAlloc(n->size);
+        decompressTo(n, c->scratch);
+        c->lp = c->scratch;
+    }
+    c->at = c->lp;
+    if (!n->plain) c->at = c->backwards ? listpackLast(c->lp) : listpackFirst(c->lp);
+}
+
+void quicklistCursorInit(quicklistCursor *c, const quicklist *q, size_t index, bool backwards) {
+    *c = (quicklistCursor){.backwards = backwards};
+    if (index >= q->count) return;
+    c->node = seekNode(q, &index);
+    enterNode(c);
+    if (!c->node->plain) c->at = listpackSeek(c->lp, (int64_t)index);
+}
+
+bool quicklistNext(quicklistCursor *c, listpackItem *out) {
+    if (unlikely(!c->at)) {
+        if (!c->node) return false;
+        c->node = c->backwards ? c->node->prev : c->node->next;
+        if (!c->node) return false;
+        enterNode(c);
+    }
+    if (unlikely(c->node->plain)) {
+        *out = listpackItemOf(sliceMake((const char *)c->lp, c->node->size));
+        c->at = NULL;
+        return true;
+    }
+    *out = listpackGet(c->at);
+    c->at = c->backwards ? listpackPrev(c->lp, c->at) : listpackNext(c->lp, c->at);
+    return true;
+}
+
+void quicklistCursorClear(quicklistCursor *c) {
+    memFree(c->scratch);
+    *c = (quicklistCursor){0};
+}
+
+void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) {
+    for (const quicklistNode *n = q->head; n; n = n->next) {
+        quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : n->bytes,
+                                  .entries = n->count,
+                                  .bytes = n->size,
+                                  .block_bytes = n->compressed ? compressedSize(n) : n->size,
+                                  .plain = n->plain,
+                                  .compressed = n->compressed};
+        visit(arg, &view);
+    }
+}
+
+/* ------------------------------------------------------------------ changing */
+
+void quicklistPush(quicklist *q, slice text, bool front) {
+    quicklistNode *end = front ? q->head : q->tail;
+    q->count++;
+    if (likely(!isLarge(q, text.len)) && likely(takesMore(q, end, text.len))) {
+        insertInNode(end, front ? 0 : end->count, text);
+        return;
+    }
+    quicklistNode *n = nodeOf(q, text);
+    if (front) {
+        link(q, NULL, n, q->head);
+    } else {
+        link(q, q->tail, n, NULL);
+    }
+    settleEnds(q);
+}
+
+/* Puts a text beside entry `index` of a node. Returns the node that holds that entry then. */
+static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index, slice text,
+                                   bool after) {
+    bool large = isLarge(q, text.len);
+    bool at_border = after ? index + 1 == n->count : index == 0;
+    quicklistNode *neighbour = after ? n->next : n->prev;
+    q->count++;
+    openNode(n);
+    if (!large && takesMore(q, n, text.len)) {
+        insertInNode(n, index + after, text);
+    } else if (at_border && !large && takesMore(q, neighbour, text.len)) {
+        openNode(neighbour);
+        insertInNode(neighbour, after ? 0 : neighbour->count, text);
+        settle(q, neighbour);
+    } else if (at_border) {
+        quicklistNode *alone = nodeOf(q, text);
+        linkBeside(q, n, alone, after);
+        settle(q, alone);
+    } else {
+        /* What stands on the other side of the new text moves to a node of its own. */
+        quicklistNode *rest = cutNode(n, index + after);
+        link(q, n, rest, n->next);
+        quicklistNode *with_entry = after ? n : rest, *other = after ? rest : n;
+        if (large) {
+            linkBeside(q, with_entry, nodeOf(q, text), after);
+            n = with_entry;
+        } else {
+            insertInNode(other, after ? 0 : other->count, text);
+            n = mergeAround(q, with_entry);
+        }
+        settleBoth(q, n);
+    }
+    return n;
+}
+
+void quicklistInsert(quicklist *q, size_t index, slice text, bool after) {
+    quicklistNode *n = seekNode(q, &index);
+    settle(q, insertBeside(q, n, index, text, after));
+}
+
+/* A text that must stand in a node of its own takes the place of an entry of an open listpack: what follows is cut
+ * off, and both parts are merged with their neighbours. */
+static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
+    quicklistNode *own = nodeOf(q, text);
+    if (index == 0) {
+        linkBeside(q, n, own, false);
+        if (n->count == 1) {
+            dropNode(q, n);
+        } else {
+            deleteInNode(n, 0, 1);
+        }
+    } else {
+        quicklistNode *rest = cutNode(n, index);
+        link(q, n, rest, n->next);
+        linkBeside(q, n, own, true);
+        if (rest->count == 1) {
+            dropNode(q, rest);
+        } else {
+            deleteInNode(rest, 0, 1);
+            (void)mergeAround(q, rest); /* settled below */
+        }
+        (void)mergeAround(q, n); /* likewise */
+    }
+    settleBoth(q, own);
+    settle(q, own);
+}
+
+void quicklistSet(quicklist *q, size_t index, slice text) {
+    quicklistNode *n = seekNode(q, &index);
+    bool large = isLarge(q, text.len);
+    openNode(n);
+    if (n->plain && large) {
+        n->bytes = memRealloc(n->bytes, text.len);
+        memcpy(n->bytes, text.ptr, text.len);
+        n->size = text.len;
+        settle(q, n);
+    } else if (!n->plain && !large && listpackCanGrow(n->bytes, text.len)) {
+        listpackItem item = listpackItemOf(text);
+        packRoom room = packRoomHeap(n->bytes);
+        (void)listpackReplace(&room, listpackSeek(n->bytes, (int64_t)index), &item); /* known */
+        noteChange(n, &room, n->count);
+        settle(q, n);
+    } else if (n->plain) {
+        (void)insertBeside(q, n, 0, text, true); /* it stays alone */
+        q->count--;
+        dropNode(q, n);
+        settle(q, NULL);
+    } else {
+        setPlain(q, n, index, text);
+    }
+}
+
+void quicklistDelete(quicklist *q, size_t index, size_t count) {
+    if (index >= q->count || count == 0) return;
+    count = sizeMin(count, q->count - index);
+    quicklistNode *n = seekNode(q, &index);
+    q->count -= count;
+    while (count > 0) {
+        quicklistNode *next = n->next;
+        size_t here = sizeMin(count, n->count - index);
+        if (here == n->count) {
+            dropNode(q, n);
+        } else {
+            openNode(n);
+            deleteInNode(n, index, here);
+            settle(q, n);
+        }
+        count -= here;
+        index = 0;
+        n = next;
+    }
+    settle(q, NULL);
+}
+
+/* The places of entries equal to `item`, at most so many, in order; the last ones when `from_back`. */
+static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_t most,
+                         bool from_back, const uint8_t **places) {
+    const uint8_t *lp = n->bytes;
+    size_t found = 0;
+    if (!from_back) {
+        const uint8_t *at = listpackFind(lp, NULL, item, 0);
+        while (at && found < most) {
+            places[found++] = at;
+            at = listpackNext(lp, at);
+            if (at) at = listpackFind(lp, at, item, 0);
+        }
+        return found;
+    }
+    for (const uint8_t *at = listpackLast(lp); at && found < most; at = listpackPrev(lp, at)) {
+        if (listpackEquals(at, item)) places[found++] = at;
+    }
+    for (size_t i = 0; i < found / 2; i++) {
+        const uint8_t *swapped = places[i];
+        places[i] = places[found - 1 - i];
+        places[found - 1 - i] = swapped;
+    }
+    return found;
+}
+
+/* Takes matches out of a node, which may go with them. */
+static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *item, size_t most,
+                           bool from_back) {
+    openNode(n);
+    if (n->plain) {
+        listpackItem own = listpackItemOf(sliceMake((const char *)n->bytes, n->size));
+        if (!listpackItemEquals(&own, item)) {
+            settle(q, n);
+            return 0;
+        }
+        dropNode(q, n);
+        return 1;
+    }
+    const uint8_t **places = memAlloc(n->count * sizeof(*places));
+    size_t found = findInNode(n, item, most, from_back, places);
+    if (found == n->count) {
+        dropNode(q, n);
+    } else {
+        if (found) {
+            packRoom room = packRoomHeap(n->bytes);
+            listpackDeleteMany(&room, places, found, 1);
+            noteChange(n, &room, n->count - found);
+        }
+        settle(q, n);
+    }
+    memFree(places);
+    return found;
+}
+
+size_t quicklistRemove(quicklist *q, const listpackItem *item, size_t most, bool from_back) {
+    size_t removed = 0;
+    quicklistNode *n = from_back ? q->tail : q->head;
+    while (n && removed < most) {
+        quicklistNode *next = from_back ? n->prev : n->next;
+        removed += removeInNode(q, n, item, most - removed, from_back);
+        n = next;
+    }
+    q->count -= removed;
+    settle(q, NULL);
+    return removed;
+}
+
+/* ------------------------------------------------------------------ for tests */
+
+static const char *verifyNode(const quicklistNode *n) {
+    if (n->count == 0) return "an empty node";
+    if (n->compressed) {
+        uint8_t *bytes = memAlloc(n->size);
+        unsigned size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), bytes,
+                                       (unsigned)n->size);
+        bool sound =
+            size == n->size && (n->plain || listpackIsSound(bytes, n->size, true, NULL, NULL));
+        memFree(bytes);
+        return sound ? NULL : "a compressed node that is broken";
+    }
+    if (n->plain) return n->count == 1 ? NULL : "a plain node of several";
+    if (!listpackIsSound(n->bytes, n->size, true, NULL, NULL)) return "a broken listpack";
+    return listpackCount(n->bytes) == n->count ? NULL : "a node's count";
+}
+
+const char *quicklistVerify(const quicklist *q) {
+    size_t count = 0, nodes = 0;
+    const quicklistNode *prev = NULL;
+    for (const quicklistNode *n = q->head; n; prev = n, n = n->next) {
+        const char *broken = verifyNode(n);
+        if (broken) return broken;
+        if (n->prev != prev) return "a link";
+        bool near_end = nodes < q->depth || nodes + q->depth >= q->nodes;
+        if (n->compressed && (near_end || !q->depth)) return "a compressed node near an end";
+        count += n->count;
+        nodes++;
+    }
+    if (q->tail != prev) return "the tail";
+    if (nodes != q->nodes) return "the number of nodes";
+    return count == q->count ? NULL : "the number of entries";
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lists (type_list.h). Packing and unpacking follow Valkey's rules: a listpack gives way when it would be more
+ * than one node of a quicklist, and comes back when one node is left that is at most half full. Main thread only,
+ * but for freeing. */
+#include "store/type_list.h"
+
+#include "base/base.h"
+#include "store/type.h"
+
+static quicklist *quicklistOf(const robj *o) { return objectPointer(o); }
+
+const quicklist *listQuicklist(const robj *o) { return objectIsPacked(o) ? NULL : quicklistOf(o); }
+
+/* ------------------------------------------------------------------ making, packing, unpacking */
+
+robj *listNew(slice key) {
+    uint8_t empty[LISTPACK_EMPTY_SIZE];
+    listpackInit(empty);
+    return objectNewPacked(key, TYPE_LIST, FORM_PACKED, sliceMake(empty, sizeof(empty)),
+                           OBJECT_NO_EXPIRE, 0);
+}
+
+size_t listLength(const robj *o) {
+    return objectIsPacked(o) ? listpackCount(objectPacked(o)) : quicklistCount(quicklistOf(o));
+}
+
+robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *limits) {
+    if (!objectIsPacked(o)) return o;
+    const uint8_t *lp = objectPacked(o);
+    size_t size = listpackSize(lp), entries = listpackCount(lp), more = 0;
+    for (size_t i = 0; i < count; i++) more += texts[i].len;
+    if (likely(!quicklistExceeds(limits->fill, size + more, entries + count))) return o;
+    quicklist *q = quicklistNew(limits->fill, limits->depth);
+    if (entries) {
+        uint8_t *bytes = memAlloc(size);
+        memcpy(bytes, lp, size);
+        quicklistTakeListpack(q, &bytes);
+    }
+    return objectUnpack(o, q);
+}
+
+robj *listSettle(robj *o, const listLimits *limits) {
+    if (objectIsPacked(o)) return o;
+    const uint8_t *lp = quicklistOnlyListpack(quicklistOf(o));
+    if (likely(!lp)) return o;
+    quicklistRoom room = quicklistRoomOf(limits->fill);
+    if (listpackSize(lp) > room.bytes / 2 || listpackCount(lp) > room.entries / 2) return o;
+    return objectPack(o, FORM_PACKED, sliceMake(lp, listpackSize(lp)));
+}
+
+/* ------------------------------------------------------------------ changing */
+
+/* Adds texts to a listpack, some at a time. */
+static robj *pushPacked(robj *o, const slice *texts, size_t count, bool front) {
+    enum { TOGETHER = 16 };
+    listpackItem items[TOGETHER];
+    objectRoom r;
+    objectRoomInit(&r, o);
+    for (size_t done = 0; done < count;) {
+        size_t n = sizeMin(count - done, TOGETHER);
+        for (size_t i = 0; i < n; i++)
+            items[front ? n - 1 - i : i] = listpackItemOf(texts[done + i]);
+        if (front) {
+            listpackPrepend(&r.room, items, n);
+        } else {
+            listpackAppend(&r.room, items, n);
+        }
+        done += n;
+    }
+    return r.o;
+}
+
+robj *listPush(robj *o, const slice *texts, size_t count, bool front) {
+    if (objectIsPacked(o)) return pushPacked(o, texts, count, front);
+    quicklist *q = quicklistOf(o);
+    for (size_t i = 0; i < count; i++) quicklistPush(q, texts[i], front);
+    return o;
+}
+
+robj *listInsert(robj *o, size_t index, slice text, bool after) {
+    if (!objectIsPacked(o)) {
+        quicklistInsert(quicklistOf(o), index, text, after);
+        return o;
+    }
+    listpackItem item = listpackItemOf(text);
+    objectRoom r;
+    objectRoomInit(&r, o);
+    const uint8_t *at = listpackSeek(r.room.bytes, (int64_t)index);
+    check(at != NULL);
+    if (after) at = listpackNext(r.room.bytes, at);
+    (void)listpackInsert(&r.room, at, &item, 1); /* known */
+    return r.o;
+}
+
+robj *listSet(robj *o, size_t index, slice text) {
+    if (!objectIsPacked(o)) {
+        quicklistSet(quicklistOf(o), index, text);
+        return o;
+    }
+    listpackItem item = listpackItemOf(text);
+    objectRoom r;
+    objectRoomInit(&r, o);
+    const uint8_t *at = listpackSeek(r.room.bytes, (int64_t)index);
+    check(at != NULL);
+    (void)listpackReplace(&r.room, at, &item); /* known */
+    return r.o;
+}
+
+robj *listDelete(robj *o, size_t index, size_t count) {
+    if (!objectIsPacked(o)) {
+        quicklistDelete(quicklistOf(o), index, count);
+        return o;
+    }
+    objectRoom r;
+    objectRoomInit(&r, o);
+    listpackDeleteRange(&r.room, (int64_t)index, count);
+    return r.o;
+}
+
+/* The places of elements equal to `item` in order; those that count from the back stand at the end of `places`,
+ * which has room for `most`. Returns the first. */
+static const uint8_t **findPlaces(const uint8_t *lp, const listpackItem *item, size_t most,
+                                  bool from_back, const uint8_t **places, size_t *found) {
+    *found = 0;
+    if (from_back) {
+        const uint8_t **first = places + most;
+        for (const uint8_t *at = listpackLast(lp); at && *found < most; at = listpackPrev(lp, at)) {
+            if (!listpackEquals(at, item)) continue;
+            *--first = at;
+            ++*found;
+        }
+        return first;
+    }
+    const uint8_t *at = listpackFind(lp, NULL, item, 0);
+    while (at && *found < most) {
+        places[(*found)++] = at;
+        at = listpackNext(lp, at);
+        if (at) at = listpackFind(lp, at, item, 0);
+    }
+    return places;
+}
+
+robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back,
+                      size_t *removed) {
+    if (!objectIsPacked(o)) {
+        *removed = quicklistRemove(quicklistOf(o), item, most, from_back);
+        return o;
+    }
+    objectRoom r;
+    objectRoomInit(&r, o);
+    most = sizeMin(most, listpackCount(r.room.bytes));
+    const uint8_t **places = memNewArray(const uint8_t *, most);
+    const uint8_t **first = findPlaces(r.room.bytes, item, most, from_back, places, removed);
+    listpackDeleteMany(&r.room, first, *removed, 1);
+    memFree(places);
+    return r.o;
+}
+
+/* ------------------------------------------------------------------ walking */
+
+void listCursorInit(listCursor *c, const robj *o, size_t index, bool backwards) {
+    if (objectIsPacked(o)) {
+        c->lp = objectPacked(o);
+        c->at = listpackSeek(c->lp, (int64_t)index);
+        c->backwards = backwards;
+        return;
+    }
+    c->lp = NULL;
+    quicklistCursorInit(&c->nodes, quicklistOf(o), index, backwards);
+}
+
+void listCursorClear(listCursor *c) {
+    if (!c->lp) quicklistCursorClear(&c->nodes);
+}
+
+/* ------------------------------------------------------------------ as one type among others */
+
+static const char *encodingOf(const robj *o) {
+    return objectIsPacked(o) ? "listpack" : "quicklist";
+}
+
+static void digestList(const robj *o, digest *to) {
+    listCursor c;
+    listpackItem item;
+    char digits[NUMBER_TEXT_MAX];
+    listCursorInit(&c, o, 0, false);
+    while (listNextItem(&c, &item)) digestMix(to, listpackText(&item, digits));
+    listCursorClear(&c);
+}
+
+static void freeList(void *value, valueFreer *by) {
+    (void)by; /* nodes lie in no store */
+    quicklistFree(value);
+}
+
+static void *copyList(void *value) { return quicklistCopy(value); }
+
+static size_t nodeCount(const void *value) {
+    quicklistStats stats;
+    quicklistGetStats(value, &stats);
+    return stats.nodes;
+}
+
+static size_t listMemory(const void *value, size_t samples) {
+    return quicklistMemory(value, samples);
+}
+
+static void addNodeSize(void *arg, const quicklistNodeView *node) {
+    size_t *sum = arg;
+    *sum += 1 + savedLengthSize(node->bytes) + node->bytes; /* kind, length, bytes */
+}
+
+static size_t savedList(const robj *o) {
+    const quicklist *q = listQuicklist(o);
+    if (!q) {
+        size_t size = listpackSize(objectPacked(o));
+        return 2 + savedLengthSize(size) + size; /* one node, its kind */
+    }
+    size_t sum = savedLengthSize(nodeCount(q));
+    quicklistEachNode(q, addNodeSize, &sum);
+    return sum;
+}
+
+const typeOps listOps = {
+    .encoding = encodingOf,
+    .digest = digestList,
+    .free_value = freeList,
+    .copy_value = copyList,
+    .free_effort = nodeCount,
+    .value_memory = listMemory,
+    .saved_size = savedList,
+};

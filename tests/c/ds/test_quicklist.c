@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tests of ds/quicklist: random histories against a plain array of texts, at many sizes of nodes, depths of
+ * compression and thresholds of plain nodes. */
+#include "ds_test.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "ds/quicklist.h"
+
+enum { MODEL_MAX = 400, TEXT_MAX = 20000 };
+
+typedef struct text {
+    char *bytes;
+    size_t len;
+} text;
+static text want[MODEL_MAX + 1];
+static size_t want_count;
+static quicklist *list_;
+
+static slice wanted(size_t i) { return sliceMake(want[i].bytes, want[i].len); }
+
+static void modelInsert(size_t at, slice s) {
+    memmove(want + at + 1, want + at, (want_count - at) * sizeof(text));
+    want[at] = (text){memDup(s.ptr, s.len), s.len};
+    want_count++;
+}
+
+static void modelDelete(size_t at, size_t count) {
+    for (size_t i = at; i < at + count; i++) memFree(want[i].bytes);
+    memmove(want + at, want + at + count, (want_count - at - count) * sizeof(text));
+    want_count -= count;
+}
+
+/* Numbers, short words of which many are equal, and now and then a long text that compresses well. */
+static slice randomText(void) {
+    static char bytes[TEXT_MAX];
+    if (randomUniform(3) == 0) {
+        int64_t number = (int64_t)randomUniform(8) - 3;
+        if (number == 4) number = INT64_MIN;
+        return sliceMake(bytes, numberPrintInt(bytes, number));
+    }
+    size_t len = (size_t)randomUniform(12);
+    if (randomUniform(8) == 0) len = (size_t)randomUniform(600);
+    if (randomUniform(60) == 0) len = (size_t)randomUniform(TEXT_MAX);
+    memset(bytes, 'a' + (int)randomUniform(3), len);
+    return sliceMake(bytes, len);
+}
+
+static void assertItem(const listpackItem *item, size_t i) {
+    char digits[NUMBER_TEXT_MAX];
+    assert_true(sliceEqual(listpackText(item, digits), wanted(i)));
+}
+
+static void inspectFrom(size_t start, bool backwards) {
+    quicklistCursor at;
+    listpackItem item;
+    size_t i = start;
+    quicklistCursorInit(&at, list_, start, backwards);
+    for (; quicklistNext(&at, &item); i += backwards ? (size_t)-1 : 1) assertItem(&item, i);
+    quicklistCursorClear(&at);
+    assert_true(i == (backwards ? (size_t)-1 : want_count));
+}
+
+static void inspect(void) {
+    assert_string_equal(soundOr(quicklistVerify(list_)), "sound");
+    assert_int_equal(quicklistCount(list_), want_count);
+    if (!want_count) return;
+    inspectFrom(0, false);
+    inspectFrom(want_count - 1, true);
+    inspectFrom((size_t)randomUniform(want_count), randomUniform(2));
+}
+
+static void removeSome(void) {
+    slice s = randomText();
+    listpackItem item = listpackItemOf(s);
+    bool from_back = randomUniform(2);
+    size_t most = randomUniform(2) ? SIZE_MAX : 1 + (size_t)randomUniform(4), removed = 0;
+    for (size_t k = 0; k < want_count && removed < most;) {
+        size_t i = from_back ? want_count - 1 - k : k;
+        if (sliceEqual(wanted(i), s)) {
+            modelDelete(i, 1);
+            removed++;
+        } else {
+            k++;
+        }
+    }
+    assert_int_equal(quicklistRemove(list_, &item, most, from_back), removed);
+}
+
+static void changeOne(void) {
+    size_t i = (size_t)randomUniform(want_count);
+    slice s = randomText();
+    switch (randomUniform(5)) {
+    case 0:
+    case 1: {
+        bool after = randomUniform(2);
+        quicklistInsert(list_, i, s, after);
+        modelInsert(i + after, s);
+        break;
+    }
+    case 2:
+    case 3:
+        quicklistSet(list_, i, s);
+        modelDelete(i, 1);
+        modelInsert(i, s);
+        break;
+    default: {
+        size_t count = 1 + (size_t)randomUniform(6);
+        quicklistDelete(list_, i, count);
+        modelDelete(i, count < want_count - i ? count : want_count - i);
+    }
+    }
+}
+
+static void step(void) {
+    if (want_count && randomUniform(2)) {
+        changeOne();
+    } else if (randomUniform(12) == 0) {
+        removeSome();
+    } else {
+        bool front = randomUniform(2);
+        slice s = randomText();
+        quicklistPush(list_, s, front);
+        modelInsert(front ? 0 : want_count, s);
+    }
+    if (want_count < MODEL_MAX - 10) return;
+    quicklistDelete(list_, 20, want_count);
+    modelDelete(20, want_count - 20);
+}
+
+static void endHistory(void) {
+    quicklistFree(list_);
+    modelDelete(0, want_count);
+    quicklistSetPlainFrom(0);
+}
+
+static void test_agrees_with_an_array(void **state) {
+    (void)state;
+    testSeed(__func__);
+    static const int fills[] = {-1, -2, -5, -9, 0, 1, 2, 3, 7, 100000};
+    static const size_t thresholds[] = {0, 0, 1, 10, 500};
+    uint64_t histories = 60 * testScale();
+    for (uint64_t history = 0; history < histories; history++) {
+        list_ = quicklistNew(fills[randomUniform(10)], (int)randomUniform(4));
+        quicklistSetPlainFrom(thresholds[randomUniform(5)]);
+        for (int i = 0; i < 200; i++) {
+            step();
+            inspect();
+        }
+        endHistory();
+    }
+}
+
+static void test_a_copy_stands_alone(void **state) {
+    (void)state;
+    testSeed(__func__);
+    list_ = quicklistNew(4, 1);
+    for (int i = 0; i < 300; i++) step();
+    quicklist *original = list_;
+    list_ = quicklistCopy(original);
+    inspect();
+    quicklistFree(original);
+    inspect();
+    for (int i = 0; i < 50; i++) {
+        step();
+        inspect();
+    }
+    endHistory();
+}
+
+static void test_inner_nodes_are_compressed(void **state) {
+    (void)state;
+    static char bytes[1000];
+    memset(bytes, 'x', sizeof(bytes));
+    quicklist *plain = quicklistNew(-1, 0), *packed = quicklistNew(-1, 1);
+    for (int i = 0; i < 100; i++) {
+        quicklistPush(plain, sliceMake(bytes, sizeof(bytes)), false);
+        quicklistPush(packed, sliceMake(bytes, sizeof(bytes)), i & 1);
+    }
+    assert_true(quicklistMemory(packed, 0) < quicklistMemory(plain, 0) / 2);
+    assert_int_equal(quicklistMemory(packed, 1) > 0, true);
+    quicklistStats a, b;
+    quicklistGetStats(plain, &a);
+    quicklistGetStats(packed, &b);
+    assert_int_equal(a.packed_bytes / 1000, b.packed_bytes / 1000);
+    /* Ends that come near open up. */
+    quicklistDelete(packed, 0, 95);
+    assert_null(quicklistVerify(packed));
+    quicklistFree(plain);
+    quicklistFree(packed);
+}
+
+static void test_one_listpack_in_and_out(void **state) {
+    (void)state;
+    packRoom room = packRoomHeap(listpackNew());
+    listpackItem items[3] = {listpackItemInt(1), listpackItemOf(SLICE("two")), listpackItemInt(-3)};
+    listpackAppend(&room, items, 3);
+    quicklist *q = quicklistNew(3, 0);
+    quicklistTakeListpack(q, &room.bytes);
+    assert_null(room.bytes);
+    assert_int_equal(quicklistCount(q), 3);
+    assert_non_null(quicklistOnlyListpack(q));
+    quicklistPush(q, SLICE("x"), false);
+    assert_null(quicklistOnlyListpack(q));
+    quicklistDelete(q, 1, 3);
+    assert_int_equal(listpackCount(quicklistOnlyListpack(q)), 1);
+    quicklistFree(q);
+}
+
+static void test_limits(void **state) {
+    (void)state;
+    assert_int_equal(quicklistRoomOf(-2).bytes, 8192);
+    assert_int_equal(quicklistRoomOf(-7).bytes, 65536);
+    assert_int_equal(quicklistRoomOf(0).entries, 1);
+    assert_true(quicklistRoomOf(5).bytes == SIZE_MAX);
+    assert_false(quicklistExceeds(-2, 8192, 100000));
+    assert_true(quicklistExceeds(-2, 8193, 1));
+    assert_false(quicklistExceeds(4, 8192, 4));
+    assert_true(quicklistExceeds(4, 100, 5));
+    assert_true(quicklistExceeds(4, 8193, 1));
+}
+
+int test_quicklist(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_agrees_with_an_array),
+        cmocka_unit_test(test_a_copy_stands_alone),
+        cmocka_unit_test(test_inner_nodes_are_compressed),
+        cmocka_unit_test(test_one_listpack_in_and_out),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests_name("quicklist", tests, NULL, NULL);
+}
