@@ -19,10 +19,11 @@ typedef struct probe {
     slice text;
     bool any_rank, any_text; /* does not matter */
     bool after;              /* equal ones are before it */
-    const void *entry;       /* the one looked for, if there is one */
+    const void *entry;       /* the one looked for, if there is one: never looked at */
 } probe;
 
 static inline bool isBefore(const probe *p, const void *entry) {
+    if (entry == p->entry) return p->after;
     if (!p->any_rank) {
         uint64_t rank = p->type->rank_of(entry);
         if (rank != p->rank) return rank < p->rank;
@@ -119,11 +120,12 @@ static void findPoint(const orderedIndex *x, const probe *p, path *out) {
     out->before += out->place;
 }
 
-static void findEntry(const orderedIndex *x, const orderedType *type, const void *entry,
-                      path *out) {
+/* Finds an entry with the rank and text of `like`. */
+static void findEntryLike(const orderedIndex *x, const orderedType *type, const void *like,
+                          const void *entry, path *out) {
     probe p = {.type = type,
-               .rank = type->rank_of(entry),
-               .text = type->text_of(entry),
+               .rank = type->rank_of(like),
+               .text = type->text_of(like),
                .after = true,
                .entry = entry};
     check(x->count > 0);
@@ -132,6 +134,11 @@ static void findEntry(const orderedIndex *x, const orderedType *type, const void
     out->place--;
     out->before--;
     check(wordEntryOf(out->leaf->word[out->place]) == entry);
+}
+
+static void findEntry(const orderedIndex *x, const orderedType *type, const void *entry,
+                      path *out) {
+    findEntryLike(x, type, entry, entry, out);
 }
 
 static void findIndex(const orderedIndex *x, uint64_t index, path *out) {
@@ -149,6 +156,18 @@ static void findIndex(const orderedIndex *x, uint64_t index, path *out) {
     }
     out->leaf = node;
     out->place = (unsigned)index;
+}
+
+void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry) {
+    path way;
+    findEntryLike(x, type, entry, old, &way);
+    uint64_t *word = &way.leaf->word[way.place];
+    *word = makeWord(wordTag(*word), entry);
+    bool is_first = way.place == 0;
+    for (unsigned level = x->levels; is_first && level-- > 0;) {
+        innerFirsts(way.node[level])[way.at[level]] = entry;
+        is_first = way.at[level] == 0;
+    }
 }
 
 uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry) {

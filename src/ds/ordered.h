@@ -39,6 +39,8 @@ void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry);
 /* The entry is about to get another rank. True: it stands right, and its rank is to be changed at once. False: it
  * was taken out, to be inserted when it has its new rank. */
 bool orderedMayKeep(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank);
+/* An entry moved to another address, its rank and text being what they were; nothing is read at the old one. */
+void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry);
 /* How many stand before an entry, which must be there. */
 uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry);
 

@@ -467,6 +467,20 @@ static size_t largeMemory(const void *value, size_t samples) {
            pickedMemory(&z->members, &zset_members, samples, elementMemory);
 }
 
+static void moveElement(void *context, void *element, unsigned flags) {
+    (void)flags; /* they stay */
+    zsetLarge *z = context;
+    void *moved = elementMove(element, zsetElementSize(element));
+    if (!moved) return;
+    check(hashtableReplace(&z->members, hashOfElement(moved), element, moved));
+    orderedReplace(&z->order, &zset_order, element, moved);
+}
+
+static uint64_t compactLarge(void *value, uint64_t cursor) {
+    zsetLarge *z = value;
+    return hashtableScan(&z->members, &zset_members, cursor, moveElement, z);
+}
+
 static void addSaved(void *arg, const zsetPair *pair) {
     *(size_t *)arg += savedTextSize(pair->member) + sizeof(pair->score);
 }
@@ -492,6 +506,7 @@ const typeOps zsetOps = {
     .copy_value = copyLarge,
     .free_effort = largeEffort,
     .value_memory = largeMemory,
+    .compact_value = compactLarge,
     .saved_size = savedZset,
     .table_stats = statsOf,
 };

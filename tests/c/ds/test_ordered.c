@@ -123,6 +123,17 @@ static void moveOne(rankKind kind) {
     if (!kept) orderedInsert(&x, &type, e);
 }
 
+/* Gives an entry another address; the old block is gone before the index knows. */
+static void replaceOne(void) {
+    size_t at = (size_t)randomUniform(want_count);
+    entry *moved = memNew(entry), *old = want[at];
+    *moved = *old;
+    want[at] = moved;
+    memset(old, 0xff, sizeof(*old));
+    memFree(old);
+    orderedReplace(&x, &type, old, moved);
+}
+
 static void freeVisited(void *context, void *e) {
     size_t *at = context;
     assert_ptr_equal(want[(*at)++], e);
@@ -195,6 +206,7 @@ static void test_agrees_with_an_array(void **state) {
             uint64_t dice = randomUniform(10);
             if (want_count && dice == 0) {
                 moveOne(kind);
+                replaceOne();
             } else if (want_count && dice < (growing ? 3u : 7u)) {
                 size_t at = (size_t)randomUniform(want_count);
                 orderedDelete(&x, &type, want[at]);

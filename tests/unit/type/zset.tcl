@@ -294,7 +294,7 @@ start_server {tags {zset}} {
                         }
                         7 {
                             set start [random_below 60]
-                            set count [random_below 4]
+                            set count [expr {1 + [random_below 3]}]
                             set pairs [ordered $model]
                             set gone [only_members [lrange $pairs [expr {2 * $start}] [expr {2 * ($start + $count) - 1}]]]
                             assert_equal [llength $gone] [r zremrangebyrank k $start [expr {$start + $count - 1}]]
