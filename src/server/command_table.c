@@ -12,6 +12,11 @@ commandProc bitfieldCommand;
 commandProc bitfieldRoCommand;
 commandProc bitopCommand;
 commandProc bitposCommand;
+commandProc blmoveCommand;
+commandProc blmpopCommand;
+commandProc blpopCommand;
+commandProc brpopCommand;
+commandProc brpoplpushCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
 commandProc clientHelpCommand;
@@ -340,6 +345,55 @@ static const commandArg args_bitpos[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "bit", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_blmove[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_blmove_wherefrom[] = {
+    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_blmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const keySpec keys_blmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_blmpop[] = {
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_blpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -2, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_blpop[] = {
+    {"6.0.0", "`timeout` is interpreted as a double instead of an integer."},
+};
+
+static const commandArg args_blpop[] = {
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_brpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
 };
 
 static const commandArg args_client_capa[] = {
@@ -1669,21 +1723,11 @@ static const commandArg args_linsert[] = {
     {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const keySpec keys_lmove[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
-static const commandArg args_lmove_wherefrom[] = {
-    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_lmove[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
-    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
-    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
 };
 
 static const keySpec keys_lmpop[] = {
@@ -1693,7 +1737,7 @@ static const keySpec keys_lmpop[] = {
 static const commandArg args_lmpop[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
-    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -2361,6 +2405,73 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_bitpos, .history_count = 1,
      .args = args_bitpos, .arg_count = 3},
+    {.name = "blmove",
+     .proc = blmoveCommand,
+     .arity = 6,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_blmove, .arg_count = 5},
+    {.name = "blmpop",
+     .proc = blmpopCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_blmpop, .key_spec_count = 1,
+     .args = args_blmpop, .arg_count = 5},
+    {.name = "blpop",
+     .proc = blpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the first element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpop",
+     .proc = brpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the last element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpoplpush",
+     .proc = brpoplpushCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "2.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .history = history_blpop, .history_count = 1,
+     .args = args_brpoplpush, .arg_count = 3},
     {.name = "client",
      .arity = -2,
      .flags = CMD_SENTINEL,
@@ -3051,7 +3162,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.",
      .complexity = "O(1)",
      .since = "6.2.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_lmove, .arg_count = 4},
     {.name = "lmpop",
      .proc = lmpopCommand,
@@ -3545,7 +3656,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.",
      .complexity = "O(1)",
      .since = "1.2.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_rpoplpush, .arg_count = 2},
     {.name = "rpush",
      .proc = rpushCommand,
@@ -3831,7 +3942,7 @@ const commandSpec serverCommands[] = {
      .summary = "Moves a member from one set to another.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_smove, .arg_count = 3},
     {.name = "spop",
      .proc = spopCommand,
@@ -4047,4 +4158,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 140;
+const int serverCommandCount = 145;
