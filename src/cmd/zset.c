@@ -2,6 +2,8 @@
  *
  * Sorted set commands on members: adding, removing, asking. Ranges: zset_range.c; several at once: zset_many.c,
  * zset_pop.c. Main thread only. */
+#include <stdio.h>
+
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/collection.h"
@@ -255,7 +257,7 @@ void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested) {
 
 typedef struct pairReply {
     ctx *c;
-    bool scores;
+    bool scores, packed;
     scanOptions options; /* ZSCAN */
     int64_t found;
 } pairReply;
@@ -302,12 +304,18 @@ void zrandmemberCommand(ctx *c) {
     }
 }
 
+/* Scores of large ones are shown with all their digits here. */
+static size_t printScanned(const pairReply *r, char *digits, double score) {
+    if (r->packed) return numberPrintDouble(digits, score);
+    return (size_t)snprintf(digits, NUMBER_TEXT_MAX, "%.17g", score);
+}
+
 static void replyScanned(void *arg, const zsetPair *pair) {
     pairReply *r = arg;
     if (!scanMatches(&r->options, pair->member)) return;
     char digits[NUMBER_TEXT_MAX];
     replyBulk(r->c, pair->member);
-    if (r->scores) replyBulk(r->c, sliceMake(digits, numberPrintDouble(digits, pair->score)));
+    if (r->scores) replyBulk(r->c, sliceMake(digits, printScanned(r, digits, pair->score)));
     r->found += r->scores ? 2 : 1;
 }
 
@@ -329,5 +337,6 @@ void zscanCommand(ctx *c) {
     }
     if (!scanParseOptions(c, 3, SCAN_ZSET, &r.options)) return;
     r.scores = !r.options.names_only;
+    r.packed = objectIsPacked(o);
     collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.found);
 }

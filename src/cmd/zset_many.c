@@ -170,14 +170,15 @@ static double weigh(const source *s, double score) {
     return isnan(weighed) ? 0 : weighed;
 }
 
+/* `b` may be no number in an intersection: it is passed over then, and spoils a sum. */
 static double combine(aggregation how, double a, double b) {
     switch (how) {
-    case AGGREGATE_MIN: return a < b ? a : b;
-    case AGGREGATE_MAX: return a > b ? a : b;
+    case AGGREGATE_MIN: return b < a ? b : a;
+    case AGGREGATE_MAX: return b > a ? b : a;
     default: break;
     }
     double sum = a + b;
-    return isnan(sum) ? 0 : sum; /* of opposite infinities */
+    return isnan(sum) ? 0 : sum; /* of opposite infinities, too */
 }
 
 static void unite(const job *j, zsetBuilder *into) {
@@ -212,7 +213,7 @@ static void visitCommon(const job *j, commonProc *visit, void *arg) {
             const source *s = &j->sources[i];
             double score;
             if (!sourceScore(s, pair.member, &score)) break;
-            pair.score = combine(j->aggregate, pair.score, weigh(s, score));
+            pair.score = combine(j->aggregate, pair.score, s->weight * score);
         }
         if (i == j->count && !visit(arg, &pair)) break;
     }

@@ -6,6 +6,7 @@
 #include "cmd/collection.h"
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
+#include "engine/block.h"
 
 bool zsetArgPositive(ctx *c, int place, int64_t *out) {
     return ctxArgIntIn(c, place, 0, INT64_MAX, out, "ERR value is out of range, must be positive");
@@ -75,30 +76,84 @@ static bool parseManyPop(ctx *c, int place, manyPop *out) {
                                    "ERR count should be greater than 0");
 }
 
-/* Goes out as the pop of one key. */
-static void propagatePop(ctx *c, slice key, bool max, uint64_t count) {
+/* What is propagated instead: ZPOPMIN or ZPOPMAX, with a count when it is not 0. */
+static void propagatePop(ctx *c, int place, bool max, uint64_t count) {
     char digits[NUMBER_TEXT_MAX];
-    slice words[3] = {max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), key,
-                      sliceMake(digits, numberPrintUint(digits, count))};
-    ctxPropagateAs(c, 3, words);
+    slice words[3] = {max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), c->argv[place]};
+    if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
+    ctxPropagateAs(c, count ? 3 : 2, words);
+}
+
+/* Pops from the first of the sorted sets that is there. False: none is, and nothing was replied. */
+static bool popFirst(ctx *c, const manyPop *p) {
+    for (int i = p->first; i < p->end; i++) {
+        robj *o;
+        if (!collectionFindWrite(c, i, TYPE_ZSET, &o)) return true;
+        if (!o) continue;
+        uint64_t count = sizeMin((uint64_t)p->count, zsetLength(o));
+        replyArray(c, 2);
+        replyBulk(c, c->argv[i]);
+        replyArray(c, (int64_t)count);
+        propagatePop(c, i, p->max, count);
+        popMembers(c, i, o, p->max, count, true);
+        return true;
+    }
+    return false;
 }
 
 /* ZMPOP numkeys key [key ...] MIN|MAX [COUNT count]. Reply: the first key that has members and those popped, or
  * null. */
 void zmpopCommand(ctx *c) {
     manyPop p;
-    if (!parseManyPop(c, 1, &p)) return;
-    for (int i = p.first; i < p.end; i++) {
+    if (parseManyPop(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
+}
+
+/* ------------------------------------------------------------------ those that wait */
+
+static void replyTimedOut(ctx *c) { replyNullArray(c); }
+
+/* Waits until one of the sorted sets at arguments first..end-1 is there; where nobody may wait, none will be. */
+static void waitFor(ctx *c, int first, int end, int64_t deadline_ms) {
+    if (blockIsDenied(c)) {
+        replyNullArray(c);
+        return;
+    }
+    blockWish wish = {.keys = c->argv + first,
+                      .key_count = end - first,
+                      .type = TYPE_ZSET,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyTimedOut};
+    blockOnKeys(c, &wish);
+}
+
+static void popOrWait(ctx *c, bool max) {
+    int64_t deadline_ms;
+    int end = c->argc - 1;
+    if (!blockArgDeadline(c, end, &deadline_ms)) return;
+    for (int i = 1; i < end; i++) {
         robj *o;
         if (!collectionFindWrite(c, i, TYPE_ZSET, &o)) return;
         if (!o) continue;
-        uint64_t count = sizeMin((uint64_t)p.count, zsetLength(o));
-        replyArray(c, 2);
+        replyArray(c, 3);
         replyBulk(c, c->argv[i]);
-        replyArray(c, (int64_t)count);
-        popMembers(c, i, o, p.max, count, true);
-        propagatePop(c, c->argv[i], p.max, count);
+        propagatePop(c, i, max, 0);
+        popMembers(c, i, o, max, 1, false);
         return;
     }
-    replyNullArray(c);
+    waitFor(c, 1, end, deadline_ms);
+}
+
+/* BZPOPMIN key [key ...] timeout. Reply: the key, its member with the lowest score, and that; a null array when the
+ * time is up. */
+void bzpopminCommand(ctx *c) { popOrWait(c, false); }
+
+/* BZPOPMAX key [key ...] timeout. Reply: likewise with the highest score. */
+void bzpopmaxCommand(ctx *c) { popOrWait(c, true); }
+
+/* BZMPOP timeout numkeys key [key ...] MIN|MAX [COUNT count]. Reply: as ZMPOP. */
+void bzmpopCommand(ctx *c) {
+    manyPop p;
+    int64_t deadline_ms;
+    if (!parseManyPop(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
+    if (!popFirst(c, &p)) waitFor(c, p.first, p.end, deadline_ms);
 }

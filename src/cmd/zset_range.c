@@ -11,15 +11,17 @@
 
 /* ------------------------------------------------------------------ ends of a range */
 
-/* A number as ends of ranges are written: none at all is 0, and what is too large or too small for a double is
+/* A number as ends of ranges are written: none at all is 0, a zero byte ends it, and what is too large or too small for a double is
  * infinite or 0. */
 static bool parseNumber(slice text, double *out) {
+    const char *zero = text.len ? memchr(text.ptr, 0, text.len) : NULL;
+    if (zero) text.len = (size_t)(zero - text.ptr);
     *out = 0;
     if (text.len == 0 || numberParseDouble(text, out)) return true;
     char copy[512];
     if (text.len >= sizeof(copy)) return false;
     for (size_t i = 0; i < text.len; i++) {
-        if (!strchr("0123456789+-.eE", text.ptr[i]) || !text.ptr[i]) return false;
+        if (!strchr("0123456789+-.eE", text.ptr[i])) return false;
     }
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';

@@ -17,6 +17,9 @@ commandProc blmpopCommand;
 commandProc blpopCommand;
 commandProc brpopCommand;
 commandProc brpoplpushCommand;
+commandProc bzmpopCommand;
+commandProc bzpopmaxCommand;
+commandProc bzpopminCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
 commandProc clientHelpCommand;
@@ -426,6 +429,19 @@ static const commandArg args_brpoplpush[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
     {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_bzmpop_where[] = {
+    {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bzmpop[] = {
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bzmpop_where},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
 static const commandArg args_client_capa[] = {
@@ -2425,15 +2441,10 @@ static const commandArg args_zlexcount[] = {
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const commandArg args_zmpop_where[] = {
-    {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_zmpop[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
-    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_zmpop_where},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bzmpop_where},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -2723,6 +2734,46 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_blmove, .key_spec_count = 2,
      .history = history_blpop, .history_count = 1,
      .args = args_brpoplpush, .arg_count = 3},
+    {.name = "bzmpop",
+     .proc = bzmpopCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Removes and returns a member by score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.",
+     .complexity = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.",
+     .since = "7.0.0",
+     .key_specs = keys_blmpop, .key_spec_count = 1,
+     .args = args_bzmpop, .arg_count = 5},
+    {.name = "bzpopmax",
+     .proc = bzpopmaxCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_FAST,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Removes and returns the member with the highest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .since = "5.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "bzpopmin",
+     .proc = bzpopminCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_FAST,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Removes and returns the member with the lowest score from one or more sorted sets. Blocks until a member is available otherwise. Deletes the sorted set if the last element was popped.",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .since = "5.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
     {.name = "client",
      .arity = -2,
      .flags = CMD_SENTINEL,
@@ -4830,4 +4881,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 177;
+const int serverCommandCount = 180;

@@ -214,7 +214,9 @@ start_server {tags {zset}} {
                 if {$cursor == 0} break
             }
             assert_equal [lsort $model] [lsort $scanned]
-            assert_equal {0 {m7 7}} [r zscan k 0 match m7 count 1000]
+            r zadd k 0.1 m7
+            assert_equal [list 0 [list m7 [lindex {0.1 0.10000000000000001} [expr {$form eq "skiplist"}]]]] \
+                [r zscan k 0 match m7 count 1000]
             assert_equal {0 m7} [r zscan k 0 match m7 count 1000 noscores]
             assert_error "ERR NOVALUES option can only be used in HSCAN" {r zscan k 0 novalues}
         }
@@ -237,6 +239,9 @@ start_server {tags {zset}} {
             r zadd j -inf x
             assert_equal {x 0} [with_scores zunion 2 i j withscores]
             assert_equal {x 0} [with_scores zinter 2 i i weights 0 0 withscores]
+            # What is no number, infinity times 0, counts as 0 but for the later ones of an intersection.
+            assert_equal {x inf} [with_scores zinter 2 i i weights 1 0 aggregate min withscores]
+            assert_equal {x 0} [with_scores zunion 2 i i weights 1 0 aggregate min withscores]
             assert_equal 4 [r zunionstore d 2 a b weights 2 1 aggregate max]
             assert_equal {x 2 y 10 z 20 w 30} [with_scores zrange d 0 -1 withscores]
             assert_equal $form [r object encoding d]
@@ -412,6 +417,41 @@ start_server {tags {zset}} {
             {zrandmember k 1 foo} "ERR syntax error"
             {zrandmember k -9223372036854775807 withscores} "ERR value is out of range"
         } {assert_error $error {r {*}$command}}
+    }
+
+    test {BZPOPMIN, BZPOPMAX and BZMPOP take what is there, or wait for it} {
+        r del k nope
+        foreach {command words} {{bzpopmin nope k 0} {k a 1} {bzpopmax k nope 0} {k b 2} {bzmpop 0 2 nope k min} {k {{a 1}}}} {
+            r zadd k 1 a 2 b
+            assert_equal $words [r {*}$command]
+            r del k
+            set client [connect]
+            $client -send {*}$command
+            wait_for_condition 500 10 {[info_field blocked_clients] == 1}
+            # Neither another type nor another key ends the wait.
+            r rpush k x
+            r del k
+            r zadd other 1 a
+            assert_equal 2 [r zadd k 1 a 2 b]
+            assert_equal $words [$client -read]
+            assert_equal 1 [r zcard k]
+        }
+        r del k
+        assert_equal [expr {[resp3] ? {array {{bulk k} {bulk a} {double 1}}} : {array {{bulk k} {bulk a} {bulk 1}}}}] \
+            [r zadd k 1 a; typed bzpopmin k 0]
+        assert_equal [null_array] [typed bzpopmin k 0.01]
+        assert_equal [null_array] [typed bzmpop 0.01 1 k max]
+        r set s value
+        assert_error "WRONGTYPE *" {r bzpopmin s 0}
+        foreach {command error} {
+            {bzpopmin k x} "ERR timeout is not a float or out of range" {bzpopmax k -1} "ERR timeout is negative"
+            {bzmpop x 1 k min} "ERR timeout is not a float or out of range"
+            {bzmpop x 0 k min} "ERR numkeys should be greater than 0" {bzmpop x 1 k foo} "ERR syntax error"
+        } {assert_error $error {r {*}$command}}
+        r multi
+        r bzpopmin k 0
+        r bzmpop 0 1 k min
+        assert_equal {{} {}} [r exec]
     }
 
     test {a large sorted set: ranks, ranges and removals agree with arithmetic} {
