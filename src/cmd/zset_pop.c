@@ -60,20 +60,18 @@ static bool parseManyPop(ctx *c, int place, manyPop *out) {
     *out = (manyPop){.first = place + 1, .count = 1};
     if (!ctxArgIntIn(c, place, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
         return false;
-    int left = c->argc - out->first; /* words from the first key on */
-    bool counted = false;
-    if (keys < left) {
-        out->end = out->first + (int)keys;
-        out->max = ctxArgIs(c, out->end, "max");
-        counted = left - keys == 3 && ctxArgIs(c, out->end + 1, "count");
+    out->end = keys < c->argc - out->first ? out->first + (int)keys : 0;
+    out->max = out->end > 0 && ctxArgIs(c, out->end, "max");
+    bool good = out->max || (out->end > 0 && ctxArgIs(c, out->end, "min")), counted = false;
+    for (int i = out->end + 1; good && i < c->argc; i += 2) {
+        good = !counted && i + 1 < c->argc && ctxArgIs(c, i, "count");
+        counted = true;
+        if (good &&
+            !ctxArgIntIn(c, i + 1, 1, INT64_MAX, &out->count, "ERR count should be greater than 0"))
+            return false;
     }
-    if (keys >= left || (!out->max && !ctxArgIs(c, out->end, "min")) ||
-        (!counted && left - keys != 1)) {
-        replyError(c, ERR_SYNTAX_TEXT);
-        return false;
-    }
-    return !counted || ctxArgIntIn(c, out->end + 2, 1, INT64_MAX, &out->count,
-                                   "ERR count should be greater than 0");
+    if (!good) replyError(c, ERR_SYNTAX_TEXT);
+    return good;
 }
 
 /* What is propagated instead: ZPOPMIN or ZPOPMAX, with a count when it is not 0. */

@@ -384,6 +384,7 @@ start_server {tags {zset}} {
             {0 k min} "ERR numkeys should be greater than 0" {x k min} "ERR numkeys should be greater than 0"
             {1 k foo} "ERR syntax error" {3 k min} "ERR syntax error" {1 k min count} "ERR syntax error"
             {1 k min count 0} "ERR count should be greater than 0" {1 k min count 1 count 1} "ERR syntax error"
+            {1 k min count 0 foo} "ERR count should be greater than 0"
         } {assert_error $error {r zmpop {*}$arguments}}
         assert_equal 1 [r zcard k]
     }
