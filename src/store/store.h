@@ -48,6 +48,18 @@ void storeSwap(db *a, db *b);
 /* Continues resizes of tables for about `budget_us`. */
 void storeWork(int64_t budget_us);
 
+/* What compaction of the keyspace's memory would win. */
+typedef struct storeWaste {
+    size_t live, recoverable; /* bytes */
+} storeWaste;
+void storeGetWaste(storeWaste *out);
+typedef struct storeDefragReport {
+    uint64_t moved, refused; /* objects; calls add to it */
+} storeDefragReport;
+/* Compacts for about `budget_us`, whether it is much or little that can be won. False when nothing more can. Nobody
+ * may hold pointers to objects across the call. */
+bool storeDefrag(int64_t budget_us, storeDefragReport *report);
+
 /* What happens to keys whose time has come. */
 typedef enum storeExpiry {
     EXPIRY_DELETE, /* they are removed when met */
