@@ -128,6 +128,7 @@ commandProc lremCommand;
 commandProc lsetCommand;
 commandProc ltrimCommand;
 commandProc memoryDoctorCommand;
+commandProc memoryExplainCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
 commandProc memoryPurgeCommand;
@@ -1633,6 +1634,10 @@ static const commandArg args_lset[] = {
     {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_memory_explain[] = {
+    {.name = "count", .token = "SAMPLES", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const keySpec keys_memory_usage[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -1653,6 +1658,17 @@ static const commandSpec subs_memory[] = {
      .complexity = "O(1)",
      .since = "4.0.0",
      .tips = tips_info, .tip_count = 3},
+    {.name = "explain",
+     .proc = memoryExplainCommand,
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Tells in words where the memory is and what to do about it.",
+     .complexity = "O(N) where N is the number of samples.",
+     .since = "9.1.0",
+     .tips = tips_info, .tip_count = 3,
+     .args = args_memory_explain, .arg_count = 1},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -2978,7 +2994,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for memory diagnostics commands.",
      .complexity = "Depends on subcommand.",
      .since = "4.0.0",
-     .subs = subs_memory, .sub_count = 6},
+     .subs = subs_memory, .sub_count = 7},
     {.name = "mget",
      .proc = mgetCommand,
      .arity = -2,

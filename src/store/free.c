@@ -240,6 +240,9 @@ void storeGetWaste(storeWaste *out) {
     slabStats keys, elements;
     slabGetStats(slabKeyspace(), &keys);
     slabGetStats(slabElements(), &elements);
+    out->holes = keys.hole_bytes + keys.tail_bytes + elements.hole_bytes + elements.tail_bytes;
+    out->empty = keys.empty_bytes + elements.empty_bytes;
+    out->metadata = keys.metadata_bytes + elements.metadata_bytes;
     out->live = keys.live_bytes + elements.live_bytes;
     out->recoverable = keys.recoverable_bytes + elements.recoverable_bytes;
 }
