@@ -2,12 +2,13 @@
  *
  * Bitmaps: strings read and written as bits, of which the first is the highest of the first byte. */
 #include "base/base.h"
+#include "base/bits.h"
 #include "base/number.h"
+#include "cmd/collection.h"
+#include "cmd/key_walk.h"
 #include "cmd/procs.h"
 #include "cmd/string_priv.h"
 #include "engine/options.h"
-#include "engine/reply.h"
-#include "store/store.h"
 #include "store/type_string.h"
 
 /* Argument `i` as the offset of a bit that a string may have. False: the error was replied. */
@@ -52,4 +53,209 @@ void setbitCommand(ctx *c) {
     dbPlace(c->db, c->key_hash, o); /* raw from now on, even if no bit changes */
     if (changes) ctxKeyChanged(c, c->argv[1], "setbit");
     replyInteger(c, was);
+}
+
+/* ------------------------------------------------------------------ BITCOUNT, BITPOS */
+
+typedef struct bitRange {
+    int64_t start, end; /* negative: counted from the end */
+    bool in_bits, has_end;
+} bitRange;
+
+/* Arguments from `place` on: [start [end [BYTE|BIT]]]. False: the error was replied. */
+static bool parseRange(ctx *c, int place, bitRange *out) {
+    *out = (bitRange){.end = -1};
+    if (c->argc > place + 3) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    if (c->argc > place && !ctxArgInt(c, place, &out->start)) return false;
+    if (c->argc > place + 2) {
+        out->in_bits = ctxArgIs(c, place + 2, "bit");
+        if (!out->in_bits && !ctxArgIs(c, place + 2, "byte")) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    out->has_end = c->argc > place + 1;
+    return !out->has_end || ctxArgInt(c, place + 1, &out->end);
+}
+
+/* The range as bits, `from` to before `end`, of a string of `len` bytes. False: it is empty. */
+static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *end) {
+    int64_t size = (int64_t)len * (r->in_bits ? 8 : 1), start = r->start, last = r->end;
+    if (start < 0) start = start < -size ? 0 : start + size;
+    if (last < 0) last = last < -size ? 0 : last + size;
+    if (last >= size) last = size - 1;
+    if (start > last) return false;
+    uint64_t bits = r->in_bits ? 1 : 8;
+    *from = (uint64_t)start * bits;
+    *end = ((uint64_t)last + 1) * bits;
+    return true;
+}
+
+/* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: how many bits are set. */
+void bitcountCommand(ctx *c) {
+    bitRange range;
+    if (!parseRange(c, 2, &range)) return;
+    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    if (!stringIsType(c, o)) return;
+    char digits[NUMBER_TEXT_MAX];
+    slice text = o ? objectText(o, digits) : SLICE("");
+    uint64_t from, end;
+    bool is_empty = range.start < 0 && range.end < 0 && range.start > range.end;
+    bool any = !is_empty && clampRange(&range, text.len, &from, &end);
+    replyInteger(c, any ? (int64_t)bitsCountRange(text.ptr, from, end) : 0);
+}
+
+/* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: the place of the first such bit, -1 when there is none. Behind
+ * a string there are zeros, unless an end was given. */
+void bitposCommand(ctx *c) {
+    int64_t bit;
+    bitRange range;
+    if (!ctxArgInt(c, 2, &bit)) return;
+    if (bit != 0 && bit != 1) {
+        replyError(c, SLICE("ERR The bit argument must be 1 or 0."));
+        return;
+    }
+    if (!parseRange(c, 3, &range)) return;
+    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    if (!stringIsType(c, o)) return;
+    if (!o) {
+        replyInteger(c, bit ? -1 : 0);
+        return;
+    }
+    char digits[NUMBER_TEXT_MAX];
+    slice text = objectText(o, digits);
+    uint64_t from, end;
+    if (!clampRange(&range, text.len, &from, &end)) {
+        replyInteger(c, -1);
+        return;
+    }
+    uint64_t found = bitsFind(text.ptr, from, end, bit);
+    if (found == BITS_NONE && !bit && !range.has_end) found = (uint64_t)text.len * 8;
+    replyInteger(c, found == BITS_NONE ? -1 : (int64_t)found);
+}
+
+/* ------------------------------------------------------------------ BITOP */
+
+typedef enum bitOperation { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT } bitOperation;
+
+/* The strings to combine. */
+typedef struct bitSources {
+    slice *texts; /* empty for a missing key */
+    char (*digits)[NUMBER_TEXT_MAX];
+    size_t count, len; /* of the longest */
+} bitSources;
+
+static bool parseOperation(slice word, bitOperation *out) {
+    static const char *const names[] = {"and", "or", "xor", "not"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!sliceIs(word, names[i])) continue;
+        *out = (bitOperation)i;
+        return true;
+    }
+    return false;
+}
+
+static void sourcesClear(bitSources *s) {
+    memFree(s->texts);
+    memFree(s->digits);
+}
+
+/* Finds the strings at arguments from 3 on. False: the error was replied, and nothing is held. */
+static bool findSources(ctx *c, bitSources *out) {
+    size_t count = (size_t)c->argc - 3;
+    *out = (bitSources){.texts = memNewArray(slice, count),
+                        .digits = memAlloc(count * sizeof(*out->digits))};
+    keyWalk w;
+    keyWalkInit(&w, c, 3, c->argc, 1);
+    while (keyWalkNext(&w)) {
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        if (!stringIsType(c, o)) {
+            sourcesClear(out);
+            return false;
+        }
+        slice text = o ? objectText(o, out->digits[out->count]) : SLICE("");
+        out->texts[out->count++] = text;
+        out->len = sizeMax(out->len, text.len);
+    }
+    return true;
+}
+
+/* Writes bytes `from` to before `end` of the result, from stretches of all strings that stay in the cache. */
+static void combineStretch(bitOperation op, const bitSources *s, char *to, size_t from,
+                           size_t end) {
+    for (size_t i = 0; i < s->count; i++) {
+        slice text = s->texts[i];
+        size_t len = sizeMin(text.len, end);
+        len = len > from ? len - from : 0;
+        const char *bytes = text.ptr + from;
+        if (i == 0) {
+            memcpy(to, bytes, len);
+            memset(to + len, 0, end - from - len);
+        } else if (op == BITOP_AND) {
+            bitsAnd(to, bytes, len);
+            memset(to + len, 0, end - from - len);
+        } else if (op == BITOP_OR) {
+            bitsOr(to, bytes, len);
+        } else {
+            bitsXor(to, bytes, len);
+        }
+    }
+    if (op == BITOP_NOT) bitsNot(to, end - from);
+}
+
+/* The result; NULL when memory is out. */
+static blob *combine(bitOperation op, const bitSources *s) {
+    enum { STRETCH = 8192 };
+    blob *result = blobTryNew(s->len);
+    if (!result) return NULL;
+    for (size_t at = 0; at < s->len; at += STRETCH)
+        combineStretch(op, s, result->bytes + at, at, sizeMin(s->len, at + STRETCH));
+    result->len = s->len;
+    return result;
+}
+
+/* The string becomes the value of argument 2. */
+static void storeResult(ctx *c, blob *result) {
+    slice key = c->argv[2];
+    uint64_t hash = collectionHash(c, 2);
+    (void)dbDelete(c->db, key, hash, c->now_ms); /* it need not be there */
+    check(dbFind(c->db, key, hash, c->now_ms) == NULL);
+    if (result->len > OBJECT_EMBED_MAX) {
+        dbPlace(c->db, hash, objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0));
+    } else {
+        slice text = sliceMake(result->bytes, result->len);
+        dbPlace(c->db, hash, objectNewString(key, text, OBJECT_NO_EXPIRE, 0, KEEP_RAW));
+        blobRelease(result);
+    }
+    ctxKeyChanged(c, key, "set");
+}
+
+/* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: bytes of the result, which is as long as the longest
+ * string; the others count as filled up with zeros. */
+void bitopCommand(ctx *c) {
+    bitOperation op;
+    bitSources s;
+    if (!parseOperation(c->argv[1], &op)) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    if (op == BITOP_NOT && c->argc != 4) {
+        replyError(c, SLICE("ERR BITOP NOT must be called with a single source key."));
+        return;
+    }
+    if (!findSources(c, &s)) return;
+    blob *result = s.len > 0 ? combine(op, &s) : NULL;
+    sourcesClear(&s);
+    if (result) {
+        storeResult(c, result);
+    } else if (s.len > 0) {
+        stringReplyNoMemory(c);
+        return;
+    } else if (dbDelete(c->db, c->argv[2], collectionHash(c, 2), c->now_ms)) {
+        ctxKeyChanged(c, c->argv[2], "del");
+    }
+    replyInteger(c, (int64_t)s.len);
 }

@@ -17,3 +17,18 @@ int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     }
     return onlyKey(out, max, 1, KEY_OW | KEY_UPDATE);
 }
+
+/* BITFIELD key operation ...: it may only read. */
+int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+    int i = 2;
+    while (i < argc) {
+        if (sliceIs(argv[i], "get") && argc - i > 2) {
+            i += 3;
+        } else if (sliceIs(argv[i], "overflow") && argc - i > 1) {
+            i += 2;
+        } else {
+            return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
+        }
+    }
+    return onlyKey(out, max, 1, KEY_RO | KEY_ACCESS);
+}

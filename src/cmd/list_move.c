@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * List commands that take elements from the first of many lists, or move them. Main thread only. */
+ * List commands that take elements from the first of many lists, or move them, and those of them that wait until
+ * there is one. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
 #include "cmd/collection.h"
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
+#include "engine/block.h"
 
 /* ------------------------------------------------------------------ arguments */
 
@@ -60,28 +62,30 @@ static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
     ctxKeyChanged(c, c->argv[1], from_front ? "lpop" : "rpop");
 }
 
-static void move(ctx *c, bool from_front, bool to_front) {
+/* False: there is no source, and nothing was replied. */
+static bool move(ctx *c, bool from_front, bool to_front) {
     robj *from, *to;
-    if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return;
-    if (!from) {
-        replyNull(c);
-        return;
-    }
+    if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return true;
+    if (!from) return false;
     if (sliceEqual(c->argv[1], c->argv[2])) {
         moveWithin(c, from, from_front, to_front);
-        return;
+    } else if (collectionFindWrite(c, 2, TYPE_LIST, &to)) {
+        moveBetween(c, from, to, from_front, to_front);
     }
-    if (collectionFindWrite(c, 2, TYPE_LIST, &to)) moveBetween(c, from, to, from_front, to_front);
+    return true;
 }
 
 /* LMOVE source destination LEFT|RIGHT LEFT|RIGHT. Reply: the element, null when there is none. */
 void lmoveCommand(ctx *c) {
     bool from_front, to_front;
-    if (endArg(c, 3, &from_front) && endArg(c, 4, &to_front)) move(c, from_front, to_front);
+    if (!endArg(c, 3, &from_front) || !endArg(c, 4, &to_front)) return;
+    if (!move(c, from_front, to_front)) replyNull(c);
 }
 
 /* RPOPLPUSH source destination. Reply: the element, null when there is none. */
-void rpoplpushCommand(ctx *c) { move(c, false, true); }
+void rpoplpushCommand(ctx *c) {
+    if (!move(c, false, true)) replyNull(c);
+}
 
 /* ------------------------------------------------------------------ LMPOP */
 
@@ -143,4 +147,97 @@ static bool popFirst(ctx *c, const manyPop *p) {
 void lmpopCommand(ctx *c) {
     manyPop p;
     if (parseMany(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
+}
+
+/* ------------------------------------------------------------------ those that wait */
+
+static void replyTimedOut(ctx *c) { replyNullArray(c); }
+
+/* Waits until one of the lists at arguments first..end-1 is there. */
+static void waitFor(ctx *c, int first, int end, int64_t deadline_ms) {
+    blockWish wish = {.keys = c->argv + first,
+                      .key_count = end - first,
+                      .type = TYPE_LIST,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyTimedOut};
+    blockOnKeys(c, &wish);
+}
+
+/* Pops one element from the first list that is there, and replies the key with it. False: none is, and nothing
+ * was replied. */
+static bool popOne(ctx *c, int first, int end, bool front) {
+    for (int i = first; i < end; i++) {
+        robj *o;
+        if (!collectionFindWrite(c, i, TYPE_LIST, &o)) return true;
+        if (!o) continue;
+        replyArray(c, 2);
+        replyBulk(c, c->argv[i]);
+        listReplyEnd(c, o, front);
+        propagatePop(c, i, 0, front);
+        listTakeEnd(c, i, o, 1, front);
+        return true;
+    }
+    return false;
+}
+
+static void popOrWait(ctx *c, bool front) {
+    int64_t deadline_ms;
+    int end = c->argc - 1;
+    if (!blockArgDeadline(c, end, &deadline_ms)) return;
+    if (popOne(c, 1, end, front)) return;
+    if (blockIsDenied(c)) {
+        replyNullArray(c);
+    } else {
+        waitFor(c, 1, end, deadline_ms);
+    }
+}
+
+/* BLPOP key [key ...] timeout. Reply: the key and its first element, a null array when the time is up. */
+void blpopCommand(ctx *c) { popOrWait(c, true); }
+
+/* BRPOP key [key ...] timeout. Reply: the key and its last element, a null array when the time is up. */
+void brpopCommand(ctx *c) { popOrWait(c, false); }
+
+/* BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: as LMPOP. */
+void blmpopCommand(ctx *c) {
+    manyPop p;
+    int64_t deadline_ms;
+    if (!parseMany(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
+    if (popFirst(c, &p)) return;
+    if (blockIsDenied(c)) {
+        replyNullArray(c);
+    } else {
+        waitFor(c, p.first, p.end, deadline_ms);
+    }
+}
+
+/* Moves an element or waits for one; `count` words are propagated for it. */
+static void moveOrWait(ctx *c, bool from_front, bool to_front, int64_t deadline_ms,
+                       const slice *words, int count) {
+    if (move(c, from_front, to_front)) {
+        if (!(c->flags & CTX_FAILED)) ctxPropagateAs(c, count, words);
+    } else if (blockIsDenied(c)) {
+        replyNull(c);
+    } else {
+        waitFor(c, 1, 2, deadline_ms);
+    }
+}
+
+/* BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout. Reply: the element, a null array when the time is
+ * up. */
+void blmoveCommand(ctx *c) {
+    bool from_front, to_front;
+    int64_t deadline_ms;
+    if (!endArg(c, 3, &from_front) || !endArg(c, 4, &to_front)) return;
+    if (!blockArgDeadline(c, 5, &deadline_ms)) return;
+    slice words[5] = {SLICE("LMOVE"), c->argv[1], c->argv[2], c->argv[3], c->argv[4]};
+    moveOrWait(c, from_front, to_front, deadline_ms, words, COUNT_OF(words));
+}
+
+/* BRPOPLPUSH source destination timeout. Reply: the element, a null array when the time is up. */
+void brpoplpushCommand(ctx *c) {
+    int64_t deadline_ms;
+    if (!blockArgDeadline(c, 3, &deadline_ms)) return;
+    slice words[3] = {SLICE("RPOPLPUSH"), c->argv[1], c->argv[2]};
+    moveOrWait(c, false, true, deadline_ms, words, COUNT_OF(words));
 }

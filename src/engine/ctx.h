@@ -23,11 +23,13 @@ enum ctxFlag {
     CTX_NO_PROPAGATE = 1u << 5,
     CTX_REWRITTEN = 1u << 6, /* ctxPropagateAs() was called */
     CTX_REJECTED = 1u << 7,  /* refused before it ran */
-    CTX_NOT_RUN = 1u << 8,   /* refused, or kept for EXEC */
+    CTX_NOT_RUN = 1u << 8,   /* refused, kept for EXEC, or waiting */
     CTX_ADMISSION = 1u << 9, /* the gates are being asked: an error refuses the request */
     CTX_HELD = 1u << 10,     /* a gate keeps the request for later: it has not been seen yet */
     CTX_SECRETS = 1u << 11,  /* ctxRedact() was called */
     CTX_MEASURED = 1u << 12, /* its time was taken by itself */
+    CTX_WOKEN = 1u << 13,    /* runs again after it had to wait */
+    CTX_WAKES = 1u << 14,    /* made a key ready that somebody waits for */
 };
 
 struct ctx {
@@ -41,7 +43,7 @@ struct ctx {
     int64_t now_ms;    /* wall clock, frozen for this command */
     uint64_t key_hash; /* hashBytes() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL when there are no RESP bytes (script, module) */
-    const struct ctx *outer; /* the command that runs this one (EXEC), NULL for most */
+    struct ctx *outer; /* the command that runs this one (EXEC), NULL for most */
 };
 
 /* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "engine/block.h"
 #include "engine/command_priv.h"
 #include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
@@ -162,7 +163,7 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
 /* Runs the admitted command under everybody's eyes; returns how long it took. */
 static uint64_t runSeen(ctx *c) {
     size_t pending = outbufPending(c->out);
-    if (engineHot.seers) hooksSeenBefore(c);
+    if (engineHot.seers && !(c->flags & CTX_WOKEN)) hooksSeenBefore(c);
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
@@ -227,6 +228,19 @@ static inline void account(session *s, const command *cmd, int ran, int failed, 
     if (engineHot.latency_tracking) statsRecordLatency(counted, ns / ran, (uint32_t)ran);
 }
 
+void executeAccount(session *s, const command *cmd, bool rejected) {
+    account(s, cmd, 1, 0, rejected, 0);
+}
+
+/* Behind a command: those who waited for what it brought. Returns the ticks that took. */
+static NO_INLINE uint64_t wakeOthers(void) {
+    uint64_t began = clockTicks();
+    propagateUnitEnd();
+    blockWake();
+    propagateUnitBegin();
+    return clockTicks() - began;
+}
+
 static void resolveAgain(request *requests, int count) {
     for (int i = 0; i < count; i++) executeResolve(&requests[i]);
 }
@@ -285,10 +299,11 @@ int executeRun(session *s, request *requests, int count) {
                 runSlow(&c, armed);
                 if (unlikely(c.flags & CTX_HELD)) i--;
             }
-            if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN))) {
+            if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES))) {
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
+                if (c.flags & CTX_WAKES && !outer) started += wakeOthers();
             }
             if (unlikely(engineHot.sinks)) {
                 propagateUnitEnd();
@@ -321,8 +336,9 @@ void executeInner(ctx *c) {
     propagateUnitBegin();
     uint64_t ticks = runSeen(c);
     propagateUnitEnd();
-    bool rejected = c->flags & CTX_REJECTED;
-    account(c->who, c->cmd, !rejected, !rejected && c->flags & CTX_FAILED, rejected, ticks);
+    bool rejected = c->flags & CTX_REJECTED, ran = !(c->flags & (CTX_REJECTED | CTX_NOT_RUN));
+    account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, rejected, ticks);
+    if (unlikely(c->flags & CTX_WAKES) && c->outer) c->outer->flags |= CTX_WAKES;
     if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
     engineHot.current = outer;
 }

@@ -6,6 +6,8 @@
 
 #include "engine/measure.h"
 
+/* Counts a command that waited and was answered without running: calls, and as refused. */
+void executeAccount(session *s, const command *cmd, bool rejected);
 /* From which cost on a command is told to measureNote(). */
 void executeSetLimits(const measureLimits *limits);
 

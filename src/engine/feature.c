@@ -4,6 +4,7 @@
  * transactions. */
 #include "engine/engine.h"
 
+#include "engine/block.h"
 #include "engine/child.h"
 #include "engine/engine_priv.h"
 #include "engine/pause.h"
@@ -16,15 +17,23 @@ static status onShutdown(uint32_t flags, reason *why) {
     return OK;
 }
 
+static void onDb(const dbEvent *e) {
+    watchDbEvent(e);
+    blockDbEvent(e);
+}
+
+/* For keys that changed without a command. */
+static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {0}};
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
-static const keyObserver *const observers[] = {&watchObserver, NULL};
+static const keyObserver *const observers[] = {&watchObserver, &blockObserver, NULL};
 
 const feature engineFeature = {.name = "engine",
                                .options = engineOptions,
                                .info = statsSections,
                                .ticks = ticks,
+                               .stages = stages,
                                .gates = gates,
                                .observers = observers,
-                               .on_db = watchDbEvent,
+                               .on_db = onDb,
                                .on_shutdown = onShutdown};

@@ -74,6 +74,7 @@ static uint32_t armIn(const void **array, uint32_t count, const void *item, bool
     }
     if (!on && at < count) {
         memmove(array + at, array + at + 1, (count - at - 1) * sizeof(*array));
+        array[count - 1] = NULL;
         return count - 1;
     }
     return count;
@@ -93,7 +94,12 @@ void keyObserverArm(const keyObserver *o, bool on) {
 }
 
 void hooksKeyChanged(db *d, slice key, const char *event) {
-    for (uint32_t i = 0; i < engineHot.observers; i++) hooks.observers[i]->changed(d, key, event);
+    for (uint32_t i = 0; i < engineHot.observers;) {
+        const keyObserver *o = hooks.observers[i];
+        o->changed(d, key, event);
+        /* One that has disarmed itself has left its place to the next. */
+        if (hooks.observers[i] == o) i++;
+    }
 }
 
 void seerArm(const seer *s, bool on) {

@@ -5,6 +5,7 @@
 #include "engine/session.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
@@ -43,6 +44,7 @@ void sessionClear(session *s) {
         hooksSessionEvent(s, SESSION_ENDING);
     }
     pauseForget(s);
+    blockForget(s);
     if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
     s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
     outbufClear(&s->out);

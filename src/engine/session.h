@@ -20,6 +20,7 @@ typedef struct command command;
 typedef struct db db;
 typedef struct user user;               /* acl's */
 typedef struct transaction transaction; /* engine's own */
+typedef struct blockWait blockWait;     /* likewise */
 
 enum sessionFlag {
     SESSION_CLOSE_SOON = 1u << 0, /* close once the output is written; runs nothing more */
@@ -83,11 +84,13 @@ struct session {
     int32_t db_id;
     uint8_t proto; /* 2 or 3 */
     outbuf out;
-    listNode pending; /* place on the engine's pending-output list */
-    listNode held;    /* place on the list of those that a pause holds back */
+    listNode pending;  /* place on the engine's pending-output list */
+    listNode held;     /* place on the list of those that a pause holds back */
+    listNode released; /* place on the list of those that no longer wait and go on */
     const command *last_command;
     user *user;         /* NULL: the default user */
     transaction *multi; /* NULL until the first MULTI or WATCH */
+    blockWait *blocked; /* NULL while it does not wait */
     sessionExtra *extra;
     const sessionCarrier *carrier;
     uint64_t id;

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/gate_priv.h"
+#include "engine/kept_request.h"
 #include "engine/reply.h"
 #include "engine/transaction_priv.h"
 #include "engine/watch.h"
@@ -27,11 +28,7 @@ transaction *transactionOf(session *s) {
 /* ------------------------------------------------------------------ the queue */
 
 static void dropQueue(transaction *t) {
-    for (int i = 0; i < t->count; i++) {
-        request *r = &t->queue[i];
-        for (int k = 0; k < r->large_count; k++) blobRelease(r->large[k].bytes);
-        memFree(r->owner);
-    }
+    for (int i = 0; i < t->count; i++) keptRequestClear(&t->queue[i]);
     memFree(t->queue);
     t->queue = NULL;
     t->count = t->cap = 0;
@@ -49,52 +46,9 @@ static request *push(transaction *t) {
     return &t->queue[t->count++];
 }
 
-/* Makes argument `i` of a kept request stand in its large block; false when it has none. */
-static bool placeLarge(request *r, int i) {
-    for (int k = 0; k < r->large_count; k++) {
-        if (r->large[k].arg != i) continue;
-        r->argv[i] = sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len);
-        return true;
-    }
-    return false;
-}
-
-/* Copies slices and bytes of `from` into one block of `kept`. An inline request has no bytes of its own. */
-static size_t copyInto(request *kept, const request *from) {
-    size_t bytes = from->raw.len;
-    for (int i = 0; !from->raw.len && i < from->argc; i++) bytes += from->argv[i].len;
-    size_t slices_size = (size_t)from->argc * sizeof(slice);
-    size_t large_size = (size_t)from->large_count * sizeof(requestLarge);
-    char *block = memAlloc(slices_size + large_size + bytes);
-    char *copy = block + slices_size + large_size;
-    *kept = *from;
-    kept->owner = block;
-    kept->argv = (slice *)block;
-    kept->large = from->large_count ? (requestLarge *)(block + slices_size) : NULL;
-    if (from->large_count) memcpy(kept->large, from->large, large_size);
-    for (int k = 0; k < kept->large_count; k++) blobRetain(kept->large[k].bytes);
-    if (from->raw.len) {
-        memcpy(copy, from->raw.ptr, bytes);
-        kept->raw.ptr = copy;
-    }
-    for (int i = 0; i < from->argc; i++) {
-        slice arg = from->argv[i];
-        if (placeLarge(kept, i)) continue;
-        if (from->raw.len) {
-            kept->argv[i] = sliceMake(copy + (arg.ptr - from->raw.ptr), arg.len);
-        } else {
-            if (arg.len) memcpy(copy, arg.ptr, arg.len);
-            kept->argv[i] = sliceMake(copy, arg.len);
-            copy += arg.len;
-        }
-    }
-    return memSizeOf(block);
-}
-
 static void keepRequest(transaction *t, const ctx *c) {
     request *kept = push(t);
-    t->memory += copyInto(kept, c->request);
-    for (int k = 0; k < kept->large_count; k++) t->memory += blobMemory(kept->large[k].bytes);
+    t->memory += keptRequestInit(kept, c->request);
     t->all_flags = t->count == 1 ? c->cmd->flags : t->all_flags & c->cmd->flags;
     t->any_flags |= c->cmd->flags;
 }

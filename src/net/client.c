@@ -6,6 +6,7 @@
 #include "net/client.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
@@ -80,7 +81,7 @@ size_t clientInputMemory(const client *cl) {
 size_t clientMemory(const client *cl) {
     const session *s = &cl->session;
     return sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&s->out) + transactionMemory(s) +
-           watchMemory(s);
+           watchMemory(s) + blockMemory(s);
 }
 
 static void carrierPauseReading(session *s, bool paused) {

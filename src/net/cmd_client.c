@@ -3,11 +3,13 @@
  * CLIENT: what connections say of themselves, which there are, which shall go. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/block.h"
 #include "engine/keyspace.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/session_name.h"
 #include "net/client_list.h"
+#include "net/net.h"
 #include "net/procs.h"
 
 /* CLIENT ID. Reply: the connection's number; numbers only grow. */
@@ -220,15 +222,18 @@ void clientUnpauseCommand(ctx *c) {
 }
 
 /* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 when that client was blocked by a command, else 0. A pause is no
- * block; no command blocks yet. */
+ * block. */
 void clientUnblockCommand(ctx *c) {
-    if (c->argc > 3 && !ctxArgIs(c, 3, "timeout") && !ctxArgIs(c, 3, "error")) {
+    bool error = c->argc > 3 && ctxArgIs(c, 3, "error");
+    if (c->argc > 3 && !error && !ctxArgIs(c, 3, "timeout")) {
         replyError(c, SLICE("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"));
         return;
     }
     int64_t id;
     if (!ctxArgInt(c, 2, &id)) return;
-    replyInteger(c, 0);
+    session *s = id > 0 ? netFindClient((uint64_t)id) : NULL;
+    slice text = error ? SLICE("UNBLOCKED client unblocked via CLIENT UNBLOCK") : SLICE("");
+    replyInteger(c, s && blockEnd(s, text));
 }
 
 /* ------------------------------------------------------------------ HELP */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/hooks.h"
 #include "engine/options.h"
 #include "engine/pause.h"
@@ -19,21 +20,33 @@ enum { OWN_DESCRIPTORS = 32 };
 static bool resumeReleased(void) {
     bool any = false;
     for (session *s; (s = pauseNextReleased()) != NULL; any = true) s->carrier->resume(s);
+    for (session *s; (s = blockNextReleased()) != NULL; any = true) s->carrier->resume(s);
     return any;
 }
 
-/* Runs what was read, and then what a pause no longer holds: its end may be among what was run. */
+/* Runs what was read, and then what a pause no longer holds and what has waited: their ends may be among what was
+ * run. */
 static void execute(void) {
-    int64_t wait_ms;
+    int64_t pause_ms, wait_ms;
     do {
         readerExecute();
-        pauseTurn(&wait_ms);
+        pauseTurn(&pause_ms);
+        blockTurn(&wait_ms);
     } while (resumeReleased());
+    if (pause_ms >= 0) loopLimitSleep(netLoop(), pause_ms);
     if (wait_ms >= 0) loopLimitSleep(netLoop(), wait_ms);
 }
 
-static const stageJob stages[] = {
-    {STAGE_EXECUTE, execute}, {STAGE_WRITE, writerRun}, {STAGE_FREE, clientFreeClosed}, {0}};
+/* Who was woken at stage WAKE goes on in this turn, too. */
+static void executeWoken(void) {
+    if (resumeReleased()) execute();
+}
+
+static const stageJob stages[] = {{STAGE_EXECUTE, execute},
+                                  {STAGE_WAKE, executeWoken},
+                                  {STAGE_WRITE, writerRun},
+                                  {STAGE_FREE, clientFreeClosed},
+                                  {0}};
 
 const feature netFeature = {.name = "net",
                             .options = netOptions,

@@ -6,6 +6,7 @@
 #include "net/client_list.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
 #include "engine/stats.h"
@@ -81,7 +82,7 @@ static void printClients(str *out) {
     appendCount(out, "watching_clients", watchingSessionCount());
     appendCount(out, "clients_in_timeout_table", 0);
     appendCount(out, "total_watched_keys", watchedKeyCount());
-    appendCount(out, "total_blocking_keys", 0);
+    appendCount(out, "total_blocking_keys", blockedKeyCount());
     appendCount(out, "total_blocking_keys_on_nokey", 0);
     static const char *const actions[] = {"none", "write", "all"};
     int64_t left_ms = pauseEndMs() - clockWallMs();

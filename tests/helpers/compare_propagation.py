@@ -32,10 +32,22 @@ class Client:
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
         self.file = self.socket.makefile("rb")
+        self.waits = False
+        self.number = self.ask("CLIENT", "ID").decode()[1:]
 
-    def ask(self, *words):
+    def send(self, *words):
         words = [word.encode() for word in words]
         self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words))
+
+    def settle(self):
+        """Reads the reply to a command that had to wait."""
+        if self.waits:
+            self.waits = False
+            self.read()
+
+    def ask(self, *words):
+        self.settle()
+        self.send(*words)
         return self.read()
 
     def read(self):
@@ -88,7 +100,21 @@ class Server:
         self.client("1").ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         self.client("1").ask("FLUSHALL")
 
+    def wait(self, who, words):
+        """Sends a command that waits; returns when it does."""
+        self.client(who).settle()
+        self.client(who).send(*words)
+        self.client(who).waits = True
+        number = self.client(who).number
+        for _ in range(2000):
+            if b" flags=b " in self.client("mark").ask("CLIENT", "LIST", "ID", number):
+                return
+            time.sleep(0.005)
+        sys.exit(f"this does not wait: {words}")
+
     def end(self):
+        for client in self.clients.values():
+            client.settle()
         self.client("mark").ask("SET", MARK, "")
 
     def stop(self):
@@ -114,8 +140,11 @@ def run_case(server, lines):
     server.begin()
     known = True
     for line in lines:
-        who, request = re.fullmatch(r"(?:(\d)>\s*)?(.*)", line).groups(default="1")
+        who, sign, request = re.fullmatch(r"(?:(\d)([>&])\s*)?(.*)", line).groups(default="1")
         words = shlex.split(request)
+        if sign == "&":
+            server.wait(who, words)
+            continue
         if words[0] == "wait":
             until = time.time() + int(words[1]) / 1000  # for a time that must pass, on both servers
             while time.time() < until:

@@ -17,6 +17,7 @@
 
 int test_alloc(void);
 int test_assert(void);
+int test_bits(void);
 int test_blob(void);
 int test_bytes(void);
 int test_clock(void);

@@ -7,6 +7,7 @@ int main(void) {
     int failed = 0;
     failed += test_alloc();
     failed += test_assert();
+    failed += test_bits();
     failed += test_blob();
     failed += test_bytes();
     failed += test_clock();
