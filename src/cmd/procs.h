@@ -9,6 +9,16 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bitcountCommand;
+commandProc bitfieldCommand;
+commandProc bitfieldRoCommand;
+commandProc bitopCommand;
+commandProc bitposCommand;
+commandProc blmoveCommand;
+commandProc blmpopCommand;
+commandProc blpopCommand;
+commandProc brpopCommand;
+commandProc brpoplpushCommand;
 commandProc commandCommand;
 commandProc commandCountCommand;
 commandProc commandDocsCommand;
@@ -165,6 +175,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
 #endif

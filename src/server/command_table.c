@@ -7,6 +7,16 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bitcountCommand;
+commandProc bitfieldCommand;
+commandProc bitfieldRoCommand;
+commandProc bitopCommand;
+commandProc bitposCommand;
+commandProc blmoveCommand;
+commandProc blmpopCommand;
+commandProc blpopCommand;
+commandProc brpopCommand;
+commandProc brpoplpushCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
 commandProc clientHelpCommand;
@@ -206,6 +216,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
 static const keySpec keys_append[] = {
@@ -224,6 +235,164 @@ static const commandHistory history_auth[] = {
 static const commandArg args_auth[] = {
     {.name = "username", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "password", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_bitcount[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_bitcount[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+    {"8.0.0", "`end` made optional; when called without argument the command reports the last BYTE."},
+};
+
+static const commandArg args_bitcount_range_end_unit_block_unit[] = {
+    {.name = "byte", .token = "BYTE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "bit", .token = "BIT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitcount_range_end_unit_block[] = {
+    {.name = "end", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "unit", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block_unit},
+};
+
+static const commandArg args_bitcount_range[] = {
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "end-unit-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range_end_unit_block},
+};
+
+static const commandArg args_bitcount[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_bitfield[] = {
+    {.notes = "This command allows both access and modification of the key", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitfield_operation_get_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_overflow_block[] = {
+    {.name = "wrap", .token = "WRAP", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "sat", .token = "SAT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fail", .token = "FAIL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_set_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "value", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation_incrby_block[] = {
+    {.name = "encoding", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "increment", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_bitfield_operation_write_write_operation[] = {
+    {.name = "set-block", .token = "SET", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_set_block},
+    {.name = "incrby-block", .token = "INCRBY", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_write_operation_incrby_block},
+};
+
+static const commandArg args_bitfield_operation_write[] = {
+    {.name = "overflow-block", .token = "OVERFLOW", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_bitfield_operation_write_overflow_block},
+    {.name = "write-operation", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write_write_operation},
+};
+
+static const commandArg args_bitfield_operation[] = {
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+    {.name = "write", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_bitfield_operation_write},
+};
+
+static const commandArg args_bitfield[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_bitfield_operation},
+};
+
+static const commandArg args_bitfield_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "get-block", .token = "GET", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1, .count = 2, .args = args_bitfield_operation_get_block},
+};
+
+static const keySpec keys_bitop[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 3, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_bitop_operation[] = {
+    {.name = "and", .token = "AND", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "or", .token = "OR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "xor", .token = "XOR", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "not", .token = "NOT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bitop[] = {
+    {.name = "operation", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_bitop_operation},
+    {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandHistory history_bitpos[] = {
+    {"7.0.0", "Added the `BYTE|BIT` option."},
+};
+
+static const commandArg args_bitpos[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "bit", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "range", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bitcount_range},
+};
+
+static const keySpec keys_blmove[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_blmove_wherefrom[] = {
+    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_blmove[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const keySpec keys_blmpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_blmpop[] = {
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_blpop[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -2, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_blpop[] = {
+    {"6.0.0", "`timeout` is interpreted as a double instead of an integer."},
+};
+
+static const commandArg args_blpop[] = {
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_brpoplpush[] = {
+    {.name = "source", .type = ARG_KEY, .key_spec = 0},
+    {.name = "destination", .type = ARG_KEY, .key_spec = 1},
+    {.name = "timeout", .type = ARG_DOUBLE, .key_spec = -1},
 };
 
 static const commandArg args_client_capa[] = {
@@ -1241,10 +1410,6 @@ static const commandArg args_expireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
-static const keySpec keys_expiretime[] = {
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
 static const char *const tips_flushall[] = {
     "request_policy:all_shards",
     "response_policy:all_succeeded",
@@ -1597,21 +1762,11 @@ static const commandArg args_linsert[] = {
     {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
-static const keySpec keys_lmove[] = {
-    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-};
-
-static const commandArg args_lmove_wherefrom[] = {
-    {.name = "left", .token = "LEFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "right", .token = "RIGHT", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_lmove[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
-    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
-    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "wherefrom", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
+    {.name = "whereto", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
 };
 
 static const keySpec keys_lmpop[] = {
@@ -1621,7 +1776,7 @@ static const keySpec keys_lmpop[] = {
 static const commandArg args_lmpop[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
-    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_lmove_wherefrom},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_blmove_wherefrom},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -2208,6 +2363,141 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bitcount",
+     .proc = bitcountCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Counts the number of set bits (population counting) in a string.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitcount, .history_count = 2,
+     .args = args_bitcount, .arg_count = 2},
+    {.name = "bitfield",
+     .proc = bitfieldCommand,
+     .find_keys = bitfieldFindKeys,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "3.2.0",
+     .key_specs = keys_bitfield, .key_spec_count = 1,
+     .args = args_bitfield, .arg_count = 2},
+    {.name = "bitfield_ro",
+     .proc = bitfieldRoCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "bitmap",
+     .summary = "Performs arbitrary read-only bitfield integer operations on strings.",
+     .complexity = "O(1) for each subcommand specified",
+     .since = "6.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_bitfield_ro, .arg_count = 2},
+    {.name = "bitop",
+     .proc = bitopCommand,
+     .arity = -4,
+     .first_key = 2, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Performs bitwise operations on multiple strings, and stores the result.",
+     .complexity = "O(N)",
+     .since = "2.6.0",
+     .key_specs = keys_bitop, .key_spec_count = 2,
+     .args = args_bitop, .arg_count = 3},
+    {.name = "bitpos",
+     .proc = bitposCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(BITMAP) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "bitmap",
+     .summary = "Finds the first set (1) or clear (0) bit in a string.",
+     .complexity = "O(N)",
+     .since = "2.8.7",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_bitpos, .history_count = 1,
+     .args = args_bitpos, .arg_count = 3},
+    {.name = "blmove",
+     .proc = blmoveCommand,
+     .arity = 6,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was moved.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .args = args_blmove, .arg_count = 5},
+    {.name = "blmpop",
+     .proc = blmpopCommand,
+     .arity = -5,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Pops the first element from one of multiple lists. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N+M) where N is the number of provided keys and M is the number of elements returned.",
+     .since = "7.0.0",
+     .key_specs = keys_blmpop, .key_spec_count = 1,
+     .args = args_blmpop, .arg_count = 5},
+    {.name = "blpop",
+     .proc = blpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the first element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpop",
+     .proc = brpopCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = -2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_ARRAY,
+     .group = "list",
+     .summary = "Removes and returns the last element in a list. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(N) where N is the number of provided keys.",
+     .since = "2.0.0",
+     .key_specs = keys_blpop, .key_spec_count = 1,
+     .history = history_blpop, .history_count = 1,
+     .args = args_blpop, .arg_count = 2},
+    {.name = "brpoplpush",
+     .proc = brpoplpushCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_BLOCKING,
+     .categories = CAT(WRITE) | CAT(LIST) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_BULK,
+     .group = "list",
+     .summary = "Pops an element from a list, pushes it to another list and returns it. Blocks until an element is available otherwise. Deletes the list if the last element was popped.",
+     .complexity = "O(1)",
+     .since = "2.2.0",
+     .key_specs = keys_blmove, .key_spec_count = 2,
+     .history = history_blpop, .history_count = 1,
+     .args = args_brpoplpush, .arg_count = 3},
     {.name = "client",
      .arity = -2,
      .flags = CMD_SENTINEL,
@@ -2429,7 +2719,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "flushall",
      .proc = flushallCommand,
@@ -2468,7 +2758,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the string value of a key.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "getbit",
      .proc = getbitCommand,
@@ -2481,7 +2771,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a bit value by offset.",
      .complexity = "O(1)",
      .since = "2.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getbit, .arg_count = 2},
     {.name = "getdel",
      .proc = getdelCommand,
@@ -2520,7 +2810,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring of the string stored at a key.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "2.4.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "getset",
      .proc = getsetCommand,
@@ -2585,7 +2875,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the value of a field in a hash.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hexists, .arg_count = 2},
     {.name = "hgetall",
      .proc = hgetallCommand,
@@ -2599,7 +2889,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hincrby",
      .proc = hincrbyCommand,
@@ -2639,7 +2929,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "hlen",
      .proc = hlenCommand,
@@ -2665,7 +2955,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the values of all fields in a hash.",
      .complexity = "O(N) where N is the number of fields being requested.",
      .since = "2.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hdel, .arg_count = 2},
     {.name = "hmset",
      .proc = hmsetCommand,
@@ -2701,7 +2991,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the number of fields returned",
      .since = "6.2.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hrandfield, .arg_count = 2},
     {.name = "hscan",
      .proc = hscanCommand,
@@ -2715,7 +3005,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_hscan, .arg_count = 5},
     {.name = "hset",
      .proc = hsetCommand,
@@ -2769,7 +3059,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the size of the hash.",
      .since = "2.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "incr",
      .proc = incrCommand,
@@ -2868,7 +3158,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns an element from a list by its index.",
      .complexity = "O(N) where N is the number of elements to traverse to get to the element at index. This makes asking for the first or the last element of the list O(1).",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lindex, .arg_count = 2},
     {.name = "linsert",
      .proc = linsertCommand,
@@ -2907,7 +3197,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns an element after popping it from one list and pushing it to another. Deletes the list if the last element was moved.",
      .complexity = "O(1)",
      .since = "6.2.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_lmove, .arg_count = 4},
     {.name = "lmpop",
      .proc = lmpopCommand,
@@ -2956,7 +3246,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the index of matching elements in a list.",
      .complexity = "O(N) where N is the number of elements in the list, for the average case. When searching for elements near the head or the tail of the list, or when the MAXLEN option is provided, the command may run in constant time.",
      .since = "6.0.6",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lpos, .arg_count = 5},
     {.name = "lpush",
      .proc = lpushCommand,
@@ -2997,7 +3287,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a range of elements from a list.",
      .complexity = "O(S+N) where S is the distance of start offset from HEAD for small lists, from nearest end (HEAD or TAIL) for large lists; and N is the number of elements in the specified range.",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_lrange, .arg_count = 3},
     {.name = "lrem",
      .proc = lremCommand,
@@ -3194,7 +3484,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the expiration time of a key as a Unix milliseconds timestamp.",
      .complexity = "O(1)",
      .since = "7.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "ping",
      .proc = pingCommand,
@@ -3233,7 +3523,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "2.6.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "quit",
@@ -3339,7 +3629,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns the last element of a list after removing and pushing it to another list. Deletes the list if the last element was popped.",
      .complexity = "O(1)",
      .since = "1.2.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_rpoplpush, .arg_count = 2},
     {.name = "rpush",
      .proc = rpushCommand,
@@ -3599,7 +3889,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the set cardinality.",
      .since = "1.0.0",
      .tips = tips_command_docs, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "smismember",
      .proc = smismemberCommand,
@@ -3612,7 +3902,7 @@ const commandSpec serverCommands[] = {
      .summary = "Determines whether multiple members belong to a set.",
      .complexity = "O(N) where N is the number of elements being checked for membership",
      .since = "6.2.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sadd, .arg_count = 2},
     {.name = "smove",
      .proc = smoveCommand,
@@ -3625,7 +3915,7 @@ const commandSpec serverCommands[] = {
      .summary = "Moves a member from one set to another.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .key_specs = keys_lmove, .key_spec_count = 2,
+     .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_smove, .arg_count = 3},
     {.name = "spop",
      .proc = spopCommand,
@@ -3654,7 +3944,7 @@ const commandSpec serverCommands[] = {
      .complexity = "Without the count argument O(1), otherwise O(N) where N is the absolute value of the passed count.",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_srandmember, .history_count = 1,
      .args = args_srandmember, .arg_count = 2},
     {.name = "srem",
@@ -3683,7 +3973,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
      .since = "2.8.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sscan, .arg_count = 4},
     {.name = "strlen",
      .proc = strlenCommand,
@@ -3709,7 +3999,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns a substring from a string value.",
      .complexity = "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
      .since = "1.0.0",
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_getrange, .arg_count = 3},
     {.name = "sunion",
      .proc = sunionCommand,
@@ -3786,7 +4076,7 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .tips = tips_client_info, .tip_count = 1,
-     .key_specs = keys_expiretime, .key_spec_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
     {.name = "type",
@@ -3841,4 +4131,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 131;
+const int serverCommandCount = 141;
