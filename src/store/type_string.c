@@ -121,6 +121,27 @@ status stringStretch(robj **o, size_t len, char **bytes) {
     return OK;
 }
 
+void stringCut(robj **o, size_t len) {
+    robj *was = *o;
+    check(len <= stringLen(was));
+    if (objectForm(was) == FORM_POINTER) {
+        blob *b = objectPointer(was);
+        check(b->refs == 1);
+        b->len = len;
+    } else if (!objectStretch(was, len)) {
+        char *bytes;
+        *o = objectNewRaw(objectKey(was), len, objectExpire(was), objectLru(was), &bytes);
+        memcpy(bytes, objectText(was, NULL).ptr, len);
+        objectFree(was);
+    }
+}
+
+robj *stringSetTake(robj *o, blob *take) {
+    robj *changed = objectNewStringTake(objectKey(o), take, objectExpire(o), objectLru(o));
+    objectFree(o);
+    return changed;
+}
+
 status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
     robj *o = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
     if (!o) return ERR_NO_MEMORY;

@@ -33,7 +33,11 @@ robj *stringSetText(robj *o, slice text) MUST_USE;
  * until the next change of the keyspace. Grown values get spare room, a block that others hold is copied
  * first. ERR_NO_MEMORY: nothing changed. Amortised O(bytes added). */
 status stringStretch(robj **o, size_t len, char **bytes) MUST_USE;
-/* The same for a key that does not exist: makes its object, `len` zeros. */
+/* A value that stringStretch() has just made writable becomes `len` bytes long, no more than it has. */
+void stringCut(robj **o, size_t len);
+/* The value becomes these bytes; the reference moves to the object. */
+robj *stringSetTake(robj *o, blob *take) MUST_USE;
+/* As stringStretch(), for a key that does not exist: makes its object, `len` zeros. */
 status stringNewRaw(slice key, size_t len, robj **out, char **bytes) MUST_USE;
 
 #endif

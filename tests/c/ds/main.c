@@ -6,6 +6,7 @@
 int test_fenwick(void);
 int test_hashtable(void);
 int test_hashtable_model(void);
+int test_hyperloglog(void);
 int test_intset(void);
 int test_kvstore(void);
 int test_listpack(void);
@@ -16,6 +17,7 @@ int main(void) {
     failed += test_fenwick();
     failed += test_hashtable();
     failed += test_hashtable_model();
+    failed += test_hyperloglog();
     failed += test_intset();
     failed += test_kvstore();
     failed += test_listpack();

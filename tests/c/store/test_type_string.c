@@ -104,6 +104,8 @@ static slice anyBytes(char *buffer, size_t len) {
     return sliceMake(buffer, len);
 }
 
+static void wantText(slice text);
+
 static robj *stepStretch(robj *o, size_t offset, slice bytes) {
     char *text;
     assert_int_equal(stringStretch(&o, offset + bytes.len, &text), OK);
@@ -114,6 +116,24 @@ static robj *stepStretch(robj *o, size_t offset, slice bytes) {
     want.raw = true;
     want.is_int = false;
     return o;
+}
+
+/* Grows by a little first, as a writer does that needs room for a while. */
+static robj *stepCut(robj *o) {
+    char zeros[8] = {0};
+    o = stepStretch(o, want.len, sliceMake(zeros, randomUniform(sizeof(zeros))));
+    want.len = randomUniform(4) ? want.len - randomUniform(sizeMin(want.len, 8) + 1)
+                                : randomUniform(want.len + 1);
+    stringCut(&o, want.len);
+    return o;
+}
+
+static robj *stepTake(robj *o) {
+    blob *b = blobNew(4000);
+    b->len = 2000 + randomUniform(2000);
+    wantText(anyBytes(b->bytes, b->len));
+    want.raw = true;
+    return stringSetTake(o, b);
 }
 
 static void wantText(slice text) {
@@ -177,7 +197,7 @@ static robj *stepExpire(robj *o) {
 static robj *step(robj *o) {
     char buffer[3000];
     slice bytes = anyBytes(buffer, anySize());
-    switch (randomUniform(12)) {
+    switch (randomUniform(15)) {
     case 0: return stepOverwrite(o);
     case 1: return stepText(o);
     case 2: return stepExpire(o);
@@ -187,6 +207,8 @@ static robj *step(robj *o) {
     case 6: return stepStretch(o, 0, SLICE("")); /* SETRANGE of nothing new */
     case 7: return stepStretch(o, randomUniform(want.len + 50), bytes);
     case 8: return stepStretch(o, randomUniform(want.len + 1), SLICE("x"));
+    case 9: return randomUniform(3) ? stepCut(o) : stepTake(o);
+    case 10: return stepCut(o);
     default: return stepStretch(o, want.len, bytes);
     }
 }

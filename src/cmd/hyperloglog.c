@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * HyperLogLog commands: strings with the bytes of ds/hyperloglog.h. Main thread only. */
+#include "ds/hyperloglog.h"
+
+#include "base/base.h"
+#include "base/number.h"
+#include "base/str.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/collection.h"
+#include "cmd/key_walk.h"
+#include "cmd/procs.h"
+#include "cmd/string_priv.h"
+#include "store/type_string.h"
+
+static void replyBroken(ctx *c) {
+    replyError(c, SLICE("INVALIDOBJ Corrupted HLL object detected"));
+}
+
+/* ------------------------------------------------------------------ one value that changes */
+
+/* Whether the value, NULL for none, is a HyperLogLog. False: the error was replied. */
+static bool isHll(ctx *c, const robj *o) {
+    if (!stringIsType(c, o)) return false;
+    char digits[NUMBER_TEXT_MAX];
+    if (!o || hllIsValid(objectText(o, digits))) return true;
+    replyError(c, SLICE("WRONGTYPE Key is not a valid HyperLogLog string value."));
+    return false;
+}
+
+static slice hllBytes(const robj *o) { return objectText(o, NULL); }
+
+/* Raw and writable, where it stands from now on. */
+static char *makeWritable(robj **o, size_t room) {
+    char *bytes;
+    check(stringStretch(o, hllBytes(*o).len + room, &bytes) ==
+          OK); /* some kilobytes: never refused */
+    return bytes;
+}
+
+static robj *newHll(slice key) {
+    robj *o;
+    char *bytes;
+    check(stringNewRaw(key, HLL_NEW_BYTES, &o, &bytes) == OK);
+    hllInit(bytes);
+    return o;
+}
+
+/* A value with these registers, and the head it had. */
+static robj *setDense(robj *o, const uint8_t *registers) {
+    blob *b = blobNew(HLL_DENSE_BYTES);
+    memcpy(b->bytes, hllBytes(o).ptr, HLL_HEAD_BYTES);
+    hllWriteDense(b->bytes, registers);
+    b->len = HLL_DENSE_BYTES;
+    return stringSetTake(o, b);
+}
+
+/* False: it is broken. */
+static bool makeDense(robj **o) {
+    if (!hllIsSparse(hllBytes(*o).ptr)) return true;
+    uint8_t registers[HLL_REGISTERS] = {0};
+    if (!hllMergeInto(registers, hllBytes(*o))) return false;
+    *o = setDense(*o, registers);
+    return true;
+}
+
+/* One register is raised, in whatever form; never HLL_FULL. */
+static hllOutcome raiseRegister(robj **o, hllPlace place) {
+    hllOutcome outcome = HLL_FULL;
+    if (hllIsSparse(hllBytes(*o).ptr)) {
+        outcome = hllTrySparse(hllBytes(*o), place);
+        if (outcome == HLL_CHANGED) {
+            size_t len = hllBytes(*o).len;
+            char *bytes = makeWritable(o, HLL_GROWTH_MAX);
+            outcome = hllRaiseSparse(bytes, &len, (size_t)cmdConf.hll_sparse_max_bytes, place);
+            stringCut(o, len);
+        }
+        if (outcome == HLL_FULL && !makeDense(o)) return HLL_BROKEN;
+    }
+    if (outcome != HLL_FULL) return outcome;
+    return hllRaiseDense(makeWritable(o, 0), place) ? HLL_CHANGED : HLL_SAME;
+}
+
+/* PFADD key [element ...]. Reply: 1 when the estimate may have changed, or the key is new; else 0. */
+void pfaddCommand(ctx *c) {
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    if (!isHll(c, o)) return;
+    uint64_t changes = !o;
+    hllOutcome outcome = HLL_SAME;
+    if (o) {
+        (void)makeWritable(&o, 0); /* raw from now on */
+    } else {
+        o = newHll(c->argv[1]);
+    }
+    for (int i = 2; i < c->argc && outcome != HLL_BROKEN; i++) {
+        outcome = raiseRegister(&o, hllPlaceOf(c->argv[i]));
+        changes += outcome == HLL_CHANGED;
+    }
+    if (changes) hllForgetCount(makeWritable(&o, 0));
+    dbPlace(c->db, c->key_hash, o);
+    if (changes) collectionChanged(c, c->argv[1], "pfadd", changes);
+    if (outcome == HLL_BROKEN) {
+        replyBroken(c);
+    } else {
+        replyInteger(c, changes > 0);
+    }
+}
+
+/* ------------------------------------------------------------------ many values */
+
+/* Merges the values at arguments from `first` on. False: the error was replied. */
+static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
+    keyWalk w;
+    keyWalkInit(&w, c, first, c->argc, 1);
+    while (keyWalkNext(&w)) {
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        if (!isHll(c, o)) return false;
+        if (!o) continue;
+        *any_dense |= !hllIsSparse(hllBytes(o).ptr);
+        if (hllMergeInto(registers, hllBytes(o))) continue;
+        replyBroken(c);
+        return false;
+    }
+    return true;
+}
+
+static void countOne(ctx *c) {
+    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    if (!isHll(c, o)) return;
+    uint64_t count = 0;
+    if (o && !hllKnownCount(hllBytes(o).ptr, &count)) {
+        uint8_t registers[HLL_REGISTERS] = {0};
+        if (!hllMergeInto(registers, hllBytes(o))) {
+            replyBroken(c);
+            return;
+        }
+        count = hllEstimate(registers);
+        hllSetKnownCount(makeWritable(&o, 0), count);
+        dbPlace(c->db, c->key_hash, o);
+        ctxKeyChanged(c, c->argv[1], NULL);
+    } else if (o) {
+        (void)makeWritable(&o, 0); /* raw from now on */
+        dbPlace(c->db, c->key_hash, o);
+    }
+    replyInteger(c, (int64_t)count);
+}
+
+/* PFCOUNT key [key ...]. Reply: an estimate of how many different elements were added to any of them. That of a
+ * single key is kept in it. */
+void pfcountCommand(ctx *c) {
+    if (c->argc == 2) {
+        countOne(c);
+        return;
+    }
+    uint8_t registers[HLL_REGISTERS] = {0};
+    bool any_dense = false;
+    if (mergeKeys(c, 1, registers, &any_dense)) replyInteger(c, (int64_t)hllEstimate(registers));
+}
+
+/* PFMERGE destination [source ...]. Reply: OK. */
+void pfmergeCommand(ctx *c) {
+    uint8_t registers[HLL_REGISTERS] = {0};
+    bool any_dense = false;
+    if (!mergeKeys(c, 1, registers, &any_dense)) return;
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    if (!o) o = newHll(c->argv[1]);
+    if (any_dense) {
+        check(makeDense(&o)); /* it was read just now */
+        hllWriteDense(makeWritable(&o, 0), registers);
+    } else {
+        for (unsigned i = 0; i < HLL_REGISTERS; i++) {
+            if (registers[i] > 0)
+                check(raiseRegister(&o, (hllPlace){i, registers[i]}) != HLL_BROKEN);
+        }
+    }
+    hllForgetCount(makeWritable(&o, 0));
+    dbPlace(c->db, c->key_hash, o);
+    ctxKeyChanged(c, c->argv[1], "pfadd");
+    replyOk(c);
+}
+
+/* ------------------------------------------------------------------ PFDEBUG, PFSELFTEST */
+
+/* The value made dense. False: it is broken, and the error was replied. */
+static bool debugDense(ctx *c, robj *o, robj **out, bool *changed) {
+    *changed = hllIsSparse(hllBytes(o).ptr);
+    if (!makeDense(&o)) {
+        replyBroken(c);
+        return false;
+    }
+    dbPlace(c->db, collectionHash(c, 2), o);
+    if (*changed) ctxKeyChanged(c, c->argv[2], NULL);
+    *out = o;
+    return true;
+}
+
+static void debugRegisters(ctx *c, robj *o) {
+    bool changed;
+    uint8_t registers[HLL_REGISTERS] = {0};
+    if (!debugDense(c, o, &o, &changed)) return;
+    check(hllMergeInto(registers, hllBytes(o)));
+    replyArray(c, HLL_REGISTERS);
+    for (size_t i = 0; i < HLL_REGISTERS; i++) replyInteger(c, registers[i]);
+}
+
+static void debugDecode(ctx *c, const robj *o) {
+    slice bytes = hllBytes(o);
+    if (!hllIsSparse(bytes.ptr)) {
+        replyError(c, SLICE("ERR HLL encoding is not sparse"));
+        return;
+    }
+    str text = STR_EMPTY;
+    size_t at = HLL_HEAD_BYTES;
+    hllRun run;
+    while (hllNextRun(bytes, &at, &run)) {
+        const char *blank = text.len > 0 ? " " : "";
+        if (run.value > 0) {
+            strAppendFormat(&text, "%sv:%u,%u", blank, run.value, run.count);
+        } else {
+            strAppendFormat(&text, "%s%c:%u", blank, run.is_wide ? 'Z' : 'z', run.count);
+        }
+    }
+    replyBulk(c, strSlice(&text));
+    strFree(&text);
+}
+
+/* PFDEBUG GETREG|DECODE|ENCODING|TODENSE key, PFDEBUG SIMD ON|OFF. SIMD changes nothing here: the compiler's
+ * vectors are always on. */
+void pfdebugCommand(ctx *c) {
+    bool changed;
+    if (ctxArgIs(c, 1, "simd")) {
+        bool on = ctxArgIs(c, 2, "on");
+        if (on || ctxArgIs(c, 2, "off")) {
+            replyStatus(c, on ? SLICE("enabled") : SLICE("disabled"));
+        } else {
+            replyError(c, SLICE("ERR Argument must be ON or OFF"));
+        }
+        return;
+    }
+    robj *o = dbFind(c->db, c->argv[2], collectionHash(c, 2), c->now_ms);
+    if (!o) {
+        replyError(c, SLICE("ERR The specified key does not exist"));
+        return;
+    }
+    if (!isHll(c, o)) return;
+    if (ctxArgIs(c, 1, "getreg")) {
+        debugRegisters(c, o);
+    } else if (ctxArgIs(c, 1, "decode")) {
+        debugDecode(c, o);
+    } else if (ctxArgIs(c, 1, "encoding")) {
+        replyStatus(c, hllIsSparse(hllBytes(o).ptr) ? SLICE("sparse") : SLICE("dense"));
+    } else if (ctxArgIs(c, 1, "todense")) {
+        if (debugDense(c, o, &o, &changed)) replyInteger(c, changed);
+    } else {
+        replyErrorFormat(c, "ERR Unknown PFDEBUG subcommand '%.*s'", (int)c->argv[1].len,
+                         c->argv[1].ptr);
+    }
+}
+
+/* Adds `count` numbers to a value in both forms, which must agree with each other and, within four standard
+ * errors, with the truth. */
+static bool selfTest(uint64_t count) {
+    const double error = 4 * 1.04 / 128; /* 128: the root of the number of registers */
+    robj *sparse = newHll(SLICE("")), *dense = newHll(SLICE(""));
+    bool sound = makeDense(&dense);
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t element[2] = {count, i};
+        hllPlace place = hllPlaceOf(sliceMake((const char *)element, sizeof(element)));
+        sound &= raiseRegister(&sparse, place) == raiseRegister(&dense, place);
+    }
+    uint8_t registers[HLL_REGISTERS] = {0}, others[HLL_REGISTERS] = {0};
+    sound =
+        sound && hllMergeInto(registers, hllBytes(dense)) && hllMergeInto(others, hllBytes(sparse));
+    sound = sound && memcmp(registers, others, sizeof(registers)) == 0;
+    double off = (double)hllEstimate(registers) - (double)count;
+    objectFree(sparse);
+    objectFree(dense);
+    return sound && (off < 0 ? -off : off) <= error * (double)count + 1;
+}
+
+/* PFSELFTEST. Reply: OK. */
+void pfselftestCommand(ctx *c) {
+    for (uint64_t count = 1; count <= 100000; count *= 10) {
+        if (selfTest(count)) continue;
+        replyErrorFormat(c, "TESTFAILED %llu elements are not what was counted",
+                         (unsigned long long)count);
+        return;
+    }
+    replyOk(c);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * HyperLogLog (hyperloglog.h). The estimator is the one of Ertl, "New cardinality estimation algorithms for
+ * HyperLogLog sketches" (2017), algorithm 6: no thresholds, no tables. */
+#include "ds/hyperloglog.h"
+
+#include <math.h>
+
+#include "base/base.h"
+#include "base/bytes.h"
+
+enum {
+    INDEX_BITS = 14,
+    RANK_MAX = 64 - INDEX_BITS + 1,
+    REGISTER_MAX = 63,
+    ZEROS_MAX = 64,         /* of one byte */
+    WIDE_ZEROS_MAX = 16384, /* of two */
+    VALUE_MAX = 32,
+    VALUE_RUN_MAX = 4,
+    JOIN_STEPS = 5, /* runs looked at behind a change, to join those with equal values */
+};
+
+/* ------------------------------------------------------------------ the head */
+
+bool hllIsValid(slice bytes) {
+    if (bytes.len < HLL_HEAD_BYTES || memcmp(bytes.ptr, "HYLL", 4) != 0) return false;
+    if (bytes.ptr[4] == 0) return bytes.len == HLL_DENSE_BYTES;
+    return bytes.ptr[4] == 1;
+}
+
+void hllInit(char *bytes) {
+    memset(bytes, 0, HLL_HEAD_BYTES);
+    memcpy(bytes, "HYLL\1", 5);
+    hllForgetCount(bytes);
+    memcpy(bytes + HLL_HEAD_BYTES, "\x7f\xff", 2);
+}
+
+bool hllKnownCount(const char *bytes, uint64_t *out) {
+    *out = loadU64(bytes + 8);
+    return !(*out >> 63);
+}
+
+void hllSetKnownCount(char *bytes, uint64_t count) { storeU64(bytes + 8, count); }
+
+void hllForgetCount(char *bytes) { bytes[15] = (char)((unsigned char)bytes[15] | 0x80); }
+
+/* ------------------------------------------------------------------ elements */
+
+/* MurmurHash2, 64 bits, with the seed that all servers of the family use. */
+static uint64_t murmur(slice text) {
+    const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
+    uint64_t hash = UINT64_C(0xadc83b19) ^ (uint64_t)text.len * m;
+    size_t i = 0;
+    for (; i + 8 <= text.len; i += 8) {
+        uint64_t word = loadU64(text.ptr + i) * m;
+        hash = (hash ^ (word ^ word >> 47) * m) * m;
+    }
+    if (i < text.len) {
+        uint64_t word = 0;
+        memcpy(&word, text.ptr + i, text.len - i);
+        hash = (hash ^ word) * m;
+    }
+    hash = (hash ^ hash >> 47) * m;
+    return hash ^ hash >> 47;
+}
+
+hllPlace hllPlaceOf(slice element) {
+    uint64_t hash = murmur(element);
+    uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (RANK_MAX - 1);
+    return (hllPlace){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
+}
+
+bool hllRaiseDense(char *bytes, hllPlace place) {
+    unsigned char *at = (unsigned char *)bytes + HLL_HEAD_BYTES + place.index * 6 / 8;
+    unsigned shift = place.index * 6 % 8;
+    /* A register that begins at bit 2 or before ends in the same byte, which may be the last one. */
+    unsigned window = at[0] | (shift > 2 ? (unsigned)at[1] << 8 : 0);
+    if ((window >> shift & REGISTER_MAX) >= place.rank) return false;
+    window = (window & ~((unsigned)REGISTER_MAX << shift)) | place.rank << shift;
+    at[0] = (unsigned char)window;
+    if (shift > 2) at[1] = (unsigned char)(window >> 8);
+    return true;
+}
+
+/* ------------------------------------------------------------------ runs */
+
+bool hllNextRun(slice bytes, size_t *at, hllRun *out) {
+    if (*at >= bytes.len) return false;
+    unsigned first = (unsigned char)bytes.ptr[*at];
+    if (first & 0x80) {
+        *out = (hllRun){.count = (first & 3) + 1, .value = (first >> 2 & 31) + 1};
+    } else if (first & 0x40) {
+        if (*at + 1 == bytes.len) return false;
+        unsigned low = (unsigned char)bytes.ptr[*at + 1];
+        *out = (hllRun){.count = ((first & 63) << 8 | low) + 1, .is_wide = true};
+    } else {
+        *out = (hllRun){.count = first + 1};
+    }
+    *at += 1 + out->is_wide;
+    return true;
+}
+
+static char valueRun(unsigned value, unsigned count) {
+    return (char)(0x80 | (value - 1) << 2 | (count - 1));
+}
+
+/* Writes `count` registers of that value, none for 0; returns the bytes it took. */
+static size_t writeRun(char *to, unsigned count, unsigned value) {
+    if (count == 0) return 0;
+    if (value > 0) {
+        to[0] = valueRun(value, count);
+        return 1;
+    }
+    if (count <= ZEROS_MAX) {
+        to[0] = (char)(count - 1);
+        return 1;
+    }
+    to[0] = (char)(0x40 | (count - 1) >> 8);
+    to[1] = (char)(count - 1);
+    return 2;
+}
+
+/* Where a register stands. */
+typedef struct runPlace {
+    size_t before, at, end; /* the run before (or the first one), its own, behind it */
+    unsigned first;         /* register the run begins with */
+    hllRun run;
+} runPlace;
+
+static bool findRun(slice bytes, unsigned index, runPlace *out) {
+    size_t at = HLL_HEAD_BYTES;
+    *out = (runPlace){.before = at, .at = at};
+    while (hllNextRun(bytes, &at, &out->run)) {
+        if (index < out->first + out->run.count) {
+            out->end = at;
+            return true;
+        }
+        out->first += out->run.count;
+        out->before = out->at;
+        out->at = at;
+    }
+    return false;
+}
+
+hllOutcome hllTrySparse(slice bytes, hllPlace place) {
+    if (place.rank > VALUE_MAX) return HLL_FULL;
+    runPlace found;
+    if (!findRun(bytes, place.index, &found)) return HLL_BROKEN;
+    return found.run.value >= place.rank ? HLL_SAME : HLL_CHANGED;
+}
+
+/* Value runs side by side become one where they fit, from `at` on. */
+static void joinRuns(char *bytes, size_t *len, size_t at) {
+    for (int step = 0; step < JOIN_STEPS && at < *len; step++) {
+        size_t next = at, behind;
+        hllRun run, other;
+        if (!hllNextRun(sliceMake(bytes, *len), &next, &run)) return;
+        behind = next;
+        if (run.value > 0 && hllNextRun(sliceMake(bytes, *len), &behind, &other) &&
+            other.value == run.value && run.count + other.count <= VALUE_RUN_MAX) {
+            bytes[next] = valueRun(run.value, run.count + other.count);
+            memmove(bytes + at, bytes + next, *len - next);
+            *len -= 1;
+        } else {
+            at = next;
+        }
+    }
+}
+
+hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace place) {
+    if (place.rank > VALUE_MAX) return HLL_FULL;
+    runPlace found;
+    if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_BROKEN;
+    if (found.run.value >= place.rank) return HLL_SAME;
+    char runs[2 + 1 + 2];
+    unsigned before = place.index - found.first;
+    size_t size = writeRun(runs, before, found.run.value);
+    size += writeRun(runs + size, 1, place.rank);
+    size += writeRun(runs + size, found.run.count - before - 1, found.run.value);
+    size_t old_size = found.end - found.at;
+    if (size > old_size && *len + size - old_size > bytes_max) return HLL_FULL;
+    memmove(bytes + found.at + size, bytes + found.end, *len - found.end);
+    memcpy(bytes + found.at, runs, size);
+    *len = *len + size - old_size;
+    joinRuns(bytes, len, found.before);
+    hllForgetCount(bytes);
+    return HLL_CHANGED;
+}
+
+/* ------------------------------------------------------------------ all registers */
+
+enum { PACKED = 6, UNPACKED = 8 }; /* bytes of eight registers */
+
+/* Eight registers of 6 bits become eight bytes, in three steps of halving. */
+static uint64_t unpack(uint64_t x) {
+    x = (x & 0xffffff) | (x & UINT64_C(0xffffff000000)) << 8;
+    x = (x & UINT64_C(0x00000fff00000fff)) | (x & UINT64_C(0x00fff00000fff000)) << 4;
+    return (x & UINT64_C(0x003f003f003f003f)) | (x & UINT64_C(0x0fc00fc00fc00fc0)) << 2;
+}
+
+static uint64_t pack(uint64_t x) {
+    x = (x & UINT64_C(0x003f003f003f003f)) | (x & UINT64_C(0x3f003f003f003f00)) >> 2;
+    x = (x & UINT64_C(0x00000fff00000fff)) | (x & UINT64_C(0x0fff00000fff0000)) >> 4;
+    return (x & 0xffffff) | (x & UINT64_C(0x00ffffff00000000)) >> 8;
+}
+
+static void raiseAll(uint8_t *registers, const uint8_t *others, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        registers[i] = registers[i] > others[i] ? registers[i] : others[i];
+}
+
+static void mergeDense(uint8_t *registers, const char *packed) {
+    enum { CHUNK = 512 };
+    uint8_t others[CHUNK];
+    for (size_t at = 0; at < HLL_REGISTERS; at += CHUNK) {
+        for (size_t i = 0; i < CHUNK; i += UNPACKED, packed += PACKED) {
+            uint64_t word = loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32;
+            storeU64(others + i, unpack(word));
+        }
+        raiseAll(registers + at, others, CHUNK);
+    }
+}
+
+bool hllMergeInto(uint8_t *registers, slice bytes) {
+    if (!hllIsSparse(bytes.ptr)) {
+        mergeDense(registers, bytes.ptr + HLL_HEAD_BYTES);
+        return true;
+    }
+    size_t at = HLL_HEAD_BYTES, index = 0;
+    hllRun run;
+    while (hllNextRun(bytes, &at, &run)) {
+        if (index + run.count > HLL_REGISTERS) return false;
+        for (size_t i = index; run.value > 0 && i < index + run.count; i++)
+            if (registers[i] < run.value) registers[i] = (uint8_t)run.value;
+        index += run.count;
+    }
+    return index == HLL_REGISTERS && at == bytes.len;
+}
+
+void hllWriteDense(char *bytes, const uint8_t *registers) {
+    bytes[4] = 0;
+    char *to = bytes + HLL_HEAD_BYTES;
+    for (size_t i = 0; i < HLL_REGISTERS; i += UNPACKED, to += PACKED) {
+        uint64_t word = pack(loadU64(registers + i));
+        storeU32(to, (uint32_t)word);
+        storeU16(to + 4, (uint16_t)(word >> 32));
+    }
+}
+
+/* ------------------------------------------------------------------ the estimate */
+
+/* Ertl's sigma: corrects for registers that are still zero. */
+static double sigma(double x) {
+    if (x == 1.0) return (double)INFINITY;
+    double y = 1, z = x, last;
+    do {
+        x *= x;
+        last = z;
+        z += x * y;
+        y += y;
+    } while (z != last);
+    return z;
+}
+
+/* Ertl's tau: corrects for registers that are full. */
+static double tau(double x) {
+    if (x == 0.0 || x == 1.0) return 0.0;
+    double y = 1, z = 1 - x, last;
+    do {
+        x = sqrt(x);
+        last = z;
+        y *= 0.5;
+        z -= pow(1 - x, 2) * y;
+    } while (z != last);
+    return z / 3;
+}
+
+uint64_t hllEstimate(const uint8_t *registers) {
+    /* Four counts side by side: equal registers in a row do not wait for each other. */
+    unsigned counts[4][REGISTER_MAX + 1] = {{0}};
+    for (size_t i = 0; i < HLL_REGISTERS; i += 4) {
+        for (size_t k = 0; k < 4; k++) counts[k][registers[i + k] & REGISTER_MAX]++;
+    }
+    double histogram[REGISTER_MAX + 1];
+    for (size_t i = 0; i <= REGISTER_MAX; i++)
+        histogram[i] = counts[0][i] + counts[1][i] + counts[2][i] + counts[3][i];
+    const double m = HLL_REGISTERS, alpha = 0.721347520444481703680; /* 1 / (2 ln 2) */
+    double z = m * tau((m - histogram[RANK_MAX]) / m);
+    for (int rank = RANK_MAX - 1; rank >= 1; rank--) z = (z + histogram[rank]) * 0.5;
+    z += m * sigma(histogram[0] / m);
+    double estimate = alpha * m * m / z;
+    /* Registers that no element can fill: an answer that clients have always got, and that stays out of date. */
+    if (!(estimate < 0x1p63)) return UINT64_C(1) << 63;
+    return (uint64_t)llround(estimate);
+}
