@@ -163,6 +163,11 @@ commandProc persistCommand;
 commandProc pexpireCommand;
 commandProc pexpireatCommand;
 commandProc pexpiretimeCommand;
+commandProc pfaddCommand;
+commandProc pfcountCommand;
+commandProc pfdebugCommand;
+commandProc pfmergeCommand;
+commandProc pfselftestCommand;
 commandProc pingCommand;
 commandProc psetexCommand;
 commandProc pttlCommand;
@@ -2059,6 +2064,34 @@ static const commandArg args_pexpireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
+static const commandArg args_pfadd[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "element", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_pfcount[] = {
+    {.notes = "RW because it may change the internal representation of the key, and propagate to replicas", .flags = KEY_RW | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const keySpec keys_pfdebug[] = {
+    {.flags = KEY_RW | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_pfdebug[] = {
+    {.name = "subcommand", .type = ARG_STRING, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+};
+
+static const keySpec keys_pfmerge[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_pfmerge[] = {
+    {.name = "destkey", .type = ARG_KEY, .key_spec = 0},
+    {.name = "sourcekey", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
+};
+
 static const commandArg args_ping[] = {
     {.name = "message", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
@@ -3486,6 +3519,68 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "pfadd",
+     .proc = pfaddCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HYPERLOGLOG) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hyperloglog",
+     .summary = "Adds elements to a HyperLogLog key. Creates the key if it doesn't exist.",
+     .complexity = "O(1) to add every element.",
+     .since = "2.8.9",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_pfadd, .arg_count = 2},
+    {.name = "pfcount",
+     .proc = pfcountCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_MAY_REPLICATE,
+     .categories = CAT(READ) | CAT(HYPERLOGLOG) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "hyperloglog",
+     .summary = "Returns the approximated cardinality of the set(s) observed by the HyperLogLog key(s).",
+     .complexity = "O(1) with a very small average constant time when called with a single key. O(N) with N being the number of keys, and much bigger constant times, when called with multiple keys.",
+     .since = "2.8.9",
+     .key_specs = keys_pfcount, .key_spec_count = 1,
+     .args = args_del, .arg_count = 1},
+    {.name = "pfdebug",
+     .proc = pfdebugCommand,
+     .arity = 3,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_ADMIN | CMD_INTERNAL,
+     .categories = CAT(WRITE) | CAT(HYPERLOGLOG) | CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "hyperloglog",
+     .summary = "Internal commands for debugging HyperLogLog values.",
+     .complexity = "N/A",
+     .since = "2.8.9",
+     .key_specs = keys_pfdebug, .key_spec_count = 1,
+     .args = args_pfdebug, .arg_count = 2},
+    {.name = "pfmerge",
+     .proc = pfmergeCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(HYPERLOGLOG) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "hyperloglog",
+     .summary = "Merges one or more HyperLogLog values into a single key.",
+     .complexity = "O(N) to merge N HyperLogLogs, but with high constant times.",
+     .since = "2.8.9",
+     .key_specs = keys_pfmerge, .key_spec_count = 2,
+     .args = args_pfmerge, .arg_count = 2},
+    {.name = "pfselftest",
+     .proc = pfselftestCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_INTERNAL,
+     .categories = CAT(HYPERLOGLOG) | CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "hyperloglog",
+     .summary = "An internal command for testing HyperLogLog values.",
+     .complexity = "N/A",
+     .since = "2.8.9"},
     {.name = "ping",
      .proc = pingCommand,
      .arity = -1,
@@ -4131,4 +4226,4 @@ const commandSpec serverCommands[] = {
      .args = args_del, .arg_count = 1},
 };
 
-const int serverCommandCount = 141;
+const int serverCommandCount = 146;
