@@ -365,6 +365,9 @@ static void serve(blockedKey *k) {
 }
 
 void blockWake(void) {
+    if (!blocked.ready.count) return;
+    /* The command may have taken longer than a key it brought has to live. */
+    engineHot.now_ms = clockWallMs();
     while (blocked.ready.count) {
         listNode *first = listFirst(&blocked.ready);
         listRemove(&blocked.ready, first);
