@@ -119,6 +119,9 @@ void memoryHelpCommand(ctx *c) {
     static const char *const lines[] = {
         "DOCTOR",
         "    Return memory problems reports.",
+        "EXPLAIN [SAMPLES <count>]",
+        "    Tell in words where the memory is, by type, by encoding and by prefix of",
+        "    the keys, as estimated from <count> of them (default: 10000).",
         "MALLOC-STATS",
         "    Return internal statistics report from the memory allocator.",
         "PURGE",

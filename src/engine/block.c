@@ -256,7 +256,7 @@ static void freeWait(blockWait *w) {
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);
-    listAppend(&blocked.released, &s->released);
+    if (!listHas(&s->released)) listAppend(&blocked.released, &s->released);
     if (s->out.first) sessionWantWrite(s);
 }
 

@@ -8,6 +8,8 @@
 
 /* Statistics, their INFO sections and directives. */
 extern const feature engineFeature;
+/* activedefrag. */
+extern const feature defragFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
 /* The keyspace's news and INFO sections. */

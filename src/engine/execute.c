@@ -15,6 +15,7 @@
 #include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
+#include "engine/hotkeys.h"
 #include "engine/keyspace.h"
 #include "engine/measure.h"
 #include "engine/memory.h"
@@ -268,6 +269,8 @@ int executeRun(session *s, request *requests, int count) {
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
     if (unlikely(engineHot.memory_limited)) memoryKeep();
+    engineHot.hotkeys_in -= count;
+    if (unlikely(engineHot.hotkeys_in < 0)) hotkeysLook(s->db_id, requests, count);
     uint64_t started = clockTicks();
     int i = 0;
     bool own_eyes = s->flags & SESSION_OWN_EYES;

@@ -161,6 +161,7 @@ typedef enum infoOrder {
     INFO_CLUSTER_INFO,
     INFO_SCRIPTING_ENGINES,
     INFO_KEYSPACE,
+    INFO_KEYSIZES,
     INFO_DEBUG,
     INFO_ORDER_MAX,
 } infoOrder;

@@ -27,6 +27,7 @@ typedef struct engineHotLine {
     bool latency_tracking;
     bool loading;
     bool memory_limited; /* maxmemory is set: memoryKeep() before each batch */
+    int32_t hotkeys_in;  /* requests until hotkeysLook() looks at one; executeRun() counts down */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");
 

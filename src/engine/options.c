@@ -97,15 +97,6 @@ static status applyBackgroundThread(reason *why) {
 }
 
 /* Moving objects needs hints that the allocators of distributions do not give. */
-static status acceptDefrag(slice text, int64_t number, reason *why) {
-    (void)text;
-    if (!number) return OK;
-    return reasonSet(
-        why, ERR_DENIED,
-        "Active defragmentation cannot be enabled: it requires a server compiled with a modified "
-        "Jemalloc like the one shipped by default with the source distribution");
-}
-
 /* ------------------------------------------------------------------ questions */
 
 bool engineDoorIsOpen(engineDoor door, const session *s) {
@@ -147,8 +138,7 @@ const configOption engineOptions[] = {
     CONFIG_BOOL("activerehashing", engineConf.activerehashing, true),
     CONFIG_BOOL("jemalloc-bg-thread", engineConf.jemalloc_bg_thread, true,
                 .flags = CONFIG_APPLY_AT_START, .apply = applyBackgroundThread),
-    CONFIG_BOOL("activedefrag", engineConf.activedefrag, false, .flags = CONFIG_IN_CRASH_REPORT,
-                .accept = acceptDefrag),
+    CONFIG_BOOL("activedefrag", engineConf.activedefrag, false, .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_MEMORY("active-defrag-ignore-bytes", engineConf.active_defrag_ignore_bytes,
                   100 * CONFIG_MB, 1, INT64_MAX),
     CONFIG_INT("active-defrag-threshold-lower", engineConf.active_defrag_threshold_lower, 10, 0,

@@ -126,6 +126,7 @@ const infoSection serverSections[] = {
     {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, printModules},
     {"debug", "# Debug", 0, INFO_DEBUG, printDebug},
     {"server", "# Server", INFO_NORMAL, INFO_SERVER, printServer},
+    {"keysizes", "# Keysizes", 0, INFO_KEYSIZES, infoPrintKeysizes},
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, infoPrintMemory},
     {"cpu", "# CPU", INFO_NORMAL, INFO_CPU, printCpu},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},

@@ -93,7 +93,7 @@ void infoPrintMemory(str *out) {
         out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n"
              "mem_aof_buffer:0\r\n");
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
-    strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\nactive_defrag_running:0\r\n");
+    strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
 }
 
 /* ------------------------------------------------------------------ MEMORY STATS */

@@ -8,6 +8,7 @@
 #include "engine/command.h"
 
 commandProc memoryDoctorCommand;
+commandProc memoryExplainCommand;
 commandProc memoryStatsCommand;
 
 #endif

@@ -24,6 +24,7 @@ const feature *const serverFeatures[] = {
     &engineFeature,
     &keyspaceFeature,
     &memoryFeature,
+    &defragFeature,
     &cmdFeature,
     &netFeature,
     &aclFeature,

@@ -53,6 +53,7 @@ void infoMemoryStarted(void);
 /* Keeps the peak. */
 void infoMemoryTick(int64_t budget_us);
 void infoPrintMemory(str *out);
+void infoPrintKeysizes(str *out);
 /* Samples the loop's figures. */
 void infoLoopTick(int64_t budget_us);
 void infoResetStats(void); /* CONFIG RESETSTAT */

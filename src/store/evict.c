@@ -71,24 +71,44 @@ static bool isThere(const candidate *c) {
     return kvstoreHasEntry(c->d->keys, c->slot, c->hash, c->o);
 }
 
-/* The best of the pool, taken out of it; `.o` NULL when it is empty. */
+static void addSamples(const evictRule *rule) {
+    for (int i = 0; i < storeNow.count; i++) {
+        if (dbSize(storeNow.dbs[i])) addSample(storeNow.dbs[i], rule);
+    }
+}
+
+static candidate *bestOfPool(void) {
+    candidate *best = NULL;
+    for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
+        if (c->o && (!best || c->score > best->score)) best = c;
+    }
+    return best;
+}
+
+/* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get the score of now;
+ * they had kept others out of the pool, so a sample is taken again before one of the rest is the best. */
 static candidate takeBest(const evictRule *rule) {
-    while (true) {
-        candidate *best = NULL;
-        for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
-            if (c->o && (!best || c->score > best->score)) best = c;
-        }
-        if (!best) return (candidate){.o = NULL};
+    bool outdated = false, sampled = false;
+    candidate *best;
+    while ((best = bestOfPool())) {
         candidate taken = *best;
         best->o = NULL;
         if (!isThere(&taken)) continue;
         if (rule->only_volatile && !objectHasExpire(taken.o)) continue;
         uint64_t score = scoreOf(taken.o, rule->order);
-        if (score >= taken.score) return taken;
-        /* It was used since it was seen: it waits with its new score. */
-        *best = taken;
-        best->score = score;
+        if (score < taken.score) {
+            *best = taken;
+            best->score = score;
+            outdated = true;
+        } else if (outdated && !sampled) {
+            *best = taken;
+            addSamples(rule);
+            sampled = true;
+        } else {
+            return taken;
+        }
     }
+    return (candidate){.o = NULL};
 }
 
 /* ------------------------------------------------------------------ victims */
@@ -100,9 +120,7 @@ static candidate bestVictim(const evictRule *rule) {
         evictForget();
         pool_order = rule->order;
     }
-    for (int i = 0; i < storeNow.count; i++) {
-        if (dbSize(storeNow.dbs[i])) addSample(storeNow.dbs[i], rule);
-    }
+    addSamples(rule);
     return takeBest(rule);
 }
 

@@ -216,17 +216,45 @@ static void purge(slabStore *s) {
         (void)slabPurge(s, PURGE_BYTES); /* whatever it gave back */
 }
 
-void storeTidy(int64_t budget_us) {
+/* Frees what the background thread has sent back. True when none is on its way: such blocks look alive to
+ * compaction, but no table knows them. */
+static bool takeAll(void) {
     enum { DRAIN_MAX = 100000 };
-    slabStore *s = slabKeyspace(), *elements = slabElements();
-    /* Asked before draining: blocks on their way here look alive to compaction, but no table knows them. */
-    bool all_arrived = storeFreePending() == 0;
+    bool all_arrived = storeFreePending() == 0; /* asked first */
     takeBack();
-    all_arrived = slabDrain(s, DRAIN_MAX) < DRAIN_MAX && all_arrived;
-    (void)slabDrain(elements, DRAIN_MAX); /* there is a next time */
-    if (all_arrived && slabShouldCompact(s))
+    all_arrived = slabDrain(slabKeyspace(), DRAIN_MAX) < DRAIN_MAX && all_arrived;
+    (void)slabDrain(slabElements(), DRAIN_MAX); /* there is a next time */
+    return all_arrived;
+}
+
+void storeTidy(int64_t budget_us) {
+    slabStore *s = slabKeyspace();
+    if (takeAll() && slabShouldCompact(s))
         (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
     compactElements(budget_us);
     purge(s);
-    purge(elements);
+    purge(slabElements());
+}
+
+void storeGetWaste(storeWaste *out) {
+    slabStats keys, elements;
+    slabGetStats(slabKeyspace(), &keys);
+    slabGetStats(slabElements(), &elements);
+    out->holes = keys.hole_bytes + keys.tail_bytes + elements.hole_bytes + elements.tail_bytes;
+    out->empty = keys.empty_bytes + elements.empty_bytes;
+    out->metadata = keys.metadata_bytes + elements.metadata_bytes;
+    out->live = keys.live_bytes + elements.live_bytes;
+    out->recoverable = keys.recoverable_bytes + elements.recoverable_bytes;
+}
+
+bool storeDefrag(int64_t budget_us, storeDefragReport *report) {
+    slabCompactReport done = {0};
+    bool more = true;
+    if (takeAll()) more = slabCompact(slabKeyspace(), relocate, NULL, budget_us, &done);
+    compactElements(budget_us);
+    purge(slabKeyspace());
+    purge(slabElements());
+    report->moved += done.moved_blocks;
+    report->refused += done.refused_blocks;
+    return more;
 }

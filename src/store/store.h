@@ -48,6 +48,22 @@ void storeSwap(db *a, db *b);
 /* Continues resizes of tables for about `budget_us`. */
 void storeWork(int64_t budget_us);
 
+/* What compaction of the keyspace's memory would win. */
+typedef struct storeWaste {
+    size_t live;        /* bytes in use */
+    size_t recoverable; /* of those below: what compaction would win */
+    size_t holes;       /* free places between what lives */
+    size_t empty;       /* kept for reuse, soon given back */
+    size_t metadata;    /* counted as used */
+} storeWaste;
+void storeGetWaste(storeWaste *out);
+typedef struct storeDefragReport {
+    uint64_t moved, refused; /* objects; calls add to it */
+} storeDefragReport;
+/* Compacts for about `budget_us`, whether it is much or little that can be won. False when nothing more can. Nobody
+ * may hold pointers to objects across the call. */
+bool storeDefrag(int64_t budget_us, storeDefragReport *report);
+
 /* What happens to keys whose time has come. */
 typedef enum storeExpiry {
     EXPIRY_DELETE, /* they are removed when met */
@@ -160,6 +176,9 @@ uint64_t dbFlush(db *d, bool later);
 typedef void dbVisitProc(void *arg, const robj *o);
 /* Visits every object, of one slot or (-1) of all, expired ones too. */
 void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg);
+/* Visits every object where there are at most `most`, else so many taken by chance, some perhaps twice. Returns how
+ * many it visited. */
+uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);
 /* Visits some objects and returns the cursor for the next call; begin with 0, 0 is the end. Any number is
  * a cursor. An object that is there from the first call to the last is visited once; see ds/hashtable.h.
  * `slot` -1: all. */

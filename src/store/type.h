@@ -28,6 +28,8 @@ typedef struct packLimits {
 typedef struct typeOps {
     /* What OBJECT ENCODING answers. */
     const char *(*encoding)(const robj *o);
+    /* Bytes of a string, elements of what has elements. */
+    size_t (*length)(const robj *o);
     /* Adds the value to a digest: equal values, however kept, add the same. */
     void (*digest)(const robj *o, digest *to);
     /* Of a value behind a pointer: gives it up; a second owner for an equal one; bytes it takes (elements

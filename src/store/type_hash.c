@@ -393,6 +393,7 @@ static void statsOf(const void *value, hashtableStats *out) {
 
 const typeOps hashOps = {
     .encoding = encodingOf,
+    .length = hashLength,
     .digest = digestHash,
     .free_value = freeTable,
     .copy_value = copyTable,

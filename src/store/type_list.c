@@ -224,6 +224,7 @@ static size_t savedList(const robj *o) {
 
 const typeOps listOps = {
     .encoding = encodingOf,
+    .length = listLength,
     .digest = digestList,
     .free_value = freeList,
     .copy_value = copyList,

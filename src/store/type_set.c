@@ -635,6 +635,7 @@ static void statsOf(const void *value, hashtableStats *out) {
 
 const typeOps setOps = {
     .encoding = encodingOf,
+    .length = setLength,
     .digest = digestSet,
     .free_value = freeTable,
     .copy_value = copyTable,

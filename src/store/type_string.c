@@ -175,7 +175,13 @@ static size_t savedString(const robj *o) {
     return savedTextSize(objectText(o, digits));
 }
 
+static size_t lengthOf(const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
+    return objectText(o, digits).len;
+}
+
 const typeOps stringOps = {
+    .length = lengthOf,
     .encoding = objectStringEncoding,
     .digest = digestString,
     .free_value = freeBlob,

@@ -501,6 +501,7 @@ static void statsOf(const void *value, hashtableStats *out) {
 
 const typeOps zsetOps = {
     .encoding = encodingOf,
+    .length = zsetLength,
     .digest = digestZset,
     .free_value = freeLarge,
     .copy_value = copyLarge,

@@ -250,7 +250,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         r flushall
         r debug populate [scaled 200000]
         for {set i 0} {$i < 50} {incr i} {r set key:[expr {$i * 7}] 1 px 30}
-        set want [expr {[r dbsize] - 50}]
+        set want [expr {[scaled 200000] - 50}]
         wait_for_condition 500 20 {[r dbsize] == $want}
         r flushall
     }

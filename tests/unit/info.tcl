@@ -164,3 +164,47 @@ start_server {tags {info} overrides {client-query-buffer-limit 1mb client-output
         assert_equal 1 [info_field client_query_buffer_limit_disconnections]
     }
 }
+
+start_server {tags {info} overrides {save "" enable-debug-command yes}} {
+    test {INFO keysizes tells how long values are, and only who asks hears it} {
+        r set "" ""
+        r set one 1
+        r set many [string repeat x 1500]
+        r hset h a 1 b 2 c 3
+        r sadd s 1 2 3 4
+        r select 3
+        r set other [string repeat x 100]
+        r select 0
+        set text [r info keysizes]
+        foreach line {
+            "# Keysizes" "db0_distrib_strings_sizes:0=1,1=1,1K=1" "db0_distrib_hashes_items:2=1" "db0_distrib_sets_items:4=1"
+            "db3_distrib_strings_sizes:64=1"
+        } {
+            assert_match "*$line\r\n*" $text
+        }
+        assert_equal -1 [string first keysizes [string tolower [r info everything]]]
+        r flushall
+        r debug populate 50000 key 20
+        assert_match "*db0_distrib_strings_sizes:16=50000\r\n*" [r info keysizes]
+    }
+
+    test {MEMORY EXPLAIN tells types, prefixes and advice} {
+        r flushall
+        r debug populate 3000 user: 50
+        r debug populate 30 big: 20000
+        r hset hash a 1
+        set text [r memory explain]
+        assert_match "*Used memory (3031 keys, 3031 looked at)*keys and values*all of it: used_memory*100.0 %*" $text
+        assert_match "*Keys by type and encoding*string (raw)*30 keys*hash (listpack)*1 keys*" $text
+        assert_match "*Keys by prefix*big:* 30 keys*user:* 3000 keys*(none)* 1 keys*What to do*maxmemory is not set*" $text
+        assert_match "*(3031 keys, 1?? looked at)*" [r memory explain samples 100]
+        foreach bad {0 -1 1000001} {
+            assert_error "ERR SAMPLES must be between 1 and 1000000" {r memory explain samples $bad}
+        }
+        assert_error "ERR value is not an integer or out of range" {r memory explain samples x}
+        assert_error "ERR syntax error" {r memory explain foo 1}
+        assert_error "ERR syntax error" {r memory explain samples}
+        r flushall
+        assert_match "*0 keys*What to do*" [r memory explain]
+    }
+}

@@ -450,6 +450,6 @@ start_server {tags {keyspace object}} {
         assert_error "ERR syntax error" {r memory usage a samples -1}
         assert_error "ERR syntax error" {r memory usage a foo 1}
         assert_error [no_integer] {r memory usage a samples x}
-        assert_equal 14 [llength [r memory help]]
+        assert_equal 17 [llength [r memory help]]
     }
 }

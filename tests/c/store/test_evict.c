@@ -99,7 +99,7 @@ static void what_was_used_since_stays(void **state) {
         slice key = keyOf(i);
         if (i % 2 && has(d, i))
             (void)dbFindRead(d, key, hashOf(key), 0); /* only its time matters */
-        if (i % 4 == 1) put(d, key, OBJECT_NO_EXPIRE);
+        if (i % 4 == 1 && has(d, i)) put(d, keyOf(i), OBJECT_NO_EXPIRE);
     }
     uint64_t even = 0;
     for (uint64_t i = 0; i < 40; i += 2) even += has(d, i);

@@ -23,7 +23,7 @@ enum { HISTORIES = 200, STEPS = 400 };
 #ifdef HOSTILE_BUILD
 #define WASTE_MAX 3
 #else
-#define WASTE_MAX 3 / 2
+#define WASTE_MAX 7 / 4
 #endif
 
 static packRoom want;

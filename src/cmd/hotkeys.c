@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * HOTKEYS: the keys most asked for, as engine/hotkeys.c estimates them. Main thread only. */
+#include "engine/hotkeys.h"
+
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "engine/reply.h"
+
+static void replyKey(ctx *c, const hotKey *k, uint64_t looks) {
+    replyMap(c, 5);
+    replyBulkText(c, "key");
+    replyBulk(c, strSlice(&k->key));
+    replyBulkText(c, "db");
+    replyInteger(c, k->db_id);
+    replyBulkText(c, "samples");
+    replyInteger(c, (int64_t)k->count);
+    replyBulkText(c, "samples-error");
+    replyInteger(c, (int64_t)k->error);
+    replyBulkText(c, "percentage");
+    replyDouble(c, 100.0 * (double)k->count / (double)looks);
+}
+
+/* HOTKEYS GET [COUNT count]. Reply: how it was counted, and the keys, the hottest first. */
+void hotkeysGetCommand(ctx *c) {
+    int64_t wanted = HOTKEYS_MAX;
+    if (c->argc != 2 && (c->argc != 4 || !ctxArgIs(c, 2, "count"))) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    if (c->argc == 4 && !ctxArgInt(c, 3, &wanted)) return;
+    if (wanted < 1) {
+        replyError(c, SLICE("ERR COUNT must be positive"));
+        return;
+    }
+    int count;
+    const hotKey *keys = hotkeysSorted(&count);
+    if (wanted < count) count = (int)wanted;
+    replyMap(c, 4);
+    replyBulkText(c, "requests-per-sample");
+    replyInteger(c, HOTKEYS_SAMPLE);
+    replyBulkText(c, "samples");
+    replyInteger(c, (int64_t)hotkeysLooks());
+    replyBulkText(c, "since-unix-time-milliseconds");
+    replyInteger(c, hotkeysSince());
+    replyBulkText(c, "keys");
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) replyKey(c, &keys[i], hotkeysLooks());
+}
+
+/* HOTKEYS RESET. Reply: OK. */
+void hotkeysResetCommand(ctx *c) {
+    hotkeysReset();
+    replyOk(c);
+}
+
+/* HOTKEYS HELP. Reply: an array of lines. */
+void hotkeysHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "GET [COUNT <count>]",
+        "    Return the keys most asked for (64 at most), as estimated from a sample of",
+        "    the requests: how often each was seen, by how much that may be too high,",
+        "    and its share of the requests in percent.",
+        "RESET",
+        "    Forget what was counted so far.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}

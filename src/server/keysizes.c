@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * INFO keysizes: how long the values are, in powers of two, by database and type. Worked out when asked, so that no
+ * write pays for it: exact up to KEYS_LOOKED_AT keys a database, beyond that a sample scaled up to all keys (a bin
+ * that holds one key in a hundred is then right within about 13 %). Main thread only. */
+#include "base/base.h"
+#include "server/roof.h"
+#include "store/store.h"
+#include "store/type.h"
+
+enum { KEYS_LOOKED_AT = 20000, BINS = 62, TYPES = TYPE_STREAM + 1 };
+
+typedef struct sizes {
+    uint64_t bins[TYPES][BINS]; /* bin 0: empty; bin n: 2^(n-1) and more */
+} sizes;
+
+static void note(void *arg, const robj *o) {
+    sizes *all = arg;
+    const typeOps *ops = typeOf(o);
+    if (!ops->length) return;
+    size_t length = ops->length(o);
+    unsigned bin = length ? 64 - (unsigned)__builtin_clzll(length) : 0;
+    all->bins[objectType(o)][bin < BINS ? bin : BINS - 1]++;
+}
+
+static void printBound(str *out, unsigned bin) {
+    static const char units[] = {0, 'K', 'M', 'G', 'T', 'P'};
+    unsigned power = bin ? bin - 1 : 0;
+    if (bin == 0) {
+        strAppendText(out, "0");
+    } else {
+        strAppendFormat(out, "%u", 1u << power % 10);
+        if (power >= 10) strAppendByte(out, units[power / 10]);
+    }
+}
+
+/* As in "lists", but "hashes". */
+static const char *plural(valueType type) {
+    static const char *const names[TYPES] = {"strings", "lists",  "sets",
+                                             "zsets",   "hashes", "streams"};
+    return names[type];
+}
+
+static void printType(str *out, int db_id, valueType type, const uint64_t *bins, double scale) {
+    const char *what = type == TYPE_STRING ? "sizes" : "items";
+    bool any = false;
+    for (unsigned bin = 0; bin < BINS; bin++) {
+        if (!bins[bin]) continue;
+        if (!any) strAppendFormat(out, "db%d_distrib_%s_%s:", db_id, plural(type), what);
+        if (any) strAppendByte(out, ',');
+        any = true;
+        printBound(out, bin);
+        strAppendFormat(out, "=%.0f", (double)bins[bin] * scale);
+    }
+    if (any) strAppendText(out, "\r\n");
+}
+
+void infoPrintKeysizes(str *out) {
+    for (int i = 0; i < storeDbCount(); i++) {
+        const db *d = storeDb(i);
+        if (!dbSize(d)) continue;
+        sizes all = {0};
+        uint64_t seen = dbSample(d, KEYS_LOOKED_AT, note, &all);
+        if (!seen) continue;
+        double scale = (double)dbSize(d) / (double)seen;
+        for (int type = 0; type < TYPES; type++)
+            printType(out, i, (valueType)type, all.bins[type], scale);
+    }
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * MEMORY EXPLAIN: where every megabyte is, and what to do about it, in words. What keys take is estimated from a
+ * sample of them; each figure comes with the bound that it keeps in 95 of 100 samples. Main thread only. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
+#include "net/net.h"
+#include "server/procs.h"
+#include "server/roof.h"
+#include "store/store.h"
+#include "store/type.h"
+
+enum { GROUPS_MAX = 200, NAME_MAX_BYTES = 40, VALUE_SAMPLES = 5, SHOWN = 10 };
+
+/* Keys that have something in common. */
+typedef struct keyGroup {
+    char name[NAME_MAX_BYTES + 1];
+    uint64_t keys;
+    double bytes, bytes_squared; /* sums over the sample */
+} keyGroup;
+
+typedef struct keyGroups {
+    keyGroup list[GROUPS_MAX + 1]; /* the last one: all for which there was no room */
+    int count;
+} keyGroups;
+
+typedef struct keyCensus {
+    keyGroups kinds, prefixes;
+    uint64_t seen, timed;
+    double bytes;
+} keyCensus;
+
+static void addTo(keyGroups *groups, const char *name, double bytes) {
+    int i = 0;
+    while (i < groups->count && strcmp(groups->list[i].name, name) != 0) i++;
+    keyGroup *g = &groups->list[i];
+    if (i == groups->count) {
+        if (i < GROUPS_MAX) {
+            memcpy(g->name, name, strlen(name) + 1);
+            groups->count++;
+        } else {
+            memcpy(g->name, "(others)", sizeof("(others)"));
+        }
+    }
+    g->keys++;
+    g->bytes += bytes;
+    g->bytes_squared += bytes * bytes;
+}
+
+/* What stands before the first of the separators people use, with it; unprintable bytes become dots. */
+static void prefixOf(slice key, char *name) {
+    size_t len = 0;
+    while (len < key.len && !strchr(":./|-_", key.ptr[len])) len++;
+    if (len == key.len || len >= NAME_MAX_BYTES) {
+        memcpy(name, "(none)", sizeof("(none)"));
+        return;
+    }
+    for (size_t i = 0; i <= len; i++) {
+        unsigned char byte = (unsigned char)key.ptr[i];
+        name[i] = (char)(byte > ' ' && byte < 127 ? byte : '.');
+    }
+    name[len + 1] = 0;
+}
+
+static void look(void *arg, const robj *o) {
+    keyCensus *all = arg;
+    char name[NAME_MAX_BYTES + 1];
+    double bytes = (double)objectMemory(o, VALUE_SAMPLES);
+    const typeOps *ops = typeOf(o);
+    snprintf(name, sizeof(name), "%s (%s)", typeName(objectType(o)), ops->encoding(o));
+    addTo(&all->kinds, name, bytes);
+    prefixOf(objectKey(o), name);
+    addTo(&all->prefixes, name, bytes);
+    all->seen++;
+    all->timed += objectHasExpire(o);
+    all->bytes += bytes;
+}
+
+/* ------------------------------------------------------------------ words */
+
+static void line(str *out, const char *what, size_t bytes, size_t of) {
+    char human[NUMBER_TEXT_MAX];
+    numberPrintHuman(human, bytes);
+    strAppendFormat(out, "  %-44s %10s %5.1f %%\n", what, human,
+                    of ? 100.0 * (double)bytes / (double)of : 0.0);
+}
+
+static int byBytes(const void *a, const void *b) {
+    double x = ((const keyGroup *)a)->bytes, y = ((const keyGroup *)b)->bytes;
+    return (x < y) - (x > y);
+}
+
+/* A sum over `g` scaled up to `keys` keys, of which `seen` were looked at, and the half width of its 95 % interval. */
+static void printGroup(str *out, const keyGroup *g, uint64_t seen, uint64_t keys) {
+    char human[NUMBER_TEXT_MAX];
+    double scale = (double)keys / (double)seen, n = (double)seen;
+    double mean = g->bytes / n, variance = g->bytes_squared / n - mean * mean;
+    double error = seen < keys && variance > 0 ? 1.96 * sqrt(variance / n) * (double)keys : 0;
+    numberPrintHuman(human, (uint64_t)(g->bytes * scale));
+    strAppendFormat(out, "  %-44s %10s +-%4.1f %%  %12.0f keys, %.0f bytes each\n", g->name, human,
+                    g->bytes > 0 ? 100 * error / (g->bytes * scale) : 0.0, (double)g->keys * scale,
+                    g->bytes / (double)g->keys);
+}
+
+static void printGroups(str *out, keyGroups *groups, const char *title, uint64_t seen,
+                        uint64_t keys) {
+    int count = groups->count + (groups->list[GROUPS_MAX].keys > 0);
+    qsort(groups->list, (size_t)count, sizeof(keyGroup), byBytes);
+    strAppendFormat(out, "\n%s\n", title);
+    for (int i = 0; i < count && i < SHOWN; i++) printGroup(out, &groups->list[i], seen, keys);
+    if (count > SHOWN) strAppendFormat(out, "  (and %d more)\n", count - SHOWN);
+}
+
+static void advise(str *out, const keyCensus *all, const storeWaste *waste, size_t used,
+                   size_t clients, const memReport *process) {
+    enum { SMALL = 16 << 20 };
+    size_t start = out->len;
+    uint64_t limit = memoryLimit();
+    if (waste->recoverable > SMALL && waste->recoverable > waste->live / 10)
+        strAppendText(out,
+                      "  * Holes between keys: CONFIG SET activedefrag yes closes them faster.\n");
+    if (clients > used / 5)
+        strAppendText(out, "  * Clients hold much: CLIENT LIST (omem, qbuf, tot-mem) names them, "
+                           "maxmemory-clients bounds them.\n");
+    if (process->active > process->allocated + SMALL &&
+        process->active > process->allocated / 4 * 5)
+        strAppendText(out,
+                      "  * The allocator keeps free memory: MEMORY PURGE returns some of it.\n");
+    if (limit && used > limit / 10 * 9)
+        strAppendText(out,
+                      "  * Used memory is near maxmemory: keys will go, or writes be refused, as "
+                      "maxmemory-policy says.\n");
+    if (!limit)
+        strAppendText(out,
+                      "  * maxmemory is not set: nothing but the machine limits this server.\n");
+    if (all->seen && all->timed == 0)
+        strAppendText(out,
+                      "  * No key looked at has an expire time: volatile-... policies would find "
+                      "nothing to remove.\n");
+    if (out->len == start) strAppendText(out, "  Nothing stands out.\n");
+}
+
+/* MEMORY EXPLAIN [SAMPLES count]. Reply: a report in words. */
+void memoryExplainCommand(ctx *c) {
+    enum { SAMPLES_DEFAULT = 10000, SAMPLES_MAX = 1000000 };
+    int64_t samples = SAMPLES_DEFAULT;
+    if (c->argc > 2) {
+        if (c->argc != 4 || !ctxArgIs(c, 2, "samples")) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return;
+        }
+        if (!ctxArgInt(c, 3, &samples)) return;
+        if (samples < 1 || samples > SAMPLES_MAX) {
+            replyError(c, SLICE("ERR SAMPLES must be between 1 and 1000000"));
+            return;
+        }
+    }
+    keyCensus *all = memNew(keyCensus);
+    size_t used = memUsed(), clients = netClientsMemory(), tables = 0;
+    uint64_t keys = 0;
+    for (int i = 0; i < storeDbCount(); i++) keys += dbSize(storeDb(i));
+    for (int i = 0; i < storeDbCount(); i++) {
+        const db *d = storeDb(i);
+        tables += dbTableMemory(d);
+        if (!dbSize(d)) continue;
+        uint64_t share = (uint64_t)((double)samples * (double)dbSize(d) / (double)keys) + 1;
+        (void)dbSample(d, share, look, all); /* it counts itself */
+    }
+    storeWaste waste;
+    memReport process;
+    storeGetWaste(&waste);
+    memReportRead(&process);
+    double scale = all->seen ? (double)keys / (double)all->seen : 0;
+    size_t data = (size_t)(all->bytes * scale), known = data + tables + clients + waste.metadata;
+    str out = STR_EMPTY;
+    strAppendFormat(&out, "Used memory (%llu keys, %llu looked at)\n", (unsigned long long)keys,
+                    (unsigned long long)all->seen);
+    line(&out, "keys and values", data, used);
+    line(&out, "tables of the databases", tables, used);
+    line(&out, "clients and their buffers", clients, used);
+    line(&out, "bookkeeping of the slabs", waste.metadata, used);
+    line(&out, "the server itself, and what is not listed", used > known ? used - known : 0, used);
+    line(&out, "all of it: used_memory", used, used);
+    strAppendText(&out, "\nBeyond that\n");
+    line(&out, "holes between keys", waste.holes, used);
+    line(&out, "  of these compaction would win", waste.recoverable, used);
+    line(&out, "empty slabs kept for reuse", waste.empty, used);
+    line(&out, "free memory kept by the allocator",
+         process.active > process.allocated ? process.active - process.allocated : 0, used);
+    line(&out, "resident in all: used_memory_rss", process.rss, used);
+    if (all->seen) {
+        printGroups(&out, &all->kinds, "Keys by type and encoding", all->seen, keys);
+        printGroups(&out, &all->prefixes, "Keys by prefix", all->seen, keys);
+    }
+    strAppendText(&out, "\nWhat to do\n");
+    advise(&out, all, &waste, used, clients, &process);
+    replyVerbatim(c, strSlice(&out), "txt");
+    strFree(&out);
+    memFree(all);
+}
