@@ -107,6 +107,9 @@ commandProc hkeysCommand;
 commandProc hlenCommand;
 commandProc hmgetCommand;
 commandProc hmsetCommand;
+commandProc hotkeysGetCommand;
+commandProc hotkeysHelpCommand;
+commandProc hotkeysResetCommand;
 commandProc hrandfieldCommand;
 commandProc hscanCommand;
 commandProc hsetCommand;
@@ -141,6 +144,7 @@ commandProc lremCommand;
 commandProc lsetCommand;
 commandProc ltrimCommand;
 commandProc memoryDoctorCommand;
+commandProc memoryExplainCommand;
 commandProc memoryHelpCommand;
 commandProc memoryMallocStatsCommand;
 commandProc memoryPurgeCommand;
@@ -1574,6 +1578,52 @@ static const commandArg args_hmset[] = {
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
 };
 
+static const char *const tips_hotkeys_get[] = {
+    "nondeterministic_output",
+    "request_policy:all_shards",
+    "response_policy:special",
+};
+
+static const commandArg args_hotkeys_get[] = {
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandSpec subs_hotkeys[] = {
+    {.name = "get",
+     .proc = hotkeysGetCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Returns the keys most asked for, estimated from a sample of the requests.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .tips = tips_hotkeys_get, .tip_count = 3,
+     .args = args_hotkeys_get, .arg_count = 1},
+    {.name = "help",
+     .proc = hotkeysHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "9.1.0"},
+    {.name = "reset",
+     .proc = hotkeysResetCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_LOADING | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Forgets what was counted so far.",
+     .complexity = "O(1)",
+     .since = "9.1.0",
+     .tips = tips_flushall, .tip_count = 2},
+};
+
 static const commandArg args_hrandfield_options[] = {
     {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -1610,12 +1660,6 @@ static const commandArg args_incrby[] = {
 static const commandArg args_incrbyfloat[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "increment", .type = ARG_DOUBLE, .key_spec = -1},
-};
-
-static const char *const tips_info[] = {
-    "nondeterministic_output",
-    "request_policy:all_shards",
-    "response_policy:special",
 };
 
 static const commandHistory history_info[] = {
@@ -1841,6 +1885,10 @@ static const commandArg args_lset[] = {
     {.name = "element", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_memory_explain[] = {
+    {.name = "count", .token = "SAMPLES", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const keySpec keys_memory_usage[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
@@ -1860,7 +1908,18 @@ static const commandSpec subs_memory[] = {
      .summary = "Outputs a memory problems report.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_info, .tip_count = 3},
+     .tips = tips_hotkeys_get, .tip_count = 3},
+    {.name = "explain",
+     .proc = memoryExplainCommand,
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Tells in words where the memory is and what to do about it.",
+     .complexity = "O(N) where N is the number of samples.",
+     .since = "9.1.0",
+     .tips = tips_hotkeys_get, .tip_count = 3,
+     .args = args_memory_explain, .arg_count = 1},
     {.name = "help",
      .proc = memoryHelpCommand,
      .arity = 2,
@@ -1881,7 +1940,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns the allocator statistics.",
      .complexity = "Depends on how much memory is allocated, could be slow",
      .since = "4.0.0",
-     .tips = tips_info, .tip_count = 3},
+     .tips = tips_hotkeys_get, .tip_count = 3},
     {.name = "purge",
      .proc = memoryPurgeCommand,
      .arity = 2,
@@ -1902,7 +1961,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns details about memory usage.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_info, .tip_count = 3},
+     .tips = tips_hotkeys_get, .tip_count = 3},
     {.name = "usage",
      .proc = memoryUsageCommand,
      .arity = -3,
@@ -3246,6 +3305,15 @@ const commandSpec serverCommands[] = {
      .since = "2.0.0",
      .key_specs = keys_expire, .key_spec_count = 1,
      .args = args_hmset, .arg_count = 2},
+    {.name = "hotkeys",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for commands about the keys most asked for.",
+     .complexity = "Depends on subcommand.",
+     .since = "9.1.0",
+     .subs = subs_hotkeys, .sub_count = 3},
     {.name = "hrandfield",
      .proc = hrandfieldCommand,
      .arity = -2,
@@ -3377,7 +3445,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns information and statistics about the server.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .tips = tips_info, .tip_count = 3,
+     .tips = tips_hotkeys_get, .tip_count = 3,
      .history = history_info, .history_count = 1,
      .args = args_info, .arg_count = 1},
     {.name = "keys",
@@ -3603,7 +3671,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for memory diagnostics commands.",
      .complexity = "Depends on subcommand.",
      .since = "4.0.0",
-     .subs = subs_memory, .sub_count = 6},
+     .subs = subs_memory, .sub_count = 7},
     {.name = "mget",
      .proc = mgetCommand,
      .arity = -2,
@@ -4881,4 +4949,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 180;
+const int serverCommandCount = 181;
