@@ -45,7 +45,7 @@ static void setOne(ctx *c, robj *o, slice field, slice value) {
     if (outcome == HASH_REPLACED_DEAD) collectionTell(c, c->argv[1], "hexpired");
 }
 
-/* HINCRBY and HINCRBYFLOAT of a hash with times go out as what they led to. `o`: as it is now. */
+/* HINCRBY and HINCRBYFLOAT of a hash with times go out as what they led to. */
 static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
     char digits[NUMBER_TEXT_MAX];
     if (time_ms >= 0) {

@@ -73,7 +73,6 @@ enum hashOption {
 typedef struct hashOptions {
     uint32_t given;
     int time; /* place of the number behind EX, PX, EXAT or PXAT */
-    int64_t number;
 } hashOptions;
 
 typedef struct optionRow {
@@ -122,8 +121,7 @@ static bool parseWords(ctx *c, int end, uint32_t known, hashOptions *out) {
 /* Options and fields of HGETEX and HSETEX. False: the error was replied. */
 static bool parseOptions(ctx *c, uint32_t known, int width, hashOptions *out, fieldList *fields) {
     if (!findFields(c, 2, width, fields) || !parseWords(c, fields->word, known, out)) return false;
-    if (!parseCount(c, fields)) return false;
-    return !out->time || ctxArgInt(c, out->time, &out->number);
+    return parseCount(c, fields);
 }
 
 /* `number` as Unix time in ms: as seconds, and from now on. False: the error was replied. */
@@ -142,7 +140,9 @@ static bool absoluteTime(ctx *c, int64_t number, bool seconds, bool relative, in
 static bool optionTime(ctx *c, const hashOptions *o, int64_t *out) {
     *out = HASH_NO_TIME;
     if (!(o->given & OPT_TIMES)) return true;
-    return absoluteTime(c, o->number, o->given & (OPT_EX | OPT_EXAT), o->given & (OPT_EX | OPT_PX),
+    int64_t number;
+    if (!ctxArgInt(c, o->time, &number)) return false;
+    return absoluteTime(c, number, o->given & (OPT_EX | OPT_EXAT), o->given & (OPT_EX | OPT_PX),
                         out);
 }
 
@@ -375,8 +375,8 @@ static void replyField(ctx *c, const robj *o, slice field) {
     }
 }
 
-/* Values of fields that are deleted at once. */
-static void takeFields(ctx *c, robj *o, const fieldList *f, const char *event) {
+/* Values of fields that are deleted at once; `expired`: by a time that has passed. */
+static void takeFields(ctx *c, robj *o, const fieldList *f, bool expired) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     replyArray(c, f->size);
@@ -387,8 +387,8 @@ static void takeFields(ctx *c, robj *o, const fieldList *f, const char *event) {
     }
     if (count) {
         collectionPlace(c, 1, o);
-        if (sliceIs(sliceOf(event), "hexpired")) propagateDeleted(c, gone, count);
-        tellDeleted(c, o, event, count);
+        if (expired) propagateDeleted(c, gone, count);
+        tellDeleted(c, o, expired ? "hexpired" : "hdel", count);
     }
     memFree(gone);
 }
@@ -397,7 +397,7 @@ static void takeFields(ctx *c, robj *o, const fieldList *f, const char *event) {
 void hgetdelCommand(ctx *c) {
     fieldList f;
     robj *o;
-    if (parseFieldsAt2(c, &f) && hashFindWrite(c, &o)) takeFields(c, o, &f, "hdel");
+    if (parseFieldsAt2(c, &f) && hashFindWrite(c, &o)) takeFields(c, o, &f, false);
 }
 
 /* Values of fields that get a time, or with HASH_NO_TIME lose it. */
@@ -437,7 +437,7 @@ void hgetexCommand(ctx *c) {
         replyArray(c, f.size);
         for (int64_t i = 0; i < f.size; i++) replyField(c, o, fieldAt(c, &f, i));
     } else if (options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
-        takeFields(c, o, &f, "hexpired");
+        takeFields(c, o, &f, true);
     } else {
         touchFields(c, o, &f, time_ms);
     }
