@@ -291,7 +291,8 @@ void lsetCommand(ctx *c) {
     if (!ctxArgInt(c, 2, &wanted)) return;
     listLimits most = listLimitsNow();
     o = listPrepare(o, &c->argv[3], 1, &most);
-    bool found = resolveIndex(o, wanted, &index);
+    /* Valkey takes the lower 32 bits of the index, here alone. */
+    bool found = resolveIndex(o, (int32_t)(uint32_t)(uint64_t)wanted, &index);
     if (found) o = listSettle(listSet(o, index, c->argv[3]), &most);
     collectionPlace(c, 1, o);
     if (!found) {

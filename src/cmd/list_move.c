@@ -107,15 +107,18 @@ static bool parseMany(ctx *c, int place, manyPop *out) {
     }
     out->first = place + 1;
     out->end = out->first + (int)keys;
-    out->count = 1;
+    out->count = 0;
     if (!endArg(c, out->end, &out->front)) return false;
-    int rest = c->argc - out->end - 1;
-    if (rest == 0) return true;
-    if (rest == 2 && ctxArgIs(c, out->end + 1, "count"))
-        return ctxArgIntIn(c, out->end + 2, 1, INT64_MAX, &out->count,
-                           "ERR count should be greater than 0");
-    replyError(c, ERR_SYNTAX_TEXT);
-    return false;
+    for (int i = out->end + 1; i < c->argc; i += 2) {
+        if (out->count || i + 1 == c->argc || !ctxArgIs(c, i, "count")) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+        if (!ctxArgIntIn(c, i + 1, 1, INT64_MAX, &out->count, "ERR count should be greater than 0"))
+            return false;
+    }
+    if (!out->count) out->count = 1;
+    return true;
 }
 
 /* What is propagated instead: LPOP or RPOP, with a count when it is not 0. */

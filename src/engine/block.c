@@ -256,7 +256,7 @@ static void freeWait(blockWait *w) {
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);
-    listAppend(&blocked.released, &s->released);
+    if (!listHas(&s->released)) listAppend(&blocked.released, &s->released);
     if (s->out.first) sessionWantWrite(s);
 }
 
@@ -365,6 +365,9 @@ static void serve(blockedKey *k) {
 }
 
 void blockWake(void) {
+    if (!blocked.ready.count) return;
+    /* The command may have taken longer than a key it brought has to live. */
+    engineHot.now_ms = clockWallMs();
     while (blocked.ready.count) {
         listNode *first = listFirst(&blocked.ready);
         listRemove(&blocked.ready, first);

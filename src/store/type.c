@@ -9,7 +9,8 @@
 static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps,
                                                  [TYPE_LIST] = &listOps,
                                                  [TYPE_SET] = &setOps,
-                                                 [TYPE_HASH] = &hashOps};
+                                                 [TYPE_HASH] = &hashOps,
+                                                 [TYPE_ZSET] = &zsetOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];

@@ -22,7 +22,7 @@ proc calls {command} {
     return [list $calls $rejected $failed]
 }
 
-start_server {tags {blocking}} {
+start_server {tags {blocking} overrides {enable-debug-command yes}} {
     test {who waits is served as soon as the key is there, by every command} {
         foreach {command reply rest} {
             {blpop k 0} {k 1} {2 3}              {brpop nope k 0} {k 3} {1 2}
@@ -160,6 +160,19 @@ start_server {tags {blocking}} {
         r del k
         r rpush k d
         assert_equal {k d} [$client -read]
+    }
+
+    test {a key whose time has come before its command ended wakes nobody} {
+        r del k
+        set client [waiter 1 blpop k 0]
+        r multi
+        r rpush k a
+        r pexpire k 1
+        r debug sleep 0.05
+        r exec
+        assert_equal {1 0} [list [info_field blocked_clients] [r exists k]]
+        r rpush k b
+        assert_equal {k b} [$client -read]
     }
 
     test {a wait ends by time, with a null array} {

@@ -10,6 +10,7 @@ int test_hyperloglog(void);
 int test_intset(void);
 int test_kvstore(void);
 int test_listpack(void);
+int test_ordered(void);
 int test_quicklist(void);
 
 int main(void) {
@@ -21,6 +22,7 @@ int main(void) {
     failed += test_intset();
     failed += test_kvstore();
     failed += test_listpack();
+    failed += test_ordered();
     failed += test_quicklist();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;

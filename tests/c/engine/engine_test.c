@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/number.h"
+#include "engine/block.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/pause.h"
@@ -118,6 +119,34 @@ static void quietCommand(ctx *c) {
     replyOk(c);
 }
 
+static void replyLate(ctx *c) { replyStatus(c, SLICE("late")); }
+
+static void awaitCommand(ctx *c) {
+    int64_t deadline_ms;
+    if (!blockArgDeadline(c, c->argc - 1, &deadline_ms)) return;
+    for (int i = 1; i < c->argc - 1; i++) {
+        slice key = c->argv[i];
+        uint64_t hash = hashBytes(key.ptr, key.len);
+        const robj *o = dbFind(c->db, key, hash, c->now_ms);
+        if (!o) continue;
+        char digits[NUMBER_TEXT_MAX];
+        replyBulk(c, objectText(o, digits));
+        (void)dbDelete(c->db, key, hash, c->now_ms); /* it was found */
+        ctxKeyChanged(c, key, "del");
+        return;
+    }
+    if (blockIsDenied(c)) {
+        replyStatus(c, SLICE("denied"));
+        return;
+    }
+    blockWish wish = {.keys = c->argv + 1,
+                      .key_count = c->argc - 2,
+                      .type = TYPE_STRING,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyLate};
+    blockOnKeys(c, &wish);
+}
+
 static void flushCommand(ctx *c) {
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHING, .db_id = -1});
     uint64_t count = storeFlush(false);
@@ -187,6 +216,7 @@ static const commandSpec box_subs[] = {
 };
 static const commandSpec specs[] = {
     {.name = "again", .proc = okCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
+    {.name = "await", .proc = awaitCommand, .arity = -3, .flags = CMD_WRITE | CMD_BLOCKING},
     {.name = "box", .arity = -2, .subs = box_subs, .sub_count = COUNT_OF(box_subs)},
     {.name = "discard", .proc = discardCommand, .arity = 1, .flags = CMD_AT_ONCE},
     {.name = "drop", .proc = dropCommand, .arity = 2, .flags = CMD_WRITE | CMD_QUICK, ONE_KEY},

@@ -36,6 +36,7 @@ void houseSetTime(int64_t now_ms);
  *   twice key               propagates two other commands in its place
  *   quiet key               a write that propagates nothing
  *   box open x, box shut    a container and its subcommands
+ *   await key ... seconds   takes the value of the first key that is there and drops it, or waits for one
  *   flush, swap             empty all databases; exchange the contents of 0 and 1
  *   inner word ...          runs the command `word ...` through executeInner() */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * C tests of engine/. */
+int test_block(void);
 int test_child(void);
 int test_command(void);
 int test_config(void);
@@ -14,6 +15,7 @@ int test_transaction(void);
 
 int main(void) {
     int failed = 0;
+    failed += test_block();
     failed += test_child();
     failed += test_command();
     failed += test_config();

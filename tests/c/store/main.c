@@ -14,6 +14,7 @@ int test_slab_model(void);
 int test_type_hash(void);
 int test_type_set(void);
 int test_type_string(void);
+int test_type_zset(void);
 
 int main(void) {
     int failed = 0;
@@ -28,6 +29,7 @@ int main(void) {
     failed += test_type_hash();
     failed += test_type_set();
     failed += test_type_string();
+    failed += test_type_zset();
     if (failed) fprintf(stderr, "%d test(s) of store failed\n", failed);
     return failed != 0;
 }

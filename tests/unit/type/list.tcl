@@ -98,6 +98,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
             {lmpop 1 l up} {ERR syntax error}
             {lmpop 1 l left count 0} {ERR count should be greater than 0}
             {lmpop 1 l left count 1 count 1} {ERR syntax error}
+            {lmpop 1 l left count 0 more} {ERR count should be greater than 0}
             {lpos l a rank} {ERR syntax error}
             {lpos l a rank 0} {ERR RANK can't be zero*}
             {lpos l a rank -9223372036854775808} {ERR value is out of range, value must between*}
@@ -140,7 +141,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
         test "elements are set, inserted, removed and trimmed ($form)" {
             make_list $form l a b c a b c a
             assert_equal OK [r lset l 1 B]
-            assert_equal OK [r lset l -1 [string repeat z 100]]
+            assert_equal OK [r lset l 4294967295 [string repeat z 100]]
             assert_equal 8 [r linsert l before c new]
             assert_equal 9 [r linsert l after [string repeat z 100] last]
             assert_equal -1 [r linsert l after nope x]

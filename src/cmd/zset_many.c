@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Union, intersection and difference of sorted sets and sets, replied, counted or stored. Main thread only. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "cmd/collection.h"
+#include "cmd/key_walk.h"
+#include "cmd/procs.h"
+#include "cmd/zset_priv.h"
+#include "store/type_set.h"
+
+/* ------------------------------------------------------------------ sources */
+
+/* One input: a sorted set, or a set all of whose members have the score 1. */
+typedef struct source {
+    const robj *o; /* NULL for a missing key */
+    double weight;
+} source;
+
+static bool isSet(const robj *o) { return objectType(o) == TYPE_SET; }
+
+static size_t sourceLength(const source *s) {
+    if (!s->o) return 0;
+    return isSet(s->o) ? setLength(s->o) : zsetLength(s->o);
+}
+
+static bool sourceScore(const source *s, slice member, double *score) {
+    if (!s->o) return false;
+    if (!isSet(s->o)) return zsetScore(s->o, member, score);
+    listpackItem item = listpackItemOf(member);
+    *score = 1;
+    return setHas(s->o, &item);
+}
+
+/* All members of a source. */
+typedef struct sourceIterator {
+    const source *from;
+    setIterator set;
+    zsetCursor zset;
+    char digits[NUMBER_TEXT_MAX];
+} sourceIterator;
+
+static void sourceBegin(sourceIterator *it, const source *from) {
+    it->from = from;
+    if (!sourceLength(from)) return;
+    if (isSet(from->o)) {
+        setIteratorInit(&it->set, from->o);
+    } else {
+        zsetSeek(&it->zset, from->o, 0, false);
+    }
+}
+
+static bool sourceNext(sourceIterator *it, zsetPair *out) {
+    if (!sourceLength(it->from)) return false;
+    if (!isSet(it->from->o)) return zsetNext(&it->zset, out);
+    listpackItem member;
+    if (!setNext(&it->set, &member)) return false;
+    *out = (zsetPair){listpackText(&member, it->digits), 1};
+    return true;
+}
+
+static void sourceEnd(sourceIterator *it) {
+    if (sourceLength(it->from) && isSet(it->from->o)) setIteratorClear(&it->set);
+}
+
+/* ------------------------------------------------------------------ requests */
+
+typedef enum setOperation { OPERATION_UNION, OPERATION_INTER, OPERATION_DIFF } setOperation;
+typedef enum aggregation { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX } aggregation;
+
+typedef struct job {
+    setOperation operation;
+    bool stores, counts; /* ...STORE; ZINTERCARD */
+    source *sources;
+    size_t count;
+    aggregation aggregate;
+    bool scores;
+    int64_t limit; /* 0: none */
+} job;
+
+static bool syntaxError(ctx *c) {
+    replyError(c, ERR_SYNTAX_TEXT);
+    return false;
+}
+
+/* Finds the values of the keys. False: the error was replied. */
+static bool findSources(ctx *c, job *j, int first) {
+    keyWalk w;
+    keyWalkInit(&w, c, first, first + (int)j->count, 1);
+    for (size_t i = 0; keyWalkNext(&w); i++) {
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        if (o && objectType(o) != TYPE_ZSET && !isSet(o)) {
+            replyError(c, ERR_WRONG_TYPE_TEXT);
+            return false;
+        }
+        j->sources[i] = (source){o, 1};
+    }
+    return true;
+}
+
+static bool parseWeights(ctx *c, job *j, int place) {
+    for (size_t i = 0; i < j->count; i++) {
+        if (numberParseDouble(c->argv[place + (int)i], &j->sources[i].weight)) continue;
+        replyError(c, SLICE("ERR weight value is not a float"));
+        return false;
+    }
+    return true;
+}
+
+static bool parseAggregate(ctx *c, job *j, int place) {
+    static const char *const names[] = {"sum", "min", "max"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!ctxArgIs(c, place, names[i])) continue;
+        j->aggregate = (aggregation)i;
+        return true;
+    }
+    return syntaxError(c);
+}
+
+/* The words from `place` on. False: the error was replied. */
+static bool parseOptions(ctx *c, job *j, int place) {
+    bool combines = j->operation != OPERATION_DIFF && !j->counts;
+    while (place < c->argc) {
+        int left = c->argc - place;
+        if (combines && (size_t)left >= j->count + 1 && ctxArgIs(c, place, "weights")) {
+            if (!parseWeights(c, j, place + 1)) return false;
+            place += 1 + (int)j->count;
+        } else if (combines && left >= 2 && ctxArgIs(c, place, "aggregate")) {
+            if (!parseAggregate(c, j, place + 1)) return false;
+            place += 2;
+        } else if (!j->stores && !j->counts && ctxArgIs(c, place, "withscores")) {
+            j->scores = true;
+            place++;
+        } else if (j->counts && left >= 2 && ctxArgIs(c, place, "limit")) {
+            if (!ctxArgIntIn(c, place + 1, 0, INT64_MAX, &j->limit, "ERR LIMIT can't be negative"))
+                return false;
+            place += 2;
+        } else {
+            return syntaxError(c);
+        }
+    }
+    return true;
+}
+
+/* Reads the request from numkeys at `place` on. False: the error was replied; otherwise the caller frees
+ * j->sources. */
+static bool parseJob(ctx *c, job *j, int place) {
+    int64_t keys;
+    if (!ctxArgInt(c, place, &keys)) return false;
+    if (keys < 1) {
+        replyErrorFormat(c, "ERR at least 1 input key is needed for '%.*s' command",
+                         (int)c->cmd->name.len, c->cmd->name.ptr);
+        return false;
+    }
+    if (keys > c->argc - place - 1) return syntaxError(c);
+    j->count = (size_t)keys;
+    j->sources = memNewArray(source, j->count);
+    if (findSources(c, j, place + 1) && parseOptions(c, j, place + 1 + (int)keys)) return true;
+    memFree(j->sources);
+    return false;
+}
+
+/* ------------------------------------------------------------------ working */
+
+static double weigh(const source *s, double score) {
+    double weighed = s->weight * score;
+    return isnan(weighed) ? 0 : weighed;
+}
+
+static double combine(aggregation how, double a, double b) {
+    switch (how) {
+    case AGGREGATE_MIN: return a < b ? a : b;
+    case AGGREGATE_MAX: return a > b ? a : b;
+    default: break;
+    }
+    double sum = a + b;
+    return isnan(sum) ? 0 : sum; /* of opposite infinities */
+}
+
+static void unite(const job *j, zsetBuilder *into) {
+    for (size_t i = 0; i < j->count; i++) {
+        const source *s = &j->sources[i];
+        sourceIterator it;
+        zsetPair pair;
+        sourceBegin(&it, s);
+        while (sourceNext(&it, &pair)) {
+            bool created;
+            void *place = zsetBuilderAt(into, pair.member, &created);
+            double score = weigh(s, pair.score);
+            if (!created) score = combine(j->aggregate, zsetBuilderRead(place), score);
+            zsetBuilderWrite(place, score);
+        }
+        sourceEnd(&it);
+    }
+}
+
+/* Gets a member all sources have; false: enough. */
+typedef bool commonProc(void *arg, const zsetPair *pair);
+
+/* Visits the members all sources have, which are sorted by length. */
+static void visitCommon(const job *j, commonProc *visit, void *arg) {
+    sourceIterator it;
+    zsetPair pair;
+    sourceBegin(&it, &j->sources[0]);
+    while (sourceNext(&it, &pair)) {
+        pair.score = weigh(&j->sources[0], pair.score);
+        size_t i = 1;
+        for (; i < j->count; i++) {
+            const source *s = &j->sources[i];
+            double score;
+            if (!sourceScore(s, pair.member, &score)) break;
+            pair.score = combine(j->aggregate, pair.score, weigh(s, score));
+        }
+        if (i == j->count && !visit(arg, &pair)) break;
+    }
+    sourceEnd(&it);
+}
+
+static bool addCommon(void *arg, const zsetPair *pair) {
+    bool created;
+    zsetBuilderWrite(zsetBuilderAt(arg, pair->member, &created), pair->score);
+    return true;
+}
+
+/* Members of the first source that no other has: looked up in all others, or, when these are small, struck out of
+ * a copy. */
+static void subtract(const job *j, zsetBuilder *into) {
+    const source *first = &j->sources[0];
+    size_t length = sourceLength(first), others = 0;
+    for (size_t i = 1; i < j->count; i++) {
+        if (j->sources[i].o == first->o) return;
+        others += sourceLength(&j->sources[i]);
+    }
+    bool strikes = others < length;
+    sourceIterator it;
+    zsetPair pair;
+    sourceBegin(&it, first);
+    while (sourceNext(&it, &pair)) {
+        double score;
+        size_t i = 1;
+        while (!strikes && i < j->count && !sourceScore(&j->sources[i], pair.member, &score)) i++;
+        if (strikes || i == j->count) (void)addCommon(into, &pair); /* wants more, always */
+    }
+    sourceEnd(&it);
+    for (size_t i = 1; strikes && i < j->count; i++) {
+        sourceBegin(&it, &j->sources[i]);
+        while (sourceNext(&it, &pair)) zsetBuilderRemove(into, pair.member);
+        sourceEnd(&it);
+    }
+}
+
+static int compareLengths(const void *a, const void *b) {
+    size_t first = sourceLength(a), second = sourceLength(b);
+    return (first > second) - (first < second);
+}
+
+static void work(job *j, zsetBuilder *into) {
+    /* The smallest first, in which order scores are added up too. */
+    if (j->operation != OPERATION_DIFF)
+        qsort(j->sources, j->count, sizeof(*j->sources), compareLengths);
+    switch (j->operation) {
+    case OPERATION_UNION: unite(j, into); break;
+    case OPERATION_INTER: visitCommon(j, addCommon, into); break;
+    case OPERATION_DIFF: subtract(j, into); break;
+    }
+}
+
+/* ------------------------------------------------------------------ commands */
+
+typedef struct pairReply {
+    ctx *c;
+    bool scores;
+} pairReply;
+
+static void replyBuilt(void *arg, const zsetPair *pair) {
+    const pairReply *r = arg;
+    zsetReplyPair(r->c, pair, r->scores, true);
+}
+
+static void replyJob(ctx *c, setOperation operation) {
+    job j = {.operation = operation};
+    if (!parseJob(c, &j, 1)) return;
+    zsetBuilder built;
+    zsetBuilderInit(&built);
+    work(&j, &built);
+    pairReply r = {c, j.scores};
+    zsetReplyHead(c, zsetBuilderCount(&built), j.scores, true);
+    zsetBuilderVisit(&built, replyBuilt, &r);
+    zsetBuilderClear(&built);
+    memFree(j.sources);
+}
+
+static void storeJob(ctx *c, setOperation operation, const char *event) {
+    job j = {.operation = operation, .stores = true};
+    if (!parseJob(c, &j, 2)) return;
+    zsetBuilder built;
+    zsetBuilderInit(&built);
+    work(&j, &built);
+    memFree(j.sources);
+    packLimits most = zsetLimitsNow();
+    zsetStoreResult(c, zsetBuilderTake(&built, c->argv[1], &most), event);
+}
+
+/* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply: the members any
+ * has. */
+void zunionCommand(ctx *c) { replyJob(c, OPERATION_UNION); }
+
+/* ZINTER numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply: the members all
+ * have. */
+void zinterCommand(ctx *c) { replyJob(c, OPERATION_INTER); }
+
+/* ZDIFF numkeys key [key ...] [WITHSCORES]. Reply: the members of the first that no other has. */
+void zdiffCommand(ctx *c) { replyJob(c, OPERATION_DIFF); }
+
+/* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX]. Reply: number of
+ * members. */
+void zunionstoreCommand(ctx *c) { storeJob(c, OPERATION_UNION, "zunionstore"); }
+
+/* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX]. Reply: number of
+ * members. */
+void zinterstoreCommand(ctx *c) { storeJob(c, OPERATION_INTER, "zinterstore"); }
+
+/* ZDIFFSTORE destination numkeys key [key ...]. Reply: number of members. */
+void zdiffstoreCommand(ctx *c) { storeJob(c, OPERATION_DIFF, "zdiffstore"); }
+
+typedef struct counter {
+    uint64_t count, limit;
+} counter;
+
+static bool countCommon(void *arg, const zsetPair *pair) {
+    (void)pair; /* one more */
+    counter *n = arg;
+    return ++n->count != n->limit;
+}
+
+/* ZINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: how many members all have, up to the limit. */
+void zintercardCommand(ctx *c) {
+    job j = {.operation = OPERATION_INTER, .counts = true};
+    if (!parseJob(c, &j, 1)) return;
+    qsort(j.sources, j.count, sizeof(*j.sources), compareLengths);
+    counter n = {.limit = (uint64_t)j.limit};
+    visitCommon(&j, countCommon, &n);
+    memFree(j.sources);
+    replyInteger(c, (int64_t)n.count);
+}

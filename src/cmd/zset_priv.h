@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of sorted set commands share. */
+#ifndef CMD_ZSET_PRIV_H
+#define CMD_ZSET_PRIV_H
+
+#include "engine/ctx.h"
+#include "store/type_zset.h"
+
+/* Up to where a sorted set is kept packed, as the directives say now. */
+packLimits zsetLimitsNow(void);
+/* Replies with a pair, or the member only. RESP3 has pairs as arrays of their own when `nested`. */
+void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested);
+/* The head of an array of `count` such pairs. */
+void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested);
+/* The result in `into`, NULL or empty when there is none, becomes the value of argument 1; replies its length. */
+void zsetStoreResult(ctx *c, robj *into, const char *event);
+/* Arguments `min_place` and `max_place` as ends of a range. False: the error was replied. */
+bool zsetArgScores(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);
+bool zsetArgTexts(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);
+/* Argument `place` as how many to pop. False: the error was replied. */
+bool zsetArgPositive(ctx *c, int place, int64_t *out);
+/* Takes a range out of the value `o` of argument `place`, which was looked up last. */
+void zsetDropRange(ctx *c, int place, robj *o, const zsetRange *range, const char *event);
+
+#endif

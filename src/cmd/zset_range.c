@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sorted set commands on ranges, by place, by score and by text. Main thread only. */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "cmd/collection.h"
+#include "cmd/procs.h"
+#include "cmd/zset_priv.h"
+
+/* ------------------------------------------------------------------ ends of a range */
+
+/* A number as ends of ranges are written: none at all is 0, and what is too large or too small for a double is
+ * infinite or 0. */
+static bool parseNumber(slice text, double *out) {
+    *out = 0;
+    if (text.len == 0 || numberParseDouble(text, out)) return true;
+    char copy[512];
+    if (text.len >= sizeof(copy)) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (!strchr("0123456789+-.eE", text.ptr[i]) || !text.ptr[i]) return false;
+    }
+    memcpy(copy, text.ptr, text.len);
+    copy[text.len] = '\0';
+    char *end;
+    *out = strtod(copy, &end);
+    return end == copy + text.len;
+}
+
+/* A score, or one after '(' which does not belong to the range. */
+static bool parseScore(slice text, zsetBound *out) {
+    *out = (zsetBound){.by = ZSET_BY_SCORE};
+    if (text.len > 0 && text.ptr[0] == '(') {
+        out->excluded = true;
+        text = sliceMake(text.ptr + 1, text.len - 1);
+    }
+    return parseNumber(text, &out->score);
+}
+
+bool zsetArgScores(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max) {
+    if (parseScore(c->argv[min_place], min) && parseScore(c->argv[max_place], max)) return true;
+    replyError(c, SLICE("ERR min or max is not a float"));
+    return false;
+}
+
+/* '-', '+', or text after '[' or '('. */
+static bool parseText(slice text, zsetBound *out) {
+    *out = (zsetBound){.by = ZSET_BY_LEX};
+    if (text.len == 0) return false;
+    char kind = text.ptr[0];
+    out->text = sliceMake(text.ptr + 1, text.len - 1);
+    out->excluded = kind == '(';
+    if (text.len == 1 && kind == '-') out->by = ZSET_FIRST;
+    if (text.len == 1 && kind == '+') out->by = ZSET_LAST;
+    return kind == '(' || kind == '[' || out->by != ZSET_BY_LEX;
+}
+
+bool zsetArgTexts(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max) {
+    if (parseText(c->argv[min_place], min) && parseText(c->argv[max_place], max)) return true;
+    replyError(c, SLICE("ERR min or max not valid string range item"));
+    return false;
+}
+
+/* Places, negative ones from the end, as a range of `length` members. */
+static zsetRange rangeOfPlaces(int64_t start, int64_t stop, size_t length) {
+    int64_t count = (int64_t)length;
+    if (start < 0) start = start + count < 0 ? 0 : start + count;
+    if (stop < 0) stop += count;
+    if (stop >= count) stop = count - 1;
+    if (start > stop) return (zsetRange){0, 0};
+    return (zsetRange){(uint64_t)start, (uint64_t)(stop - start) + 1};
+}
+
+/* ------------------------------------------------------------------ queries */
+
+typedef enum queryBy { BY_ANY, BY_PLACE, BY_SCORE, BY_LEX } queryBy;
+typedef enum queryDirection { GO_ANY, GO_FORWARD, GO_BACK } queryDirection;
+
+typedef struct query {
+    queryBy by; /* BY_ANY, GO_ANY: the words tell */
+    queryDirection direction;
+    bool scores, stores;
+    int64_t offset, limit; /* limit below 0: all */
+    int64_t start, stop;
+    zsetBound min, max;
+} query;
+
+/* One option at *place, which is moved behind it. */
+static bool parseOption(ctx *c, query *q, int *place) {
+    int i = (*place)++;
+    if (!q->stores && ctxArgIs(c, i, "withscores")) {
+        q->scores = true;
+    } else if (ctxArgIs(c, i, "limit") && i + 2 < c->argc) {
+        *place += 2;
+        return ctxArgInt(c, i + 1, &q->offset) && ctxArgInt(c, i + 2, &q->limit);
+    } else if (q->direction == GO_ANY && ctxArgIs(c, i, "rev")) {
+        q->direction = GO_BACK;
+    } else if (q->by == BY_ANY && ctxArgIs(c, i, "bylex")) {
+        q->by = BY_LEX;
+    } else if (q->by == BY_ANY && ctxArgIs(c, i, "byscore")) {
+        q->by = BY_SCORE;
+    } else {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the ends at arguments `first` and behind it, and the options behind these. False: the error was
+ * replied. */
+static bool parseQuery(ctx *c, query *q, int first) {
+    q->limit = -1;
+    for (int i = first + 2; i < c->argc;) {
+        if (!parseOption(c, q, &i)) return false;
+    }
+    if (q->by == BY_ANY) q->by = BY_PLACE;
+    if (q->by == BY_PLACE && q->limit != -1) {
+        replyError(c, SLICE("ERR syntax error, LIMIT is only supported in combination with either "
+                            "BYSCORE or BYLEX"));
+        return false;
+    }
+    if (q->by == BY_LEX && q->scores) {
+        replyError(c,
+                   SLICE("ERR syntax error, WITHSCORES not supported in combination with BYLEX"));
+        return false;
+    }
+    if (q->by == BY_PLACE)
+        return ctxArgInt(c, first, &q->start) && ctxArgInt(c, first + 1, &q->stop);
+    int min = q->direction == GO_BACK ? first + 1 : first, max = 2 * first + 1 - min;
+    if (q->by == BY_SCORE) return zsetArgScores(c, min, max, &q->min, &q->max);
+    return zsetArgTexts(c, min, max, &q->min, &q->max);
+}
+
+/* Which members are asked for: how many, and the place of the first one, in the direction of the query. */
+static zsetRange answer(const query *q, const robj *o) {
+    size_t length = zsetLength(o);
+    zsetRange r;
+    if (q->by == BY_PLACE) {
+        r = rangeOfPlaces(q->start, q->stop, length);
+        if (q->direction == GO_BACK) r.index = length - 1 - r.index;
+        return r;
+    }
+    r = zsetFindRange(o, &q->min, &q->max);
+    int64_t offset = q->offset;
+    /* Large ones take a negative offset as counted from the end: clients may have come to rely on it. */
+    if (offset < 0 && !objectIsPacked(o)) offset += (int64_t)r.count;
+    if (offset < 0 || (uint64_t)offset >= r.count) return (zsetRange){0, 0};
+    uint64_t skip = (uint64_t)offset;
+    r.index = q->direction == GO_BACK ? r.index + r.count - 1 - skip : r.index + skip;
+    r.count -= skip;
+    if (q->limit >= 0) r.count = sizeMin(r.count, (uint64_t)q->limit);
+    return r;
+}
+
+static void replyRange(ctx *c, const query *q, const robj *o) {
+    zsetRange r = {0, 0};
+    if (o) r = answer(q, o);
+    zsetReplyHead(c, r.count, q->scores, true);
+    if (r.count == 0) return;
+    zsetCursor cursor;
+    zsetPair pair;
+    zsetSeek(&cursor, o, r.index, q->direction == GO_BACK);
+    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--)
+        zsetReplyPair(c, &pair, q->scores, true);
+}
+
+static void runQuery(ctx *c, queryBy by, queryDirection direction) {
+    query q = {.by = by, .direction = direction};
+    robj *o;
+    if (!parseQuery(c, &q, 2)) return;
+    if (collectionFindRead(c, 1, TYPE_ZSET, &o)) replyRange(c, &q, o);
+}
+
+/* ZRANGE key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]. Reply: members. */
+void zrangeCommand(ctx *c) { runQuery(c, BY_ANY, GO_ANY); }
+
+/* ZREVRANGE key start stop [WITHSCORES]. Reply: members, the greatest first. */
+void zrevrangeCommand(ctx *c) { runQuery(c, BY_PLACE, GO_BACK); }
+
+/* ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]. Reply: members. */
+void zrangebyscoreCommand(ctx *c) { runQuery(c, BY_SCORE, GO_FORWARD); }
+
+/* ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]. Reply: members, the greatest first. */
+void zrevrangebyscoreCommand(ctx *c) { runQuery(c, BY_SCORE, GO_BACK); }
+
+/* ZRANGEBYLEX key min max [LIMIT offset count]. Reply: members. */
+void zrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_FORWARD); }
+
+/* ZREVRANGEBYLEX key max min [LIMIT offset count]. Reply: members, the greatest first. */
+void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
+
+/* ------------------------------------------------------------------ storing */
+
+void zsetStoreResult(ctx *c, robj *into, const char *event) {
+    slice key = c->argv[1];
+    uint64_t hash = collectionHash(c, 1);
+    bool existed = dbDelete(c->db, key, hash, c->now_ms);
+    size_t length = into ? zsetLength(into) : 0;
+    if (length > 0) {
+        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
+        dbPlace(c->db, hash, into);
+        ctxKeyChanged(c, key, event);
+    } else {
+        if (into) objectFree(into);
+        if (existed) ctxKeyChanged(c, key, "del");
+    }
+    replyInteger(c, (int64_t)length);
+}
+
+/* A new object with the members asked for. */
+static robj *copyRange(const ctx *c, const query *q, const robj *o) {
+    zsetRange r = answer(q, o);
+    if (r.count == 0) return NULL;
+    packLimits most = zsetLimitsNow();
+    robj *into = zsetNew(c->argv[1], r.count, 0, &most);
+    zsetCursor cursor;
+    zsetPair pair;
+    zsetAdded added;
+    zsetSeek(&cursor, o, r.index, q->direction == GO_BACK);
+    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--)
+        into = zsetAdd(into, &pair, 0, &most, &added);
+    return into;
+}
+
+/* ZRANGESTORE destination key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count]. Reply: number of members. */
+void zrangestoreCommand(ctx *c) {
+    query q = {.stores = true};
+    robj *o;
+    if (!parseQuery(c, &q, 3)) return;
+    if (!collectionFindRead(c, 2, TYPE_ZSET, &o)) return;
+    zsetStoreResult(c, o ? copyRange(c, &q, o) : NULL, "zrangestore");
+}
+
+/* ------------------------------------------------------------------ counting, removing */
+
+static void countRange(ctx *c, const zsetBound *min, const zsetBound *max) {
+    robj *o;
+    if (!collectionFindRead(c, 1, TYPE_ZSET, &o)) return;
+    replyInteger(c, o ? (int64_t)zsetFindRange(o, min, max).count : 0);
+}
+
+/* ZCOUNT key min max. Reply: members with scores between them. */
+void zcountCommand(ctx *c) {
+    zsetBound min, max;
+    if (zsetArgScores(c, 2, 3, &min, &max)) countRange(c, &min, &max);
+}
+
+/* ZLEXCOUNT key min max. Reply: members between them. */
+void zlexcountCommand(ctx *c) {
+    zsetBound min, max;
+    if (zsetArgTexts(c, 2, 3, &min, &max)) countRange(c, &min, &max);
+}
+
+static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, const char *event) {
+    robj *o;
+    if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
+    zsetRange r = {0, 0};
+    if (o) r = zsetFindRange(o, min, max);
+    if (r.count > 0) zsetDropRange(c, 1, o, &r, event);
+    replyInteger(c, (int64_t)r.count);
+}
+
+/* ZREMRANGEBYSCORE key min max. Reply: how many were removed. */
+void zremrangebyscoreCommand(ctx *c) {
+    zsetBound min, max;
+    if (zsetArgScores(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebyscore");
+}
+
+/* ZREMRANGEBYLEX key min max. Reply: how many were removed. */
+void zremrangebylexCommand(ctx *c) {
+    zsetBound min, max;
+    if (zsetArgTexts(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebylex");
+}
+
+/* ZREMRANGEBYRANK key start stop. Reply: how many were removed. */
+void zremrangebyrankCommand(ctx *c) {
+    int64_t start, stop;
+    robj *o;
+    if (!ctxArgInt(c, 2, &start) || !ctxArgInt(c, 3, &stop)) return;
+    if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
+    zsetRange r = {0, 0};
+    if (o) r = rangeOfPlaces(start, stop, zsetLength(o));
+    if (r.count > 0) zsetDropRange(c, 1, o, &r, "zremrangebyrank");
+    replyInteger(c, (int64_t)r.count);
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A counted B+ tree (ordered.h). Entries stand in leaves, which are linked; an inner node has for each child its
+ * first entry, the rank of that, and the number of entries below. No node is empty; all leaves have the same depth.
+ * A node that got too small is merged with a neighbour when both fit well into one. Not thread-safe. */
+#include "ds/ordered_private.h"
+
+int orderedCompareText(slice a, slice b) {
+    int order = memcmp(a.ptr, b.ptr, sizeMin(a.len, b.len));
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* ------------------------------------------------------------------ searching */
+
+/* What is searched: the point between entries that are before it and those that are not. */
+typedef struct probe {
+    const orderedType *type;
+    uint64_t rank;
+    slice text;
+    bool any_rank, any_text; /* does not matter */
+    bool after;              /* equal ones are before it */
+    const void *entry;       /* the one looked for, if there is one: never looked at */
+} probe;
+
+static inline bool isBefore(const probe *p, const void *entry) {
+    if (entry == p->entry) return p->after;
+    if (!p->any_rank) {
+        uint64_t rank = p->type->rank_of(entry);
+        if (rank != p->rank) return rank < p->rank;
+        if (p->any_text) return p->after;
+    }
+    int order = orderedCompareText(p->type->text_of(entry), p->text);
+    return order < 0 || (order == 0 && p->after);
+}
+
+/* The number of sorted values below `v`. */
+static inline unsigned countBelow(const uint64_t *values, unsigned count, uint64_t v) {
+    const uint64_t *base = values;
+    while (count > 1) {
+        unsigned half = count / 2;
+        base = base[half - 1] < v ? base + half : base;
+        count -= half;
+    }
+    return (unsigned)(base - values) + (count && *base < v);
+}
+
+/* Children of which the first entry is before the point. */
+static unsigned searchInner(const innerNode *n, const probe *p) {
+    const uint64_t *ranks = innerRanks(n);
+    unsigned low = 0, high = n->count;
+    if (!p->any_rank) {
+        low = countBelow(ranks, n->count, p->rank);
+        if (p->rank != UINT64_MAX) high = low + countBelow(ranks + low, high - low, p->rank + 1);
+    }
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (isBefore(p, innerFirsts(n)[middle])) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* Entries of a leaf before the point. */
+static unsigned searchLeaf(const leafNode *l, const probe *p) {
+    enum { FEW = 8 };
+    unsigned low = 0, high = l->count;
+    if (!p->any_rank) {
+        unsigned tag = leafTag(l, p->rank);
+        low = countBelow(l->word, l->count, makeWord(tag, NULL));
+        if (tag < TAG_MAX)
+            high = low + countBelow(l->word + low, high - low, makeWord(tag + 1, NULL));
+        /* A known entry is found without a look at any. */
+        for (unsigned i = low; p->entry && high - low <= FEW && i < high; i++) {
+            if (wordEntryOf(l->word[i]) == p->entry) return i + p->after;
+        }
+    }
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (isBefore(p, wordEntryOf(l->word[middle]))) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The way from the root to a place in a leaf. */
+typedef struct path {
+    innerNode *node[LEVELS_MAX];
+    unsigned at[LEVELS_MAX];
+    leafNode *leaf;
+    unsigned place;  /* in the leaf */
+    uint64_t before; /* entries before it */
+} path;
+
+static void prefetchLeaf(const void *leaf, uint64_t count) {
+    const char *end = (const char *)leaf + sizeof(leafNode) + count * sizeof(uint64_t);
+    for (const char *at = leaf; at < end; at += CACHE_LINE) prefetchRead(at);
+}
+
+static void findPoint(const orderedIndex *x, const probe *p, path *out) {
+    void *node = x->root;
+    out->before = 0;
+    for (unsigned level = 0; level < x->levels; level++) {
+        innerNode *n = node;
+        unsigned at = searchInner(n, p);
+        if (at > 0) at--;
+        node = innerNodes(n)[at];
+        if (level + 1 == x->levels) prefetchLeaf(node, innerCounts(n)[at]);
+        for (unsigned i = 0; i < at; i++) out->before += innerCounts(n)[i];
+        out->node[level] = n;
+        out->at[level] = at;
+    }
+    out->leaf = node;
+    out->place = searchLeaf(node, p);
+    out->before += out->place;
+}
+
+/* Finds an entry with the rank and text of `like`. */
+static void findEntryLike(const orderedIndex *x, const orderedType *type, const void *like,
+                          const void *entry, path *out) {
+    probe p = {.type = type,
+               .rank = type->rank_of(like),
+               .text = type->text_of(like),
+               .after = true,
+               .entry = entry};
+    check(x->count > 0);
+    findPoint(x, &p, out);
+    check(out->place > 0);
+    out->place--;
+    out->before--;
+    check(wordEntryOf(out->leaf->word[out->place]) == entry);
+}
+
+static void findEntry(const orderedIndex *x, const orderedType *type, const void *entry,
+                      path *out) {
+    findEntryLike(x, type, entry, entry, out);
+}
+
+static void findIndex(const orderedIndex *x, uint64_t index, path *out) {
+    check(index < x->count);
+    void *node = x->root;
+    out->before = index;
+    for (unsigned level = 0; level < x->levels; level++) {
+        innerNode *n = node;
+        const uint64_t *counts = innerCounts(n);
+        unsigned at = 0;
+        for (; index >= counts[at]; at++) index -= counts[at];
+        out->node[level] = n;
+        out->at[level] = at;
+        node = innerNodes(n)[at];
+    }
+    out->leaf = node;
+    out->place = (unsigned)index;
+}
+
+void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry) {
+    path way;
+    findEntryLike(x, type, entry, old, &way);
+    uint64_t *word = &way.leaf->word[way.place];
+    *word = makeWord(wordTag(*word), entry);
+    bool is_first = way.place == 0;
+    for (unsigned level = x->levels; is_first && level-- > 0;) {
+        innerFirsts(way.node[level])[way.at[level]] = entry;
+        is_first = way.at[level] == 0;
+    }
+}
+
+uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry) {
+    path way;
+    findEntry(x, type, entry, &way);
+    return way.before;
+}
+
+uint64_t orderedCountBefore(const orderedIndex *x, const orderedType *type,
+                            const orderedPoint *point) {
+    probe p = {.type = type,
+               .rank = point->rank,
+               .text = point->text,
+               .any_rank = point->by == ORDERED_BY_TEXT,
+               .any_text = point->by == ORDERED_BY_RANK,
+               .after = point->after};
+    path way;
+    if (x->count == 0) return 0;
+    findPoint(x, &p, &way);
+    return way.before;
+}
+
+/* ------------------------------------------------------------------ inserting */
+
+/* Puts an entry at a place of a leaf with room. */
+static void leafPut(leafNode *l, unsigned place, uint64_t rank, void *entry) {
+    hotCheck(l->count < l->cap);
+    memmove(l->word + place + 1, l->word + place, (l->count - place) * sizeof(*l->word));
+    unsigned tag = leafTag(l, rank);
+    if (tag == 0 || tag == TAG_MAX) l->stale = true;
+    l->word[place] = makeWord(tag, entry);
+    l->count++;
+}
+
+static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l) {
+    if (l->count < l->cap) return l;
+    l = leafFit(x, l, l->count + 1u);
+    if (l->stale) leafScale(l, type);
+    return l;
+}
+
+/* Puts an entry into a full leaf by splitting it; *left stays where it was in the tree, the other one is returned.
+ * Who only ever adds at an end leaves full nodes behind. */
+static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **left,
+                           unsigned place, void *entry) {
+    leafNode *l = *left;
+    unsigned from = l->count / 2;
+    if (place == l->count && !l->next) from = l->count;
+    if (place == 0 && !l->prev) from = 0;
+    unsigned moved = l->count - from;
+    leafNode *r = leafNew(x, moved + 1);
+    r->base = l->base;
+    r->shift = l->shift;
+    r->stale = l->stale;
+    memcpy(r->word, l->word + from, moved * sizeof(*r->word));
+    r->count = (uint16_t)moved;
+    l->count = (uint16_t)from;
+    leafLinkBehind(r, l);
+    l = leafFit(x, l, from + 1);
+    uint64_t rank = type->rank_of(entry);
+    if (place < from || (place == from && moved > 0)) {
+        leafPut(l, place, rank, entry);
+    } else {
+        leafPut(r, place - from, rank, entry);
+    }
+    /* A leaf with one entry makes its tags around it. */
+    if (l->count == 1) leafScale(l, type);
+    if (r->count == 1) leafScale(r, type);
+    leafScaleIfCoarse(l, type);
+    leafScaleIfCoarse(r, type);
+    *left = l;
+    return r;
+}
+
+/* Puts `child` into a full node by splitting it; likewise. */
+static innerNode *innerSplit(orderedIndex *x, innerNode *n, unsigned at, const childRecord *child,
+                             innerNode **left) {
+    unsigned from = at == n->count ? n->count : n->count / 2;
+    innerNode *r = innerTake(x, innerNew(x, n->count - from + 1), n, from);
+    if (at < from || (at == from && r->count > 0)) {
+        n = innerInsert(x, n, at, child);
+    } else {
+        r = innerInsert(x, r, at - from, child);
+    }
+    *left = n;
+    return r;
+}
+
+static void growRoot(orderedIndex *x, const childRecord *left, const childRecord *right) {
+    check(x->levels < LEVELS_MAX);
+    innerNode *n = innerNew(x, 2);
+    n = innerInsert(x, n, 0, left);
+    n = innerInsert(x, n, 1, right);
+    x->root = n;
+    x->levels++;
+}
+
+/* The leaf at the end of the way is `left` now, and `right` stands behind it: all nodes above learn. */
+static void settleSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
+                        leafNode *right) {
+    childRecord l = leafRecord(left, type), r = leafRecord(right, type);
+    bool split = true;
+    for (unsigned level = x->levels; level-- > 0;) {
+        innerNode *n = way->node[level];
+        unsigned at = way->at[level];
+        innerSet(n, at, &l);
+        innerNode *other = NULL;
+        if (split && n->count < INNER_MAX) {
+            n = innerInsert(x, n, at + 1, &r);
+        } else if (split) {
+            other = innerSplit(x, n, at + 1, &r, &n);
+        }
+        l = innerRecord(n);
+        split = other != NULL;
+        if (split) r = innerRecord(other);
+    }
+    x->root = l.node;
+    if (split) growRoot(x, &l, &r);
+}
+
+/* An entry came to the way's place in its leaf, which is `leaf` now. */
+static void settleInsert(orderedIndex *x, const path *way, leafNode *leaf, uint64_t rank,
+                         void *entry) {
+    bool is_first = way->place == 0;
+    void *node = leaf;
+    for (unsigned level = x->levels; level-- > 0;) {
+        innerNode *n = way->node[level];
+        unsigned at = way->at[level];
+        innerNodes(n)[at] = node;
+        innerCounts(n)[at]++;
+        if (is_first) {
+            innerRanks(n)[at] = rank;
+            innerFirsts(n)[at] = entry;
+            is_first = at == 0;
+        }
+        node = n;
+    }
+    x->root = node;
+}
+
+void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
+    check(((uintptr_t)entry & ~ENTRY_MASK) == 0);
+    uint64_t rank = type->rank_of(entry);
+    if (x->count++ == 0) {
+        leafNode *l = leafNew(x, 1);
+        leafPut(l, 0, rank, entry);
+        leafScale(l, type);
+        x->root = l;
+        return;
+    }
+    probe p = {.type = type, .rank = rank, .text = type->text_of(entry)};
+    path way;
+    findPoint(x, &p, &way);
+    leafNode *l = way.leaf;
+    if (unlikely(l->count == LEAF_MAX)) {
+        leafNode *right = leafSplit(x, type, &l, way.place, entry);
+        settleSplit(x, type, &way, l, right);
+        return;
+    }
+    l = leafGrow(x, type, l);
+    leafPut(l, way.place, rank, entry);
+    settleInsert(x, &way, l, rank, entry);
+}
+
+/* ------------------------------------------------------------------ deleting */
+
+/* Takes the right leaf into the left one. */
+static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *left,
+                           leafNode *right) {
+    left = leafFit(x, left, (size_t)left->count + right->count);
+    memcpy(left->word + left->count, right->word, right->count * sizeof(*right->word));
+    left->count = (uint16_t)(left->count + right->count);
+    leafUnlink(right);
+    nodeFree(x, right);
+    leafScale(left, type);
+    return left;
+}
+
+/* Child `at` is small: it and a neighbour become one if that has room to spare. */
+static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, unsigned at,
+                       bool leaves) {
+    const uint64_t most = (leaves ? LEAF_MAX : INNER_MAX) * 3 / 4;
+    for (int side = 0; side < 2; side++) {
+        unsigned left = side ? at : at - 1;
+        if ((side == 0 && at == 0) || left + 1 >= n->count) continue;
+        void *a = innerNodes(n)[left], *b = innerNodes(n)[left + 1];
+        childRecord merged;
+        if (leaves) {
+            if (((leafNode *)a)->count + ((leafNode *)b)->count > most) continue;
+            merged = leafRecord(leafMerge(x, type, a, b), type);
+        } else {
+            if (((innerNode *)a)->count + ((innerNode *)b)->count > most) continue;
+            merged = innerRecord(innerTake(x, a, b, 0));
+            nodeFree(x, b);
+        }
+        innerSet(n, left, &merged);
+        innerRemove(n, left + 1);
+        return;
+    }
+}
+
+/* The child at `at` changed and is at another place perhaps: its row learns. */
+static void updateChild(const orderedType *type, innerNode *n, unsigned at, void *node, bool leaf,
+                        bool first_too) {
+    innerNodes(n)[at] = node;
+    if (!first_too) return;
+    innerFirsts(n)[at] =
+        leaf ? wordEntryOf(((leafNode *)node)->word[0]) : innerFirsts((innerNode *)node)[0];
+    innerRanks(n)[at] = leaf ? type->rank_of(innerFirsts(n)[at]) : innerRanks(node)[0];
+}
+
+/* After `count` entries left the leaf: puts right what stands above it. `node` is the leaf, NULL when it is
+ * gone. */
+static void settleDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
+                         uint64_t count, bool small) {
+    bool leaves = true, first_too = way->place == 0;
+    for (unsigned level = x->levels; level-- > 0; leaves = false) {
+        innerNode *n = way->node[level];
+        unsigned at = way->at[level];
+        if (node) {
+            updateChild(type, n, at, node, leaves, first_too);
+            innerCounts(n)[at] -= count;
+            if (small) mergeChild(x, type, n, at, leaves);
+        } else {
+            innerRemove(n, at);
+        }
+        first_too = first_too && at == 0;
+        small = n->count < INNER_MAX / 4;
+        node = n;
+        if (n->count > 0) continue;
+        nodeFree(x, n);
+        node = NULL;
+    }
+    x->root = node;
+    if (!node) x->levels = 0;
+    while (x->levels > 0 && ((innerNode *)x->root)->count == 1) {
+        void *child = innerNodes(x->root)[0];
+        nodeFree(x, x->root);
+        x->root = child;
+        x->levels--;
+    }
+}
+
+/* Takes out `count` entries at the way's place of its leaf. */
+static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, unsigned count) {
+    leafNode *l = way->leaf;
+    check(way->place + count <= l->count);
+    l->count = (uint16_t)(l->count - count);
+    memmove(l->word + way->place, l->word + way->place + count,
+            (l->count - way->place) * sizeof(*l->word));
+    x->count -= count;
+    if (l->count == 0) {
+        leafUnlink(l);
+        nodeFree(x, l);
+        l = NULL;
+    } else if (l->count < l->cap - l->cap / 3u) {
+        l = leafFit(x, l, l->count + 1u);
+    }
+    settleDelete(x, type, way, l, count, l && l->count < LEAF_MAX / 4);
+}
+
+void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) {
+    path way;
+    findEntry(x, type, entry, &way);
+    deleteAt(x, type, &way, 1);
+}
+
+bool orderedMayKeep(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank) {
+    path way;
+    findEntry(x, type, entry, &way);
+    leafNode *l = way.leaf;
+    unsigned at = way.place;
+    /* Neighbours in other leaves are not asked, nor is a first entry changed, whose rank stands above. */
+    bool may = at > 0 && at + 1u < l->count;
+    if (may) {
+        unsigned tag = leafTag(l, rank);
+        may = type->rank_of(wordEntryOf(l->word[at - 1])) < rank &&
+              type->rank_of(wordEntryOf(l->word[at + 1])) > rank;
+        if (may) l->word[at] = makeWord(tag, entry);
+    }
+    if (!may) deleteAt(x, type, &way, 1);
+    return may;
+}
+
+void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index, uint64_t count,
+                        orderedVisitProc *visit, void *context) {
+    check(index <= x->count);
+    check(count <= x->count - index);
+    while (count > 0) {
+        path way;
+        void *gone[LEAF_MAX];
+        findIndex(x, index, &way);
+        unsigned some = (unsigned)sizeMin(count, way.leaf->count - way.place);
+        for (unsigned i = 0; i < some; i++) {
+            gone[i] = wordEntryOf(way.leaf->word[way.place + i]);
+            prefetchRead(gone[i]);
+        }
+        deleteAt(x, type, &way, some);
+        for (unsigned i = 0; i < some; i++) visit(context, gone[i]);
+        count -= some;
+    }
+}
+
+/* ------------------------------------------------------------------ walking */
+
+enum { FETCH_AHEAD = 8 };
+
+void *orderedSeek(const orderedIndex *x, uint64_t index, orderedCursor *cursor) {
+    path way;
+    findIndex(x, index, &way);
+    *cursor = (orderedCursor){way.leaf, way.place};
+    const leafNode *l = way.leaf;
+    unsigned end = (unsigned)sizeMin(l->count, way.place + FETCH_AHEAD);
+    for (unsigned i = way.place; i < end; i++) prefetchRead(wordEntryOf(l->word[i]));
+    return wordEntryOf(l->word[way.place]);
+}
+
+void *orderedNext(orderedCursor *cursor) {
+    const leafNode *l = cursor->leaf;
+    if (++cursor->at >= l->count) {
+        l = l->next;
+        if (!l) return NULL;
+        *cursor = (orderedCursor){l, 0};
+    }
+    if (cursor->at + FETCH_AHEAD < l->count)
+        prefetchRead(wordEntryOf(l->word[cursor->at + FETCH_AHEAD]));
+    return wordEntryOf(l->word[cursor->at]);
+}
+
+void *orderedPrev(orderedCursor *cursor) {
+    const leafNode *l = cursor->leaf;
+    if (cursor->at == 0) {
+        l = l->prev;
+        if (!l) return NULL;
+        *cursor = (orderedCursor){l, l->count};
+    }
+    cursor->at--;
+    if (cursor->at >= FETCH_AHEAD) prefetchRead(wordEntryOf(l->word[cursor->at - FETCH_AHEAD]));
+    return wordEntryOf(l->word[cursor->at]);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Nodes of ds/ordered.h: room, tags, links. Not thread-safe. */
+#include "ds/ordered_private.h"
+
+/* ------------------------------------------------------------------ room */
+
+static void *nodeAlloc(orderedIndex *x, size_t size) {
+    void *node = memAlloc(size);
+    x->bytes += memSizeOf(node);
+    return node;
+}
+
+void nodeFree(orderedIndex *x, void *node) {
+    x->bytes -= memSizeOf(node);
+    memFree(node);
+}
+
+/* Words of a leaf whose block has room for `count` of them. */
+static size_t leafCapFor(size_t count) {
+    size_t size = memGoodSize(sizeof(leafNode) + count * sizeof(uint64_t));
+    return sizeMin(LEAF_MAX, (size - sizeof(leafNode)) / sizeof(uint64_t));
+}
+
+leafNode *leafNew(orderedIndex *x, size_t cap_min) {
+    size_t cap = leafCapFor(cap_min);
+    leafNode *l = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
+    *l = (leafNode){.cap = (uint16_t)cap};
+    return l;
+}
+
+leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count) {
+    size_t cap = leafCapFor(count);
+    check(cap >= l->count);
+    if (cap == l->cap) return l;
+    leafNode *moved = nodeAlloc(x, sizeof(leafNode) + cap * sizeof(uint64_t));
+    memcpy(moved, l, sizeof(leafNode) + l->count * sizeof(uint64_t));
+    moved->cap = (uint16_t)cap;
+    if (moved->prev) moved->prev->next = moved;
+    if (moved->next) moved->next->prev = moved;
+    nodeFree(x, l);
+    return moved;
+}
+
+/* One less than a power of two children make a block of a power of two bytes. */
+static size_t innerCapFor(size_t count) {
+    return sizeMin(INNER_MAX, sizePowerOfTwo(count + 1) - 1);
+}
+
+static size_t innerSize(size_t cap) { return sizeof(innerNode) + cap * 4 * sizeof(uint64_t); }
+
+innerNode *innerNew(orderedIndex *x, size_t cap_min) {
+    size_t cap = innerCapFor(cap_min);
+    innerNode *n = nodeAlloc(x, innerSize(cap));
+    n->count = 0;
+    n->cap = (uint32_t)cap;
+    return n;
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+void leafLinkBehind(leafNode *l, leafNode *behind) {
+    l->prev = behind;
+    l->next = behind->next;
+    behind->next = l;
+    if (l->next) l->next->prev = l;
+}
+
+void leafUnlink(leafNode *l) {
+    if (l->prev) l->prev->next = l->next;
+    if (l->next) l->next->prev = l->prev;
+}
+
+void leafScale(leafNode *l, const orderedType *type) {
+    /* A quarter of all tags stays free below the first entry, and as many above the last. */
+    enum { SPAN_BITS = 15, FREE_BELOW = 1 << 14 };
+    check(l->count > 0);
+    uint64_t first = type->rank_of(wordEntryOf(l->word[0]));
+    uint64_t last = type->rank_of(wordEntryOf(l->word[l->count - 1]));
+    check(first <= last);
+    uint64_t span = last - first;
+    int bits = span ? 64 - __builtin_clzll(span) : 0;
+    l->shift = (uint8_t)(bits > SPAN_BITS ? bits - SPAN_BITS : 0);
+    uint64_t below = (uint64_t)FREE_BELOW << l->shift;
+    l->base = first > below ? first - below : 0;
+    l->stale = false;
+    for (unsigned i = 0; i < l->count; i++) prefetchRead(wordEntryOf(l->word[i]));
+    for (unsigned i = 0; i < l->count; i++) {
+        void *entry = wordEntryOf(l->word[i]);
+        l->word[i] = makeWord(leafTag(l, type->rank_of(entry)), entry);
+    }
+}
+
+void leafScaleIfCoarse(leafNode *l, const orderedType *type) {
+    enum { FINE = 1 << 11 }; /* tags between first and last that are good enough */
+    if (l->count < 2) return;
+    unsigned spread = wordTag(l->word[l->count - 1]) - wordTag(l->word[0]);
+    if (l->stale || (l->shift > 0 && spread < FINE)) leafScale(l, type);
+}
+
+childRecord leafRecord(const leafNode *l, const orderedType *type) {
+    void *first = wordEntryOf(l->word[0]);
+    return (childRecord){type->rank_of(first), first, (void *)(uintptr_t)l, l->count};
+}
+
+/* ------------------------------------------------------------------ inner nodes */
+
+void innerSet(innerNode *n, unsigned at, const childRecord *child) {
+    hotCheck(at < n->count);
+    innerRanks(n)[at] = child->rank;
+    innerFirsts(n)[at] = child->first;
+    innerNodes(n)[at] = child->node;
+    innerCounts(n)[at] = child->count;
+}
+
+/* Moves the children from `from` on to begin at `to`. */
+static void shiftChildren(innerNode *n, unsigned to, unsigned from) {
+    for (unsigned array = 0; array < 4; array++) {
+        uint64_t *at = innerRanks(n) + (size_t)array * n->cap;
+        memmove(at + to, at + from, (n->count - from) * sizeof(*at));
+    }
+}
+
+static void copyChildren(innerNode *to, unsigned to_at, const innerNode *from, unsigned from_at,
+                         unsigned count) {
+    for (unsigned array = 0; array < 4; array++) {
+        memcpy(innerRanks(to) + (size_t)array * to->cap + to_at,
+               innerRanks(from) + (size_t)array * from->cap + from_at, count * sizeof(uint64_t));
+    }
+}
+
+static innerNode *innerFit(orderedIndex *x, innerNode *n, size_t count) {
+    if (count <= n->cap) return n;
+    innerNode *moved = innerNew(x, count);
+    check(count <= moved->cap);
+    moved->count = n->count;
+    copyChildren(moved, 0, n, 0, n->count);
+    nodeFree(x, n);
+    return moved;
+}
+
+innerNode *innerInsert(orderedIndex *x, innerNode *n, unsigned at, const childRecord *child) {
+    check(at <= n->count);
+    n = innerFit(x, n, n->count + 1);
+    shiftChildren(n, at + 1, at);
+    n->count++;
+    innerSet(n, at, child);
+    return n;
+}
+
+void innerRemove(innerNode *n, unsigned at) {
+    check(at < n->count);
+    shiftChildren(n, at, at + 1);
+    n->count--;
+}
+
+innerNode *innerTake(orderedIndex *x, innerNode *n, innerNode *other, unsigned from) {
+    check(from <= other->count);
+    unsigned more = other->count - from;
+    n = innerFit(x, n, n->count + more);
+    copyChildren(n, n->count, other, from, more);
+    n->count += more;
+    other->count = from;
+    return n;
+}
+
+childRecord innerRecord(const innerNode *n) {
+    childRecord r = {innerRanks(n)[0], innerFirsts(n)[0], (void *)(uintptr_t)n, 0};
+    for (unsigned i = 0; i < n->count; i++) r.count += innerCounts(n)[i];
+    return r;
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. Of a large one
+ * each element (zset_priv.h) stands once in the table and once in the index. Main thread only, but for freeing. */
+#include "store/type_zset.h"
+
+#include <math.h>
+
+#include "ds/hashtable_inline.h"
+#include "store/pick.h"
+#include "store/zset_priv.h"
+
+/* ------------------------------------------------------------------ elements */
+
+static uint64_t hashOfElement(const void *element) {
+    slice member = zsetElementMember(element);
+    return hashBytes(member.ptr, member.len);
+}
+
+static uint64_t rankOfElement(const void *element) {
+    return zsetScoreRank(zsetElementScore(element));
+}
+
+static bool elementHas(const void *element, const void *member, size_t len) {
+    return zsetElementHas(element, member, len);
+}
+
+const hashtableType zset_members = {.hash_of = hashOfElement, .match = elementHas};
+const orderedType zset_order = {.rank_of = rankOfElement, .text_of = zsetElementMember};
+
+void *zsetElementNew(slice member, double score) {
+    char *element = elementAlloc(SCORE_BYTES + objectLengthBytes(member.len) + member.len);
+    zsetElementSetScore(element, score);
+    memcpy(objectWriteLength(element + SCORE_BYTES, member.len), member.ptr, member.len);
+    return element;
+}
+
+static zsetPair pairOf(const void *element) {
+    return (zsetPair){zsetElementMember(element), zsetElementScore(element)};
+}
+
+static inline zsetLarge *largeOf(const robj *o) { return objectPointer(o); }
+
+static inline void *findElement(const zsetLarge *z, slice member) {
+    return hashtableInlineFind(&z->members, hashBytes(member.ptr, member.len), zsetElementHas,
+                               member.ptr, member.len);
+}
+
+/* ------------------------------------------------------------------ listpacks */
+
+listpackItem zsetScoreItem(double score, char *digits) {
+    const double most = (double)(INT64_MAX / 2);
+    if (score >= -most && score <= most) {
+        int64_t whole = (int64_t)score;
+        if ((double)whole == score) return listpackItemInt(whole);
+    }
+    return (listpackItem){.ptr = digits, .len = numberPrintDouble(digits, score)};
+}
+
+static double scoreAt(const uint8_t *at) {
+    listpackItem item = listpackGet(at);
+    if (!item.ptr) return (double)item.number;
+    double score = 0;
+    check(numberParseDouble(sliceMake(item.ptr, item.len), &score));
+    return score;
+}
+
+/* The score of the member that stands at `at`. */
+static inline double scoreBehind(const uint8_t *at) { return scoreAt(at + listpackEntrySize(at)); }
+
+static const uint8_t *nextPair(const uint8_t *lp, const uint8_t *at) {
+    return listpackNext(lp, listpackNext(lp, at));
+}
+
+/* The place of a member, NULL when there is none. */
+static const uint8_t *findPacked(const uint8_t *lp, slice member) {
+    listpackItem item = listpackItemOf(member);
+    return listpackFind(lp, NULL, &item, 1);
+}
+
+static int comparePairs(const zsetPair *a, const zsetPair *b) {
+    if (a->score != b->score) return a->score < b->score ? -1 : 1;
+    return orderedCompareText(a->member, b->member);
+}
+
+static zsetPair pairAt(const uint8_t *at, char *digits) {
+    return (zsetPair){listpackGetText(at, digits), scoreBehind(at)};
+}
+
+static void insertPacked(packRoom *room, const zsetPair *pair) {
+    const uint8_t *at = listpackFirst(room->bytes);
+    char member_digits[NUMBER_TEXT_MAX], digits[NUMBER_TEXT_MAX];
+    while (at) {
+        double score = scoreBehind(at);
+        if (score > pair->score) break;
+        if (score == pair->score) {
+            zsetPair other = {listpackGetText(at, member_digits), score};
+            if (comparePairs(&other, pair) > 0) break;
+        }
+        at = nextPair(room->bytes, at);
+    }
+    listpackItem items[2] = {listpackItemOf(pair->member), zsetScoreItem(pair->score, digits)};
+    listpackInsert(room, at, items, 2);
+}
+
+/* ------------------------------------------------------------------ making */
+
+/* A large one of elements that are in order, with room for `room` members. */
+static zsetLarge *largeNew(void *const *sorted, size_t count, size_t room) {
+    zsetLarge *z = memNew(zsetLarge);
+    hashtableReserve(&z->members, &zset_members, sizeMax(count, room));
+    for (size_t i = 0; i < count; i++)
+        hashtableInsert(&z->members, &zset_members, hashOfElement(sorted[i]), sorted[i], 0);
+    orderedFill(&z->order, &zset_order, sorted, count);
+    return z;
+}
+
+robj *zsetNew(slice key, size_t count, size_t longest, const packLimits *limits) {
+    if (count > limits->entries || longest > limits->bytes)
+        return objectNewPointer(key, TYPE_ZSET, largeNew(NULL, 0, 0), OBJECT_NO_EXPIRE, 0);
+    uint8_t empty[LISTPACK_EMPTY_SIZE];
+    listpackInit(empty);
+    return objectNewPacked(key, TYPE_ZSET, FORM_PACKED, sliceMake(empty, sizeof(empty)),
+                           OBJECT_NO_EXPIRE, 0);
+}
+
+static robj *toLarge(robj *o, size_t room) {
+    size_t count = zsetLength(o), n = 0;
+    void **sorted = memNewArray(void *, sizeMax(count, 1));
+    zsetCursor cursor;
+    zsetPair pair;
+    if (count) {
+        zsetSeek(&cursor, o, 0, false);
+        while (zsetNext(&cursor, &pair)) sorted[n++] = zsetElementNew(pair.member, pair.score);
+    }
+    check(n == count);
+    zsetLarge *z = largeNew(sorted, count, room);
+    memFree(sorted);
+    return objectUnpack(o, z);
+}
+
+robj *zsetPrepare(robj *o, size_t count, size_t longest, const packLimits *limits) {
+    if (!objectIsPacked(o)) return o;
+    if (likely(count <= limits->entries) && likely(longest <= limits->bytes)) return o;
+    return toLarge(o, zsetLength(o) + count);
+}
+
+size_t zsetLength(const robj *o) {
+    if (objectIsPacked(o)) return listpackCount(objectPacked(o)) / 2;
+    return largeOf(o)->order.count;
+}
+
+/* ------------------------------------------------------------------ one member */
+
+bool zsetScore(const robj *o, slice member, double *score) {
+    if (objectIsPacked(o)) {
+        const uint8_t *at = findPacked(objectPacked(o), member);
+        if (at) *score = scoreBehind(at);
+        return at != NULL;
+    }
+    const void *element = findElement(largeOf(o), member);
+    if (element) *score = zsetElementScore(element);
+    return element != NULL;
+}
+
+/* Decides by the flags what becomes of a member with this score; `pair->score` is the new one. */
+static zsetAdded judge(zsetPair *pair, unsigned flags, double old) {
+    if (flags & ZSET_NX) return ZSET_REFUSED;
+    double score = flags & ZSET_INCR ? old + pair->score : pair->score;
+    if (isnan(score)) return ZSET_NAN;
+    if ((flags & ZSET_GT) && !(score > old)) return ZSET_REFUSED;
+    if ((flags & ZSET_LT) && !(score < old)) return ZSET_REFUSED;
+    pair->score = score;
+    return score == old ? ZSET_SAME : ZSET_UPDATED;
+}
+
+static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added) {
+    zsetLarge *z = largeOf(o);
+    slice member = pair->member;
+    hashtablePosition position;
+    void *element = hashtableInlineFindPosition(&z->members, hashBytes(member.ptr, member.len),
+                                                zsetElementHas, member.ptr, member.len, &position);
+    if (!element) {
+        *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
+        if (*added == ZSET_REFUSED) return o;
+        element = zsetElementNew(member, pair->score);
+        hashtableInsertAt(&z->members, &zset_members, &position, element, 0);
+        orderedInsert(&z->order, &zset_order, element);
+        return o;
+    }
+    *added = judge(pair, flags, zsetElementScore(element));
+    if (*added != ZSET_UPDATED) return o;
+    if (likely(elementMayStay())) {
+        bool kept = orderedMayKeep(&z->order, &zset_order, element, zsetScoreRank(pair->score));
+        zsetElementSetScore(element, pair->score);
+        if (!kept) orderedInsert(&z->order, &zset_order, element);
+        return o;
+    }
+    void *moved = zsetElementNew(member, pair->score);
+    orderedDelete(&z->order, &zset_order, element);
+    orderedInsert(&z->order, &zset_order, moved);
+    hashtableReplaceAt(&position, moved);
+    elementFree(element, zsetElementSize(element), NULL);
+    return o;
+}
+
+static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
+    objectRoom r;
+    objectRoomInit(&r, o);
+    (void)listpackDelete(&r.room, at, 2); /* the place is looked for anew */
+    insertPacked(&r.room, pair);
+    return r.o;
+}
+
+robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits, zsetAdded *added) {
+    if (!objectIsPacked(o)) return addLarge(o, pair, flags, added);
+    const uint8_t *lp = objectPacked(o), *at = findPacked(lp, pair->member);
+    if (at) {
+        *added = judge(pair, flags, scoreBehind(at));
+        return *added == ZSET_UPDATED ? updatePacked(o, at, pair) : o;
+    }
+    *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
+    if (*added == ZSET_REFUSED) return o;
+    size_t count = listpackCount(lp) / 2, len = pair->member.len;
+    if (count < limits->entries && len <= limits->bytes &&
+        listpackCanGrow(lp, len + NUMBER_TEXT_MAX)) {
+        objectRoom r;
+        objectRoomInit(&r, o);
+        insertPacked(&r.room, pair);
+        return r.o;
+    }
+    return addLarge(toLarge(o, count + 1), pair, flags, added);
+}
+
+bool zsetRemove(robj **o, slice member) {
+    if (objectIsPacked(*o)) {
+        const uint8_t *at = findPacked(objectPacked(*o), member);
+        if (!at) return false;
+        objectRoom r;
+        objectRoomInit(&r, *o);
+        (void)listpackDelete(&r.room, at, 2); /* what follows does not matter */
+        *o = r.o;
+        return true;
+    }
+    zsetLarge *z = largeOf(*o);
+    void *element = hashtableDelete(&z->members, &zset_members, hashBytes(member.ptr, member.len),
+                                    member.ptr, member.len);
+    if (!element) return false;
+    orderedDelete(&z->order, &zset_order, element);
+    elementFree(element, zsetElementSize(element), NULL);
+    return true;
+}
+
+/* ------------------------------------------------------------------ places */
+
+bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
+    if (!objectIsPacked(o)) {
+        const zsetLarge *z = largeOf(o);
+        const void *element = findElement(z, member);
+        if (!element) return false;
+        *score = zsetElementScore(element);
+        *rank = orderedPlaceOf(&z->order, &zset_order, element);
+        return true;
+    }
+    listpackItem item = listpackItemOf(member);
+    const uint8_t *lp = objectPacked(o);
+    uint64_t place = 0;
+    for (const uint8_t *at = listpackFirst(lp); at; at = nextPair(lp, at), place++) {
+        if (!listpackEquals(at, &item)) continue;
+        *rank = place;
+        *score = scoreBehind(at);
+        return true;
+    }
+    return false;
+}
+
+/* Whether a pair of a listpack stands before a point, those equal to the bound being so too with `after`. */
+static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) {
+    if (bound->by == ZSET_BY_SCORE) {
+        double score = scoreBehind(at);
+        return after ? score <= bound->score : score < bound->score;
+    }
+    char digits[NUMBER_TEXT_MAX];
+    return orderedCompareText(listpackGetText(at, digits), bound->text) < (after ? 1 : 0);
+}
+
+/* How many members stand before a bound. */
+static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
+    if (bound->by == ZSET_FIRST) return 0;
+    if (bound->by == ZSET_LAST) return zsetLength(o);
+    if (objectIsPacked(o)) {
+        const uint8_t *lp = objectPacked(o), *at = listpackFirst(lp);
+        uint64_t before = 0;
+        for (; at && pairIsBefore(at, bound, after); at = nextPair(lp, at)) before++;
+        return before;
+    }
+    orderedPoint point = {.by = ORDERED_BY_RANK, .after = after};
+    if (bound->by == ZSET_BY_LEX) {
+        point.by = ORDERED_BY_TEXT;
+        point.text = bound->text;
+    } else {
+        point.rank = zsetScoreRank(bound->score);
+    }
+    return orderedCountBefore(&largeOf(o)->order, &zset_order, &point);
+}
+
+zsetRange zsetFindRange(const robj *o, const zsetBound *min, const zsetBound *max) {
+    uint64_t begin = countBefore(o, min, min->excluded), end = countBefore(o, max, !max->excluded);
+    return (zsetRange){begin, end > begin ? end - begin : 0};
+}
+
+void zsetSeek(zsetCursor *cursor, const robj *o, uint64_t index, bool reverse) {
+    check(index < zsetLength(o));
+    cursor->o = o;
+    cursor->reverse = reverse;
+    if (objectIsPacked(o)) {
+        cursor->at = listpackSeek(objectPacked(o), (int64_t)index * 2);
+    } else {
+        cursor->element = orderedSeek(&largeOf(o)->order, index, &cursor->walk);
+    }
+}
+
+bool zsetNext(zsetCursor *cursor, zsetPair *out) {
+    if (!objectIsPacked(cursor->o)) {
+        const void *element = cursor->element;
+        if (!element) return false;
+        *out = pairOf(element);
+        cursor->element = cursor->reverse ? orderedPrev(&cursor->walk) : orderedNext(&cursor->walk);
+        return true;
+    }
+    const uint8_t *lp = objectPacked(cursor->o), *at = cursor->at;
+    if (!at) return false;
+    *out = pairAt(at, cursor->digits);
+    if (cursor->reverse) {
+        at = listpackPrev(lp, at);
+        cursor->at = at ? listpackPrev(lp, at) : NULL;
+    } else {
+        cursor->at = nextPair(lp, at);
+    }
+    return true;
+}
+
+static void dropElement(void *context, void *element) {
+    zsetLarge *z = context;
+    check(hashtableDeleteEntry(&z->members, &zset_members, hashOfElement(element), element));
+    elementFree(element, zsetElementSize(element), NULL);
+}
+
+void zsetRemoveRange(robj **o, const zsetRange *range) {
+    if (!objectIsPacked(*o)) {
+        zsetLarge *z = largeOf(*o);
+        orderedDeleteRange(&z->order, &zset_order, range->index, range->count, dropElement, z);
+        return;
+    }
+    objectRoom r;
+    objectRoomInit(&r, *o);
+    listpackDeleteRange(&r.room, (int64_t)range->index * 2, range->count * 2);
+    *o = r.o;
+}
+
+/* ------------------------------------------------------------------ scanning, picking */
+
+typedef struct visitor {
+    zsetVisitProc *visit;
+    void *arg;
+} visitor;
+
+static void visitElement(void *context, void *element, unsigned flags) {
+    (void)flags; /* any */
+    const visitor *v = context;
+    zsetPair pair = pairOf(element);
+    v->visit(v->arg, &pair);
+}
+
+static void visitAll(const robj *o, zsetVisitProc *visit, void *arg) {
+    zsetCursor cursor;
+    zsetPair pair;
+    if (zsetLength(o) == 0) return;
+    zsetSeek(&cursor, o, 0, false);
+    while (zsetNext(&cursor, &pair)) visit(arg, &pair);
+}
+
+uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *arg) {
+    if (objectIsPacked(o)) {
+        visitAll(o, visit, arg);
+        return 0;
+    }
+    visitor v = {visit, arg};
+    cursor &= (UINT64_C(1) << HASHTABLE_CURSOR_BITS) - 1;
+    return hashtableScan(&largeOf(o)->members, &zset_members, cursor, visitElement, &v);
+}
+
+static bool pickPacked(void *context, const uint8_t *at) {
+    const visitor *v = context;
+    char digits[NUMBER_TEXT_MAX];
+    zsetPair pair = pairAt(at, digits);
+    v->visit(v->arg, &pair);
+    return true;
+}
+
+static bool pickElement(void *context, const void *element) {
+    const visitor *v = context;
+    zsetPair pair = pairOf(element);
+    v->visit(v->arg, &pair);
+    return true;
+}
+
+void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, void *arg) {
+    visitor v = {visit, arg};
+    if (objectIsPacked(o)) {
+        pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
+    } else {
+        pickFromTable(&largeOf(o)->members, &zset_members, count, unique, pickElement, &v);
+    }
+}
+
+/* ------------------------------------------------------------------ as one type among others */
+
+static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "skiplist"; }
+
+static void digestPair(void *arg, const zsetPair *pair) {
+    digest own = {{0}};
+    char digits[NUMBER_TEXT_MAX];
+    digestMix(&own, pair->member);
+    digestMix(&own, sliceMake(digits, numberPrintDouble(digits, pair->score)));
+    digestXor(arg, &own);
+}
+
+static void digestZset(const robj *o, digest *to) { visitAll(o, digestPair, to); }
+
+static void freeVisited(void *context, void *element, unsigned flags) {
+    (void)flags; /* every element goes */
+    valueFreer *by = context;
+    if (!elementGoesWithStore(element, by)) elementFree(element, zsetElementSize(element), by);
+}
+
+static void freeLarge(void *value, valueFreer *by) {
+    zsetLarge *z = value;
+    orderedFree(&z->order);
+    hashtableFree(&z->members, freeVisited, by);
+    memFree(z);
+}
+
+static void *copyLarge(void *value) {
+    const zsetLarge *from = value;
+    size_t count = from->order.count, n = 0;
+    void **sorted = memNewArray(void *, sizeMax(count, 1));
+    orderedCursor cursor;
+    const void *element = count ? orderedSeek(&from->order, 0, &cursor) : NULL;
+    for (; element; element = orderedNext(&cursor)) {
+        size_t size = zsetElementSize(element);
+        sorted[n] = elementAlloc(size);
+        memcpy(sorted[n++], element, size);
+    }
+    zsetLarge *copy = largeNew(sorted, count, count);
+    memFree(sorted);
+    return copy;
+}
+
+static size_t largeEffort(const void *value) { return ((const zsetLarge *)value)->order.count; }
+
+static size_t elementMemory(const void *element) { return slabClassSize(zsetElementSize(element)); }
+
+static size_t largeMemory(const void *value, size_t samples) {
+    const zsetLarge *z = value;
+    return memSizeOf(z) + z->order.bytes + hashtableBytes(&z->members) +
+           pickedMemory(&z->members, &zset_members, samples, elementMemory);
+}
+
+static void moveElement(void *context, void *element, unsigned flags) {
+    (void)flags; /* they stay */
+    zsetLarge *z = context;
+    void *moved = elementMove(element, zsetElementSize(element));
+    if (!moved) return;
+    check(hashtableReplace(&z->members, hashOfElement(moved), element, moved));
+    orderedReplace(&z->order, &zset_order, element, moved);
+}
+
+static uint64_t compactLarge(void *value, uint64_t cursor) {
+    zsetLarge *z = value;
+    return hashtableScan(&z->members, &zset_members, cursor, moveElement, z);
+}
+
+static void addSaved(void *arg, const zsetPair *pair) {
+    *(size_t *)arg += savedTextSize(pair->member) + sizeof(pair->score);
+}
+
+static size_t savedZset(const robj *o) {
+    if (objectIsPacked(o)) {
+        size_t size = listpackSize(objectPacked(o));
+        return size + savedLengthSize(size);
+    }
+    size_t size = savedLengthSize(zsetLength(o));
+    visitAll(o, addSaved, &size);
+    return size;
+}
+
+static void statsOf(const void *value, hashtableStats *out) {
+    hashtableStatsRead(&((const zsetLarge *)value)->members, &zset_members, out);
+}
+
+const typeOps zsetOps = {
+    .encoding = encodingOf,
+    .digest = digestZset,
+    .free_value = freeLarge,
+    .copy_value = copyLarge,
+    .free_effort = largeEffort,
+    .value_memory = largeMemory,
+    .compact_value = compactLarge,
+    .saved_size = savedZset,
+    .table_stats = statsOf,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Building sorted sets out of members in no order (type_zset.h): a table first, sorted at the end. Main thread
+ * only. */
+#include <stdlib.h>
+
+#include "ds/hashtable_inline.h"
+#include "store/zset_priv.h"
+
+void zsetBuilderInit(zsetBuilder *b) { *b = (zsetBuilder){.longest = 0}; }
+
+void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
+    hashtablePosition position;
+    void *element = hashtableInlineFindPosition(&b->members, hashBytes(member.ptr, member.len),
+                                                zsetElementHas, member.ptr, member.len, &position);
+    *created = !element;
+    if (element) return element;
+    check(!b->sorted);
+    element = zsetElementNew(member, 0);
+    hashtableInsertAt(&b->members, &zset_members, &position, element, 0);
+    b->longest = sizeMax(b->longest, member.len);
+    return element;
+}
+
+double zsetBuilderRead(const void *place) { return zsetElementScore(place); }
+void zsetBuilderWrite(void *place, double score) { zsetElementSetScore(place, score); }
+
+void zsetBuilderRemove(zsetBuilder *b, slice member) {
+    void *element = hashtableDelete(&b->members, &zset_members, hashBytes(member.ptr, member.len),
+                                    member.ptr, member.len);
+    if (element) elementFree(element, zsetElementSize(element), NULL);
+}
+
+size_t zsetBuilderCount(const zsetBuilder *b) { return hashtableCount(&b->members); }
+
+typedef struct ranked {
+    uint64_t rank;
+    void *element;
+} ranked;
+
+static int compareRanked(const void *a, const void *b) {
+    const ranked *first = a, *second = b;
+    if (first->rank != second->rank) return first->rank < second->rank ? -1 : 1;
+    return orderedCompareText(zsetElementMember(first->element),
+                              zsetElementMember(second->element));
+}
+
+/* Makes b->sorted, once. */
+static void sortAll(zsetBuilder *b) {
+    if (b->sorted) return;
+    size_t count = zsetBuilderCount(b), n = 0;
+    ranked *all = memNewArray(ranked, sizeMax(count, 1));
+    hashtableIterator it;
+    hashtableIteratorInit(&it, &b->members, &zset_members);
+    void *element;
+    while ((element = hashtableIteratorNext(&it, NULL)))
+        all[n++] = (ranked){zset_order.rank_of(element), element};
+    hashtableIteratorClear(&it);
+    check(n == count);
+    qsort(all, count, sizeof(*all), compareRanked);
+    b->sorted = memNewArray(void *, sizeMax(count, 1));
+    for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].element;
+    memFree(all);
+}
+
+void zsetBuilderVisit(zsetBuilder *b, zsetVisitProc *visit, void *arg) {
+    sortAll(b);
+    size_t count = zsetBuilderCount(b);
+    for (size_t i = 0; i < count; i++) {
+        zsetPair pair = {zsetElementMember(b->sorted[i]), zsetElementScore(b->sorted[i])};
+        visit(arg, &pair);
+    }
+}
+
+static void appendPair(void *arg, const zsetPair *pair) {
+    char digits[NUMBER_TEXT_MAX];
+    listpackItem items[2] = {listpackItemOf(pair->member), zsetScoreItem(pair->score, digits)};
+    listpackAppend(arg, items, 2);
+}
+
+/* Whether it all has room in one listpack. */
+static bool canPack(const zsetBuilder *b, const packLimits *limits) {
+    size_t count = zsetBuilderCount(b);
+    return count <= limits->entries && b->longest <= limits->bytes &&
+           (count == 0 || b->longest + 2 * NUMBER_TEXT_MAX <= LISTPACK_SIZE_MAX / count);
+}
+
+robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
+    size_t count = zsetBuilderCount(b);
+    if (count == 0) {
+        zsetBuilderClear(b);
+        return NULL;
+    }
+    sortAll(b);
+    if (canPack(b, limits)) {
+        packRoom room = packRoomHeap(listpackNew());
+        zsetBuilderVisit(b, appendPair, &room);
+        robj *o =
+            objectNewPacked(key, TYPE_ZSET, FORM_PACKED,
+                            sliceMake(room.bytes, listpackSize(room.bytes)), OBJECT_NO_EXPIRE, 0);
+        memFree(room.bytes);
+        zsetBuilderClear(b);
+        return o;
+    }
+    zsetLarge *z = memNew(zsetLarge);
+    z->members = b->members;
+    orderedFill(&z->order, &zset_order, b->sorted, count);
+    memFree(b->sorted);
+    zsetBuilderInit(b);
+    return objectNewPointer(key, TYPE_ZSET, z, OBJECT_NO_EXPIRE, 0);
+}
+
+static void freeBuilt(void *context, void *element, unsigned flags) {
+    (void)context; /* here and now */
+    (void)flags;   /* every element goes */
+    elementFree(element, zsetElementSize(element), NULL);
+}
+
+void zsetBuilderClear(zsetBuilder *b) {
+    hashtableFree(&b->members, freeBuilt, NULL);
+    memFree(b->sorted);
+    zsetBuilderInit(b);
+}

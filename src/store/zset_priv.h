@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Elements of large sorted sets, for the files that know them: type_zset.c, zset_build.c. */
+#ifndef STORE_ZSET_PRIV_H
+#define STORE_ZSET_PRIV_H
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "ds/listpack.h"
+#include "store/element.h"
+#include "store/type_zset.h"
+
+/* An element is one block: [score: 8 bytes] [length] [member], lengths being those of objects. */
+enum { SCORE_BYTES = 8 };
+
+/* What the pointer of an object points to. */
+typedef struct zsetLarge {
+    hashtable members; /* elements by member */
+    orderedIndex order;
+} zsetLarge;
+
+extern const hashtableType zset_members;
+extern const orderedType zset_order;
+
+static inline double zsetElementScore(const void *element) {
+    double score;
+    memcpy(&score, element, sizeof(score));
+    return score;
+}
+
+static inline void zsetElementSetScore(void *element, double score) {
+    memcpy(element, &score, sizeof(score));
+}
+
+static inline slice zsetElementMember(const void *element) {
+    const char *at = (const char *)element + SCORE_BYTES;
+    size_t len = objectReadLength(&at);
+    return sliceMake(at, len);
+}
+
+static inline size_t zsetElementSize(const void *element) {
+    slice member = zsetElementMember(element);
+    return (size_t)(member.ptr + member.len - (const char *)element);
+}
+
+static inline bool zsetElementHas(const void *element, const void *member, size_t len) {
+    slice own = zsetElementMember(element);
+    return own.len == len && memcmp(own.ptr, member, len) == 0;
+}
+
+/* Scores as numbers in the same order: both zeros are one. */
+static inline uint64_t zsetScoreRank(double score) {
+    uint64_t bits;
+    if (score == 0) score = 0;
+    memcpy(&bits, &score, sizeof(bits));
+    return bits >> 63 ? ~bits : bits | UINT64_C(1) << 63;
+}
+
+void *zsetElementNew(slice member, double score);
+/* Writes a score as a listpack keeps it: an integer where it is one. `digits` (NUMBER_TEXT_MAX) may be written
+ * to. */
+listpackItem zsetScoreItem(double score, char *digits);
+
+#endif
