@@ -229,6 +229,38 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandProc zaddCommand;
+commandProc zcardCommand;
+commandProc zcountCommand;
+commandProc zdiffCommand;
+commandProc zdiffstoreCommand;
+commandProc zincrbyCommand;
+commandProc zinterCommand;
+commandProc zintercardCommand;
+commandProc zinterstoreCommand;
+commandProc zlexcountCommand;
+commandProc zmpopCommand;
+commandProc zmscoreCommand;
+commandProc zpopmaxCommand;
+commandProc zpopminCommand;
+commandProc zrandmemberCommand;
+commandProc zrangeCommand;
+commandProc zrangebylexCommand;
+commandProc zrangebyscoreCommand;
+commandProc zrangestoreCommand;
+commandProc zrankCommand;
+commandProc zremCommand;
+commandProc zremrangebylexCommand;
+commandProc zremrangebyrankCommand;
+commandProc zremrangebyscoreCommand;
+commandProc zrevrangeCommand;
+commandProc zrevrangebylexCommand;
+commandProc zrevrangebyscoreCommand;
+commandProc zrevrankCommand;
+commandProc zscanCommand;
+commandProc zscoreCommand;
+commandProc zunionCommand;
+commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc setFindKeys;
 
@@ -2390,6 +2422,225 @@ static const commandArg args_swapdb[] = {
     {.name = "index2", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const commandHistory history_zadd[] = {
+    {"2.4.0", "Accepts multiple elements."},
+    {"3.0.2", "Added the `XX`, `NX`, `CH` and `INCR` options."},
+    {"6.2.0", "Added the `GT` and `LT` options."},
+};
+
+static const commandArg args_zadd_comparison[] = {
+    {.name = "gt", .token = "GT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "lt", .token = "LT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_zadd_data[] = {
+    {.name = "score", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_zadd[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .since = "3.0.2", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "comparison", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zadd_comparison},
+    {.name = "change", .token = "CH", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "increment", .token = "INCR", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_zadd_data},
+};
+
+static const commandArg args_zcount[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_zdiff[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_zdiffstore[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_zdiffstore[] = {
+    {.name = "destination", .type = ARG_KEY, .key_spec = 0},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandArg args_zincrby[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "increment", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_zinter_aggregate[] = {
+    {.name = "sum", .token = "SUM", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_zinter[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "weight", .token = "WEIGHTS", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_zinter_aggregate},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zinterstore[] = {
+    {.name = "destination", .type = ARG_KEY, .key_spec = 0},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 1},
+    {.name = "weight", .token = "WEIGHTS", .type = ARG_INTEGER, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+    {.name = "aggregate", .token = "AGGREGATE", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_zinter_aggregate},
+};
+
+static const commandArg args_zlexcount[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "min", .type = ARG_STRING, .key_spec = -1},
+    {.name = "max", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_zmpop_where[] = {
+    {.name = "min", .token = "MIN", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "max", .token = "MAX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_zmpop[] = {
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "where", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_zmpop_where},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zpopmax[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "count", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zrandmember_options[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zrandmember[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "options", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrandmember_options},
+};
+
+static const commandHistory history_zrange[] = {
+    {"6.2.0", "Added the `REV`, `BYSCORE`, `BYLEX` and `LIMIT` options."},
+};
+
+static const commandArg args_zrange_sortby[] = {
+    {.name = "byscore", .token = "BYSCORE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "bylex", .token = "BYLEX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_zrange_limit[] = {
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_zrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_STRING, .key_spec = -1},
+    {.name = "stop", .type = ARG_STRING, .key_spec = -1},
+    {.name = "sortby", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_sortby},
+    {.name = "rev", .token = "REV", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .since = "6.2.0", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zrangebylex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "min", .type = ARG_STRING, .key_spec = -1},
+    {.name = "max", .type = ARG_STRING, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+};
+
+static const commandHistory history_zrangebyscore[] = {
+    {"2.0.0", "Added the `WITHSCORES` modifier."},
+};
+
+static const commandArg args_zrangebyscore[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "withscores", .token = "WITHSCORES", .since = "2.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+};
+
+static const keySpec keys_zrangestore[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_zrangestore[] = {
+    {.name = "dst", .type = ARG_KEY, .key_spec = 0},
+    {.name = "src", .type = ARG_KEY, .key_spec = 1},
+    {.name = "min", .type = ARG_STRING, .key_spec = -1},
+    {.name = "max", .type = ARG_STRING, .key_spec = -1},
+    {.name = "sortby", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_sortby},
+    {.name = "rev", .token = "REV", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+};
+
+static const commandHistory history_zrank[] = {
+    {"7.2.0", "Added the optional `WITHSCORE` argument."},
+};
+
+static const commandArg args_zrank[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+    {.name = "withscore", .token = "WITHSCORE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_zrem[] = {
+    {"2.4.0", "Accepts multiple elements."},
+};
+
+static const commandArg args_zrevrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "stop", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_zrevrangebylex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "max", .type = ARG_STRING, .key_spec = -1},
+    {.name = "min", .type = ARG_STRING, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+};
+
+static const commandHistory history_zrevrangebyscore[] = {
+    {"2.1.6", "`min` and `max` can be exclusive."},
+};
+
+static const commandArg args_zrevrangebyscore[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+};
+
+static const commandHistory history_zscan[] = {
+    {"8.0.0", "Added noscores option."},
+};
+
+static const commandArg args_zscan[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "cursor", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "noscores", .token = "NOSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 const commandSpec serverCommands[] = {
     {.name = "append",
      .proc = appendCommand,
@@ -4391,6 +4642,427 @@ const commandSpec serverCommands[] = {
      .since = "2.2.0",
      .key_specs = keys_exists, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "zadd",
+     .proc = zaddCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Adds one or more members to a sorted set, or updates their scores. Creates the key if it doesn't exist.",
+     .complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set.",
+     .since = "1.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .history = history_zadd, .history_count = 3,
+     .args = args_zadd, .arg_count = 6},
+    {.name = "zcard",
+     .proc = zcardCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the number of members in a sorted set.",
+     .complexity = "O(1)",
+     .since = "1.2.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "zcount",
+     .proc = zcountCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the count of members in a sorted set that have scores within a range.",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .since = "2.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zcount, .arg_count = 3},
+    {.name = "zdiff",
+     .proc = zdiffCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the difference between multiple sorted sets.",
+     .complexity = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.",
+     .since = "6.2.0",
+     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .args = args_zdiff, .arg_count = 3},
+    {.name = "zdiffstore",
+     .proc = zdiffstoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Stores the difference of multiple sorted sets in a key.",
+     .complexity = "O(L + (N-K)log(N)) worst case where L is the total number of elements in all the sets, N is the size of the first set, and K is the size of the result set.",
+     .since = "6.2.0",
+     .key_specs = keys_zdiffstore, .key_spec_count = 2,
+     .args = args_zdiffstore, .arg_count = 3},
+    {.name = "zincrby",
+     .proc = zincrbyCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_DOUBLE,
+     .group = "sorted-set",
+     .summary = "Increments the score of a member in a sorted set.",
+     .complexity = "O(log(N)) where N is the number of elements in the sorted set.",
+     .since = "1.2.0",
+     .key_specs = keys_decr, .key_spec_count = 1,
+     .args = args_zincrby, .arg_count = 3},
+    {.name = "zinter",
+     .proc = zinterCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the intersect of multiple sorted sets.",
+     .complexity = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.",
+     .since = "6.2.0",
+     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .args = args_zinter, .arg_count = 5},
+    {.name = "zintercard",
+     .proc = zintercardCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the number of members of the intersect of multiple sorted sets.",
+     .complexity = "O(N*K) worst case with N being the smallest input sorted set, K being the number of input sorted sets.",
+     .since = "7.0.0",
+     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .args = args_sintercard, .arg_count = 3},
+    {.name = "zinterstore",
+     .proc = zinterstoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Stores the intersect of multiple sorted sets in a key.",
+     .complexity = "O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.",
+     .since = "2.0.0",
+     .key_specs = keys_zdiffstore, .key_spec_count = 2,
+     .args = args_zinterstore, .arg_count = 5},
+    {.name = "zlexcount",
+     .proc = zlexcountCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the number of members in a sorted set within a lexicographical range.",
+     .complexity = "O(log(N)) with N being the number of elements in the sorted set.",
+     .since = "2.8.9",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zlexcount, .arg_count = 3},
+    {.name = "zmpop",
+     .proc = zmpopCommand,
+     .arity = -4,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the highest- or lowest-scoring members from one or more sorted sets after removing them. Deletes the sorted set if the last member was popped.",
+     .complexity = "O(K) + O(M*log(N)) where K is the number of provided keys, N being the number of elements in the sorted set, and M being the number of elements popped.",
+     .since = "7.0.0",
+     .key_specs = keys_lmpop, .key_spec_count = 1,
+     .args = args_zmpop, .arg_count = 4},
+    {.name = "zmscore",
+     .proc = zmscoreCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the score of one or more members in a sorted set.",
+     .complexity = "O(N) where N is the number of members being requested.",
+     .since = "6.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sadd, .arg_count = 2},
+    {.name = "zpopmax",
+     .proc = zpopmaxCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the highest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.",
+     .complexity = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.",
+     .since = "5.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .args = args_zpopmax, .arg_count = 2},
+    {.name = "zpopmin",
+     .proc = zpopminCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the lowest-scoring members from a sorted set after removing them. Deletes the sorted set if the last member was popped.",
+     .complexity = "O(log(N)*M) with N being the number of elements in the sorted set, and M being the number of elements popped.",
+     .since = "5.0.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .args = args_zpopmax, .arg_count = 2},
+    {.name = "zrandmember",
+     .proc = zrandmemberCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "sorted-set",
+     .summary = "Returns one or more random members from a sorted set.",
+     .complexity = "O(N) where N is the number of members returned",
+     .since = "6.2.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zrandmember, .arg_count = 2},
+    {.name = "zrange",
+     .proc = zrangeCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a range of indexes.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
+     .since = "1.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zrange, .history_count = 1,
+     .args = args_zrange, .arg_count = 7},
+    {.name = "zrangebylex",
+     .proc = zrangebylexCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a lexicographical range.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .since = "2.8.9",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zrangebylex, .arg_count = 4},
+    {.name = "zrangebyscore",
+     .proc = zrangebyscoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a range of scores.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .since = "1.0.5",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zrangebyscore, .history_count = 1,
+     .args = args_zrangebyscore, .arg_count = 5},
+    {.name = "zrangestore",
+     .proc = zrangestoreCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Stores a range of members from sorted set in a key.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements stored into the destination key.",
+     .since = "6.2.0",
+     .key_specs = keys_zrangestore, .key_spec_count = 2,
+     .args = args_zrangestore, .arg_count = 7},
+    {.name = "zrank",
+     .proc = zrankCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the index of a member in a sorted set ordered by ascending scores.",
+     .complexity = "O(log(N))",
+     .since = "2.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zrank, .history_count = 1,
+     .args = args_zrank, .arg_count = 3},
+    {.name = "zrem",
+     .proc = zremCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Removes one or more members from a sorted set. Deletes the sorted set if all members were removed.",
+     .complexity = "O(M*log(N)) with N being the number of elements in the sorted set and M the number of elements to be removed.",
+     .since = "1.2.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .history = history_zrem, .history_count = 1,
+     .args = args_sadd, .arg_count = 2},
+    {.name = "zremrangebylex",
+     .proc = zremrangebylexCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Removes members in a sorted set within a lexicographical range. Deletes the sorted set if all members were removed.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.",
+     .since = "2.8.9",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_zlexcount, .arg_count = 3},
+    {.name = "zremrangebyrank",
+     .proc = zremrangebyrankCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Removes members in a sorted set within a range of indexes. Deletes the sorted set if all members were removed.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.",
+     .since = "2.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_lrange, .arg_count = 3},
+    {.name = "zremrangebyscore",
+     .proc = zremrangebyscoreCommand,
+     .arity = 4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Removes members in a sorted set within a range of scores. Deletes the sorted set if all members were removed.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements removed by the operation.",
+     .since = "1.2.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_zcount, .arg_count = 3},
+    {.name = "zrevrange",
+     .proc = zrevrangeCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a range of indexes in reverse order.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements returned.",
+     .since = "1.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zrevrange, .arg_count = 4},
+    {.name = "zrevrangebylex",
+     .proc = zrevrangebylexCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a lexicographical range in reverse order.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .since = "2.8.9",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_zrevrangebylex, .arg_count = 4},
+    {.name = "zrevrangebyscore",
+     .proc = zrevrangebyscoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns members in a sorted set within a range of scores in reverse order.",
+     .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements being returned. If M is constant (e.g. always asking for the first 10 elements with LIMIT), you can consider it O(log(N)).",
+     .since = "2.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zrevrangebyscore, .history_count = 1,
+     .args = args_zrevrangebyscore, .arg_count = 5},
+    {.name = "zrevrank",
+     .proc = zrevrankCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Returns the index of a member in a sorted set ordered by descending scores.",
+     .complexity = "O(log(N))",
+     .since = "2.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zrank, .history_count = 1,
+     .args = args_zrank, .arg_count = 3},
+    {.name = "zscan",
+     .proc = zscanCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Iterates over members and scores of a sorted set.",
+     .complexity = "O(1) for every call. O(N) for a complete iteration, including enough command calls for the cursor to return back to 0. N is the number of elements inside the collection.",
+     .since = "2.8.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_zscan, .history_count = 1,
+     .args = args_zscan, .arg_count = 5},
+    {.name = "zscore",
+     .proc = zscoreCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(FAST),
+     .reply = CLASS_DOUBLE,
+     .group = "sorted-set",
+     .summary = "Returns the score of a member in a sorted set.",
+     .complexity = "O(1)",
+     .since = "1.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_sismember, .arg_count = 2},
+    {.name = "zunion",
+     .proc = zunionCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "sorted-set",
+     .summary = "Returns the union of multiple sorted sets.",
+     .complexity = "O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.",
+     .since = "6.2.0",
+     .key_specs = keys_sintercard, .key_spec_count = 1,
+     .args = args_zinter, .arg_count = 5},
+    {.name = "zunionstore",
+     .proc = zunionstoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SORTEDSET) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "sorted-set",
+     .summary = "Stores the union of multiple sorted sets in a key.",
+     .complexity = "O(N)+O(M log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.",
+     .since = "2.0.0",
+     .key_specs = keys_zdiffstore, .key_spec_count = 2,
+     .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 157;
+const int serverCommandCount = 189;
