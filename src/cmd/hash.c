@@ -9,26 +9,55 @@
 #include "base/number.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/collection.h"
+#include "cmd/hash_priv.h"
 #include "cmd/procs.h"
 #include "cmd/scan.h"
 
-static packLimits limits(void) {
+packLimits hashLimits(void) {
     return (packLimits){.entries = (size_t)cmdConf.hash_max_listpack_entries,
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_HASH, out); }
-static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_HASH, out); }
+/* Fields whose time has come are not seen, but by those who decide about them elsewhere. */
+static void lookAt(const ctx *c) {
+    hashLookAt(c->flags & CTX_REPLAY ? INT64_MIN : storeLookTime(c->now_ms));
+}
+
+bool hashFindRead(ctx *c, robj **out) {
+    lookAt(c);
+    return collectionFindRead(c, 1, TYPE_HASH, out);
+}
+
+bool hashFindWrite(ctx *c, robj **out) {
+    lookAt(c);
+    return collectionFindWrite(c, 1, TYPE_HASH, out);
+}
 
 /* ------------------------------------------------------------------ setting */
 
-/* Sets one field of `o`, which findWrite() found or not, and puts it in its place. */
-static bool setOne(ctx *c, robj *o, slice field, slice value) {
-    packLimits most = limits();
-    bool created;
+/* Sets one field of `o`, which hashFindWrite() found or not, and puts it in its place. It keeps its time. */
+static void setOne(ctx *c, robj *o, slice field, slice value) {
+    packLimits most = hashLimits();
+    hashOutcome outcome;
     if (!o) o = hashNew(c->argv[1]);
-    collectionPlace(c, 1, hashSet(o, field, value, &most, &created));
-    return created;
+    o = hashSetTimed(o, field, value, HASH_KEEP_TIME, &most, &outcome);
+    collectionPlace(c, 1, o);
+    if (outcome == HASH_REPLACED_DEAD) collectionTell(c, c->argv[1], "hexpired");
+}
+
+/* HINCRBY and HINCRBYFLOAT of a hash with times go out as what they led to. */
+static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
+    char digits[NUMBER_TEXT_MAX];
+    if (time_ms >= 0) {
+        slice words[8] = {SLICE("HSETEX"), c->argv[1],
+                          SLICE("PXAT"),   sliceMake(digits, numberPrintInt(digits, time_ms)),
+                          SLICE("FIELDS"), SLICE("1"),
+                          c->argv[2],      result};
+        ctxPropagateAs(c, 8, words);
+    } else {
+        slice words[4] = {SLICE("HSET"), c->argv[1], c->argv[2], result};
+        ctxPropagateAs(c, 4, words);
+    }
 }
 
 /* The pairs from argument 2 on. False: the error was replied. */
@@ -38,16 +67,19 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         return false;
     }
     robj *o;
-    if (!findWrite(c, &o)) return false;
-    packLimits most = limits();
+    if (!hashFindWrite(c, &o)) return false;
+    packLimits most = hashLimits();
+    bool dead = false;
     if (!o) o = hashNew(c->argv[1]);
     o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
     for (int i = 2; i < c->argc; i += 2) {
-        bool created;
-        o = hashSet(o, c->argv[i], c->argv[i + 1], &most, &created);
-        *created_count += created;
+        hashOutcome outcome;
+        o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, &most, &outcome);
+        *created_count += outcome != HASH_UPDATED;
+        dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);
+    if (dead) collectionTell(c, c->argv[1], "hexpired");
     collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
     return true;
 }
@@ -69,12 +101,12 @@ void hsetnxCommand(ctx *c) {
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
-    if (!findWrite(c, &o)) return;
+    if (!hashFindWrite(c, &o)) return;
     if (o && hashGet(o, c->argv[2], digits, &value)) {
         replyInteger(c, 0);
         return;
     }
-    (void)setOne(c, o, c->argv[2], c->argv[3]); /* it is new */
+    setOne(c, o, c->argv[2], c->argv[3]);
     ctxKeyChanged(c, c->argv[1], "hset");
     replyInteger(c, 1);
 }
@@ -86,7 +118,7 @@ void hincrbyCommand(ctx *c) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (!ctxArgInt(c, 3, &by)) return;
-    if (!findWrite(c, &o)) return;
+    if (!hashFindWrite(c, &o)) return;
     if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseInt(value, &number)) {
         replyError(c, SLICE("ERR hash value is not an integer"));
         return;
@@ -95,7 +127,11 @@ void hincrbyCommand(ctx *c) {
         replyError(c, SLICE("ERR increment or decrement would overflow"));
         return;
     }
-    (void)setOne(c, o, c->argv[2], sliceMake(digits, numberPrintInt(digits, number)));
+    bool timed = o && hashTimedCount(o) > 0;
+    int64_t time_ms = timed ? hashTime(o, c->argv[2]) : HASH_NO_TIME;
+    slice result = sliceMake(digits, numberPrintInt(digits, number));
+    setOne(c, o, c->argv[2], result);
+    if (timed) propagateNumber(c, time_ms, result);
     ctxKeyChanged(c, c->argv[1], "hincrby");
     replyInteger(c, number);
 }
@@ -115,7 +151,7 @@ void hincrbyfloatCommand(ctx *c) {
         replyError(c, SLICE("ERR value is NaN or Infinity"));
         return;
     }
-    if (!findWrite(c, &o)) return;
+    if (!hashFindWrite(c, &o)) return;
     if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseLongDouble(value, &number)) {
         replyError(c, SLICE("ERR hash value is not a float"));
         return;
@@ -126,9 +162,9 @@ void hincrbyfloatCommand(ctx *c) {
         return;
     }
     slice result = sliceMake(text, numberPrintLongDouble(text, number));
-    (void)setOne(c, o, c->argv[2], result);
-    slice words[4] = {SLICE("HSET"), c->argv[1], c->argv[2], result};
-    ctxPropagateAs(c, 4, words);
+    int64_t time_ms = o ? hashTime(o, c->argv[2]) : HASH_NO_TIME;
+    setOne(c, o, c->argv[2], result);
+    propagateNumber(c, time_ms, result);
     ctxKeyChanged(c, c->argv[1], "hincrbyfloat");
     replyBulk(c, result);
 }
@@ -136,7 +172,7 @@ void hincrbyfloatCommand(ctx *c) {
 /* HDEL key field [field ...]. Reply: how many there were. */
 void hdelCommand(ctx *c) {
     robj *o;
-    if (!findWrite(c, &o)) return;
+    if (!hashFindWrite(c, &o)) return;
     int64_t deleted = 0;
     bool emptied = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
@@ -167,13 +203,13 @@ static void replyField(ctx *c, const robj *o, slice field) {
 /* HGET key field. Reply: the value or null. */
 void hgetCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyField(c, o, c->argv[2]);
+    if (hashFindRead(c, &o)) replyField(c, o, c->argv[2]);
 }
 
 /* HMGET key field [field ...]. Reply: the values, null for what is missing. */
 void hmgetCommand(ctx *c) {
     robj *o;
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) replyField(c, o, c->argv[i]);
 }
@@ -181,7 +217,7 @@ void hmgetCommand(ctx *c) {
 /* HLEN key. Reply: number of fields. */
 void hlenCommand(ctx *c) {
     robj *o;
-    if (findRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
+    if (hashFindRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
 }
 
 /* HSTRLEN key field. Reply: bytes of the value, 0 when there is none. */
@@ -189,7 +225,7 @@ void hstrlenCommand(ctx *c) {
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     replyInteger(c, o && hashGet(o, c->argv[2], digits, &value) ? (int64_t)value.len : 0);
 }
 
@@ -198,7 +234,7 @@ void hexistsCommand(ctx *c) {
     robj *o;
     slice value;
     char digits[NUMBER_TEXT_MAX];
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     replyInteger(c, o && hashGet(o, c->argv[2], digits, &value));
 }
 
@@ -216,15 +252,15 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
 /* HGETALL key. Reply: a map. */
 void hgetallCommand(ctx *c) {
     robj *o;
-    if (!findRead(c, &o)) return;
-    replyMap(c, o ? (int64_t)hashLength(o) : 0);
+    if (!hashFindRead(c, &o)) return;
+    replyMap(c, o ? (int64_t)hashSeenCount(o) : 0);
     if (o) replyPairs(c, o, true, true);
 }
 
 static void replyHalf(ctx *c, bool fields) {
     robj *o;
-    if (!findRead(c, &o)) return;
-    replyArray(c, o ? (int64_t)hashLength(o) : 0);
+    if (!hashFindRead(c, &o)) return;
+    replyArray(c, o ? (int64_t)hashSeenCount(o) : 0);
     if (o) replyPairs(c, o, fields, !fields);
 }
 
@@ -253,13 +289,14 @@ static void replyPair(void *arg, const hashPair *pair) {
 /* HRANDFIELD key count [WITHVALUES]. */
 static void replyRandom(ctx *c, int64_t count, bool values) {
     robj *o;
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     if (!o || count == 0) {
         replyArray(c, 0);
         return;
     }
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
-    if (count > 0) wanted = sizeMin(wanted, hashLength(o));
+    uint64_t seen = hashSeenCount(o);
+    if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
     replyArray(c, (int64_t)(wanted * (values && !r.nested ? 2 : 1)));
     hashRandom(o, wanted, count > 0, replyPair, &r);
@@ -282,9 +319,9 @@ void hrandfieldCommand(ctx *c) {
         return;
     }
     robj *o;
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     pairReply r = {.c = c};
-    if (o) {
+    if (o && hashSeenCount(o) > 0) {
         hashRandom(o, 1, false, replyPair, &r);
     } else {
         replyNull(c);
@@ -309,7 +346,7 @@ void hscanCommand(ctx *c) {
     robj *o;
     pairReply r = {.c = c};
     if (!scanParseCursor(c, 2, &cursor)) return;
-    if (!findRead(c, &o)) return;
+    if (!hashFindRead(c, &o)) return;
     if (!o) {
         replyLiteral(c, "*2\r\n$1\r\n0\r\n*0\r\n");
         return;

@@ -61,7 +61,24 @@ static void keyEvicted(db *d, slice key) {
     propagateUnitEnd();
 }
 
-static const storeListener listener = {.expired = keyExpired, .evicted = keyEvicted};
+/* Fields whose time has come, found by the walk over them: HDEL. */
+static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
+    slice *words = memNewArray(slice, (size_t)count + 2);
+    words[0] = SLICE("HDEL");
+    words[1] = key;
+    memcpy(words + 2, fields, count * sizeof(*fields));
+    propagateUnitBegin();
+    propagateCopy(dbId(d), (int)count + 2, words);
+    if (engineHot.observers) {
+        hooksKeyChanged(d, key, "hexpired");
+        if (emptied) hooksKeyChanged(d, key, "del");
+    }
+    propagateUnitEnd();
+    memFree(words);
+}
+
+static const storeListener listener = {
+    .expired = keyExpired, .fields_expired = fieldsExpired, .evicted = keyEvicted};
 
 /* ------------------------------------------------------------------ who sees what */
 
@@ -181,22 +198,22 @@ static status init(reason *why) {
 
 static void printKeyspace(str *out) {
     for (int i = 0; i < storeDbCount(); i++) {
-        const db *d = storeDb(i);
+        db *d = storeDb(i);
         if (!dbSize(d)) continue;
-        strAppendFormat(out,
-                        "db%d:keys=%llu,expires=%llu,avg_ttl=%lld,keys_with_volatile_items=0\r\n",
-                        i, (unsigned long long)dbSize(d), (unsigned long long)dbVolatileCount(d),
-                        (long long)dbMeanTtl(d));
+        strAppendFormat(
+            out, "db%d:keys=%llu,expires=%llu,avg_ttl=%lld,keys_with_volatile_items=%llu\r\n", i,
+            (unsigned long long)dbSize(d), (unsigned long long)dbVolatileCount(d),
+            (long long)dbMeanTtl(d), (unsigned long long)dbItemKeys(d));
     }
 }
 
 static void printStats(str *out) {
     const storeStatistics *s = storeStats();
     strAppendFormat(out,
-                    "expired_keys:%llu\r\nexpired_stale_perc:%.2f\r\n"
+                    "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_stale_perc:%.2f\r\n"
                     "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
-                    (unsigned long long)s->expired, s->expired_stale_percent,
-                    (unsigned long long)s->expire_time_caps,
+                    (unsigned long long)s->expired, (unsigned long long)s->expired_fields,
+                    s->expired_stale_percent, (unsigned long long)s->expire_time_caps,
                     (unsigned long long)s->expire_us / 1000);
     strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
                     (unsigned long long)s->hits, (unsigned long long)s->misses);

@@ -30,6 +30,7 @@ static const hashtableType keys_type = {.hash_of = hashOfObject, .match = object
 static void newTables(db *d) {
     d->keys = kvstoreNew(&keys_type, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     d->table = storeNow.slotted ? NULL : kvstoreTable(d->keys, 0);
+    itemsForget(d);
     d->expire_cursor = 0;
     d->mean_ttl_ms = 0;
 }
@@ -228,6 +229,7 @@ void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *
 void dbPlace(db *d, uint64_t hash, robj *o) {
     check(d->last.hash == hash);
     unsigned flags = dbWordFlags(o);
+    if (flags & HASHTABLE_MARK) itemsNote(d, hash, o);
     if (!d->last.word) {
         if (objectLru(o) == 0) objectSetLru(o, accessFresh());
         kvstoreInsertAt(d->keys, d->last_slot, &d->last, o, flags);
@@ -273,9 +275,17 @@ void dbExpire(db *d, slice key, uint64_t hash) {
     storeNow.stats.expired++;
 }
 
+void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
+    robj *o = findPosition(d, key, hash);
+    check(o != NULL);
+    (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
+    freeObject(o, false);
+}
+
 /* Puts `o` where nothing stands. */
 static void add(const dbKey *to, robj *o) {
     check(findPosition(to->db, to->key, to->hash) == NULL);
+    itemsNote(to->db, to->hash, o);
     kvstoreInsertAt(to->db->keys, to->db->last_slot, &to->db->last, o, dbWordFlags(o));
 }
 

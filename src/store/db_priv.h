@@ -16,8 +16,11 @@ struct db {
     hashtablePosition last; /* of the last lookup */
     int last_slot;          /* whose table that position is in */
     int id;
-    uint64_t expire_cursor; /* where active expiry goes on */
-    double mean_ttl_ms;     /* see dbMeanTtl() */
+    uint64_t expire_cursor;           /* where active expiry goes on */
+    double mean_ttl_ms;               /* see dbMeanTtl() */
+    hashtable items;                  /* names of keys with volatile items: items.c */
+    uint64_t items_cursor;            /* where the walk over them goes on */
+    uint64_t field_key, field_cursor; /* and within the key of that hash, if not 0 */
 };
 
 typedef struct storeState {
@@ -46,6 +49,14 @@ extern storeState storeNow;
 unsigned dbWordFlags(const robj *o);
 /* Removes an object of this slot because its time has come, counts and tells it. */
 void dbRemoveExpired(db *d, int slot, robj *o);
+/* Removes a key whose value is empty; nobody is told. */
+void dbRemoveEmptied(db *d, slice key, uint64_t hash);
+/* The object was put in its place: notes its name if it has volatile items. */
+void itemsNote(db *d, uint64_t hash, const robj *o);
+/* The database is empty. */
+void itemsForget(db *d);
+/* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
+bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
 /* Notes an access where storeNow.touch_lru is false. */

@@ -81,6 +81,10 @@ bool storeIsDead(const robj *o, int64_t now_ms) {
     return objectIsExpired(o, now_ms) && storeNow.expiry != EXPIRY_IGNORE;
 }
 
+int64_t storeLookTime(int64_t now_ms) {
+    return storeNow.expiry == EXPIRY_IGNORE ? INT64_MIN : now_ms;
+}
+
 void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
     check(effort > 0);
     if (storeNow.expiry != EXPIRY_DELETE) return;
@@ -100,6 +104,9 @@ void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
         expireDb(d, now_ms, floor_us, deadline_us, stale_max);
         capped = clockMonoUs() >= deadline_us;
     }
+    if (!itemsExpireTurn(now_ms, clockMonoUs() + budget_us / FLOOR_SHARE * effort, deadline_us,
+                         stale_max))
+        capped = true;
     storeNow.behind = capped;
     storeNow.stats.expire_time_caps += capped;
     storeNow.stats.expire_us += (uint64_t)(clockMonoUs() - started_us);

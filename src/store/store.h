@@ -27,6 +27,8 @@ typedef struct db db;
 typedef struct storeListener {
     /* An expired key was met and removed. */
     void (*expired)(db *d, slice key);
+    /* Fields of a hash have expired and are about to be removed; `emptied`: with the key. */
+    void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
 } storeListener;
@@ -71,6 +73,8 @@ typedef enum storeExpiry {
     EXPIRY_IGNORE, /* they are as good as any: somebody else decides */
 } storeExpiry;
 void storeSetExpiry(storeExpiry mode);
+/* For hashLookAt(): fields whose time has come by then are not seen. */
+int64_t storeLookTime(int64_t now_ms);
 /* True when nobody is to see the object any more. */
 bool storeIsDead(const robj *o, int64_t now_ms);
 
@@ -104,7 +108,7 @@ bool storeEvictOne(const evictRule *rule);
 
 typedef struct storeStatistics {
     uint64_t hits, misses;
-    uint64_t expired, evicted;
+    uint64_t expired, evicted, expired_fields;
     double expired_stale_percent; /* estimate: keys that are dead and still there */
     uint64_t expire_time_caps;    /* turns of active expiry that ended for want of time */
     uint64_t expire_us;           /* time spent in them */
@@ -119,6 +123,8 @@ int dbId(const db *d);
 uint64_t dbSize(const db *d);
 /* Keys with an expire time. */
 uint64_t dbVolatileCount(const db *d);
+/* Keys with volatile items: fields that have a time. Some that are gone may be counted where there are thousands. */
+uint64_t dbItemKeys(db *d);
 /* Mean time to live of those, estimated by active expiry; ms, 0 when unknown. */
 int64_t dbMeanTtl(const db *d);
 

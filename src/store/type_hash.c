@@ -6,11 +6,14 @@
  *
  *   [255, and 8 bytes of Unix time in ms, if the field has a time] [length] [field] [length] [value]
  *
- * Lengths are those of objects (object.h), which never begin with 255. Main thread only, but for freeing. */
+ * Lengths are those of objects (object.h), which never begin with 255. Elements with a time, and no others, are
+ * volatile entries of the table: that is the index over them, which costs nothing where there are none. Main
+ * thread only, but for freeing. */
 #include "store/type_hash.h"
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "base/random.h"
 #include "ds/hashtable_inline.h"
 #include "ds/listpack.h"
 #include "store/element.h"
@@ -20,9 +23,27 @@ enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
 
 /* ------------------------------------------------------------------ elements of a table */
 
+/* Fields whose time has come by then are not seen. */
+static int64_t seen_ms = INT64_MIN;
+
+void hashLookAt(int64_t now_ms) { seen_ms = now_ms; }
+
+static inline bool elementHasTime(const void *element) {
+    return unlikely(*(const uint8_t *)element == ELEMENT_TIMED);
+}
+
+static inline int64_t elementTime(const void *element) {
+    if (likely(!elementHasTime(element))) return HASH_NO_TIME;
+    return (int64_t)loadU64((const char *)element + 1);
+}
+
+static inline bool elementIsDead(const void *element) {
+    return elementHasTime(element) && elementTime(element) <= seen_ms;
+}
+
 static inline const char *elementText(const void *element) {
     const char *at = element;
-    return unlikely((uint8_t)*at == ELEMENT_TIMED) ? at + ELEMENT_TIME_BYTES : at;
+    return elementHasTime(element) ? at + ELEMENT_TIME_BYTES : at;
 }
 
 static inline slice elementField(const void *element) {
@@ -43,11 +64,16 @@ static size_t elementSize(const void *element) {
     return (size_t)(value.ptr + value.len - (const char *)element);
 }
 
-static void *elementNew(slice field, slice value) {
+static void *elementNew(slice field, slice value, int64_t time_ms) {
+    size_t head = time_ms == HASH_NO_TIME ? 0 : ELEMENT_TIME_BYTES;
     size_t size =
-        objectLengthBytes(field.len) + field.len + objectLengthBytes(value.len) + value.len;
+        head + objectLengthBytes(field.len) + field.len + objectLengthBytes(value.len) + value.len;
     char *element = elementAlloc(size);
-    char *at = objectWriteLength(element, field.len);
+    if (head) {
+        *(uint8_t *)element = ELEMENT_TIMED;
+        storeU64(element + 1, (uint64_t)time_ms);
+    }
+    char *at = objectWriteLength(element + head, field.len);
     memcpy(at, field.ptr, field.len);
     at = objectWriteLength(at + field.len, value.len);
     memcpy(at, value.ptr, value.len);
@@ -120,8 +146,27 @@ bool hashGet(const robj *o, slice field, char *digits, slice *value) {
     hashtable t = tableOf(o);
     const void *element = hashtableInlineFind(&t, hashBytes(field.ptr, field.len), elementHasField,
                                               field.ptr, field.len);
-    if (element) *value = elementValue(element);
-    return element != NULL;
+    if (!element || elementIsDead(element)) return false;
+    *value = elementValue(element);
+    return true;
+}
+
+static void *findElement(const hashtable *t, slice field) {
+    return hashtableInlineFind(t, hashBytes(field.ptr, field.len), elementHasField, field.ptr,
+                               field.len);
+}
+
+int64_t hashTime(const robj *o, slice field) {
+    if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
+    hashtable t = tableOf(o);
+    const void *element = findElement(&t, field);
+    return !element || elementIsDead(element) ? HASH_NO_FIELD : elementTime(element);
+}
+
+uint64_t hashTimedCount(const robj *o) {
+    if (objectIsPacked(o)) return 0;
+    hashtable t = tableOf(o);
+    return hashtableVolatileCount(&t);
 }
 
 /* ------------------------------------------------------------------ changing */
@@ -135,7 +180,8 @@ static robj *toTable(robj *o, size_t count) {
     hashIteratorInit(&it, o);
     while (hashNext(&it, &pair)) {
         uint64_t hash = hashBytes(pair.field.ptr, pair.field.len);
-        hashtableInsert(&t, &fields_type, hash, elementNew(pair.field, pair.value), 0);
+        hashtableInsert(&t, &fields_type, hash, elementNew(pair.field, pair.value, HASH_NO_TIME),
+                        0);
     }
     hashIteratorClear(&it);
     return objectUnpack(o, t.body);
@@ -168,11 +214,37 @@ static robj *setPacked(robj *o, slice field, slice value, const packLimits *limi
     return unlikely(length > limits->entries) ? toTable(r.o, length) : r.o;
 }
 
-robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
+static inline unsigned flagsFor(int64_t time_ms) {
+    return time_ms == HASH_NO_TIME ? 0 : HASHTABLE_VOLATILE;
+}
+
+/* The element at `position` takes a value and a time. */
+static void changeElement(hashtable *t, const hashtablePosition *position, void *element,
+                          slice value, int64_t time_ms) {
+    void *changed;
+    if (likely(elementHasTime(element) == (time_ms != HASH_NO_TIME))) {
+        changed = elementSetValue(element, value);
+        /* It may be written to: it is new, or may stay. */
+        if (time_ms != HASH_NO_TIME) storeU64((char *)changed + 1, (uint64_t)time_ms);
+    } else {
+        changed = elementNew(elementField(element), value, time_ms);
+        hashtableSetFlagsAt(t, position, flagsFor(time_ms));
+        elementFree(element, elementSize(element), NULL);
+    }
+    if (changed != element) hashtableReplaceAt(position, changed);
+}
+
+robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, const packLimits *limits,
+                   hashOutcome *outcome) {
+    *outcome = HASH_CREATED;
     if (objectIsPacked(o)) {
         size_t most = sizeMax(field.len, value.len);
-        if (most <= limits->bytes && listpackCanGrow(objectPacked(o), most * 2))
-            return setPacked(o, field, value, limits, created);
+        if (time_ms < 0 && most <= limits->bytes && listpackCanGrow(objectPacked(o), most * 2)) {
+            bool created;
+            o = setPacked(o, field, value, limits, &created);
+            if (!created) *outcome = HASH_UPDATED;
+            return o;
+        }
         o = toTable(o, hashLength(o) + 1);
     }
     hashtable t = tableOf(o);
@@ -180,15 +252,49 @@ robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool 
     uint64_t hash = hashBytes(field.ptr, field.len);
     void *element =
         hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
-    *created = !element;
+    bool dead = element && elementIsDead(element);
+    if (time_ms == HASH_KEEP_TIME) time_ms = element && !dead ? elementTime(element) : HASH_NO_TIME;
     if (element) {
-        void *changed = elementSetValue(element, value);
-        if (changed != element) hashtableReplaceAt(&position, changed);
+        *outcome = dead ? HASH_REPLACED_DEAD : HASH_UPDATED;
+        changeElement(&t, &position, element, value, time_ms);
     } else {
-        hashtableInsertAt(&t, &fields_type, &position, elementNew(field, value), 0);
-        putTable(o, &t);
+        hashtableInsertAt(&t, &fields_type, &position, elementNew(field, value, time_ms),
+                          flagsFor(time_ms));
     }
+    putTable(o, &t);
     return o;
+}
+
+robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
+    hashOutcome outcome;
+    o = hashSetTimed(o, field, value, HASH_NO_TIME, limits, &outcome);
+    *created = outcome != HASH_UPDATED;
+    return o;
+}
+
+bool hashSetTime(robj **o, slice field, int64_t time_ms) {
+    if (hashTime(*o, field) == HASH_NO_FIELD) return false;
+    if (objectIsPacked(*o)) {
+        if (time_ms == HASH_NO_TIME) return true;
+        *o = toTable(*o, hashLength(*o));
+    }
+    hashtable t = tableOf(*o);
+    hashtablePosition position;
+    uint64_t hash = hashBytes(field.ptr, field.len);
+    void *element =
+        hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
+    check(element != NULL);
+    slice value = elementValue(element);
+    if (elementHasTime(element) && time_ms != HASH_NO_TIME && elementMayStay()) {
+        storeU64((char *)element + 1, (uint64_t)time_ms);
+        return true;
+    }
+    void *changed = elementNew(elementField(element), value, time_ms);
+    hashtableSetFlagsAt(&t, &position, flagsFor(time_ms));
+    hashtableReplaceAt(&position, changed);
+    elementFree(element, elementSize(element), NULL);
+    putTable(*o, &t);
+    return true;
 }
 
 bool hashDelete(robj **o, slice field) {
@@ -202,9 +308,11 @@ bool hashDelete(robj **o, slice field) {
         return true;
     }
     hashtable t = tableOf(*o);
-    void *element =
-        hashtableDelete(&t, &fields_type, hashBytes(field.ptr, field.len), field.ptr, field.len);
-    if (!element) return false;
+    hashtablePosition position;
+    void *element = hashtableInlineFindPosition(&t, hashBytes(field.ptr, field.len),
+                                                elementHasField, field.ptr, field.len, &position);
+    if (!element || elementIsDead(element)) return false;
+    (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
     return true;
@@ -239,7 +347,10 @@ bool hashNext(hashIterator *it, hashPair *out) {
         it->at = listpackNext(lp, listpackNext(lp, it->at));
         return true;
     }
-    const void *element = hashtableIteratorNext(&it->walk, NULL);
+    const void *element;
+    do {
+        element = hashtableIteratorNext(&it->walk, NULL);
+    } while (element && elementIsDead(element));
     if (element) *out = pairOf(element);
     return element != NULL;
 }
@@ -256,6 +367,7 @@ typedef struct visitor {
 static void visitElement(void *context, void *element, unsigned flags) {
     (void)flags; /* any */
     const visitor *v = context;
+    if (elementIsDead(element)) return;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
 }
@@ -290,6 +402,26 @@ static bool pickElement(void *context, const void *element) {
     return true;
 }
 
+/* The same where some fields may be dead. */
+static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor *v) {
+    const void **seen = memNewArray(const void *, hashtableCount(t)), *element;
+    size_t size = 0;
+    hashtableIterator it;
+    hashtableIteratorInit(&it, t, &fields_type);
+    while ((element = hashtableIteratorNext(&it, NULL))) {
+        if (!elementIsDead(element)) seen[size++] = element;
+    }
+    hashtableIteratorClear(&it);
+    if (unique) count = sizeMin(count, size);
+    for (size_t i = 0; i < count && size > 0; i++) {
+        size_t from = unique ? i : 0, chosen = from + randomUniform(size - from);
+        element = seen[chosen];
+        if (unique) seen[chosen] = seen[i];
+        (void)pickElement(v, element); /* always wants more */
+    }
+    memFree(seen);
+}
+
 void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectIsPacked(o)) {
@@ -297,7 +429,56 @@ void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, 
         return;
     }
     hashtable t = tableOf(o);
-    pickFromTable(&t, &fields_type, count, unique, pickElement, &v);
+    if (hashtableVolatileCount(&t)) {
+        pickFromSeen(&t, count, unique, &v);
+    } else {
+        pickFromTable(&t, &fields_type, count, unique, pickElement, &v);
+    }
+}
+
+/* ------------------------------------------------------------------ fields whose time has come */
+
+uint64_t hashSeenCount(const robj *o) {
+    if (!hashTimedCount(o)) return hashLength(o);
+    hashIterator it;
+    hashPair pair;
+    uint64_t count = 0;
+    hashIteratorInit(&it, o);
+    while (hashNext(&it, &pair)) count++;
+    hashIteratorClear(&it);
+    return count;
+}
+
+typedef struct deadFields {
+    int64_t now_ms;
+    hashDead *out;
+} deadFields;
+
+static void collectDead(void *context, void *element, unsigned flags) {
+    (void)flags; /* volatile, as asked for */
+    const deadFields *d = context;
+    d->out->met++;
+    if (elementTime(element) > d->now_ms || d->out->count == HASH_DEAD_MAX) return;
+    d->out->elements[d->out->count] = element;
+    d->out->fields[d->out->count++] = elementField(element);
+}
+
+uint64_t hashFindDead(const robj *o, uint64_t cursor, int64_t now_ms, hashDead *out) {
+    out->count = out->met = 0;
+    if (!hashTimedCount(o)) return 0;
+    hashtable t = tableOf(o);
+    deadFields d = {now_ms, out};
+    return hashtableScanVolatile(&t, &fields_type, cursor, collectDead, &d);
+}
+
+void hashRemoveDead(robj *o, const hashDead *dead) {
+    hashtable t = tableOf(o);
+    for (unsigned i = 0; i < dead->count; i++) {
+        void *element = dead->elements[i];
+        check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
+        elementFree(element, elementSize(element), NULL);
+    }
+    putTable(o, &t);
 }
 
 /* ------------------------------------------------------------------ as one type among others */

@@ -20,6 +20,15 @@
 #include "store/object.h"
 #include "store/type.h"
 
+/* What stands for the time of a field; times are Unix ms. */
+#define HASH_NO_TIME INT64_C(-1)
+#define HASH_NO_FIELD INT64_C(-2)  /* hashTime() only */
+#define HASH_KEEP_TIME INT64_C(-3) /* hashSetTimed() only */
+
+/* From now on fields whose time has come by `now_ms` are not seen, of any hash: INT64_MIN: all are. They stay, and
+ * are counted, until somebody removes them. */
+void hashLookAt(int64_t now_ms);
+
 /* An empty hash for a key that is not there: for the fields that follow at once. */
 robj *hashNew(slice key) MUST_USE;
 /* Number of fields. */
@@ -33,6 +42,36 @@ robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *l
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) MUST_USE;
 /* Takes a field out; false when there is none. The caller removes a key whose hash is empty then. */
 bool hashDelete(robj **o, slice field);
+
+/* What hashSetTimed() found. */
+typedef enum hashOutcome {
+    HASH_CREATED,
+    HASH_UPDATED,
+    HASH_REPLACED_DEAD, /* it was there, unseen */
+} hashOutcome;
+/* hashSet(), and the field gets this time: HASH_NO_TIME for none, HASH_KEEP_TIME for the one it has. */
+robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, const packLimits *limits,
+                   hashOutcome *outcome) MUST_USE;
+/* Sets the time of a field, or takes it away; false when there is no such field. */
+bool hashSetTime(robj **o, slice field, int64_t time_ms);
+/* The time of a field, HASH_NO_TIME or HASH_NO_FIELD. */
+int64_t hashTime(const robj *o, slice field);
+/* Fields with a time, dead ones included. O(1). */
+uint64_t hashTimedCount(const robj *o);
+/* Fields that are seen. O(1) where none has a time, else O(fields). */
+uint64_t hashSeenCount(const robj *o);
+
+/* Dead fields of a table. */
+enum { HASH_DEAD_MAX = 64 };
+typedef struct hashDead {
+    unsigned count, met; /* `met`: fields with a time that were looked at */
+    slice fields[HASH_DEAD_MAX];
+    void *elements[HASH_DEAD_MAX]; /* private */
+} hashDead;
+/* Looks on from `cursor` for fields that are dead by `now_ms`; returns the next cursor, 0 at the end. */
+uint64_t hashFindDead(const robj *o, uint64_t cursor, int64_t now_ms, hashDead *out);
+/* Removes what hashFindDead() found just now. The caller removes a key whose hash is empty then. */
+void hashRemoveDead(robj *o, const hashDead *dead);
 
 /* A field and its value. */
 typedef struct hashPair {

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Keys whose values hold volatile items: hashes with fields that have a time. Each database remembers the names of
+ * such keys, so that active expiry finds the fields without looking at other keys; a database without any has an
+ * empty table.
+ *
+ * A name is noted when its object is put in its place; nobody tells when it goes, so names may be stale: whoever
+ * meets such a one drops it. Main thread only. */
+#include "base/base.h"
+#include "store/db_priv.h"
+#include "store/type_hash.h"
+
+enum {
+    BATCH = 64,   /* names looked at in one step of the walk; more are met again */
+    WINDOW = 200, /* fields met between two looks at the clock */
+};
+
+typedef struct itemKey {
+    uint64_t hash;
+    size_t len;
+    char bytes[];
+} itemKey;
+
+static uint64_t keyHash(const void *entry) { return ((const itemKey *)entry)->hash; }
+
+static bool keyMatches(const void *entry, const void *key, size_t len) {
+    const itemKey *k = entry;
+    return k->len == len && memcmp(k->bytes, key, len) == 0;
+}
+
+static const hashtableType items_type = {.hash_of = keyHash, .match = keyMatches};
+
+static bool hasItems(const robj *o) { return objectType(o) == TYPE_HASH && hashTimedCount(o) > 0; }
+
+void itemsNote(db *d, uint64_t hash, const robj *o) {
+    if (!hasItems(o)) return;
+    slice key = objectKey(o);
+    hashtablePosition position;
+    if (hashtableFindPosition(&d->items, &items_type, hash, key.ptr, key.len, &position)) return;
+    itemKey *k = memAlloc(sizeof(*k) + key.len);
+    k->hash = hash;
+    k->len = key.len;
+    memcpy(k->bytes, key.ptr, key.len);
+    hashtableInsertAt(&d->items, &items_type, &position, k, 0);
+}
+
+static void freeKey(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* each goes */
+    memFree(entry);
+}
+
+void itemsForget(db *d) {
+    hashtableFree(&d->items, freeKey, NULL);
+    d->items_cursor = d->field_cursor = d->field_key = 0;
+}
+
+static void drop(db *d, itemKey *k) {
+    check(hashtableDeleteEntry(&d->items, &items_type, k->hash, k));
+    memFree(k);
+}
+
+/* The object of a name; NULL when the name is stale, and dropped. */
+static robj *objectOf(db *d, itemKey *k) {
+    const robj *o = dbPeek(d, sliceMake(k->bytes, k->len), k->hash);
+    if (o && hasItems(o)) return (robj *)(uintptr_t)o;
+    drop(d, k);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ walking */
+
+typedef struct batch {
+    itemKey *keys[BATCH];
+    unsigned count;
+} batch;
+
+static void collect(void *context, void *entry, unsigned flags) {
+    (void)flags; /* none */
+    batch *b = context;
+    if (b->count < BATCH) b->keys[b->count++] = entry;
+}
+
+uint64_t dbItemKeys(db *d) {
+    enum { LOOKS = 1000 };
+    uint64_t cursor = d->items_cursor;
+    for (unsigned looked = 0; looked < LOOKS && hashtableCount(&d->items) > 0;) {
+        batch b = {.count = 0};
+        cursor = hashtableScan(&d->items, &items_type, cursor, collect, &b);
+        for (unsigned i = 0; i < b.count; i++) (void)objectOf(d, b.keys[i]); /* drops stale ones */
+        looked += b.count + 1;
+        if (looked > hashtableCount(&d->items) && cursor == 0) break;
+    }
+    return hashtableCount(&d->items);
+}
+
+/* ------------------------------------------------------------------ active expiry */
+
+typedef struct walk {
+    int64_t now_ms, floor_us, deadline_us;
+    uint64_t met, dead;
+    int stale_max;
+} walk;
+
+static bool timeIsOver(const walk *w) {
+    int64_t time_us = clockMonoUs();
+    return time_us >= w->deadline_us ||
+           (time_us >= w->floor_us && w->dead * 100 <= w->met * (uint64_t)w->stale_max);
+}
+
+/* Fields go, and the key with the last of them: true then. */
+static bool removeFields(db *d, itemKey *k, robj *o, const hashDead *dead) {
+    slice key = sliceMake(k->bytes, k->len);
+    bool emptied = hashLength(o) == dead->count;
+    storeNow.stats.expired_fields += dead->count;
+    if (storeNow.listener)
+        storeNow.listener->fields_expired(d, key, dead->fields, dead->count, emptied);
+    hashRemoveDead(o, dead);
+    if (emptied) dbRemoveEmptied(d, key, k->hash);
+    return emptied;
+}
+
+/* The dead fields of one key. False: the time was over, and the walk goes on there next time. */
+static bool expireKey(db *d, itemKey *k, walk *w) {
+    robj *o = objectOf(d, k);
+    if (!o || objectIsExpired(o, w->now_ms)) return true;
+    uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
+    d->field_key = 0;
+    do {
+        hashDead dead;
+        cursor = hashFindDead(o, cursor, w->now_ms, &dead);
+        w->met += dead.met;
+        w->dead += dead.count;
+        looked += dead.met + 1;
+        if (dead.count && removeFields(d, k, o, &dead)) break;
+        if (looked < WINDOW || !cursor) continue;
+        looked = 0;
+        if (!timeIsOver(w)) continue;
+        d->field_key = k->hash;
+        d->field_cursor = cursor;
+        return false;
+    } while (cursor);
+    (void)objectOf(d, k); /* drops the name if no field with a time is left */
+    return true;
+}
+
+static bool expireItems(db *d, walk *w) {
+    uint64_t begun = d->items_cursor;
+    do {
+        batch b = {.count = 0};
+        uint64_t next = hashtableScan(&d->items, &items_type, d->items_cursor, collect, &b);
+        unsigned i = 0;
+        if (d->field_key) {
+            while (i < b.count && b.keys[i]->hash != d->field_key) i++;
+            if (i == b.count) i = 0;
+        }
+        for (; i < b.count; i++) {
+            if (!expireKey(d, b.keys[i], w)) return false;
+        }
+        d->items_cursor = next;
+        if (!next) {
+            if (!begun) return true;
+            begun = 0; /* begun in the middle: what lies before it comes now */
+        }
+    } while (!timeIsOver(w));
+    return clockMonoUs() < w->deadline_us;
+}
+
+bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
+    static int first; /* database: another one each time */
+    bool through = true;
+    for (int i = 0; i < storeNow.count && through; i++) {
+        first = (first + 1) % storeNow.count;
+        db *d = storeNow.dbs[first];
+        walk w = {now_ms, floor_us, deadline_us, 0, 0, stale_max};
+        if (hashtableCount(&d->items)) through = expireItems(d, &w);
+    }
+    return through || clockMonoUs() < deadline_us;
+}
