@@ -99,8 +99,13 @@ commandProc getsetCommand;
 commandProc hdelCommand;
 commandProc helloCommand;
 commandProc hexistsCommand;
+commandProc hexpireCommand;
+commandProc hexpireatCommand;
+commandProc hexpiretimeCommand;
 commandProc hgetCommand;
 commandProc hgetallCommand;
+commandProc hgetdelCommand;
+commandProc hgetexCommand;
 commandProc hincrbyCommand;
 commandProc hincrbyfloatCommand;
 commandProc hkeysCommand;
@@ -110,11 +115,18 @@ commandProc hmsetCommand;
 commandProc hotkeysGetCommand;
 commandProc hotkeysHelpCommand;
 commandProc hotkeysResetCommand;
+commandProc hpersistCommand;
+commandProc hpexpireCommand;
+commandProc hpexpireatCommand;
+commandProc hpexpiretimeCommand;
+commandProc hpttlCommand;
 commandProc hrandfieldCommand;
 commandProc hscanCommand;
 commandProc hsetCommand;
+commandProc hsetexCommand;
 commandProc hsetnxCommand;
 commandProc hstrlenCommand;
+commandProc httlCommand;
 commandProc hvalsCommand;
 commandProc incrCommand;
 commandProc incrbyCommand;
@@ -1556,6 +1568,41 @@ static const commandArg args_hexists[] = {
     {.name = "field", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_hexpire_fields[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_hexpire[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "seconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpire_fields},
+};
+
+static const commandArg args_hexpireat_fields[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = 0},
+    {.name = "field", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_hexpireat[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "unix-time-seconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .since = "9.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
+};
+
+static const commandArg args_hexpiretime[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
+};
+
+static const commandArg args_hgetex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_getex_expiration},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
+};
+
 static const commandArg args_hincrby[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "field", .type = ARG_STRING, .key_spec = -1},
@@ -1624,6 +1671,20 @@ static const commandSpec subs_hotkeys[] = {
      .tips = tips_flushall, .tip_count = 2},
 };
 
+static const commandArg args_hpexpire[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "milliseconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .since = "9.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
+};
+
+static const commandArg args_hpexpireat[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "unix-time-milliseconds", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "condition", .since = "9.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hexpireat_fields},
+};
+
 static const commandArg args_hrandfield_options[] = {
     {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "withvalues", .token = "WITHVALUES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -1644,6 +1705,37 @@ static const commandArg args_hscan[] = {
 
 static const commandHistory history_hset[] = {
     {"4.0.0", "Accepts multiple `field` and `value` arguments."},
+};
+
+static const commandArg args_hsetex_key_condition[] = {
+    {.name = "nx", .token = "NX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "xx", .token = "XX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_hsetex_fields_condition[] = {
+    {.name = "fnx", .token = "FNX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "fxx", .token = "FXX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_hsetex_expiration[] = {
+    {.name = "seconds", .token = "EX", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "milliseconds", .token = "PX", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "unix-time-seconds", .token = "EXAT", .type = ARG_UNIX_TIME, .key_spec = -1},
+    {.name = "unix-time-milliseconds", .token = "PXAT", .type = ARG_UNIX_TIME, .key_spec = -1},
+    {.name = "keepttl", .token = "KEEPTTL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_hsetex_fields[] = {
+    {.name = "numfields", .type = ARG_INTEGER, .key_spec = 0},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
+};
+
+static const commandArg args_hsetex[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "key-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "fields-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_fields_condition},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
+    {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hsetex_fields},
 };
 
 static const commandArg args_hsetnx[] = {
@@ -2007,24 +2099,11 @@ static const keySpec keys_msetex[] = {
     {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 2},
 };
 
-static const commandArg args_msetex_condition[] = {
-    {.name = "nx", .token = "NX", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "xx", .token = "XX", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
-static const commandArg args_msetex_expiration[] = {
-    {.name = "seconds", .token = "EX", .type = ARG_INTEGER, .key_spec = -1},
-    {.name = "milliseconds", .token = "PX", .type = ARG_INTEGER, .key_spec = -1},
-    {.name = "unix-time-seconds", .token = "EXAT", .type = ARG_UNIX_TIME, .key_spec = -1},
-    {.name = "unix-time-milliseconds", .token = "PXAT", .type = ARG_UNIX_TIME, .key_spec = -1},
-    {.name = "keepttl", .token = "KEEPTTL", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_msetex[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_append},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_msetex_condition},
-    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_msetex_expiration},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
 };
 
 static const keySpec keys_msetnx[] = {
@@ -2436,7 +2515,7 @@ static const commandArg args_zadd_data[] = {
 
 static const commandArg args_zadd[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
-    {.name = "condition", .since = "3.0.2", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_msetex_condition},
+    {.name = "condition", .since = "3.0.2", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
     {.name = "comparison", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zadd_comparison},
     {.name = "change", .token = "CH", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "increment", .token = "INCR", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -3199,6 +3278,45 @@ const commandSpec serverCommands[] = {
      .since = "2.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_hexists, .arg_count = 2},
+    {.name = "hexpire",
+     .proc = hexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Sets expiry time on hash fields.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hexpire, .arg_count = 4},
+    {.name = "hexpireat",
+     .proc = hexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Sets expiry time on hash fields.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hexpireat, .arg_count = 4},
+    {.name = "hexpiretime",
+     .proc = hexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns Unix timestamps in seconds since the epoch at which the given key's field(s) will expire.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
     {.name = "hget",
      .proc = hgetCommand,
      .arity = 3,
@@ -3226,6 +3344,32 @@ const commandSpec serverCommands[] = {
      .tips = tips_command_docs, .tip_count = 1,
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "hgetdel",
+     .proc = hgetdelCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns the values of one or more fields and deletes them from a hash.",
+     .complexity = "O(N) where N is the number of fields to be retrieved and deleted.",
+     .since = "9.1.0",
+     .key_specs = keys_getdel, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
+    {.name = "hgetex",
+     .proc = hgetexCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Gets the value of one or more fields of a given hash key, and optionally sets their expiration time or time-to-live (TTL).",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_decr, .key_spec_count = 1,
+     .args = args_hgetex, .arg_count = 3},
     {.name = "hincrby",
      .proc = hincrbyCommand,
      .arity = 4,
@@ -3314,6 +3458,71 @@ const commandSpec serverCommands[] = {
      .complexity = "Depends on subcommand.",
      .since = "9.1.0",
      .subs = subs_hotkeys, .sub_count = 3},
+    {.name = "hpersist",
+     .proc = hpersistCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Remove the existing expiration on a hash key's field(s).",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
+    {.name = "hpexpire",
+     .proc = hpexpireCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Sets expiry time on hash object.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hpexpire, .arg_count = 4},
+    {.name = "hpexpireat",
+     .proc = hpexpireatCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Sets expiration time on hash field.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_hpexpireat, .arg_count = 4},
+    {.name = "hpexpiretime",
+     .proc = hpexpiretimeCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns the Unix timestamp in milliseconds since Unix epoch at which the given key's field(s) will expire.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
+    {.name = "hpttl",
+     .proc = hpttlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns the remaining time to live in milliseconds of a hash key's field(s) that have an associated expiration.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
     {.name = "hrandfield",
      .proc = hrandfieldCommand,
      .arity = -2,
@@ -3356,6 +3565,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_expire, .key_spec_count = 1,
      .history = history_hset, .history_count = 1,
      .args = args_hmset, .arg_count = 2},
+    {.name = "hsetex",
+     .proc = hsetexCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "hash",
+     .summary = "Sets the value of one or more fields of a given hash key, and optionally sets their expiration time.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_append, .key_spec_count = 1,
+     .args = args_hsetex, .arg_count = 5},
     {.name = "hsetnx",
      .proc = hsetnxCommand,
      .arity = 4,
@@ -3382,6 +3604,19 @@ const commandSpec serverCommands[] = {
      .since = "3.2.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_hexists, .arg_count = 2},
+    {.name = "httl",
+     .proc = httlCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(HASH) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "hash",
+     .summary = "Returns the remaining time to live (in seconds) of a hash key's field(s) that have an associated expiration.",
+     .complexity = "O(N) where N is the number of specified fields.",
+     .since = "9.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_hexpiretime, .arg_count = 2},
     {.name = "hvals",
      .proc = hvalsCommand,
      .arity = 2,
@@ -4949,4 +5184,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 181;
+const int serverCommandCount = 193;
