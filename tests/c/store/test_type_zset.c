@@ -309,5 +309,5 @@ int test_type_zset(void) {
         cmocka_unit_test_teardown(test_visits, leavesNothing),
         cmocka_unit_test_teardown(test_builder, leavesNothing),
     };
-    return cmocka_run_group_tests_name("type_zset", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("type_zset", tests, NULL, testNoObjects);
 }
