@@ -184,7 +184,7 @@ static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len, b
     replyArray(c, r->count);
     for (int i = 0; i < r->count; i++) {
         const fieldOperation *op = &r->operations[i];
-        int64_t old = fieldRead(op, bytes, len), value;
+        int64_t old = fieldRead(op, bytes, len), value = 0;
         if (op->verb == FIELD_GET) {
             replyInteger(c, old);
         } else if (fieldResult(op, old, &value)) {
