@@ -109,11 +109,6 @@ uint64_t dbVolatileCount(const db *d) { return kvstoreVolatileCount(d->keys); }
 
 /* ------------------------------------------------------------------ lookups */
 
-/* The slot whose table has the key. */
-static inline int slotOf(const db *d, slice key) {
-    return likely(d->table != NULL) ? 0 : hashSlot(key);
-}
-
 static inline const hashtable *tableOf(const db *d, slice key) {
     return likely(d->table != NULL) ? d->table : kvstoreTable(d->keys, hashSlot(key));
 }
