@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int place) {
     if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
@@ -25,6 +26,22 @@ bool collectionFindRead(ctx *c, int place, valueType type, robj **out) {
 bool collectionFindWrite(ctx *c, int place, valueType type, robj **out) {
     *out = dbFind(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
     return isOfType(c, *out, type);
+}
+
+void collectionStore(ctx *c, robj *into, const char *event) {
+    slice key = c->argv[1];
+    uint64_t hash = collectionHash(c, 1);
+    bool existed = dbDelete(c->db, key, hash, c->now_ms);
+    size_t length = into ? typeOf(into)->length(into) : 0;
+    if (length > 0) {
+        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
+        dbPlace(c->db, hash, into);
+        ctxKeyChanged(c, key, event);
+    } else {
+        if (into) objectFree(into);
+        if (existed) ctxKeyChanged(c, key, "del");
+    }
+    replyInteger(c, (int64_t)length);
 }
 
 void collectionRemove(ctx *c, int place) {

@@ -83,23 +83,6 @@ static int compareLengths(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
-/* The result in `into`, NULL when there is none, becomes the value of argument 1. */
-static void store(ctx *c, robj *into, const char *event) {
-    slice key = c->argv[1];
-    uint64_t hash = collectionHash(c, 1);
-    bool existed = dbDelete(c->db, key, hash, c->now_ms);
-    size_t length = into ? setLength(into) : 0;
-    if (length > 0) {
-        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
-        dbPlace(c->db, hash, into);
-        ctxKeyChanged(c, key, event);
-    } else {
-        if (into) objectFree(into);
-        if (existed) ctxKeyChanged(c, key, "del");
-    }
-    replyInteger(c, (int64_t)length);
-}
-
 /* An empty set that takes whatever comes. */
 static robj *newResult(const ctx *c, const setLimits *limits) {
     listpackItem number = listpackItemInt(0);
@@ -138,7 +121,7 @@ void sinterstoreCommand(ctx *c) {
         r.into = setSettle(r.into, &r.limits);
     }
     memFree(s.sets);
-    store(c, r.into, "sinterstore");
+    collectionStore(c, r.into, "sinterstore");
 }
 
 /* Reads [LIMIT limit] from argument `place` on. False: the error was replied. */
@@ -214,7 +197,7 @@ void sunionstoreCommand(ctx *c) {
     if (!findSources(c, 2, c->argc, &s)) return;
     robj *into = unite(c, &s);
     memFree(s.sets);
-    store(c, into, "sunionstore");
+    collectionStore(c, into, "sunionstore");
 }
 
 /* ------------------------------------------------------------------ difference */
@@ -286,5 +269,5 @@ void sdiffstoreCommand(ctx *c) {
     r.into = newResult(c, &r.limits);
     differ(&r, &s);
     memFree(s.sets);
-    store(c, r.into, "sdiffstore");
+    collectionStore(c, r.into, "sdiffstore");
 }

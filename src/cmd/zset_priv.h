@@ -13,8 +13,6 @@ packLimits zsetLimitsNow(void);
 void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested);
 /* The head of an array of `count` such pairs. */
 void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested);
-/* The result in `into`, NULL or empty when there is none, becomes the value of argument 1; replies its length. */
-void zsetStoreResult(ctx *c, robj *into, const char *event);
 /* Arguments `min_place` and `max_place` as ends of a range. False: the error was replied. */
 bool zsetArgScores(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);
 bool zsetArgTexts(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);

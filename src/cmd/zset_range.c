@@ -194,22 +194,6 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 
 /* ------------------------------------------------------------------ storing */
 
-void zsetStoreResult(ctx *c, robj *into, const char *event) {
-    slice key = c->argv[1];
-    uint64_t hash = collectionHash(c, 1);
-    bool existed = dbDelete(c->db, key, hash, c->now_ms);
-    size_t length = into ? zsetLength(into) : 0;
-    if (length > 0) {
-        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
-        dbPlace(c->db, hash, into);
-        ctxKeyChanged(c, key, event);
-    } else {
-        if (into) objectFree(into);
-        if (existed) ctxKeyChanged(c, key, "del");
-    }
-    replyInteger(c, (int64_t)length);
-}
-
 /* A new object with the members asked for. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     zsetRange r = answer(q, o);
@@ -231,7 +215,7 @@ void zrangestoreCommand(ctx *c) {
     robj *o;
     if (!parseQuery(c, &q, 3)) return;
     if (!collectionFindRead(c, 2, TYPE_ZSET, &o)) return;
-    zsetStoreResult(c, o ? copyRange(c, &q, o) : NULL, "zrangestore");
+    collectionStore(c, o ? copyRange(c, &q, o) : NULL, "zrangestore");
 }
 
 /* ------------------------------------------------------------------ counting, removing */

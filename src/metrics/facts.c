@@ -65,14 +65,14 @@ slice factsFind(const factsIndex *index, const char *name) {
     return found ? found->value : SLICE("");
 }
 
-slice factsPart(slice value, const char *key) {
+slice factsField(slice value, const char *key, char separator) {
     size_t key_len = strlen(key);
     while (value.len) {
-        const char *comma = memchr(value.ptr, ',', value.len);
-        size_t len = comma ? (size_t)(comma - value.ptr) : value.len;
+        const char *end = memchr(value.ptr, separator, value.len);
+        size_t len = end ? (size_t)(end - value.ptr) : value.len;
         if (len > key_len && !memcmp(value.ptr, key, key_len) && value.ptr[key_len] == '=')
             return sliceMake(value.ptr + key_len + 1, len - key_len - 1);
-        len += comma != NULL;
+        len += end != NULL;
         value = sliceMake(value.ptr + len, value.len - len);
     }
     return SLICE("");

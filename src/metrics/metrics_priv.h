@@ -56,8 +56,10 @@ void factsIndexInit(factsIndex *index, slice text);
 void factsIndexClear(factsIndex *index);
 /* The value of one fact, empty when there is none. O(log n) steps. */
 slice factsFind(const factsIndex *index, const char *name);
+/* What follows `name=` in one of the parts of `text`, which `separator` parts; empty when there is none. */
+slice factsField(slice text, const char *name, char separator);
 /* The part "key=..." of a value "a=1,b=2", empty when there is none. */
-slice factsPart(slice value, const char *key);
+static inline slice factsPart(slice value, const char *key) { return factsField(value, key, ','); }
 
 /* Prometheus text, or OpenMetrics. */
 void prometheusPrint(bool open_metrics, str *out);

@@ -100,18 +100,7 @@ static void appendMemory(str *out, const factsIndex *facts) {
 }
 
 /* The value behind " name=" of a line of CLIENT LIST; values hold no blanks. */
-static slice clientField(slice line, const char *name) {
-    size_t name_len = strlen(name);
-    while (line.len) {
-        const char *blank = memchr(line.ptr, ' ', line.len);
-        size_t len = blank ? (size_t)(blank - line.ptr) : line.len;
-        if (len > name_len && !memcmp(line.ptr, name, name_len) && line.ptr[name_len] == '=')
-            return sliceMake(line.ptr + name_len + 1, len - name_len - 1);
-        len += blank != NULL;
-        line = sliceMake(line.ptr + len, line.len - len);
-    }
-    return SLICE("");
-}
+static slice clientField(slice line, const char *name) { return factsField(line, name, ' '); }
 
 static void appendClient(str *out, slice line, bool hides) {
     static const fieldName numbers[] = {{"age", "age"},

@@ -227,13 +227,18 @@ static bool takeAll(void) {
     return all_arrived;
 }
 
+/* After the key objects: the elements of collections, and what stands empty now. */
+static void tidyRest(int64_t budget_us) {
+    compactElements(budget_us);
+    purge(slabKeyspace());
+    purge(slabElements());
+}
+
 void storeTidy(int64_t budget_us) {
     slabStore *s = slabKeyspace();
     if (takeAll() && slabShouldCompact(s))
         (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
-    compactElements(budget_us);
-    purge(s);
-    purge(slabElements());
+    tidyRest(budget_us);
 }
 
 void storeGetWaste(storeWaste *out) {
@@ -251,9 +256,7 @@ bool storeDefrag(int64_t budget_us, storeDefragReport *report) {
     slabCompactReport done = {0};
     bool more = true;
     if (takeAll()) more = slabCompact(slabKeyspace(), relocate, NULL, budget_us, &done);
-    compactElements(budget_us);
-    purge(slabKeyspace());
-    purge(slabElements());
+    tidyRest(budget_us);
     report->moved += done.moved_blocks;
     report->refused += done.refused_blocks;
     return more;
