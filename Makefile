@@ -255,6 +255,18 @@ benches: $(bench_sources:%.c=$(out)/%)
 bench: benches
 	@for program in $(bench_sources:%.c=$(out)/%); do echo "== $$program"; $$program || exit 1; done
 
+# The gate is the whole server with a driver in place of its loop (tests/bench/gate.c). GATE= are options of gate.py.
+gate_program := $(out)/tests/bench/gate
+$(out)/tests/bench/server_main.o: src/server/main.c $(out)/flags Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -Dmain=serverMain -DloopRun=gateLoop -DcronStart=gateCronStart -DnetListen=gateListen \
+	    -MMD -MP -c -o $@ $<
+$(gate_program): $(out)/tests/bench/gate.o $(out)/tests/bench/server_main.o $(call objects_of,$(server_folders)) \
+                 $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+gate: $(gate_program)
+
 # ---- install -----------------------------------------------------------------------------------
 
 bin := $(DESTDIR)$(PREFIX)/bin
