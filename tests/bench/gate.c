@@ -21,6 +21,7 @@
 #include "base/base.h"
 #include "engine/hot.h"
 #include "net/client.h"
+#include "request_text.h"
 
 int serverMain(int argc, char **argv);
 void gateLoop(loop *l);
@@ -33,8 +34,7 @@ enum { P1 = 1, P16 = 2, P100 = 4, ALL = P1 | P16 | P100 };
 
 static const int pipelines[PIPELINES] = {1, 16, 100};
 
-/* A request is words parted by blanks, in which stand for 12 digits: %r a random number below KEYS, %p each such number
- * once, in no order, %n a running number; for values: %a 16 bytes, %b 512, %c 4096. */
+/* Requests are written as request_text.h tells. */
 #define TEN(text) text text text text text text text text text text
 
 typedef struct requestRow {
@@ -102,63 +102,6 @@ static int64_t frozenMonoNs(void) { return INT64_C(1000000000); }
 static int64_t frozenWallUs(void) { return INT64_C(1790000000000000); }
 static const clockSource frozen = {frozenMonoNs, frozenWallUs};
 
-/* ---- requests ---- */
-
-static uint64_t running_number, random_state = 1;
-
-static uint64_t randomNumber(void) {
-    random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-    return (random_state >> 33) % KEYS;
-}
-
-static size_t appendWord(char *dst, const char *word, size_t len) {
-    size_t out = 0;
-    for (size_t i = 0; i < len; i++) {
-        if (word[i] != '%') {
-            dst[out++] = word[i];
-            continue;
-        }
-        uint64_t number = running_number;
-        size_t value = 0;
-        switch (word[++i]) {
-        case 'a': value = 16; break;
-        case 'b': value = 512; break;
-        case 'c': value = 4096; break;
-        case 'r': number = randomNumber(); break;
-        case 'p': number = running_number * 7919 % KEYS; break; /* a prime: each once */
-        default: break;
-        }
-        if (value) {
-            memset(dst + out, 'x', value);
-            out += value;
-        } else {
-            out += (size_t)sprintf(dst + out, "%012llu", (unsigned long long)number);
-        }
-    }
-    return out;
-}
-
-/* Writes the request as RESP; returns its length. */
-static size_t appendRequest(char *dst, const char *text) {
-    static char word[8192];
-    int words = 0;
-    for (const char *at = text; *at; at += strspn(at, " ")) {
-        words++;
-        at += strcspn(at, " ");
-    }
-    size_t out = (size_t)sprintf(dst, "*%d\r\n", words);
-    for (const char *at = text; *at; at += strspn(at, " ")) {
-        size_t len = strcspn(at, " "), expanded = appendWord(word, at, len);
-        out += (size_t)sprintf(dst + out, "$%zu\r\n", expanded);
-        memcpy(dst + out, word, expanded);
-        memcpy(dst + out + expanded, "\r\n", 2);
-        out += expanded + 2;
-        at += len;
-    }
-    running_number++;
-    return out;
-}
-
 /* ---- clients ---- */
 
 typedef struct peer {
@@ -167,6 +110,7 @@ typedef struct peer {
 } peer;
 
 static peer peers[CLIENTS];
+static requestNumbers numbers = {.range = KEYS, .random = 1};
 
 static peer peerNew(void) {
     int pair[2];
@@ -203,12 +147,13 @@ static bool outputWaits(void) {
 }
 
 /* Each client sends `pipeline` requests at once, and the server turns until all are answered. */
-static void playRound(loop *l, const char *request, char begins, int pipeline, bool counted) {
-    static char input[128 * 8192];
+static void playRound(loop *l, const requestText *request, char begins, int pipeline,
+                      bool counted) {
+    static char input[100 * REQUEST_BYTES_MAX];
     uint64_t before = engineHot.commands;
     for (int i = 0; i < CLIENTS; i++) {
         size_t len = 0;
-        for (int k = 0; k < pipeline; k++) len += appendRequest(input + len, request);
+        for (int k = 0; k < pipeline; k++) len += requestWrite(request, &numbers, input + len);
         ssize_t written = write(peers[i].fd, input, len);
         check(written == (ssize_t)len);
     }
@@ -229,37 +174,39 @@ static void playRound(loop *l, const char *request, char begins, int pipeline, b
 
 /* At least `count` requests; returns how many. */
 static int play(loop *l, const char *request, char begins, int pipeline, int count, bool counted) {
+    static requestText text;
     int played = 0;
+    requestTextInit(&text, request);
     for (; played < count; played += pipeline * CLIENTS)
-        playRound(l, request, begins, pipeline, counted);
+        playRound(l, &text, begins, pipeline, counted);
     return played;
 }
 
 /* ---- rows ---- */
 
 static void runRequestRow(loop *l, const requestRow *row, int pipeline) {
-    running_number = 0;
+    numbers.running = 0;
     play(l, row->request, row->reply, pipeline, WARM, false);
     int count = play(l, row->request, row->reply, pipeline, COUNTED, true);
     printf("%s|%d|%d|%d\n", row->name, pipeline, count, (int)getpid());
 }
 
 static void runBytesRow(loop *l, const bytesRow *row) {
-    playRound(l, "PING", '+', 10, false);
+    play(l, "PING", '+', 10, 100, false);
     size_t before = memUsed();
-    running_number = 0;
+    numbers.running = 0;
     int count = play(l, row->request, 0, 10, row->count, false);
     printf("%s|%.3f\n", row->name, (double)(memUsed() - before) / count);
 }
 
 /* Clients that have asked something large and now are quiet. */
 static void runIdleRow(loop *l) {
-    playRound(l, "SET key:%n %c", '+', 10, false);
+    play(l, "SET key:%n %c", '+', 10, 100, false);
     size_t before = memUsed();
     for (int i = 0; i < IDLE_CLIENTS; i += CLIENTS) {
         for (int k = 0; k < CLIENTS; k++) peers[k] = peerNew();
-        playRound(l, "GET key:%n", '$', 10, false);
-        playRound(l, "PING %c", '$', 10, false);
+        play(l, "GET key:000000000007", '$', 10, 100, false);
+        play(l, "PING %c", '$', 10, 100, false);
     }
     printf("idle client|%.3f\n", (double)(memUsed() - before) / IDLE_CLIENTS);
 }
@@ -291,7 +238,7 @@ static void runRequests(loop *l) {
     for (size_t i = 0; i < COUNT_OF(request_rows); i++) {
         const requestRow *row = &request_rows[i];
         if (!wanted(row->name) || !inChild()) continue;
-        running_number = 0;
+        numbers.running = 0;
         if (row->fixture) play(l, row->fixture, 0, 10, row->fixture_count, false);
         for (int k = 0; k < PIPELINES; k++) {
             if (!(row->pipelines & 1u << k) || !inChild()) continue;
