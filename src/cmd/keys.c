@@ -16,7 +16,7 @@
 
 static dbKey keyAt(const ctx *c, db *d, int place) {
     slice key = c->argv[place];
-    uint64_t hash = place == 1 ? c->key_hash : hashBytes(key.ptr, key.len);
+    uint64_t hash = place == 1 ? c->key_hash : storeHash(key);
     return (dbKey){.db = d, .key = key, .hash = hash};
 }
 

@@ -150,7 +150,7 @@ static status replySubsequence(ctx *c, const lcsTable *t) {
 
 /* The texts of both keys. False: the error was replied. */
 static bool findTexts(ctx *c, lcsRequest *r) {
-    uint64_t hash[2] = {c->key_hash, hashBytes(c->argv[2].ptr, c->argv[2].len)};
+    uint64_t hash[2] = {c->key_hash, storeHash(c->argv[2])};
     bool are_strings = true;
     for (int i = 0; i < 2; i++) {
         const robj *o = dbFindRead(c->db, c->argv[1 + i], hash[i], c->now_ms);

@@ -54,7 +54,7 @@ static void stepCollection(void) {
     size_t len;
     memcpy(&len, walk.keys.ptr + walk.at, sizeof(len));
     slice key = sliceMake(walk.keys.ptr + walk.at + sizeof(len), len);
-    const robj *o = dbPeek(d, key, hashBytes(key.ptr, key.len));
+    const robj *o = dbPeek(d, key, storeHash(key));
     bool mine = o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value;
     walk.inner = mine ? typeOf(o)->compact_value(objectPointer(o), walk.inner) : 0;
     if (walk.inner == 0) walk.at += sizeof(len) + len;

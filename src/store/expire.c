@@ -36,8 +36,7 @@ static void visit(void *context, void *entry, unsigned flags) {
         return;
     }
     w->dead++;
-    slice key = objectKey(o);
-    dbRemoveExpired(w->db, storeNow.slotted ? hashSlot(key) : 0, o);
+    dbRemoveExpired(w->db, o);
 }
 
 /* A mean over the last walks, so that the figure is steady. */

@@ -352,7 +352,7 @@ void sessionOpen(session *s) {
 static int runBatch(session *s, requestParser *parser, requestBatch *batch) {
     for (int i = 0; i < batch->count; i++) executeResolve(&batch->items[i]);
     if (!batch->count) return 0;
-    executePrefetch(s, batch->items, batch->count);
+    executePrefetch(&(executePart){s, batch->items, batch->count}, 1);
     int ran = executeRun(s, batch->items, batch->count);
     if (ran < batch->count) requestPutBack(parser, &batch->items[ran]);
     return ran;
