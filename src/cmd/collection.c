@@ -4,7 +4,6 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int place) {

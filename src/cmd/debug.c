@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 #include "base/glob.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "base/random.h"
 #include "cmd/cmd.h"

@@ -4,7 +4,6 @@
 #include <limits.h>
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/key_walk.h"

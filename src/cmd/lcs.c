@@ -8,7 +8,6 @@
  * bit is clear, going up loses nothing, else going left does. Cost: la * lb / 64 steps and la * lb / 8 bytes
  * (LEN: one row), a thirty-second of what the limit counts. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "cmd/procs.h"
 #include "engine/options.h"

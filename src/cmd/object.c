@@ -2,7 +2,6 @@
  *
  * OBJECT and MEMORY: how a value is kept and what it costs. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "cmd/procs.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"

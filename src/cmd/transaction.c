@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commands of transactions: MULTI queues, EXEC runs, DISCARD forgets, WATCH makes EXEC depend on keys. */
-#include "base/hash.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
 #include "store/store.h"

@@ -9,7 +9,6 @@
 #include "engine/execute.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "engine/block.h"
 #include "engine/command_priv.h"
 #include "engine/execute_priv.h"

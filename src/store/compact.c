@@ -8,7 +8,6 @@
  * found again by its key. Main thread only. */
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/str.h"
 #include "store/db_priv.h"
 #include "store/slab.h"

@@ -7,7 +7,6 @@
  * freed or moved since is found in no table and dropped, one that was used since has another score by now.
  * Cost: about 0.4 us a victim beside its removal, with 5 samples. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 
 enum { POOL_SIZE = 16, SAMPLES_MAX = 64 };

@@ -7,7 +7,6 @@
  * few volatile keys is complete in every turn, and goes on to its full budget only while much of what it
  * meets is dead. Cost: about 50 ns a volatile key met, 150 ns a dead one. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 
 enum {

@@ -7,7 +7,6 @@
  * object is freed by itself. A value that others share comes back to the main thread, which alone counts its
  * owners. Main thread only, but for what freeGarbage() calls. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
 

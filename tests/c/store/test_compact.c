@@ -27,7 +27,7 @@ static slice elementText(int i, char *to) {
 static void change(int k, int i, bool add) {
     char key_text[32], text[64];
     slice key = keyText(k, key_text), element = elementText(i, text);
-    uint64_t hash = hashBytes(key.ptr, key.len);
+    uint64_t hash = storeHash(key);
     robj *o = dbFind(storeDb(0), key, hash, 1000);
     listpackItem member = listpackItemOf(element);
     packLimits packed = {0, 64};
@@ -70,7 +70,7 @@ static void test_sparse_slabs_run_empty(void **state) {
     char key_text[32], text[64], digits[NUMBER_TEXT_MAX];
     for (int k = 0; k < KEYS; k++) {
         slice key = keyText(k, key_text), value;
-        const robj *o = dbPeek(storeDb(0), key, hashBytes(key.ptr, key.len));
+        const robj *o = dbPeek(storeDb(0), key, storeHash(key));
         for (int i = 0; i < ELEMENTS; i++) {
             slice element = elementText(i, text);
             listpackItem member = listpackItemOf(element);
