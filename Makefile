@@ -13,6 +13,7 @@
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make bench            the micro benchmarks of tests/bench/
+#: make bench-gate       what a request and a key cost, against the budgets and against BASE (a git ref)
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
@@ -146,7 +147,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- goals -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run test check c-tests c-test fuzzers fuzz benches bench install clean format help FORCE
+.PHONY: all build objects run test check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -254,6 +255,27 @@ $(foreach source,$(bench_sources),$(eval $(call program_of_one_file,$(source:.c=
 benches: $(bench_sources:%.c=$(out)/%)
 bench: benches
 	@for program in $(bench_sources:%.c=$(out)/%); do echo "== $$program"; $$program || exit 1; done
+
+# The gate is the whole server with a driver in place of its loop (tests/bench/gate.c); load is a load generator.
+gate_program := $(out)/tests/bench/gate
+$(out)/tests/bench/server_main.o: src/server/main.c $(out)/flags Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -Dmain=serverMain -DloopRun=gateLoop -DcronStart=gateCronStart -DnetListen=gateListen \
+	    -MMD -MP -c -o $@ $<
+$(gate_program): $(out)/tests/bench/gate.o $(out)/tests/bench/server_main.o $(call objects_of,$(server_folders)) \
+                 $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+$(out)/tests/bench/load: $(out)/tests/bench/load.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $^ -lm
+gate: $(gate_program) $(out)/tests/bench/load
+
+bench-gate:
+	+@$(MAKE) --no-print-directory gate
+	@tests/bench/gate.py history
+	@tests/bench/gate.py budgets
+	@tests/bench/gate.py compare $(BASE)
 
 # ---- install -----------------------------------------------------------------------------------
 

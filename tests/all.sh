@@ -39,6 +39,7 @@ made() {
     return 1
 }
 c_tests() { made "$1" c-tests && $make --no-print-directory BUILD="$1" c-test; }
+gate() { made release gate && tests/bench/gate.py budgets; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 # profile NAME SUITE-OPTIONS...: its build, its C tests, and the Tcl suite on its server.
@@ -53,6 +54,8 @@ profile() {
 
 phase "programs in src/" made release all
 phase check utils/check.sh
+phase "tests of scripts" tests/utils/run.py
+phase "budgets of a request" gate
 profile release
 profile hostile --scale 0.1 --timeout 900
 profile asan --scale 0.2 --timeout 900

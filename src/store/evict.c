@@ -137,6 +137,6 @@ bool storeEvictOne(const evictRule *rule) {
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    freeObject(c.o, rule->later);
+    freeDead(c.o, rule->later, true);
     return true;
 }
