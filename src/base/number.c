@@ -271,6 +271,39 @@ size_t numberPrintInt(char *dst, int64_t value) {
     return 1 + numberPrintUint(dst + 1, 0 - (uint64_t)value);
 }
 
+/* The same text by integers, which is much faster; 0 when the number is too large for that. */
+static size_t printDecimals(char *dst, long double value) {
+    const uint64_t unit = 100000000000000000ull; /* 10^17 */
+    long double size = fabsl(value);
+    if (LDBL_MANT_DIG > 64 || !(size < 9.0e18L)) return 0;
+    uint64_t whole = (uint64_t)size, decimals = 0;
+    int exponent;
+    long double part = frexpl(size - (long double)whole, &exponent);
+    int shift = 64 - exponent;
+    if (part > 0 && shift < 128) { /* what is less than 2^-64 is nothing */
+        __uint128_t scaled = (__uint128_t)(uint64_t)ldexpl(part, 64) * unit;
+        __uint128_t rest = scaled & (((__uint128_t)1 << shift) - 1),
+                    half = (__uint128_t)1 << (shift - 1);
+        decimals = (uint64_t)(scaled >> shift);
+        if (rest > half || (rest == half && decimals & 1)) decimals++;
+    }
+    whole += decimals / unit;
+    decimals %= unit;
+    char *at = dst;
+    if (value < 0 && (whole || decimals)) *at++ = '-';
+    at += numberPrintUint(at, whole);
+    if (decimals) {
+        char digits[NUMBER_TEXT_MAX]; /* a one in front keeps zeros */
+        size_t len = numberPrintUint(digits, unit + decimals);
+        while (digits[len - 1] == '0') len--;
+        digits[0] = '.';
+        memcpy(at, digits, len);
+        at += len;
+    }
+    *at = '\0';
+    return (size_t)(at - dst);
+}
+
 size_t numberPrintLongDouble(char *dst, long double value) {
     int printed;
     if (isnan(value) || isinf(value)) {
@@ -280,6 +313,8 @@ size_t numberPrintLongDouble(char *dst, long double value) {
                                         : "-inf");
         return (size_t)printed;
     }
+    size_t short_len = printDecimals(dst, value);
+    if (short_len) return short_len;
     printed = snprintf(dst, LONG_DOUBLE_TEXT_MAX, "%.17Lf", value);
     check(printed > 0);
     check(printed < LONG_DOUBLE_TEXT_MAX);

@@ -4,12 +4,11 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int place) {
     if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
-    return hashBytes(c->argv[place].ptr, c->argv[place].len);
+    return storeHash(c->argv[place]);
 }
 
 static bool isOfType(ctx *c, const robj *o, valueType type) {
@@ -28,9 +27,9 @@ bool collectionFindWrite(ctx *c, int place, valueType type, robj **out) {
     return isOfType(c, *out, type);
 }
 
-void collectionStore(ctx *c, robj *into, const char *event) {
-    slice key = c->argv[1];
-    uint64_t hash = collectionHash(c, 1);
+void collectionStore(ctx *c, int place, robj *into, const char *event) {
+    slice key = c->argv[place];
+    uint64_t hash = collectionHash(c, place);
     bool existed = dbDelete(c->db, key, hash, c->now_ms);
     size_t length = into ? typeOf(into)->length(into) : 0;
     if (length > 0) {

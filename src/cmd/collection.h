@@ -27,9 +27,9 @@ static inline void collectionPlace(ctx *c, int place, robj *o) {
 }
 /* The key at `place`, whose last element went, goes too; tells "del". */
 void collectionRemove(ctx *c, int place);
-/* What SINTERSTORE and its kin do with their result: `into` (NULL or empty: none) becomes the value of argument 1,
+/* What SINTERSTORE and its kin do with their result: `into` (NULL or empty: none) becomes the value of argument `place`,
  * whatever stood there; tells `event`, or "del" of a key that went for nothing. Replies the number of elements. */
-void collectionStore(ctx *c, robj *into, const char *event);
+void collectionStore(ctx *c, int place, robj *into, const char *event);
 /* A key changed in `n` > 0 elements. */
 static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
     ctxKeyChanged(c, key, event);

@@ -32,3 +32,16 @@ int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     }
     return onlyKey(out, max, 1, KEY_RO | KEY_ACCESS);
 }
+
+/* GEORADIUS key longitude latitude radius unit ... [STORE key|STOREDIST key], GEORADIUSBYMEMBER: the last key to store
+ * at counts. */
+int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+    int store = 0;
+    for (int i = 5; i + 1 < argc; i++) {
+        if (sliceIs(argv[i], "store") || sliceIs(argv[i], "storedist")) store = ++i;
+    }
+    (void)onlyKey(out, max, 1, KEY_RO | KEY_ACCESS); /* not the only one, perhaps */
+    if (!store) return 1;
+    if (max > 1) out[1] = (keyPlace){store, KEY_OW | KEY_UPDATE};
+    return 2;
+}

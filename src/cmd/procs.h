@@ -55,6 +55,16 @@ commandProc expireatCommand;
 commandProc expiretimeCommand;
 commandProc flushallCommand;
 commandProc flushdbCommand;
+commandProc geoaddCommand;
+commandProc geodistCommand;
+commandProc geohashCommand;
+commandProc geoposCommand;
+commandProc georadiusCommand;
+commandProc georadiusRoCommand;
+commandProc georadiusbymemberCommand;
+commandProc georadiusbymemberRoCommand;
+commandProc geosearchCommand;
+commandProc geosearchstoreCommand;
 commandProc getCommand;
 commandProc getbitCommand;
 commandProc getdelCommand;
@@ -228,6 +238,7 @@ commandProc zscoreCommand;
 commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
+commandKeysProc georadiusFindKeys;
 commandKeysProc setFindKeys;
 
 #endif

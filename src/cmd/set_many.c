@@ -121,7 +121,7 @@ void sinterstoreCommand(ctx *c) {
         r.into = setSettle(r.into, &r.limits);
     }
     memFree(s.sets);
-    collectionStore(c, r.into, "sinterstore");
+    collectionStore(c, 1, r.into, "sinterstore");
 }
 
 /* Reads [LIMIT limit] from argument `place` on. False: the error was replied. */
@@ -197,7 +197,7 @@ void sunionstoreCommand(ctx *c) {
     if (!findSources(c, 2, c->argc, &s)) return;
     robj *into = unite(c, &s);
     memFree(s.sets);
-    collectionStore(c, into, "sunionstore");
+    collectionStore(c, 1, into, "sunionstore");
 }
 
 /* ------------------------------------------------------------------ difference */
@@ -269,5 +269,5 @@ void sdiffstoreCommand(ctx *c) {
     r.into = newResult(c, &r.limits);
     differ(&r, &s);
     memFree(s.sets);
-    collectionStore(c, r.into, "sdiffstore");
+    collectionStore(c, 1, r.into, "sdiffstore");
 }

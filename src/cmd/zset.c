@@ -21,63 +21,19 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 
 /* ------------------------------------------------------------------ adding */
 
-typedef struct adder {
-    unsigned flags; /* of enum zsetAddFlag */
-    bool count_changed;
-    int first; /* argument of the first score */
-    int pairs;
-    double few[8];
-    double *scores; /* `few`, or a block */
-} adder;
-
-/* Reads the options from argument 2 on. */
-static void parseFlags(const ctx *c, adder *a) {
-    static const struct {
-        const char *word;
-        unsigned flag;
-    } words[] = {
-        {"nx", ZSET_NX}, {"xx", ZSET_XX}, {"gt", ZSET_GT}, {"lt", ZSET_LT}, {"incr", ZSET_INCR}};
-    for (a->first = 2; a->first < c->argc; a->first++) {
-        size_t i = 0;
-        while (i < COUNT_OF(words) && !ctxArgIs(c, a->first, words[i].word)) i++;
-        if (i < COUNT_OF(words)) {
-            a->flags |= words[i].flag;
-        } else if (ctxArgIs(c, a->first, "ch")) {
-            a->count_changed = true;
-        } else {
-            return;
-        }
-    }
-}
-
-/* What is wrong with the options, NULL when nothing is. */
-static const char *judgeFlags(const adder *a, int words) {
-    unsigned f = a->flags;
-    if (words == 0 || words % 2) return "ERR syntax error";
-    if ((f & ZSET_NX) && (f & ZSET_XX))
-        return "ERR XX and NX options at the same time are not compatible";
-    if (((f & ZSET_GT) && (f & (ZSET_NX | ZSET_LT))) || ((f & ZSET_LT) && (f & ZSET_NX)))
-        return "ERR GT, LT, and/or NX options at the same time are not compatible";
-    if ((f & ZSET_INCR) && words > 2)
-        return "ERR INCR option supports a single increment-element pair";
-    return NULL;
-}
-
-/* Reads the scores. False: the error was replied. */
-static bool parseScores(ctx *c, adder *a) {
+void zsetAddingInit(zsetAdding *a) {
     a->scores = a->few;
-    if (a->pairs > (int)COUNT_OF(a->few)) a->scores = memNewArray(double, (size_t)a->pairs);
-    for (int i = 0; i < a->pairs; i++) {
-        if (ctxArgDouble(c, a->first + 2 * i, &a->scores[i])) continue;
-        if (a->scores != a->few) memFree(a->scores);
-        return false;
-    }
-    return true;
+    if (a->count > (int)COUNT_OF(a->few)) a->scores = memNewArray(double, (size_t)a->count);
 }
 
-static size_t longestMember(const ctx *c, const adder *a) {
+void zsetAddingClear(zsetAdding *a) {
+    if (a->scores != a->few) memFree(a->scores);
+}
+
+static size_t longestMember(const ctx *c, const zsetAdding *a) {
     size_t longest = 0;
-    for (int i = a->first + 1; i < c->argc; i += 2) longest = sizeMax(longest, c->argv[i].len);
+    for (int i = 0; i < a->count; i++)
+        longest = sizeMax(longest, c->argv[a->first + i * a->step].len);
     return longest;
 }
 
@@ -92,7 +48,7 @@ static void replyIncremented(ctx *c, zsetAdded what, double score) {
     }
 }
 
-static void addAll(ctx *c, const adder *a) {
+void zsetAddAll(ctx *c, const zsetAdding *a) {
     robj *o;
     if (!findWrite(c, &o)) return;
     if (!o && (a->flags & ZSET_XX)) {
@@ -104,13 +60,13 @@ static void addAll(ctx *c, const adder *a) {
         return;
     }
     packLimits most = zsetLimitsNow();
-    size_t pairs = (size_t)a->pairs, longest = longestMember(c, a);
-    o = o ? zsetPrepare(o, pairs, longest, &most) : zsetNew(c->argv[1], pairs, longest, &most);
+    size_t count = (size_t)a->count, longest = longestMember(c, a);
+    o = o ? zsetPrepare(o, count, longest, &most) : zsetNew(c->argv[1], count, longest, &most);
     int64_t added = 0, updated = 0;
     zsetAdded what = ZSET_REFUSED;
     zsetPair pair = {{NULL, 0}, 0};
-    for (int i = 0; i < a->pairs; i++) {
-        pair = (zsetPair){c->argv[a->first + 2 * i + 1], a->scores[i]};
+    for (int i = 0; i < a->count; i++) {
+        pair = (zsetPair){c->argv[a->first + i * a->step], a->scores[i]};
         o = zsetAdd(o, &pair, a->flags, &most, &what);
         added += what == ZSET_ADDED;
         updated += what == ZSET_UPDATED;
@@ -125,27 +81,68 @@ static void addAll(ctx *c, const adder *a) {
     }
 }
 
+/* Reads the options from argument 2 on; returns the place behind them. */
+static int parseFlags(const ctx *c, zsetAdding *a) {
+    static const struct {
+        const char *word;
+        unsigned flag;
+    } words[] = {
+        {"nx", ZSET_NX}, {"xx", ZSET_XX}, {"gt", ZSET_GT}, {"lt", ZSET_LT}, {"incr", ZSET_INCR}};
+    int place = 2;
+    for (; place < c->argc; place++) {
+        size_t i = 0;
+        while (i < COUNT_OF(words) && !ctxArgIs(c, place, words[i].word)) i++;
+        if (i < COUNT_OF(words)) {
+            a->flags |= words[i].flag;
+        } else if (ctxArgIs(c, place, "ch")) {
+            a->count_changed = true;
+        } else {
+            break;
+        }
+    }
+    return place;
+}
+
+/* What is wrong with the options, NULL when nothing is. */
+static const char *judgeFlags(unsigned f, int words) {
+    if (words == 0 || words % 2) return "ERR syntax error";
+    if ((f & ZSET_NX) && (f & ZSET_XX))
+        return "ERR XX and NX options at the same time are not compatible";
+    if (((f & ZSET_GT) && (f & (ZSET_NX | ZSET_LT))) || ((f & ZSET_LT) && (f & ZSET_NX)))
+        return "ERR GT, LT, and/or NX options at the same time are not compatible";
+    if ((f & ZSET_INCR) && words > 2)
+        return "ERR INCR option supports a single increment-element pair";
+    return NULL;
+}
+
+/* Reads scores that stand before their members, and adds all. */
+static void parseAndAdd(ctx *c, zsetAdding *a) {
+    zsetAddingInit(a);
+    int i = 0;
+    while (i < a->count && ctxArgDouble(c, a->first + i * a->step - 1, &a->scores[i])) i++;
+    if (i == a->count) zsetAddAll(c, a);
+    zsetAddingClear(a);
+}
+
 /* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]. Reply: how many are new, with CH how many
  * changed, with INCR the new score or null. */
 void zaddCommand(ctx *c) {
-    adder a = {0};
-    parseFlags(c, &a);
-    int words = c->argc - a.first;
-    const char *wrong = judgeFlags(&a, words);
+    zsetAdding a = {.step = 2};
+    int place = parseFlags(c, &a), words = c->argc - place;
+    const char *wrong = judgeFlags(a.flags, words);
     if (wrong) {
         replyError(c, sliceOf(wrong));
         return;
     }
-    a.pairs = words / 2;
-    if (!parseScores(c, &a)) return;
-    addAll(c, &a);
-    if (a.scores != a.few) memFree(a.scores);
+    a.first = place + 1;
+    a.count = words / 2;
+    parseAndAdd(c, &a);
 }
 
 /* ZINCRBY key increment member. Reply: the new score. */
 void zincrbyCommand(ctx *c) {
-    adder a = {.flags = ZSET_INCR, .first = 2, .pairs = 1};
-    if (parseScores(c, &a)) addAll(c, &a);
+    zsetAdding a = {.flags = ZSET_INCR, .first = 3, .step = 2, .count = 1};
+    parseAndAdd(c, &a);
 }
 
 /* ------------------------------------------------------------------ removing */

@@ -302,7 +302,7 @@ static void storeJob(ctx *c, setOperation operation, const char *event) {
     work(&j, &built);
     memFree(j.sources);
     packLimits most = zsetLimitsNow();
-    collectionStore(c, zsetBuilderTake(&built, c->argv[1], &most), event);
+    collectionStore(c, 1, zsetBuilderTake(&built, c->argv[1], &most), event);
 }
 
 /* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply: the members any

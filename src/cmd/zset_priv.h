@@ -9,6 +9,22 @@
 
 /* Up to where a sorted set is kept packed, as the directives say now. */
 packLimits zsetLimitsNow(void);
+
+/* Members to add to the sorted set of argument 1, their scores read and everything else refused already. */
+typedef struct zsetAdding {
+    unsigned flags;     /* of enum zsetAddFlag */
+    bool count_changed; /* the reply counts members whose score changed, too */
+    int first, step;    /* arguments of the first member, and from one to the next */
+    int count;
+    double few[8];
+    double *scores; /* one a member: `few`, or a block */
+} zsetAdding;
+/* Room for the scores of a->count members. */
+void zsetAddingInit(zsetAdding *a);
+void zsetAddingClear(zsetAdding *a);
+/* Adds them, tells it and replies, as ZADD does. */
+void zsetAddAll(ctx *c, const zsetAdding *a);
+
 /* Replies with a pair, or the member only. RESP3 has pairs as arrays of their own when `nested`. */
 void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested);
 /* The head of an array of `count` such pairs. */

@@ -215,7 +215,7 @@ void zrangestoreCommand(ctx *c) {
     robj *o;
     if (!parseQuery(c, &q, 3)) return;
     if (!collectionFindRead(c, 2, TYPE_ZSET, &o)) return;
-    collectionStore(c, o ? copyRange(c, &q, o) : NULL, "zrangestore");
+    collectionStore(c, 1, o ? copyRange(c, &q, o) : NULL, "zrangestore");
 }
 
 /* ------------------------------------------------------------------ counting, removing */

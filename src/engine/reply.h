@@ -29,6 +29,9 @@ static inline void replyArray(ctx *c, int64_t n) { respArray(c->out, n); }
 static inline void replyMap(ctx *c, int64_t pairs) { respMap(c->out, c->who->proto, pairs); }
 static inline void replySet(ctx *c, int64_t n) { respSet(c->out, c->who->proto, n); }
 static inline void replyDouble(ctx *c, double v) { respDouble(c->out, c->who->proto, v); }
+static inline void replyDoubleText(ctx *c, slice text) {
+    respDoubleText(c->out, c->who->proto, text);
+}
 static inline void replyBool(ctx *c, bool v) { respBool(c->out, c->who->proto, v); }
 static inline void replyVerbatim(ctx *c, slice bytes, const char *format) {
     respVerbatim(c->out, c->who->proto, bytes, format);

@@ -182,6 +182,14 @@ void respDouble(outbuf *o, int proto, double value) {
     o->at = putCrlf(at + len);
 }
 
+void respDoubleText(outbuf *o, int proto, slice text) {
+    if (proto == 2) {
+        respBulk(o, text);
+    } else {
+        line(o, ',', text);
+    }
+}
+
 void respBool(outbuf *o, int proto, bool value) {
     if (proto == 2) {
         respInteger(o, value);

@@ -211,8 +211,10 @@ void respSet(outbuf *o, int proto, int64_t count);       /* *N or ~N */
 void respAttribute(outbuf *o, int proto, int64_t pairs); /* nothing in RESP2, |N */
 void respPush(outbuf *o, int proto, int64_t count);      /* *N or >N */
 void respDouble(outbuf *o, int proto, double value);     /* $.. or ,.. */
-void respBool(outbuf *o, int proto, bool value);         /* :1 or #t */
-void respBigNumber(outbuf *o, int proto, slice digits);  /* $.. or (..: CR and LF become blanks */
+void respDoubleText(outbuf *o, int proto,
+                    slice text); /* a double some other way than respDouble() writes it */
+void respBool(outbuf *o, int proto, bool value);        /* :1 or #t */
+void respBigNumber(outbuf *o, int proto, slice digits); /* $.. or (..: CR and LF become blanks */
 /* $.. or =N txt:..; `format` is three characters, what comes behind is not looked at. */
 void respVerbatim(outbuf *o, int proto, slice bytes, const char *format);
 

@@ -90,6 +90,16 @@ commandProc expireatCommand;
 commandProc expiretimeCommand;
 commandProc flushallCommand;
 commandProc flushdbCommand;
+commandProc geoaddCommand;
+commandProc geodistCommand;
+commandProc geohashCommand;
+commandProc geoposCommand;
+commandProc georadiusCommand;
+commandProc georadiusRoCommand;
+commandProc georadiusbymemberCommand;
+commandProc georadiusbymemberRoCommand;
+commandProc geosearchCommand;
+commandProc geosearchstoreCommand;
 commandProc getCommand;
 commandProc getbitCommand;
 commandProc getdelCommand;
@@ -269,6 +279,7 @@ commandProc zscoreCommand;
 commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
+commandKeysProc georadiusFindKeys;
 commandKeysProc setFindKeys;
 
 static const keySpec keys_append[] = {
@@ -1494,6 +1505,199 @@ static const commandArg args_flushall[] = {
     {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_flushall_flush_type},
 };
 
+static const commandHistory history_geoadd[] = {
+    {"6.2.0", "Added the `CH`, `NX` and `XX` options."},
+};
+
+static const commandArg args_geoadd_condition[] = {
+    {.name = "nx", .token = "NX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "xx", .token = "XX", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_geoadd_data[] = {
+    {.name = "longitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "latitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_geoadd[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "condition", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
+    {.name = "change", .token = "CH", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 3, .args = args_geoadd_data},
+};
+
+static const commandArg args_geodist_unit[] = {
+    {.name = "m", .token = "M", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "km", .token = "KM", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "ft", .token = "FT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "mi", .token = "MI", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_geodist[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member1", .type = ARG_STRING, .key_spec = -1},
+    {.name = "member2", .type = ARG_STRING, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+};
+
+static const commandArg args_geohash[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_georadius[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STORE", .begin_at = 6, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STOREDIST", .begin_at = 6, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_georadius[] = {
+    {"6.2.0", "Added the `ANY` option for `COUNT`."},
+    {"7.0.0", "Added support for uppercase unit names."},
+};
+
+static const commandArg args_georadius_count_block[] = {
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "any", .token = "ANY", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_georadius_order[] = {
+    {.name = "asc", .token = "ASC", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "desc", .token = "DESC", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_georadius_store[] = {
+    {.name = "storekey", .display = "key", .token = "STORE", .type = ARG_KEY, .key_spec = 1},
+    {.name = "storedistkey", .display = "key", .token = "STOREDIST", .type = ARG_KEY, .key_spec = 2},
+};
+
+static const commandArg args_georadius[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "longitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "latitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "radius", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+    {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_count_block},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "store", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_store},
+};
+
+static const commandArg args_georadius_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "longitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "latitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "radius", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+    {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_count_block},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+};
+
+static const keySpec keys_georadiusbymember[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STORE", .begin_at = 5, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_OW | KEY_UPDATE | KEY_VARIABLE_FLAGS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STOREDIST", .begin_at = 5, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_georadiusbymember_count_block[] = {
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "any", .token = "ANY", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_georadiusbymember[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+    {.name = "radius", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+    {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "store", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_store},
+};
+
+static const commandArg args_georadiusbymember_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "member", .type = ARG_STRING, .key_spec = -1},
+    {.name = "radius", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+    {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+};
+
+static const commandHistory history_geosearch[] = {
+    {"7.0.0", "Added support for uppercase unit names."},
+    {"9.0.0", "Added support for the BYPOLYGON option."},
+};
+
+static const commandArg args_geosearch_from_fromlonlat[] = {
+    {.name = "longitude", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "latitude", .type = ARG_DOUBLE, .key_spec = -1},
+};
+
+static const commandArg args_geosearch_from[] = {
+    {.name = "member", .token = "FROMMEMBER", .type = ARG_STRING, .key_spec = -1},
+    {.name = "fromlonlat", .token = "FROMLONLAT", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_geosearch_from_fromlonlat},
+};
+
+static const commandArg args_geosearch_by_circle[] = {
+    {.name = "radius", .token = "BYRADIUS", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+};
+
+static const commandArg args_geosearch_by_box[] = {
+    {.name = "width", .token = "BYBOX", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "height", .type = ARG_DOUBLE, .key_spec = -1},
+    {.name = "unit", .type = ARG_ONEOF, .key_spec = -1, .count = 4, .args = args_geodist_unit},
+};
+
+static const commandArg args_geosearch_by_polygon[] = {
+    {.name = "num-vertices", .token = "BYPOLYGON", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "vertices", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_geosearch_from_fromlonlat},
+};
+
+static const commandArg args_geosearch_by[] = {
+    {.name = "circle", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_geosearch_by_circle},
+    {.name = "box", .type = ARG_BLOCK, .key_spec = -1, .count = 3, .args = args_geosearch_by_box},
+    {.name = "polygon", .since = "9.0.0", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_geosearch_by_polygon},
+};
+
+static const commandArg args_geosearch[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "from", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geosearch_from},
+    {.name = "by", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_geosearch_by},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
+    {.name = "withcoord", .token = "WITHCOORD", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withdist", .token = "WITHDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withhash", .token = "WITHHASH", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_geosearchstore[] = {
+    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_geosearchstore[] = {
+    {.name = "destination", .type = ARG_KEY, .key_spec = 0},
+    {.name = "source", .type = ARG_KEY, .key_spec = 1},
+    {.name = "from", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geosearch_from},
+    {.name = "by", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_geosearch_by},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "count-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadiusbymember_count_block},
+    {.name = "storedist", .token = "STOREDIST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_getbit[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
@@ -1707,11 +1911,6 @@ static const commandHistory history_hset[] = {
     {"4.0.0", "Accepts multiple `field` and `value` arguments."},
 };
 
-static const commandArg args_hsetex_key_condition[] = {
-    {.name = "nx", .token = "NX", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "xx", .token = "XX", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_hsetex_fields_condition[] = {
     {.name = "fnx", .token = "FNX", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "fxx", .token = "FXX", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -1732,7 +1931,7 @@ static const commandArg args_hsetex_fields[] = {
 
 static const commandArg args_hsetex[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
-    {.name = "key-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "key-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
     {.name = "fields-condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_fields_condition},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
     {.name = "fields", .token = "FIELDS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hsetex_fields},
@@ -2102,7 +2301,7 @@ static const keySpec keys_msetex[] = {
 static const commandArg args_msetex[] = {
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_append},
-    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "condition", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
     {.name = "expiration", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_hsetex_expiration},
 };
 
@@ -2515,7 +2714,7 @@ static const commandArg args_zadd_data[] = {
 
 static const commandArg args_zadd[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
-    {.name = "condition", .since = "3.0.2", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_hsetex_key_condition},
+    {.name = "condition", .since = "3.0.2", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_geoadd_condition},
     {.name = "comparison", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zadd_comparison},
     {.name = "change", .token = "CH", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "increment", .token = "INCR", .since = "3.0.2", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -2642,11 +2841,6 @@ static const commandArg args_zrangebyscore[] = {
     {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .since = "2.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
-};
-
-static const keySpec keys_zrangestore[] = {
-    {.flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
-    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
 };
 
 static const commandArg args_zrangestore[] = {
@@ -3161,6 +3355,145 @@ const commandSpec serverCommands[] = {
      .tips = tips_flushall, .tip_count = 2,
      .history = history_flushall, .history_count = 2,
      .args = args_flushall, .arg_count = 1},
+    {.name = "geoadd",
+     .proc = geoaddCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "geo",
+     .summary = "Adds one or more members to a geospatial index. The key is created if it doesn't exist.",
+     .complexity = "O(log(N)) for each item added, where N is the number of elements in the sorted set.",
+     .since = "3.2.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .history = history_geoadd, .history_count = 1,
+     .args = args_geoadd, .arg_count = 4},
+    {.name = "geodist",
+     .proc = geodistCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "geo",
+     .summary = "Returns the distance between two members of a geospatial index.",
+     .complexity = "O(1)",
+     .since = "3.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_geodist, .arg_count = 4},
+    {.name = "geohash",
+     .proc = geohashCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Returns members from a geospatial index as geohash strings.",
+     .complexity = "O(1) for each member requested.",
+     .since = "3.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_geohash, .arg_count = 2},
+    {.name = "geopos",
+     .proc = geoposCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Returns the longitude and latitude of members from a geospatial index.",
+     .complexity = "O(1) for each member requested.",
+     .since = "3.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_geohash, .arg_count = 2},
+    {.name = "georadius",
+     .proc = georadiusCommand,
+     .find_keys = georadiusFindKeys,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Queries a geospatial index for members within a distance from a coordinate, optionally stores the result.",
+     .complexity = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+     .since = "3.2.0",
+     .key_specs = keys_georadius, .key_spec_count = 3,
+     .history = history_georadius, .history_count = 2,
+     .args = args_georadius, .arg_count = 11},
+    {.name = "georadius_ro",
+     .proc = georadiusRoCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Returns members from a geospatial index that are within a distance from a coordinate.",
+     .complexity = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+     .since = "3.2.10",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_georadius, .history_count = 2,
+     .args = args_georadius_ro, .arg_count = 10},
+    {.name = "georadiusbymember",
+     .proc = georadiusbymemberCommand,
+     .find_keys = georadiusFindKeys,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Queries a geospatial index for members within a distance from a member, optionally stores the result.",
+     .complexity = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+     .since = "3.2.0",
+     .key_specs = keys_georadiusbymember, .key_spec_count = 3,
+     .history = history_georadius, .history_count = 2,
+     .args = args_georadiusbymember, .arg_count = 10},
+    {.name = "georadiusbymember_ro",
+     .proc = georadiusbymemberRoCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Returns members from a geospatial index that are within a distance from a member.",
+     .complexity = "O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.",
+     .since = "3.2.10",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_georadius, .history_count = 2,
+     .args = args_georadiusbymember_ro, .arg_count = 9},
+    {.name = "geosearch",
+     .proc = geosearchCommand,
+     .arity = -7,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "geo",
+     .summary = "Queries a geospatial index for members inside an area of a box, circle, or a polygon.",
+     .complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+     .since = "6.2.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_geosearch, .history_count = 2,
+     .args = args_geosearch, .arg_count = 8},
+    {.name = "geosearchstore",
+     .proc = geosearchstoreCommand,
+     .arity = -8,
+     .first_key = 1, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(GEO) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "geo",
+     .summary = "Queries a geospatial index for members inside an area of a box, a circle, or a polygon, optionally stores the result.",
+     .complexity = "O(N+log(M)) where N is the number of elements in the grid-aligned bounding box area around the shape provided as the filter and M is the number of items inside the shape",
+     .since = "6.2.0",
+     .key_specs = keys_geosearchstore, .key_spec_count = 2,
+     .history = history_geosearch, .history_count = 2,
+     .args = args_geosearchstore, .arg_count = 7},
     {.name = "get",
      .proc = getCommand,
      .arity = 2,
@@ -5006,7 +5339,7 @@ const commandSpec serverCommands[] = {
      .summary = "Stores a range of members from sorted set in a key.",
      .complexity = "O(log(N)+M) with N being the number of elements in the sorted set and M the number of elements stored into the destination key.",
      .since = "6.2.0",
-     .key_specs = keys_zrangestore, .key_spec_count = 2,
+     .key_specs = keys_geosearchstore, .key_spec_count = 2,
      .args = args_zrangestore, .arg_count = 7},
     {.name = "zrank",
      .proc = zrankCommand,
@@ -5184,4 +5517,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 193;
+const int serverCommandCount = 203;

@@ -329,6 +329,25 @@ static void test_long_doubles_as_incrbyfloat(void **state) {
     assert_false(numberParseLongDouble(SLICE("1\0"), &value));
 }
 
+/* What the C library writes, without zeros at the end. */
+static void test_long_doubles_in_their_usual_range(void **state) {
+    (void)state;
+    for (int i = 0; i < 100000; i++) {
+        char text[LONG_DOUBLE_TEXT_MAX], expected[LONG_DOUBLE_TEXT_MAX];
+        long double value = ldexpl((long double)randomNext(), (int)randomUniform(200) - 190);
+        if (i % 2) value = (double)value;
+        if (i % 3 == 0) value = (long double)(randomUniform(2000001)) / 64;
+        if (i % 4 == 0) value = -value;
+        snprintf(expected, sizeof(expected), "%.17Lf", value);
+        size_t len = strlen(expected);
+        while (expected[len - 1] == '0') len--;
+        if (expected[len - 1] == '.') len--;
+        expected[len] = '\0';
+        assert_int_equal(numberPrintLongDouble(text, value), strcmp(expected, "-0") ? len : 1);
+        assert_string_equal(text, strcmp(expected, "-0") ? expected : "0");
+    }
+}
+
 static void test_long_doubles_of_great_size(void **state) {
     (void)state;
     static char digits[6000], text[LONG_DOUBLE_TEXT_MAX];
@@ -438,6 +457,7 @@ int test_number(void) {
         cmocka_unit_test(test_random_decimals_are_read_as_by_strtod),
         cmocka_unit_test(test_long_doubles_texts_are_exact),
         cmocka_unit_test(test_long_doubles_as_incrbyfloat),
+        cmocka_unit_test(test_long_doubles_in_their_usual_range),
         cmocka_unit_test(test_long_doubles_of_great_size),
         cmocka_unit_test(test_memory_sizes),
         cmocka_unit_test(test_human_sizes),

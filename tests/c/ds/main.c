@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 int test_fenwick(void);
+int test_geo_shape(void);
+int test_geohash(void);
 int test_hashtable(void);
 int test_hashtable_model(void);
 int test_hyperloglog(void);
@@ -16,6 +18,8 @@ int test_quicklist(void);
 int main(void) {
     int failed = 0;
     failed += test_fenwick();
+    failed += test_geo_shape();
+    failed += test_geohash();
     failed += test_hashtable();
     failed += test_hashtable_model();
     failed += test_hyperloglog();

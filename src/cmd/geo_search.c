@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * GEOSEARCH and its older names: which members lie within a shape, replied or stored. Main thread only. */
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "cmd/collection.h"
+#include "cmd/geo_priv.h"
+#include "cmd/procs.h"
+#include "cmd/zset_priv.h"
+#include "ds/geo_shape.h"
+
+/* ------------------------------------------------------------------ requests */
+
+typedef enum searchForm {
+    FORM_SEARCH,
+    FORM_SEARCH_STORE,
+    FORM_RADIUS, /* GEORADIUS, GEORADIUSBYMEMBER */
+    FORM_RADIUS_RO,
+} searchForm;
+
+/* What says where to search. */
+enum where {
+    WHERE_MEMBER = 1,
+    WHERE_POINT = 2,
+    WHERE_CIRCLE = 4,
+    WHERE_BOX = 8,
+    WHERE_POLYGON = 16,
+    WHERE_CENTRE = WHERE_MEMBER | WHERE_POINT | WHERE_POLYGON,
+    WHERE_SHAPE = WHERE_CIRCLE | WHERE_BOX | WHERE_POLYGON,
+};
+
+typedef struct search {
+    searchForm form;
+    const robj *o; /* the index; NULL: there is none */
+    geoShape shape;
+    geoPoint *vertices; /* the shape's, ours; NULL for most */
+    unsigned given;     /* of enum where */
+    bool coord, dist, hash;
+    bool any;
+    bool store_dist;
+    int store; /* argument of the key to store at, 0 for none */
+    enum { ORDER_NONE, ORDER_ASC, ORDER_DESC } order;
+    int64_t count; /* 0: all */
+} search;
+
+static bool syntaxError(ctx *c) {
+    replyError(c, ERR_SYNTAX_TEXT);
+    return false;
+}
+
+static bool refuse(ctx *c, const char *text) {
+    replyError(c, sliceOf(text));
+    return false;
+}
+
+/* Argument `place` as a length. False: `error` was replied. */
+static bool argLength(ctx *c, int place, double *out, const char *error) {
+    return numberParseDouble(c->argv[place], out) || refuse(c, error);
+}
+
+/* ---- where: arguments from `place` on, *used of them; false: the error was replied ---- */
+
+/* A centre that is a member; if there is no index, none is looked for. */
+static bool parseMember(ctx *c, search *s, int place, int *used) {
+    *used = 1;
+    double score;
+    if (!s->o) return true;
+    slice member = c->argv[place];
+    if (!zsetScore(s->o, member, &score)) {
+        replyErrorFormat(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
+        return false;
+    }
+    s->shape.centre = geohashDecode(geohashOfScore(score));
+    return true;
+}
+
+static bool parsePoint(ctx *c, search *s, int place, int *used) {
+    *used = 2;
+    return geoArgPoint(c, place, &s->shape.centre);
+}
+
+static bool parseCircle(ctx *c, search *s, int place, int *used) {
+    *used = 2;
+    s->shape.kind = GEO_CIRCLE;
+    if (!argLength(c, place, &s->shape.radius, "ERR need numeric radius")) return false;
+    if (s->shape.radius < 0) return refuse(c, "ERR radius cannot be negative");
+    return geoArgUnit(c, place + 1, &s->shape.metres);
+}
+
+static bool parseBox(ctx *c, search *s, int place, int *used) {
+    *used = 3;
+    s->shape.kind = GEO_BOX;
+    if (!argLength(c, place, &s->shape.width, "ERR need numeric width")) return false;
+    if (!argLength(c, place + 1, &s->shape.height, "ERR need numeric height")) return false;
+    if (s->shape.width < 0 || s->shape.height < 0)
+        return refuse(c, "ERR height or width cannot be negative");
+    return geoArgUnit(c, place + 2, &s->shape.metres);
+}
+
+static bool parsePolygon(ctx *c, search *s, int place, int *used) {
+    int64_t count;
+    if (!ctxArgIntIn(c, place, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
+        return false;
+    if (count < 3 || count > (c->argc - place - 1) / 2)
+        return refuse(c, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
+    *used = 1 + 2 * (int)count;
+    memFree(s->vertices); /* of a polygon named before this one */
+    s->vertices = memNewArray(geoPoint, (size_t)count);
+    for (int i = 0; i < (int)count; i++) {
+        if (!geoArgPoint(c, place + 1 + 2 * i, &s->vertices[i])) return false;
+    }
+    s->shape.kind = GEO_POLYGON;
+    s->shape.vertices = s->vertices;
+    s->shape.vertex_count = (size_t)count;
+    return true;
+}
+
+/* ---- options ---- */
+
+/* One option: its last argument, -1 after an error, 0 when it is none. */
+static int parseWhere(ctx *c, search *s, int place) {
+    static const struct {
+        const char *word;
+        int args; /* at least */
+        unsigned what, excludes;
+        bool (*parse)(ctx *c, search *s, int place, int *used);
+    } words[] = {
+        {"frommember", 1, WHERE_MEMBER, WHERE_POINT | WHERE_POLYGON, parseMember},
+        {"fromlonlat", 2, WHERE_POINT, WHERE_MEMBER | WHERE_POLYGON, parsePoint},
+        {"byradius", 2, WHERE_CIRCLE, WHERE_BOX | WHERE_POLYGON, parseCircle},
+        {"bybox", 3, WHERE_BOX, WHERE_CIRCLE | WHERE_POLYGON, parseBox},
+        {"bypolygon", 2, WHERE_POLYGON, WHERE_MEMBER | WHERE_POINT | WHERE_CIRCLE | WHERE_BOX,
+         parsePolygon},
+    };
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (!ctxArgIs(c, place, words[i].word)) continue;
+        int used;
+        if (c->argc - place <= words[i].args || s->given & words[i].excludes) return 0;
+        if (!words[i].parse(c, s, place + 1, &used)) return -1;
+        s->given |= words[i].what;
+        return place + used;
+    }
+    return 0;
+}
+
+/* The same for words without arguments. */
+static int parseWord(ctx *c, search *s, int place) {
+    if (ctxArgIs(c, place, "withdist")) {
+        s->dist = true;
+    } else if (ctxArgIs(c, place, "withhash")) {
+        s->hash = true;
+    } else if (ctxArgIs(c, place, "withcoord")) {
+        s->coord = true;
+    } else if (ctxArgIs(c, place, "any")) {
+        s->any = true;
+    } else if (ctxArgIs(c, place, "asc")) {
+        s->order = ORDER_ASC;
+    } else if (ctxArgIs(c, place, "desc")) {
+        s->order = ORDER_DESC;
+    } else if (s->form == FORM_SEARCH_STORE && ctxArgIs(c, place, "storedist")) {
+        s->store_dist = true;
+    } else {
+        return 0;
+    }
+    return place;
+}
+
+static int parseCount(ctx *c, search *s, int place) {
+    if (!ctxArgInt(c, place, &s->count)) return -1;
+    if (s->count > 0) return place;
+    replyError(c, SLICE("ERR COUNT must be > 0"));
+    return -1;
+}
+
+/* STORE and STOREDIST of GEORADIUS. */
+static int parseStore(ctx *c, search *s, int place) {
+    bool distances = ctxArgIs(c, place, "storedist");
+    if (!distances && !ctxArgIs(c, place, "store")) return 0;
+    s->store = place + 1;
+    s->store_dist = distances;
+    return place + 1;
+}
+
+static bool parseOptions(ctx *c, search *s, int place) {
+    bool searches = s->form == FORM_SEARCH || s->form == FORM_SEARCH_STORE;
+    for (; place < c->argc; place++) {
+        bool more = place + 1 < c->argc;
+        int last = parseWord(c, s, place);
+        if (!last && more && ctxArgIs(c, place, "count")) last = parseCount(c, s, place + 1);
+        if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, place);
+        if (!last && searches) last = parseWhere(c, s, place);
+        if (last == 0) return syntaxError(c);
+        if (last < 0) return false;
+        place = last;
+    }
+    return true;
+}
+
+/* What is wrong with the request as a whole. */
+static bool judge(ctx *c, search *s) {
+    if (s->store && (s->dist || s->hash || s->coord)) {
+        replyErrorFormat(
+            c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
+            s->form == FORM_SEARCH_STORE ? "GEOSEARCHSTORE" : "STORE option in GEORADIUS");
+        return false;
+    }
+    const char *missing = NULL;
+    if (!(s->given & WHERE_SHAPE)) missing = "BYRADIUS, BYBOX and BYPOLYGON";
+    if (!(s->given & WHERE_CENTRE)) missing = "FROMMEMBER or FROMLONLAT";
+    if (missing) {
+        replyErrorFormat(c, "ERR exactly one of %s can be specified for %.*s", missing,
+                         (int)c->argv[0].len, c->argv[0].ptr);
+        return false;
+    }
+    if (s->any && !s->count) return refuse(c, "ERR the ANY argument requires COUNT argument");
+    /* Not any so many, but the nearest. */
+    if (s->count && !s->any && s->order == ORDER_NONE) s->order = ORDER_ASC;
+    return true;
+}
+
+/* ------------------------------------------------------------------ finding */
+
+typedef struct found {
+    slice member;
+    double score, distance; /* metres; not known unless asked for */
+    uint64_t turn;          /* how many were found before it */
+    bool owned;             /* the member's text is ours */
+} found;
+
+typedef struct finder {
+    const search *s;
+    geoShape shape;
+    bool measured; /* distances are asked for */
+    uint64_t limit;
+    uint64_t turns;
+    found *items;
+    size_t count, cap;
+} finder;
+
+/* Whether `a` comes behind `b`. */
+static bool isBehind(const finder *f, const found *a, const found *b) {
+    if (a->distance == b->distance) return a->turn > b->turn;
+    return (a->distance > b->distance) == (f->s->order == ORDER_ASC);
+}
+
+/* The items are a heap: none comes behind the one above it. Puts `item` where the item at `at` stands now, or below. */
+static void sink(finder *f, size_t at, const found *item) {
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= f->count) break;
+        if (child + 1 < f->count && isBehind(f, &f->items[child + 1], &f->items[child])) child++;
+        if (!isBehind(f, &f->items[child], item)) break;
+        f->items[at] = f->items[child];
+        at = child;
+    }
+    f->items[at] = *item;
+}
+
+/* The text of a member that is good only until the next one is read. */
+static void keepText(found *item, const zsetCursor *cursor) {
+    item->owned = item->member.ptr == cursor->digits;
+    if (item->owned) item->member.ptr = memDup(item->member.ptr, item->member.len);
+}
+
+static void dropText(const found *item) {
+    if (item->owned) memFree((char *)(uintptr_t)item->member.ptr);
+}
+
+/* One more; of those in order, the last one goes when there are too many. */
+static void add(finder *f, found *item, const zsetCursor *cursor) {
+    bool full = f->limit && f->count == f->limit;
+    item->turn = f->turns++;
+    if (full && !isBehind(f, &f->items[0], item)) return;
+    keepText(item, cursor);
+    if (full) {
+        dropText(&f->items[0]);
+        sink(f, 0, item);
+    } else {
+        if (f->count == f->cap) {
+            f->cap = f->cap ? f->cap * 2 : 16;
+            f->items = memRealloc(f->items, f->cap * sizeof(*f->items));
+        }
+        f->items[f->count++] = *item;
+        full = f->limit && f->count == f->limit && f->s->order != ORDER_NONE && !f->s->any;
+        for (size_t i = f->count / 2; full && i-- > 0;) {
+            found above = f->items[i];
+            sink(f, i, &above);
+        }
+    }
+    if (full && f->s->order == ORDER_ASC && f->shape.kind == GEO_CIRCLE)
+        geoShapeNarrow(&f->shape, f->items[0].distance);
+}
+
+/* Goes over the members of one run of scores. False: there are enough. */
+static bool findInRun(finder *f, const geoScores *run) {
+    const robj *o = f->s->o;
+    zsetBound min = {.by = ZSET_BY_SCORE, .score = run->min};
+    zsetBound max = {.by = ZSET_BY_SCORE, .score = run->max, .excluded = true};
+    zsetRange r = zsetFindRange(o, &min, &max);
+    if (r.count == 0) return true;
+    zsetCursor cursor;
+    zsetPair pair;
+    zsetSeek(&cursor, o, r.index, false);
+    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--) {
+        geoPoint p = geohashDecode(geohashOfScore(pair.score));
+        found item = {.member = pair.member, .score = pair.score};
+        if (!geoShapeHas(&f->shape, &p, f->measured, &item.distance)) continue;
+        add(f, &item, &cursor);
+        if (f->s->any && f->count == f->limit) return false;
+    }
+    return true;
+}
+
+static int compareNear(const void *a, const void *b) {
+    const found *x = a, *y = b;
+    if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+static int compareFar(const void *a, const void *b) {
+    const found *x = a, *y = b;
+    if (x->distance != y->distance) return x->distance > y->distance ? -1 : 1;
+    return x->turn < y->turn ? -1 : x->turn > y->turn;
+}
+
+static void find(finder *f, search *s) {
+    geoShapeReady(&s->shape);
+    *f = (finder){.s = s, .shape = s->shape, .limit = (uint64_t)s->count};
+    f->measured = s->dist || s->store_dist || s->order != ORDER_NONE;
+    geoScores runs[GEO_RUNS_MAX];
+    unsigned count = geoShapeCover(&s->shape, runs);
+    for (unsigned i = 0; i < count && findInRun(f, &runs[i]); i++) continue;
+    if (f->count > 1 && s->order != ORDER_NONE)
+        qsort(f->items, f->count, sizeof(*f->items),
+              s->order == ORDER_ASC ? compareNear : compareFar);
+}
+
+static void finderClear(finder *f) {
+    for (size_t i = 0; i < f->count; i++) dropText(&f->items[i]);
+    memFree(f->items);
+}
+
+/* ------------------------------------------------------------------ answers */
+
+static void replyFound(ctx *c, const search *s, const finder *f) {
+    int extras = s->dist + s->hash + s->coord;
+    replyArray(c, (int64_t)f->count);
+    for (size_t i = 0; i < f->count; i++) {
+        const found *item = &f->items[i];
+        uint64_t cell = geohashOfScore(item->score);
+        if (extras) replyArray(c, 1 + extras);
+        replyBulk(c, item->member);
+        if (s->dist) geoReplyDistance(c, item->distance / s->shape.metres);
+        if (s->hash) replyInteger(c, (int64_t)cell);
+        if (!s->coord) continue;
+        geoPoint p = geohashDecode(cell);
+        geoReplyPoint(c, &p);
+    }
+}
+
+static void storeFound(ctx *c, const search *s, const finder *f) {
+    zsetBuilder built;
+    zsetBuilderInit(&built);
+    for (size_t i = 0; i < f->count; i++) {
+        const found *item = &f->items[i];
+        bool created;
+        double score = s->store_dist ? item->distance / s->shape.metres : item->score;
+        zsetBuilderWrite(zsetBuilderAt(&built, item->member, &created), score);
+    }
+    packLimits most = zsetLimitsNow();
+    collectionStore(c, s->store, zsetBuilderTake(&built, c->argv[s->store], &most),
+                    s->form == FORM_SEARCH_STORE ? "geosearchstore" : "georadiusstore");
+}
+
+/* Reads the options from `place` on, searches, answers. */
+static void run(ctx *c, search *s, int place) {
+    if (!parseOptions(c, s, place) || !judge(c, s)) {
+        memFree(s->vertices);
+        return;
+    }
+    finder f = {.s = s};
+    if (s->o) find(&f, s);
+    if (s->store) {
+        storeFound(c, s, &f);
+    } else {
+        replyFound(c, s, &f);
+    }
+    finderClear(&f);
+    memFree(s->vertices);
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static bool findIndex(ctx *c, search *s, int place) {
+    robj *o;
+    if (!collectionFindRead(c, place, TYPE_ZSET, &o)) return false;
+    s->o = o;
+    return true;
+}
+
+/* GEOSEARCH key FROMMEMBER member|FROMLONLAT longitude latitude BYRADIUS radius unit|BYBOX width height unit
+ * [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH], or with BYPOLYGON count longitude latitude ...
+ * for both. Reply: the members within, with what is asked for of each. */
+void geosearchCommand(ctx *c) {
+    search s = {.form = FORM_SEARCH};
+    if (findIndex(c, &s, 1)) run(c, &s, 2);
+}
+
+/* GEOSEARCHSTORE destination source <as GEOSEARCH> [STOREDIST]. Reply: how many were stored. */
+void geosearchstoreCommand(ctx *c) {
+    search s = {.form = FORM_SEARCH_STORE, .store = 1};
+    if (findIndex(c, &s, 2)) run(c, &s, 3);
+}
+
+static void searchRadius(ctx *c, searchForm form) {
+    search s = {.form = form, .given = WHERE_POINT | WHERE_CIRCLE};
+    int used;
+    if (findIndex(c, &s, 1) && parsePoint(c, &s, 2, &used) && parseCircle(c, &s, 4, &used))
+        run(c, &s, 6);
+}
+
+static void searchByMember(ctx *c, searchForm form) {
+    search s = {.form = form, .given = WHERE_MEMBER | WHERE_CIRCLE};
+    int used;
+    if (!findIndex(c, &s, 1)) return;
+    /* Without an index nobody looks at the radius. */
+    if (!s.o || (parseMember(c, &s, 2, &used) && parseCircle(c, &s, 3, &used))) run(c, &s, 5);
+}
+
+/* GEORADIUS key longitude latitude radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]
+ * [STORE key|STOREDIST key]. Reply: the members within, or how many were stored. */
+void georadiusCommand(ctx *c) { searchRadius(c, FORM_RADIUS); }
+/* The same without storing. */
+void georadiusRoCommand(ctx *c) { searchRadius(c, FORM_RADIUS_RO); }
+
+/* GEORADIUSBYMEMBER key member radius unit <as GEORADIUS>. */
+void georadiusbymemberCommand(ctx *c) { searchByMember(c, FORM_RADIUS); }
+/* The same without storing. */
+void georadiusbymemberRoCommand(ctx *c) { searchByMember(c, FORM_RADIUS_RO); }
