@@ -48,7 +48,7 @@ static inline listpackItem entryItem(const void *entry) {
     if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
     slice text = entryText(entry);
     /* An integer too large for a word. */
-    if (unlikely(text.len >= INT_BITS / 4)) return listpackItemOf(text);
+    if (unlikely(text.len >= INT_BITS / 4 && text.ptr[0] <= '9')) return listpackItemOf(text);
     return (listpackItem){.ptr = text.ptr, .len = text.len};
 }
 
@@ -137,6 +137,8 @@ robj *setNew(slice key, const listpackItem *first, size_t count, const setLimits
     return newTable(key, count);
 }
 
+robj *setNewLarge(slice key, size_t count) { return newTable(key, count); }
+
 robj *setNewLike(slice key, const robj *like) {
     return objectIsPacked(like) ? newPacked(key, objectForm(like)) : newTable(key, 0);
 }
@@ -174,14 +176,17 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     }
     tableKey keys[MANY];
     hashtable t = tableOf(o);
+    tableProbe probes[MANY];
+    if (!t.body) return 0;
     for (unsigned i = 0; i < count; i++) {
         makeKey(&keys[i], &members[i]);
-        hashtableInlinePrefetch(&t, keys[i].hash);
+        probes[i] = tableProbeAt(&t, keys[i].hash);
+        prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++) hashtableInlinePrefetchEntry(&t, keys[i].hash);
+    for (unsigned i = 0; i < count; i++) tableProbePrefetchEntry(&probes[i]);
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = hashtableInlineFind(&t, k->hash, entryMatches, k->key, k->len) != NULL;
+        bool has = tableProbeFind(&probes[i], entryMatches, k->key, k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;

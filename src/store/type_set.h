@@ -30,6 +30,8 @@ typedef struct setLimits {
 robj *setNew(slice key, const listpackItem *first, size_t count, const setLimits *limits) MUST_USE;
 /* An empty set that begins as this one is kept; for members of it. */
 robj *setNewLike(slice key, const robj *like) MUST_USE;
+/* An empty set that is not packed and has room for `count` members; for more than may be packed. */
+robj *setNewLarge(slice key, size_t count) MUST_USE;
 size_t setLength(const robj *o);
 bool setHas(const robj *o, const listpackItem *member);
 /* Bit i of the result: members[i] is in the set. At most 32; faster than asking for each. */
