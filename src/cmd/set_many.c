@@ -92,8 +92,13 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
     listpackItem batch[BATCH];
     unsigned n;
     bool more = true;
+    bool counts = !r->into && !r->replies;
     r->all = setLength(from);
-    setIteratorInit(&it, from);
+    if (counts) {
+        setIteratorInitCheap(&it, from);
+    } else {
+        setIteratorInit(&it, from);
+    }
     while (more && (n = setNextMany(&it, batch, BATCH))) {
         r->looked += n;
         for (size_t i = 0; i < count && n > 0; i++) {
@@ -104,7 +109,7 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
             }
             n = kept;
         }
-        if (!r->into && !r->replies && !r->limit) {
+        if (counts && !r->limit) {
             r->count += n;
             continue;
         }

@@ -175,7 +175,7 @@ static void expireBetween(void) {
 int64_t keyspaceNextMs(void) {
     if (likely(!storeExpireIsBehind()) || !mayExpire()) return -1;
     int64_t left_us = expire_next_us - clockMonoUs();
-    return left_us > 0 ? left_us / 1000 : 0;
+    return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
 static void resizeTick(int64_t budget_us) {

@@ -356,7 +356,14 @@ void setIteratorInit(setIterator *it, const robj *o) {
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
     if (objectIsPacked(o)) return;
     it->table = tableOf(o);
+    it->as_they_lie = false;
     hashtableIteratorInit(&it->walk, &it->table, &members_type);
+}
+
+void setIteratorInitCheap(setIterator *it, const robj *o) {
+    setIteratorInit(it, o);
+    it->as_they_lie = true;
+    it->place = 0;
 }
 
 bool setNext(setIterator *it, listpackItem *out) {
@@ -384,10 +391,14 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
         while (n < max && setNext(it, &out[n])) n++;
         return n;
     }
-    const void *entries[MANY];
-    while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) {
-        if (!isIntEntry(entries[n])) prefetchRead(entries[n]);
-        n++;
+    void *entries[MANY];
+    if (it->as_they_lie) {
+        n = (unsigned)hashtableNextEntries(&it->table, &it->place, entries, max);
+    } else {
+        while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (!isIntEntry(entries[i])) prefetchRead(entries[i]);
     }
     for (unsigned i = 0; i < n; i++) out[i] = entryItem(entries[i]);
     return n;

@@ -52,8 +52,13 @@ typedef struct setIterator {
     size_t index;
     hashtable table;
     hashtableIterator walk;
+    bool as_they_lie;
+    uint64_t place;
 } setIterator;
 void setIteratorInit(setIterator *it, const robj *o);
+/* For setNextMany() alone, which may return fewer than asked for before the end, too; only for those who put the members
+ * in no set (hashtableNextEntries()). */
+void setIteratorInitCheap(setIterator *it, const robj *o);
 /* False at the end. */
 bool setNext(setIterator *it, listpackItem *out);
 /* The next members, at most `max` <= 32; returns how many, less than `max` only at the end. Their cache misses
