@@ -271,14 +271,16 @@ start_server {tags {protocol resp:2}} {
         } {
             r set large $value
             set s [raw_connect]
-            raw_send $s [string repeat [resp::encode {get large}] 4][resp::encode {getrange large 100 900000}]
-            r ping
+            raw_send $s [string repeat [resp::encode {get large}] 4]
+            raw_send $s [resp::encode {getrange large 100 900000}][resp::encode {set asked yes}]
+            wait_for_condition 500 10 {[r del asked]}
             r {*}$change
             r set filler [string repeat Y 1048576]
             for {set i 0} {$i < 4} {incr i} {
                 assert {[raw_reply $s] eq "\$1048576\r\n$value\r\n"} "$change, reply $i"
             }
             assert {[raw_reply $s] eq "\$899901\r\n[string range $value 100 900000]\r\n"} "$change, the range"
+            assert_equal +OK [raw_line $s]
             raw_close $s
         }
     }
