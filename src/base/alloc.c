@@ -248,6 +248,46 @@ void memPurge(void) {
     (void)mallctl("arena." ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
 }
 
+/* Whether a block lies in a run of pages that is emptier than others of its size, and is not the one from which
+ * the next block of that size will be taken. */
+static bool isSparse(void *ptr) {
+    enum { EMPTY_SHARE = 8 }; /* of a run that is worth it */
+    static size_t mib[8], mib_len;
+    struct {
+        void *next_from;
+        size_t free, blocks, bytes, size_free,
+            size_blocks; /* of the run; of all runs of this size */
+    } use;
+    if (mib_len == 0) {
+        size_t len = sizeof(mib) / sizeof(mib[0]);
+        if (mallctlnametomib("experimental.utilization.query", mib, &len) != 0) return false;
+        mib_len = len;
+    }
+    size_t len = sizeof(use);
+    if (mallctlbymib(mib, mib_len, &use, &len, (void *)&ptr, sizeof(ptr)) != 0) return false;
+    if (len != sizeof(use) || use.blocks < 2 || use.size_blocks == 0) return false;
+    size_t offset = (size_t)((uintptr_t)ptr - (uintptr_t)use.next_from);
+    if (offset < use.bytes) return false;
+    return use.free >= use.blocks / EMPTY_SHARE &&
+           use.free * use.size_blocks > use.size_free * use.blocks;
+}
+
+void *memMoveIfSparse(void *ptr) {
+    if (!isSparse(ptr)) return NULL;
+    size_t size = usableSize(ptr);
+    void *moved = mallocx(size, MALLOCX_TCACHE_NONE); /* blocks at hand may lie anywhere */
+    if (!moved) return NULL;
+    memcpy(moved, ptr, size);
+    sdallocx(ptr, size, MALLOCX_TCACHE_NONE);
+    return moved;
+}
+
+size_t memSparseBytes(void) {
+    memReport report;
+    memReportRead(&report);
+    return report.active > report.allocated ? report.active - report.allocated : 0;
+}
+
 void memSetBackgroundThread(int on) {
     bool value = on != 0;
     /* A platform without it keeps purging from the calling threads. */
@@ -288,6 +328,21 @@ void memPurge(void) {
     malloc_trim(0);
 #endif
 }
+
+void *memMoveIfSparse(void *ptr) {
+#ifdef HOSTILE_BUILD
+    size_t size = usableSize(ptr);
+    void *moved = memAlloc(size); /* no reference to the old place may be left */
+    memcpy(moved, ptr, size);
+    memFree(ptr);
+    return moved;
+#else
+    (void)ptr; /* libc does not tell */
+    return NULL;
+#endif
+}
+
+size_t memSparseBytes(void) { return 0; }
 
 void memSetBackgroundThread(int on) { (void)on; /* libc has none */ }
 

@@ -58,6 +58,11 @@ void memReportRead(memReport *out);
 const char *memAllocatorName(void);
 /* Asks the allocator to give unused pages back now. */
 void memPurge(void);
+/* Moves a block of memAlloc() out of a page run that is emptier than most of its size, if the allocator can tell:
+ * returns its new place, and the old one is gone. NULL: it stays. */
+void *memMoveIfSparse(void *ptr);
+/* What moving all blocks together would win at most, in bytes; 0 where memMoveIfSparse() never moves any. Some 10 us. */
+size_t memSparseBytes(void);
 /* Switches the allocator's background thread on or off; nothing where there is none. */
 void memSetBackgroundThread(int on);
 /* The allocator's own statistics as text; caller frees with memFree(). */

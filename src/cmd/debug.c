@@ -309,7 +309,7 @@ static void debugSetActiveExpire(ctx *c) {
 }
 
 static void debugDictResizing(ctx *c) {
-    hashtableSetPaused(!switchArg(c));
+    storeSetResizing(switchArg(c));
     replyOk(c);
 }
 

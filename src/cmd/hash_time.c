@@ -120,7 +120,14 @@ static bool parseWords(ctx *c, int end, uint32_t known, hashOptions *out) {
 
 /* Options and fields of HGETEX and HSETEX. False: the error was replied. */
 static bool parseOptions(ctx *c, uint32_t known, int width, hashOptions *out, fieldList *fields) {
-    if (!findFields(c, 2, width, fields) || !parseWords(c, fields->word, known, out)) return false;
+    /* Valkey takes a key of that name for the word where there is no other. */
+    int from = 2;
+    if (ctxArgIs(c, 1, "fields")) {
+        while (from < c->argc - 1 && !ctxArgIs(c, from, "fields")) from++;
+        from = from < c->argc - 1 ? 2 : 1;
+    }
+    if (!findFields(c, from, width, fields) || !parseWords(c, fields->word, known, out))
+        return false;
     return parseCount(c, fields);
 }
 

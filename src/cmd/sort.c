@@ -421,18 +421,28 @@ static void clear(sorter *s) {
     strFree(&s->name);
 }
 
-static bool isSortable(ctx *c, const robj *o) {
-    if (!o || objectType(o) == TYPE_LIST || objectType(o) == TYPE_SET || objectType(o) == TYPE_ZSET)
-        return true;
-    replyError(c, ERR_WRONG_TYPE_TEXT);
-    return false;
+/* Finds what is to be sorted. False: the error was replied. */
+static bool findSource(ctx *c, sorter *s) {
+    robj *o = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->now_ms);
+    valueType type = o ? objectType(o) : TYPE_LIST;
+    if (type != TYPE_LIST && type != TYPE_SET && type != TYPE_ZSET) {
+        replyError(c, ERR_WRONG_TYPE_TEXT);
+        return false;
+    }
+    if (type == TYPE_ZSET) {
+        /* Whatever is asked for, a sorted set is not packed afterwards: everybody's OBJECT ENCODING says so. */
+        const packLimits nothing = {0, 0};
+        o = zsetPrepare(o, 1, 0, &nothing);
+        collectionPlace(c, 1, o);
+    }
+    s->o = o;
+    return true;
 }
 
 static void run(ctx *c, bool reads_only) {
     sorter s = {.reads_only = reads_only};
     if (!parseRequest(c, &s)) goto done;
-    s.o = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->now_ms);
-    if (!isSortable(c, s.o)) goto done;
+    if (!findSource(c, &s)) goto done;
     hashLook(c);
     if (s.o && !sortAll(c, &s)) goto done;
     if (s.store) {

@@ -157,6 +157,8 @@ bool hashtableIsSweeping(const hashtable *t);
 /* For all tables: while a forked child shares our pages, resizes neither start nor go on unless
  * a table is nearly full. Main thread. */
 void hashtableSetPaused(bool paused);
+/* Moves the table's block to where it lies closer (memMoveIfSparse()), if it is a small one's; true when it did. */
+bool hashtableCompact(hashtable *t);
 /* Frees the table, calling `visit` (may be NULL) for every entry first; the handle is empty
  * afterwards. ANY_THREAD, if no other uses the table. */
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context);

@@ -136,6 +136,12 @@ static tableBig *bigBuild(uint64_t bucket_count, unsigned prefix_bits, const has
     return g;
 }
 
+bool hashtableCompact(hashtable *t) {
+    void *moved = t->body && !tableIsBig(t) ? memMoveIfSparse(t->body) : NULL;
+    if (moved) t->body = moved;
+    return moved != NULL;
+}
+
 void tableFreeBody(hashtable *t) {
     if (!t->body) return;
     if (tableIsBig(t)) {

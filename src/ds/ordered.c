@@ -508,3 +508,30 @@ void *orderedPrev(orderedCursor *cursor) {
     if (cursor->at >= FETCH_AHEAD) prefetchRead(wordEntryOf(l->word[cursor->at - FETCH_AHEAD]));
     return wordEntryOf(l->word[cursor->at]);
 }
+
+/* ------------------------------------------------------------------ moving nodes */
+
+/* The node behind `link` moves if that is better; returns where it stands. */
+static void *moveNode(void **link, uint64_t *moved, uint64_t *kept) {
+    void *place = memMoveIfSparse(*link);
+    ++*(place ? moved : kept);
+    if (place) *link = place;
+    return *link;
+}
+
+uint64_t orderedCompact(orderedIndex *x, uint64_t index, uint64_t *moved, uint64_t *kept) {
+    if (index >= x->count) return 0;
+    path way;
+    findIndex(x, index, &way);
+    void **link = &x->root;
+    for (unsigned level = 0; level < x->levels; level++) {
+        /* Each inner node once: on the way to its first child. */
+        innerNode *n = way.at[level] == 0 ? moveNode(link, moved, kept) : *link;
+        link = &innerNodes(n)[way.at[level]];
+    }
+    leafNode *l = moveNode(link, moved, kept);
+    if (l->prev) l->prev->next = l;
+    if (l->next) l->next->prev = l;
+    uint64_t end = index - way.place + l->count;
+    return end < x->count ? end : 0;
+}

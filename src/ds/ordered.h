@@ -82,6 +82,9 @@ void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index
 
 /* Fills an empty index with entries that are in order. */
 void orderedFill(orderedIndex *x, const orderedType *type, void *const *entries, size_t count);
+/* Moves nodes to where they lie closer (memMoveIfSparse()): the leaf with entry number `index` and what leads there.
+ * Counts those moved and those that stayed. Returns the number behind the leaf's last entry, 0 at the end. */
+uint64_t orderedCompact(orderedIndex *x, uint64_t index, uint64_t *moved, uint64_t *kept);
 /* Forgets all entries. ANY_THREAD, if no other uses the index. */
 void orderedFree(orderedIndex *x);
 /* Checks every invariant; NULL when sound, else what is broken. For tests. */

@@ -34,9 +34,11 @@ _Static_assert(sizeof(quicklistNode) == 32, "a node is one small block");
 struct quicklist {
     quicklistNode *head, *tail;
     size_t count, nodes;
+    quicklistNode *compact_next; /* where quicklistCompact() goes on; NULL: nowhere */
     int16_t fill;
     uint16_t depth;
 };
+_Static_assert(sizeof(quicklist) <= 48, "a list is one small block");
 
 static size_t plain_from;
 
@@ -200,6 +202,7 @@ static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bo
 
 /* Takes a node out and frees it; its entries are no longer counted. */
 static void dropNode(quicklist *q, quicklistNode *n) {
+    if (unlikely(q->compact_next == n)) q->compact_next = n->next;
     if (n->prev) {
         n->prev->next = n->next;
     } else {
@@ -335,6 +338,26 @@ size_t quicklistMemory(const quicklist *q, size_t samples) {
     }
     if (seen && seen < q->nodes) sum = (size_t)((double)sum / (double)seen * (double)q->nodes);
     return memSizeOf(q) + sum;
+}
+
+static void *moveBlock(void *block, uint64_t *moved, uint64_t *kept) {
+    void *place = memMoveIfSparse(block);
+    ++*(place ? moved : kept);
+    return place ? place : block;
+}
+
+bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept) {
+    quicklistNode *n = begin ? q->head : q->compact_next;
+    size_t seen = 0;
+    for (; n && seen < entries; n = n->next) {
+        seen += n->count;
+        n->bytes = moveBlock(n->bytes, moved, kept);
+        n = moveBlock(n, moved, kept);
+        *(n->prev ? &n->prev->next : &q->head) = n;
+        *(n->next ? &n->next->prev : &q->tail) = n;
+    }
+    q->compact_next = n;
+    return n != NULL;
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -54,6 +54,11 @@ void quicklistGetStats(const quicklist *q, quicklistStats *out);
 /* Bytes of memory; nodes are sampled from both ends, 0: all are looked at. */
 size_t quicklistMemory(const quicklist *q, size_t samples);
 
+/* Moves nodes and their blocks to where they lie closer (memMoveIfSparse()): of nodes with about `entries` entries from
+ * the front on, or from where the last call ended when not `begin`; each block moved counts in `moved`, each that
+ * stayed in `kept`. False when the end is reached; other changes of the list may come in between. Main thread. */
+bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept);
+
 /* ---- reading ---- */
 
 /* A walk over the list, which may not change meanwhile. Not to be copied. */

@@ -12,11 +12,14 @@
 #include "base/base.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks.h"
+#include "engine/latency.h"
 #include "store/store.h"
 
 static struct {
     pid_t pid; /* 0: none lives */
     childKind kind;
+    int64_t fork_us; /* the last fork() took */
+    uint64_t forks;
 } child;
 
 childKind childAlive(void) { return child.kind; }
@@ -43,6 +46,7 @@ status childStart(childKind kind, childProc *proc, void *arg, reason *why) {
     hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
     storeForkBegin();
     child.kind = kind;
+    int64_t began_us = clockMonoUs();
     child.pid = fork();
     if (child.pid == 0) {
         signalsOfChild();
@@ -57,6 +61,9 @@ status childStart(childKind kind, childProc *proc, void *arg, reason *why) {
         hooksChildEvent(CHILD_ENDED, kind, -1, 0);
         return ERR_IO;
     }
+    child.fork_us = clockMonoUs() - began_us;
+    child.forks++;
+    latencyNote("fork", child.fork_us / 1000);
     hooksChildEvent(CHILD_IN_PARENT, kind, 0, 0);
     return OK;
 }
@@ -77,4 +84,14 @@ void childKill(void) {
 void childPoll(int64_t budget_us) {
     (void)budget_us;
     if (child.pid) waitForIt(WNOHANG);
+}
+
+void childPrintStats(str *out) {
+    strAppendFormat(out, "latest_fork_usec:%lld\r\ntotal_forks:%llu\r\n", (long long)child.fork_us,
+                    (unsigned long long)child.forks);
+}
+
+void childResetStats(void) {
+    child.fork_us = 0;
+    child.forks = 0;
 }

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * activedefrag: compaction of the keyspace's memory beyond the little that is always done (storeTidy()). It begins
- * when what could be won is worth it, and takes a share of the time that grows with the waste.
- * Main thread only. */
+ * Compaction of the keyspace's memory has one owner at a time. Without activedefrag it is the care that is always
+ * taken: 1 ms ten times a second, where a sixteenth of what lives can be won, and of slabs only. With activedefrag its
+ * directives decide when to begin and how much of the time it may take; it moves the blocks of values outside the slabs,
+ * too, works in pieces of active-defrag-cycle-us between the requests, and is counted. Main thread only. */
+#include "engine/defrag.h"
+
 #include "base/base.h"
+#include "engine/child.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/latency.h"
+#include "engine/tick.h"
 #include "store/store.h"
 
 static struct {
-    int running; /* percent of the time; 0: idle */
-    storeDefragReport done;
+    int running;           /* percent of the time; 0: idle */
+    int64_t next_us;       /* when the next piece may begin */
+    int64_t look_us;       /* when the waste is looked at again */
+    int64_t began_us;      /* this walk over everything */
+    uint64_t moved_before; /* this walk */
+    storeCompactReport done;
     uint64_t us; /* spent while running */
 } defrag;
 
@@ -28,25 +37,65 @@ static int shareFor(double waste_percent) {
 static int chooseShare(void) {
     storeWaste waste;
     storeGetWaste(&waste);
-    if (waste.recoverable < (size_t)engineConf.active_defrag_ignore_bytes || !waste.live) return 0;
-    double percent = 100.0 * (double)waste.recoverable / (double)waste.live;
+    size_t wasted = waste.recoverable + memSparseBytes(), used = memUsed();
+    if (wasted < (size_t)engineConf.active_defrag_ignore_bytes || !used) return 0;
+    double percent = 100.0 * (double)wasted / (double)used;
     return percent < engineConf.active_defrag_threshold_lower ? 0 : shareFor(percent);
 }
 
+/* A walk has come to its end. Waste that it could not win shall not keep us busy: the next look comes the later, the
+ * longer it took. */
+static void endWalk(int64_t now_us) {
+    enum { REST_SHARE = 10, REST_MIN_US = 1000000 };
+    int64_t rest_us = (now_us - defrag.began_us) * REST_SHARE;
+    bool won = defrag.done.moved > defrag.moved_before;
+    defrag.look_us = won ? now_us : now_us + (rest_us > REST_MIN_US ? rest_us : REST_MIN_US);
+    defrag.running = 0;
+}
+
+static void piece(int64_t began_us) {
+    storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
+                            .fields_max = (size_t)engineConf.active_defrag_max_scan_fields,
+                            .heap = true};
+    bool more = storeCompact(&plan, &defrag.done);
+    int64_t now_us = clockMonoUs(), took_us = now_us - began_us;
+    defrag.us += (uint64_t)took_us;
+    defrag.next_us = now_us + took_us * (100 - defrag.running) / defrag.running;
+    latencyNote("active-defrag-cycle", took_us / 1000);
+    if (!more) endWalk(now_us);
+}
+
+/* A child shares our pages: nothing moves while it lives. */
+static bool mayRun(void) {
+    return unlikely(defrag.running) && !ticksArePaused() && childAlive() == CHILD_NONE;
+}
+
+static void between(void) {
+    if (!mayRun()) return;
+    int64_t now_us = clockMonoUs();
+    if (now_us >= defrag.next_us) piece(now_us);
+}
+
+int64_t defragNextMs(void) {
+    if (!mayRun()) return -1;
+    int64_t left_us = defrag.next_us - clockMonoUs();
+    return left_us > 0 ? left_us / 1000 : 0;
+}
+
 static void defragTick(int64_t budget_us) {
-    enum { TICKS_SHARE = 25 }; /* percent of the time that all jobs may take: of `budget_us` */
+    enum { LOOK_US = 100000, CARE_US = 1000 };
+    int64_t now_us = clockMonoUs();
     if (!engineConf.activedefrag) {
         defrag.running = 0;
-        return;
+        if (now_us < defrag.look_us) return;
+        defrag.look_us = now_us + LOOK_US;
+        storeTidy(budget_us < CARE_US ? budget_us : CARE_US);
+    } else if (!defrag.running && now_us >= defrag.look_us) {
+        defrag.look_us = now_us + LOOK_US;
+        defrag.running = chooseShare();
+        defrag.began_us = now_us;
+        defrag.moved_before = defrag.done.moved;
     }
-    if (!defrag.running) defrag.running = chooseShare();
-    if (!defrag.running) return;
-    int64_t began_us = clockMonoUs();
-    bool more = storeDefrag(budget_us * defrag.running / TICKS_SHARE, &defrag.done);
-    int64_t took_us = clockMonoUs() - began_us;
-    defrag.us += (uint64_t)took_us;
-    latencyNote("active-defrag-cycle", took_us / 1000);
-    if (!more) defrag.running = 0;
 }
 
 static void printMemory(str *out) {
@@ -58,23 +107,28 @@ static void printStats(str *out) {
         out,
         "active_defrag_hits:%llu\r\nactive_defrag_misses:%llu\r\nactive_defrag_key_hits:%llu\r\n"
         "active_defrag_key_misses:%llu\r\ntotal_active_defrag_time:%llu\r\n",
-        (unsigned long long)defrag.done.moved, (unsigned long long)defrag.done.refused,
-        (unsigned long long)defrag.done.moved, (unsigned long long)defrag.done.refused,
+        (unsigned long long)defrag.done.moved, (unsigned long long)defrag.done.kept,
+        (unsigned long long)defrag.done.keys_moved, (unsigned long long)defrag.done.keys_kept,
         (unsigned long long)defrag.us / 1000);
     strAppendText(out, "current_active_defrag_time:0\r\n"); /* a turn never lasts across commands */
 }
 
 static void resetStats(void) {
-    defrag.done = (storeDefragReport){0};
+    defrag.done = (storeCompactReport){0};
+    defrag.moved_before = 0;
     defrag.us = 0;
 }
 
 static const tickJob ticks[] = {{"defrag", 0, defragTick}, {0}};
+static const stageJob stages[] = {{STAGE_EXPIRE, between}, {0}};
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {0},
 };
 
-const feature defragFeature = {
-    .name = "defrag", .info = sections, .ticks = ticks, .on_stats_reset = resetStats};
+const feature defragFeature = {.name = "defrag",
+                               .info = sections,
+                               .ticks = ticks,
+                               .stages = stages,
+                               .on_stats_reset = resetStats};

@@ -60,6 +60,9 @@ extern const configOption engineOptions[];
 
 /* The periodic job of child.c: has the child ended? */
 void childPoll(int64_t budget_us);
+/* Its share of INFO stats. */
+void childPrintStats(str *out);
+void childResetStats(void);
 
 /* Tells the store what maxmemory-policy and the lfu-... directives say. */
 status keyspaceApplyAccess(reason *why);

@@ -77,8 +77,14 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memFree(words);
 }
 
-static const storeListener listener = {
-    .expired = keyExpired, .fields_expired = fieldsExpired, .evicted = keyEvicted};
+static void keyBuried(bool eviction, int64_t us) {
+    latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
+}
+
+static const storeListener listener = {.expired = keyExpired,
+                                       .fields_expired = fieldsExpired,
+                                       .evicted = keyEvicted,
+                                       .buried = keyBuried};
 
 /* ------------------------------------------------------------------ who sees what */
 
@@ -164,9 +170,9 @@ static void resizeTick(int64_t budget_us) {
     if (engineConf.activerehashing) storeWork(budget_us < RESIZE_US ? budget_us : RESIZE_US);
 }
 
-static void tidyTick(int64_t budget_us) {
-    enum { TIDY_US = 1000 };
-    storeTidy(budget_us < TIDY_US ? budget_us : TIDY_US);
+static void reclaimTick(int64_t budget_us) {
+    (void)budget_us; /* takes little time */
+    storeReclaim();
 }
 
 static void freeLater(storeFreeProc *free, void *garbage) { bioSubmit(BIO_FREE, free, garbage); }
@@ -181,7 +187,7 @@ static status shutdown(uint32_t flags, reason *why) {
 static const tickJob ticks[] = {{"store-clock", 0, clockTick},
                                 {"expire", 0, expireTick},
                                 {"resize", 0, resizeTick},
-                                {"tidy", 100, tidyTick},
+                                {"reclaim", 100, reclaimTick},
                                 {0}};
 static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
 

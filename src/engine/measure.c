@@ -11,6 +11,7 @@
 #include "engine/hooks.h"
 #include "engine/execute_priv.h"
 #include "engine/latency.h"
+#include "store/store.h"
 
 /* Below, the mean over a run would hide too much. */
 enum { EACH_BELOW_US = 1000 };
@@ -41,6 +42,7 @@ status measureApply(reason *why) {
         .reply_bytes = limitOf(COMMANDLOG_LARGE_REPLY),
     };
     executeSetLimits(&limits);
+    storeTimeDeaths(spike_ms != 0);
     seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
     return OK;
 }

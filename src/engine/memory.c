@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
+#include "engine/keyspace.h"
 #include "engine/latency.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
@@ -53,7 +54,7 @@ static bool awaitBackground(int64_t deadline_us) {
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
         clockSleepUs(WAIT_US);
-        storeTidy(0);
+        storeReclaim();
         if (fits()) return true;
     }
     return fits();
@@ -63,7 +64,7 @@ static bool awaitBackground(int64_t deadline_us) {
 static bool evict(int64_t length_us) {
     enum { LOOK = 16 }; /* victims between two looks at the clock */
     if (hooksPressure() && fits()) return true;
-    if (engineConf.maxmemory_policy == POLICY_NOEVICTION) return false;
+    if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
     evictRule rule = ruleOf(engineConf.maxmemory_policy);
     int64_t started_us = clockMonoUs();
     int64_t deadline_us = length_us < INT64_MAX - started_us ? started_us + length_us : INT64_MAX;
@@ -94,6 +95,8 @@ static void letPass(void) {
 static void keep(int64_t length_us) {
     limit.behind = false;
     bool full = false;
+    if (unlikely(!fits()))
+        storeReclaim(); /* what was freed in the background counts until it is back */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
         full = !evict(length_us);

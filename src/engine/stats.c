@@ -53,6 +53,7 @@ void statsCountError(slice code) {
 void statsMakeHistogram(command *cmd) { cmd->latency = memNew(histogram); }
 
 void statsReset(void) {
+    childResetStats();
     memset(stats.errors, 0, sizeof(stats.errors));
     stats.error_count = 0;
     stats.errors_total = stats.errors_overflow = 0;
@@ -147,6 +148,7 @@ static void printLatencystats(str *out) {
 
 const infoSection statsSections[] = {
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, childPrintStats},
     {"commandstats", "# Commandstats", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_COMMANDSTATS,
      printCommandstats},
     {"errorstats", "# Errorstats", INFO_NORMAL, INFO_ERRORSTATS, printErrorstats},

@@ -13,6 +13,8 @@ static bool ticks_paused;
 
 void ticksSetPaused(bool paused) { ticks_paused = paused; }
 
+bool ticksArePaused(void) { return ticks_paused; }
+
 void ticksRun(int64_t turn_us) {
     if (ticks_paused) return;
     static int64_t next_ms[JOBS_MAX]; /* in the order the features list them */

@@ -11,5 +11,6 @@
 void ticksRun(int64_t turn_us);
 /* While paused ticksRun() does nothing (tests that want nothing to happen by itself). */
 void ticksSetPaused(bool paused);
+bool ticksArePaused(void);
 
 #endif

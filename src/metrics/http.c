@@ -123,7 +123,8 @@ static void beginAnswer(httpConn *h, bool head_only) {
     slice body = h->answer.page.len ? h->answer.page : strSlice(&h->answer.body);
     strAppendFormat(&h->head,
                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n%s%s\r\n",
+                    "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
+                    "Content-Security-Policy: frame-ancestors 'none'\r\n%s%s\r\n",
                     h->answer.code, reasonOf(h->answer.code), h->answer.type, body.len,
                     h->answer.code == 405 ? "Allow: GET, HEAD\r\n" : "",
                     h->closes ? "Connection: close\r\n" : "");

@@ -44,6 +44,8 @@ size_t clientInputMemory(const client *cl);
 void readerReadable(conn *c);
 /* Stage EXECUTE: runs what was read in this turn. */
 void readerExecute(void);
+/* Gets at start what reading will need, so that it counts as used from the start. */
+void readerOpen(void);
 /* Parses and runs what waits in a client's own buffer, after it was held back. */
 void readerResume(client *cl);
 

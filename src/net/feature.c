@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "engine/block.h"
+#include "engine/defrag.h"
 #include "engine/hooks.h"
 #include "engine/options.h"
 #include "engine/pause.h"
@@ -27,7 +28,7 @@ static bool resumeReleased(void) {
 /* Runs what was read, and then what a pause no longer holds and what has waited: their ends may be among what was
  * run. */
 static void execute(void) {
-    int64_t pause_ms, wait_ms;
+    int64_t pause_ms, wait_ms, defrag_ms = defragNextMs();
     do {
         readerExecute();
         pauseTurn(&pause_ms);
@@ -35,6 +36,7 @@ static void execute(void) {
     } while (resumeReleased());
     if (pause_ms >= 0) loopLimitSleep(netLoop(), pause_ms);
     if (wait_ms >= 0) loopLimitSleep(netLoop(), wait_ms);
+    if (defrag_ms >= 0) loopLimitSleep(netLoop(), defrag_ms);
 }
 
 /* Who was woken at stage WAKE goes on in this turn, too. */

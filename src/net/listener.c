@@ -173,6 +173,7 @@ static status listenUnix(reason *why) {
 
 status netListen(reason *why) {
     door.opened = true;
+    readerOpen();
     status st = listenTcp(why);
     if (st == OK) st = listenUnix(why);
     if (st == OK && door.count == 0) {

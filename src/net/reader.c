@@ -72,6 +72,8 @@ static inputBatch *batchOpen(void) {
     return current_batch;
 }
 
+void readerOpen(void) { (void)batchOpen(); }
+
 /* Drops a nested turn's batch when it is done. */
 static void batchDone(inputBatch *b) {
     if (!b->outer) return;

@@ -43,17 +43,26 @@ bool storeSetTouching(bool on) {
     return was;
 }
 
+static void pauseResizes(void) { hashtableSetPaused(storeNow.forked || storeNow.resizes_off); }
+
+void storeSetResizing(bool on) {
+    storeNow.resizes_off = !on;
+    pauseResizes();
+}
+
 void storeForkBegin(void) {
     slabForkBegin(slabKeyspace());
-    hashtableSetPaused(true);
+    slabForkBegin(slabElements());
     storeNow.forked = true;
+    pauseResizes();
     setTouch();
 }
 
 void storeForkEnd(void) {
     slabForkEnd(slabKeyspace());
-    hashtableSetPaused(false);
+    slabForkEnd(slabElements());
     storeNow.forked = false;
+    pauseResizes();
     setTouch();
 }
 

@@ -2,7 +2,8 @@
  *
  * Moving the elements of large collections together: an element has its only reference in a table that nothing
  * leads back to, so all collections are walked, some buckets at a time, and elements that lie in sparse slabs
- * move to fuller ones.
+ * move to fuller ones. So do, when asked for, the blocks of values that lie in no slab: nodes of lists and of sorted
+ * sets' indexes, small tables, long strings.
  *
  * Between two turns anything may change: the place in the keyspace is a scan cursor, a collection half done is
  * found again by its key. Main thread only. */
@@ -16,7 +17,7 @@
 enum {
     PAUSE_TURNS =
         100, /* after a whole walk: a sixteenth that nobody can win shall not cost for ever */
-    STEPS_A_LOOK = 16, /* buckets between two looks at the clock */
+    STEPS_A_LOOK = 8, /* steps of the keyspace between two looks at the clock */
 };
 
 static struct {
@@ -28,12 +29,15 @@ static struct {
     int keys_db;     /* their database */
     size_t at;       /* where the present one stands among them */
     uint64_t inner;  /* cursor in it */
+    compaction by;
 } walk;
 
 static void meet(void *context, void *entry, unsigned flags) {
     (void)context; /* there is one walk */
     const robj *o = entry;
-    if (!(flags & HASHTABLE_MARK) || !typeOf(o)->compact_value) return;
+    if (!(flags & HASHTABLE_MARK)) return;
+    const typeOps *ops = typeOf(o);
+    if (!ops->has_elements && !(walk.by.heap && ops->compact_value)) return;
     slice key = objectKey(o);
     strAppend(&walk.keys, &key.len, sizeof(key.len));
     strAppendSlice(&walk.keys, key);
@@ -48,15 +52,21 @@ static void stepKeyspace(void) {
     if (walk.cursor == 0) walk.db++;
 }
 
-/* The next buckets of the collection the walk stands in; steps behind it when it is done or gone. */
-static void stepCollection(void) {
+/* The next elements of the collection the walk stands in; steps behind it when it is done or gone. */
+static void stepCollection(size_t fields) {
     const db *d = storeNow.dbs[walk.keys_db];
     size_t len;
     memcpy(&len, walk.keys.ptr + walk.at, sizeof(len));
     slice key = sliceMake(walk.keys.ptr + walk.at + sizeof(len), len);
-    const robj *o = dbPeek(d, key, hashBytes(key.ptr, key.len));
-    bool mine = o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value;
-    walk.inner = mine ? typeOf(o)->compact_value(objectPointer(o), walk.inner) : 0;
+    robj *o = (robj *)(uintptr_t)dbPeek(d, key, hashBytes(key.ptr, key.len));
+    if (o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value) {
+        void *was = objectPointer(o), *value = was;
+        walk.by.fields = fields;
+        walk.inner = typeOf(o)->compact_value(&value, walk.inner, &walk.by);
+        if (value != was) objectSetPointer(o, value);
+    } else {
+        walk.inner = 0;
+    }
     if (walk.inner == 0) walk.at += sizeof(len) + len;
 }
 
@@ -66,24 +76,35 @@ static void end(void) {
     walk.pause = PAUSE_TURNS;
 }
 
-void compactElements(int64_t budget_us) {
-    if (walk.pause > 0) walk.pause--;
-    if (!walk.active && (walk.pause > 0 || !slabShouldCompact(slabElements()))) return;
-    if (slabForkActive(slabElements())) return;
+/* One collection's piece, or some steps of the keyspace. False at the end of the walk. */
+static bool stepSome(size_t fields) {
+    if (walk.at < walk.keys.len) {
+        stepCollection(fields);
+        return true;
+    }
+    for (int i = 0; i < STEPS_A_LOOK && walk.at == walk.keys.len; i++) {
+        if (walk.db == storeNow.count) return false;
+        stepKeyspace();
+    }
+    return true;
+}
+
+bool compactElements(const storeCompaction *plan, storeCompactReport *report) {
+    if (slabForkActive(slabElements()) || storeNow.forked) return walk.active;
+    if (plan->only_if_worth && !walk.active) {
+        if (walk.pause > 0) walk.pause--;
+        if (walk.pause > 0 || !slabShouldCompact(slabElements())) return false;
+    }
     walk.active = true;
-    int64_t deadline_us = clockMonoUs() + budget_us;
-    do {
-        for (int i = 0; i < STEPS_A_LOOK; i++) {
-            if (walk.at < walk.keys.len) {
-                stepCollection();
-            } else if (walk.db < storeNow.count) {
-                stepKeyspace();
-            } else {
-                end();
-                return;
-            }
-        }
-    } while (clockMonoUs() < deadline_us);
+    walk.by.heap = plan->heap;
+    walk.by.moved = walk.by.kept = 0;
+    int64_t deadline_us = clockMonoUs() + plan->budget_us;
+    bool more;
+    do { more = stepSome(plan->fields_max); } while (more && clockMonoUs() < deadline_us);
+    report->moved += walk.by.moved;
+    report->kept += walk.by.kept;
+    if (!more) end();
+    return more;
 }
 
 void compactForget(void) {

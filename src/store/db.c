@@ -43,6 +43,8 @@ void storeInit(int count, bool slotted) {
     storeNow.count = count;
     storeNow.slotted = slotted;
     storeNow.touch_lru = storeNow.touching = true;
+    (void)slabKeyspace(); /* used memory shall not rise by the stores later */
+    (void)slabElements();
     for (int i = 0; i < count; i++) {
         storeNow.dbs[i] = memNew(db);
         storeNow.dbs[i]->id = i;
@@ -131,7 +133,7 @@ unsigned dbWordFlags(const robj *o) {
 static void bury(db *d, robj *o) {
     storeNow.stats.expired++;
     if (storeNow.listener) storeNow.listener->expired(d, objectKey(o));
-    freeObject(o, storeNow.lazy_expired);
+    freeDead(o, storeNow.lazy_expired, false);
 }
 
 void dbRemoveExpired(db *d, int slot, robj *o) {

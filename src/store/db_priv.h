@@ -30,7 +30,9 @@ typedef struct storeState {
     storeExpiry expiry;
     bool touch_lru; /* lookups note the time; the hot path's one test */
     bool touching;
-    bool forked; /* between storeForkBegin() and storeForkEnd() */
+    bool time_deaths; /* storeTimeDeaths() */
+    bool resizes_off; /* storeSetResizing() */
+    bool forked;      /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
     int64_t now_ms; /* of the last storeSetClock() */
@@ -69,8 +71,11 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later);
 /* Frees an object that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
 void freeObject(robj *o, bool later);
-/* Goes on moving elements of collections together for about `budget_us`, where that wins memory. */
-void compactElements(int64_t budget_us);
+/* The same for one that goes by itself; the listener may want to know how long it took. */
+void freeDead(robj *o, bool later, bool eviction);
+/* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth
+ * while. */
+bool compactElements(const storeCompaction *plan, storeCompactReport *report);
 /* Gives up what it remembers of the keyspace. */
 void compactForget(void);
 /* Frees one table of the keyspace likewise. */

@@ -15,8 +15,18 @@ void elementFree(void *element, size_t size, valueFreer *by) {
     }
 }
 
-void *elementMove(void *element, size_t size) {
-    return slabMoveIfSparse(slabElements(), element, size);
+static void *count(void *moved, compaction *by) {
+    by->moved += moved != NULL;
+    by->kept += moved == NULL;
+    return moved;
+}
+
+void *elementMove(void *element, size_t size, compaction *by) {
+    return count(slabMoveIfSparse(slabElements(), element, size), by);
+}
+
+void *elementMoveBlock(void *block, compaction *by) {
+    return by->heap ? count(memMoveIfSparse(block), by) : NULL;
 }
 
 bool elementMayStay(void) {

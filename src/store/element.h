@@ -19,8 +19,12 @@ static inline bool elementGoesWithStore(const void *element, const valueFreer *b
     return by->whole && slabOwns(by->whole, element);
 }
 /* Where an element of this size is better placed: there now, the old block is gone, and the caller's reference
- * must follow. NULL: it stays. */
-void *elementMove(void *element, size_t size);
+ * must follow. NULL: it stays. Counts. */
+void *elementMove(void *element, size_t size, compaction *by);
+/* The same for a block of memAlloc(), in a compaction that moves such blocks. */
+void *elementMoveBlock(void *block, compaction *by);
+/* One more element was looked at. */
+static inline void elementSeen(compaction *by) { by->fields -= by->fields > 0; }
 /* Whether an element may be written in place: not while a forked child shares its page. The hostile build
  * moves it at every change. */
 bool elementMayStay(void);

@@ -144,6 +144,6 @@ bool storeEvictOne(const evictRule *rule) {
     check(kvstoreDeleteEntry(c.d->keys, c.slot, c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    freeObject(c.o, rule->later);
+    freeDead(c.o, rule->later, true);
     return true;
 }

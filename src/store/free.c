@@ -144,6 +144,9 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
         g->whole = slabKeyspaceTake();
         g->whole_elements = slabElementsTake();
         g->freer = (valueFreer){.whole = g->whole_elements};
+        /* The new ones at once: used memory shall not rise by them at the next tick. */
+        (void)slabKeyspace();
+        (void)slabElements();
     }
     if (background) {
         submit(g);
@@ -177,6 +180,18 @@ void freeObject(robj *o, bool later) {
     slabFree(o, objectSize(o));
     submit(g);
 }
+
+void freeDead(robj *o, bool later, bool eviction) {
+    if (likely(!storeNow.time_deaths)) {
+        freeObject(o, later);
+        return;
+    }
+    int64_t began_us = clockMonoUs();
+    freeObject(o, later);
+    if (storeNow.listener) storeNow.listener->buried(eviction, clockMonoUs() - began_us);
+}
+
+void storeTimeDeaths(bool on) { storeNow.time_deaths = on; }
 
 void storeSetFreeLater(storeFreeLaterProc *later) { storeNow.free_later = later; }
 
@@ -227,18 +242,37 @@ static bool takeAll(void) {
     return all_arrived;
 }
 
-/* After the key objects: the elements of collections, and what stands empty now. */
-static void tidyRest(int64_t budget_us) {
-    compactElements(budget_us);
+void storeReclaim(void) {
+    (void)takeAll(); /* there is a next time */
     purge(slabKeyspace());
     purge(slabElements());
 }
 
-void storeTidy(int64_t budget_us) {
+bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     slabStore *s = slabKeyspace();
-    if (takeAll() && slabShouldCompact(s))
-        (void)slabCompact(s, relocate, NULL, budget_us, NULL); /* there is a next time */
-    tidyRest(budget_us);
+    slabCompactReport done = {0};
+    int64_t half_us = plan->budget_us / 2;
+    bool more = true;
+    if (takeAll()) {
+        bool worth = !plan->only_if_worth || slabShouldCompact(s);
+        more = worth && slabCompact(s, relocate, NULL, half_us, &done);
+    }
+    storeCompaction rest = *plan;
+    if (more) rest.budget_us = half_us;
+    more |= compactElements(&rest, report);
+    report->moved += done.moved_blocks;
+    report->kept += done.refused_blocks;
+    report->keys_moved += done.moved_blocks;
+    report->keys_kept += done.refused_blocks;
+    return more;
+}
+
+void storeTidy(int64_t budget_us) {
+    enum { FIELDS = 128 };
+    storeCompaction plan = {.budget_us = budget_us, .fields_max = FIELDS, .only_if_worth = true};
+    storeCompactReport unasked = {0};
+    (void)storeCompact(&plan, &unasked); /* there is a next time */
+    storeReclaim();
 }
 
 void storeGetWaste(storeWaste *out) {
@@ -250,14 +284,4 @@ void storeGetWaste(storeWaste *out) {
     out->metadata = keys.metadata_bytes + elements.metadata_bytes;
     out->live = keys.live_bytes + elements.live_bytes;
     out->recoverable = keys.recoverable_bytes + elements.recoverable_bytes;
-}
-
-bool storeDefrag(int64_t budget_us, storeDefragReport *report) {
-    slabCompactReport done = {0};
-    bool more = true;
-    if (takeAll()) more = slabCompact(slabKeyspace(), relocate, NULL, budget_us, &done);
-    tidyRest(budget_us);
-    report->moved += done.moved_blocks;
-    report->refused += done.refused_blocks;
-    return more;
 }

@@ -31,7 +31,11 @@ typedef struct storeListener {
     void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
+    /* An object whose time had come, or (`eviction`) a victim, was given up within so long. Only while
+     * storeTimeDeaths(). */
+    void (*buried)(bool eviction, int64_t us);
 } storeListener;
+void storeTimeDeaths(bool on);
 
 /* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
 void storeInit(int count, bool slotted);
@@ -47,6 +51,8 @@ db **storeDbs(void);
 uint64_t storeFlush(bool later);
 /* Exchanges what two databases hold. */
 void storeSwap(db *a, db *b);
+/* Off: tables neither grow nor shrink before they are nearly full. For tests. */
+void storeSetResizing(bool on);
 /* Continues resizes of tables for about `budget_us`. */
 void storeWork(int64_t budget_us);
 
@@ -59,12 +65,20 @@ typedef struct storeWaste {
     size_t metadata;    /* counted as used */
 } storeWaste;
 void storeGetWaste(storeWaste *out);
-typedef struct storeDefragReport {
-    uint64_t moved, refused; /* objects; calls add to it */
-} storeDefragReport;
-/* Compacts for about `budget_us`, whether it is much or little that can be won. False when nothing more can. Nobody
- * may hold pointers to objects across the call. */
-bool storeDefrag(int64_t budget_us, storeDefragReport *report);
+/* How to compact. */
+typedef struct storeCompaction {
+    int64_t budget_us;  /* about so long */
+    size_t fields_max;  /* elements of one collection looked at between two looks at the clock */
+    bool only_if_worth; /* nothing is begun for less than a sixteenth of what lives */
+    bool heap; /* values' blocks outside the slabs move too, where the allocator can tell which */
+} storeCompaction;
+typedef struct storeCompactReport { /* calls add to it */
+    uint64_t moved, kept;           /* blocks of any kind */
+    uint64_t keys_moved, keys_kept; /* key objects */
+} storeCompactReport;
+/* Moves objects, elements and blocks together. False when nothing more can be won. Does nothing while a child lives.
+ * No pointer to an object or value outlives it. */
+bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
 /* What happens to keys whose time has come. */
 typedef enum storeExpiry {
@@ -211,8 +225,9 @@ uint64_t dbFlushSlot(db *d, int slot, bool later);
 typedef void storeFreeProc(void *garbage);
 typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
 void storeSetFreeLater(storeFreeLaterProc *later);
-/* Takes back what the background thread could not free, moves objects together for about `budget_us` where
- * that wins memory, and returns unused memory to the system. No object pointer outlives it. */
+/* Takes back what the background thread could not free, and returns unused memory to the system. */
+void storeReclaim(void);
+/* The care that is always taken: storeCompact() where it is worth while, and storeReclaim(). */
 void storeTidy(int64_t budget_us);
 /* Objects that wait to be freed in the background, and those that were. */
 uint64_t storeFreePending(void);

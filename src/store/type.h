@@ -25,6 +25,13 @@ typedef struct packLimits {
     size_t entries, bytes; /* of the largest one */
 } packLimits;
 
+/* A compaction of values, in steps. */
+typedef struct compaction {
+    bool heap;            /* blocks outside the stores of objects and elements move too */
+    size_t fields;        /* elements this step may still look at */
+    uint64_t moved, kept; /* blocks; counted up */
+} compaction;
+
 typedef struct typeOps {
     /* What OBJECT ENCODING answers. */
     const char *(*encoding)(const robj *o);
@@ -41,9 +48,11 @@ typedef struct typeOps {
      * and free_value() where it says false. */
     bool (*is_shared)(const void *value);
     size_t (*value_memory)(const void *value, size_t samples);
-    /* Moves elements that elementMove() wants elsewhere, some from `cursor` (0 to begin) on; returns the next
-     * cursor, 0 at the end. NULL: it has none. */
-    uint64_t (*compact_value)(void *value, uint64_t cursor);
+    /* Moves elements and blocks that are better placed elsewhere, the value's own too (*value changes), from `cursor`
+     * (0 to begin) on until `fields` are used up; returns the next cursor, 0 at the end. */
+    uint64_t (*compact_value)(void **value, uint64_t cursor, compaction *by);
+    /* Large values have elements in the store of elements. */
+    bool has_elements;
     /* Bytes of the value in an RDB file without compression. */
     size_t (*saved_size)(const robj *o);
     /* Of a value that is one table (NULL: none ever is): walks it. */

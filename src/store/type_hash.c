@@ -540,16 +540,31 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
 }
 
+typedef struct mover {
+    hashtable table;
+    compaction *by;
+} mover;
+
 static void moveElement(void *context, void *element, unsigned flags) {
     (void)flags; /* they stay */
-    void *moved = elementMove(element, elementSize(element));
-    if (moved) check(hashtableReplace(context, elementHash(moved), element, moved));
+    mover *m = context;
+    elementSeen(m->by);
+    void *moved = elementMove(element, elementSize(element), m->by);
+    if (moved) check(hashtableReplace(&m->table, elementHash(moved), element, moved));
 }
 
-static uint64_t compactTable(void *value, uint64_t cursor) {
-    hashtable t = {value};
-    cursor = hashtableScan(&t, &fields_type, cursor, moveElement, &t);
-    check(t.body == value);
+static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
+    mover m = {{*value}, by};
+    if (cursor == 0 && by->heap) {
+        bool moved = hashtableCompact(&m.table);
+        by->moved += moved;
+        by->kept += !moved;
+    }
+    do {
+        elementSeen(by); /* a bucket may be empty */
+        cursor = hashtableScan(&m.table, &fields_type, cursor, moveElement, &m);
+    } while (cursor && by->fields);
+    *value = m.table.body;
     return cursor;
 }
 
@@ -581,6 +596,7 @@ const typeOps hashOps = {
     .free_effort = tableEffort,
     .value_memory = tableMemory,
     .compact_value = compactTable,
+    .has_elements = true,
     .saved_size = savedHash,
     .table_stats = statsOf,
 };

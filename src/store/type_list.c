@@ -6,6 +6,7 @@
 #include "store/type_list.h"
 
 #include "base/base.h"
+#include "store/element.h"
 #include "store/type.h"
 
 static quicklist *quicklistOf(const robj *o) { return objectPointer(o); }
@@ -206,6 +207,15 @@ static size_t listMemory(const void *value, size_t samples) {
     return quicklistMemory(value, samples);
 }
 
+static uint64_t compactList(void **value, uint64_t cursor, compaction *by) {
+    if (!by->heap) return 0; /* no node lies in a store */
+    void *moved = cursor == 0 ? elementMoveBlock(*value, by) : NULL;
+    if (moved) *value = moved;
+    bool more = quicklistCompact(*value, cursor == 0, by->fields, &by->moved, &by->kept);
+    by->fields = 0;
+    return more;
+}
+
 static void addNodeSize(void *arg, const quicklistNodeView *node) {
     size_t *sum = arg;
     *sum += 1 + savedLengthSize(node->bytes) + node->bytes; /* kind, length, bytes */
@@ -230,5 +240,6 @@ const typeOps listOps = {
     .copy_value = copyList,
     .free_effort = nodeCount,
     .value_memory = listMemory,
+    .compact_value = compactList,
     .saved_size = savedList,
 };

@@ -598,17 +598,32 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
 }
 
+typedef struct mover {
+    hashtable table;
+    compaction *by;
+} mover;
+
 static void moveElement(void *context, void *element, unsigned flags) {
     (void)flags; /* they stay */
+    mover *m = context;
+    elementSeen(m->by);
     if (isIntEntry(element)) return;
-    void *moved = elementMove(element, textSize(entryText(element).len));
-    if (moved) check(hashtableReplace(context, hashOfEntry(moved), element, moved));
+    void *moved = elementMove(element, textSize(entryText(element).len), m->by);
+    if (moved) check(hashtableReplace(&m->table, hashOfEntry(moved), element, moved));
 }
 
-static uint64_t compactTable(void *value, uint64_t cursor) {
-    hashtable t = {value};
-    cursor = hashtableScan(&t, &members_type, cursor, moveElement, &t);
-    check(t.body == value);
+static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
+    mover m = {{*value}, by};
+    if (cursor == 0 && by->heap) {
+        bool moved = hashtableCompact(&m.table);
+        by->moved += moved;
+        by->kept += !moved;
+    }
+    do {
+        elementSeen(by); /* a bucket may be empty */
+        cursor = hashtableScan(&m.table, &members_type, cursor, moveElement, &m);
+    } while (cursor && by->fields);
+    *value = m.table.body;
     return cursor;
 }
 
@@ -642,6 +657,7 @@ const typeOps setOps = {
     .free_effort = tableEffort,
     .value_memory = tableMemory,
     .compact_value = compactTable,
+    .has_elements = true,
     .saved_size = savedSet,
     .table_stats = statsOf,
 };

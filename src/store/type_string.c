@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/element.h"
 #include "store/type.h"
 
 enum {
@@ -143,9 +144,16 @@ robj *stringSetTake(robj *o, blob *take) {
 }
 
 status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
-    robj *o = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
-    if (!o) return ERR_NO_MEMORY;
-    *out = o;
+    if (objectTextSize(key, len, OBJECT_NO_EXPIRE) <= EMBED_GROWN_MAX) {
+        *out = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
+        return OK;
+    }
+    blob *b = blobTryNew(len); /* no spare room before it grows */
+    if (!b) return ERR_NO_MEMORY;
+    fillZeros(b->bytes, 0, len);
+    b->len = len;
+    *bytes = b->bytes;
+    *out = objectNewStringTake(key, b, OBJECT_NO_EXPIRE, 0);
     return OK;
 }
 
@@ -170,6 +178,12 @@ static size_t blobBytes(const void *value, size_t samples) {
     return blobMemory(value);
 }
 
+static uint64_t compactBlob(void **value, uint64_t cursor, compaction *by) {
+    void *moved = cursor == 0 && !blobIsShared(*value) ? elementMoveBlock(*value, by) : NULL;
+    if (moved) *value = moved;
+    return 0;
+}
+
 static size_t savedString(const robj *o) {
     char digits[NUMBER_TEXT_MAX];
     return savedTextSize(objectText(o, digits));
@@ -188,5 +202,6 @@ const typeOps stringOps = {
     .copy_value = shareBlob,
     .is_shared = isSharedBlob,
     .value_memory = blobBytes,
+    .compact_value = compactBlob,
     .saved_size = savedString,
 };

@@ -467,18 +467,45 @@ static size_t largeMemory(const void *value, size_t samples) {
            pickedMemory(&z->members, &zset_members, samples, elementMemory);
 }
 
+typedef struct mover {
+    zsetLarge *z;
+    compaction *by;
+} mover;
+
 static void moveElement(void *context, void *element, unsigned flags) {
     (void)flags; /* they stay */
-    zsetLarge *z = context;
-    void *moved = elementMove(element, zsetElementSize(element));
+    mover *m = context;
+    elementSeen(m->by);
+    void *moved = elementMove(element, zsetElementSize(element), m->by);
     if (!moved) return;
-    check(hashtableReplace(&z->members, hashOfElement(moved), element, moved));
-    orderedReplace(&z->order, &zset_order, element, moved);
+    check(hashtableReplace(&m->z->members, hashOfElement(moved), element, moved));
+    orderedReplace(&m->z->order, &zset_order, element, moved);
 }
 
-static uint64_t compactLarge(void *value, uint64_t cursor) {
-    zsetLarge *z = value;
-    return hashtableScan(&z->members, &zset_members, cursor, moveElement, z);
+/* The members first, then, from cursor INDEX_PHASE on, the nodes of the index by place. */
+static uint64_t compactLarge(void **value, uint64_t cursor, compaction *by) {
+    const uint64_t INDEX_PHASE = UINT64_C(1) << 63;
+    if (cursor == 0) {
+        void *moved = elementMoveBlock(*value, by);
+        if (moved) *value = moved;
+    }
+    mover m = {*value, by};
+    if (!(cursor & INDEX_PHASE)) {
+        do {
+            elementSeen(by); /* a bucket may be empty */
+            cursor = hashtableScan(&m.z->members, &zset_members, cursor, moveElement, &m);
+        } while (cursor && by->fields);
+        if (cursor || !by->heap) return cursor;
+        cursor = INDEX_PHASE;
+    }
+    uint64_t place = cursor & ~INDEX_PHASE;
+    while (by->heap && by->fields) {
+        uint64_t next = orderedCompact(&m.z->order, place, &by->moved, &by->kept);
+        if (!next) return 0;
+        by->fields -= sizeMin(by->fields, next - place);
+        place = next;
+    }
+    return by->heap ? INDEX_PHASE | place : 0;
 }
 
 static void addSaved(void *arg, const zsetPair *pair) {
@@ -508,6 +535,7 @@ const typeOps zsetOps = {
     .free_effort = largeEffort,
     .value_memory = largeMemory,
     .compact_value = compactLarge,
+    .has_elements = true,
     .saved_size = savedZset,
     .table_stats = statsOf,
 };

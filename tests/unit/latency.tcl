@@ -33,6 +33,30 @@ start_server {tags {latency}} {
         assert_match "*Slow Log*" [r latency doctor]
     }
 
+    test {what an expired or evicted collection costs is an event} {
+        set members {}
+        for {set i 0} {$i < [scaled 20000]} {incr i} {lappend members member:$i}
+        r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no
+        foreach {event death} {expire-del {r pexpire doomed 1} eviction-del {
+            r config set maxmemory-policy allkeys-lru maxmemory 1
+        }} {
+            for {set i 0} {$i < 8} {incr i} {r sadd part:$i {*}$members $i}
+            for {set i 0} {$i < 8} {incr i} {
+                set renamed {}
+                foreach member $members {lappend renamed $i:$member}
+                r sadd doomed {*}$renamed
+            }
+            eval $death
+            wait_for_condition 500 20 {[r exists doomed] == 0}
+            r config set maxmemory 0
+            assert {[llength [r latency history $event]] > 0} $event
+            r flushall sync
+        }
+        r config set latency-monitor-threshold 20 lazyfree-lazy-expire yes lazyfree-lazy-eviction yes
+        r latency reset
+        r debug sleep 0.03
+    }
+
     test {RESET forgets what is named, or all} {
         assert_equal 0 [r latency reset nosuch]
         assert_equal 1 [r latency reset command nosuch]

@@ -16,10 +16,40 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         for {set i 0} {$i < $count} {incr i} {r set $prefix$i [string repeat x 2000] {*}$args}
     }
 
+    test {in import mode nobody is evicted, and what may need memory is refused} {
+        fresh allkeys-lru
+        r set here 1
+        r config set import-mode yes maxmemory 1
+        assert_error "OOM command not allowed when used memory > 'maxmemory'." {r set a 1}
+        assert_equal 1 [r dbsize]
+        r config set import-mode no
+        wait_for_condition 500 20 {[r dbsize] == 0}
+        r config set maxmemory 0
+    }
+
+    test {a string that SETRANGE makes has no spare room} {
+        fresh noeviction
+        r setrange long 100000 x
+        assert {[r memory usage long] < 120000}
+        r append long y
+        assert {[r memory usage long] > 150000}
+    }
+
+    test {used memory does not rise by itself after a FLUSHALL} {
+        fresh noeviction
+        r debug populate 2000
+        r flushall async
+        wait_for_condition 500 20 {[info_field lazyfree_pending_objects] == 0}
+        set used [info_field used_memory]
+        set later [expr {[info_field server_time_usec] + 250000}]
+        wait_for_condition 500 20 {[info_field server_time_usec] > $later}
+        assert {[info_field used_memory] < $used + 30000}
+    }
+
     test {without a policy that lets keys go, what may need memory is refused} {
         fresh noeviction
         r set here 1
-        limit_to -1
+        limit_to -50000
         assert_error "OOM command not allowed when used memory > 'maxmemory'." {r set a 1}
         assert_error "OOM command not allowed when used memory > 'maxmemory'." {r append here 1}
         assert_equal 1 [r get here]

@@ -107,6 +107,13 @@ start_server {tags {metrics needs:config}} {
         samples $body
     }
 
+    test {no page of ours may be shown in a frame of others} {
+        foreach path {/ /metrics /nosuch} {
+            set headers [lindex [http_get $path] 1]
+            assert_equal "frame-ancestors 'none'" [dict get $headers content-security-policy] $path
+        }
+    }
+
     test {/status.json is what the status page shows} {
         r client setname "bob"
         r config set slowlog-log-slower-than 0

@@ -99,6 +99,7 @@ start_server {tags {sort}} {
         assert_equal {b a} [r sort z by nosort desc limit 1 2]
         assert_equal {d a b c} [r sort z by # limit -2 -1]
         assert_equal {} [r sort z by nosort limit 4 1]
+        assert_equal skiplist [r object encoding z]
     }
 
     test {SORT GET gives keys, fields and elements, and null for what is not there} {

@@ -235,6 +235,37 @@ static void test_report_and_texts(void **state) {
     memPurge();
 }
 
+/* Of many blocks most are freed, and the rest moves until it lies close: contents stay, and nothing is counted
+ * twice. */
+static void test_blocks_move_together(void **state) {
+    (void)state;
+    enum { BLOCKS = 8000, SIZE = 200, KEPT_EACH = 16, WALKS = 8 };
+    char **blocks = memNewArray(char *, BLOCKS);
+    for (int i = 0; i < BLOCKS; i++) memset(blocks[i] = memAlloc(SIZE), i & 0x7f, SIZE);
+    for (int i = 0; i < BLOCKS; i++) {
+        if (i % KEPT_EACH == 0) continue;
+        memFree(blocks[i]);
+        blocks[i] = NULL;
+    }
+    size_t used = memUsed(), moved = 0;
+    for (int i = 0; i < BLOCKS * WALKS; i++) {
+        char **block = &blocks[i % BLOCKS];
+        char *place = *block ? memMoveIfSparse(*block) : NULL;
+        moved += place != NULL;
+        if (place) *block = place;
+    }
+#ifdef USE_JEMALLOC
+    assert_true(moved > BLOCKS / KEPT_EACH / 2);
+#endif
+    (void)memSparseBytes(); /* of the whole process: it may be anything */
+    assert_int_equal(memUsed(), used);
+    for (int i = 0; i < BLOCKS; i += KEPT_EACH) {
+        for (int k = 0; k < SIZE; k++) assert_int_equal(blocks[i][k], i & 0x7f);
+        memFree(blocks[i]);
+    }
+    memFree(blocks);
+}
+
 int test_alloc(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_count_follows_alloc_realloc_and_free),
@@ -249,6 +280,7 @@ int test_alloc(void) {
         cmocka_unit_test(test_count_of_outside_bytes),
         cmocka_unit_test(test_blocks_may_be_freed_by_another_thread),
         cmocka_unit_test(test_report_and_texts),
+        cmocka_unit_test(test_blocks_move_together),
     };
     return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
 }

@@ -134,6 +134,16 @@ static void replaceOne(void) {
     orderedReplace(&x, &type, old, moved);
 }
 
+/* All nodes move, if that is better; every leaf is met once. */
+static void compactAll(void) {
+    uint64_t at = 0, moved = 0, kept = 0, next;
+    while ((next = orderedCompact(&x, at, &moved, &kept))) {
+        assert_true(next > at);
+        at = next;
+    }
+    assert_true(moved + kept >= (want_count + 123) / 124);
+}
+
 static void freeVisited(void *context, void *e) {
     size_t *at = context;
     assert_ptr_equal(want[(*at)++], e);
@@ -217,6 +227,7 @@ static void test_agrees_with_an_array(void **state) {
             } else {
                 add(kind);
             }
+            if (i % 200 == 0) compactAll();
             if (i % 50 == 0) inspect(kind);
         }
         clear();

@@ -116,7 +116,17 @@ static void changeOne(void) {
     }
 }
 
+/* A piece of a walk, which changes interrupt. */
+static void compactSome(void) {
+    static bool more;
+    uint64_t moved = 0, kept = 0;
+    if (randomUniform(4) == 0) more = false;
+    more = quicklistCompact(list_, !more, (size_t)randomUniform(40) + 1, &moved, &kept);
+    if (want_count) assert_true(moved + kept > 0 || !more);
+}
+
 static void step(void) {
+    if (randomUniform(6) == 0) compactSome();
     if (want_count && randomUniform(2)) {
         changeOne();
     } else if (randomUniform(12) == 0) {

@@ -12,6 +12,7 @@ int test_packed(void);
 int test_slab(void);
 int test_slab_model(void);
 int test_type_hash(void);
+int test_type_list(void);
 int test_type_set(void);
 int test_type_string(void);
 int test_type_zset(void);
@@ -27,6 +28,7 @@ int main(void) {
     failed += test_slab();
     failed += test_slab_model();
     failed += test_type_hash();
+    failed += test_type_list();
     failed += test_type_set();
     failed += test_type_string();
     failed += test_type_zset();

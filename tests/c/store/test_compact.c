@@ -11,6 +11,7 @@
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/type_hash.h"
+#include "store/type_list.h"
 #include "store/type_set.h"
 
 enum { KEYS = 20, ELEMENTS = 4000, KEPT_EACH = 20, TURNS_MAX = 100000 };
@@ -82,7 +83,63 @@ static void test_sparse_slabs_run_empty(void **state) {
     storeShutdown();
 }
 
+/* ------------------------------------------------------------------ what lies outside the slabs */
+
+enum { LISTS = 300, LIST_ELEMENTS = 200 };
+
+static slice listKey(int k, char *to) {
+    return sliceMake(to, (size_t)snprintf(to, 32, "list:%d", k));
+}
+
+static void test_nodes_of_lists_move_together(void **state) {
+    (void)state;
+    storeInit(1, false);
+    listLimits limits = {.fill = 4};
+    char key_text[32], text[64];
+    /* Nodes of different lists lie in turns, so that what stays of them lies far apart. */
+    for (int i = 0; i < LIST_ELEMENTS; i++) {
+        for (int k = 0; k < LISTS; k++) {
+            slice key = listKey(k, key_text), element = elementText(i, text);
+            uint64_t hash = hashBytes(key.ptr, key.len);
+            robj *o = dbFind(storeDb(0), key, hash, 1000);
+            o = listPrepare(o ? o : listNew(key), &element, 1, &limits);
+            dbPlace(storeDb(0), hash, listPush(o, &element, 1, false));
+        }
+    }
+    for (int k = 0; k < LISTS; k++) {
+        slice key = listKey(k, key_text);
+        if (k % 10) dbDelete(storeDb(0), key, hashBytes(key.ptr, key.len), 1000);
+    }
+    storeTidy(0); /* makes the store of elements */
+    size_t used = memUsed();
+    storeCompaction plan = {.budget_us = 50, .fields_max = 10, .heap = true};
+    storeCompactReport report = {0};
+    int turns = 0;
+    while (storeCompact(&plan, &report) && ++turns < TURNS_MAX) {}
+    assert_in_range(turns, 1, TURNS_MAX - 1);
+    assert_true(report.moved + report.kept >= LISTS / 10 * LIST_ELEMENTS / 4 * 2);
+#ifdef USE_JEMALLOC
+    assert_true(report.moved > 0);
+#endif
+    assert_true(memUsed() <= used + 4096);
+    for (int k = 0; k < LISTS; k += 10) {
+        slice key = listKey(k, key_text);
+        const robj *o = dbPeek(storeDb(0), key, hashBytes(key.ptr, key.len));
+        listCursor at;
+        listpackItem item;
+        listCursorInit(&at, o, 0, false);
+        for (int i = 0; i < LIST_ELEMENTS; i++) {
+            assert_true(listNextItem(&at, &item));
+            assert_true(sliceEqual(sliceMake(item.ptr, item.len), elementText(i, text)));
+        }
+        listCursorClear(&at);
+        assert_null(quicklistVerify(listQuicklist(o)));
+    }
+    storeShutdown();
+}
+
 int test_compact(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sparse_slabs_run_empty)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sparse_slabs_run_empty),
+                                       cmocka_unit_test(test_nodes_of_lists_move_together)};
     return cmocka_run_group_tests_name("compact", tests, NULL, testNoObjects);
 }

@@ -45,6 +45,11 @@ start_server {tags {hash}} {
             }
             assert_error $number {r $command h fields x f1}
         }
+        # (Valkey takes a key of that name for the word where there is no other)
+        assert_equal {{} {}} [r hgetex FIELDS 2 f1 f2]
+        assert_equal 1 [r hsetex fields 2 f1 v f2 w]
+        assert_equal {f1 v f2 w} [r hgetall fields]
+        assert_equal 1 [r del fields]
         foreach command {hpersist hgetdel} {assert_error "ERR syntax error" {r $command h foo 1 f1}}
         foreach command {{hexpire h 10 nx foo 1 f1} {hgetex h ex 10 foo 1 f1} {hsetex h foo 1 f1 v}} {
             assert_error $count {r {*}$command}
