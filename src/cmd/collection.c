@@ -4,12 +4,11 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int place) {
     if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
-    return hashBytes(c->argv[place].ptr, c->argv[place].len);
+    return storeHash(c->argv[place]);
 }
 
 static bool isOfType(ctx *c, const robj *o, valueType type) {

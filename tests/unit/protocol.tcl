@@ -249,6 +249,20 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
+    test {long replies of a pipeline leave while the rest of it runs} {
+        r set long [string repeat v 4096]
+        set before [info_field total_writes_processed]
+        set s [raw_connect]
+        raw_send $s [string repeat "GET long\r\n" 512]
+        for {set i 0} {$i < 512} {incr i} {
+            assert_equal \$4096 [raw_line $s]
+            assert_equal 4096 [string length [raw_line $s]]
+        }
+        # 2 MB in one write or three would have been kept until the end of the turn.
+        assert {[info_field total_writes_processed] - $before >= 6}
+        raw_close $s
+    }
+
     test {a client that hangs up amid a request leaves no trace} {
         for {set i 0} {$i < 20} {incr i} {
             set s [raw_connect]
