@@ -65,10 +65,12 @@ class Server:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def cpu(self):
-        """Seconds of CPU the process has used."""
-        with open("/proc/%d/stat" % self.process.pid) as f:
-            fields = f.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Seconds of CPU the process's threads have used."""
+        total = 0
+        for thread in os.listdir("/proc/%d/task" % self.process.pid):
+            with open("/proc/%d/task/%s/schedstat" % (self.process.pid, thread)) as f:
+                total += int(f.read().split()[0])
+        return total / 1e9
 
     def skip_reply(self):
         line = self.reader.readline()
@@ -224,7 +226,7 @@ def rows(servers, options):
                 servers[index].run(requests)
                 spent[index].append((servers[index].cpu() - begin) / count * 1e6)
         ours, peer = (statistics.median(s) for s in spent)
-        ratio = peer / ours if ours else float("inf")
+        ratio = peer / ours
         products.append(ratio)
         print("%-40s ours %9.2f  peer %9.2f us   peer/ours %5.2f%s"
               % (name, ours, peer, ratio, "" if ratio >= 0.95 else "   SLOWER"), flush=True)
