@@ -17,12 +17,10 @@
 #include "store/type_set.h"
 #include "store/type_zset.h"
 
-/* What an element is compared by: a score, or the first bytes of a text, most significant first. */
+/* What an element is compared by, first of all: a number that grows with its score, or the first bytes of its text,
+ * most significant first; the other way round for DESC. */
 typedef struct sortKey {
-    union {
-        double score;
-        uint64_t prefix;
-    };
+    uint64_t order;
     size_t index; /* of the element */
 } sortKey;
 
@@ -139,7 +137,7 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
     strAppendSlice(&s->name, element);
     strAppendSlice(&s->name, behind);
     slice name = strSlice(&s->name);
-    const robj *o = dbFindRead(c->db, name, hashBytes(name.ptr, name.len), c->now_ms);
+    const robj *o = dbFindRead(c->db, name, storeHash(name), c->now_ms);
     if (!o) return false;
     if (field.ptr) return objectType(o) == TYPE_HASH && hashGet(o, field, digits, out);
     if (objectType(o) != TYPE_STRING) return false;
@@ -225,18 +223,16 @@ static int finish(int order, const sortKey *a, const sortKey *b) {
     return (a->index > b->index) - (a->index < b->index);
 }
 
-static int compareScores(const void *a, const void *b) {
+/* Equal numbers are in the order of the elements' texts; a missing key stands before any text. */
+static int compareKeys(const void *a, const void *b) {
     const sortKey *x = a, *y = b;
-    if (x->score != y->score) return (x->score < y->score) != sorting->descends ? -1 : 1;
-    char x_digits[NUMBER_TEXT_MAX], y_digits[NUMBER_TEXT_MAX];
-    return finish(compareBytes(listpackText(&sorting->items[x->index], x_digits),
-                               listpackText(&sorting->items[y->index], y_digits)),
-                  x, y);
-}
-
-static int compareTexts(const void *a, const void *b) {
-    const sortKey *x = a, *y = b;
-    if (x->prefix != y->prefix) return (x->prefix < y->prefix) != sorting->descends ? -1 : 1;
+    if (x->order != y->order) return x->order < y->order ? -1 : 1;
+    if (!sorting->texts) {
+        char x_digits[NUMBER_TEXT_MAX], y_digits[NUMBER_TEXT_MAX];
+        return finish(compareBytes(listpackText(&sorting->items[x->index], x_digits),
+                                   listpackText(&sorting->items[y->index], y_digits)),
+                      x, y);
+    }
     slice first = sorting->texts[x->index], second = sorting->texts[y->index];
     if (!first.ptr || !second.ptr) return finish((first.ptr != NULL) - (second.ptr != NULL), x, y);
     return finish(compareBytes(first, second), x, y);
@@ -248,6 +244,14 @@ static int compareCollated(const void *a, const void *b) {
     slice first = sorting->texts[x->index], second = sorting->texts[y->index];
     if (!first.ptr || !second.ptr) return finish((first.ptr != NULL) - (second.ptr != NULL), x, y);
     return finish(strcoll(first.ptr, second.ptr), x, y);
+}
+
+/* Grows with the score. */
+static uint64_t orderOf(double score) {
+    uint64_t bits, sign = 1ull << 63;
+    score += 0.0; /* one zero is as good as the other */
+    memcpy(&bits, &score, sizeof(bits));
+    return bits & sign ? ~bits : bits | sign;
 }
 
 static uint64_t prefixOf(slice text) {
@@ -269,6 +273,7 @@ static bool weightOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) 
 
 /* Reads what all items are sorted by as numbers; a missing key counts as 0. False: the error was replied. */
 static bool weighNumbers(ctx *c, sorter *s) {
+    uint64_t flip = s->descends ? UINT64_MAX : 0;
     for (size_t i = 0; i < s->item_count; i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
@@ -279,10 +284,16 @@ static bool weighNumbers(ctx *c, sorter *s) {
             replyError(c, SLICE("ERR One or more scores can't be converted into double"));
             return false;
         }
-        s->keys[i] = (sortKey){.score = score, .index = i};
+        s->keys[i] = (sortKey){orderOf(score) ^ flip, i};
     }
-    s->compare = compareScores;
+    s->compare = compareKeys;
     return true;
+}
+
+/* Texts are in the order of the locale; but what is stored is the same on every server. */
+static bool isCollated(const sorter *s) {
+    const char *locale = setlocale(LC_COLLATE, NULL);
+    return !s->store && locale && strcmp(locale, "C") && strcmp(locale, "POSIX");
 }
 
 /* Whether an item is sorted by its own text, which is kept already. */
@@ -290,13 +301,16 @@ static bool isOwnText(const sorter *s, size_t index) { return !s->by && s->items
 
 /* The same as texts. */
 static void weighTexts(ctx *c, sorter *s) {
+    uint64_t flip = s->descends ? UINT64_MAX : 0;
+    bool collated = isCollated(s);
+    s->compare = collated ? compareCollated : compareKeys;
     s->texts = memNewArray(slice, s->item_count);
     for (size_t i = 0; i < s->item_count; i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
-        s->keys[i] = (sortKey){.index = i};
+        s->keys[i] = (sortKey){collated ? 0 : flip, i};
         if (!weightOf(c, s, i, digits, &text)) continue;
-        s->keys[i].prefix = prefixOf(text);
+        if (!collated) s->keys[i].order = prefixOf(text) ^ flip;
         s->texts[i] = text;
         if (isOwnText(s, i)) continue;
         /* Where the text is going to lie; pointers are known when all are there. */
@@ -308,9 +322,6 @@ static void weighTexts(ctx *c, sorter *s) {
         slice *text = &s->texts[i];
         if (text->ptr && !isOwnText(s, i)) text->ptr = s->text_bytes.ptr + (uintptr_t)text->ptr - 1;
     }
-    const char *locale = setlocale(LC_COLLATE, NULL);
-    bool plain = s->store || !locale || !strcmp(locale, "C") || !strcmp(locale, "POSIX");
-    s->compare = plain ? compareTexts : compareCollated;
 }
 
 static void swapKeys(sortKey *a, sortKey *b) {
@@ -339,6 +350,44 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
     }
 }
 
+/* Sorts keys by `order`, byte by byte from the lowest on; those with equal ones keep their places. */
+static void sortByOrder(sortKey *keys, size_t count) {
+    enum { BYTES = 8, VALUES = 256 };
+    size_t ends[BYTES][VALUES] = {{0}};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < BYTES; k++) ends[k][keys[i].order >> 8 * k & 255]++;
+    }
+    sortKey *from = keys, *spare = memNewArray(sortKey, count), *to = spare;
+    for (size_t k = 0; k < BYTES; k++) {
+        if (ends[k][keys[0].order >> 8 * k & 255] == count) continue; /* all have this byte */
+        size_t place = 0;
+        for (size_t value = 0; value < VALUES; value++) {
+            size_t some = ends[k][value];
+            ends[k][value] = place;
+            place += some;
+        }
+        for (size_t i = 0; i < count; i++) to[ends[k][from[i].order >> 8 * k & 255]++] = from[i];
+        sortKey *kept = from;
+        from = to;
+        to = kept;
+    }
+    if (from != keys) memcpy(keys, from, count * sizeof(*keys));
+    memFree(spare);
+}
+
+static void sortKeys(const sorter *s, sortKey *keys, size_t count) {
+    enum { FEW = 100 }; /* less are sorted faster by comparing them */
+    if (count < FEW) {
+        qsort(keys, count, sizeof(*keys), s->compare);
+        return;
+    }
+    sortByOrder(keys, count);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && keys[end].order == keys[i].order;) end++;
+        if (end - i > 1) qsort(keys + i, end - i, sizeof(*keys), s->compare);
+    }
+}
+
 /* Puts in order what is wanted: the rest stays before and behind it in any order. */
 static void putInOrder(const sorter *s) {
     size_t end = s->from + s->count;
@@ -346,7 +395,7 @@ static void putInOrder(const sorter *s) {
     sorting = s;
     if (s->from > 0) selectKey(s, 0, s->item_count, s->from);
     if (end < s->item_count) selectKey(s, s->from, s->item_count - s->from, end);
-    qsort(s->keys + s->from, s->count, sizeof(*s->keys), s->compare);
+    sortKeys(s, s->keys + s->from, s->count);
     sorting = NULL;
 }
 
