@@ -18,18 +18,17 @@ packLimits hashLimits(void) {
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-/* Fields whose time has come are not seen, but by those who decide about them elsewhere. */
-static void lookAt(const ctx *c) {
+void hashLook(const ctx *c) {
     hashLookAt(c->flags & CTX_REPLAY ? INT64_MIN : storeLookTime(c->now_ms));
 }
 
 bool hashFindRead(ctx *c, robj **out) {
-    lookAt(c);
+    hashLook(c);
     return collectionFindRead(c, 1, TYPE_HASH, out);
 }
 
 bool hashFindWrite(ctx *c, robj **out) {
-    lookAt(c);
+    hashLook(c);
     return collectionFindWrite(c, 1, TYPE_HASH, out);
 }
 

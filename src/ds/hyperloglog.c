@@ -9,6 +9,10 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
+#if defined(__SSSE3__)
+#include <tmmintrin.h>
+#endif
+
 enum {
     INDEX_BITS = 14,
     RANK_MAX = 64 - INDEX_BITS + 1,
@@ -204,21 +208,67 @@ static uint64_t pack(uint64_t x) {
     return (x & 0xffffff) | (x & UINT64_C(0x00ffffff00000000)) >> 8;
 }
 
-static void raiseAll(uint8_t *registers, const uint8_t *others, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        registers[i] = registers[i] > others[i] ? registers[i] : others[i];
+/* Raises eight registers to those that stand packed at `packed`. */
+static void mergeEight(uint8_t *registers, const char *packed) {
+    uint64_t others = unpack(loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32);
+    for (size_t i = 0; i < UNPACKED; i++) {
+        uint8_t other = (uint8_t)(others >> 8 * i);
+        if (registers[i] < other) registers[i] = other;
+    }
 }
 
-static void mergeDense(uint8_t *registers, const char *packed) {
-    enum { CHUNK = 512 };
-    uint8_t others[CHUNK];
-    for (size_t at = 0; at < HLL_REGISTERS; at += CHUNK) {
-        for (size_t i = 0; i < CHUNK; i += UNPACKED, packed += PACKED) {
-            uint64_t word = loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32;
-            storeU64(others + i, unpack(word));
-        }
-        raiseAll(registers + at, others, CHUNK);
+static void packEight(char *packed, const uint8_t *registers) {
+    uint64_t word = pack(loadU64(registers));
+    storeU32(packed, (uint32_t)word);
+    storeU16(packed + 4, (uint16_t)(word >> 32));
+}
+
+#if defined(__SSSE3__)
+enum {
+    WIDE = 16,                             /* registers of a vector */
+    WIDE_PACKED = 12,                      /* bytes of them */
+    WIDE_REGISTERS = HLL_REGISTERS - WIDE, /* the last vector would reach beyond the value */
+};
+
+/* Each three bytes, four registers, go to a lane of 32 bits, and are shifted apart there. */
+static void mergeWide(uint8_t *registers, const char *packed) {
+    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += WIDE_PACKED) {
+        __m128i *to = (__m128i *)(void *)(registers + i);
+        __m128i x =
+            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)packed), spread);
+        __m128i a = _mm_and_si128(x, _mm_set1_epi32(0x3f));
+        __m128i b = _mm_and_si128(_mm_slli_epi32(x, 2), _mm_set1_epi32(0x3f00));
+        __m128i c = _mm_and_si128(_mm_slli_epi32(x, 4), _mm_set1_epi32(0x3f0000));
+        __m128i d = _mm_and_si128(_mm_slli_epi32(x, 6), _mm_set1_epi32(0x3f000000));
+        __m128i others = _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d));
+        _mm_storeu_si128(to, _mm_max_epu8(_mm_loadu_si128(to), others));
     }
+}
+
+/* The way back. Each step writes some bytes of the next one. */
+static void packWide(char *packed, const uint8_t *registers) {
+    const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += WIDE_PACKED) {
+        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(registers + i));
+        __m128i a = _mm_and_si128(x, _mm_set1_epi32(0x3f));
+        __m128i b = _mm_and_si128(_mm_srli_epi32(x, 2), _mm_set1_epi32(0xfc0));
+        __m128i c = _mm_and_si128(_mm_srli_epi32(x, 4), _mm_set1_epi32(0x3f000));
+        __m128i d = _mm_and_si128(_mm_srli_epi32(x, 6), _mm_set1_epi32(0xfc0000));
+        __m128i joined = _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d));
+        _mm_storeu_si128((__m128i *)(void *)packed, _mm_shuffle_epi8(joined, close));
+    }
+}
+#else
+enum { WIDE_REGISTERS = 0 };
+static void mergeWide(uint8_t *registers, const char *packed) { (void)registers, (void)packed; }
+static void packWide(char *packed, const uint8_t *registers) { (void)registers, (void)packed; }
+#endif
+
+static void mergeDense(uint8_t *registers, const char *packed) {
+    mergeWide(registers, packed);
+    for (size_t i = WIDE_REGISTERS; i < HLL_REGISTERS; i += UNPACKED)
+        mergeEight(registers + i, packed + i / UNPACKED * PACKED);
 }
 
 bool hllMergeInto(uint8_t *registers, slice bytes) {
@@ -239,12 +289,10 @@ bool hllMergeInto(uint8_t *registers, slice bytes) {
 
 void hllWriteDense(char *bytes, const uint8_t *registers) {
     bytes[4] = 0;
-    char *to = bytes + HLL_HEAD_BYTES;
-    for (size_t i = 0; i < HLL_REGISTERS; i += UNPACKED, to += PACKED) {
-        uint64_t word = pack(loadU64(registers + i));
-        storeU32(to, (uint32_t)word);
-        storeU16(to + 4, (uint16_t)(word >> 32));
-    }
+    char *packed = bytes + HLL_HEAD_BYTES;
+    packWide(packed, registers);
+    for (size_t i = WIDE_REGISTERS; i < HLL_REGISTERS; i += UNPACKED)
+        packEight(packed + i / UNPACKED * PACKED, registers + i);
 }
 
 /* ------------------------------------------------------------------ the estimate */
