@@ -266,7 +266,7 @@ start_server {tags {protocol resp:2}} {
     test {a large value that is being sent may be changed, replaced and deleted} {
         set value [string repeat "0123456789abcdef" 65536]
         foreach change {
-            {setrange large 500000 XXXX} {append large XXXX} {setbit large 7 1} {bitfield large set u8 800 255}
+            {setrange large 500000 changed} {append large more} {setbit large 7 1} {bitfield large set u8 800 255}
             {set large other} {getdel large} {del large} {unlink large} {flushall} {rename large elsewhere}
         } {
             r set large $value
