@@ -14,7 +14,7 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* hashBytes() of the key at argument `place`. */
+/* storeHash() of the key at argument `place`. */
 uint64_t collectionHash(const ctx *c, int place);
 /* The value of the key at argument `place`, for a command that reads. False: WRONGTYPE was replied. NULL when it
  * is missing. */
