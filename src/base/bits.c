@@ -111,6 +111,13 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end) {
 
 /* ------------------------------------------------------------------ finding */
 
+/* Whether four words are all the same. */
+static inline bool isBoring(const char *bytes, uint64_t word) {
+    uint64_t differs = 0;
+    for (size_t i = 0; i < 32; i += 8) differs |= loadU64(bytes + i) ^ word;
+    return !differs;
+}
+
 uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     if (from >= end) return BITS_NONE;
     const unsigned char *u = (const unsigned char *)bytes;
@@ -120,6 +127,7 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     if (!byte) {
         uint64_t boring = bit ? 0 : UINT64_MAX;
         at++;
+        while (at + 32 <= bytes_end && isBoring(bytes + at, boring)) at += 32;
         while (at + 8 <= bytes_end && loadU64(bytes + at) == boring) at += 8;
         while (at < bytes_end && !(u[at] ^ flip)) at++;
         if (at == bytes_end) return BITS_NONE;

@@ -297,6 +297,11 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     uint64_t seen = hashSeenCount(o);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    if (count < -DRAWS_MANY && seen) {
+        outmark mark = outbufMark(c->out);
+        hashRandom(o, DRAWS_PROBED, false, replyPair, &r);
+        if (!collectionDrawsFit(c, mark, wanted)) return;
+    }
     replyArray(c, (int64_t)(wanted * (values && !r.nested ? 2 : 1)));
     hashRandom(o, wanted, count > 0, replyPair, &r);
 }

@@ -9,8 +9,8 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
-#if defined(__SSSE3__)
-#include <tmmintrin.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 enum {
@@ -223,51 +223,65 @@ static void packEight(char *packed, const uint8_t *registers) {
     storeU16(packed + 4, (uint16_t)(word >> 32));
 }
 
-#if defined(__SSSE3__)
+#if defined(__x86_64__)
 enum {
-    WIDE = 16,                             /* registers of a vector */
-    WIDE_PACKED = 12,                      /* bytes of them */
+    WIDE = 32,                             /* registers of a vector, half of them in each lane */
+    LANE_PACKED = 12,                      /* bytes of them */
     WIDE_REGISTERS = HLL_REGISTERS - WIDE, /* the last vector would reach beyond the value */
 };
 
-/* Each three bytes, four registers, go to a lane of 32 bits, and are shifted apart there. */
-static void mergeWide(uint8_t *registers, const char *packed) {
-    const __m128i spread = _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1);
-    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += WIDE_PACKED) {
-        __m128i *to = (__m128i *)(void *)(registers + i);
-        __m128i x =
-            _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(const void *)packed), spread);
-        __m128i a = _mm_and_si128(x, _mm_set1_epi32(0x3f));
-        __m128i b = _mm_and_si128(_mm_slli_epi32(x, 2), _mm_set1_epi32(0x3f00));
-        __m128i c = _mm_and_si128(_mm_slli_epi32(x, 4), _mm_set1_epi32(0x3f0000));
-        __m128i d = _mm_and_si128(_mm_slli_epi32(x, 6), _mm_set1_epi32(0x3f000000));
-        __m128i others = _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d));
-        _mm_storeu_si128(to, _mm_max_epu8(_mm_loadu_si128(to), others));
+/* Each three bytes, four registers, go to 32 bits, and are shifted apart there. */
+__attribute__((target("avx2"))) static void mergeWide(uint8_t *registers, const char *packed) {
+    const __m256i spread = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += (size_t)2 * LANE_PACKED) {
+        __m256i *to = (__m256i *)(void *)(registers + i);
+        __m128i low = _mm_loadu_si128((const __m128i *)(const void *)packed);
+        __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(packed + LANE_PACKED));
+        __m256i x = _mm256_shuffle_epi8(
+            _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1), spread);
+        __m256i a = _mm256_and_si256(x, _mm256_set1_epi32(0x3f));
+        __m256i b = _mm256_and_si256(_mm256_slli_epi32(x, 2), _mm256_set1_epi32(0x3f00));
+        __m256i c = _mm256_and_si256(_mm256_slli_epi32(x, 4), _mm256_set1_epi32(0x3f0000));
+        __m256i d = _mm256_and_si256(_mm256_slli_epi32(x, 6), _mm256_set1_epi32(0x3f000000));
+        __m256i others = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
+        _mm256_storeu_si256(to, _mm256_max_epu8(_mm256_loadu_si256(to), others));
     }
 }
 
-/* The way back. Each step writes some bytes of the next one. */
-static void packWide(char *packed, const uint8_t *registers) {
-    const __m128i close = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
-    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += WIDE_PACKED) {
-        __m128i x = _mm_loadu_si128((const __m128i *)(const void *)(registers + i));
-        __m128i a = _mm_and_si128(x, _mm_set1_epi32(0x3f));
-        __m128i b = _mm_and_si128(_mm_srli_epi32(x, 2), _mm_set1_epi32(0xfc0));
-        __m128i c = _mm_and_si128(_mm_srli_epi32(x, 4), _mm_set1_epi32(0x3f000));
-        __m128i d = _mm_and_si128(_mm_srli_epi32(x, 6), _mm_set1_epi32(0xfc0000));
-        __m128i joined = _mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d));
-        _mm_storeu_si128((__m128i *)(void *)packed, _mm_shuffle_epi8(joined, close));
+/* The way back. Each lane writes some bytes of the next one. */
+__attribute__((target("avx2"))) static void packWide(char *packed, const uint8_t *registers) {
+    const __m256i close = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += (size_t)2 * LANE_PACKED) {
+        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(registers + i));
+        __m256i a = _mm256_and_si256(x, _mm256_set1_epi32(0x3f));
+        __m256i b = _mm256_and_si256(_mm256_srli_epi32(x, 2), _mm256_set1_epi32(0xfc0));
+        __m256i c = _mm256_and_si256(_mm256_srli_epi32(x, 4), _mm256_set1_epi32(0x3f000));
+        __m256i d = _mm256_and_si256(_mm256_srli_epi32(x, 6), _mm256_set1_epi32(0xfc0000));
+        __m256i joined = _mm256_shuffle_epi8(
+            _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d)), close);
+        _mm_storeu_si128((__m128i *)(void *)packed, _mm256_castsi256_si128(joined));
+        _mm_storeu_si128((__m128i *)(void *)(packed + LANE_PACKED),
+                         _mm256_extracti128_si256(joined, 1));
     }
 }
+
+static bool hasVectors(void) { return __builtin_cpu_supports("avx2"); }
 #else
 enum { WIDE_REGISTERS = 0 };
 static void mergeWide(uint8_t *registers, const char *packed) { (void)registers, (void)packed; }
 static void packWide(char *packed, const uint8_t *registers) { (void)registers, (void)packed; }
+static bool hasVectors(void) { return false; }
 #endif
 
 static void mergeDense(uint8_t *registers, const char *packed) {
-    mergeWide(registers, packed);
-    for (size_t i = WIDE_REGISTERS; i < HLL_REGISTERS; i += UNPACKED)
+    size_t i = 0;
+    if (hasVectors()) {
+        mergeWide(registers, packed);
+        i = WIDE_REGISTERS;
+    }
+    for (; i < HLL_REGISTERS; i += UNPACKED)
         mergeEight(registers + i, packed + i / UNPACKED * PACKED);
 }
 
@@ -290,8 +304,12 @@ bool hllMergeInto(uint8_t *registers, slice bytes) {
 void hllWriteDense(char *bytes, const uint8_t *registers) {
     bytes[4] = 0;
     char *packed = bytes + HLL_HEAD_BYTES;
-    packWide(packed, registers);
-    for (size_t i = WIDE_REGISTERS; i < HLL_REGISTERS; i += UNPACKED)
+    size_t i = 0;
+    if (hasVectors()) {
+        packWide(packed, registers);
+        i = WIDE_REGISTERS;
+    }
+    for (; i < HLL_REGISTERS; i += UNPACKED)
         packEight(packed + i / UNPACKED * PACKED, registers + i);
 }
 
