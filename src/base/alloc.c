@@ -86,11 +86,20 @@ ALWAYS_INLINE size_t usableSize(const void *ptr) {
     return malloc_usable_size((void *)(uintptr_t)ptr);
 }
 
+#ifdef HOT_CHECKS
+static __thread uint64_t my_requests;
+
+uint64_t memRequests(void) { return my_requests; }
+
+void memNoteRequest(void) { my_requests++; }
+#endif
+
 /* Takes a block on its way out into the count. The compiler forgets what size was asked for: where it
  * knows it, through link-time inlining, _FORTIFY_SOURCE stops writes into the rest of the block. */
 ALWAYS_INLINE void *handOut(void *ptr, int64_t old_size) {
     __asm__("" : "+r"(ptr));
     countBytes((int64_t)usableSize(ptr) - old_size);
+    memNoteRequest();
     return ptr;
 }
 

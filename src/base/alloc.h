@@ -41,6 +41,16 @@ size_t memUsed(void);
  * ANY_THREAD. */
 void memCount(ptrdiff_t bytes);
 
+#ifdef HOT_CHECKS
+/* How often this thread has asked for memory so far, slots of slab stores included: for tests of what must not
+ * allocate. Builds without HOT_CHECKS do not count. ANY_THREAD. */
+uint64_t memRequests(void);
+/* Another allocator has handed out a block. ANY_THREAD. */
+void memNoteRequest(void);
+#else
+#define memNoteRequest() ((void)0)
+#endif
+
 /* What the allocator and the kernel say of the process. Bytes. */
 typedef struct memReport {
     size_t allocated; /* in blocks handed out */

@@ -103,20 +103,26 @@ static char escapeLetter(char c) {
     }
 }
 
+/* Stands for itself between quotes. */
+static bool isPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
+
 void strAppendQuoted(str *s, slice from) {
     static const char hex[] = "0123456789abcdef";
     strReserve(s, from.len + 2);
     strAppendByte(s, '"');
-    for (size_t i = 0; i < from.len; i++) {
-        uint8_t byte = (uint8_t)from.ptr[i];
-        char letter = escapeLetter(from.ptr[i]);
+    for (size_t i = 0; i < from.len;) {
+        size_t plain = i;
+        while (plain < from.len && isPlain(from.ptr[plain])) plain++;
+        strAppend(s, from.ptr + i, plain - i);
+        if (plain == from.len) break;
+        uint8_t byte = (uint8_t)from.ptr[plain];
+        char letter = escapeLetter(from.ptr[plain]);
         if (letter) {
             strAppend(s, (char[]){'\\', letter}, 2);
-        } else if (byte >= ' ' && byte <= '~') {
-            strAppendByte(s, (char)byte);
         } else {
             strAppend(s, (char[]){'\\', 'x', hex[byte >> 4], hex[byte & 15]}, 4);
         }
+        i = plain + 1;
     }
     strAppendByte(s, '"');
 }

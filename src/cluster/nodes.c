@@ -22,6 +22,7 @@ static struct {
     clusterNode **list; /* the first one is this node */
     int count;
     clusterNode *owner[SLOT_COUNT];
+    uint64_t mine[SLOT_COUNT / 64]; /* a bit for each slot this node owns */
     int assigned;
     int size; /* voting nodes, as counted by the last verdict */
     uint64_t current_epoch, vote_epoch;
@@ -91,12 +92,20 @@ clusterNode *slotOwner(int slot) {
     return nodes.owner[slot];
 }
 
+bool slotIsMine(int slot) { return nodes.mine[slot / 64] >> (slot % 64) & 1; }
+
 void slotSetOwner(int slot, clusterNode *owner) {
     clusterNode *was = slotOwner(slot);
     if (was) was->slot_count--;
     if (owner) owner->slot_count++;
     nodes.assigned += (owner != NULL) - (was != NULL);
     nodes.owner[slot] = owner;
+    uint64_t bit = UINT64_C(1) << slot % 64;
+    if (owner == nodeMyself()) {
+        nodes.mine[slot / 64] |= bit;
+    } else {
+        nodes.mine[slot / 64] &= ~bit;
+    }
     nodesChanged();
 }
 

@@ -53,6 +53,8 @@ clusterNode *nodePrimaryOf(clusterNode *n);
 
 /* Who serves a slot, NULL for nobody. */
 clusterNode *slotOwner(int slot);
+/* Whether this node owns it. */
+bool slotIsMine(int slot);
 void slotSetOwner(int slot, clusterNode *owner);
 int slotsAssigned(void);
 

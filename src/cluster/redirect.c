@@ -9,13 +9,17 @@
 #include "cluster/nodes.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
+#include "store/store.h"
 
 enum { KEYS_MOST = 32, NO_SLOT = -1, SEVERAL_SLOTS = -2 };
 
+/* Whether the request's first key is all it has. */
+static bool hasOneKey(const command *cmd, int argc) {
+    return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
+}
+
 /* Adds the slot of a request's keys to `slot`; a malformed request has none and refuses itself. */
 static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
-    bool one = cmd->first_key == 1 && cmd->last_key == 1 && !(cmd->flags & CMD_MOVABLEKEYS);
-    if (likely(one && slot == NO_SLOT && argc > 1)) return hashSlot(argv[1]);
     keyPlace few[KEYS_MOST], *places = few;
     int count = commandKeys(cmd, argv, argc, few, KEYS_MOST);
     if (count > KEYS_MOST) {
@@ -73,12 +77,15 @@ static gateVerdict ask(ctx *c) {
     int slot = NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         (void)transactionEach(c->who, addQueued, &slot); /* what it found stands in `slot` */
+    } else if (likely(hasOneKey(c->cmd, c->argc))) {
+        slot = storeHashSlot(c->key_hash);
     } else {
         slot = addSlots(slot, c->cmd, c->argv, c->argc);
     }
     if (slot == NO_SLOT) return GATE_PASS;
     if (slot == SEVERAL_SLOTS)
         return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
+    if (likely(slotIsMine(slot)) && likely(nodesAreOk())) return GATE_PASS;
     const clusterNode *owner = slotOwner(slot);
     if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
     if (!nodesAreOk()) {

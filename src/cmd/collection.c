@@ -4,12 +4,11 @@
 #include "cmd/collection.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/type.h"
 
 uint64_t collectionHash(const ctx *c, int place) {
     if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
-    return hashBytes(c->argv[place].ptr, c->argv[place].len);
+    return storeHash(c->argv[place]);
 }
 
 static bool isOfType(ctx *c, const robj *o, valueType type) {
@@ -55,6 +54,17 @@ bool collectionArgCount(ctx *c, int place, int64_t *out) {
     if (*out != INT64_MIN) return true;
     replyErrorFormat(c, "ERR value is out of range, value must between %lld and %lld",
                      (long long)-INT64_MAX, (long long)INT64_MAX);
+    return false;
+}
+
+bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
+    const size_t draw_min = 6; /* bytes of an empty bulk */
+    size_t bytes = outbufPending(c->out) - mark.at;
+    outbufCutTo(c->out, mark);
+    /* With replies switched off there are none to measure; the draws take time all the same. */
+    size_t each = sizeMax(draw_min, bytes / DRAWS_PROBED);
+    if (draws <= memMachineBytes() / 2 / each) return true;
+    replyError(c, SLICE("ERR value is out of range"));
     return false;
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/base.h"
 #include "base/glob.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "base/random.h"
 #include "cmd/cmd.h"
@@ -108,7 +107,7 @@ static void debugProtocol(ctx *c) {
 
 const robj *debugFind(ctx *c) {
     slice key = c->argv[2];
-    const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+    const robj *o = dbPeek(c->db, key, storeHash(key));
     if (!o) replyError(c, ERR_NO_KEY_TEXT);
     return o;
 }
@@ -164,7 +163,7 @@ static void debugDigestValue(ctx *c) {
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
         slice key = c->argv[i];
-        const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+        const robj *o = dbPeek(c->db, key, storeHash(key));
         digest d = {{0}};
         if (o) objectDigest(o, &d);
         replyDigest(c, &d);
@@ -183,7 +182,7 @@ static void debugPopulate(ctx *c) {
         strClear(&key);
         strAppendSlice(&key, prefix);
         strAppendFormat(&key, ":%lld", (long long)i);
-        uint64_t hash = hashBytes(key.ptr, key.len);
+        uint64_t hash = storeHash(strSlice(&key));
         if (dbFind(c->db, strSlice(&key), hash, c->now_ms)) continue;
         strClear(&value);
         strAppendFormat(&value, "value:%lld", (long long)i);

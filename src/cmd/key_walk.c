@@ -4,7 +4,6 @@
 #include "cmd/key_walk.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/store.h"
 
 void keyWalkInit(keyWalk *w, const ctx *c, int first, int end, int step) {
@@ -16,16 +15,26 @@ void keyWalkInit(keyWalk *w, const ctx *c, int first, int end, int step) {
     w->at = w->ready = 0;
 }
 
-/* Hashes the next chunk and fetches in two steps what its lookups will read. */
+/* A single key, which the batch has hashed and fetched (executeResolve(), executePrefetch()). */
+static inline bool isPrepared(const keyWalk *w, int place) {
+    return place == 1 && w->c->cmd->first_key == 1 && place + w->step >= w->end;
+}
+
+/* Hashes the next chunk and fetches what its lookups will read. */
 static void fill(keyWalk *w) {
+    storeWant wants[KEY_WALK_CHUNK];
     int n = 0;
-    for (int i = w->place + w->step; i < w->end && n < KEY_WALK_CHUNK; i += w->step, n++) {
-        slice key = w->c->argv[i];
-        w->hashes[n] = hashBytes(key.ptr, key.len);
-        storePrefetchTable(w->c->db, key, w->hashes[n]);
+    if (isPrepared(w, w->place + w->step)) {
+        w->hashes[0] = w->c->key_hash;
+        w->ready = 1;
+        w->at = 0;
+        return;
     }
-    for (int k = 0, i = w->place + w->step; k < n; k++, i += w->step)
-        storePrefetchObject(w->c->db, w->c->argv[i], w->hashes[k]);
+    for (int i = w->place + w->step; i < w->end && n < KEY_WALK_CHUNK; i += w->step, n++) {
+        w->hashes[n] = storeHash(w->c->argv[i]);
+        wants[n] = (storeWant){.db = w->c->db, .hash = w->hashes[n]};
+    }
+    storePrefetch(wants, n);
     w->ready = n;
     w->at = 0;
 }

@@ -4,7 +4,6 @@
 #include <limits.h>
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/key_walk.h"
@@ -16,7 +15,7 @@
 
 static dbKey keyAt(const ctx *c, db *d, int place) {
     slice key = c->argv[place];
-    uint64_t hash = place == 1 ? c->key_hash : hashBytes(key.ptr, key.len);
+    uint64_t hash = place == 1 ? c->key_hash : storeHash(key);
     return (dbKey){.db = d, .key = key, .hash = hash};
 }
 

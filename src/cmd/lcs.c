@@ -8,7 +8,6 @@
  * bit is clear, going up loses nothing, else going left does. Cost: la * lb / 64 steps and la * lb / 8 bytes
  * (LEN: one row), a thirty-second of what the limit counts. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/number.h"
 #include "cmd/procs.h"
 #include "engine/options.h"
@@ -150,7 +149,7 @@ static status replySubsequence(ctx *c, const lcsTable *t) {
 
 /* The texts of both keys. False: the error was replied. */
 static bool findTexts(ctx *c, lcsRequest *r) {
-    uint64_t hash[2] = {c->key_hash, hashBytes(c->argv[2].ptr, c->argv[2].len)};
+    uint64_t hash[2] = {c->key_hash, storeHash(c->argv[2])};
     bool are_strings = true;
     for (int i = 0; i < 2; i++) {
         const robj *o = dbFindRead(c->db, c->argv[1 + i], hash[i], c->now_ms);

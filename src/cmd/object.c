@@ -2,7 +2,6 @@
  *
  * OBJECT and MEMORY: how a value is kept and what it costs. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "cmd/procs.h"
 #include "engine/keyspace.h"
 #include "engine/reply.h"
@@ -13,7 +12,7 @@
 /* The object of argument 2; null is replied when there is none. To ask is no access. */
 static const robj *findAsked(ctx *c) {
     slice key = c->argv[2];
-    const robj *o = dbFindQuiet(c->db, key, hashBytes(key.ptr, key.len), c->now_ms);
+    const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->now_ms);
     if (!o) replyNull(c);
     return o;
 }
@@ -93,7 +92,7 @@ void memoryUsageCommand(ctx *c) {
         }
     }
     slice key = c->argv[2];
-    const robj *o = dbPeek(c->db, key, hashBytes(key.ptr, key.len));
+    const robj *o = dbPeek(c->db, key, storeHash(key));
     if (o) {
         replyInteger(c, (int64_t)objectMemory(o, (size_t)samples));
     } else {

@@ -145,7 +145,7 @@ static void bury(keyScan *s) {
         slice key = sliceMake(s->dead.ptr + at + sizeof(len), len);
         at += sizeof(len) + len;
         /* Whether it is there matters to nobody now. */
-        (void)dbFindUncounted(s->c->db, key, hashBytes(key.ptr, key.len), s->c->now_ms);
+        (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->now_ms);
     }
     strFree(&s->dead);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Commands of transactions: MULTI queues, EXEC runs, DISCARD forgets, WATCH makes EXEC depend on keys. */
-#include "base/hash.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
+#include "store/store.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 
@@ -35,7 +35,7 @@ void discardCommand(ctx *c) {
 /* WATCH key [key ...]. Reply: OK. Inside MULTI a gate refuses it. */
 void watchCommand(ctx *c) {
     for (int i = 1; i < c->argc; i++) {
-        uint64_t hash = i == 1 ? c->key_hash : hashBytes(c->argv[i].ptr, c->argv[i].len);
+        uint64_t hash = i == 1 ? c->key_hash : storeHash(c->argv[i]);
         watchKey(c->who, c->argv[i], hash, c->now_ms);
     }
     replyOk(c);

@@ -97,6 +97,9 @@ ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t has
     return position->word ? wordEntry(*position->word) : NULL;
 }
 
+/* Before the first step, where there are many tables: fetches the table's own head. */
+ALWAYS_INLINE void hashtableInlinePrefetchHead(const hashtable *t) { prefetchRead(t->body); }
+
 /* First step of a batch: fetches the home bucket. */
 ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
     if (unlikely(!t->body)) return;

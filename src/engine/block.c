@@ -345,8 +345,7 @@ static bool isReady(const blockedKey *k, const blockWait *w) {
     const uint32_t closing = SESSION_CLOSE_NOW | SESSION_CLOSE_SOON;
     if (w->who->flags & closing) return false;
     slice key = textOf(k);
-    const robj *o =
-        dbFindUncounted(storeDb(k->db_id), key, hashBytes(key.ptr, key.len), engineHot.now_ms);
+    const robj *o = dbFindUncounted(storeDb(k->db_id), key, storeHash(key), engineHot.now_ms);
     return o && objectType(o) == w->type;
 }
 

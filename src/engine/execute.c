@@ -9,7 +9,6 @@
 #include "engine/execute.h"
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "engine/block.h"
 #include "engine/command_priv.h"
 #include "engine/execute_priv.h"
@@ -54,9 +53,7 @@ static inline void bindCommand(request *r, const command *cmd) {
     if (unlikely(!cmd)) cmd = &unknown_command;
     r->command = cmd;
     r->command_epoch = commandEpoch();
-    if (cmd->first_key == 1 && r->argc > 1) {
-        r->key_hash = hashBytes(r->argv[1].ptr, r->argv[1].len);
-    }
+    if (cmd->first_key == 1 && r->argc > 1) { r->key_hash = storeHash(r->argv[1]); }
 }
 
 void executeResolve(request *r) {
@@ -68,17 +65,23 @@ void executeResolve(request *r) {
     bindCommand(r, cmd);
 }
 
-void executePrefetch(const session *s, const request *requests, int count) {
+void executePrefetch(const executePart *parts, int count) {
+    storeWant wants[REQUEST_BATCH_MAX];
+    int n = 0;
     for (int i = 0; i < count; i++) {
-        const command *cmd = requests[i].command;
-        if (cmd->first_key == 1 && requests[i].argc > 1)
-            storePrefetchTable(s->db, requests[i].argv[1], requests[i].key_hash);
+        const executePart *part = &parts[i];
+        for (int k = 0; k < part->count; k++) {
+            const request *r = &part->requests[k];
+            const command *cmd = r->command;
+            if (cmd->first_key != 1 || r->argc < 2) continue;
+            if (unlikely(n == REQUEST_BATCH_MAX)) {
+                storePrefetch(wants, n);
+                n = 0;
+            }
+            wants[n++] = (storeWant){.db = part->who->db, .hash = r->key_hash};
+        }
     }
-    for (int i = 0; i < count; i++) {
-        const command *cmd = requests[i].command;
-        if (cmd->first_key == 1 && requests[i].argc > 1)
-            storePrefetchObject(s->db, requests[i].argv[1], requests[i].key_hash);
-    }
+    storePrefetch(wants, n);
 }
 
 static inline bool arityFits(const command *cmd, int argc) {
@@ -180,7 +183,9 @@ static uint64_t runSeen(ctx *c) {
     return ticks;
 }
 
-static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
+/* Asks whoever is armed, and runs the command where somebody looks on. True: it may run like any other, and
+ * has not yet. */
+static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     session *s = c->who;
     outbuf silence;
     uint32_t modes = s->flags & SESSION_REPLY_MODES;
@@ -196,6 +201,7 @@ static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
+        if (!modes && !engineHot.seers) return true;
         (void)runSeen(c); /* the run's account takes the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
@@ -210,6 +216,7 @@ static NO_INLINE void runSlow(ctx *c, uint32_t armed) {
     } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
     }
+    return false;
 }
 
 /* Counts `ran` executions of one command, which took `ticks` in all, and requests for it that were refused. */
@@ -290,14 +297,14 @@ int executeRun(session *s, request *requests, int count) {
             c.request = r;
             c.flags = 0;
             uint32_t armed = engineHot.armed | s->armed;
-            if (likely(!(armed & cmd->gates)) && likely(arityFits(cmd, r->argc))) {
+            bool usual = likely(!(armed & cmd->gates)) && likely(arityFits(cmd, r->argc));
+            if (likely(usual) || runSlow(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
                 judgeSize(&c, r, pending);
                 finish(&c);
-            } else {
-                runSlow(&c, armed);
-                if (unlikely(c.flags & CTX_HELD)) i--;
+            } else if (unlikely(c.flags & CTX_HELD)) {
+                i--;
             }
             if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES))) {
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);

@@ -10,9 +10,15 @@
 /* Finds the command a parsed request names and the hash of its first key. An unknown name gets a command
  * that refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
-/* Brings what `count` requests of a session will touch into the cache, all misses side by side. Hints only:
+/* Resolved requests of one session that will run soon. */
+typedef struct executePart {
+    const session *who;
+    const request *requests;
+    int count;
+} executePart;
+/* Brings what the requests of `count` parts will touch into the cache, all misses side by side. Hints only:
  * nothing found here is used later. */
-void executePrefetch(const session *s, const request *requests, int count);
+void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns how many ran: the
  * caller keeps the bytes of the rest and parses them again when the session goes on. */
 int executeRun(session *s, request *requests, int count);

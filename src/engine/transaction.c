@@ -161,7 +161,7 @@ static void runQueue(ctx *c, transaction *t) {
     for (int i = 0; i < t->count; i++) {
         if (i % PREFETCH_MAX == 0) {
             size_t ahead = sizeMin(PREFETCH_MAX, (size_t)(t->count - i));
-            executePrefetch(c->who, t->queue + i, (int)ahead);
+            executePrefetch(&(executePart){c->who, t->queue + i, (int)ahead}, 1);
         }
         executeKept(c, &t->queue[i], CTX_IN_MULTI);
     }

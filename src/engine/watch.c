@@ -76,7 +76,7 @@ static watchedKey *makeKey(const wantedKey *wanted) {
 }
 
 static const robj *present(const db *d, const watchedKey *k) {
-    return dbPeek(d, textOf(k), hashBytes(k->bytes, k->len));
+    return dbPeek(d, textOf(k), storeHash(textOf(k)));
 }
 
 /* Walks the shorter of the two lists on which a watch stands. */

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "engine/execute.h"
+#include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "net/net_priv.h"
@@ -28,6 +29,8 @@ enum {
     READ_BYTES = 64 * 1024, /* read at most per connection and turn */
     RUNS_MAX = 64,
     OWN_BUFFER_MIN = 256,
+    OUTPUT_AT_ONCE =
+        128 * 1024, /* replies of a turn that wait for its end; more would fall out of the cache */
 };
 
 /* What one client has in the batch. */
@@ -47,6 +50,7 @@ typedef struct inputBatch {
     bool running;
     int run_count;
     size_t arena_used;
+    size_t output; /* of sessions with more than a block of it, since the last stage WRITE */
     char *arena;
     inputRun runs[RUNS_MAX];
     requestBatch requests;
@@ -60,6 +64,7 @@ static inputBatch *batchNew(inputBatch *outer) {
     b->running = false;
     b->run_count = 0;
     b->arena_used = 0;
+    b->output = 0;
     requestBatchInit(&b->requests);
     b->arena = memAlloc(ARENA_BYTES + REQUEST_READ_SLACK);
     return b;
@@ -162,7 +167,10 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     int ran = run->count ? executeRun(s, b->requests.items + run->first, run->count) : 0;
     hostilePoison(b->requests.items + run->first, ran);
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) return false;
-    if (unlikely(outbufMemory(&s->out) > OUTBLOCK_SIZE) && limitsCheckOutput(cl)) return false;
+    if (unlikely(outbufMemory(&s->out) > OUTBLOCK_SIZE)) {
+        if (limitsCheckOutput(cl)) return false;
+        b->output += outbufPending(&s->out);
+    }
     bool all = ran == run->count;
     if (!all) rewindRun(b, run, ran);
     s->flags &= ~(uint32_t)SESSION_REPARSE;
@@ -196,15 +204,27 @@ static void endRun(inputRun *run) {
     }
 }
 
+/* Sends long replies while their bytes are still in the cache, and before many sessions' add up. */
+static void writeLong(inputBatch *b) {
+    if (likely(b->output < OUTPUT_AT_ONCE)) return;
+    b->output = 0;
+    stagesRun(STAGE_LOG, STAGE_WRITE);
+}
+
+static void prefetchRuns(const inputBatch *b) {
+    executePart parts[RUNS_MAX];
+    for (int i = 0; i < b->run_count; i++) {
+        const inputRun *run = &b->runs[i];
+        parts[i] = (executePart){&run->cl->session, b->requests.items + run->first, run->count};
+    }
+    executePrefetch(parts, b->run_count);
+}
+
 /* Runs the batch until every run has nothing left that could run now. */
 static void runBatch(inputBatch *b) {
     b->running = true;
     while (b->run_count) {
-        for (int i = 0; i < b->run_count; i++) {
-            inputRun *run = &b->runs[i];
-            if (run->count)
-                executePrefetch(&run->cl->session, b->requests.items + run->first, run->count);
-        }
+        prefetchRuns(b);
         int left = 0;
         for (int i = 0; i < b->run_count; i++) {
             inputRun *run = &b->runs[i];
@@ -218,6 +238,7 @@ static void runBatch(inputBatch *b) {
         }
         requestBatchClear(&b->requests);
         b->run_count = left;
+        writeLong(b);
         for (int i = 0; i < left; i++) parseRun(b, &b->runs[i]);
     }
     b->arena_used = 0;

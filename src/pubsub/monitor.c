@@ -4,31 +4,52 @@
  * Invariant: the seer is armed exactly while the list has a session, so nobody pays without one. A line costs its
  * length once, and a copy per listener. Main thread only. */
 #include "base/base.h"
+#include "base/number.h"
 #include "engine/hooks.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/procs.h"
 
-enum { LISTENERS_FIRST = 8 };
+enum { LISTENERS_FIRST = 8, LINE_KEPT_MAX = 4096 };
 
 static struct {
     session **list;
     int count, cap;
+    uint64_t peer_of; /* the session whose address `peer` is; 0 = none: ids begin with 1 */
+    str peer;
+    str line; /* of the present command; kept for the next */
 } monitors;
 
 /* ------------------------------------------------------------------ the line */
 
+/* The address of a session. The kernel is asked once as long as the same one goes on. */
+static void appendPeer(const session *s, str *out) {
+    if (monitors.peer_of != s->id) {
+        strClear(&monitors.peer);
+        sessionPeer(s, &monitors.peer);
+        monitors.peer_of = s->id;
+    }
+    strAppendSlice(out, strSlice(&monitors.peer));
+}
+
 /* 1500000000.123456 [0 127.0.0.1:1234] "get" "key" */
 static void appendLine(const ctx *c, str *out) {
+    char digits[NUMBER_TEXT_MAX];
     const session *s = c->who;
     int64_t now_us = clockWallUs();
-    strAppendFormat(out, "%lld.%06lld [%d ", (long long)(now_us / 1000000),
-                    (long long)(now_us % 1000000), s->db_id);
+    strAppendInt(out, now_us / 1000000);
+    /* A one in front keeps the zeros. */
+    (void)numberPrintInt(digits, 1000000 + now_us % 1000000);
+    digits[0] = '.';
+    strAppend(out, digits, 7);
+    strAppendText(out, " [");
+    strAppendInt(out, s->db_id);
+    strAppendByte(out, ' ');
     if (c->flags & CTX_SCRIPT) {
         strAppendText(out, "lua");
     } else {
-        sessionPeer(s, out);
+        appendPeer(s, out);
     }
     strAppendByte(out, ']');
     for (int i = 0; i < c->argc; i++) {
@@ -42,14 +63,14 @@ static void appendLine(const ctx *c, str *out) {
 }
 
 static void tell(const ctx *c) {
-    str line = STR_EMPTY;
-    appendLine(c, &line);
+    strClear(&monitors.line);
+    appendLine(c, &monitors.line);
     for (int i = 0; i < monitors.count; i++) {
         if (monitors.list[i]->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) continue;
-        respStatus(&monitors.list[i]->out, strSlice(&line));
+        respStatus(&monitors.list[i]->out, strSlice(&monitors.line));
         sessionWantWrite(monitors.list[i]);
     }
-    strFree(&line);
+    if (monitors.line.cap > LINE_KEPT_MAX) strFree(&monitors.line);
 }
 
 /* Commands that run others (scripts) are told before those; they alone are hidden from the general rule and
@@ -96,6 +117,9 @@ static void leave(session *s) {
     memFree(monitors.list);
     monitors.list = NULL;
     monitors.cap = 0;
+    strFree(&monitors.peer);
+    strFree(&monitors.line);
+    monitors.peer_of = 0;
 }
 
 void monitorOnSession(session *s, sessionEvent e) {

@@ -9,7 +9,6 @@
  * found again by its key. Main thread only. */
 #include "base/base.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/str.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
@@ -58,7 +57,7 @@ static void stepCollection(size_t fields) {
     size_t len;
     memcpy(&len, walk.keys.ptr + walk.at, sizeof(len));
     slice key = sliceMake(walk.keys.ptr + walk.at + sizeof(len), len);
-    robj *o = (robj *)(uintptr_t)dbPeek(d, key, hashBytes(key.ptr, key.len));
+    robj *o = (robj *)(uintptr_t)dbPeek(d, key, storeHash(key));
     if (o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value) {
         void *was = objectPointer(o), *value = was;
         walk.by.fields = fields;

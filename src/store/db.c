@@ -14,10 +14,13 @@ storeState storeNow;
 
 /* ------------------------------------------------------------------ the store */
 
-static uint64_t hashOfObject(const void *entry) {
-    slice key = objectKey(entry);
-    return hashBytes(key.ptr, key.len);
+uint64_t storeHash(slice key) {
+    uint64_t hash = hashBytes(key.ptr, key.len);
+    if (likely(!storeNow.slotted)) return hash;
+    return (hash & ~(uint64_t)(SLOT_COUNT - 1)) | (uint64_t)hashSlot(key);
 }
+
+static uint64_t hashOfObject(const void *entry) { return storeHash(objectKey(entry)); }
 
 static inline bool objectHasKey(const void *entry, const void *key, size_t len) {
     slice own = objectKey(entry);
@@ -111,14 +114,15 @@ uint64_t dbVolatileCount(const db *d) { return kvstoreVolatileCount(d->keys); }
 
 /* ------------------------------------------------------------------ lookups */
 
-static inline const hashtable *tableOf(const db *d, slice key) {
-    return likely(d->table != NULL) ? d->table : kvstoreTable(d->keys, hashSlot(key));
+static inline const hashtable *tableOf(const db *d, uint64_t hash) {
+    return likely(d->table != NULL) ? d->table : kvstoreTable(d->keys, slotOf(hash));
 }
 
 ALWAYS_INLINE robj *findPosition(db *d, slice key, uint64_t hash) {
     const hashtable *t = d->table;
+    hotCheck(hash == storeHash(key));
     if (unlikely(!t)) {
-        d->last_slot = hashSlot(key);
+        d->last_slot = slotOf(hash);
         t = kvstoreTable(d->keys, d->last_slot);
     }
     return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &d->last);
@@ -136,8 +140,9 @@ static void bury(db *d, robj *o) {
     freeDead(o, storeNow.lazy_expired, false);
 }
 
-void dbRemoveExpired(db *d, int slot, robj *o) {
-    check(kvstoreDeleteEntry(d->keys, slot, hashOfObject(o), o));
+void dbRemoveExpired(db *d, robj *o) {
+    uint64_t hash = hashOfObject(o);
+    check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
     bury(d, o);
 }
 
@@ -192,15 +197,17 @@ robj *dbFindRead(db *d, slice key, uint64_t hash, int64_t now_ms) {
 }
 
 const robj *dbPeek(const db *d, slice key, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, key), hash, objectHasKey, key.ptr, key.len);
+    return hashtableInlineFind(tableOf(d, hash), hash, objectHasKey, key.ptr, key.len);
 }
 
-void storePrefetchTable(const db *d, slice key, uint64_t hash) {
-    hashtableInlinePrefetch(tableOf(d, key), hash);
-}
-
-void storePrefetchObject(const db *d, slice key, uint64_t hash) {
-    hashtableInlinePrefetchEntry(tableOf(d, key), hash);
+void storePrefetch(const storeWant *wants, int count) {
+    /* The one table of a database that is not slotted has a warm head. */
+    for (int i = 0; storeNow.slotted && i < count; i++)
+        hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
+    for (int i = 0; i < count; i++)
+        hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
+    for (int i = 0; i < count; i++)
+        hashtableInlinePrefetchEntry(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
 }
 
 /* ------------------------------------------------------------------ changes of one key */
@@ -353,11 +360,10 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 robj *dbRandom(db *d, int64_t now_ms) {
     enum { TRIES_MAX = 100 }; /* where the dead must stay, and there may be nobody else */
     for (int tries = 0;; tries++) {
-        int slot;
-        robj *o = kvstoreRandom(d->keys, &slot);
+        robj *o = kvstoreRandom(d->keys, NULL);
         if (!o || !storeIsDead(o, now_ms)) return o;
         if (storeNow.expiry == EXPIRY_DELETE) {
-            dbRemoveExpired(d, slot, o);
+            dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {
             return NULL;
         }

@@ -48,10 +48,12 @@ typedef struct storeState {
 
 extern storeState storeNow;
 
+/* The slot of a key with this hash (storeHash()). */
+static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
 /* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
 unsigned dbWordFlags(const robj *o);
-/* Removes an object of this slot because its time has come, counts and tells it. */
-void dbRemoveExpired(db *d, int slot, robj *o);
+/* Removes an object because its time has come, counts and tells it. */
+void dbRemoveExpired(db *d, robj *o);
 /* Removes a key whose value is empty; nobody is told. */
 void dbRemoveEmptied(db *d, slice key, uint64_t hash);
 /* The object was put in its place: notes its name if it has volatile items. */

@@ -7,7 +7,6 @@
  * freed or moved since is found in no table and dropped, one that was used since has another score by now.
  * Cost: about 0.4 us a victim beside its removal, with 5 samples. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 
 enum { POOL_SIZE = 16, SAMPLES_MAX = 64 };
@@ -16,7 +15,6 @@ typedef struct candidate {
     robj *o; /* NULL: a free place */
     uint64_t score, hash;
     db *d;
-    int slot;
 } candidate;
 
 static candidate pool[POOL_SIZE];
@@ -57,18 +55,14 @@ static void addSample(db *d, const evictRule *rule) {
         uint64_t score = scoreOf(o, rule->order);
         candidate *place = placeFor(o, score);
         if (!place) continue;
-        slice key = objectKey(o);
-        *place = (candidate){.o = o,
-                             .score = score,
-                             .hash = hashBytes(key.ptr, key.len),
-                             .d = d,
-                             .slot = storeNow.slotted ? hashSlot(key) : 0};
+        uint64_t hash = storeHash(objectKey(o));
+        *place = (candidate){.o = o, .score = score, .hash = hash, .d = d};
     }
 }
 
 /* Whether it still stands where it was found. */
 static bool isThere(const candidate *c) {
-    return kvstoreHasEntry(c->d->keys, c->slot, c->hash, c->o);
+    return kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
 }
 
 static void addSamples(const evictRule *rule) {
@@ -128,11 +122,10 @@ static candidate anyVictim(const evictRule *rule) {
     for (int i = 0; i < storeNow.count; i++) {
         next_db = (next_db + 1) % storeNow.count;
         candidate c = {.d = storeNow.dbs[next_db]};
-        c.o = rule->only_volatile ? kvstoreRandomVolatile(c.d->keys, &c.slot)
-                                  : kvstoreRandom(c.d->keys, &c.slot);
+        c.o = rule->only_volatile ? kvstoreRandomVolatile(c.d->keys, NULL)
+                                  : kvstoreRandom(c.d->keys, NULL);
         if (!c.o) continue;
-        slice key = objectKey(c.o);
-        c.hash = hashBytes(key.ptr, key.len);
+        c.hash = storeHash(objectKey(c.o));
         return c;
     }
     return (candidate){.o = NULL};
@@ -141,7 +134,7 @@ static candidate anyVictim(const evictRule *rule) {
 bool storeEvictOne(const evictRule *rule) {
     candidate c = rule->order == EVICT_RANDOM ? anyVictim(rule) : bestVictim(rule);
     if (!c.o) return false;
-    check(kvstoreDeleteEntry(c.d->keys, c.slot, c.hash, c.o));
+    check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
     freeDead(c.o, rule->later, true);

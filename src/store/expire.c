@@ -7,7 +7,6 @@
  * few volatile keys is complete in every turn, and goes on to its full budget only while much of what it
  * meets is dead. Cost: about 50 ns a volatile key met, 150 ns a dead one. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 
 enum {
@@ -37,8 +36,7 @@ static void visit(void *context, void *entry, unsigned flags) {
         return;
     }
     w->dead++;
-    slice key = objectKey(o);
-    dbRemoveExpired(w->db, storeNow.slotted ? hashSlot(key) : 0, o);
+    dbRemoveExpired(w->db, o);
 }
 
 /* A mean over the last walks, so that the figure is steady. */

@@ -7,7 +7,6 @@
  * object is freed by itself. A value that others share comes back to the main thread, which alone counts its
  * owners. Main thread only, but for what freeGarbage() calls. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
 
@@ -205,19 +204,17 @@ uint64_t storeFreedLater(void) { return __atomic_load_n(&freeing.done, __ATOMIC_
 static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsigned count) {
     (void)arg; /* there is one store */
     uint64_t hashes[32];
-    int slots[32];
     check(count <= COUNT_OF(hashes));
     for (unsigned i = 0; i < count; i++) {
-        slice key = objectKey(moved[i]);
-        hashes[i] = hashBytes(key.ptr, key.len);
-        slots[i] = storeNow.slotted ? hashSlot(key) : 0;
-        hashtablePrefetch(kvstoreTable(storeNow.dbs[0]->keys, slots[i]), hashes[i]);
+        hashes[i] = storeHash(objectKey(moved[i]));
+        hashtablePrefetch(kvstoreTable(storeNow.dbs[0]->keys, slotOf(hashes[i])), hashes[i]);
     }
     uint32_t done = 0;
     for (unsigned i = 0; i < count; i++) {
         for (int k = 0; k < storeNow.count && !(done >> i & 1); k++) {
             kvstore *keys = storeNow.dbs[k]->keys;
-            if (kvstoreReplace(keys, slots[i], hashes[i], old[i], moved[i])) done |= 1u << i;
+            if (kvstoreReplace(keys, slotOf(hashes[i]), hashes[i], old[i], moved[i]))
+                done |= 1u << i;
         }
     }
     return done;

@@ -21,6 +21,7 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     void *ptr = slabSlotTake(s, c);
     if (unlikely(!ptr)) return memAlloc(c->size); /* as much as slabSameClass() promises */
     memCount((ptrdiff_t)c->size);
+    memNoteRequest();
     slabUnearth(ptr, c->size);
     return ptr;
 }

@@ -2,7 +2,7 @@
  *
  * The keyspace: databases of objects, found by key. Knows when a key dies, never who asks.
  *
- * Every function takes the key's hash (hashBytes()), which the reader of requests has computed already.
+ * Every function takes the key's hash (storeHash()), which the reader of requests has computed already.
  * Object pointers are borrowed: valid until the next call that may change the same database. Keys given
  * to these functions must not lie inside an object of the store. Main thread only. */
 #ifndef STORE_STORE_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/hash.h"
 #include "base/slice.h"
 #include "ds/hashtable.h"
 #include "store/digest.h"
@@ -37,6 +38,11 @@ typedef struct storeListener {
 } storeListener;
 void storeTimeDeaths(bool on);
 
+/* The hash by which the store knows a key. In a slotted store its low bits are the key's slot, so that who has the
+ * hash has the slot too; tables look at the high bits only. ANY_THREAD. */
+uint64_t storeHash(slice key);
+/* The slot in a storeHash() of a slotted store. */
+static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT - 1)); }
 /* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
 void storeInit(int count, bool slotted);
 /* Frees everything (tests, leak checkers). */
@@ -242,8 +248,13 @@ void storeDigest(digest *out);
 /* Checks every table; NULL when sound, else what is broken. For tests. */
 const char *dbVerify(const db *d);
 
-/* Prefetch, in two steps over a batch: the table's line, then the object that may match. */
-void storePrefetchTable(const db *d, slice key, uint64_t hash);
-void storePrefetchObject(const db *d, slice key, uint64_t hash);
+/* A key that will be looked up soon. */
+typedef struct storeWant {
+    const db *db;
+    uint64_t hash;
+} storeWant;
+/* Brings what the lookups of `count` keys will read into the cache, step by step for all of them, so that
+ * their misses overlap. A hint: finds nothing, keeps nothing. */
+void storePrefetch(const storeWant *wants, int count);
 
 #endif

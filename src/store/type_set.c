@@ -614,33 +614,12 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
 }
 
-typedef struct mover {
-    hashtable table;
-    compaction *by;
-} mover;
-
-static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* they stay */
-    mover *m = context;
-    elementSeen(m->by);
-    if (isIntEntry(element)) return;
-    void *moved = elementMove(element, textSize(entryText(element).len), m->by);
-    if (moved) check(hashtableReplace(&m->table, hashOfEntry(moved), element, moved));
+static void *moveEntry(void *entry, compaction *by) {
+    return isIntEntry(entry) ? NULL : elementMove(entry, textSize(entryText(entry).len), by);
 }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
-    mover m = {{*value}, by};
-    if (cursor == 0 && by->heap) {
-        bool moved = hashtableCompact(&m.table);
-        by->moved += moved;
-        by->kept += !moved;
-    }
-    do {
-        elementSeen(by); /* a bucket may be empty */
-        cursor = hashtableScan(&m.table, &members_type, cursor, moveElement, &m);
-    } while (cursor && by->fields);
-    *value = m.table.body;
-    return cursor;
+    return elementsCompact(value, &members_type, moveEntry, cursor, by);
 }
 
 static size_t savedSet(const robj *o) {

@@ -67,7 +67,7 @@ static void runOnce(session *s, size_t len, int64_t steps[3]) {
         abort();
     for (int i = 0; i < batch.count; i++) executeResolve(&batch.items[i]);
     uint64_t t1 = clockTicks();
-    executePrefetch(s, batch.items, batch.count);
+    executePrefetch(&(executePart){s, batch.items, batch.count}, 1);
     uint64_t t2 = clockTicks();
     if (executeRun(s, batch.items, batch.count) != PIPELINE) abort();
     uint64_t t3 = clockTicks();

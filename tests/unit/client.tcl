@@ -145,6 +145,24 @@ start_server {tags {client}} {
         r del big
     }
 
+    test {an idle client holds no buffer, whatever it has asked before} {
+        set quiet [connect]
+        set busy [connect]
+        set quiet_id [$quiet client id]
+        set busy_id [$busy client id]
+        $busy set big [string repeat x 100000]
+        for {set i 0} {$i < 50} {incr i} {$busy -send get big}
+        for {set i 0} {$i < 50} {incr i} {assert_equal 100000 [string length [$busy -read]]}
+        $busy del big
+        wait_for_condition 100 10 {
+            [field tot-mem [r client list id $busy_id]] == [field tot-mem [r client list id $quiet_id]]
+        }
+        set line [r client list id $busy_id]
+        foreach name {qbuf qbuf-free argv-mem multi-mem rbs rbp obl oll omem} {
+            assert_equal 0 [field $name $line] $name
+        }
+    }
+
     test {CLIENT NO-EVICT, NO-TOUCH and CAPA show as letters} {
         set c [connect]
         assert_equal {status OK} [$c -typed client no-evict on]

@@ -51,7 +51,7 @@ const char *noted(void) { return show(&house.notes, &house.shown_notes); }
 
 /* ------------------------------------------------------------------ commands */
 
-static uint64_t hashOf(const ctx *c) { return hashBytes(c->argv[1].ptr, c->argv[1].len); }
+static uint64_t hashOf(const ctx *c) { return storeHash(c->argv[1]); }
 
 static void putCommand(ctx *c) {
     int64_t until = OBJECT_NO_EXPIRE;
@@ -126,7 +126,7 @@ static void awaitCommand(ctx *c) {
     if (!blockArgDeadline(c, c->argc - 1, &deadline_ms)) return;
     for (int i = 1; i < c->argc - 1; i++) {
         slice key = c->argv[i];
-        uint64_t hash = hashBytes(key.ptr, key.len);
+        uint64_t hash = storeHash(key);
         const robj *o = dbFind(c->db, key, hash, c->now_ms);
         if (!o) continue;
         char digits[NUMBER_TEXT_MAX];
@@ -171,7 +171,7 @@ static void innerCommand(ctx *c) {
                  .out = c->out,
                  .cmd = commandFind(c->argv[1]),
                  .now_ms = c->now_ms};
-    if (inner.argc > 1) inner.key_hash = hashBytes(c->argv[2].ptr, c->argv[2].len);
+    if (inner.argc > 1) inner.key_hash = storeHash(c->argv[2]);
     executeInner(&inner);
 }
 
@@ -199,7 +199,7 @@ static void discardCommand(ctx *c) {
 
 static void watchCommand(ctx *c) {
     for (int i = 1; i < c->argc; i++) {
-        watchKey(c->who, c->argv[i], hashBytes(c->argv[i].ptr, c->argv[i].len), c->now_ms);
+        watchKey(c->who, c->argv[i], storeHash(c->argv[i]), c->now_ms);
     }
     replyOk(c);
 }
@@ -300,7 +300,7 @@ void houseSetTime(int64_t now_ms) {
 }
 
 int houseBuild(void **state) {
-    static const clockSource source = {clockMonoNs, wallUs};
+    static const clockSource source = {NULL, wallUs};
     clockInit();
     clockSetSource(&source);
     storeInit(2, false);
@@ -352,7 +352,7 @@ void sessionOpen(session *s) {
 static int runBatch(session *s, requestParser *parser, requestBatch *batch) {
     for (int i = 0; i < batch->count; i++) executeResolve(&batch->items[i]);
     if (!batch->count) return 0;
-    executePrefetch(s, batch->items, batch->count);
+    executePrefetch(&(executePart){s, batch->items, batch->count}, 1);
     int ran = executeRun(s, batch->items, batch->count);
     if (ran < batch->count) requestPutBack(parser, &batch->items[ran]);
     return ran;

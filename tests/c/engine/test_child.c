@@ -81,7 +81,7 @@ static slice keyOf(int i) {
 static void setAll(slice value) {
     for (int i = 0; i < KEYS; i++) {
         slice key = keyOf(i);
-        uint64_t hash = hashBytes(key.ptr, key.len);
+        uint64_t hash = storeHash(key);
         robj *old = dbFind(storeDb(0), key, hash, HOUSE_NOW);
         dbSetString(storeDb(0), key, hash, old, value, NULL, OBJECT_NO_EXPIRE);
     }
@@ -90,7 +90,7 @@ static void setAll(slice value) {
 static bool allAre(slice value) {
     for (int i = 0; i < KEYS; i++) {
         slice key = keyOf(i);
-        const robj *o = dbPeek(storeDb(0), key, hashBytes(key.ptr, key.len));
+        const robj *o = dbPeek(storeDb(0), key, storeHash(key));
         char space[32];
         if (!o || !sliceEqual(objectText(o, space), value)) return false;
     }
@@ -109,10 +109,10 @@ static void a_child_keeps_the_dataset_of_its_fork(void **state) {
         mmap(NULL, sizeof(bool), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(changed, MAP_FAILED);
     setAll(SLICE("before"));
-    const robj *first = dbPeek(storeDb(0), keyOf(0), hashBytes("key:0", 5));
+    const robj *first = dbPeek(storeDb(0), keyOf(0), storeHash(SLICE("key:0")));
     assert_int_equal(childStart(CHILD_TEST, lookAgain, changed, &why), OK);
     setAll(SLICE("behind"));
-    assert_ptr_not_equal(dbPeek(storeDb(0), keyOf(0), hashBytes("key:0", 5)),
+    assert_ptr_not_equal(dbPeek(storeDb(0), keyOf(0), storeHash(SLICE("key:0"))),
                          first); /* not in place */
     *changed = true;
     (void)noted(); /* the start is another test's */

@@ -27,7 +27,7 @@ static void queued_commands_run_with_exec(void **state) {
     sessionOpen(&s);
     assert_int_equal(ask(&s, "multi|put a 1|take a|say hello"), 4);
     assert_replies(&s, "+OK +QUEUED +QUEUED +QUEUED");
-    assert_null(dbPeek(storeDb(0), SLICE("a"), hashBytes("a", 1)));
+    assert_null(dbPeek(storeDb(0), SLICE("a"), storeHash(SLICE("a"))));
     assert_int_equal(transactionCount(&s), 3);
     ask(&s, "exec");
     assert_replies(&s, "*3 +OK $1 1 $5 hello");
@@ -69,11 +69,11 @@ static void inline_requests_and_empty_arguments_are_kept(void **state) {
                                   "*3\r\n$3\r\nput\r\n$0\r\n\r\n$0\r\n\r\n", "exec\r\n"};
     assert_int_equal(askBytes(&s, pieces, COUNT_OF(pieces)), 5);
     assert_replies(&s, "+OK +QUEUED +QUEUED +QUEUED *3 +OK $0  +OK");
-    const robj *o = dbPeek(storeDb(0), SLICE("a b"), hashBytes("a b", 3));
+    const robj *o = dbPeek(storeDb(0), SLICE("a b"), storeHash(SLICE("a b")));
     assert_non_null(o);
     char digits[32];
     assert_true(sliceEqual(objectText(o, digits), SLICE("x\0y")));
-    assert_non_null(dbPeek(storeDb(0), SLICE(""), hashBytes("", 0)));
+    assert_non_null(dbPeek(storeDb(0), SLICE(""), storeHash(SLICE(""))));
     sessionClear(&s);
 }
 
@@ -93,7 +93,7 @@ static void a_large_argument_is_kept_by_reference(void **state) {
     sinkArm(&noteSink, true);
     ask(&s, "exec");
     assert_replies(&s, "*1 +OK");
-    const robj *o = dbPeek(storeDb(0), SLICE("a"), hashBytes("a", 1));
+    const robj *o = dbPeek(storeDb(0), SLICE("a"), storeHash(SLICE("a")));
     assert_int_equal(objectForm(o), FORM_POINTER);
     blob *bytes = objectPointer(o);
     assert_int_equal(bytes->len, SIZE);
@@ -561,7 +561,7 @@ static void a_key_that_dies_after_watch_makes_exec_fail(void **state) {
     ask(&s, "watch b a");
     houseSetTime(HOUSE_NOW + 100);
     assert_string_equal(outcome(&s), FAILS);
-    assert_non_null(dbPeek(storeDb(0), SLICE("a"), hashBytes("a", 1))); /* it only looked */
+    assert_non_null(dbPeek(storeDb(0), SLICE("a"), storeHash(SLICE("a")))); /* it only looked */
     ask(&s, "watch b");
     houseSetTime(HOUSE_NOW + 200);
     ask(&other, "take b"); /* removes it */

@@ -28,7 +28,7 @@ static slice elementText(int i, char *to) {
 static void change(int k, int i, bool add) {
     char key_text[32], text[64];
     slice key = keyText(k, key_text), element = elementText(i, text);
-    uint64_t hash = hashBytes(key.ptr, key.len);
+    uint64_t hash = storeHash(key);
     robj *o = dbFind(storeDb(0), key, hash, 1000);
     listpackItem member = listpackItemOf(element);
     packLimits packed = {0, 64};
@@ -71,7 +71,7 @@ static void test_sparse_slabs_run_empty(void **state) {
     char key_text[32], text[64], digits[NUMBER_TEXT_MAX];
     for (int k = 0; k < KEYS; k++) {
         slice key = keyText(k, key_text), value;
-        const robj *o = dbPeek(storeDb(0), key, hashBytes(key.ptr, key.len));
+        const robj *o = dbPeek(storeDb(0), key, storeHash(key));
         for (int i = 0; i < ELEMENTS; i++) {
             slice element = elementText(i, text);
             listpackItem member = listpackItemOf(element);
@@ -100,7 +100,7 @@ static void test_nodes_of_lists_move_together(void **state) {
     for (int i = 0; i < LIST_ELEMENTS; i++) {
         for (int k = 0; k < LISTS; k++) {
             slice key = listKey(k, key_text), element = elementText(i, text);
-            uint64_t hash = hashBytes(key.ptr, key.len);
+            uint64_t hash = storeHash(key);
             robj *o = dbFind(storeDb(0), key, hash, 1000);
             o = listPrepare(o ? o : listNew(key), &element, 1, &limits);
             dbPlace(storeDb(0), hash, listPush(o, &element, 1, false));
@@ -108,7 +108,7 @@ static void test_nodes_of_lists_move_together(void **state) {
     }
     for (int k = 0; k < LISTS; k++) {
         slice key = listKey(k, key_text);
-        if (k % 10) dbDelete(storeDb(0), key, hashBytes(key.ptr, key.len), 1000);
+        if (k % 10) dbDelete(storeDb(0), key, storeHash(key), 1000);
     }
     storeTidy(0); /* makes the store of elements */
     size_t used = memUsed();
@@ -124,7 +124,7 @@ static void test_nodes_of_lists_move_together(void **state) {
     assert_true(memUsed() <= used + 4096);
     for (int k = 0; k < LISTS; k += 10) {
         slice key = listKey(k, key_text);
-        const robj *o = dbPeek(storeDb(0), key, hashBytes(key.ptr, key.len));
+        const robj *o = dbPeek(storeDb(0), key, storeHash(key));
         listCursor at;
         listpackItem item;
         listCursorInit(&at, o, 0, false);

@@ -43,11 +43,9 @@ static slice keyOf(int index) {
     return sliceMake(t, (size_t)len);
 }
 
-static uint64_t hashOf(slice key) { return hashBytes(key.ptr, key.len); }
-
 static dbKey placeOf(int d, int index) {
     slice key = keyOf(index);
-    return (dbKey){storeDb(d), key, hashOf(key)};
+    return (dbKey){storeDb(d), key, storeHash(key)};
 }
 
 /* An integer, a short text, or one too long to be embedded. */
@@ -301,7 +299,7 @@ static void oneChange(void) {
 
 static void tellExpired(db *d, slice key) {
     model.told++;
-    assert_null(dbPeek(d, key, hashOf(key)));
+    assert_null(dbPeek(d, key, storeHash(key)));
 }
 
 static const storeListener listener = {.expired = tellExpired};
@@ -347,8 +345,8 @@ static void fill(db *d, int count, int64_t expire_ms) {
     for (int i = 0; i < count; i++) {
         char text[32];
         slice key = sliceMake(text, (size_t)snprintf(text, sizeof(text), "k%d", i));
-        robj *old = dbFind(d, key, hashOf(key), 0);
-        dbSetString(d, key, hashOf(key), old, SLICE("some value"), NULL, expire_ms);
+        robj *old = dbFind(d, key, storeHash(key), 0);
+        dbSetString(d, key, storeHash(key), old, SLICE("some value"), NULL, expire_ms);
     }
 }
 
@@ -357,7 +355,7 @@ static void whatExpiryModesPromise(void **state) {
     storeInit(1, false);
     db *d = storeDb(0);
     slice key = SLICE("k0");
-    uint64_t hash = hashOf(key);
+    uint64_t hash = storeHash(key);
     fill(d, 1, 100);
     storeSetExpiry(EXPIRY_IGNORE);
     assert_non_null(dbFindRead(d, key, hash, 100));
@@ -380,8 +378,8 @@ static void whatExpiryModesPromise(void **state) {
 static void aCopyOfALargeValueSharesIt(void **state) {
     (void)state; /* nothing is set up */
     storeInit(1, false);
-    dbKey a = {storeDb(0), SLICE("a"), hashOf(SLICE("a"))};
-    dbKey b = {storeDb(0), SLICE("b"), hashOf(SLICE("b"))};
+    dbKey a = {storeDb(0), SLICE("a"), storeHash(SLICE("a"))};
+    dbKey b = {storeDb(0), SLICE("b"), storeHash(SLICE("b"))};
     blob *bytes = blobNew(5000);
     memset(bytes->bytes, 'x', bytes->len = 5000);
     robj *old = dbFind(a.db, a.key, a.hash, 0);
@@ -400,7 +398,7 @@ static void sharedValuesComeBackFromTheBackground(void **state) {
     (void)state; /* nothing is set up */
     storeInit(2, false);
     storeSetFreeLater(freeLater);
-    dbKey a = {storeDb(0), SLICE("a"), hashOf(SLICE("a"))};
+    dbKey a = {storeDb(0), SLICE("a"), storeHash(SLICE("a"))};
     for (int all = 0; all < 2; all++) {
         blob *bytes = blobNew(5000);
         memset(bytes->bytes, 'x', bytes->len = 5000);
@@ -438,7 +436,7 @@ static void fewVolatileKeysAreFoundAmongMany(void **state) {
 static void digestsStandForContent(void **state) {
     (void)state; /* nothing is set up */
     storeInit(2, false);
-    dbKey a = {storeDb(0), SLICE("k0"), hashOf(SLICE("k0"))};
+    dbKey a = {storeDb(0), SLICE("k0"), storeHash(SLICE("k0"))};
     digest empty = {{0}}, one, moved, back, timed;
     storeDigest(&one);
     assert_memory_equal(&one, &empty, sizeof(digest));
@@ -470,7 +468,7 @@ static void accessesAreNoted(void **state) {
     storeInit(1, false);
     db *d = storeDb(0);
     slice key = SLICE("k0");
-    uint64_t hash = hashOf(key);
+    uint64_t hash = storeHash(key);
     storeSetAccess(ACCESS_LRU, 10, 1);
     storeSetClock(5000000);
     fill(d, 1, OBJECT_NO_EXPIRE);

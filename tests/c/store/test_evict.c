@@ -25,11 +25,9 @@ static void expired(db *d, slice key) {
 
 static const storeListener listener = {.expired = expired, .evicted = evicted};
 
-static uint64_t hashOf(slice key) { return hashBytes(key.ptr, key.len); }
-
 static void put(db *d, slice key, int64_t expire_ms) {
-    robj *old = dbFind(d, key, hashOf(key), 0);
-    dbSetString(d, key, hashOf(key), old, SLICE("value"), NULL, expire_ms);
+    robj *old = dbFind(d, key, storeHash(key), 0);
+    dbSetString(d, key, storeHash(key), old, SLICE("value"), NULL, expire_ms);
 }
 
 static slice keyOf(uint64_t i) {
@@ -39,7 +37,7 @@ static slice keyOf(uint64_t i) {
 
 static bool has(db *d, uint64_t i) {
     slice key = keyOf(i);
-    return dbPeek(d, key, hashOf(key)) != NULL;
+    return dbPeek(d, key, storeHash(key)) != NULL;
 }
 
 static int setUp(void **state) {
@@ -98,7 +96,7 @@ static void what_was_used_since_stays(void **state) {
     for (uint64_t i = 0; i < 40; i++) {
         slice key = keyOf(i);
         if (i % 2 && has(d, i))
-            (void)dbFindRead(d, key, hashOf(key), 0); /* only its time matters */
+            (void)dbFindRead(d, key, storeHash(key), 0); /* only its time matters */
         if (i % 4 == 1 && has(d, i)) put(d, keyOf(i), OBJECT_NO_EXPIRE);
     }
     uint64_t even = 0;
@@ -131,7 +129,8 @@ static void the_least_used_go(void **state) {
     for (uint64_t i = 0; i < 500; i++) {
         slice key = keyOf(i);
         put(d, key, OBJECT_NO_EXPIRE);
-        for (uint64_t k = 0; k < i / 10; k++) assert_non_null(dbFindRead(d, key, hashOf(key), 0));
+        for (uint64_t k = 0; k < i / 10; k++)
+            assert_non_null(dbFindRead(d, key, storeHash(key), 0));
     }
     for (int i = 0; i < 100; i++) assert_true(storeEvictOne(&rule));
     uint64_t cold = 0;
@@ -171,11 +170,11 @@ static void random_changes_between_victims(void **state) {
             assert_int_equal(dbSize(storeDb(0)) + dbSize(storeDb(1)), before - gone);
             break;
         }
-        case 1: (void)dbFindRead(d, key, hashOf(key), 0); break; /* there or not */
+        case 1: (void)dbFindRead(d, key, storeHash(key), 0); break; /* there or not */
         case 2:
             if (randomUniform(500) == 0) (void)dbFlush(d, false); /* how many does not matter */
             break;
-        case 3: (void)dbDelete(d, key, hashOf(key), 0); break; /* there or not */
+        case 3: (void)dbDelete(d, key, storeHash(key), 0); break; /* there or not */
         default: put(d, key, randomUniform(2) ? OBJECT_NO_EXPIRE : INT64_C(1) << 40);
         }
     }

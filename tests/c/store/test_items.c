@@ -127,7 +127,7 @@ static void historiesMatchTheModel(void **state) {
 static struct { uint64_t fields, emptied; } told;
 
 static void tellFields(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
-    assert_non_null(dbPeek(d, key, hashBytes(key.ptr, key.len)));
+    assert_non_null(dbPeek(d, key, storeHash(key)));
     for (unsigned i = 0; i < count; i++) assert_true(fields[i].len > 5);
     told.fields += count;
     told.emptied += emptied;
@@ -137,7 +137,7 @@ static const storeListener listener = {.fields_expired = tellFields};
 
 /* Fields 0 to before `count` get the time; one more has none if `stays`. */
 static void put(db *d, slice key, uint64_t count, int64_t time_ms, bool stays) {
-    uint64_t hash = hashBytes(key.ptr, key.len);
+    uint64_t hash = storeHash(key);
     assert_null(dbFind(d, key, hash, 0));
     robj *o = hashNew(key);
     hashOutcome outcome;
@@ -164,7 +164,7 @@ static void deadFieldsGoAndNoOthers(bool slotted) {
     put(d, SLICE("plain"), 0, 0, true);
     for (unsigned i = 0; i < 20; i++) { /* names of keys that are gone */
         slice key = keyText(i, text);
-        assert_true(dbDelete(d, key, hashBytes(key.ptr, key.len), 0));
+        assert_true(dbDelete(d, key, storeHash(key), 0));
     }
     assert_int_equal(dbItemKeys(d), KEYS - 20 + 1);
     /* However small the pieces, all is done in the end. */

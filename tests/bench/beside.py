@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two servers beside each other under the load generator of this folder (make gate builds it).
+
+    tests/bench/beside.py latency OURS PEER [--rounds N] [--seconds S]
+    tests/bench/beside.py prices  OURS PEER [--rounds N] [--requests N]
+
+latency  50 clients, one request at a time each, at 30, 60 and 90 % of what the slower server and the generator reach
+         together. Requests have times of their own, whatever the server does, and a latency counts from there. Medians
+         of the rounds, in microseconds.
+prices   CPU microseconds of the server a request at pipeline 16, plain and with one setting at a time, and what the
+         setting costs over the plain server of the same rounds.
+
+Rounds alternate between the servers. Both keep 100,000 keys of 16 bytes with values of 16, and no files."""
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+
+from keyspace import Server, fill
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOAD = os.path.join(HERE, "../../build/release/tests/bench/load")
+KEYS = 100000
+GET, SET = "GET key:%r", "SET key:%r %a"
+
+
+def load(server, request, *options):
+    done = subprocess.run([LOAD, "-r", str(KEYS), *map(str, options), str(server.port), request],
+                          check=True, stdout=subprocess.PIPE, text=True)
+    return [float(figure) for figure in done.stdout.split("|")]
+
+
+def cpu_us(server):
+    folder = f"/proc/{server.process.pid}/task"
+    return sum(int(open(f"{folder}/{task}/schedstat").read().split()[0]) for task in os.listdir(folder)) / 1000
+
+
+def latency(options):
+    with Server(options.ours) as ours, Server(options.peer) as peer:
+        servers = {"ours": ours, "peer": peer}
+        for s in servers.values():
+            fill(s, range(KEYS))
+        print(f"{'request':8}{'load':>6}{'a second':>10}   "
+              + "   ".join(f"{name + ' ' + part:>11}" for part in ("p50", "p99", "p99.9") for name in servers))
+        for request in (GET, SET):
+            most = min(statistics.median(load(s, request, "-n", 100000)[0] for _ in range(options.rounds))
+                       for s in servers.values())
+            for share in (0.3, 0.6, 0.9):
+                rate = most * share
+                figures = {name: [] for name in servers}
+                for turn in range(options.rounds):
+                    for name in sorted(servers, reverse=turn % 2 == 1):
+                        figures[name].append(load(servers[name], request, "-R", rate, "-n", int(rate * options.seconds)))
+                # rate, p50, p90, p99, p99.9, most
+                middle = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in figures.items()}
+                print(f"{request[:3]:8}{share:6.0%}{rate:10.0f}   "
+                      + "   ".join(f"{middle[name][at]:11.0f}" for at in (1, 3, 4) for name in servers), flush=True)
+
+
+# What is attached to a server: a program that says when it is ready and ends with its input.
+IDLE = """
+import socket, sys
+all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(10000)]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+MONITOR = """
+import socket, sys, threading
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+s.sendall(b"MONITOR\\r\\n")
+s.recv(5)
+def drain():
+    while s.recv(1 << 20):
+        pass
+threading.Thread(target=drain, daemon=True).start()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+NO_LOG = ("--commandlog-execution-slower-than", "-1", "--commandlog-request-larger-than", "-1",
+          "--commandlog-reply-larger-than", "-1")
+SETTINGS = (
+    ("maxmemory 1gb, allkeys-lru", ("--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru"), None),
+    ("maxmemory 1gb, allkeys-lfu", ("--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lfu"), None),
+    ("latency-tracking no", ("--latency-tracking", "no"), None),
+    ("command log off", NO_LOG, None),
+    ("MONITOR attached", (), MONITOR),
+    ("10,000 idle clients", ("--maxclients", "11000"), IDLE),
+    ("notify-keyspace-events KEA", ("--notify-keyspace-events", "KEA"), None),
+)
+
+
+class Attached:
+    def __init__(self, program, server):
+        self.process = program and subprocess.Popen([sys.executable, "-c", program, str(server.port)],
+                                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.process:
+            self.process.stdout.readline()
+
+    def end(self):
+        if self.process:
+            self.process.stdin.close()
+            self.process.wait()
+
+
+def price(server, request, requests):
+    before = cpu_us(server)
+    load(server, request, "-P", 16, "-n", requests)
+    return (cpu_us(server) - before) / requests
+
+
+def prices(options):
+    print(f"{'setting':29}" + "".join(f"{who + ' ' + what:>10}{'cost':>7}" for what in ("GET", "SET") for who in ("ours", "peer"))
+          + "   plain: ours GET, peer GET, ours SET, peer SET")
+    for name, words, program in SETTINGS:
+        servers = [Server(binary, extra=extra) for binary in (options.ours, options.peer) for extra in ((), words)]
+        attached = []
+        try:
+            for s in servers:
+                fill(s, range(KEYS))
+            attached = [Attached(program, s) for s in servers[1::2]]
+            line, plain = f"{name:29}", []
+            for request in (GET, SET):
+                rows = [[] for _ in servers]
+                for turn in range(options.rounds):
+                    for at in range(4) if turn % 2 else reversed(range(4)):
+                        rows[at].append(price(servers[at], request, options.requests))
+                us = [statistics.median(row) for row in rows]
+                line += f"{us[1]:10.3f}{us[1] / us[0] - 1:+7.0%}{us[3]:10.3f}{us[3] / us[2] - 1:+7.0%}"
+                plain += [us[0], us[2]]
+            print(line + "   " + ", ".join(f"{us:.3f}" for us in plain), flush=True)
+        finally:
+            for a in attached:
+                a.end()
+            for s in servers:
+                s.__exit__()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("latency", "prices"))
+    parser.add_argument("ours", type=os.path.abspath)
+    parser.add_argument("peer", type=os.path.abspath)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--requests", type=int, default=300000)
+    options = parser.parse_args()
+    {"latency": latency, "prices": prices}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()
