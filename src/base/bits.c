@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs of bits (bits.h). Counting takes 32 bytes at a time where the processor has AVX2, else words; combining
+ * Runs of bits (bits.h). Counting takes 512 bytes at a time where the processor has AVX2, else words; combining
  * is left to the compiler's vectors. */
 #include "base/bits.h"
 
@@ -25,32 +25,58 @@ static uint64_t countWords(const char *bytes, size_t len) {
 }
 
 #if defined(__x86_64__)
-enum {
-    VECTOR = 32,
-    ROUNDS_MAX = 31, /* a byte holds the sum of so many counts of up to 8 */
-};
+enum { VECTOR = 32, BLOCK = 16 * VECTOR };
 
-/* The bits of each byte, by a table of those of half a byte. */
-__attribute__((target("avx2"))) static inline __m256i countBytes(__m256i v) {
+/* The bits of each 64 bits, by a table of those of half a byte. */
+__attribute__((target("avx2"))) static inline __m256i countVector(__m256i v) {
     const __m256i low = _mm256_set1_epi8(15);
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
                                            2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4);
     __m256i halves = _mm256_and_si256(_mm256_srli_epi16(v, 4), low);
-    return _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(v, low)),
-                           _mm256_shuffle_epi8(table, halves));
+    __m256i bytes = _mm256_add_epi8(_mm256_shuffle_epi8(table, _mm256_and_si256(v, low)),
+                                    _mm256_shuffle_epi8(table, halves));
+    return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
 }
 
-/* `len` is a multiple of VECTOR. */
-__attribute__((target("avx2"))) static uint64_t countVectors(const char *bytes, size_t len) {
-    __m256i sum = _mm256_setzero_si256();
-    for (size_t i = 0; i < len;) {
-        __m256i round = _mm256_setzero_si256();
-        size_t end = sizeMin(len, i + (size_t)ROUNDS_MAX * VECTOR);
-        for (; i < end; i += VECTOR)
-            round = _mm256_add_epi8(
-                round, countBytes(_mm256_loadu_si256((const __m256i *)(const void *)(bytes + i))));
-        sum = _mm256_add_epi64(sum, _mm256_sad_epu8(round, _mm256_setzero_si256()));
+/* Adds two vectors to *ones, bit by bit; returns what is carried. */
+__attribute__((target("avx2"))) static inline __m256i addBits(__m256i *ones, __m256i a, __m256i b) {
+    __m256i either = _mm256_xor_si256(*ones, a);
+    __m256i carried = _mm256_or_si256(_mm256_and_si256(*ones, a), _mm256_and_si256(either, b));
+    *ones = _mm256_xor_si256(either, b);
+    return carried;
+}
+
+/* Sums of the bits at each place of the vectors so far, as binary numbers: one vector a digit. */
+typedef struct bitSums {
+    __m256i ones, twos, fours, eights;
+} bitSums;
+
+__attribute__((target("avx2"))) static inline __m256i addPair(bitSums *s, const char *at) {
+    const __m256i *from = (const __m256i *)(const void *)at;
+    return addBits(&s->ones, _mm256_loadu_si256(from), _mm256_loadu_si256(from + 1));
+}
+
+/* Eight vectors; returns what is carried to the next digit. */
+__attribute__((target("avx2"))) static inline __m256i addEight(bitSums *s, const char *at) {
+    __m256i a = addPair(s, at), b = addPair(s, at + 2 * VECTOR);
+    __m256i first = addBits(&s->twos, a, b);
+    a = addPair(s, at + 4 * VECTOR);
+    b = addPair(s, at + 6 * VECTOR);
+    return addBits(&s->fours, first, addBits(&s->twos, a, b));
+}
+
+/* Harley and Seal: of 16 vectors only one has its bits counted. `len` is a multiple of BLOCK. */
+__attribute__((target("avx2"))) static uint64_t countBlocks(const char *bytes, size_t len) {
+    __m256i zero = _mm256_setzero_si256(), sum = zero;
+    bitSums s = {zero, zero, zero, zero};
+    for (size_t i = 0; i < len; i += BLOCK) {
+        __m256i first = addEight(&s, bytes + i), second = addEight(&s, bytes + i + BLOCK / 2);
+        sum = _mm256_add_epi64(sum, countVector(addBits(&s.eights, first, second)));
     }
+    sum = _mm256_add_epi64(_mm256_slli_epi64(sum, 1), countVector(s.eights));
+    sum = _mm256_add_epi64(_mm256_slli_epi64(sum, 1), countVector(s.fours));
+    sum = _mm256_add_epi64(_mm256_slli_epi64(sum, 1), countVector(s.twos));
+    sum = _mm256_add_epi64(_mm256_slli_epi64(sum, 1), countVector(s.ones));
     uint64_t parts[4];
     _mm256_storeu_si256((__m256i *)(void *)parts, sum);
     return parts[0] + parts[1] + parts[2] + parts[3];
@@ -59,9 +85,9 @@ __attribute__((target("avx2"))) static uint64_t countVectors(const char *bytes, 
 
 uint64_t bitsCount(const char *bytes, size_t len) {
 #if defined(__x86_64__)
-    if (len >= 256 && __builtin_cpu_supports("avx2")) {
-        size_t whole = len / VECTOR * VECTOR;
-        return countVectors(bytes, whole) + countWords(bytes + whole, len - whole);
+    if (len >= BLOCK && __builtin_cpu_supports("avx2")) {
+        size_t whole = len / BLOCK * BLOCK;
+        return countBlocks(bytes, whole) + countWords(bytes + whole, len - whole);
     }
 #endif
     return countWords(bytes, len);
@@ -85,6 +111,13 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end) {
 
 /* ------------------------------------------------------------------ finding */
 
+/* Whether four words are all the same. */
+static inline bool isBoring(const char *bytes, uint64_t word) {
+    uint64_t differs = 0;
+    for (size_t i = 0; i < 32; i += 8) differs |= loadU64(bytes + i) ^ word;
+    return !differs;
+}
+
 uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     if (from >= end) return BITS_NONE;
     const unsigned char *u = (const unsigned char *)bytes;
@@ -94,6 +127,7 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     if (!byte) {
         uint64_t boring = bit ? 0 : UINT64_MAX;
         at++;
+        while (at + 32 <= bytes_end && isBoring(bytes + at, boring)) at += 32;
         while (at + 8 <= bytes_end && loadU64(bytes + at) == boring) at += 8;
         while (at < bytes_end && !(u[at] ^ flip)) at++;
         if (at == bytes_end) return BITS_NONE;

@@ -57,6 +57,17 @@ bool collectionArgCount(ctx *c, int place, int64_t *out) {
     return false;
 }
 
+bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
+    const size_t draw_min = 6; /* bytes of an empty bulk */
+    size_t bytes = outbufPending(c->out) - mark.at;
+    outbufCutTo(c->out, mark);
+    /* With replies switched off there are none to measure; the draws take time all the same. */
+    size_t each = sizeMax(draw_min, bytes / DRAWS_PROBED);
+    if (draws <= memMachineBytes() / 2 / each) return true;
+    replyError(c, SLICE("ERR value is out of range"));
+    return false;
+}
+
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
                          collectionScanProc *scan, void *arg, const int64_t *found) {
     /* Buckets looked at, so that a pattern that matches nothing does not hold up everybody. */

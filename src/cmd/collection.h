@@ -14,7 +14,7 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* hashBytes() of the key at argument `place`. */
+/* storeHash() of the key at argument `place`. */
 uint64_t collectionHash(const ctx *c, int place);
 /* The value of the key at argument `place`, for a command that reads. False: WRONGTYPE was replied. NULL when it
  * is missing. */
@@ -42,6 +42,20 @@ static inline void collectionTell(ctx *c, slice key, const char *event) {
 
 /* The count of HRANDFIELD and its like: not the least of all integers. False: the error was replied. */
 bool collectionArgCount(ctx *c, int place, int64_t *out);
+
+/* A reply of random draws, which may repeat, has no bound but the count: of more than DRAWS_MANY some are replied as
+ * a probe. */
+enum {
+#ifdef HOSTILE_BUILD
+    DRAWS_MANY = 100,
+#else
+    DRAWS_MANY = 1 << 20,
+#endif
+    DRAWS_PROBED = 256,
+};
+/* Takes back what was replied since the mark, DRAWS_PROBED draws. False: `draws` such ones would take more than half
+ * of the machine's memory; the error was replied. */
+bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws);
 
 /* A listpackItem as a bulk. */
 static inline void replyItem(ctx *c, const listpackItem *item) {

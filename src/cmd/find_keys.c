@@ -10,6 +10,14 @@ static int onlyKey(keyPlace *out, int max, int place, uint32_t flags) {
     return 1;
 }
 
+/* The key that is read, and argument `store`, if any, which is written to. */
+static int keyAndStore(keyPlace *out, int max, int store) {
+    if (max > 0) out[0] = (keyPlace){1, KEY_RO | KEY_ACCESS};
+    if (!store) return 1;
+    if (max > 1) out[1] = (keyPlace){store, KEY_OW | KEY_UPDATE};
+    return 2;
+}
+
 /* SET key value [... GET ...]: the key is read too when the old value is asked for. */
 int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     for (int i = 3; i < argc; i++) {
@@ -40,8 +48,20 @@ int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     for (int i = 5; i + 1 < argc; i++) {
         if (sliceIs(argv[i], "store") || sliceIs(argv[i], "storedist")) store = ++i;
     }
-    (void)onlyKey(out, max, 1, KEY_RO | KEY_ACCESS); /* not the only one, perhaps */
-    if (!store) return 1;
-    if (max > 1) out[1] = (keyPlace){store, KEY_OW | KEY_UPDATE};
-    return 2;
+    return keyAndStore(out, max, store);
+}
+
+/* SORT key ... [STORE destination]: the last destination counts. Keys behind BY and GET are made of elements. */
+int sortFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+    int store = 0;
+    for (int i = 2; i < argc; i++) {
+        if (sliceIs(argv[i], "limit")) {
+            i += 2;
+        } else if (sliceIs(argv[i], "get") || sliceIs(argv[i], "by")) {
+            i++;
+        } else if (sliceIs(argv[i], "store") && i + 1 < argc) {
+            store = i + 1;
+        }
+    }
+    return keyAndStore(out, max, store);
 }

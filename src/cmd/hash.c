@@ -18,18 +18,17 @@ packLimits hashLimits(void) {
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-/* Fields whose time has come are not seen, but by those who decide about them elsewhere. */
-static void lookAt(const ctx *c) {
+void hashLook(const ctx *c) {
     hashLookAt(c->flags & CTX_REPLAY ? INT64_MIN : storeLookTime(c->now_ms));
 }
 
 bool hashFindRead(ctx *c, robj **out) {
-    lookAt(c);
+    hashLook(c);
     return collectionFindRead(c, 1, TYPE_HASH, out);
 }
 
 bool hashFindWrite(ctx *c, robj **out) {
-    lookAt(c);
+    hashLook(c);
     return collectionFindWrite(c, 1, TYPE_HASH, out);
 }
 
@@ -298,6 +297,11 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     uint64_t seen = hashSeenCount(o);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    if (count < -DRAWS_MANY && seen) {
+        outmark mark = outbufMark(c->out);
+        hashRandom(o, DRAWS_PROBED, false, replyPair, &r);
+        if (!collectionDrawsFit(c, mark, wanted)) return;
+    }
     replyArray(c, (int64_t)(wanted * (values && !r.nested ? 2 : 1)));
     hashRandom(o, wanted, count > 0, replyPair, &r);
 }

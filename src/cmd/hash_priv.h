@@ -16,4 +16,7 @@ packLimits hashLimits(void);
 bool hashFindRead(ctx *c, robj **out);
 bool hashFindWrite(ctx *c, robj **out);
 
+/* From now on fields whose time has come are not seen, but by those who decide about them elsewhere. */
+void hashLook(const ctx *c);
+
 #endif

@@ -189,6 +189,8 @@ commandProc slowlogResetCommand;
 commandProc smembersCommand;
 commandProc smismemberCommand;
 commandProc smoveCommand;
+commandProc sortCommand;
+commandProc sortRoCommand;
 commandProc spopCommand;
 commandProc srandmemberCommand;
 commandProc sremCommand;
@@ -240,5 +242,6 @@ commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc setFindKeys;
+commandKeysProc sortFindKeys;
 
 #endif

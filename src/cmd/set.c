@@ -169,6 +169,11 @@ void srandmemberCommand(ctx *c) {
     }
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, setLength(o));
+    if (o && count < -DRAWS_MANY) {
+        outmark mark = outbufMark(c->out);
+        setRandom(o, DRAWS_PROBED, false, replyMember, c);
+        if (!collectionDrawsFit(c, mark, wanted)) return;
+    }
     if (many) replyArray(c, (int64_t)wanted);
     if (wanted) setRandom(o, wanted, count > 0, replyMember, c);
 }

@@ -271,6 +271,11 @@ static void replyRandom(ctx *c, int64_t count, bool scores) {
     uint64_t wanted = o ? (uint64_t)(count < 0 ? -count : count) : 0;
     if (o && count > 0) wanted = sizeMin(wanted, zsetLength(o));
     pairReply r = {.c = c, .scores = scores};
+    if (o && count < -DRAWS_MANY) {
+        outmark mark = outbufMark(c->out);
+        zsetRandom(o, DRAWS_PROBED, false, replyPicked, &r);
+        if (!collectionDrawsFit(c, mark, wanted)) return;
+    }
     zsetReplyHead(c, wanted, scores, true);
     if (wanted) zsetRandom(o, wanted, count > 0, replyPicked, &r);
 }

@@ -9,6 +9,10 @@
 #include "base/base.h"
 #include "base/bytes.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 enum {
     INDEX_BITS = 14,
     RANK_MAX = 64 - INDEX_BITS + 1,
@@ -204,21 +208,81 @@ static uint64_t pack(uint64_t x) {
     return (x & 0xffffff) | (x & UINT64_C(0x00ffffff00000000)) >> 8;
 }
 
-static void raiseAll(uint8_t *registers, const uint8_t *others, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        registers[i] = registers[i] > others[i] ? registers[i] : others[i];
+/* Raises eight registers to those that stand packed at `packed`. */
+static void mergeEight(uint8_t *registers, const char *packed) {
+    uint64_t others = unpack(loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32);
+    for (size_t i = 0; i < UNPACKED; i++) {
+        uint8_t other = (uint8_t)(others >> 8 * i);
+        if (registers[i] < other) registers[i] = other;
+    }
 }
 
-static void mergeDense(uint8_t *registers, const char *packed) {
-    enum { CHUNK = 512 };
-    uint8_t others[CHUNK];
-    for (size_t at = 0; at < HLL_REGISTERS; at += CHUNK) {
-        for (size_t i = 0; i < CHUNK; i += UNPACKED, packed += PACKED) {
-            uint64_t word = loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32;
-            storeU64(others + i, unpack(word));
-        }
-        raiseAll(registers + at, others, CHUNK);
+static void packEight(char *packed, const uint8_t *registers) {
+    uint64_t word = pack(loadU64(registers));
+    storeU32(packed, (uint32_t)word);
+    storeU16(packed + 4, (uint16_t)(word >> 32));
+}
+
+#if defined(__x86_64__)
+enum {
+    WIDE = 32,                             /* registers of a vector, half of them in each lane */
+    LANE_PACKED = 12,                      /* bytes of them */
+    WIDE_REGISTERS = HLL_REGISTERS - WIDE, /* the last vector would reach beyond the value */
+};
+
+/* Each three bytes, four registers, go to 32 bits, and are shifted apart there. */
+__attribute__((target("avx2"))) static void mergeWide(uint8_t *registers, const char *packed) {
+    const __m256i spread = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += (size_t)2 * LANE_PACKED) {
+        __m256i *to = (__m256i *)(void *)(registers + i);
+        __m128i low = _mm_loadu_si128((const __m128i *)(const void *)packed);
+        __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(packed + LANE_PACKED));
+        __m256i x = _mm256_shuffle_epi8(
+            _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1), spread);
+        __m256i a = _mm256_and_si256(x, _mm256_set1_epi32(0x3f));
+        __m256i b = _mm256_and_si256(_mm256_slli_epi32(x, 2), _mm256_set1_epi32(0x3f00));
+        __m256i c = _mm256_and_si256(_mm256_slli_epi32(x, 4), _mm256_set1_epi32(0x3f0000));
+        __m256i d = _mm256_and_si256(_mm256_slli_epi32(x, 6), _mm256_set1_epi32(0x3f000000));
+        __m256i others = _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d));
+        _mm256_storeu_si256(to, _mm256_max_epu8(_mm256_loadu_si256(to), others));
     }
+}
+
+/* The way back. Each lane writes some bytes of the next one. */
+__attribute__((target("avx2"))) static void packWide(char *packed, const uint8_t *registers) {
+    const __m256i close = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+    for (size_t i = 0; i < WIDE_REGISTERS; i += WIDE, packed += (size_t)2 * LANE_PACKED) {
+        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(registers + i));
+        __m256i a = _mm256_and_si256(x, _mm256_set1_epi32(0x3f));
+        __m256i b = _mm256_and_si256(_mm256_srli_epi32(x, 2), _mm256_set1_epi32(0xfc0));
+        __m256i c = _mm256_and_si256(_mm256_srli_epi32(x, 4), _mm256_set1_epi32(0x3f000));
+        __m256i d = _mm256_and_si256(_mm256_srli_epi32(x, 6), _mm256_set1_epi32(0xfc0000));
+        __m256i joined = _mm256_shuffle_epi8(
+            _mm256_or_si256(_mm256_or_si256(a, b), _mm256_or_si256(c, d)), close);
+        _mm_storeu_si128((__m128i *)(void *)packed, _mm256_castsi256_si128(joined));
+        _mm_storeu_si128((__m128i *)(void *)(packed + LANE_PACKED),
+                         _mm256_extracti128_si256(joined, 1));
+    }
+}
+
+static bool hasVectors(void) { return __builtin_cpu_supports("avx2"); }
+#else
+enum { WIDE_REGISTERS = 0 };
+static void mergeWide(uint8_t *registers, const char *packed) { (void)registers, (void)packed; }
+static void packWide(char *packed, const uint8_t *registers) { (void)registers, (void)packed; }
+static bool hasVectors(void) { return false; }
+#endif
+
+static void mergeDense(uint8_t *registers, const char *packed) {
+    size_t i = 0;
+    if (hasVectors()) {
+        mergeWide(registers, packed);
+        i = WIDE_REGISTERS;
+    }
+    for (; i < HLL_REGISTERS; i += UNPACKED)
+        mergeEight(registers + i, packed + i / UNPACKED * PACKED);
 }
 
 bool hllMergeInto(uint8_t *registers, slice bytes) {
@@ -239,12 +303,14 @@ bool hllMergeInto(uint8_t *registers, slice bytes) {
 
 void hllWriteDense(char *bytes, const uint8_t *registers) {
     bytes[4] = 0;
-    char *to = bytes + HLL_HEAD_BYTES;
-    for (size_t i = 0; i < HLL_REGISTERS; i += UNPACKED, to += PACKED) {
-        uint64_t word = pack(loadU64(registers + i));
-        storeU32(to, (uint32_t)word);
-        storeU16(to + 4, (uint16_t)(word >> 32));
+    char *packed = bytes + HLL_HEAD_BYTES;
+    size_t i = 0;
+    if (hasVectors()) {
+        packWide(packed, registers);
+        i = WIDE_REGISTERS;
     }
+    for (; i < HLL_REGISTERS; i += UNPACKED)
+        packEight(packed + i / UNPACKED * PACKED, registers + i);
 }
 
 /* ------------------------------------------------------------------ the estimate */

@@ -230,6 +230,8 @@ commandProc slowlogResetCommand;
 commandProc smembersCommand;
 commandProc smismemberCommand;
 commandProc smoveCommand;
+commandProc sortCommand;
+commandProc sortRoCommand;
 commandProc spopCommand;
 commandProc srandmemberCommand;
 commandProc sremCommand;
@@ -281,6 +283,7 @@ commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc georadiusFindKeys;
 commandKeysProc setFindKeys;
+commandKeysProc sortFindKeys;
 
 static const keySpec keys_append[] = {
     {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
@@ -2666,6 +2669,41 @@ static const commandArg args_smove[] = {
     {.name = "member", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const keySpec keys_sort[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.notes = "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the key we sort", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+    {.notes = "For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the argument array", .flags = KEY_OW | KEY_UPDATE, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+};
+
+static const commandArg args_sort_limit[] = {
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_sort[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "by-pattern", .display = "pattern", .token = "BY", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = 1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "get-pattern", .display = "pattern", .token = "GET", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = 1},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "sorting", .token = "ALPHA", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "destination", .token = "STORE", .type = ARG_KEY, .flags = ARG_OPTIONAL, .key_spec = 2},
+};
+
+static const keySpec keys_sort_ro[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.notes = "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the key we sort", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN},
+};
+
+static const commandArg args_sort_ro[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "by-pattern", .display = "pattern", .token = "BY", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = 1},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
+    {.name = "get-pattern", .display = "pattern", .token = "GET", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = 1},
+    {.name = "order", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_georadius_order},
+    {.name = "sorting", .token = "ALPHA", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandHistory history_spop[] = {
     {"3.2.0", "Added the `count` argument."},
 };
@@ -2809,18 +2847,13 @@ static const commandArg args_zrange_sortby[] = {
     {.name = "bylex", .token = "BYLEX", .type = ARG_PURE_TOKEN, .key_spec = -1},
 };
 
-static const commandArg args_zrange_limit[] = {
-    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
-    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
-};
-
 static const commandArg args_zrange[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "start", .type = ARG_STRING, .key_spec = -1},
     {.name = "stop", .type = ARG_STRING, .key_spec = -1},
     {.name = "sortby", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_sortby},
     {.name = "rev", .token = "REV", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .since = "6.2.0", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .since = "6.2.0", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
@@ -2828,7 +2861,7 @@ static const commandArg args_zrangebylex[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "min", .type = ARG_STRING, .key_spec = -1},
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
 };
 
 static const commandHistory history_zrangebyscore[] = {
@@ -2840,7 +2873,7 @@ static const commandArg args_zrangebyscore[] = {
     {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .since = "2.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
 };
 
 static const commandArg args_zrangestore[] = {
@@ -2850,7 +2883,7 @@ static const commandArg args_zrangestore[] = {
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
     {.name = "sortby", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_sortby},
     {.name = "rev", .token = "REV", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
 };
 
 static const commandHistory history_zrank[] = {
@@ -2878,7 +2911,7 @@ static const commandArg args_zrevrangebylex[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "max", .type = ARG_STRING, .key_spec = -1},
     {.name = "min", .type = ARG_STRING, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
 };
 
 static const commandHistory history_zrevrangebyscore[] = {
@@ -2890,7 +2923,7 @@ static const commandArg args_zrevrangebyscore[] = {
     {.name = "max", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "min", .type = ARG_DOUBLE, .key_spec = -1},
     {.name = "withscores", .token = "WITHSCORES", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_zrange_limit},
+    {.name = "limit", .token = "LIMIT", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_sort_limit},
 };
 
 static const commandHistory history_zscan[] = {
@@ -4882,6 +4915,33 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_blmove, .key_spec_count = 2,
      .args = args_smove, .arg_count = 3},
+    {.name = "sort",
+     .proc = sortCommand,
+     .find_keys = sortFindKeys,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(SET) | CAT(SORTEDSET) | CAT(LIST) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "generic",
+     .summary = "Sorts the elements in a list, a set, or a sorted set, optionally storing the result.",
+     .complexity = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).",
+     .since = "1.0.0",
+     .key_specs = keys_sort, .key_spec_count = 3,
+     .args = args_sort, .arg_count = 7},
+    {.name = "sort_ro",
+     .proc = sortRoCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(SET) | CAT(SORTEDSET) | CAT(LIST) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "generic",
+     .summary = "Returns the sorted elements of a list, a set, or a sorted set.",
+     .complexity = "O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).",
+     .since = "7.0.0",
+     .key_specs = keys_sort_ro, .key_spec_count = 2,
+     .args = args_sort_ro, .arg_count = 6},
     {.name = "spop",
      .proc = spopCommand,
      .arity = -2,
@@ -5517,4 +5577,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 203;
+const int serverCommandCount = 205;

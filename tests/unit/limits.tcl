@@ -166,3 +166,23 @@ start_server {tags {limits} overrides {maxclients 2000}} {
         assert_equal PONG [r ping]
     }
 }
+
+start_server {tags {limits}} {
+    # Released servers begin to build such replies, until their memory is out.
+    test {draws without end are refused before they begin} {
+        r sadd s a b
+        r zadd z 1 a 2 b
+        r hset h f v
+        r sadd ints 1 2 3
+        foreach count {-9223372036854775807 -1000000000000000} {
+            foreach command {{srandmember s} {srandmember ints} {zrandmember z} {hrandfield h}} {
+                assert_error "ERR value is out of range" {r {*}$command $count}
+                assert_equal {} [r [lindex $command 0] none $count]
+            }
+        }
+        assert_error "ERR value is out of range" {r zrandmember z -4000000000000000000 withscores}
+        assert_error "ERR value is out of range" {r hrandfield h -4000000000000000000 withvalues}
+        assert_equal PONG [r ping]
+        assert_equal 1000 [llength [r srandmember ints -1000]]  ;# many for the hostile build
+    }
+}

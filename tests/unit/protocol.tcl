@@ -263,6 +263,28 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
+    test {a large value that is being sent may be changed, replaced and deleted} {
+        set value [string repeat "0123456789abcdef" 65536]
+        foreach change {
+            {setrange large 500000 changed} {append large more} {setbit large 7 1} {bitfield large set u8 800 255}
+            {set large other} {getdel large} {del large} {unlink large} {flushall} {rename large elsewhere}
+        } {
+            r set large $value
+            set s [raw_connect]
+            raw_send $s [string repeat [resp::encode {get large}] 4]
+            raw_send $s [resp::encode {getrange large 100 900000}][resp::encode {set asked yes}]
+            wait_for_condition 500 10 {[r del asked]}
+            r {*}$change
+            r set filler [string repeat Y 1048576]
+            for {set i 0} {$i < 4} {incr i} {
+                assert {[raw_reply $s] eq "\$1048576\r\n$value\r\n"} "$change, reply $i"
+            }
+            assert {[raw_reply $s] eq "\$899901\r\n[string range $value 100 900000]\r\n"} "$change, the range"
+            assert_equal +OK [raw_line $s]
+            raw_close $s
+        }
+    }
+
     test {a client that hangs up amid a request leaves no trace} {
         for {set i 0} {$i < 20} {incr i} {
             set s [raw_connect]
