@@ -10,7 +10,10 @@
 #include "cmd/procs.h"
 #include "cmd/set_priv.h"
 
-enum { BATCH = 32 };
+enum {
+    BATCH = 32,
+    HELD_MAX = 1024, /* members kept back before the result's table is made */
+};
 
 typedef struct sources {
     const robj **sets; /* NULL for a missing key */
@@ -42,13 +45,43 @@ typedef struct result {
     setLimits limits;
     bool replies;
     uint64_t count, limit; /* stops there; 0: never */
+    /* The first members are held back until it can be told how many there will be, so that the table need not grow. */
+    listpackItem *held; /* HELD_MAX of them, or NULL */
+    unsigned held_count;
+    uint64_t looked, all; /* at members of the first set so far; its length */
 } result;
+
+/* Whether so many members are a table, whatever they are. */
+static bool isLarge(size_t count, const setLimits *limits) {
+    return count > limits->ints && count > limits->packed.entries;
+}
+
+/* Adds what was held back. */
+static void resultRelease(result *r) {
+    bool added;
+    if (!r->held) return;
+    if (isLarge(r->held_count, &r->limits)) {
+        double share = (double)r->held_count / (double)r->looked;
+        robj *large = setNewLarge(objectKey(r->into), (size_t)((double)r->all * share));
+        objectFree(r->into);
+        r->into = large;
+    }
+    for (unsigned i = 0; i < r->held_count; i++)
+        r->into = setAdd(r->into, &r->held[i], &r->limits, &added);
+    memFree(r->held);
+    r->held = NULL;
+}
 
 /* False: enough. */
 static bool resultAdd(result *r, const listpackItem *member) {
     bool added;
     r->count++;
-    if (r->into) r->into = setAdd(r->into, member, &r->limits, &added);
+    if (r->held) {
+        r->held[r->held_count++] = *member;
+        if (r->held_count == HELD_MAX) resultRelease(r);
+    } else if (r->into) {
+        r->into = setAdd(r->into, member, &r->limits, &added);
+    }
     if (r->replies) replyItem(r->c, member);
     return r->count != r->limit;
 }
@@ -59,8 +92,15 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
     listpackItem batch[BATCH];
     unsigned n;
     bool more = true;
-    setIteratorInit(&it, from);
+    bool counts = !r->into && !r->replies;
+    r->all = setLength(from);
+    if (counts) {
+        setIteratorInitCheap(&it, from);
+    } else {
+        setIteratorInit(&it, from);
+    }
     while (more && (n = setNextMany(&it, batch, BATCH))) {
+        r->looked += n;
         for (size_t i = 0; i < count && n > 0; i++) {
             uint32_t found = setHasMany(others[i], batch, n);
             unsigned kept = 0;
@@ -68,6 +108,10 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
                 if ((found >> k & 1) == in) batch[kept++] = batch[k];
             }
             n = kept;
+        }
+        if (counts && !r->limit) {
+            r->count += n;
+            continue;
         }
         for (unsigned k = 0; k < n; k++) {
             if (resultAdd(r, &batch[k])) continue;
@@ -117,7 +161,9 @@ void sinterstoreCommand(ctx *c) {
         qsort(s.sets, s.count, sizeof(*s.sets), compareLengths);
         bool packed = objectIsPacked(s.sets[0]);
         r.into = packed ? setNewLike(c->argv[1], s.sets[0]) : newResult(c, &r.limits);
+        if (!packed) r.held = memNewArray(listpackItem, HELD_MAX);
         intersect(&r, &s);
+        resultRelease(&r);
         r.into = setSettle(r.into, &r.limits);
     }
     memFree(s.sets);
@@ -159,7 +205,12 @@ void sintercardCommand(ctx *c) {
 
 static robj *unite(const ctx *c, const sources *s) {
     setLimits limits = setLimitsNow();
-    robj *into = newResult(c, &limits);
+    size_t largest = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->sets[i]) largest = sizeMax(largest, setLength(s->sets[i]));
+    }
+    robj *into =
+        isLarge(largest, &limits) ? setNewLarge(c->argv[1], largest) : newResult(c, &limits);
     for (size_t i = 0; i < s->count; i++) {
         if (!s->sets[i]) continue;
         setIterator it;

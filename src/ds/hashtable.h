@@ -127,6 +127,10 @@ size_t hashtableSample(const hashtable *t, void **out, size_t want);
 size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, void **out,
                                size_t want);
 
+/* The entries of the next buckets as they lie, at most `room`, which is 8 or more; *place goes from 0 on, and 0 are
+ * returned at the end. The table may not change meanwhile. It costs least, but the order is that of the hashes: only for
+ * those who neither delete as they go nor fill a table with what they find. */
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room);
 /* Walks all entries in scan order, with the guarantees of hashtableScan() except this: a few
  * entries are fetched ahead, so of those not yet returned none may be freed. Not to be copied. */
 typedef struct hashtableIterator {

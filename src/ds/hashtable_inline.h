@@ -107,19 +107,24 @@ ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
     prefetchRead(p.home);
 }
 
-/* Second step: fetches the entry that will probably match, or else the next bucket. */
+/* Fetches the entry that will probably match, or else the next bucket. */
+ALWAYS_INLINE void tableProbePrefetchEntry(const tableProbe *p) {
+    tagVector tags = bucketTags(p->home);
+    unsigned hits = tagsEqual(tags, p->tag);
+    if (likely(hits)) {
+        const char *entry = wordEntry(p->home->word[__builtin_ctz(hits)]);
+        prefetchRead(entry);
+        prefetchRead(entry + 40); /* entries of some 40 bytes often stand across two lines */
+    } else if (!tableProbeEnds(p, p->home, tags)) {
+        prefetchRead(p->home + 1);
+    }
+}
+
+/* Second step of a batch. */
 ALWAYS_INLINE void hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
     if (unlikely(!t->body)) return;
     tableProbe p = tableProbeAt(t, hash);
-    tagVector tags = bucketTags(p.home);
-    unsigned hits = tagsEqual(tags, p.tag);
-    if (likely(hits)) {
-        const char *entry = wordEntry(p.home->word[__builtin_ctz(hits)]);
-        prefetchRead(entry);
-        prefetchRead(entry + 40); /* entries of some 40 bytes often stand across two lines */
-    } else if (!tableProbeEnds(&p, p.home, tags)) {
-        prefetchRead(p.home + 1);
-    }
+    tableProbePrefetchEntry(&p);
 }
 
 #endif

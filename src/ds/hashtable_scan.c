@@ -233,6 +233,18 @@ void *hashtableRandom(const hashtable *t) {
     panic("a table holds fewer entries than it counts");
 }
 
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room) {
+    check(room >= BUCKET_WORDS);
+    tableArray array = tableBuckets(t);
+    size_t found = 0;
+    for (; *place < array.count && found + BUCKET_WORDS <= room; ++*place) {
+        const tableBucket *b = &array.buckets[*place];
+        for (unsigned used = bucketUsed(b); used; used &= used - 1)
+            out[found++] = wordEntry(b->word[__builtin_ctz(used)]);
+    }
+    return found;
+}
+
 size_t hashtableSample(const hashtable *t, void **out, size_t want) {
     uint64_t count = hashtableCount(t);
     if (count == 0 || want == 0) return 0;

@@ -79,7 +79,7 @@ static void between(void) {
 int64_t defragNextMs(void) {
     if (!mayRun()) return -1;
     int64_t left_us = defrag.next_us - clockMonoUs();
-    return left_us > 0 ? left_us / 1000 : 0;
+    return left_us > 0 ? (left_us + 999) / 1000 : 0;
 }
 
 static void defragTick(int64_t budget_us) {

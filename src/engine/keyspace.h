@@ -27,6 +27,8 @@ void keyspaceLookAs(const session *s);
 void keyspaceLookAsUsual(void);
 /* Off: keys whose time has come go only when they are met. */
 void keyspaceSetActiveExpire(bool on);
+/* Ms until expiry that is behind wants to go on, so that the loop does not sleep longer; -1: it is not behind. */
+int64_t keyspaceNextMs(void);
 /* True when objects count accesses (an LFU policy), not the time since the last one. */
 bool keyspaceCountsAccesses(void);
 

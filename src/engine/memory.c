@@ -63,7 +63,12 @@ static bool awaitBackground(int64_t deadline_us) {
 /* True when memory fits, or will when there is more time; false when no victim is left. */
 static bool evict(int64_t length_us) {
     enum { LOOK = 16 }; /* victims between two looks at the clock */
-    if (hooksPressure() && fits()) return true;
+    size_t released =
+        hooksPressure(); /* some of it when those who held it are freed, at the end of the turn */
+    if (released && memUsed() <= limit.bytes + released) {
+        limit.behind = true;
+        return true;
+    }
     if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
     evictRule rule = ruleOf(engineConf.maxmemory_policy);
     int64_t started_us = clockMonoUs();

@@ -61,8 +61,9 @@ bool limitsCheckInput(client *cl);
 /* maxmemory-clients: the client holds more or less than before, or goes. Nothing without the directive. */
 void limitsRecount(client *cl);
 void limitsUncount(client *cl);
-/* Closes the largest clients until the rest fits into maxmemory-clients; end of stage WRITE. */
-void limitsEvict(void);
+/* Closes the largest clients until the rest fits into maxmemory-clients: at the end of stage WRITE, and before anybody
+ * is evicted for their sake. Returns what they held, which comes back at stage FREE. */
+size_t limitsEvict(void);
 
 /* The cron job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);

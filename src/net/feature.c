@@ -7,6 +7,7 @@
 #include "engine/block.h"
 #include "engine/defrag.h"
 #include "engine/hooks.h"
+#include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/pause.h"
 #include "io/net_addr.h"
@@ -28,15 +29,16 @@ static bool resumeReleased(void) {
 /* Runs what was read, and then what a pause no longer holds and what has waited: their ends may be among what was
  * run. */
 static void execute(void) {
-    int64_t pause_ms, wait_ms, defrag_ms = defragNextMs();
+    int64_t pause_ms, wait_ms;
     do {
         readerExecute();
         pauseTurn(&pause_ms);
         blockTurn(&wait_ms);
     } while (resumeReleased());
-    if (pause_ms >= 0) loopLimitSleep(netLoop(), pause_ms);
-    if (wait_ms >= 0) loopLimitSleep(netLoop(), wait_ms);
-    if (defrag_ms >= 0) loopLimitSleep(netLoop(), defrag_ms);
+    const int64_t next_ms[] = {pause_ms, wait_ms, defragNextMs(), keyspaceNextMs()};
+    for (size_t i = 0; i < COUNT_OF(next_ms); i++) {
+        if (next_ms[i] >= 0) loopLimitSleep(netLoop(), next_ms[i]);
+    }
 }
 
 /* Who was woken at stage WAKE goes on in this turn, too. */
@@ -56,6 +58,7 @@ const feature netFeature = {.name = "net",
                             .ticks = netTicks,
                             .stages = stages,
                             .on_child = listenerChildEvent,
+                            .on_pressure = limitsEvict,
                             .on_stats_reset = netResetStats};
 
 int netPort(void) { return netConf.port; }

@@ -109,7 +109,8 @@ static bool mayBeEvicted(const client *cl) {
     return !(cl->session.flags & spared) && cl->counted;
 }
 
-static void evictLargest(size_t limit) {
+/* Returns what those held who go. */
+static size_t evictLargest(size_t limit) {
     list *all = clientAll();
     client **victims = memNewArray(client *, all->count);
     size_t count = 0, other_sum = 0; /* the limit is for those who are not part of replication */
@@ -119,7 +120,7 @@ static void evictLargest(size_t limit) {
         if (cl->session.flags & (SESSION_PRIMARY | SESSION_REPLICA)) other_sum += cl->counted;
     }
     qsort(victims, count, sizeof(*victims), compareCounted);
-    size_t sum = counted_sum - other_sum;
+    size_t sum = counted_sum - other_sum, before = sum;
     for (size_t i = 0; i < count && sum > limit; i++) {
         str line = STR_EMPTY;
         clientDescribeForLog(victims[i], &line);
@@ -130,12 +131,13 @@ static void evictLargest(size_t limit) {
         sessionCloseNow(&victims[i]->session);
     }
     memFree(victims);
+    return before - sum;
 }
 
-void limitsEvict(void) {
-    if (likely(!netConf.maxmemory_clients)) return;
+size_t limitsEvict(void) {
+    if (likely(!netConf.maxmemory_clients)) return 0;
     size_t limit = clientMemoryLimit();
-    if (limit && counted_sum > limit) evictLargest(limit);
+    return limit && counted_sum > limit ? evictLargest(limit) : 0;
 }
 
 /* True for those the idle timeout spares. */

@@ -17,6 +17,7 @@ struct db {
     int last_slot;          /* whose table that position is in */
     int id;
     uint64_t expire_cursor;           /* where active expiry goes on */
+    uint64_t expire_size;             /* keys when that walk began */
     double mean_ttl_ms;               /* see dbMeanTtl() */
     hashtable items;                  /* names of keys with volatile items: items.c */
     uint64_t items_cursor;            /* where the walk over them goes on */

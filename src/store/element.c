@@ -29,6 +29,37 @@ void *elementMoveBlock(void *block, compaction *by) {
     return by->heap ? count(memMoveIfSparse(block), by) : NULL;
 }
 
+typedef struct mover {
+    hashtable table;
+    const hashtableType *type;
+    elementMoverProc *move;
+    compaction *by;
+} mover;
+
+static void moveEntry(void *context, void *entry, unsigned flags) {
+    (void)flags; /* they stay */
+    mover *m = context;
+    elementSeen(m->by);
+    void *moved = m->move(entry, m->by);
+    if (moved) check(hashtableReplace(&m->table, m->type->hash_of(moved), entry, moved));
+}
+
+uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
+                         uint64_t cursor, compaction *by) {
+    mover m = {.table = {*body}, .type = type, .move = move, .by = by};
+    if (cursor == 0 && by->heap) {
+        bool moved = hashtableCompact(&m.table);
+        by->moved += moved;
+        by->kept += !moved;
+    }
+    do {
+        elementSeen(by); /* a bucket may be empty */
+        cursor = hashtableScan(&m.table, type, cursor, moveEntry, &m);
+    } while (cursor && by->fields);
+    *body = m.table.body;
+    return cursor;
+}
+
 bool elementMayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;

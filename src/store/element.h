@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "ds/hashtable.h"
 #include "store/slab.h"
 #include "store/type.h"
 
@@ -25,6 +26,11 @@ void *elementMove(void *element, size_t size, compaction *by);
 void *elementMoveBlock(void *block, compaction *by);
 /* One more element was looked at. */
 static inline void elementSeen(compaction *by) { by->fields -= by->fields > 0; }
+/* Moves one element and says where it is now; NULL when it stays. */
+typedef void *elementMoverProc(void *element, compaction *by);
+/* typeOps.compact_value() of a value that is a table's body and nothing else. */
+uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
+                         uint64_t cursor, compaction *by);
 /* Whether an element may be written in place: not while a forked child shares its page. The hostile build
  * moves it at every change. */
 bool elementMayStay(void);

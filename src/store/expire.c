@@ -10,7 +10,8 @@
 #include "store/db_priv.h"
 
 enum {
-    FLOOR_SHARE = 50, /* a turn always takes one part in so many of its budget */
+    FLOOR_SHARE = 8, /* a turn always takes one part in so many of its budget */
+    GROWN = 2,       /* times the size at its start: then a walk begins anew */
     STALE_PERCENT =
         10,       /* of dead ones among those met: above it a turn goes on; less with effort */
     WINDOW = 200, /* keys met between two looks at clock and share */
@@ -52,10 +53,21 @@ static void learn(db *d, const walk *w) {
         storeNow.stats.expired_stale_percent * 0.95 + stale * 0.05;
 }
 
+/* A walk goes in blocks as large as a bucket was when it began. In a table that has grown since, those are many buckets:
+ * one after the other would run empty while their neighbours are full, and the table could not shrink well. */
+static void beginAnewIfGrown(db *d) {
+    uint64_t size = dbSize(d);
+    if (d->expire_cursor && size <= GROWN * d->expire_size) return;
+    d->expire_cursor = 0;
+    d->expire_size = size;
+}
+
 /* Walks over one database until it is through, or nothing speaks for going on. */
 static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
+    beginAnewIfGrown(d);
     uint64_t first_cursor = d->expire_cursor;
     do {
+        if (!d->expire_cursor) beginAnewIfGrown(d);
         walk w = {.db = d, .now_ms = now_ms};
         do {
             d->expire_cursor = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);

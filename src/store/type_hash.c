@@ -540,32 +540,12 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
 }
 
-typedef struct mover {
-    hashtable table;
-    compaction *by;
-} mover;
-
-static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* they stay */
-    mover *m = context;
-    elementSeen(m->by);
-    void *moved = elementMove(element, elementSize(element), m->by);
-    if (moved) check(hashtableReplace(&m->table, elementHash(moved), element, moved));
+static void *moveElement(void *element, compaction *by) {
+    return elementMove(element, elementSize(element), by);
 }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
-    mover m = {{*value}, by};
-    if (cursor == 0 && by->heap) {
-        bool moved = hashtableCompact(&m.table);
-        by->moved += moved;
-        by->kept += !moved;
-    }
-    do {
-        elementSeen(by); /* a bucket may be empty */
-        cursor = hashtableScan(&m.table, &fields_type, cursor, moveElement, &m);
-    } while (cursor && by->fields);
-    *value = m.table.body;
-    return cursor;
+    return elementsCompact(value, &fields_type, moveElement, cursor, by);
 }
 
 static size_t savedHash(const robj *o) {

@@ -48,7 +48,7 @@ static inline listpackItem entryItem(const void *entry) {
     if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
     slice text = entryText(entry);
     /* An integer too large for a word. */
-    if (unlikely(text.len >= INT_BITS / 4)) return listpackItemOf(text);
+    if (unlikely(text.len >= INT_BITS / 4 && text.ptr[0] <= '9')) return listpackItemOf(text);
     return (listpackItem){.ptr = text.ptr, .len = text.len};
 }
 
@@ -137,6 +137,8 @@ robj *setNew(slice key, const listpackItem *first, size_t count, const setLimits
     return newTable(key, count);
 }
 
+robj *setNewLarge(slice key, size_t count) { return newTable(key, count); }
+
 robj *setNewLike(slice key, const robj *like) {
     return objectIsPacked(like) ? newPacked(key, objectForm(like)) : newTable(key, 0);
 }
@@ -174,14 +176,17 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     }
     tableKey keys[MANY];
     hashtable t = tableOf(o);
+    tableProbe probes[MANY];
+    if (!t.body) return 0;
     for (unsigned i = 0; i < count; i++) {
         makeKey(&keys[i], &members[i]);
-        hashtableInlinePrefetch(&t, keys[i].hash);
+        probes[i] = tableProbeAt(&t, keys[i].hash);
+        prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++) hashtableInlinePrefetchEntry(&t, keys[i].hash);
+    for (unsigned i = 0; i < count; i++) tableProbePrefetchEntry(&probes[i]);
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = hashtableInlineFind(&t, k->hash, entryMatches, k->key, k->len) != NULL;
+        bool has = tableProbeFind(&probes[i], entryMatches, k->key, k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;
@@ -351,7 +356,14 @@ void setIteratorInit(setIterator *it, const robj *o) {
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
     if (objectIsPacked(o)) return;
     it->table = tableOf(o);
+    it->as_they_lie = false;
     hashtableIteratorInit(&it->walk, &it->table, &members_type);
+}
+
+void setIteratorInitCheap(setIterator *it, const robj *o) {
+    setIteratorInit(it, o);
+    it->as_they_lie = true;
+    it->place = 0;
 }
 
 bool setNext(setIterator *it, listpackItem *out) {
@@ -379,10 +391,14 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
         while (n < max && setNext(it, &out[n])) n++;
         return n;
     }
-    const void *entries[MANY];
-    while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) {
-        if (!isIntEntry(entries[n])) prefetchRead(entries[n]);
-        n++;
+    void *entries[MANY];
+    if (it->as_they_lie) {
+        n = (unsigned)hashtableNextEntries(&it->table, &it->place, entries, max);
+    } else {
+        while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        if (!isIntEntry(entries[i])) prefetchRead(entries[i]);
     }
     for (unsigned i = 0; i < n; i++) out[i] = entryItem(entries[i]);
     return n;
@@ -598,33 +614,12 @@ static size_t tableMemory(const void *value, size_t samples) {
     return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
 }
 
-typedef struct mover {
-    hashtable table;
-    compaction *by;
-} mover;
-
-static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* they stay */
-    mover *m = context;
-    elementSeen(m->by);
-    if (isIntEntry(element)) return;
-    void *moved = elementMove(element, textSize(entryText(element).len), m->by);
-    if (moved) check(hashtableReplace(&m->table, hashOfEntry(moved), element, moved));
+static void *moveEntry(void *entry, compaction *by) {
+    return isIntEntry(entry) ? NULL : elementMove(entry, textSize(entryText(entry).len), by);
 }
 
 static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
-    mover m = {{*value}, by};
-    if (cursor == 0 && by->heap) {
-        bool moved = hashtableCompact(&m.table);
-        by->moved += moved;
-        by->kept += !moved;
-    }
-    do {
-        elementSeen(by); /* a bucket may be empty */
-        cursor = hashtableScan(&m.table, &members_type, cursor, moveElement, &m);
-    } while (cursor && by->fields);
-    *value = m.table.body;
-    return cursor;
+    return elementsCompact(value, &members_type, moveEntry, cursor, by);
 }
 
 static size_t savedSet(const robj *o) {

@@ -30,6 +30,8 @@ typedef struct setLimits {
 robj *setNew(slice key, const listpackItem *first, size_t count, const setLimits *limits) MUST_USE;
 /* An empty set that begins as this one is kept; for members of it. */
 robj *setNewLike(slice key, const robj *like) MUST_USE;
+/* An empty set that is not packed and has room for `count` members; for more than may be packed. */
+robj *setNewLarge(slice key, size_t count) MUST_USE;
 size_t setLength(const robj *o);
 bool setHas(const robj *o, const listpackItem *member);
 /* Bit i of the result: members[i] is in the set. At most 32; faster than asking for each. */
@@ -50,8 +52,13 @@ typedef struct setIterator {
     size_t index;
     hashtable table;
     hashtableIterator walk;
+    bool as_they_lie;
+    uint64_t place;
 } setIterator;
 void setIteratorInit(setIterator *it, const robj *o);
+/* For setNextMany() alone, which may return fewer than asked for before the end, too; only for those who put the members
+ * in no set (hashtableNextEntries()). */
+void setIteratorInitCheap(setIterator *it, const robj *o);
 /* False at the end. */
 bool setNext(setIterator *it, listpackItem *out);
 /* The next members, at most `max` <= 32; returns how many, less than `max` only at the end. Their cache misses

@@ -1,19 +1,23 @@
 #!/usr/bin/env python3
 """What eviction keeps, and what it costs, for two servers side by side.
 
-    tests/bench/eviction.py OURS PEER [--requests N] [--keys N] [--policy NAME,...]
+    tests/bench/eviction.py OURS PEER [--requests N] [--keys N] [--policy NAME,...] [--limit]
 
 Both servers are a cache in front of N keys with values of 100 bytes: GET, and SET of what was missed. Traces: `zipf`
 (exponent 0.99) and `polluted` (the same, and after each 20 requests a run of 10 keys that are asked for once and never
 again). maxmemory leaves room for 10 % and 30 % of the keys. Printed: hits in percent of the requests of the trace's own
-keys, after a warm-up of a third; CPU microseconds of the server a request."""
+keys, after a warm-up of a third; CPU microseconds of the server a request.
+
+With --limit: SETs of new keys (values of 100 bytes, batches of 100) at the limit under allkeys-lru, where each evicts
+one; CPU a request, medians of alternating rounds, with and without a limit."""
 import argparse
 import bisect
 import itertools
 import os
 import random
+import statistics
 
-from keyspace import Server, request
+from keyspace import Server, cpu_us, request
 
 POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random",
             "volatile-ttl")
@@ -71,6 +75,33 @@ def play(binary, numbers, policy, share, options):
         return 100 * hits / asked, (s.cpu() - cpu) * 1e6 / len(numbers)
 
 
+def at_limit(options):
+    """SETs of new keys where each has to evict one."""
+    with Server(options.ours) as ours, Server(options.peer) as peer:
+        results = {}
+        number = 0
+        for limited in (False, True):
+            if limited:
+                for s in (ours, peer):
+                    s.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+                    s.ask("CONFIG", "SET", "maxmemory", str(s.used()))
+            for _ in range(12):
+                batches = [b"".join(request("SET", f"key:{i:012d}", VALUE) for i in range(at, at + BATCH))
+                           for at in range(number, number + 50000, BATCH)]
+                number += 50000
+                for name, s in (("ours", ours), ("peer", peer)):
+                    cpu = cpu_us(s)
+                    for batch in batches:
+                        s.socket.sendall(batch)
+                        for _ in range(BATCH):
+                            s.reply()
+                    results.setdefault((limited, name), []).append((cpu_us(s) - cpu) / 50000)
+    for limited in (False, True):
+        ours_us, peer_us = (statistics.median(results[limited, name][4:]) for name in ("ours", "peer"))
+        print(f"{'at the limit' if limited else 'no limit':14} ours {ours_us:.3f} us, peer {peer_us:.3f} us, "
+              f"peer/ours {peer_us / ours_us:.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("ours", type=os.path.abspath)
@@ -78,7 +109,11 @@ def main():
     parser.add_argument("--requests", type=int, default=600000)
     parser.add_argument("--keys", type=int, default=100000)
     parser.add_argument("--policy", default=",".join(POLICIES))
+    parser.add_argument("--limit", action="store_true")
     options = parser.parse_args()
+    if options.limit:
+        at_limit(options)
+        return
     print(f"{'policy':17}{'trace':10}{'room':>5}   hits %: ours   peer   diff   us a request: ours   peer")
     for kind in ("zipf", "polluted"):
         numbers = trace(kind, options)

@@ -16,6 +16,11 @@ persistence, and prints CPU seconds of the server process, used_memory and RSS. 
   scancopy    SCAN of one server's 5 M keys, each page set in a second one with the same hash seed
   child       30 % of 3 M keys overwritten, 10 % deleted, 10 % new while a child lives (ours: DEBUG CHILD;
               others: BGSAVE, which has to be alive still at the end)
+  expiry      1 M keys whose time is the same: CPU from then on, how long until all are gone, and the longest answer a
+              client waited for that asks every ms
+  fewttl      100 of 10 M keys with a time of 1 s: when they are gone, and the CPU of those 2 s
+  victim      volatile-ttl among 1,000 of 10 M keys: CPU of a SET that evicts one, beside one that does not
+  flushasync  FLUSHALL ASYNC of 10 M keys: its own answer, the longest one beside it, and memory afterwards
   latency     10 M inserts by one client, pipeline 1: percentiles of the round trip (with --scale 0.1: 1 M)
 
 --scale multiplies all counts. Needs Python 3.9, nothing else."""
@@ -28,6 +33,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SEED = "0123456789abcdef"
@@ -266,6 +272,121 @@ def child(binary, options):
         return text
 
 
+def cpu_us(server):
+    """Finer than cpu(), of all threads."""
+    folder = f"/proc/{server.process.pid}/task"
+    return sum(int(open(f"{folder}/{thread}/schedstat").read().split()[0]) for thread in os.listdir(folder)) / 1000
+
+
+class Probe(threading.Thread):
+    """A client that asks every ms, and remembers the longest wait."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.socket = socket.create_connection(("127.0.0.1", server.port))
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.longest_s, self.over = 0, False
+        self.start()
+
+    def run(self):
+        ping = request("PING")
+        while not self.over:
+            start = time.perf_counter()
+            self.socket.sendall(ping)
+            self.socket.recv(16)
+            self.longest_s = max(self.longest_s, time.perf_counter() - start)
+            time.sleep(0.001)
+
+    def end(self):
+        self.over = True
+        self.join()
+        return f"{self.longest_s * 1000:.1f} ms"
+
+
+def expiry(binary, options):
+    n = int(1e6 * options.scale)
+    with Server(binary, options.cluster) as s:
+        due = time.time() + 5 + n / 20000  # when the slower server is filled
+        at = str(int(due * 1000)).encode()
+        for first in range(0, n, 20 * PAGE):
+            s.send([request("SET", b"key:%012d" % i, b"v" * 16, "PXAT", at)
+                    for i in range(first, min(n, first + 20 * PAGE))])
+        if time.time() > due:
+            return "the machine is too slow"
+        time.sleep(due - time.time())
+        cpu, probe = s.cpu(), Probe(s)
+        while int(s.ask("DBSIZE")):
+            time.sleep(0.02)
+        gone = time.time() - due
+        return f"gone after {gone:.2f} s, {s.cpu() - cpu:.2f} s CPU, longest wait {probe.end()}"
+
+
+def fewttl(binary, options):
+    n = int(10e6 * options.scale)
+    with Server(binary, options.cluster) as s:
+        s.ask("DEBUG", "POPULATE", str(n))
+        time.sleep(2)
+        cpu, start = s.cpu(), time.time()
+        s.send([request("SET", f"short:{i}", "v", "PX", "1000") for i in range(100)])
+        gone = None
+        while time.time() < start + 10 and (gone is None or time.time() < start + 3):
+            time.sleep(0.05)
+            if gone is None and int(s.ask("DBSIZE")) == n:
+                gone = time.time() - start - 1
+        used, took = s.cpu() - cpu, time.time() - start
+        when = "not gone" if gone is None else f"gone {gone:.2f} s behind their time"
+        return f"{when}, {100 * used / took:.2f} % CPU over {took:.1f} s"
+
+
+def victim(binary, options):
+    n = int(10e6 * options.scale)
+    with Server(binary, options.cluster) as s:
+        s.ask("DEBUG", "POPULATE", str(n))
+        s.send([request("SET", f"volatile:{i:06d}", "v" * 64, "EX", str(1000 + i)) for i in range(1000)])
+        s.ask("CONFIG", "SET", "maxmemory-policy", "volatile-ttl")
+
+        def sets(prefix, count):
+            times = []
+            for i in range(count):
+                data = request("SET", f"{prefix}:{i:06d}", "v" * 64)
+                start = cpu_us(s)
+                s.socket.sendall(data)
+                s.reply()
+                times.append(cpu_us(s) - start)
+            return sorted(times)[count // 2]
+        plain = sets("plain", 500)
+        s.ask("CONFIG", "SET", "maxmemory", str(s.used()))
+        before = evicted(s)
+        evicting = sets("evicting", 500)
+        return f"{plain:.1f} us a SET, {evicting:.1f} us with {(evicted(s) - before) / 500:.2f} victims each"
+
+
+def evicted(s):
+    for line in s.ask("INFO", "stats").split(b"\r\n"):
+        if line.startswith(b"evicted_keys:"):
+            return int(line[13:])
+    raise RuntimeError("no evicted_keys")
+
+
+def flushasync(binary, options):
+    n = int(10e6 * options.scale)
+    with Server(binary, options.cluster) as s:
+        used, rss = s.used(), s.rss()
+        s.ask("DEBUG", "POPULATE", str(n))
+        full = s.rss()
+        probe = Probe(s)
+        time.sleep(0.2)
+        before, cpu = probe.longest_s, s.cpu()
+        probe.longest_s = 0
+        start = time.perf_counter()
+        s.ask("FLUSHALL", "ASYNC")
+        answer = time.perf_counter() - start
+        time.sleep(10)
+        return (f"answered after {answer * 1000:.1f} ms, longest wait of another {probe.end()} "
+                f"({before * 1000:.1f} ms before), {s.cpu() - cpu:.2f} s CPU; 10 s later used_memory "
+                f"+{megabytes(s.used() - used)}, RSS +{megabytes(s.rss() - rss)} of +{megabytes(full - rss)}")
+
+
 def latency(binary, options):
     n = int(10e6 * options.scale)
     times = []
@@ -284,7 +405,7 @@ def latency(binary, options):
                      for p in (50, 99, 99.9, 99.99, 99.999, 100))
 
 
-WORKLOADS = (blog, flushall, delete, correlated, scandel, scancopy, child, latency)
+WORKLOADS = (blog, flushall, delete, correlated, scandel, scancopy, child, expiry, fewttl, victim, flushasync, latency)
 
 
 def main():

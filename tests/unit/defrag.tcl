@@ -27,7 +27,8 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         set count [scaled 20000]
         churn $count
         wait_for_condition 500 20 {[info_field active_defrag_key_hits] > 0}
-        assert {[info_field active_defrag_hits] >= [info_field active_defrag_key_hits]}
+        set key_hits [info_field active_defrag_key_hits] ;# (goes up all the time)
+        assert {[info_field active_defrag_hits] >= $key_hits}
         wait_for_condition 500 20 {[info_field active_defrag_running] == 0}
         for {set i 0} {$i < $count} {incr i 10} {assert_match value:$i* [r get key:$i]}
         assert_equal [expr {$count / 10}] [r dbsize]

@@ -46,6 +46,37 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         assert {[info_field used_memory] < $used + 30000}
     }
 
+    # (spec/security-cases.md, second table: Valkey evicts all keys for 35 bytes)
+    test {clients that announce 512 MB and send nothing have nobody evicted} {
+        fresh allkeys-lru
+        for {set i 0} {$i < 500} {incr i} {r set key:$i [string repeat x 100]}
+        limit_to 3000000
+        r config resetstat
+        for {set i 0} {$i < 50} {incr i} {raw_send [raw_connect [srv host] [srv port]] "*3\r\n\$3\r\nset\r\n\$1\r\nk\r\n\$536870912\r\n"}
+        wait_for_condition 500 20 {[info_field connected_clients] > 50}
+        assert_equal OK [r set one more]
+        assert_equal {501 0} [list [r dbsize] [info_field evicted_keys]]
+        r config set maxmemory 0
+    }
+
+    test {clients that never read go themselves at maxmemory-clients, before any key} {
+        fresh allkeys-lru
+        for {set i 0} {$i < 100} {incr i} {r set key:$i [string repeat x 100]}
+        r set long [string repeat x 100000]
+        r config set maxmemory-clients 1mb
+        limit_to 6000000
+        r config resetstat
+        for {set i 0} {$i < 10} {incr i} {
+            set s [raw_connect [srv host] [srv port]]
+            catch {for {set k 0} {$k < 20} {incr k} {raw_send $s [string repeat "*2\r\n\$3\r\nget\r\n\$4\r\nlong\r\n" 5]}}
+            r ping
+        }
+        wait_for_condition 500 20 {[info_field evicted_clients] > 0 && [info_field connected_clients] < 10}
+        assert_equal OK [r set one more]
+        assert_equal {102 0} [list [r dbsize] [info_field evicted_keys]]
+        r config set maxmemory 0 maxmemory-clients 0
+    }
+
     test {without a policy that lets keys go, what may need memory is refused} {
         fresh noeviction
         r set here 1

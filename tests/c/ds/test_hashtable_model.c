@@ -156,6 +156,17 @@ static void modelDraw(model *m) {
     }
 }
 
+static void modelWalkAsTheyLie(model *m) {
+    void *out[20];
+    uint64_t place = 0;
+    size_t met = 0;
+    for (size_t n; (n = hashtableNextEntries(&m->table, &place, out, COUNT_OF(out))) > 0;
+         met += n) {
+        for (size_t i = 0; i < n; i++) modelKnows(m, out[i]);
+    }
+    assert_int_equal(met, m->count);
+}
+
 static void scanVisit(void *context, void *entry, unsigned flags) {
     model *m = context;
     uint64_t id = ((item *)entry)->id;
@@ -231,6 +242,7 @@ static void modelStep(model *m, unsigned add_percent) {
         if (m->items[id]) modelChange(m, id);
     } else if (what < 86) {
         modelDraw(m);
+        modelWalkAsTheyLie(m);
     } else if (what < 88) {
         modelBatchFind(m);
     } else if (what < 89) {

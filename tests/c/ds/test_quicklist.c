@@ -10,30 +10,11 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "ds/quicklist.h"
+#include "../text_model.h"
 
 enum { MODEL_MAX = 400, TEXT_MAX = 20000 };
 
-typedef struct text {
-    char *bytes;
-    size_t len;
-} text;
-static text want[MODEL_MAX + 1];
-static size_t want_count;
 static quicklist *list_;
-
-static slice wanted(size_t i) { return sliceMake(want[i].bytes, want[i].len); }
-
-static void modelInsert(size_t at, slice s) {
-    memmove(want + at + 1, want + at, (want_count - at) * sizeof(text));
-    want[at] = (text){memDup(s.ptr, s.len), s.len};
-    want_count++;
-}
-
-static void modelDelete(size_t at, size_t count) {
-    for (size_t i = at; i < at + count; i++) memFree(want[i].bytes);
-    memmove(want + at, want + at + count, (want_count - at - count) * sizeof(text));
-    want_count -= count;
-}
 
 /* Numbers, short words of which many are equal, and now and then a long text that compresses well. */
 static slice randomText(void) {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "store/type.h"
 #include "store/type_list.h"
+#include "../text_model.h"
 
 #ifdef TESTS_SANITIZED
 enum { HISTORIES = 60, STEPS = 150 };
@@ -18,27 +19,6 @@ enum { HISTORIES = 60, STEPS = 150 };
 enum { HISTORIES = 400, STEPS = 300 };
 #endif
 enum { MODEL_MAX = 600, TEXT_MAX = 9000, TOGETHER = 20 };
-
-typedef struct text {
-    char *bytes;
-    size_t len;
-} text;
-static text want[MODEL_MAX];
-static size_t want_count;
-
-static slice wanted(size_t i) { return sliceMake(want[i].bytes, want[i].len); }
-
-static void modelInsert(size_t at, slice s) {
-    memmove(want + at + 1, want + at, (want_count - at) * sizeof(text));
-    want[at] = (text){memDup(s.ptr, s.len), s.len};
-    want_count++;
-}
-
-static void modelDelete(size_t at, size_t count) {
-    for (size_t i = at; i < at + count; i++) memFree(want[i].bytes);
-    memmove(want + at, want + at + count, (want_count - at - count) * sizeof(text));
-    want_count -= count;
-}
 
 /* Numbers, short words of which many are equal, and now and then one that no listpack of some sizes takes. */
 static slice randomText(char *to) {

@@ -65,6 +65,14 @@ static void inspect(const robj *o) {
     assert_int_equal(count, want_count);
     assert_int_equal(setLength(o), want_count);
     listpackItem batch[32];
+    setIterator cheap;
+    size_t met = 0;
+    setIteratorInitCheap(&cheap, o);
+    for (unsigned n; (n = setNextMany(&cheap, batch, 32)) > 0; met += n) {
+        for (unsigned i = 0; i < n; i++) assert_true(want[indexOf(&batch[i])]);
+    }
+    setIteratorClear(&cheap);
+    assert_int_equal(met, want_count);
     static char text[32][TEXT_MAX + 1];
     size_t from = (size_t)randomUniform(MEMBERS - 32);
     for (size_t i = 0; i < 32; i++) batch[i] = listpackItemOf(memberText(from + i, text[i]));
