@@ -266,6 +266,12 @@ static bool weightOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) 
     return lookUp(c, s, c->argv[s->by], listpackText(&s->items[index], element), digits, out);
 }
 
+/* A number ends at a zero byte. */
+static bool parseScore(slice text, double *out) {
+    text.len = strnlen(text.ptr, text.len);
+    return numberParseDouble(text, out);
+}
+
 /* Reads what all items are sorted by as numbers; a missing key counts as 0. False: the error was replied. */
 static bool weighNumbers(ctx *c, sorter *s) {
     uint64_t flip = s->descends ? UINT64_MAX : 0;
@@ -275,7 +281,7 @@ static bool weighNumbers(ctx *c, sorter *s) {
         double score = 0;
         if (!s->by && !s->items[i].ptr) {
             score = (double)s->items[i].number;
-        } else if (weightOf(c, s, i, digits, &text) && !numberParseDouble(text, &score)) {
+        } else if (weightOf(c, s, i, digits, &text) && !parseScore(text, &score)) {
             replyError(c, SLICE("ERR One or more scores can't be converted into double"));
             return false;
         }
