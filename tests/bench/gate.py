@@ -4,6 +4,7 @@
 
     tests/bench/gate.py budgets [GATE]      instructions a request and bytes a key of the program GATE
                                             (build/release/tests/bench/gate) against budgets.txt
+    tests/bench/gate.py lower [GATE]        lowers in budgets.txt what is cheaper now
     tests/bench/gate.py history             has every raised budget a new reason? Asks git.
     tests/bench/gate.py compare [REF]       the present source against REF, built beside each other: instructions,
                                             bytes, and CPU of the servers in alternating rounds
@@ -181,6 +182,32 @@ def compiler_of(program):
     return f"{words[0]} {words[1].split('.')[0]}"
 
 
+def lowered(text, measured):
+    """The budget file with every limit that is above what was measured brought down to it."""
+    lines = []
+    for line in text.splitlines(keepends=True):
+        parts = line.split("|")
+        name = parts[0].strip()
+        if len(parts) == 4 and not line.startswith("#") and name in measured:
+            value = round(measured[name][0], 1)
+            if value < float(parts[1]):
+                parts[1] = f"{value:{len(parts[1]) - 1}.1f} "
+        lines.append("|".join(parts))
+    return "".join(lines)
+
+
+def lower(program):
+    path = os.path.join(ROOT, BUDGETS)
+    text = open(path).read()
+    if compiler_of(program) != parse_budgets(text)[0]:
+        sys.exit(f"gate: the budgets are for another compiler than {compiler_of(program)}")
+    measured = {name: (value, "bytes") for name, value in count_bytes(program).items()}
+    measured |= {name: (value, "instructions") for name, value in count_instructions(program).items()}
+    with open(path, "w") as file:
+        file.write(lowered(text, measured))
+    return 0
+
+
 def budgets(program):
     report = Report()
     compiler, rows = parse_budgets(open(os.path.join(ROOT, BUDGETS)).read())
@@ -315,8 +342,9 @@ def compare(ref):
 
 
 def main(words):
-    if words[:1] == ["budgets"] and len(words) <= 2:
-        return budgets(os.path.abspath(words[1] if words[1:] else os.path.join(ROOT, "build/release/tests/bench/gate")))
+    if words[:1] in (["budgets"], ["lower"]) and len(words) <= 2:
+        program = os.path.abspath(words[1] if words[1:] else os.path.join(ROOT, "build/release/tests/bench/gate"))
+        return budgets(program) if words[0] == "budgets" else lower(program)
     if words == ["history"]:
         return history()
     if words[:1] == ["compare"] and len(words) <= 2:

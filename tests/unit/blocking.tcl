@@ -184,8 +184,10 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal 0 [info_field total_blocking_keys]
         # Each waits for its own time, whatever the order they came in.
         set long [waiter 1 blpop k 1000]
-        set short [waiter 2 blpop k 0.3]
-        set middle [waiter 3 blpop k 500]
+        set short [connect]
+        $short -send blpop k 0.3
+        set middle [connect]
+        $middle -send blpop k 500
         assert_equal {} [$short -read]
         wait_blocked 2
         r rpush k 1 2

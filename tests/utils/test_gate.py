@@ -55,6 +55,11 @@ class Budgets(unittest.TestCase):
 
 
 class File(unittest.TestCase):
+    def test_only_what_is_cheaper_is_lowered(self):
+        text = gate.lowered(FILE, measured(900.04, 51.0))
+        self.assertEqual(text, FILE.replace("1000.0", " 900.0"))
+        self.assertEqual(gate.lowered(FILE, measured(1000.0, 50.0)), FILE)
+
     def test_rows_are_read(self):
         compiler, rows = gate.parse_budgets(FILE)
         self.assertEqual(compiler, "gcc 12")

@@ -63,7 +63,8 @@ static uint64_t requestsOf(const char *text, char reply_begins) {
     (void)requestParse(&parser, input, &len, &pos, &limits, &batch, REQUEST_BATCH_MAX, &error);
     assert_int_equal(batch.count, 1);
     executeResolve(&batch.items[0]);
-    executePrefetch(&asker, batch.items, 1);
+    executePart part = {&asker, batch.items, 1};
+    executePrefetch(&part, 1);
     assert_int_equal(executeRun(&asker, batch.items, 1), 1);
     requestBatchClear(&batch);
     uint64_t asked = memRequests() - before;
