@@ -3,7 +3,6 @@
  * SORT: elements of a list, set or sorted set in the order of their own values or of other keys' values. All elements
  * are copied before other keys are looked up: a lookup may remove a key whose time has come. Main thread only. */
 #include <locale.h>
-#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/hash.h"
@@ -13,16 +12,10 @@
 #include "cmd/hash_priv.h"
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
+#include "ds/key_sort.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"
-
-/* What an element is compared by, first of all: a number that grows with its score, or the first bytes of its text,
- * most significant first; the other way round for DESC. */
-typedef struct sortKey {
-    uint64_t order;
-    size_t index; /* of the element */
-} sortKey;
 
 typedef struct sorter {
     const robj *o; /* NULL: there is none */
@@ -35,11 +28,13 @@ typedef struct sorter {
     listpackItem *items;   /* all elements; of an unsorted result those wanted */
     size_t item_count;
     slice *texts; /* ALPHA: what the items are compared by; ptr NULL: a missing key */
+    /* What the items are compared by, first of all: a number that grows with the score, or the first bytes of the text,
+     * most significant first; the other way round for DESC. */
     sortKey *keys;
     str bytes, text_bytes; /* what the texts of items lie in, and texts */
     str name;              /* of the key that was looked up last */
     robj *into;            /* STORE: the list so far */
-    int (*compare)(const void *a, const void *b);
+    keyCompareProc *compare;
 } sorter;
 
 /* ------------------------------------------------------------------ the request */
@@ -271,6 +266,12 @@ static bool weightOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) 
     return lookUp(c, s, c->argv[s->by], listpackText(&s->items[index], element), digits, out);
 }
 
+/* A number ends at a zero byte. */
+static bool parseScore(slice text, double *out) {
+    text.len = strnlen(text.ptr, text.len);
+    return numberParseDouble(text, out);
+}
+
 /* Reads what all items are sorted by as numbers; a missing key counts as 0. False: the error was replied. */
 static bool weighNumbers(ctx *c, sorter *s) {
     uint64_t flip = s->descends ? UINT64_MAX : 0;
@@ -280,11 +281,11 @@ static bool weighNumbers(ctx *c, sorter *s) {
         double score = 0;
         if (!s->by && !s->items[i].ptr) {
             score = (double)s->items[i].number;
-        } else if (weightOf(c, s, i, digits, &text) && !numberParseDouble(text, &score)) {
+        } else if (weightOf(c, s, i, digits, &text) && !parseScore(text, &score)) {
             replyError(c, SLICE("ERR One or more scores can't be converted into double"));
             return false;
         }
-        s->keys[i] = (sortKey){orderOf(score) ^ flip, i};
+        s->keys[i] = (sortKey){orderOf(score) ^ flip, {i}};
     }
     s->compare = compareKeys;
     return true;
@@ -308,7 +309,7 @@ static void weighTexts(ctx *c, sorter *s) {
     for (size_t i = 0; i < s->item_count; i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
-        s->keys[i] = (sortKey){collated ? 0 : flip, i};
+        s->keys[i] = (sortKey){collated ? 0 : flip, {i}};
         if (!weightOf(c, s, i, digits, &text)) continue;
         if (!collated) s->keys[i].order = prefixOf(text) ^ flip;
         s->texts[i] = text;
@@ -350,44 +351,6 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
     }
 }
 
-/* Sorts keys by `order`, byte by byte from the lowest on; those with equal ones keep their places. */
-static void sortByOrder(sortKey *keys, size_t count) {
-    enum { BYTES = 8, VALUES = 256 };
-    size_t ends[BYTES][VALUES] = {{0}};
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < BYTES; k++) ends[k][keys[i].order >> 8 * k & 255]++;
-    }
-    sortKey *from = keys, *spare = memNewArray(sortKey, count), *to = spare;
-    for (size_t k = 0; k < BYTES; k++) {
-        if (ends[k][keys[0].order >> 8 * k & 255] == count) continue; /* all have this byte */
-        size_t place = 0;
-        for (size_t value = 0; value < VALUES; value++) {
-            size_t some = ends[k][value];
-            ends[k][value] = place;
-            place += some;
-        }
-        for (size_t i = 0; i < count; i++) to[ends[k][from[i].order >> 8 * k & 255]++] = from[i];
-        sortKey *kept = from;
-        from = to;
-        to = kept;
-    }
-    if (from != keys) memcpy(keys, from, count * sizeof(*keys));
-    memFree(spare);
-}
-
-static void sortKeys(const sorter *s, sortKey *keys, size_t count) {
-    enum { FEW = 100 }; /* less are sorted faster by comparing them */
-    if (count < FEW) {
-        qsort(keys, count, sizeof(*keys), s->compare);
-        return;
-    }
-    sortByOrder(keys, count);
-    for (size_t i = 0, end; i < count; i = end) {
-        for (end = i + 1; end < count && keys[end].order == keys[i].order;) end++;
-        if (end - i > 1) qsort(keys + i, end - i, sizeof(*keys), s->compare);
-    }
-}
-
 /* Puts in order what is wanted: the rest stays before and behind it in any order. */
 static void putInOrder(const sorter *s) {
     size_t end = s->from + s->count;
@@ -395,7 +358,7 @@ static void putInOrder(const sorter *s) {
     sorting = s;
     if (s->from > 0) selectKey(s, 0, s->item_count, s->from);
     if (end < s->item_count) selectKey(s, s->from, s->item_count - s->from, end);
-    sortKeys(s, s->keys + s->from, s->count);
+    keySort(s->keys + s->from, s->count, s->compare);
     sorting = NULL;
 }
 

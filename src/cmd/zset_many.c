@@ -182,6 +182,7 @@ static double combine(aggregation how, double a, double b) {
 }
 
 static void unite(const job *j, zsetBuilder *into) {
+    zsetBuilderReserve(into, sourceLength(&j->sources[j->count - 1])); /* the longest */
     for (size_t i = 0; i < j->count; i++) {
         const source *s = &j->sources[i];
         sourceIterator it;

@@ -111,6 +111,8 @@ typedef struct zsetBuilder {
 } zsetBuilder;
 
 void zsetBuilderInit(zsetBuilder *b);
+/* There will be so many members, or more. */
+void zsetBuilderReserve(zsetBuilder *b, size_t count);
 /* The place of the member's score, which may be read and changed with zsetBuilderRead() and -Write(); *created
  * tells that it is new, with score 0. Good until the next call. */
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created);

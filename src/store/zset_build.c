@@ -5,9 +5,14 @@
 #include <stdlib.h>
 
 #include "ds/hashtable_inline.h"
+#include "ds/key_sort.h"
 #include "store/zset_priv.h"
 
 void zsetBuilderInit(zsetBuilder *b) { *b = (zsetBuilder){.longest = 0}; }
+
+void zsetBuilderReserve(zsetBuilder *b, size_t count) {
+    hashtableReserve(&b->members, &zset_members, count);
+}
 
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
     hashtablePosition position;
@@ -33,33 +38,27 @@ void zsetBuilderRemove(zsetBuilder *b, slice member) {
 
 size_t zsetBuilderCount(const zsetBuilder *b) { return hashtableCount(&b->members); }
 
-typedef struct ranked {
-    uint64_t rank;
-    void *element;
-} ranked;
-
 static int compareRanked(const void *a, const void *b) {
-    const ranked *first = a, *second = b;
-    if (first->rank != second->rank) return first->rank < second->rank ? -1 : 1;
-    return orderedCompareText(zsetElementMember(first->element),
-                              zsetElementMember(second->element));
+    const sortKey *first = a, *second = b;
+    if (first->order != second->order) return first->order < second->order ? -1 : 1;
+    return orderedCompareText(zsetElementMember(first->entry), zsetElementMember(second->entry));
 }
 
 /* Makes b->sorted, once. */
 static void sortAll(zsetBuilder *b) {
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
-    ranked *all = memNewArray(ranked, sizeMax(count, 1));
+    sortKey *all = memNewArray(sortKey, sizeMax(count, 1));
     hashtableIterator it;
     hashtableIteratorInit(&it, &b->members, &zset_members);
     void *element;
     while ((element = hashtableIteratorNext(&it, NULL)))
-        all[n++] = (ranked){zset_order.rank_of(element), element};
+        all[n++] = (sortKey){zset_order.rank_of(element), {.entry = element}};
     hashtableIteratorClear(&it);
     check(n == count);
-    qsort(all, count, sizeof(*all), compareRanked);
+    keySort(all, count, compareRanked);
     b->sorted = memNewArray(void *, sizeMax(count, 1));
-    for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].element;
+    for (size_t i = 0; i < count; i++) b->sorted[i] = all[i].entry;
     memFree(all);
 }
 

@@ -40,6 +40,9 @@ start_server {tags {sort}} {
             assert_error $no_number {r sort l2}
             r del l2
         }
+        r rpush l2 2 1\x00x
+        assert_equal [list 1\x00x 2] [r sort l2]
+        r del l2
         # Equal numbers in the order of their texts.
         r rpush l2 1 1.0 01 1 +1
         assert_equal {+1 01 1 1 1.0} [r sort l2]

@@ -10,6 +10,7 @@ int test_hashtable(void);
 int test_hashtable_model(void);
 int test_hyperloglog(void);
 int test_intset(void);
+int test_key_sort(void);
 int test_kvstore(void);
 int test_listpack(void);
 int test_ordered(void);
@@ -24,6 +25,7 @@ int main(void) {
     failed += test_hashtable_model();
     failed += test_hyperloglog();
     failed += test_intset();
+    failed += test_key_sort();
     failed += test_kvstore();
     failed += test_listpack();
     failed += test_ordered();

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sorting of keys (key_sort.h). ANY_THREAD. */
+#include "ds/key_sort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum {
+    BYTES = 8,
+    VALUES = 256,
+    FEW = 100, /* less are sorted faster by comparing them */
+};
+
+/* Sorts by `order`, from the lowest byte on; keys with equal ones keep their places. */
+static void sortByOrder(sortKey *keys, size_t count) {
+    size_t ends[BYTES][VALUES] = {{0}};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; k < BYTES; k++) ends[k][keys[i].order >> 8 * k & 255]++;
+    }
+    sortKey *from = keys, *spare = memNewArray(sortKey, count), *to = spare;
+    for (size_t k = 0; k < BYTES; k++) {
+        if (ends[k][keys[0].order >> 8 * k & 255] == count) continue; /* all have this byte */
+        size_t place = 0;
+        for (size_t value = 0; value < VALUES; value++) {
+            size_t some = ends[k][value];
+            ends[k][value] = place;
+            place += some;
+        }
+        for (size_t i = 0; i < count; i++) to[ends[k][from[i].order >> 8 * k & 255]++] = from[i];
+        sortKey *kept = from;
+        from = to;
+        to = kept;
+    }
+    if (from != keys) memcpy(keys, from, count * sizeof(*keys));
+    memFree(spare);
+}
+
+void keySort(sortKey *keys, size_t count, keyCompareProc *compare) {
+    if (count < FEW) {
+        if (count > 1) qsort(keys, count, sizeof(*keys), compare);
+        return;
+    }
+    sortByOrder(keys, count);
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && keys[end].order == keys[i].order;) end++;
+        if (end - i > 1) qsort(keys + i, end - i, sizeof(*keys), compare);
+    }
+}
