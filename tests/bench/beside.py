@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 
-from keyspace import Server, fill
+from keyspace import Server, cpu_us, fill
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOAD = os.path.join(HERE, "../../build/release/tests/bench/load")
@@ -30,11 +30,6 @@ def load(server, request, *options):
     done = subprocess.run([LOAD, "-r", str(KEYS), *map(str, options), str(server.port), request],
                           check=True, stdout=subprocess.PIPE, text=True)
     return [float(figure) for figure in done.stdout.split("|")]
-
-
-def cpu_us(server):
-    folder = f"/proc/{server.process.pid}/task"
-    return sum(int(open(f"{folder}/{task}/schedstat").read().split()[0]) for task in os.listdir(folder)) / 1000
 
 
 def latency(options):

@@ -15,84 +15,18 @@ until the last one has gone, and how late that was).
 import argparse
 import os
 import random
-import shutil
-import socket
 import statistics
-import subprocess
-import tempfile
 import time
+
+from keyspace import Server, cpu_us, request
 
 PIPELINE = 16
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def encode(words):
-    parts = [word if isinstance(word, bytes) else str(word).encode() for word in words]
-    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(p), p) for p in parts)
-
-
-class Server:
-    """A server process and one connection to it."""
-
-    def __init__(self, binary):
-        self.port = free_port()
-        self.dir = tempfile.mkdtemp()
-        self.process = subprocess.Popen([binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
-                                         "--loglevel", "warning"], stdout=subprocess.DEVNULL, cwd=self.dir)
-        deadline = time.time() + 30
-        while True:
-            try:
-                self.socket = socket.create_connection(("127.0.0.1", self.port))
-                break
-            except OSError:
-                if time.time() > deadline:
-                    raise
-                time.sleep(0.02)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.reader = self.socket.makefile("rb", buffering=1 << 20)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-    def cpu(self):
-        """Seconds of CPU the process's threads have used."""
-        total = 0
-        for thread in os.listdir("/proc/%d/task" % self.process.pid):
-            with open("/proc/%d/task/%s/schedstat" % (self.process.pid, thread)) as f:
-                total += int(f.read().split()[0])
-        return total / 1e9
-
-    def skip_reply(self):
-        line = self.reader.readline()
-        kind = line[:1]
-        if kind == b"-":
-            raise RuntimeError(line.decode())
-        if kind in (b"$", b"="):
-            size = int(line[1:])
-            return self.reader.read(size + 2)[:-2] if size >= 0 else None
-        if kind in (b"*", b"~", b"%"):
-            for _ in range(max(0, int(line[1:])) * (2 if kind == b"%" else 1)):
-                self.skip_reply()
-            return None
-        return line[1:-2]
-
-    def ask(self, *words):
-        self.socket.sendall(encode(words))
-        return self.skip_reply()
-
+class Batched(Server):
     def run(self, requests):
-        """Sends encoded requests in batches and reads past the replies, which are not looked at: a PING behind each
-        batch shows where they end."""
+        """Sends requests in batches and reads past the replies, which are not looked at: a PING behind each batch shows
+        where they end."""
         for i in range(0, len(requests), PIPELINE):
             self.socket.sendall(b"".join(requests[i:i + PIPELINE]) + b"*1\r\n$4\r\nPING\r\n")
             tail = b""
@@ -101,12 +35,6 @@ class Server:
                 if not some:
                     raise RuntimeError("the server closed the connection")
                 tail = tail[-16:] + some
-
-    def info(self, section, field):
-        for line in self.ask("INFO", section).decode().splitlines():
-            if line.startswith(field + ":"):
-                return line.split(":", 1)[1]
-        raise KeyError(field)
 
 
 # ---------------------------------------------------------------- rows
@@ -220,11 +148,11 @@ def rows(servers, options):
         spent = [[], []]
         for turn in range(options.rounds):
             rng = random.Random(turn)
-            requests = [encode(make(rng, i)) for i in range(count)]
+            requests = [request(*make(rng, i)) for i in range(count)]
             for index in ((0, 1) if turn % 2 == 0 else (1, 0)):
-                begin = servers[index].cpu()
+                begin = cpu_us(servers[index])
                 servers[index].run(requests)
-                spent[index].append((servers[index].cpu() - begin) / count * 1e6)
+                spent[index].append((cpu_us(servers[index]) - begin) / count)
         ours, peer = (statistics.median(s) for s in spent)
         ratio = peer / ours
         products.append(ratio)
@@ -246,10 +174,10 @@ def ordered(servers, options):
         some = ids if title != "ZRANK" else ids[:count // 4]
         spent = []
         for server in servers:
-            begin = server.cpu()
+            begin = cpu_us(server)
             for at in range(0, len(some), 20000):
-                server.run([encode(make(i)) for i in some[at:at + 20000]])
-            spent.append((server.cpu() - begin) / len(some) * 1e6)
+                server.run([request(*make(i)) for i in some[at:at + 20000]])
+            spent.append((cpu_us(server) - begin) / len(some))
         print("ordered %d: %-10s ours %6.2f  peer %6.2f us   peer/ours %.2f"
               % (count, title, *spent, spent[1] / spent[0]), flush=True)
 
@@ -259,32 +187,32 @@ def field_ttl(binaries, options):
     count = int(1000000 * options.scale)
     for title in ("one hash", "a hash each"):
         for who, binary in zip(("ours", "peer"), binaries):
-            with Server(binary) as server:
-                empty = int(server.info("memory", "used_memory"))
+            with Batched(binary) as server:
+                empty = server.used()
                 die_at = int(time.time() * 1000) + int(60000 * max(options.scale, 0.1))
                 step = 100 if title == "one hash" else 1
                 requests = []
-                begin = server.cpu()
+                begin = cpu_us(server)
                 for i in range(0, count, step):
                     key = "hash" if step > 1 else "hash:%d" % i
                     pairs = [x for j in range(i, i + step) for x in ("field:%07d" % j, "value")]
-                    requests.append(encode(("HSETEX", key, "PXAT", die_at, "FIELDS", step, *pairs)))
+                    requests.append(request("HSETEX", key, "PXAT", die_at, "FIELDS", step, *pairs))
                     if len(requests) == 10000 // step:
                         server.run(requests)
                         requests.clear()
                 server.run(requests)
-                made, used = server.cpu() - begin, int(server.info("memory", "used_memory")) - empty
+                made, used = (cpu_us(server) - begin) / 1e6, server.used() - empty
                 early = time.time() * 1000 < die_at
                 while time.time() * 1000 < die_at:
                     time.sleep(0.01)
-                begin = server.cpu()
+                begin = cpu_us(server)
                 limit = time.time() + 120
                 while time.time() < limit and server.ask("DBSIZE") != b"0":
                     time.sleep(0.02)
                 late = time.time() - die_at / 1000
                 print("%-12s %s: made in %.2f s CPU%s, %.1f bytes a field; gone %.2f s late, %.2f s CPU"
                       % (title, who, made, "" if early else " (TOO LATE: raise the time)", used / count, late,
-                         server.cpu() - begin), flush=True)
+                         (cpu_us(server) - begin) / 1e6), flush=True)
 
 
 def main():
@@ -296,7 +224,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1)
     options = parser.parse_args()
     options.ours, options.peer = os.path.abspath(options.ours), os.path.abspath(options.peer)
-    with Server(options.ours) as ours, Server(options.peer) as peer:
+    with Batched(options.ours) as ours, Batched(options.peer) as peer:
         rows([ours, peer], options)
         if wanted("ordered", options.only):
             ordered([ours, peer], options)

@@ -135,7 +135,7 @@ class Server:
 def request(*words):
     out = [b"*%d\r\n" % len(words)]
     for word in words:
-        word = word if isinstance(word, bytes) else word.encode()
+        word = word if isinstance(word, bytes) else str(word).encode()
         out.append(b"$%d\r\n%s\r\n" % (len(word), word))
     return b"".join(out)
 

@@ -10,7 +10,7 @@ import argparse
 import os
 import statistics
 
-from keyspace import Server, request
+from keyspace import Server, cpu_us, request
 
 
 def names(prefix, first, count):
@@ -80,14 +80,6 @@ def fill_set(s):
     s.ask("DEL", "full_set")
     for at in range(0, FILLED, 500):
         s.ask("SADD", "full_set", *names("member", at, 500))
-
-
-def cpu_us(server):
-    total = 0
-    folder = f"/proc/{server.process.pid}/task"
-    for thread in os.listdir(folder):
-        total += int(open(f"{folder}/{thread}/schedstat").read().split()[0])
-    return total / 1000
 
 
 def drain(server, tail):
