@@ -242,7 +242,7 @@ static void modelStep(model *m, unsigned add_percent) {
         if (m->items[id]) modelChange(m, id);
     } else if (what < 86) {
         modelDraw(m);
-        modelWalkAsTheyLie(m);
+        if (randomUniform(20) == 0) modelWalkAsTheyLie(m);
     } else if (what < 88) {
         modelBatchFind(m);
     } else if (what < 89) {
