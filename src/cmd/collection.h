@@ -40,6 +40,21 @@ static inline void collectionTell(ctx *c, slice key, const char *event) {
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 
+/* The arguments of LMPOP, ZMPOP and those that wait. */
+typedef struct collectionPop {
+    int first, end; /* arguments with keys */
+    bool last;      /* from the end, not from the front */
+    int64_t count;
+} collectionPop;
+/* Reads numkeys at argument `place`, keys, the word for one end, and [COUNT count]. False: the error was replied. */
+bool collectionParsePop(ctx *c, int place, const char *first_word, const char *last_word,
+                        collectionPop *out);
+/* What is propagated instead: the plain command `name` on the key at `place`, with a count when it is not 0. */
+void collectionPropagatePop(ctx *c, int place, slice name, uint64_t count);
+/* Waits until one of the keys at arguments first..end-1 has a value of this type; replies a null array when the time
+ * is up, and at once where nobody may wait. */
+void collectionWait(ctx *c, int first, int end, valueType type, int64_t deadline_ms);
+
 /* The count of HRANDFIELD and its like: not the least of all integers. False: the error was replied. */
 bool collectionArgCount(ctx *c, int place, int64_t *out);
 

@@ -189,7 +189,7 @@ void hdelCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ reading */
 
-static void replyField(ctx *c, const robj *o, slice field) {
+void hashReplyField(ctx *c, const robj *o, slice field) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (o && hashGet(o, field, digits, &value)) {
@@ -202,7 +202,7 @@ static void replyField(ctx *c, const robj *o, slice field) {
 /* HGET key field. Reply: the value or null. */
 void hgetCommand(ctx *c) {
     robj *o;
-    if (hashFindRead(c, &o)) replyField(c, o, c->argv[2]);
+    if (hashFindRead(c, &o)) hashReplyField(c, o, c->argv[2]);
 }
 
 /* HMGET key field [field ...]. Reply: the values, null for what is missing. */
@@ -210,7 +210,7 @@ void hmgetCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
     replyArray(c, c->argc - 2);
-    for (int i = 2; i < c->argc; i++) replyField(c, o, c->argv[i]);
+    for (int i = 2; i < c->argc; i++) hashReplyField(c, o, c->argv[i]);
 }
 
 /* HLEN key. Reply: number of fields. */

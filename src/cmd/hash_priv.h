@@ -16,6 +16,9 @@ packLimits hashLimits(void);
 bool hashFindRead(ctx *c, robj **out);
 bool hashFindWrite(ctx *c, robj **out);
 
+/* The value of a field, or null; `o` may be NULL. */
+void hashReplyField(ctx *c, const robj *o, slice field);
+
 /* From now on fields whose time has come are not seen, but by those who decide about them elsewhere. */
 void hashLook(const ctx *c);
 

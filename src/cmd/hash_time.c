@@ -372,16 +372,6 @@ void hpersistCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ HGETEX, HGETDEL */
 
-static void replyField(ctx *c, const robj *o, slice field) {
-    slice value;
-    char digits[NUMBER_TEXT_MAX];
-    if (o && hashGet(o, field, digits, &value)) {
-        replyBulk(c, value);
-    } else {
-        replyNull(c);
-    }
-}
-
 /* Values of fields that are deleted at once; `expired`: by a time that has passed. */
 static void takeFields(ctx *c, robj *o, const fieldList *f, bool expired) {
     slice *gone = memNewArray(slice, (size_t)f->size);
@@ -389,7 +379,7 @@ static void takeFields(ctx *c, robj *o, const fieldList *f, bool expired) {
     replyArray(c, f->size);
     for (int64_t i = 0; i < f->size; i++) {
         slice field = fieldAt(c, f, i);
-        replyField(c, o, field);
+        hashReplyField(c, o, field);
         if (o && hashDelete(&o, field)) gone[count++] = field;
     }
     if (count) {
@@ -415,7 +405,7 @@ static void touchFields(ctx *c, robj *o, const fieldList *f, int64_t time_ms) {
     for (int64_t i = 0; i < f->size; i++) {
         slice field = fieldAt(c, f, i);
         int64_t old_ms = hashTime(o, field);
-        replyField(c, o, field);
+        hashReplyField(c, o, field);
         if (old_ms == HASH_NO_FIELD || (time_ms == HASH_NO_TIME && old_ms == HASH_NO_TIME))
             continue;
         check(hashSetTime(&o, field, time_ms));
@@ -442,7 +432,7 @@ void hgetexCommand(ctx *c) {
     if (!hashFindWrite(c, &o) || !optionTime(c, &options, &time_ms)) return;
     if (!o || !options.given) {
         replyArray(c, f.size);
-        for (int64_t i = 0; i < f.size; i++) replyField(c, o, fieldAt(c, &f, i));
+        for (int64_t i = 0; i < f.size; i++) hashReplyField(c, o, fieldAt(c, &f, i));
     } else if (options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
         takeFields(c, o, &f, true);
     } else {

@@ -89,48 +89,18 @@ void rpoplpushCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ LMPOP */
 
-/* The arguments of LMPOP. */
-typedef struct manyPop {
-    int first, end; /* places of the keys */
-    bool front;
-    int64_t count;
-} manyPop;
-
-/* Reads numkeys at `place` and what follows. False: the error was replied. */
-static bool parseMany(ctx *c, int place, manyPop *out) {
-    int64_t keys;
-    if (!ctxArgIntIn(c, place, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
-        return false;
-    if (keys > c->argc - place - 2) {
-        replyError(c, ERR_SYNTAX_TEXT);
-        return false;
-    }
-    out->first = place + 1;
-    out->end = out->first + (int)keys;
-    out->count = 0;
-    if (!endArg(c, out->end, &out->front)) return false;
-    for (int i = out->end + 1; i < c->argc; i += 2) {
-        if (out->count || i + 1 == c->argc || !ctxArgIs(c, i, "count")) {
-            replyError(c, ERR_SYNTAX_TEXT);
-            return false;
-        }
-        if (!ctxArgIntIn(c, i + 1, 1, INT64_MAX, &out->count, "ERR count should be greater than 0"))
-            return false;
-    }
-    if (!out->count) out->count = 1;
-    return true;
+/* LPOP or RPOP goes out. */
+static void propagatePop(ctx *c, int place, size_t count, bool front) {
+    collectionPropagatePop(c, place, front ? SLICE("LPOP") : SLICE("RPOP"), count);
 }
 
-/* What is propagated instead: LPOP or RPOP, with a count when it is not 0. */
-static void propagatePop(ctx *c, int place, size_t count, bool front) {
-    char digits[NUMBER_TEXT_MAX];
-    slice words[3] = {front ? SLICE("LPOP") : SLICE("RPOP"), c->argv[place]};
-    if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
-    ctxPropagateAs(c, count ? 3 : 2, words);
+/* Numkeys stands at argument `place`. */
+static bool parseMany(ctx *c, int place, collectionPop *out) {
+    return collectionParsePop(c, place, "left", "right", out);
 }
 
 /* Pops from the first of the lists that is there. False: none is, and nothing was replied. */
-static bool popFirst(ctx *c, const manyPop *p) {
+static bool popFirst(ctx *c, const collectionPop *p) {
     for (int i = p->first; i < p->end; i++) {
         robj *o;
         if (!collectionFindWrite(c, i, TYPE_LIST, &o)) return true;
@@ -138,9 +108,9 @@ static bool popFirst(ctx *c, const manyPop *p) {
         size_t length = listLength(o), taken = sizeMin((size_t)p->count, length);
         replyArray(c, 2);
         replyBulk(c, c->argv[i]);
-        listReplyRange(c, o, p->front ? 0 : length - 1, taken, !p->front);
-        propagatePop(c, i, taken, p->front);
-        listTakeEnd(c, i, o, taken, p->front);
+        listReplyRange(c, o, p->last ? length - 1 : 0, taken, p->last);
+        propagatePop(c, i, taken, !p->last);
+        listTakeEnd(c, i, o, taken, !p->last);
         return true;
     }
     return false;
@@ -148,23 +118,11 @@ static bool popFirst(ctx *c, const manyPop *p) {
 
 /* LMPOP numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: the key and what was popped, or a null array. */
 void lmpopCommand(ctx *c) {
-    manyPop p;
+    collectionPop p;
     if (parseMany(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
 }
 
 /* ------------------------------------------------------------------ those that wait */
-
-static void replyTimedOut(ctx *c) { replyNullArray(c); }
-
-/* Waits until one of the lists at arguments first..end-1 is there. */
-static void waitFor(ctx *c, int first, int end, int64_t deadline_ms) {
-    blockWish wish = {.keys = c->argv + first,
-                      .key_count = end - first,
-                      .type = TYPE_LIST,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyTimedOut};
-    blockOnKeys(c, &wish);
-}
 
 /* Pops one element from the first list that is there, and replies the key with it. False: none is, and nothing
  * was replied. */
@@ -188,11 +146,7 @@ static void popOrWait(ctx *c, bool front) {
     int end = c->argc - 1;
     if (!blockArgDeadline(c, end, &deadline_ms)) return;
     if (popOne(c, 1, end, front)) return;
-    if (blockIsDenied(c)) {
-        replyNullArray(c);
-    } else {
-        waitFor(c, 1, end, deadline_ms);
-    }
+    collectionWait(c, 1, end, TYPE_LIST, deadline_ms);
 }
 
 /* BLPOP key [key ...] timeout. Reply: the key and its first element, a null array when the time is up. */
@@ -203,15 +157,11 @@ void brpopCommand(ctx *c) { popOrWait(c, false); }
 
 /* BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: as LMPOP. */
 void blmpopCommand(ctx *c) {
-    manyPop p;
+    collectionPop p;
     int64_t deadline_ms;
     if (!parseMany(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
     if (popFirst(c, &p)) return;
-    if (blockIsDenied(c)) {
-        replyNullArray(c);
-    } else {
-        waitFor(c, p.first, p.end, deadline_ms);
-    }
+    collectionWait(c, p.first, p.end, TYPE_LIST, deadline_ms);
 }
 
 /* Moves an element or waits for one; `count` words are propagated for it. */
@@ -222,7 +172,7 @@ static void moveOrWait(ctx *c, bool from_front, bool to_front, int64_t deadline_
     } else if (blockIsDenied(c)) {
         replyNull(c);
     } else {
-        waitFor(c, 1, 2, deadline_ms);
+        collectionWait(c, 1, 2, TYPE_LIST, deadline_ms);
     }
 }
 

@@ -48,42 +48,18 @@ void zpopminCommand(ctx *c) { pop(c, false); }
 /* ZPOPMAX key [count]. Reply: the members with the highest scores, which are gone. */
 void zpopmaxCommand(ctx *c) { pop(c, true); }
 
-typedef struct manyPop {
-    int first, end; /* arguments with keys */
-    bool max;
-    int64_t count;
-} manyPop;
-
-/* Reads numkeys at argument `place`, keys, MIN or MAX, and [COUNT count]. False: the error was replied. */
-static bool parseManyPop(ctx *c, int place, manyPop *out) {
-    int64_t keys;
-    *out = (manyPop){.first = place + 1, .count = 1};
-    if (!ctxArgIntIn(c, place, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
-        return false;
-    out->end = keys < c->argc - out->first ? out->first + (int)keys : 0;
-    out->max = out->end > 0 && ctxArgIs(c, out->end, "max");
-    bool good = out->max || (out->end > 0 && ctxArgIs(c, out->end, "min")), counted = false;
-    for (int i = out->end + 1; good && i < c->argc; i += 2) {
-        good = !counted && i + 1 < c->argc && ctxArgIs(c, i, "count");
-        counted = true;
-        if (good &&
-            !ctxArgIntIn(c, i + 1, 1, INT64_MAX, &out->count, "ERR count should be greater than 0"))
-            return false;
-    }
-    if (!good) replyError(c, ERR_SYNTAX_TEXT);
-    return good;
+/* ZPOPMIN or ZPOPMAX goes out. */
+static void propagatePop(ctx *c, int place, bool max, uint64_t count) {
+    collectionPropagatePop(c, place, max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), count);
 }
 
-/* What is propagated instead: ZPOPMIN or ZPOPMAX, with a count when it is not 0. */
-static void propagatePop(ctx *c, int place, bool max, uint64_t count) {
-    char digits[NUMBER_TEXT_MAX];
-    slice words[3] = {max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), c->argv[place]};
-    if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
-    ctxPropagateAs(c, count ? 3 : 2, words);
+/* Numkeys stands at argument `place`. */
+static bool parseManyPop(ctx *c, int place, collectionPop *out) {
+    return collectionParsePop(c, place, "min", "max", out);
 }
 
 /* Pops from the first of the sorted sets that is there. False: none is, and nothing was replied. */
-static bool popFirst(ctx *c, const manyPop *p) {
+static bool popFirst(ctx *c, const collectionPop *p) {
     for (int i = p->first; i < p->end; i++) {
         robj *o;
         if (!collectionFindWrite(c, i, TYPE_ZSET, &o)) return true;
@@ -92,8 +68,8 @@ static bool popFirst(ctx *c, const manyPop *p) {
         replyArray(c, 2);
         replyBulk(c, c->argv[i]);
         replyArray(c, (int64_t)count);
-        propagatePop(c, i, p->max, count);
-        popMembers(c, i, o, p->max, count, true);
+        propagatePop(c, i, p->last, count);
+        popMembers(c, i, o, p->last, count, true);
         return true;
     }
     return false;
@@ -102,27 +78,11 @@ static bool popFirst(ctx *c, const manyPop *p) {
 /* ZMPOP numkeys key [key ...] MIN|MAX [COUNT count]. Reply: the first key that has members and those popped, or
  * null. */
 void zmpopCommand(ctx *c) {
-    manyPop p;
+    collectionPop p;
     if (parseManyPop(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
 }
 
 /* ------------------------------------------------------------------ those that wait */
-
-static void replyTimedOut(ctx *c) { replyNullArray(c); }
-
-/* Waits until one of the sorted sets at arguments first..end-1 is there; where nobody may wait, none will be. */
-static void waitFor(ctx *c, int first, int end, int64_t deadline_ms) {
-    if (blockIsDenied(c)) {
-        replyNullArray(c);
-        return;
-    }
-    blockWish wish = {.keys = c->argv + first,
-                      .key_count = end - first,
-                      .type = TYPE_ZSET,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyTimedOut};
-    blockOnKeys(c, &wish);
-}
 
 static void popOrWait(ctx *c, bool max) {
     int64_t deadline_ms;
@@ -138,7 +98,7 @@ static void popOrWait(ctx *c, bool max) {
         popMembers(c, i, o, max, 1, false);
         return;
     }
-    waitFor(c, 1, end, deadline_ms);
+    collectionWait(c, 1, end, TYPE_ZSET, deadline_ms);
 }
 
 /* BZPOPMIN key [key ...] timeout. Reply: the key, its member with the lowest score, and that; a null array when the
@@ -150,8 +110,8 @@ void bzpopmaxCommand(ctx *c) { popOrWait(c, true); }
 
 /* BZMPOP timeout numkeys key [key ...] MIN|MAX [COUNT count]. Reply: as ZMPOP. */
 void bzmpopCommand(ctx *c) {
-    manyPop p;
+    collectionPop p;
     int64_t deadline_ms;
     if (!parseManyPop(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
-    if (!popFirst(c, &p)) waitFor(c, p.first, p.end, deadline_ms);
+    if (!popFirst(c, &p)) collectionWait(c, p.first, p.end, TYPE_ZSET, deadline_ms);
 }

@@ -11,12 +11,13 @@
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/latency.h"
+#include "engine/pace.h"
 #include "engine/tick.h"
 #include "store/store.h"
 
 static struct {
-    int running;           /* percent of the time; 0: idle */
-    int64_t next_us;       /* when the next piece may begin */
+    int running; /* percent of the time; 0: idle */
+    pace pace;
     int64_t look_us;       /* when the waste is looked at again */
     int64_t began_us;      /* this walk over everything */
     uint64_t moved_before; /* this walk */
@@ -60,7 +61,7 @@ static void piece(int64_t began_us) {
     bool more = storeCompact(&plan, &defrag.done);
     int64_t now_us = clockMonoUs(), took_us = now_us - began_us;
     defrag.us += (uint64_t)took_us;
-    defrag.next_us = now_us + took_us * (100 - defrag.running) / defrag.running;
+    paceTook(&defrag.pace, began_us, now_us, defrag.running);
     latencyNote("active-defrag-cycle", took_us / 1000);
     if (!more) endWalk(now_us);
 }
@@ -73,13 +74,12 @@ static bool mayRun(void) {
 static void between(void) {
     if (!mayRun()) return;
     int64_t now_us = clockMonoUs();
-    if (now_us >= defrag.next_us) piece(now_us);
+    if (now_us >= defrag.pace.next_us) piece(now_us);
 }
 
 int64_t defragNextMs(void) {
     if (!mayRun()) return -1;
-    int64_t left_us = defrag.next_us - clockMonoUs();
-    return left_us > 0 ? (left_us + 999) / 1000 : 0;
+    return paceLeftMs(&defrag.pace);
 }
 
 static void defragTick(int64_t budget_us) {

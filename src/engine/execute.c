@@ -297,7 +297,7 @@ int executeRun(session *s, request *requests, int count) {
             c.request = r;
             c.flags = 0;
             uint32_t armed = engineHot.armed | s->armed;
-            bool usual = likely(!(armed & cmd->gates)) && likely(arityFits(cmd, r->argc));
+            bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
             if (likely(usual) || runSlow(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);

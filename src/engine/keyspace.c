@@ -11,6 +11,7 @@
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
+#include "engine/pace.h"
 #include "engine/memory.h"
 #include "engine/propagate.h"
 #include "io/bio.h"
@@ -148,7 +149,7 @@ static void clockTick(int64_t budget_us) {
 /* Expiry takes a share of the time: 25 %, which effort raises to 43 %, as ever. A turn that this ends goes on in small
  * pieces between the requests, so that nobody waits long for a storm of expiring keys. */
 enum { EXPIRE_PIECE_US = 1000 };
-static int64_t expire_next_us;
+static pace expire_pace;
 
 static bool mayExpire(void) { return active_expire && !frozen; }
 
@@ -159,7 +160,7 @@ static void expire(int64_t budget_us) {
     storeExpireTurn(engineHot.now_ms, budget_us, effort);
     int64_t now_us = clockMonoUs();
     latencyNote("expire-cycle", (now_us - began_us) / 1000);
-    expire_next_us = now_us + (now_us - began_us) * (100 - share) / share;
+    paceTook(&expire_pace, began_us, now_us, share);
 }
 
 static void expireTick(int64_t budget_us) {
@@ -169,13 +170,12 @@ static void expireTick(int64_t budget_us) {
 
 static void expireBetween(void) {
     if (likely(!storeExpireIsBehind()) || !mayExpire()) return;
-    if (clockMonoUs() >= expire_next_us) expire(EXPIRE_PIECE_US);
+    if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }
 
 int64_t keyspaceNextMs(void) {
     if (likely(!storeExpireIsBehind()) || !mayExpire()) return -1;
-    int64_t left_us = expire_next_us - clockMonoUs();
-    return left_us > 0 ? (left_us + 999) / 1000 : 0;
+    return paceLeftMs(&expire_pace);
 }
 
 static void resizeTick(int64_t budget_us) {

@@ -10,23 +10,11 @@
 #include "base/random.h"
 #include "store/object.h"
 #include "store/store.h"
+#include "bench.h"
 
 enum { ROUNDS = 9, TIMES = 1000000, RING = 1000 };
 
 static robj *ring[RING];
-static volatile uint64_t sum; /* keeps the compiler from dropping work */
-
-#define MEASURE(name, code) \
-    do { \
-        double best = 1e9; \
-        for (int round = 0; round < ROUNDS; round++) { \
-            int64_t begun = clockMonoNs(); \
-            for (int i = 0; i < TIMES; i++) { code; } \
-            double ns = (double)(clockMonoNs() - begun) / TIMES; \
-            if (ns < best) best = ns; \
-        } \
-        printf("%-44s %6.1f ns\n", name, best); \
-    } while (0)
 
 static void put(int i, robj *o) {
     robj *old = ring[i % RING];
@@ -45,27 +33,28 @@ int main(void) {
     memset(bytes, 'x', sizeof(bytes));
     for (int i = 0; i < RING; i++) ring[i] = objectNewInt(key, i, OBJECT_NO_EXPIRE, 0);
     for (size_t i = 0; i < COUNT_OF(doubles); i++) doubles[i] = (double)randomUniform(1u << 30) / 7;
-    MEASURE("object of an integer", put(i, objectNewInt(key, i, OBJECT_NO_EXPIRE, 0)));
+    BENCH_ITEM("object of an integer", put(i, objectNewInt(key, i, OBJECT_NO_EXPIRE, 0)));
     static const size_t sizes[] = {16, 100, 1000};
     for (size_t k = 0; k < COUNT_OF(sizes); k++) {
         char name[64];
         slice value = sliceMake(bytes, sizes[k]);
         snprintf(name, sizeof(name), "object of a text of %zu B", sizes[k]);
-        MEASURE(name, put(i, objectNewString(key, value, OBJECT_NO_EXPIRE, 0, KEEP_BEST)));
+        BENCH_ITEM(name, put(i, objectNewString(key, value, OBJECT_NO_EXPIRE, 0, KEEP_BEST)));
         snprintf(name, sizeof(name), "overwriting a text of %zu B", sizes[k]);
-        MEASURE(name, sum += objectOverwrite(ring[i % RING], value));
+        BENCH_ITEM(name, sum += objectOverwrite(ring[i % RING], value));
     }
-    MEASURE("object of a text of 16 B that expires",
-            put(i, objectNewString(key, sliceMake(bytes, 16), 1790000000000, 0, KEEP_BEST)));
-    MEASURE("printing an integer of 1-7 digits", sum += numberPrintInt(digits, i * 7));
-    MEASURE("printing an integer of 18 digits",
-            sum += numberPrintInt(digits, INT64_C(123456789012345678) + i));
-    MEASURE("printing a double of 16 digits", sum += numberPrintDouble(digits, doubles[i & 255]));
+    BENCH_ITEM("object of a text of 16 B that expires",
+               put(i, objectNewString(key, sliceMake(bytes, 16), 1790000000000, 0, KEEP_BEST)));
+    BENCH_ITEM("printing an integer of 1-7 digits", sum += numberPrintInt(digits, i * 7));
+    BENCH_ITEM("printing an integer of 18 digits",
+               sum += numberPrintInt(digits, INT64_C(123456789012345678) + i));
+    BENCH_ITEM("printing a double of 16 digits",
+               sum += numberPrintDouble(digits, doubles[i & 255]));
     int64_t number = 0;
-    MEASURE("reading an integer of 7 digits",
-            sum += numberParseInt(SLICE("1234567"), &number) + (uint64_t)number);
+    BENCH_ITEM("reading an integer of 7 digits",
+               sum += numberParseInt(SLICE("1234567"), &number) + (uint64_t)number);
     double read = 0;
-    MEASURE("reading a double of 8 digits",
-            sum += numberParseDouble(SLICE("1234.5678"), &read) + (uint64_t)read);
+    BENCH_ITEM("reading a double of 8 digits",
+               sum += numberParseDouble(SLICE("1234.5678"), &read) + (uint64_t)read);
     return sum == 0;
 }

@@ -17,8 +17,9 @@
 #include "engine/hot.h"
 #include "resp/resp.h"
 #include "store/store.h"
+#include "bench.h"
 
-enum { KEYS = 1000000, PIPELINE = 64, ROUNDS = 7, BATCHES = 4000 };
+enum { KEYS = 1000000, PIPELINE = 64, ROUNDS = 7, TIMES = 2000000, BATCHES = 4000 };
 
 #define SPEC(name_, proc_, arity_, key_, flags_) \
     { \
@@ -92,22 +93,6 @@ static void benchKind(session *s, const char *kind) {
     printf("%-5s parse+resolve %6.1f  prefetch %6.1f  execute %6.1f  sum %6.1f ns per request\n",
            kind, least[0], least[1], least[2], least[0] + least[1] + least[2]);
 }
-
-/* Times `code` run many times; `sum` keeps the compiler from dropping it. */
-#define BENCH_ITEM(name, code) \
-    do { \
-        enum { TIMES = 2000000 }; \
-        double best = 1e9; \
-        volatile uint64_t sum = 0; \
-        for (int round = 0; round < ROUNDS; round++) { \
-            int64_t begun = clockMonoNs(); \
-            for (int i = 0; i < TIMES; i++) { code; } \
-            double ns = (double)(clockMonoNs() - begun) / TIMES; \
-            if (ns < best) best = ns; \
-        } \
-        (void)sum; \
-        printf("%-44s %6.1f ns\n", name, best); \
-    } while (0)
 
 static void benchItems(session *s) {
     static histogram latency;

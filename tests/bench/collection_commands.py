@@ -23,18 +23,9 @@ from keyspace import Server, cpu_us, request
 PIPELINE = 16
 
 
-class Batched(Server):
-    def run(self, requests):
-        """Sends requests in batches and reads past the replies, which are not looked at: a PING behind each batch shows
-        where they end."""
-        for i in range(0, len(requests), PIPELINE):
-            self.socket.sendall(b"".join(requests[i:i + PIPELINE]) + b"*1\r\n$4\r\nPING\r\n")
-            tail = b""
-            while not tail.endswith(b"+PONG\r\n"):
-                some = self.socket.recv(1 << 20)
-                if not some:
-                    raise RuntimeError("the server closed the connection")
-                tail = tail[-16:] + some
+def run(server, requests):
+    for i in range(0, len(requests), PIPELINE):
+        server.pass_over(b"".join(requests[i:i + PIPELINE]))
 
 
 # ---------------------------------------------------------------- rows
@@ -151,7 +142,7 @@ def rows(servers, options):
             requests = [request(*make(rng, i)) for i in range(count)]
             for index in ((0, 1) if turn % 2 == 0 else (1, 0)):
                 begin = cpu_us(servers[index])
-                servers[index].run(requests)
+                run(servers[index], requests)
                 spent[index].append((cpu_us(servers[index]) - begin) / count)
         ours, peer = (statistics.median(s) for s in spent)
         ratio = peer / ours
@@ -176,7 +167,7 @@ def ordered(servers, options):
         for server in servers:
             begin = cpu_us(server)
             for at in range(0, len(some), 20000):
-                server.run([request(*make(i)) for i in some[at:at + 20000]])
+                run(server, [request(*make(i)) for i in some[at:at + 20000]])
             spent.append((cpu_us(server) - begin) / len(some))
         print("ordered %d: %-10s ours %6.2f  peer %6.2f us   peer/ours %.2f"
               % (count, title, *spent, spent[1] / spent[0]), flush=True)
@@ -187,7 +178,7 @@ def field_ttl(binaries, options):
     count = int(1000000 * options.scale)
     for title in ("one hash", "a hash each"):
         for who, binary in zip(("ours", "peer"), binaries):
-            with Batched(binary) as server:
+            with Server(binary) as server:
                 empty = server.used()
                 die_at = int(time.time() * 1000) + int(60000 * max(options.scale, 0.1))
                 step = 100 if title == "one hash" else 1
@@ -198,9 +189,9 @@ def field_ttl(binaries, options):
                     pairs = [x for j in range(i, i + step) for x in ("field:%07d" % j, "value")]
                     requests.append(request("HSETEX", key, "PXAT", die_at, "FIELDS", step, *pairs))
                     if len(requests) == 10000 // step:
-                        server.run(requests)
+                        run(server, requests)
                         requests.clear()
-                server.run(requests)
+                run(server, requests)
                 made, used = (cpu_us(server) - begin) / 1e6, server.used() - empty
                 early = time.time() * 1000 < die_at
                 while time.time() * 1000 < die_at:
@@ -224,7 +215,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1)
     options = parser.parse_args()
     options.ours, options.peer = os.path.abspath(options.ours), os.path.abspath(options.peer)
-    with Batched(options.ours) as ours, Batched(options.peer) as peer:
+    with Server(options.ours) as ours, Server(options.peer) as peer:
         rows([ours, peer], options)
         if wanted("ordered", options.only):
             ordered([ours, peer], options)

@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "store/slab.h"
+#include "store/type.h"
 
 uint64_t testScale(void) {
     const char *text = getenv("TEST_SCALE");
@@ -39,6 +40,16 @@ bool testSurvives(void (*proc)(void)) {
     int how;
     assert_int_equal(waitpid(child, &how, 0), child);
     return WIFEXITED(how) && WEXITSTATUS(how) == 0;
+}
+
+robj *testCopied(robj *o) {
+    robj *copy = objectCopy(o, SLICE("other"), 3);
+    digest a = {{0}}, b = {{0}};
+    objectDigest(o, &a);
+    objectDigest(copy, &b);
+    assert_memory_equal(&a, &b, sizeof(a));
+    objectFree(o);
+    return copy;
 }
 
 int testNoObjects(void **state) {

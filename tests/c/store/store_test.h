@@ -12,6 +12,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "store/object.h"
+
 /* A build in which everything takes many times longer. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TESTS_SANITIZED
@@ -27,6 +29,8 @@ uint64_t testScale(void);
 void testSeed(const char *name);
 /* Runs `proc` in a child process whose output is dropped; true when it returned there. */
 bool testSurvives(void (*proc)(void));
+/* A copy of an object, which goes; both have the same digest. */
+robj *testCopied(robj *o);
 /* Group teardown: fails if an object is left; the store of objects is given back. */
 int testNoObjects(void **state);
 

@@ -103,13 +103,7 @@ static robj *step(robj *o, const packLimits *limits) {
         want_count -= lens[i] != ABSENT;
         lens[i] = ABSENT;
     } else {
-        robj *copy = objectCopy(o, SLICE("other"), 3);
-        digest a = {{0}}, b = {{0}};
-        objectDigest(o, &a);
-        objectDigest(copy, &b);
-        assert_memory_equal(&a, &b, sizeof(a));
-        objectFree(o);
-        o = copy;
+        o = testCopied(o);
     }
     return o;
 }

@@ -108,12 +108,6 @@ static robj *deleteRange(robj *o, size_t most) {
     return listDelete(o, at, count);
 }
 
-static robj *copied(robj *o) {
-    robj *copy = objectCopy(o, SLICE("another key"), 3);
-    objectFree(o);
-    return copy;
-}
-
 /* Some of it, as the walk over the keyspace does between two commands. */
 static void compactSome(robj *o) {
     static uint64_t cursor;
@@ -135,7 +129,7 @@ static robj *step(robj *o, const listLimits *limits) {
     case 3:
     case 4: return listSettle(deleteRange(o, randomUniform(30) ? 8 : 200), limits);
     case 5: compactSome(o); return o;
-    case 6: return randomUniform(4) ? o : copied(o);
+    case 6: return randomUniform(4) ? o : testCopied(o);
     default: return push(o, limits);
     }
 }

@@ -172,16 +172,7 @@ static robj *step(robj *o, const packLimits *limits) {
     case 0:
         if (want_count) removeRange(&o);
         break;
-    case 1: {
-        robj *copy = objectCopy(o, SLICE("other"), 3);
-        digest a = {{0}}, b = {{0}};
-        objectDigest(o, &a);
-        objectDigest(copy, &b);
-        assert_memory_equal(&a, &b, sizeof(a));
-        objectFree(o);
-        o = copy;
-        break;
-    }
+    case 1: o = testCopied(o); break;
     case 2: o = zsetPrepare(o, (size_t)randomUniform(limits->entries + 2), 1, limits); break;
     case 3:
     case 4:

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What LMPOP, ZMPOP and their kin share (collection.h). */
+#include "base/base.h"
+#include "cmd/collection.h"
+#include "engine/block.h"
+
+bool collectionParsePop(ctx *c, int place, const char *first_word, const char *last_word,
+                        collectionPop *out) {
+    int64_t keys;
+    *out = (collectionPop){.first = place + 1, .count = 1};
+    if (!ctxArgIntIn(c, place, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
+        return false;
+    out->end = keys < c->argc - out->first ? out->first + (int)keys : 0;
+    out->last = out->end > 0 && ctxArgIs(c, out->end, last_word);
+    bool good = out->last || (out->end > 0 && ctxArgIs(c, out->end, first_word)), counted = false;
+    for (int i = out->end + 1; good && i < c->argc; i += 2) {
+        good = !counted && i + 1 < c->argc && ctxArgIs(c, i, "count");
+        counted = true;
+        if (good &&
+            !ctxArgIntIn(c, i + 1, 1, INT64_MAX, &out->count, "ERR count should be greater than 0"))
+            return false;
+    }
+    if (!good) replyError(c, ERR_SYNTAX_TEXT);
+    return good;
+}
+
+void collectionPropagatePop(ctx *c, int place, slice name, uint64_t count) {
+    char digits[NUMBER_TEXT_MAX];
+    slice words[3] = {name, c->argv[place]};
+    if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
+    ctxPropagateAs(c, count ? 3 : 2, words);
+}
+
+static void replyTimedOut(ctx *c) { replyNullArray(c); }
+
+void collectionWait(ctx *c, int first, int end, valueType type, int64_t deadline_ms) {
+    if (blockIsDenied(c)) {
+        replyNullArray(c);
+        return;
+    }
+    blockWish wish = {.keys = c->argv + first,
+                      .key_count = end - first,
+                      .type = type,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyTimedOut};
+    blockOnKeys(c, &wish);
+}
