@@ -2,13 +2,19 @@
  *
  * A load generator for the benchmarks: one thread, many connections, one request over and over.
  *
- *     load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] [-R RATE] PORT REQUEST
+ *     load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] PORT REQUEST
+ *     load -R RATE [-S SLICES] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
  *
  * REQUEST is one argument, written as request_text.h tells. Without -R each client sends the next pipeline when the last
- * is answered, and the requests per second are printed. With -R (pipeline 1) requests have times of their own, random
- * but of that rate, whether answers come or not: a latency counts from the time at which the request was meant to go
- * out, not from when a client was free to send it. Prints "rate|p50|p90|p99|p99.9|most" in microseconds then. Spins:
- * give it a processor of its own. Ends badly at the first error reply. */
+ * is answered, and the requests per second are printed.
+ *
+ * With -R requests have times of their own, random but of that rate, whether answers come or not: a latency counts from
+ * the time at which the request was meant to go out, not from when a client was free to send it. Servers take turns, a
+ * slice each, so that what disturbs this machine disturbs them all alike: -n requests in SLICES slices to each. A round
+ * of slices in which a hypervisor took the processors away is done again, but no more than STOLEN_MAX are. For each
+ * server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9" once more, of the slice
+ * in the middle, and last how many rounds were done again. Spins: give it a processor of its own. Ends badly at the
+ * first error reply. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,9 +28,12 @@
 
 #include "request_text.h"
 
-enum { CLIENTS_MAX = 20000, IN_BYTES = 1 << 18 };
+enum { CLIENTS_MAX = 20000, IN_BYTES = 1 << 18, TARGETS_MAX = 8, PARTS_MAX = 8, STOLEN_MAX = 1000 };
+
+typedef struct target target;
 
 typedef struct connection {
+    target *target;
     int fd;
     int waiting;   /* replies still to come */
     int64_t items; /* values still to come of the present reply */
@@ -36,20 +45,38 @@ typedef struct connection {
     double meant_us; /* open loop */
 } connection;
 
+/* A server. */
+struct target {
+    int port;
+    connection *connections;
+    int64_t sent, answered;
+    connection **idle; /* open loop: those with nothing to wait for */
+    int idle_count;
+    double *latencies_us;
+    double spent_us;           /* in its slices */
+    int64_t done;              /* requests in them, with those done again */
+    double *slices[PARTS_MAX]; /* parts of each slice */
+};
+
 static struct {
-    int port, clients, pipeline;
+    int clients, pipeline, slices;
     int64_t requests;
     double rate;
     requestNumbers numbers;
     requestText text;
-} options = {.clients = 50, .pipeline = 1, .requests = 100000, .numbers = {1000000, 0, 1}};
+} options = {
+    .clients = 50, .pipeline = 1, .slices = 1, .requests = 100000, .numbers = {1000000, 0, 1}};
 
-static connection *connections;
+static target targets[TARGETS_MAX];
+static int target_count;
 static int epoll_fd;
-static int64_t sent, answered;
-static connection **idle; /* open loop: those with nothing to wait for */
-static int idle_count;
-static double *latencies_us;
+
+/* What is told of latencies: of all, and of the slice in the middle. */
+static const double all_parts[] = {0.5, 0.9, 0.99, 0.999, 1}, slice_parts[] = {0.5, 0.99, 0.999};
+enum {
+    ALL_PARTS = sizeof(all_parts) / sizeof(double),
+    SLICE_PARTS = sizeof(slice_parts) / sizeof(double)
+};
 
 static void __attribute__((noreturn)) fail(const char *what) {
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
@@ -68,7 +95,8 @@ static void watch(connection *c, int op, uint32_t events) {
 }
 
 static void connectOne(connection *c) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)c->target->port)};
     int on = 1;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     c->fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -95,12 +123,13 @@ static void flush(connection *c) {
 }
 
 static void sendNext(connection *c) {
+    target *t = c->target;
     int count = options.pipeline;
-    if (count > options.requests - sent) count = (int)(options.requests - sent);
+    if (count > options.requests - t->sent) count = (int)(options.requests - t->sent);
     for (int i = 0; i < count; i++)
         c->out_len += requestWrite(&options.text, &options.numbers, c->out + c->out_len);
     c->waiting = count;
-    sent += count;
+    t->sent += count;
     if (count) flush(c);
 }
 
@@ -120,14 +149,15 @@ static void takeLine(connection *c, const char *line) {
 }
 
 static void replyDone(connection *c) {
-    answered++;
+    target *t = c->target;
+    t->answered++;
     if (--c->waiting) return;
     if (options.rate == 0) {
         sendNext(c);
         return;
     }
-    latencies_us[answered - 1] = nowUs() - c->meant_us;
-    idle[idle_count++] = c;
+    t->latencies_us[t->answered - 1] = nowUs() - c->meant_us;
+    t->idle[t->idle_count++] = c;
 }
 
 static void take(connection *c, const char *bytes, size_t len) {
@@ -171,16 +201,11 @@ static void turn(int wait_ms) {
     }
 }
 
-static void runClosed(void) {
+static void runClosed(target *t) {
     double began = nowUs();
-    for (int i = 0; i < options.clients; i++) sendNext(&connections[i]);
-    while (answered < options.requests) turn(1000);
+    for (int i = 0; i < options.clients; i++) sendNext(&t->connections[i]);
+    while (t->answered < options.requests) turn(1000);
     printf("%.0f\n", (double)options.requests / (nowUs() - began) * 1e6);
-}
-
-static int compare(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Times to the next request are exponential, as when many strangers ask. */
@@ -191,66 +216,149 @@ static double gapUs(void) {
     return -log(uniform) / options.rate * 1e6;
 }
 
-static void runOpen(void) {
-    latencies_us = malloc(sizeof(double) * (size_t)options.requests);
-    idle = malloc(sizeof(*idle) * (size_t)options.clients);
-    if (!latencies_us || !idle) fail("malloc");
-    for (int i = 0; i < options.clients; i++) idle[idle_count++] = &connections[i];
+/* Sends the requests up to number `end`, and waits for their answers. */
+static void runSlice(target *t, int64_t end) {
+    int64_t first = t->answered;
     double began = nowUs(), due = began + gapUs();
-    while (answered < options.requests) {
-        for (double now = nowUs(); sent < options.requests && due <= now && idle_count;) {
-            connection *c = idle[--idle_count];
+    while (t->answered < end) {
+        for (double now = nowUs(); t->sent < end && due <= now && t->idle_count;) {
+            connection *c = t->idle[--t->idle_count];
             c->meant_us = due;
             sendNext(c);
             due += gapUs();
         }
         turn(0);
     }
-    double rate = (double)options.requests / (nowUs() - began) * 1e6;
-    qsort(latencies_us, (size_t)options.requests, sizeof(double), compare);
-    static const double parts[] = {0.5, 0.9, 0.99, 0.999, 1};
-    printf("%.0f", rate);
-    for (int i = 0; i < 5; i++) {
-        int64_t at = (int64_t)(parts[i] * (double)options.requests);
-        printf("|%.0f", latencies_us[at < options.requests ? at : options.requests - 1]);
+    t->spent_us += nowUs() - began;
+    t->done += end - first;
+}
+
+static int compare(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void sort(double *figures, int64_t count) {
+    qsort(figures, (size_t)count, sizeof(double), compare);
+}
+
+/* Of sorted figures. */
+static double part(const double *figures, int64_t count, double share) {
+    int64_t at = (int64_t)(share * (double)count);
+    return figures[at < count ? at : count - 1];
+}
+
+/* Time that a hypervisor took from this machine so far, in ticks; 0 where nobody tells. */
+static long stolen(void) {
+    long ticks = 0;
+    FILE *file = fopen("/proc/stat", "r");
+    if (!file) return 0;
+    if (fscanf(file, "cpu %*d %*d %*d %*d %*d %*d %*d %ld", &ticks) != 1) ticks = 0;
+    fclose(file);
+    return ticks;
+}
+
+/* One slice to each server, number `slice`. */
+static void runRound(int slice) {
+    for (target *t = targets; t < targets + target_count; t++) {
+        int64_t first = options.requests * slice / options.slices,
+                end = options.requests * (slice + 1) / options.slices;
+        t->sent = t->answered = first;
+        runSlice(t, end);
+        sort(t->latencies_us + first, end - first);
+        for (int i = 0; i < SLICE_PARTS; i++)
+            t->slices[i][slice] = part(t->latencies_us + first, end - first, slice_parts[i]);
     }
-    printf("\n");
+}
+
+static void runOpen(void) {
+    int again = 0;
+    for (int slice = 0; slice < options.slices;) {
+        long before = stolen();
+        runRound(slice);
+        if (stolen() == before || again == STOLEN_MAX) {
+            slice++;
+        } else {
+            again++;
+        }
+    }
+    for (target *t = targets; t < targets + target_count; t++) {
+        printf("%.0f", (double)t->done / t->spent_us * 1e6);
+        sort(t->latencies_us, options.requests);
+        for (int i = 0; i < ALL_PARTS; i++)
+            printf("|%.0f", part(t->latencies_us, options.requests, all_parts[i]));
+        for (int i = 0; i < SLICE_PARTS; i++) {
+            sort(t->slices[i], options.slices);
+            printf("|%.0f", part(t->slices[i], options.slices, 0.5));
+        }
+        printf("|%d\n", again);
+    }
+}
+
+static void *new (size_t count, size_t size) {
+    void *memory = calloc(count, size);
+    if (!memory) fail("calloc");
+    return memory;
+}
+
+static void prepare(target *t) {
+    size_t clients = (size_t)options.clients;
+    t->connections = new (clients, sizeof(*t->connections));
+    for (size_t i = 0; i < clients; i++) {
+        t->connections[i].target = t;
+        connectOne(&t->connections[i]);
+    }
+    if (options.rate == 0) return;
+    t->latencies_us = new ((size_t)options.requests, sizeof(double));
+    t->idle = new (clients, sizeof(*t->idle));
+    for (size_t i = 0; i < clients; i++) t->idle[t->idle_count++] = &t->connections[i];
+    for (int i = 0; i < SLICE_PARTS; i++)
+        t->slices[i] = new ((size_t)options.slices, sizeof(double));
+}
+
+static void readPorts(char *ports) {
+    for (char *port = strtok(ports, ","); port && target_count < TARGETS_MAX;
+         port = strtok(NULL, ","))
+        targets[target_count++].port = atoi(port);
 }
 
 static void readOptions(int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "c:P:n:r:R:")) != -1) {
+    while ((option = getopt(argc, argv, "c:P:n:r:R:S:")) != -1) {
         switch (option) {
         case 'c': options.clients = atoi(optarg); break;
         case 'P': options.pipeline = atoi(optarg); break;
         case 'n': options.requests = atoll(optarg); break;
         case 'r': options.numbers.range = strtoull(optarg, NULL, 10); break;
         case 'R': options.rate = atof(optarg); break;
+        case 'S': options.slices = atoi(optarg); break;
         default: exit(2);
         }
     }
-    bool good = optind + 2 == argc && options.clients > 0 && options.clients <= CLIENTS_MAX &&
-                options.pipeline > 0 && options.requests > 0 && options.numbers.range > 0 &&
-                (options.rate == 0 || options.pipeline == 1);
-    if (!good) {
-        fprintf(stderr, "usage: load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] [-R RATE] "
-                        "PORT REQUEST\n");
+    if (optind + 2 == argc) readPorts(argv[optind]);
+    bool good = target_count > 0 && options.clients > 0 && options.clients <= CLIENTS_MAX &&
+                options.pipeline > 0 && options.slices > 0 && options.requests >= options.slices &&
+                options.numbers.range > 0;
+    bool open = options.rate > 0;
+    if (!good || (open ? options.pipeline > 1 : target_count > 1 || options.slices > 1)) {
+        fprintf(
+            stderr,
+            "usage: load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] [-R RATE [-S SLICES]] "
+            "PORT[,PORT...] REQUEST\n");
         exit(2);
     }
-    options.port = atoi(argv[optind]);
     requestTextInit(&options.text, argv[optind + 1]);
 }
 
 int main(int argc, char **argv) {
     readOptions(argc, argv);
     epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    connections = calloc((size_t)options.clients, sizeof(*connections));
-    if (epoll_fd < 0 || !connections) fail("start");
-    for (int i = 0; i < options.clients; i++) connectOne(&connections[i]);
+    if (epoll_fd < 0) fail("epoll_create1");
+    for (target *t = targets; t < targets + target_count; t++) prepare(t);
     if (options.rate > 0) {
         runOpen();
     } else {
-        runClosed();
+        runClosed(targets);
     }
     return 0;
 }
