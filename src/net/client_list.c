@@ -146,10 +146,10 @@ static void appendNumber(str *out, const char *name, int64_t value) {
     appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
 }
 
-/* Input: bytes that wait (large arguments with their block), room behind them, arguments of the
+/* Input: bytes that wait (large arguments among them), room behind them, arguments of the
  * running command, queued transaction. */
 static void appendInput(const client *cl, str *out) {
-    size_t waiting = cl->in_len + requestParserMemory(&cl->parser);
+    size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
     appendNumber(out, "qbuf", (int64_t)waiting);
     appendNumber(out, "qbuf-free", (int64_t)(cl->in_cap - cl->in_len));
     appendNumber(out, "argv-mem", (int64_t)argumentsOf(&cl->session));
