@@ -203,7 +203,8 @@ size_t listpackCount(const uint8_t *lp) {
     size_t count = loadU16(lp + 4);
     if (likely(count != LISTPACK_COUNT_UNKNOWN)) return count;
     count = 0;
-    for (const uint8_t *at = lp + LISTPACK_HEADER; *at != LISTPACK_END; at += entrySize(at)) count++;
+    for (const uint8_t *at = lp + LISTPACK_HEADER; *at != LISTPACK_END; at += entrySize(at))
+        count++;
     return count;
 }
 
@@ -283,12 +284,18 @@ static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) 
     return NULL;
 }
 
+/* Names of one length often begin alike, so most others are told apart here, without a call. */
+static inline bool endsAlike(const uint8_t *a, const char *b, size_t len) {
+    return len == 0 || a[len - 1] == (uint8_t)b[len - 1];
+}
+
 static const uint8_t *findString(const uint8_t *at, const char *ptr, size_t len, unsigned skip) {
     while (*at != LISTPACK_END) {
         uint8_t head = *at;
         if (likely(head >= 0x80 && head < 0xc0)) {
             size_t own = head & 63;
-            if (own == len && memcmp(at + 1, ptr, len) == 0) return at;
+            if (own == len && endsAlike(at + 1, ptr, len) && memcmp(at + 1, ptr, len) == 0)
+                return at;
             at += own + 2;
         } else {
             listpackItem item = listpackGet(at);
