@@ -32,7 +32,7 @@ static void dropQueue(transaction *t) {
     memFree(t->queue);
     t->queue = NULL;
     t->count = t->cap = 0;
-    t->memory = 0;
+    t->memory = t->argument_bytes = 0;
     t->any_flags = t->all_flags = 0;
 }
 
@@ -49,6 +49,7 @@ static request *push(transaction *t) {
 static void keepRequest(transaction *t, const ctx *c) {
     request *kept = push(t);
     t->memory += keptRequestInit(kept, c->request);
+    for (int i = 0; i < kept->argc; i++) t->argument_bytes += kept->argv[i].len;
     t->all_flags = t->count == 1 ? c->cmd->flags : t->all_flags & c->cmd->flags;
     t->any_flags |= c->cmd->flags;
 }
@@ -61,6 +62,10 @@ void transactionSpoil(session *s, uint32_t flag) {
 int transactionCount(const session *s) { return s->multi ? s->multi->count : -1; }
 
 size_t transactionMemory(const session *s) { return s->multi ? s->multi->memory : 0; }
+
+size_t transactionArgumentBytes(const session *s) {
+    return s->multi ? s->multi->argument_bytes : 0;
+}
 
 bool transactionHas(const session *s, uint32_t flags) {
     return s->multi && s->multi->any_flags & flags;

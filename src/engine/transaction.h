@@ -23,8 +23,9 @@ void transactionRun(ctx *c);
 
 /* Queued commands; -1 for a session that never used MULTI or WATCH. */
 int transactionCount(const session *s);
-/* Bytes of memory the queue takes. */
+/* Bytes of memory the queue takes; bytes of the arguments that stand in it. */
 size_t transactionMemory(const session *s);
+size_t transactionArgumentBytes(const session *s);
 /* For gates, which judge EXEC by what it would run: some queued command has, or lacks, one of `flags`. */
 bool transactionHas(const session *s, uint32_t flags);
 bool transactionLacks(const session *s, uint32_t flags);

@@ -13,7 +13,7 @@ struct transaction {
     request *queue; /* `count` of them; `owner` is the block with a request's slices and bytes */
     int count, cap;
     uint32_t any_flags, all_flags; /* of the queued commands */
-    size_t memory;
+    size_t memory, argument_bytes; /* of the queue */
     list watches;      /* what it watches, oldest first */
     listNode watching; /* place among those that watch something */
     size_t watch_memory;

@@ -54,7 +54,8 @@ bool limitsCheckOutput(client *cl) {
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
     /* Bytes that came, as Valkey counts; what it takes to keep them is for maxmemory-clients. */
-    size_t held = cl->in_len + requestParserBytes(&cl->parser) + transactionMemory(&cl->session);
+    size_t held =
+        cl->in_len + requestParserBytes(&cl->parser) + transactionArgumentBytes(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
     str line = STR_EMPTY;
     clientDescribeForLog(cl, &line);

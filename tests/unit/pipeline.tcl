@@ -71,6 +71,14 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         r del k
     }
 
+    test {the query buffer limit counts the bytes of queued arguments, not what it takes to keep them} {
+        set count [scaled 20000]
+        r multi
+        for {set i 0} {$i < $count} {incr i} {r -send set k v}
+        for {set i 0} {$i < $count} {incr i} {r -read}
+        assert_equal $count [llength [r exec]]
+    }
+
     test {the arguments of a request that waits are shown as its memory} {
         set s [raw_connect]
         raw_send $s [resp::encode {blpop nolist1 nolist2 0}]
