@@ -136,6 +136,8 @@ void *memTryRealloc(void *ptr, size_t size) {
     if (!ptr) return memTryAlloc(size);
     if (!sizeIsSane(size)) return NULL;
     size_t old_size = usableSize(ptr);
+    if (memGoodSize(size) == old_size)
+        return ptr; /* the allocator would find the same, more slowly */
     void *moved = realloc(ptr, size ? size : 1);
     if (unlikely(!moved)) return NULL;
     return handOut(moved, (int64_t)old_size);

@@ -40,10 +40,8 @@ static void fill(keyWalk *w) {
 }
 
 bool keyWalkNext(keyWalk *w) {
-    if (w->at == w->ready) {
-        fill(w);
-        if (!w->ready) return false;
-    }
+    if (w->place + w->step >= w->end) return false;
+    if (w->at == w->ready) fill(w);
     w->place += w->step;
     w->key = w->c->argv[w->place];
     w->hash = w->hashes[w->at++];

@@ -131,17 +131,22 @@ size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, vo
  * returned at the end. The table may not change meanwhile. It costs least, but the order is that of the hashes: only for
  * those who neither delete as they go nor fill a table with what they find. */
 size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room);
+/* Words of a table, collected before anyone is called who might change it. Private. */
+enum { HASHTABLE_WORDS_ROOM = 64 };
+typedef struct hashtableWords {
+    uint64_t *words; /* `room`, or a block when there are more */
+    size_t count, cap;
+    uint64_t room[HASHTABLE_WORDS_ROOM];
+} hashtableWords;
 /* Walks all entries in scan order, with the guarantees of hashtableScan() except this: a few
  * entries are fetched ahead, so of those not yet returned none may be freed. Not to be copied. */
 typedef struct hashtableIterator {
     const hashtable *table;
     const hashtableType *type;
     uint64_t cursor;
-    bool last;            /* private from here on */
-    uint32_t next, count; /* of the entries fetched */
-    uint32_t cap;
-    uint64_t *words; /* `room`, or a block when a bucket has more */
-    uint64_t room[16];
+    bool last;   /* private from here on */
+    size_t next; /* of the entries fetched */
+    hashtableWords fetched;
 } hashtableIterator;
 
 void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hashtableType *type);

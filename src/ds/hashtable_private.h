@@ -217,13 +217,8 @@ void volatileCount(tableBig *g, uint64_t hash, int delta);
 
 /* ---- walking (hashtable_scan.c) ---- */
 
-/* Words collected from a range of hashes, before anyone is called who might change the table. */
-#define WORD_LIST_ROOM 64
-typedef struct wordList {
-    uint64_t *words;
-    size_t count, cap;
-    uint64_t room[WORD_LIST_ROOM];
-} wordList;
+/* Words collected from a range of hashes. */
+typedef hashtableWords wordList;
 void wordListInit(wordList *list);
 void wordListClear(wordList *list);
 

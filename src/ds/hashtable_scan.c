@@ -20,7 +20,7 @@
 void wordListInit(wordList *list) {
     list->words = list->room;
     list->count = 0;
-    list->cap = WORD_LIST_ROOM;
+    list->cap = HASHTABLE_WORDS_ROOM;
 }
 
 void wordListClear(wordList *list) {
@@ -156,54 +156,53 @@ static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordLi
     prefetchRead(&g->buckets[scaleHome(&g->scales[hash >= g->bound], hash)]);
 }
 
+/* Appends what stands at the cursor; returns the next one, 0 at the end. */
+static uint64_t scanStep(const hashtable *t, const hashtableType *type, uint64_t cursor,
+                         wordList *list) {
+    if (!t->body) return 0;
+    scanPlace place = scanPlaceDecode(t, cursor);
+    scanAdvance(t, type, &place, false, 0, list);
+    scanPrefetch(t, &place, list);
+    return scanPlaceEncode(&place);
+}
+
 uint64_t hashtableScan(const hashtable *t, const hashtableType *type, uint64_t cursor,
                        hashtableVisitProc *visit, void *context) {
-    if (!t->body) return 0;
     wordList list;
     wordListInit(&list);
-    scanPlace place = scanPlaceDecode(t, cursor);
-    scanAdvance(t, type, &place, false, 0, &list);
-    scanPrefetch(t, &place, &list);
+    cursor = scanStep(t, type, cursor, &list);
     visitWords(&list, visit, context);
     wordListClear(&list);
-    return scanPlaceEncode(&place);
+    return cursor;
 }
 
 /* ---- iterators ---- */
 
 void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hashtableType *type) {
-    *it = (hashtableIterator){.table = t, .type = type, .cap = COUNT_OF(it->room)};
-    it->words = it->room;
-}
-
-static void iteratorTake(void *context, void *entry, unsigned flags) {
-    hashtableIterator *it = context;
-    if (it->count == it->cap) {
-        uint64_t *old = it->words == it->room ? NULL : it->words;
-        it->words = memRealloc(old, 2 * it->cap * sizeof(uint64_t));
-        if (!old) memcpy(it->words, it->room, sizeof(it->room));
-        it->cap *= 2;
-    }
-    it->words[it->count++] = (uint64_t)(uintptr_t)entry | flags;
+    it->table = t;
+    it->type = type;
+    it->cursor = 0;
+    it->last = false;
+    it->next = 0;
+    wordListInit(&it->fetched);
 }
 
 void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
-    while (it->next == it->count) {
+    while (it->next == it->fetched.count) {
         if (it->last) return NULL;
-        it->next = 0;
-        it->count = 0;
-        it->cursor = hashtableScan(it->table, it->type, it->cursor, iteratorTake, it);
+        it->next = it->fetched.count = 0;
+        it->cursor = scanStep(it->table, it->type, it->cursor, &it->fetched);
         it->last = it->cursor == 0;
     }
-    uint64_t word = it->words[it->next++];
+    uint64_t word = it->fetched.words[it->next++];
     if (flags) *flags = (unsigned)(word & WORD_USER);
     return wordEntry(word);
 }
 
 void hashtableIteratorClear(hashtableIterator *it) {
-    if (it->words != it->room) memFree(it->words);
-    it->words = it->room;
-    it->next = it->count = 0;
+    wordListClear(&it->fetched);
+    wordListInit(&it->fetched);
+    it->next = 0;
     it->last = true;
 }
 

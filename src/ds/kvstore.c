@@ -79,22 +79,25 @@ static slotCounts countsOf(const hashtable *t) {
     return (slotCounts){hashtableCount(t), hashtableVolatileCount(t)};
 }
 
-/* Adds to the sums what a visible slot gained since `before`. */
-static void addToSums(kvstore *kv, int slot, slotCounts before) {
-    slotCounts now = countsOf(&kv->tables[slot]);
-    if (now.count != before.count) {
-        fenwickAdd(&kv->counts, (size_t)slot, (int64_t)(now.count - before.count));
-    }
-    if (now.volatile_count != before.volatile_count) {
+/* Adds to the sums what a visible slot gained, or lost. */
+static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
+    if (count) fenwickAdd(&kv->counts, (size_t)slot, count);
+    if (unlikely(volatile_count)) {
         if (!kv->volatiles.node) fenwickInit(&kv->volatiles, (size_t)kv->slot_count);
-        fenwickAdd(&kv->volatiles, (size_t)slot,
-                   (int64_t)(now.volatile_count - before.volatile_count));
+        fenwickAdd(&kv->volatiles, (size_t)slot, volatile_count);
     }
 }
 
-static void changed(kvstore *kv, int slot, slotCounts before) {
-    if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, before);
+static void changedBy(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
+    if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, count, volatile_count);
     if (hashtableIsSweeping(&kv->tables[slot])) bitSet(kv->sweeping, slot);
+}
+
+/* The same where only the table knows what happened. */
+static void changed(kvstore *kv, int slot, slotCounts before) {
+    slotCounts now = countsOf(&kv->tables[slot]);
+    changedBy(kv, slot, (int64_t)(now.count - before.count),
+              (int64_t)(now.volatile_count - before.volatile_count));
 }
 
 void *kvstoreFind(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len) {
@@ -107,18 +110,14 @@ void *kvstoreFindPosition(const kvstore *kv, int slot, uint64_t hash, const void
 }
 
 void kvstoreInsert(kvstore *kv, int slot, uint64_t hash, void *entry, unsigned flags) {
-    hashtable *t = tableOf(kv, slot);
-    slotCounts before = countsOf(t);
-    hashtableInsert(t, kv->type, hash, entry, flags);
-    changed(kv, slot, before);
+    hashtableInsert(tableOf(kv, slot), kv->type, hash, entry, flags);
+    changedBy(kv, slot, 1, flags & HASHTABLE_VOLATILE);
 }
 
 void kvstoreInsertAt(kvstore *kv, int slot, const hashtablePosition *position, void *entry,
                      unsigned flags) {
-    hashtable *t = tableOf(kv, slot);
-    slotCounts before = countsOf(t);
-    hashtableInsertAt(t, kv->type, position, entry, flags);
-    changed(kv, slot, before);
+    hashtableInsertAt(tableOf(kv, slot), kv->type, position, entry, flags);
+    changedBy(kv, slot, 1, flags & HASHTABLE_VOLATILE);
 }
 
 void *kvstoreDelete(kvstore *kv, int slot, uint64_t hash, const void *key, size_t len) {
@@ -130,10 +129,9 @@ void *kvstoreDelete(kvstore *kv, int slot, uint64_t hash, const void *key, size_
 }
 
 void *kvstoreDeleteAt(kvstore *kv, int slot, const hashtablePosition *position) {
-    hashtable *t = tableOf(kv, slot);
-    slotCounts before = countsOf(t);
-    void *entry = hashtableDeleteAt(t, kv->type, position);
-    changed(kv, slot, before);
+    unsigned flags = hashtableFlagsAt(position);
+    void *entry = hashtableDeleteAt(tableOf(kv, slot), kv->type, position);
+    changedBy(kv, slot, -1, -(int64_t)(flags & HASHTABLE_VOLATILE));
     return entry;
 }
 
@@ -202,13 +200,10 @@ void kvstoreSetVisible(kvstore *kv, int slot, bool visible) {
     if (!kv->hidden) kv->hidden = memNewArray(uint64_t, bitWords(kv));
     if (visible) {
         bitClear(kv->hidden, slot);
-        addToSums(kv, slot, (slotCounts){0, 0});
+        addToSums(kv, slot, (int64_t)all.count, (int64_t)all.volatile_count);
     } else {
         bitSet(kv->hidden, slot);
-        fenwickAdd(&kv->counts, (size_t)slot, -(int64_t)all.count);
-        if (all.volatile_count) {
-            fenwickAdd(&kv->volatiles, (size_t)slot, -(int64_t)all.volatile_count);
-        }
+        addToSums(kv, slot, -(int64_t)all.count, -(int64_t)all.volatile_count);
     }
 }
 

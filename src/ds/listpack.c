@@ -20,7 +20,6 @@ enum {
     HEAD_INT24 = 0xf2,
     HEAD_INT32 = 0xf3,
     HEAD_INT64 = 0xf4,
-    HEAD_END = 0xff,
 };
 enum { INT_TEXT_LEN_MAX = 20, BACK_BYTES_MAX = 5 };
 
@@ -142,10 +141,10 @@ static int64_t loadSigned(const uint8_t *at, size_t bytes) {
     return (int64_t)(bits << above) >> above;
 }
 
-listpackItem listpackGet(const uint8_t *at) {
+/* What an entry holds that is no short text. */
+static listpackItem otherItem(const uint8_t *at) {
     uint8_t head = *at;
     if (head < 0x80) return listpackItemInt(head);
-    if (head < 0xc0) return (listpackItem){.ptr = (const char *)at + 1, .len = head & 63};
     if (head < 0xe0) {
         uint32_t bits = (uint32_t)(head & 0x1f) << 8 | at[1];
         return listpackItemInt((int32_t)(bits << 19) >> 19);
@@ -160,14 +159,9 @@ listpackItem listpackGet(const uint8_t *at) {
     return listpackItemInt(loadSigned(at + 1, bodySize(at) - 1));
 }
 
-slice listpackText(const listpackItem *item, char *digits) {
-    if (item->ptr) return sliceMake(item->ptr, item->len);
-    return sliceMake(digits, numberPrintInt(digits, item->number));
-}
-
-slice listpackGetText(const uint8_t *at, char *digits) {
-    listpackItem item = listpackGet(at);
-    return listpackText(&item, digits);
+const uint8_t *listpackReadOther(const uint8_t *at, listpackItem *out) {
+    *out = otherItem(at);
+    return at + entrySize(at);
 }
 
 bool listpackItemEquals(const listpackItem *a, const listpackItem *b) {
@@ -196,7 +190,7 @@ static void setCount(uint8_t *lp, size_t count) {
 void listpackInit(uint8_t *at) {
     storeU32(at, LISTPACK_EMPTY_SIZE);
     setCount(at, 0);
-    at[LISTPACK_HEADER] = HEAD_END;
+    at[LISTPACK_HEADER] = LISTPACK_END;
 }
 
 uint8_t *listpackNew(void) {
@@ -209,7 +203,8 @@ size_t listpackCount(const uint8_t *lp) {
     size_t count = loadU16(lp + 4);
     if (likely(count != LISTPACK_COUNT_UNKNOWN)) return count;
     count = 0;
-    for (const uint8_t *at = lp + LISTPACK_HEADER; *at != HEAD_END; at += entrySize(at)) count++;
+    for (const uint8_t *at = lp + LISTPACK_HEADER; *at != LISTPACK_END; at += entrySize(at))
+        count++;
     return count;
 }
 
@@ -227,7 +222,7 @@ static void changeCount(uint8_t *lp, int64_t more) {
 
 const uint8_t *listpackFirst(const uint8_t *lp) {
     const uint8_t *at = lp + LISTPACK_HEADER;
-    return *at == HEAD_END ? NULL : at;
+    return *at == LISTPACK_END ? NULL : at;
 }
 
 /* The entry that ends before `at`. */
@@ -247,7 +242,7 @@ const uint8_t *listpackNext(const uint8_t *lp, const uint8_t *at) {
     hotCheck(at < endOfConst(lp));
     (void)lp; /* only checked */
     at += entrySize(at);
-    return *at == HEAD_END ? NULL : at;
+    return *at == LISTPACK_END ? NULL : at;
 }
 
 const uint8_t *listpackPrev(const uint8_t *lp, const uint8_t *at) {
@@ -272,7 +267,7 @@ const uint8_t *listpackSeek(const uint8_t *lp, int64_t index) {
 
 /* Passes over up to `n` entries; stops at the end. */
 static inline const uint8_t *passOver(const uint8_t *at, size_t n) {
-    for (; n > 0 && *at != HEAD_END; n--) at += entrySize(at);
+    for (; n > 0 && *at != LISTPACK_END; n--) at += entrySize(at);
     return at;
 }
 
@@ -280,7 +275,7 @@ static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) 
     uint8_t wanted[9];
     size_t len = (size_t)(writeInt(wanted, number) - wanted);
     listpackItem item = listpackItemInt(number);
-    for (; *at != HEAD_END; at = passOver(at, (size_t)skip + 1)) {
+    for (; *at != LISTPACK_END; at = passOver(at, (size_t)skip + 1)) {
         if (*at == wanted[0] && memcmp(at, wanted, len) == 0) return at;
         /* We write a number in the shortest way, others may not. */
         bool is_short = *at < 0x80 || (*at >= 0xc0 && *at < 0xe0);
@@ -289,12 +284,18 @@ static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) 
     return NULL;
 }
 
+/* Names of one length often begin alike, so most others are told apart here, without a call. */
+static inline bool endsAlike(const uint8_t *a, const char *b, size_t len) {
+    return len == 0 || a[len - 1] == (uint8_t)b[len - 1];
+}
+
 static const uint8_t *findString(const uint8_t *at, const char *ptr, size_t len, unsigned skip) {
-    while (*at != HEAD_END) {
+    while (*at != LISTPACK_END) {
         uint8_t head = *at;
         if (likely(head >= 0x80 && head < 0xc0)) {
             size_t own = head & 63;
-            if (own == len && memcmp(at + 1, ptr, len) == 0) return at;
+            if (own == len && endsAlike(at + 1, ptr, len) && memcmp(at + 1, ptr, len) == 0)
+                return at;
             at += own + 2;
         } else {
             listpackItem item = listpackGet(at);
@@ -356,10 +357,10 @@ const uint8_t *listpackReplace(packRoom *room, const uint8_t *at, const listpack
 const uint8_t *listpackDelete(packRoom *room, const uint8_t *at, size_t count) {
     const uint8_t *end = at;
     size_t found = 0;
-    for (; found < count && *end != HEAD_END; found++) end += entrySize(end);
+    for (; found < count && *end != LISTPACK_END; found++) end += entrySize(end);
     const uint8_t *next = openGap(room, (size_t)(at - room->bytes), (size_t)(end - at), 0);
     changeCount(room->bytes, -(int64_t)found);
-    return *next == HEAD_END ? NULL : next;
+    return *next == LISTPACK_END ? NULL : next;
 }
 
 void listpackDeleteRange(packRoom *room, int64_t index, size_t count) {
@@ -375,7 +376,7 @@ void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t pla
     size_t removed = 0;
     for (size_t i = 0; i < places_count; i++) {
         const uint8_t *from = places[i];
-        for (unsigned k = 0; k < width && *from != HEAD_END; k++, removed++)
+        for (unsigned k = 0; k < width && *from != LISTPACK_END; k++, removed++)
             from += entrySize(from);
         const uint8_t *until = i + 1 < places_count ? places[i + 1] : end + 1;
         check(until >= from);
@@ -403,7 +404,7 @@ const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
 
 void listpackPlaces(const uint8_t *lp, unsigned width, const uint8_t **out) {
     const uint8_t *at = lp + LISTPACK_HEADER;
-    for (size_t i = 0; *at != HEAD_END; i++, at = passOver(at, width)) out[i] = at;
+    for (size_t i = 0; *at != LISTPACK_END; i++, at = passOver(at, width)) out[i] = at;
 }
 
 void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackPickProc *pick,
@@ -438,7 +439,7 @@ bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryPro
     const uint8_t *lp = bytes;
     if (size < LISTPACK_EMPTY_SIZE || listpackSize(lp) != size) return false;
     const uint8_t *end = endOfConst(lp);
-    if (*end != HEAD_END) return false;
+    if (*end != LISTPACK_END) return false;
     if (!deep) return true;
     size_t count = 0;
     for (const uint8_t *at = lp + LISTPACK_HEADER; at != end; count++) {

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/number.h"
 #include "base/slice.h"
@@ -26,7 +27,8 @@ enum {
     LISTPACK_HEADER = 6,
     LISTPACK_EMPTY_SIZE = 7,
     LISTPACK_COUNT_UNKNOWN = 65535,
-
+    LISTPACK_SHORT_TEXT = 0x80, /* heads from here on: text of 0 to 63 bytes */
+    LISTPACK_END = 0xff,
 };
 /* No listpack may grow beyond it: owners ask listpackCanGrow(). */
 #define LISTPACK_SIZE_MAX ((size_t)1 << 30)
@@ -73,14 +75,38 @@ const uint8_t *listpackPrev(const uint8_t *lp, const uint8_t *at);
 /* Entry `index` from the front, or from the back when negative (-1 is the last); NULL: there is none. Walks
  * from the nearer end. */
 const uint8_t *listpackSeek(const uint8_t *lp, int64_t index);
+/* listpackRead() of other entries than short text; returns where the next one begins. */
+const uint8_t *listpackReadOther(const uint8_t *at, listpackItem *out);
+/* Reads the entry, whose content is borrowed, and returns the place behind it, NULL at the end. Short text, which is
+ * what most entries are, costs no call. */
+static inline const uint8_t *listpackRead(const uint8_t *at, listpackItem *out) {
+    uint8_t head = *at;
+    if (likely(head >= LISTPACK_SHORT_TEXT) && likely(head < LISTPACK_SHORT_TEXT + 64)) {
+        *out = (listpackItem){.ptr = (const char *)at + 1, .len = head & 63};
+        at += out->len + 2;
+    } else {
+        at = listpackReadOther(at, out);
+    }
+    return *at == LISTPACK_END ? NULL : at;
+}
 /* The entry's content; borrowed. */
-listpackItem listpackGet(const uint8_t *at);
+static inline listpackItem listpackGet(const uint8_t *at) {
+    listpackItem item;
+    (void)listpackRead(at, &item); /* what follows does not matter */
+    return item;
+}
 /* Bytes of the whole entry. */
 size_t listpackEntrySize(const uint8_t *at);
 /* The item as text; digits are written to `digits` (NUMBER_TEXT_MAX). */
-slice listpackText(const listpackItem *item, char *digits);
+static inline slice listpackText(const listpackItem *item, char *digits) {
+    if (likely(item->ptr != NULL)) return sliceMake(item->ptr, item->len);
+    return sliceMake(digits, numberPrintInt(digits, item->number));
+}
 /* listpackText() of the entry. */
-slice listpackGetText(const uint8_t *at, char *digits);
+static inline slice listpackGetText(const uint8_t *at, char *digits) {
+    listpackItem item = listpackGet(at);
+    return listpackText(&item, digits);
+}
 /* Whether two items have the same text. */
 bool listpackItemEquals(const listpackItem *a, const listpackItem *b);
 /* Whether the entry's text is the item's. */

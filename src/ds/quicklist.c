@@ -412,8 +412,8 @@ bool quicklistNext(quicklistCursor *c, listpackItem *out) {
         c->at = NULL;
         return true;
     }
-    *out = listpackGet(c->at);
-    c->at = c->backwards ? listpackPrev(c->lp, c->at) : listpackNext(c->lp, c->at);
+    const uint8_t *next = listpackRead(c->at, out);
+    c->at = c->backwards ? listpackPrev(c->lp, c->at) : next;
     return true;
 }
 

@@ -330,9 +330,13 @@ void hashIteratorInit(hashIterator *it, const robj *o) {
     hashtableIteratorInit(&it->walk, &it->table, &fields_type);
 }
 
-static hashPair pairAt(const uint8_t *at, char digits[2][NUMBER_TEXT_MAX]) {
-    slice field = listpackGetText(at, digits[0]);
-    return (hashPair){field, listpackGetText(at + listpackEntrySize(at), digits[1])};
+/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+static inline const uint8_t *readPair(const uint8_t *at, char digits[2][NUMBER_TEXT_MAX],
+                                      hashPair *out) {
+    listpackItem field, value;
+    const uint8_t *next = listpackRead(listpackRead(at, &field), &value);
+    *out = (hashPair){listpackText(&field, digits[0]), listpackText(&value, digits[1])};
+    return next;
 }
 
 static hashPair pairOf(const void *element) {
@@ -342,9 +346,7 @@ static hashPair pairOf(const void *element) {
 bool hashNext(hashIterator *it, hashPair *out) {
     if (objectIsPacked(it->o)) {
         if (!it->at) return false;
-        const uint8_t *lp = objectPacked(it->o);
-        *out = pairAt(it->at, it->digits);
-        it->at = listpackNext(lp, listpackNext(lp, it->at));
+        it->at = readPair(it->at, it->digits, out);
         return true;
     }
     const void *element;
@@ -390,7 +392,8 @@ uint64_t hashScan(const robj *o, uint64_t cursor, hashVisitProc *visit, void *ar
 static bool pickPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[2][NUMBER_TEXT_MAX];
-    hashPair pair = pairAt(at, digits);
+    hashPair pair;
+    (void)readPair(at, digits, &pair); /* others follow, or none */
     v->visit(v->arg, &pair);
     return true;
 }

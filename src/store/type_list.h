@@ -57,8 +57,8 @@ void listCursorInit(listCursor *c, const robj *o, size_t index, bool backwards);
 static inline bool listNextItem(listCursor *c, listpackItem *out) {
     if (!c->lp) return quicklistNext(&c->nodes, out);
     if (!c->at) return false;
-    *out = listpackGet(c->at);
-    c->at = c->backwards ? listpackPrev(c->lp, c->at) : listpackNext(c->lp, c->at);
+    const uint8_t *next = listpackRead(c->at, out);
+    c->at = c->backwards ? listpackPrev(c->lp, c->at) : next;
     return true;
 }
 void listCursorClear(listCursor *c);

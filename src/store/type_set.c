@@ -369,8 +369,7 @@ void setIteratorInitCheap(setIterator *it, const robj *o) {
 bool setNext(setIterator *it, listpackItem *out) {
     if (objectForm(it->o) == FORM_PACKED) {
         if (!it->at) return false;
-        *out = listpackGet(it->at);
-        it->at = listpackNext(objectPacked(it->o), it->at);
+        it->at = listpackRead(it->at, out);
         return true;
     }
     if (objectForm(it->o) == FORM_PACKED_INTS) {

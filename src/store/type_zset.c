@@ -57,16 +57,18 @@ listpackItem zsetScoreItem(double score, char *digits) {
     return (listpackItem){.ptr = digits, .len = numberPrintDouble(digits, score)};
 }
 
-static double scoreAt(const uint8_t *at) {
-    listpackItem item = listpackGet(at);
-    if (!item.ptr) return (double)item.number;
+static double scoreOf(const listpackItem *item) {
+    if (!item->ptr) return (double)item->number;
     double score = 0;
-    check(numberParseDouble(sliceMake(item.ptr, item.len), &score));
+    check(numberParseDouble(sliceMake(item->ptr, item->len), &score));
     return score;
 }
 
 /* The score of the member that stands at `at`. */
-static inline double scoreBehind(const uint8_t *at) { return scoreAt(at + listpackEntrySize(at)); }
+static inline double scoreBehind(const uint8_t *at) {
+    listpackItem item = listpackGet(at + listpackEntrySize(at));
+    return scoreOf(&item);
+}
 
 static const uint8_t *nextPair(const uint8_t *lp, const uint8_t *at) {
     return listpackNext(lp, listpackNext(lp, at));
@@ -83,8 +85,12 @@ static int comparePairs(const zsetPair *a, const zsetPair *b) {
     return orderedCompareText(a->member, b->member);
 }
 
-static zsetPair pairAt(const uint8_t *at, char *digits) {
-    return (zsetPair){listpackGetText(at, digits), scoreBehind(at)};
+/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+static const uint8_t *readPair(const uint8_t *at, char *digits, zsetPair *out) {
+    listpackItem member, score;
+    const uint8_t *next = listpackRead(listpackRead(at, &member), &score);
+    *out = (zsetPair){listpackText(&member, digits), scoreOf(&score)};
+    return next;
 }
 
 static void insertPacked(packRoom *room, const zsetPair *pair) {
@@ -330,12 +336,10 @@ bool zsetNext(zsetCursor *cursor, zsetPair *out) {
     }
     const uint8_t *lp = objectPacked(cursor->o), *at = cursor->at;
     if (!at) return false;
-    *out = pairAt(at, cursor->digits);
+    cursor->at = readPair(at, cursor->digits, out);
     if (cursor->reverse) {
         at = listpackPrev(lp, at);
         cursor->at = at ? listpackPrev(lp, at) : NULL;
-    } else {
-        cursor->at = nextPair(lp, at);
     }
     return true;
 }
@@ -393,7 +397,8 @@ uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *ar
 static bool pickPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[NUMBER_TEXT_MAX];
-    zsetPair pair = pairAt(at, digits);
+    zsetPair pair;
+    (void)readPair(at, digits, &pair); /* others follow, or none */
     v->visit(v->arg, &pair);
     return true;
 }

@@ -34,6 +34,16 @@ start_server {tags {monitor}} {
         }
     }
 
+    test {a refused EXEC is told: it ends its transaction} {
+        r ping ;# its HELLO is not to be told
+        set m [connect]
+        $m monitor
+        r multi
+        assert_error "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command" {r exec x}
+        assert_equal {"multi"} [next_words $m]
+        assert_equal {"exec" "x"} [next_words $m]
+    }
+
     test {refused commands and administration are not told, secrets are hidden} {
         r ping ;# its HELLO is not to be told
         set m [connect]
