@@ -89,6 +89,7 @@ static void before(ctx *c) {
 
 static void after(ctx *c, int64_t duration_ns) {
     (void)duration_ns;
+    if (c->flags & CTX_WOKEN) return; /* was told when it began to wait */
     if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) tell(c);
 }
 
