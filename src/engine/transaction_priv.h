@@ -14,8 +14,8 @@ struct transaction {
     int count, cap;
     uint32_t any_flags, all_flags; /* of the queued commands */
     size_t memory, argument_bytes; /* of the queue */
-    list watches;      /* what it watches, oldest first */
-    listNode watching; /* place among those that watch something */
+    list watches;                  /* what it watches, oldest first */
+    listNode watching;             /* place among those that watch something */
     size_t watch_memory;
     /* When the first of the watched keys dies that were alive when it was watched. INT64_MAX: never. */
     int64_t watch_expire_ms;
