@@ -42,8 +42,6 @@ static void onSession(session *s, sessionEvent e) {
     if (e == SESSION_OPENED && passwordIsSet()) sessionSetAuthenticated(s, NULL, false);
 }
 
-static void resetStats(void) { denied = 0; }
-
 /* Without users nothing but a login can be denied. */
 static void printStats(str *out) {
     static const char *const others[] = {"cmd", "key", "channel", "tls_cert", "db"};
@@ -59,5 +57,4 @@ const feature aclFeature = {.name = "acl",
                             .options = aclOptions,
                             .info = sections,
                             .on_session = onSession,
-                            .on_auth = authenticate,
-                            .on_stats_reset = resetStats};
+                            .on_auth = authenticate};

@@ -153,8 +153,9 @@ void quitCommand(ctx *c) {
     sessionCloseSoon(c->who);
 }
 
-/* RESET. Reply: RESET, always: it switches replies on again as well. */
+/* RESET. Reply: RESET, also where replies were off: it switches them on again. Only CLIENT REPLY SKIP silences it. */
 void resetCommand(ctx *c) {
+    bool skipped = c->who->flags & SESSION_REPLY_SKIP;
     sessionReset(c->who);
-    respStatus(&c->who->out, SLICE("RESET"));
+    respStatus(skipped ? c->out : &c->who->out, SLICE("RESET"));
 }

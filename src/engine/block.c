@@ -274,6 +274,13 @@ void blockForget(session *s) {
 
 size_t blockMemory(const session *s) { return s->blocked ? s->blocked->memory : 0; }
 
+size_t blockArgumentBytes(const session *s) {
+    size_t bytes = 0;
+    for (int i = 0; s->blocked && i < s->blocked->kept.argc; i++)
+        bytes += s->blocked->kept.argv[i].len;
+    return bytes;
+}
+
 /* ------------------------------------------------------------------ answering */
 
 /* Where a waiting session's reply goes: to `silence` when it wants none. */

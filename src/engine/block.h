@@ -47,6 +47,8 @@ void blockForget(session *s);
 
 /* Bytes of memory a session's wait takes. */
 size_t blockMemory(const session *s);
+/* Bytes of the arguments of the command that a session waits to run again; 0 when it does not. */
+size_t blockArgumentBytes(const session *s);
 /* Keys that somebody waits for. */
 uint64_t blockedKeyCount(void);
 /* Hook 5. */

@@ -171,19 +171,33 @@ static status parseMemory(const configOption *o, slice text, int64_t *out, reaso
     return checkBounds(o, *out, why);
 }
 
+/* Where a CONFIG_MEMORY_LIMIT keeps shares: among numbers of bytes that nobody has or writes. */
+enum { SHARE_MAX = 100 };
+static const int64_t limit_shares = (int64_t)0xF000000000000000;
+
+int configLimitShare(int64_t field) {
+    return field > limit_shares && field <= limit_shares + SHARE_MAX ? (int)(field - limit_shares)
+                                                                     : 0;
+}
+
+static int64_t keepShare(const configOption *o, int percent) {
+    bool is_limit = o->max > INT64_MAX;
+    return is_limit && percent ? limit_shares + percent : -percent;
+}
+
 static status parseMemoryOrPercent(const configOption *o, slice text, int64_t *out, reason *why) {
     uint64_t number;
     if (text.len > 1 && text.ptr[text.len - 1] == '%') {
         if (!numberParseUint(sliceMake(text.ptr, text.len - 1), &number)) goto refuse;
-        if (number > 100) {
+        if (number > SHARE_MAX) {
             return reasonSet(why, ERR_RANGE, "percentage argument must be less or equal to 100");
         }
-        *out = -(int64_t)number;
+        *out = keepShare(o, (int)number);
         return OK;
     }
     if (!numberParseMemory(text, &number)) goto refuse;
     if (number > INT64_MAX && o->max <= INT64_MAX) return refuseBounds(o, why);
-    *out = number > INT64_MAX ? INT64_MAX : (int64_t)number; /* nobody has more */
+    *out = (int64_t)number;
     return OK;
 refuse:
     if (o->max > INT64_MAX) return reasonSet(why, ERR_SYNTAX, "argument must be a memory value");
@@ -293,18 +307,22 @@ static void printEnum(const configOption *o, int64_t number, str *out) {
     }
 }
 
+static void printMemoryOrPercent(const configOption *o, int64_t number, str *out) {
+    bool is_limit = o->max > INT64_MAX;
+    int percent = is_limit ? configLimitShare(number) : number < 0 ? (int)-number : 0;
+    if (percent) {
+        strAppendFormat(out, "%d%%", percent);
+    } else {
+        strAppendFormat(out, "%llu", (unsigned long long)number);
+    }
+}
+
 static void printNumber(const configOption *o, int64_t number, str *out) {
     switch (o->kind) {
     case CONFIG_KIND_BOOL: strAppendText(out, number ? "yes" : "no"); break;
     case CONFIG_KIND_OCTAL: strAppendFormat(out, "%llo", (unsigned long long)number); break;
     case CONFIG_KIND_ENUM: printEnum(o, number, out); break;
-    case CONFIG_KIND_MEMORY_OR_PERCENT:
-        if (number < 0) {
-            strAppendFormat(out, "%lld%%", -(long long)number);
-        } else {
-            strAppendInt(out, number);
-        }
-        break;
+    case CONFIG_KIND_MEMORY_OR_PERCENT: printMemoryOrPercent(o, number, out); break;
     default:
         if (o->max > INT64_MAX) {
             strAppendFormat(out, "%llu", (unsigned long long)number);

@@ -124,7 +124,8 @@ typedef struct configOption {
 #define CONFIG_MEMORY_OR_PERCENT(name_, field, default_, ...)                       \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      .number = (default_), CONFIG_BOUNDS_(0, INT64_MAX), ##__VA_ARGS__}
-/* maxmemory alone: the share is of the machine's memory, and the errors are those of CONFIG_MEMORY. */
+/* maxmemory alone: the share is of the machine's memory, and the errors are those of CONFIG_MEMORY. Bytes may be
+ * any unsigned number, kept as its bits; configLimitShare() tells a share from them. */
 #define CONFIG_MEMORY_LIMIT(name_, field, ...)                                      \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      CONFIG_BOUNDS_(0, UINT64_MAX), ##__VA_ARGS__}
@@ -215,5 +216,7 @@ void configLinesAdd(configLines *lines, slice rest);
 void configAppendWord(str *out, slice word);
 /* "100mb" where that is exact, else digits. */
 void configAppendMemory(str *out, uint64_t bytes);
+/* The percent that a CONFIG_MEMORY_LIMIT's field stands for; 0: it is a number of bytes. */
+int configLimitShare(int64_t field);
 
 #endif

@@ -315,8 +315,8 @@ status configLoad(int argc, const char *const *argv, str *report) {
     if (argc > 1 && (argv[1][0] != '-' || argv[1][1] == 0)) {
         first = 2;
         /* Before any `dir` line moves us to another folder. */
-        if (argv[1][0] != '-') files.path = fileAbsolute(argv[1]);
-        newlines += takeMain(&l, argv[1]);
+        if (argv[1][0] && argv[1][0] != '-') files.path = fileAbsolute(argv[1]);
+        if (argv[1][0]) newlines += takeMain(&l, argv[1]); /* an empty name is no file */
     }
     if (argc > first && strcmp(argv[argc - 1], "-") == 0) {
         argc--;

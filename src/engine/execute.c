@@ -145,7 +145,7 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
             "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to "
             "Valkey. This is likely due to an attacker attempting to use Cross Protocol Scripting to "
             "compromise your Valkey instance. Connection aborted.");
-        sessionCloseSoon(c->who);
+        sessionCloseNow(c->who);
         return GATE_REFUSED;
     }
     if (!sessionIsAuthenticated(c->who) && !(cmd->flags & CMD_NO_AUTH)) {
@@ -207,6 +207,8 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
+        /* A refused EXEC ends its transaction, so whoever looks on sees it. */
+        if (engineHot.seers && c->cmd->flags & CMD_RUNS_QUEUE) hooksSeenAfter(c, 0);
     }
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
@@ -392,7 +394,12 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
 
 void executeProtocolError(session *s, slice text) {
     ctx c = {.who = s, .out = &s->out, .db = s->db};
+    outbuf silence;
+    outbufInit(&silence);
+    outbufSetNullSink(&silence, true);
+    if (s->flags & SESSION_REPLY_MODES) c.out = &silence;
     replyError(&c, text);
+    outbufClear(&silence);
     sessionWantWrite(s);
     sessionCloseSoon(s);
 }

@@ -230,9 +230,11 @@ static void printStats(str *out) {
     const storeStatistics *s = storeStats();
     strAppendFormat(out,
                     "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_stale_perc:%.2f\r\n"
+                    "expired_keys_with_volatile_items_stale_perc:%.2f\r\n"
                     "expired_time_cap_reached_count:%llu\r\nexpire_cycle_cpu_milliseconds:%llu\r\n",
                     (unsigned long long)s->expired, (unsigned long long)s->expired_fields,
-                    s->expired_stale_percent, (unsigned long long)s->expire_time_caps,
+                    s->expired_stale_percent, s->stale_items_percent,
+                    (unsigned long long)s->expire_time_caps,
                     (unsigned long long)s->expire_us / 1000);
     strAppendFormat(out, "keyspace_hits:%llu\r\nkeyspace_misses:%llu\r\n",
                     (unsigned long long)s->hits, (unsigned long long)s->misses);

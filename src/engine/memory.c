@@ -133,8 +133,9 @@ uint64_t memoryLimit(void) { return limit.bytes; }
 
 /* A share is one of the physical memory, or of what the container may use when that is less. */
 static void setLimit(void) {
-    int64_t bytes = engineConf.maxmemory;
-    limit.bytes = bytes >= 0 ? (uint64_t)bytes : memMachineBytes() / 100 * (uint64_t)-bytes;
+    int percent = configLimitShare(engineConf.maxmemory);
+    limit.bytes =
+        percent ? memMachineBytes() / 100 * (unsigned)percent : (uint64_t)engineConf.maxmemory;
     engineHot.memory_limited = limit.bytes != 0;
 }
 

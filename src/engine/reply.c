@@ -61,7 +61,11 @@ void replyErrorFormat(ctx *c, const char *format, ...) {
     va_start(args, format);
     strAppendFormatV(&text, format, args);
     va_end(args);
-    replyError(c, strSlice(&text));
+    slice line = strSlice(&text);
+    /* What a client sent may stand at the end: its line breaks are not told. */
+    while (line.len && (line.ptr[line.len - 1] == '\r' || line.ptr[line.len - 1] == '\n'))
+        line.len--;
+    replyError(c, line);
     strFree(&text);
 }
 

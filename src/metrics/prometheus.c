@@ -117,6 +117,7 @@ static const metricName names[] = {
     {"unexpected_error_replies", NULL, COUNTER},
     {"expired_keys", "expired_keys_total", COUNTER},
     {"expired_stale_perc", "expired_stale_percentage", GAUGE},
+    {"expired_keys_with_volatile_items_stale_perc", NULL, GAUGE},
     {"expired_time_cap_reached_count", "expired_time_cap_reached_total", COUNTER},
     {"expire_cycle_cpu_milliseconds", "expire_cycle_cpu_time_ms_total", COUNTER},
     {"evicted_keys", "evicted_keys_total", COUNTER},

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
@@ -122,10 +123,12 @@ static slice commandOf(const session *s) {
     return s->last_command ? s->last_command->name : SLICE("NULL");
 }
 
+/* Bytes of the arguments of the command that it runs, or for which it waits. */
 static size_t argumentsOf(const session *s) {
     const ctx *c = runningOf(s);
+    if (!c) return blockArgumentBytes(s);
     size_t bytes = 0;
-    for (int i = 0; c && i < c->argc; i++) bytes += c->argv[i].len;
+    for (int i = 0; i < c->argc; i++) bytes += c->argv[i].len;
     return bytes;
 }
 
@@ -143,10 +146,10 @@ static void appendNumber(str *out, const char *name, int64_t value) {
     appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
 }
 
-/* Input: bytes that wait (large arguments with their block), room behind them, arguments of the
+/* Input: bytes that wait (large arguments among them), room behind them, arguments of the
  * running command, queued transaction. */
 static void appendInput(const client *cl, str *out) {
-    size_t waiting = cl->in_len + requestParserMemory(&cl->parser);
+    size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
     appendNumber(out, "qbuf", (int64_t)waiting);
     appendNumber(out, "qbuf-free", (int64_t)(cl->in_cap - cl->in_len));
     appendNumber(out, "argv-mem", (int64_t)argumentsOf(&cl->session));
@@ -190,7 +193,8 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "watch", (int64_t)watchCount(s));
     appendInput(cl, out);
     appendOutput(cl, out);
-    appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + argumentsOf(s)));
+    size_t running = s->blocked ? 0 : argumentsOf(s); /* what a wait keeps is counted already */
+    appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
     appendField(out, "user", userOf(s));

@@ -53,7 +53,8 @@ bool limitsCheckOutput(client *cl) {
 
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
-    size_t held = cl->in_len + requestParserMemory(&cl->parser) + transactionMemory(&cl->session);
+    /* Bytes that came, as Valkey counts; what it takes to keep them is for maxmemory-clients. */
+    size_t held = cl->in_len + requestParserBytes(&cl->parser) + transactionMemory(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
     str line = STR_EMPTY;
     clientDescribeForLog(cl, &line);

@@ -158,6 +158,24 @@ static void rewindRun(inputBatch *b, inputRun *run, int ran) {
     requestPutBack(&run->cl->parser, &b->requests.items[run->first + ran]);
 }
 
+/* Says who sent what nobody understands. */
+static void logProtocolError(const inputRun *run) {
+    enum { SHOWN_MAX = 128 };
+    static const char before[] = "ERR Protocol error: ";
+    str who = STR_EMPTY, input = STR_EMPTY;
+    clientDescribeForLog(run->cl, &who);
+    if (engineHidesUserData()) {
+        strAppendText(&input, "*redacted*");
+    } else {
+        strAppendQuoted(&input,
+                        sliceMake(run->buf + run->pos, sizeMin(run->len - run->pos, SHOWN_MAX)));
+    }
+    logVerbose("Protocol error (%s) from client: %s. Query buffer: %s",
+               run->error.text + sizeof(before) - 1, strText(&who), strText(&input));
+    strFree(&who);
+    strFree(&input);
+}
+
 /* Runs the requests of one run. True: the run has more to parse. */
 static bool executeInput(inputBatch *b, inputRun *run) {
     client *cl = run->cl;
@@ -177,8 +195,7 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     if (s->flags & SESSION_STOPS) return false; /* blocked or paused: the rest waits */
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
-        logVerbose("Protocol error from client id=%llu: %.*s", (unsigned long long)s->id,
-                   (int)run->error.len, run->error.text);
+        logProtocolError(run);
         executeProtocolError(s, sliceMake(run->error.text, run->error.len));
         return false;
     }

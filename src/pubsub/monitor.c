@@ -62,11 +62,14 @@ static void appendLine(const ctx *c, str *out) {
     }
 }
 
+/* Tells those who listen; who switched replies off hears nothing of this, either. */
 static void tell(const ctx *c) {
+    const uint32_t deaf =
+        SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
     strClear(&monitors.line);
     appendLine(c, &monitors.line);
     for (int i = 0; i < monitors.count; i++) {
-        if (monitors.list[i]->flags & (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW)) continue;
+        if (monitors.list[i]->flags & deaf) continue;
         respStatus(&monitors.list[i]->out, strSlice(&monitors.line));
         sessionWantWrite(monitors.list[i]);
     }
@@ -86,6 +89,7 @@ static void before(ctx *c) {
 
 static void after(ctx *c, int64_t duration_ns) {
     (void)duration_ns;
+    if (c->flags & CTX_WOKEN) return; /* was told when it began to wait */
     if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) tell(c);
 }
 

@@ -220,6 +220,11 @@ static requestStep readLength(requestInput *in) {
     return STEP_DONE;
 }
 
+static void countFull(requestPartial *s, const requestLarge *l) {
+    s->large_memory += blobMemory(l->bytes);
+    s->large_bytes += l->bytes->len;
+}
+
 /* The argument whose length is known: in the buffer, or in a block with only its CRLF in the buffer. */
 static requestStep readPayload(requestInput *in) {
     requestPartial *s = in->state;
@@ -238,7 +243,7 @@ static requestStep readPayload(requestInput *in) {
     s->args[s->arg_count++] = (slice){(const char *)(uintptr_t)s->next, (size_t)s->bulk};
     s->next += inside + 2;
     s->bulk = -1;
-    if (s->filling) s->large_memory += blobMemory(s->large[s->large_count - 1].bytes);
+    if (s->filling) countFull(s, &s->large[s->large_count - 1]);
     s->filling = false;
     return STEP_DONE;
 }
@@ -365,6 +370,13 @@ size_t requestParserMemory(const requestParser *p) {
     return sum;
 }
 
+size_t requestParserBytes(const requestParser *p) {
+    const requestPartial *s = p->partial;
+    if (s == NULL) return 0;
+    const blob *open = s->filling ? s->large[s->large_count - 1].bytes : NULL;
+    return s->large_bytes + (open ? open->len : 0);
+}
+
 static void partialDrop(requestPartial *s) {
     for (int i = 0; i < s->large_count; i++) blobRelease(s->large[i].bytes);
     memFree(s->large);
@@ -419,7 +431,7 @@ void requestPutBack(requestParser *p, request *r) {
     for (int i = 0; i < r->argc; i++) {
         s->args[i].ptr = (const char *)((uintptr_t)s->args[i].ptr - (uintptr_t)r->raw.ptr);
     }
-    for (int i = 0; i < r->large_count; i++) s->large_memory += blobMemory(r->large[i].bytes);
+    for (int i = 0; i < r->large_count; i++) countFull(s, &r->large[i]);
     p->partial = s;
     r->argv = NULL;
     r->argc = 0;

@@ -21,7 +21,7 @@ typedef struct requestPartial {
     int64_t bulk; /* announced length of the argument being read; -1: its length line is to come */
     requestLarge *large;
     int large_count;
-    size_t large_memory; /* of the blocks that are full */
+    size_t large_memory, large_bytes; /* of the blocks that are full: what they take and hold */
 } requestPartial;
 
 typedef enum requestStep {

@@ -115,6 +115,8 @@ void requestParserCommit(requestParser *p, size_t n);
 bool requestParserFailed(const requestParser *p);
 /* Bytes of memory the partial state holds (arrived, not announced). */
 size_t requestParserMemory(const requestParser *p);
+/* Bytes of large arguments that have arrived; the others stand in the caller's buffer. */
+size_t requestParserBytes(const requestParser *p);
 /* Drops the partial state and what it holds. */
 void requestParserClear(requestParser *p);
 /* For a request that will not be run now, before its batch is cleared: the first one of its session that

@@ -49,9 +49,19 @@ static void refuseSentinel(int argc, char **argv) {
     exit(1);
 }
 
+/* What no directive can refuse by itself. */
+static bool directivesFit(str *report) {
+    str primary = STR_EMPTY;
+    configGet(configFind(SLICE("replicaof")), &primary);
+    bool fit = !serverIsCluster() || primary.len == 0;
+    strFree(&primary);
+    if (!fit) strAppendText(report, "replicaof directive not allowed in cluster mode\n");
+    return fit;
+}
+
 static void loadConfiguration(int argc, char **argv) {
     str report = STR_EMPTY;
-    if (configLoad(argc, (const char *const *)argv, &report) == OK) {
+    if (configLoad(argc, (const char *const *)argv, &report) == OK && directivesFit(&report)) {
         strFree(&report);
         return;
     }

@@ -97,7 +97,8 @@ uint64_t dbItemKeys(db *d) {
 
 typedef struct walk {
     int64_t now_ms, floor_us, deadline_us;
-    uint64_t met, dead;
+    uint64_t met, dead;        /* fields */
+    uint64_t keys, stale_keys; /* looked at; with a dead field among them */
     int stale_max;
 } walk;
 
@@ -124,13 +125,16 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
     robj *o = objectOf(d, k);
     if (!o || objectIsExpired(o, w->now_ms)) return true;
     uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
+    uint64_t dead_before = w->dead;
     d->field_key = 0;
+    w->keys++;
     do {
         hashDead dead;
         cursor = hashFindDead(o, cursor, w->now_ms, &dead);
         w->met += dead.met;
         w->dead += dead.count;
         looked += dead.met + 1;
+        if (dead.count && w->dead - dead_before == dead.count) w->stale_keys++;
         if (dead.count && removeFields(d, k, o, &dead)) break;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;
@@ -165,14 +169,25 @@ static bool expireItems(db *d, walk *w) {
     return clockMonoUs() < w->deadline_us;
 }
 
+/* A mean over the last walks, so that the figure is steady. */
+static void learn(const walk *w) {
+    if (!w->keys) return;
+    double stale = 100.0 * (double)w->stale_keys / (double)w->keys;
+    storeNow.stats.stale_items_percent = storeNow.stats.stale_items_percent * 0.95 + stale * 0.05;
+}
+
 bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
     static int first; /* database: another one each time */
     bool through = true;
     for (int i = 0; i < storeNow.count && through; i++) {
         first = (first + 1) % storeNow.count;
         db *d = storeNow.dbs[first];
-        walk w = {now_ms, floor_us, deadline_us, 0, 0, stale_max};
+        walk w = {.now_ms = now_ms,
+                  .floor_us = floor_us,
+                  .deadline_us = deadline_us,
+                  .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
+        learn(&w);
     }
     return through || clockMonoUs() < deadline_us;
 }

@@ -130,8 +130,9 @@ typedef struct storeStatistics {
     uint64_t hits, misses;
     uint64_t expired, evicted, expired_fields;
     double expired_stale_percent; /* estimate: keys that are dead and still there */
-    uint64_t expire_time_caps;    /* turns of active expiry that ended for want of time */
-    uint64_t expire_us;           /* time spent in them */
+    double stale_items_percent; /* estimate: keys with dead fields among those with volatile ones */
+    uint64_t expire_time_caps;  /* turns of active expiry that ended for want of time */
+    uint64_t expire_us;         /* time spent in them */
 } storeStatistics;
 const storeStatistics *storeStats(void);
 void storeResetStats(void);

@@ -246,6 +246,8 @@ test {quotes, includes and words are checked} {
     } {
         assert_match "*$words\n*" [start_refused $config]\n
     }
+    assert_match "*FATAL CONFIG FILE ERROR*\nreplicaof directive not allowed in cluster mode\n*" \
+        [start_refused "replicaof localhost 1\ncluster-enabled yes"]\n
     assert_match "*includes itself*" [start_refused "include $here/refused.conf"]
 } {needs:config}
 
@@ -289,6 +291,8 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
             assert {[regexp -line "^$name " $text]} $name
         }
         assert_match "The configuration is good.*" [exec timeout 60 $::binary --check-config [srv config]]
+        # A name without letters is no file.
+        assert_match "The configuration is good.*" [exec timeout 60 $::binary --check-config {} --hz 30]
         assert_error "ERR unknown subcommand or wrong number*" {r debug config-rewrite-force-all x}
     }
 

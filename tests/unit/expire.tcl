@@ -149,6 +149,10 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_error "ERR GT and LT options at the same time are not compatible" {r expire a 10 gt lt}
         assert_error "ERR Unsupported option foo" {r expire a 10 foo}
         assert_error "ERR Unsupported option foo" {r expire a x nx foo}
+        # Line breaks at the end of an answer are not told, others become spaces.
+        foreach {word told} {foo\r\n foo foo\r\nbar\n\n {foo  bar}} {
+            assert_equal [list error "ERR Unsupported option $told"] [r -typed expire a 10 $word]
+        }
         assert_error "ERR NX and XX, GT or LT*" {r expire a x nx xx}
         foreach command {expire pexpire expireat pexpireat} {
             assert_error "ERR wrong number of arguments for '$command' command" {r $command a}

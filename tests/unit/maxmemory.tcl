@@ -181,6 +181,24 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0
     }
 
+    test {a limit may be any unsigned number of bytes, and is rewritten as it is} {
+        foreach bytes {9223372036854775808 18446744073709551516 18446744073709551615} {
+            r config set maxmemory $bytes
+            assert_equal $bytes [dict get [r config get maxmemory] maxmemory]
+            assert_equal $bytes [info_field maxmemory]
+            r set k v
+        }
+        r config rewrite
+        set file [open [srv config]]
+        set text [read $file]
+        close $file
+        assert_match "*\nmaxmemory 18446744073709551615\n*" $text
+        r config set maxmemory 100%
+        assert_equal 100% [dict get [r config get maxmemory] maxmemory]
+        assert_equal 1 [expr {[info_field maxmemory] < 1 << 60}]
+        r config set maxmemory 0
+    }
+
     test {several databases give their share} {
         fresh allkeys-random
         fill 300 a:

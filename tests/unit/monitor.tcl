@@ -34,6 +34,16 @@ start_server {tags {monitor}} {
         }
     }
 
+    test {a refused EXEC is told: it ends its transaction} {
+        r ping ;# its HELLO is not to be told
+        set m [connect]
+        $m monitor
+        r multi
+        assert_error "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command" {r exec x}
+        assert_equal {"multi"} [next_words $m]
+        assert_equal {"exec" "x"} [next_words $m]
+    }
+
     test {refused commands and administration are not told, secrets are hidden} {
         r ping ;# its HELLO is not to be told
         set m [connect]
@@ -52,6 +62,26 @@ start_server {tags {monitor}} {
         assert_equal {"ping"} [next_words $m]
         r config set primaryauth {}
         r client setname {}
+    }
+
+    test {a command that waits is told when it begins to, not again when it is served} {
+        lassign [list [connect] [connect] [connect]] m waiting c
+        r ping
+        $c ping
+        $waiting ping
+        $m monitor
+        $waiting -send blpop list 0
+        wait_for_condition 100 20 {[info_field blocked_clients] == 1}
+        $c lpush list 1
+        assert_equal {list 1} [$waiting -read]
+        $c lpush list 2
+        set told {}
+        while {[lindex $told end] ne {"lpush" "list" "2"}} {
+            set words [next_words $m]
+            if {![string match {"info"*} $words] && ![string match {"hello"*} $words]} {lappend told $words}
+        }
+        assert_equal {{"blpop" "list" "0"} {"lpush" "list" "1"} {"lpush" "list" "2"}} $told
+        $c del list
     }
 
     test {a monitor may not touch keys, and RESET ends its monitoring} {

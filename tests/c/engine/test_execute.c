@@ -201,7 +201,7 @@ static void a_browser_is_cut_off(void **state) {
         sessionSetAuthenticated(&s, NULL, i % 2);
         ask(&s, requests[i]);
         assert_replies(&s, "");
-        assert_noted("closes soon;");
+        assert_noted("closes now;");
         sessionClear(&s);
     }
 }

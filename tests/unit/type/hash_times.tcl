@@ -242,6 +242,14 @@ start_server {tags {hash}} {
         wait_for_condition 500 20 {[r exists a] == 0}
     }
 
+    test {INFO tells how many keys with volatile fields had dead ones} {
+        r del a
+        r hset a stays 1
+        r hsetex a px 1 fields 1 f v
+        wait_for_condition 500 20 {[info_field expired_keys_with_volatile_items_stale_perc] > 0}
+        r del a
+    }
+
     test {random histories match a model} {
         r debug set-active-expire 0
         set value [dict create]

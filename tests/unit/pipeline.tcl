@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Many requests in one write: what one of them changes holds for the next, and who is silent stays silent.
+
+# What comes back for the requests, sent at once on a new connection, up to its end.
+proc answers {args} {
+    set s [raw_connect]
+    set bytes ""
+    foreach request $args {append bytes [resp::encode $request]}
+    raw_send $s "${bytes}[resp::encode quit]"
+    set all [raw_rest $s]
+    raw_close $s
+    assert_equal "+OK\r\n" [string range $all end-4 end] "QUIT is the last to answer"
+    return [string range $all 0 end-5]
+}
+
+start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} {
+    test {CONFIG SET maxmemory holds for the request behind it} {
+        set oom "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
+        assert_equal "+OK\r\n${oom}+OK\r\n+OK\r\n" \
+            [answers {config set maxmemory 1} {set k v} {config set maxmemory 0} {set k v}]
+        assert_equal "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n${oom}+OK\r\n" \
+            [answers multi {config set maxmemory 1} exec {set k v} {config set maxmemory 0}]
+    } {needs:config}
+
+    test {CONFIG SET proto-max-bulk-len holds for the request behind it} {
+        set s [raw_connect]
+        raw_send $s [resp::encode {config set proto-max-bulk-len 1mb}] "*2\r\n\$4\r\necho\r\n\$1048577\r\n"
+        assert_equal "+OK\r\n-ERR Protocol error: invalid bulk length\r\n" [raw_rest $s]
+        raw_close $s
+        r config set proto-max-bulk-len 512mb
+    } {needs:config}
+
+    test {RESET behind CLIENT REPLY SKIP is silent, behind CLIENT REPLY OFF it is not} {
+        assert_equal "+PONG\r\n" [answers {client reply skip} reset ping]
+        assert_equal "+RESET\r\n+PONG\r\n" [answers {client reply off} ping reset ping]
+    }
+
+    test {a protocol error is not told where replies are off, and ends the connection} {
+        foreach mode {off skip} {
+            set s [raw_connect]
+            raw_send $s [resp::encode ping] [resp::encode "client reply $mode"] "*x\r\n"
+            assert_equal "+PONG\r\n" [raw_rest $s]
+            raw_close $s
+        }
+    }
+
+    test {a monitor that switched replies off hears nothing} {
+        set s [raw_connect]
+        raw_send $s [resp::encode monitor] [resp::encode {client reply off}]
+        assert_equal "+OK" [raw_line $s]
+        wait_for_condition 100 50 {[regexp {flags=O [^\n]*cmd=client\|reply } [r client list]]} else {fail "no monitor"}
+        r echo unheard
+        raw_send $s [resp::encode {client reply on}]
+        assert_equal "+OK" [raw_line $s]
+        r echo heard
+        while {![regexp {"echo" "(.*)"} [raw_line $s] all word]} {}
+        assert_equal heard $word
+        raw_close $s
+    }
+
+    test {a request as long as the query buffer limit runs, a longer one does not} {
+        assert_equal OK [r set k [string repeat x 1040000]]
+        assert_equal 1040000 [r strlen k]
+        set s [raw_connect]
+        catch {raw_send $s [resp::encode [list set k [string repeat y 1200000]]]}
+        raw_rest $s
+        raw_close $s
+        assert_equal x [r getrange k 0 0]
+        assert_equal 1 [info_field client_query_buffer_limit_disconnections]
+        r del k
+    }
+
+    test {the arguments of a request that waits are shown as its memory} {
+        set s [raw_connect]
+        raw_send $s [resp::encode {blpop nolist1 nolist2 0}]
+        wait_for_condition 100 50 {[regexp {cmd=blpop} [r client list]]} else {fail "nobody waits"}
+        assert_match "* argv-mem=20 *cmd=blpop *" [r client list]
+        raw_close $s
+    }
+
+    test {CONFIG RESETSTAT leaves the count of denied logins} {
+        set before [info_field acl_access_denied_auth]
+        catch {r auth default wrong}
+        r config set requirepass secret
+        catch {r auth default wrong}
+        r config set requirepass {}
+        r config resetstat
+        assert_equal [expr {$before + 1}] [info_field acl_access_denied_auth]
+    }
+}
+
+start_server {tags {pipeline resp:2} overrides {loglevel verbose hide-user-data-from-log no}} {
+    test {a protocol error is logged with who sent it and what could not be read} {
+        set s [raw_connect]
+        raw_send $s [resp::encode {client setname culprit}] "*x\"\r\n"
+        assert_equal "+OK\r\n-ERR Protocol error: invalid multibulk length\r\n" [raw_rest $s]
+        raw_close $s
+        assert_match {*Protocol error (invalid multibulk length) from client: id=* name=culprit *. Query buffer: "\*x\\"*} [server_log]
+    }
+}
