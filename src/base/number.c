@@ -168,12 +168,26 @@ static bool parseInfinity(slice text, double *out) {
     return true;
 }
 
+/* A whole number without a sign, of so few digits that a double holds it exactly: most scores are. */
+static bool parseFewDigits(slice text, double *out) {
+    enum { EXACT_DIGITS = 15 };
+    uint64_t value = 0;
+    if (text.len == 0 || text.len > EXACT_DIGITS) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        if (!isDigit(text.ptr[i])) return false;
+        value = value * 10 + (uint64_t)(text.ptr[i] - '0');
+    }
+    *out = (double)value;
+    return true;
+}
+
 bool numberParseDouble(slice text, double *out) {
     static const double exact_powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const int64_t exact_max = (int64_t)COUNT_OF(exact_powers) - 1;
     decimal d;
+    if (likely(parseFewDigits(text, out))) return true;
     if (!decimalParse(text, &d)) return parseInfinity(text, out);
     /* Both numbers are exact doubles, so one operation rounds once: correctly (Clinger 1990). */
     bool exact = !d.cut && d.mantissa <= (uint64_t)1 << DBL_MANT_DIG && d.exponent >= -exact_max &&

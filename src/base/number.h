@@ -10,11 +10,17 @@
 
 #include "base/slice.h"
 
-#define NUMBER_TEXT_MAX 32 /* room for any int64 or shortest double and a NUL */
+#define NUMBER_TEXT_MAX 32     /* room for any int64 or shortest double and a NUL */
+#define NUMBER_INT_TEXT_MAX 20 /* the longest canonical text of an int64 */
 #define LONG_DOUBLE_TEXT_MAX (5 * 1024)
 
 /* Canonical decimal only: no sign '+', no leading zero, no "-0", no blanks. */
 bool numberParseInt(slice text, int64_t *out);
+/* False for most text that numberParseInt() refuses, by its length and first byte, without a call. */
+static inline bool numberMayBeInt(slice text) {
+    if (text.len == 0 || text.len > NUMBER_INT_TEXT_MAX) return false;
+    return (uint8_t)(text.ptr[0] - '0') <= 9 || text.ptr[0] == '-';
+}
 /* Canonical decimal of an unsigned 64-bit number. */
 bool numberParseUint(slice text, uint64_t *out);
 /* A double as Valkey takes scores: decimal, no hex, no blanks, no NaN; "inf" and "infinity" in any

@@ -21,7 +21,7 @@ enum {
     HEAD_INT32 = 0xf3,
     HEAD_INT64 = 0xf4,
 };
-enum { INT_TEXT_LEN_MAX = 20, BACK_BYTES_MAX = 5 };
+enum { BACK_BYTES_MAX = 5 };
 
 /* ---- sizes ---- */
 
@@ -84,10 +84,7 @@ size_t listpackItemSize(const listpackItem *item) {
 
 listpackItem listpackItemOf(slice text) {
     listpackItem item = {.ptr = text.ptr ? text.ptr : "", .len = text.len};
-    /* Most text is told from a number by its first byte. */
-    if (text.len == 0 || text.len > INT_TEXT_LEN_MAX) return item;
-    if ((uint8_t)(text.ptr[0] - '0') > 9 && text.ptr[0] != '-') return item;
-    if (numberParseInt(text, &item.number)) item.ptr = NULL;
+    if (numberMayBeInt(text) && numberParseInt(text, &item.number)) item.ptr = NULL;
     return item;
 }
 
@@ -168,7 +165,7 @@ bool listpackItemEquals(const listpackItem *a, const listpackItem *b) {
     if (!a->ptr && !b->ptr) return a->number == b->number;
     if (a->ptr && b->ptr) return a->len == b->len && memcmp(a->ptr, b->ptr, a->len) == 0;
     const listpackItem *text = a->ptr ? a : b;
-    if (text->len > INT_TEXT_LEN_MAX) return false;
+    if (text->len > NUMBER_INT_TEXT_MAX) return false;
     char digits[2][NUMBER_TEXT_MAX];
     return sliceEqual(listpackText(a, digits[0]), listpackText(b, digits[1]));
 }

@@ -111,6 +111,13 @@ void respInteger(outbuf *o, int64_t value) {
     o->at = putCrlf(at + 1 + numberPrintInt(at + 1, value));
 }
 
+/* Longer ones, and those that meet the end of a block. */
+static NO_INLINE void bulkInPieces(outbuf *o, slice bytes) {
+    head(o, '$', bytes.len);
+    outbufAppend(o, bytes.ptr, bytes.len);
+    outbufAppend(o, "\r\n", 2);
+}
+
 void respBulk(outbuf *o, slice bytes) {
     if (likely(bytes.len <= 64 && (size_t)(o->end - o->at) >= 64 + OUTBUF_ROOM_MAX)) {
         char *at = putHead(o->at, '$', bytes.len);
@@ -118,9 +125,7 @@ void respBulk(outbuf *o, slice bytes) {
         o->at = putCrlf(at + bytes.len);
         return;
     }
-    head(o, '$', bytes.len);
-    outbufAppend(o, bytes.ptr, bytes.len);
-    outbufAppend(o, "\r\n", 2);
+    bulkInPieces(o, bytes);
 }
 
 void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {

@@ -12,8 +12,6 @@
 enum { EXPIRE_NONE, EXPIRE_SHORT, EXPIRE_WIDE };
 
 #define EXPIRE_SHORT_MAX (INT64_C(1) << 48)
-/* The longest canonical text of an int64. */
-enum { INT_TEXT_MAX = 20 };
 
 static int expireForm(int64_t expire_ms) {
     if (expire_ms == OBJECT_NO_EXPIRE) return EXPIRE_NONE;
@@ -112,7 +110,7 @@ static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t lru, v
 
 robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t lru, stringKeep keep) {
     int64_t number;
-    if (keep == KEEP_BEST && value.len <= INT_TEXT_MAX && numberParseInt(value, &number))
+    if (keep == KEEP_BEST && numberMayBeInt(value) && numberParseInt(value, &number))
         return objectNewInt(key, number, expire_ms, lru);
     if (objectTextSize(key, value.len, expire_ms) <= OBJECT_EMBED_MAX) {
         char *text;
@@ -213,7 +211,7 @@ static size_t headSize(const robj *o) { return (size_t)(objectValuePlace(o) - (c
 bool objectOverwrite(robj *o, slice value) {
     if (objectType(o) != TYPE_STRING || objectForm(o) == FORM_POINTER) return false;
     int64_t number;
-    if (value.len <= INT_TEXT_MAX && numberParseInt(value, &number))
+    if (numberMayBeInt(value) && numberParseInt(value, &number))
         return objectOverwriteInt(o, number);
     size_t head = headSize(o);
     if (!fitsInPlace(objectSize(o), head + objectLengthBytes(value.len) + value.len)) return false;
