@@ -258,16 +258,17 @@ static long stolen(void) {
     return ticks;
 }
 
-/* One slice to each server, number `slice`. */
+/* One slice to each server, number `slice`; every other time in the other order. */
 static void runRound(int slice) {
-    for (target *t = targets; t < targets + target_count; t++) {
+    for (int i = 0; i < target_count; i++) {
+        target *t = &targets[slice % 2 ? target_count - 1 - i : i];
         int64_t first = options.requests * slice / options.slices,
                 end = options.requests * (slice + 1) / options.slices;
         t->sent = t->answered = first;
         runSlice(t, end);
         sort(t->latencies_us + first, end - first);
-        for (int i = 0; i < SLICE_PARTS; i++)
-            t->slices[i][slice] = part(t->latencies_us + first, end - first, slice_parts[i]);
+        for (int k = 0; k < SLICE_PARTS; k++)
+            t->slices[k][slice] = part(t->latencies_us + first, end - first, slice_parts[k]);
     }
 }
 
