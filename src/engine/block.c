@@ -285,10 +285,9 @@ size_t blockArgumentBytes(const session *s) {
 
 /* Where a waiting session's reply goes: to `silence` when it wants none. */
 static outbuf *outOf(const blockWait *w, outbuf *silence) {
-    outbufInit(silence);
-    if (!w->silent && !(w->who->flags & SESSION_REPLY_OFF)) return &w->who->out;
-    outbufSetNullSink(silence, true);
-    return silence;
+    outbufInitNull(silence);
+    bool is_silent = w->silent || w->who->flags & SESSION_REPLY_OFF;
+    return is_silent ? silence : &w->who->out;
 }
 
 /* Answers without running the request. */

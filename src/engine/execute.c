@@ -193,8 +193,7 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         if (s->flags & SESSION_REPLY_SKIP_NEXT) {
             sessionSetReplyMode(s, (s->flags & SESSION_REPLY_OFF) | SESSION_REPLY_SKIP);
         }
-        outbufInit(&silence);
-        outbufSetNullSink(&silence, true);
+        outbufInitNull(&silence);
         c->out = &silence;
     }
     c->flags |= CTX_ADMISSION;
@@ -395,8 +394,7 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
 void executeProtocolError(session *s, slice text) {
     ctx c = {.who = s, .out = &s->out, .db = s->db};
     outbuf silence;
-    outbufInit(&silence);
-    outbufSetNullSink(&silence, true);
+    outbufInitNull(&silence);
     if (s->flags & SESSION_REPLY_MODES) c.out = &silence;
     replyError(&c, text);
     outbufClear(&silence);

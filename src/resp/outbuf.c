@@ -158,6 +158,11 @@ void outbufReapSlow(outbuf *o) {
 
 void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }
 
+void outbufInitNull(outbuf *o) {
+    outbufInit(o);
+    outbufSetNullSink(o, true);
+}
+
 void outbufClear(outbuf *o) {
     while (o->first) {
         outblock *b = o->first;

@@ -142,6 +142,8 @@ typedef struct outbuf {
 } outbuf;
 
 void outbufInit(outbuf *o);
+/* For replies that nobody wants: a null sink from the start. */
+void outbufInitNull(outbuf *o);
 /* Drops everything and gives all blocks back, as the owner of the blobs (see outbufReap). */
 void outbufClear(outbuf *o);
 /* From now on everything appended is dropped, or no longer so. What is pending stays. */

@@ -62,6 +62,8 @@ void itemsNote(db *d, uint64_t hash, const robj *o);
 void itemsForget(db *d);
 /* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
 bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max);
+/* A walk found `dead` among `met` (not 0): what that teaches an estimate in percent, a mean over the last walks. */
+void expireLearnStale(double *percent, uint64_t dead, uint64_t met);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
 /* Notes an access where storeNow.touch_lru is false. */

@@ -39,7 +39,12 @@ static void visit(void *context, void *entry, unsigned flags) {
     dbRemoveExpired(w->db, o);
 }
 
-/* A mean over the last walks, so that the figure is steady. */
+void expireLearnStale(double *percent, uint64_t dead, uint64_t met) {
+    double stale = 100.0 * (double)dead / (double)met;
+    *percent = *percent * 0.95 + stale * 0.05;
+}
+
+/* What a walk tells of the living and the dead. */
 static void learn(db *d, const walk *w) {
     const double weight = 0.02;
     uint64_t living = w->met - w->dead;
@@ -48,9 +53,7 @@ static void learn(db *d, const walk *w) {
         d->mean_ttl_ms =
             d->mean_ttl_ms == 0 ? mean_ms : d->mean_ttl_ms * (1 - weight) + mean_ms * weight;
     }
-    double stale = 100.0 * (double)w->dead / (double)w->met;
-    storeNow.stats.expired_stale_percent =
-        storeNow.stats.expired_stale_percent * 0.95 + stale * 0.05;
+    expireLearnStale(&storeNow.stats.expired_stale_percent, w->dead, w->met);
 }
 
 /* A walk goes in blocks as large as a bucket was when it began. In a table that has grown since, those are many buckets:

@@ -132,9 +132,9 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
         hashDead dead;
         cursor = hashFindDead(o, cursor, w->now_ms, &dead);
         w->met += dead.met;
+        if (dead.count && w->dead == dead_before) w->stale_keys++;
         w->dead += dead.count;
         looked += dead.met + 1;
-        if (dead.count && w->dead - dead_before == dead.count) w->stale_keys++;
         if (dead.count && removeFields(d, k, o, &dead)) break;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;
@@ -169,13 +169,6 @@ static bool expireItems(db *d, walk *w) {
     return clockMonoUs() < w->deadline_us;
 }
 
-/* A mean over the last walks, so that the figure is steady. */
-static void learn(const walk *w) {
-    if (!w->keys) return;
-    double stale = 100.0 * (double)w->stale_keys / (double)w->keys;
-    storeNow.stats.stale_items_percent = storeNow.stats.stale_items_percent * 0.95 + stale * 0.05;
-}
-
 bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
     static int first; /* database: another one each time */
     bool through = true;
@@ -187,7 +180,7 @@ bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int 
                   .deadline_us = deadline_us,
                   .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
-        learn(&w);
+        if (w.keys) expireLearnStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
     }
     return through || clockMonoUs() < deadline_us;
 }
