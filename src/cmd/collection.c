@@ -18,23 +18,23 @@ static bool isOfType(ctx *c, const robj *o, valueType type) {
 }
 
 bool collectionFindRead(ctx *c, int place, valueType type, robj **out) {
-    *out = dbFindRead(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+    *out = dbFindRead(c->db, c->argv[place], collectionHash(c, place), c->look);
     return isOfType(c, *out, type);
 }
 
 bool collectionFindWrite(ctx *c, int place, valueType type, robj **out) {
-    *out = dbFind(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+    *out = dbFind(c->db, c->argv[place], collectionHash(c, place), c->look, &c->at);
     return isOfType(c, *out, type);
 }
 
 void collectionStore(ctx *c, int place, robj *into, const char *event) {
     slice key = c->argv[place];
     uint64_t hash = collectionHash(c, place);
-    bool existed = dbDelete(c->db, key, hash, c->now_ms);
+    bool existed = dbDelete(c->db, key, hash, c->look);
     size_t length = into ? typeOf(into)->length(into) : 0;
     if (length > 0) {
-        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
-        dbPlace(c->db, hash, into);
+        check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
+        dbPlace(c->db, &c->at, into);
         ctxKeyChanged(c, key, event);
     } else {
         if (into) objectFree(into);
@@ -45,7 +45,7 @@ void collectionStore(ctx *c, int place, robj *into, const char *event) {
 
 void collectionRemove(ctx *c, int place) {
     slice key = c->argv[place];
-    (void)dbDelete(c->db, key, collectionHash(c, place), c->now_ms); /* it is there */
+    (void)dbDelete(c->db, key, collectionHash(c, place), c->look); /* it is there */
     collectionTell(c, key, "del");
 }
 

@@ -21,9 +21,10 @@ uint64_t collectionHash(const ctx *c, int place);
 bool collectionFindRead(ctx *c, int place, valueType type, robj **out);
 /* The same for one that writes. */
 bool collectionFindWrite(ctx *c, int place, valueType type, robj **out);
-/* The changed value of the key at `place`, which was looked up last, goes to its place. */
+/* Stores the changed value of the key at `place`, which was the command's last lookup. */
 static inline void collectionPlace(ctx *c, int place, robj *o) {
-    dbPlace(c->db, collectionHash(c, place), o);
+    check(c->at.at.hash == collectionHash(c, place));
+    dbPlace(c->db, &c->at, o);
 }
 /* The key at `place`, whose last element went, goes too; tells "del". */
 void collectionRemove(ctx *c, int place);

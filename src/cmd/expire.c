@@ -81,7 +81,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
     uint32_t conditions;
     int64_t expire_ms;
     if (!parseConditions(c, &conditions) || !parseTime(c, unit_ms, relative, &expire_ms)) return;
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!o || !conditionsHold(conditions, objectExpire(o), expire_ms)) {
         replyInteger(c, 0);
         return;
@@ -90,7 +90,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
         keyspaceExpireNow(c, c->argv[1], c->key_hash);
     } else {
         if (expire_ms < 0) expire_ms = 0; /* -1 would be none */
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, expire_ms));
+        dbPlace(c->db, &c->at, objectSetExpire(o, expire_ms));
         if (relative || unit_ms != 1) propagateTime(c, expire_ms);
         ctxKeyChanged(c, c->argv[1], "expire");
     }
@@ -109,7 +109,7 @@ void pexpireatCommand(ctx *c) { expire(c, 1, false); }
 /* The time left (`relative`) or the Unix time of a key's end; -1 for none, -2 for no key. Seconds are the
  * nearest ones. */
 static void replyTime(ctx *c, bool in_seconds, bool relative) {
-    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->look);
     int64_t time_ms = o ? objectExpire(o) : -2;
     if (!o || time_ms == OBJECT_NO_EXPIRE) {
         replyInteger(c, time_ms);
@@ -130,10 +130,10 @@ void pexpiretimeCommand(ctx *c) { replyTime(c, false, false); }
 
 /* PERSIST key. Reply: 1, or 0 when there is no key or it has no time. */
 void persistCommand(ctx *c) {
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     bool had_time = o && objectHasExpire(o);
     if (had_time) {
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, OBJECT_NO_EXPIRE));
+        dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
         ctxKeyChanged(c, c->argv[1], "persist");
     }
     replyInteger(c, had_time);

@@ -12,14 +12,11 @@
 /* Up to where a hash is kept packed. */
 packLimits hashLimits(void);
 /* The hash at argument 1, for a command that reads, or one that writes. False: WRONGTYPE was replied. NULL when it
- * is missing. From now on only fields whose time has not come are seen. */
+ * is missing. */
 bool hashFindRead(ctx *c, robj **out);
 bool hashFindWrite(ctx *c, robj **out);
 
 /* The value of a field, or null; `o` may be NULL. */
 void hashReplyField(ctx *c, const robj *o, slice field);
-
-/* From now on fields whose time has come are not seen, but by those who decide about them elsewhere. */
-void hashLook(const ctx *c);
 
 #endif

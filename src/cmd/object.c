@@ -12,7 +12,7 @@
 /* The object of argument 2; null is replied when there is none. To ask is no access. */
 static const robj *findAsked(ctx *c) {
     slice key = c->argv[2];
-    const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->now_ms);
+    const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->look);
     if (!o) replyNull(c);
     return o;
 }

@@ -128,7 +128,7 @@ static void visitScan(void *arg, const robj *o) {
     keyScan *s = arg;
     if (!wanted(s, o)) return;
     slice key = objectKey(o);
-    if (storeIsDead(o, s->c->now_ms)) {
+    if (storeIsDead(o, s->c->look)) {
         strAppend(&s->dead, &key.len, sizeof(key.len));
         strAppendSlice(&s->dead, key);
         return;
@@ -145,7 +145,7 @@ static void bury(keyScan *s) {
         slice key = sliceMake(s->dead.ptr + at + sizeof(len), len);
         at += sizeof(len) + len;
         /* Whether it is there matters to nobody now. */
-        (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->now_ms);
+        (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->look);
     }
     strFree(&s->dead);
 }
@@ -180,7 +180,7 @@ void scanCommand(ctx *c) {
 
 static void visitKeys(void *arg, const robj *o) {
     keyScan *s = arg;
-    if (storeIsDead(o, s->c->now_ms) || !wanted(s, o)) return;
+    if (storeIsDead(o, s->c->look) || !wanted(s, o)) return;
     replyBulk(s->c, objectKey(o));
     s->found++;
 }

@@ -13,6 +13,7 @@
 #include "engine/hot.h"
 #include "engine/session.h"
 #include "resp/resp.h"
+#include "store/look.h"
 
 enum ctxFlag {
     CTX_REPLAY = 1u << 0, /* from the AOF or our primary: no gates that protect clients */
@@ -41,9 +42,11 @@ struct ctx {
     outbuf *out;
     const command *cmd;
     int64_t now_ms;    /* wall clock, frozen for this command */
+    storeLook look;    /* how its lookups see the keyspace: keyspaceLookOf() */
     uint64_t key_hash; /* hashBytes() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL when there are no RESP bytes (script, module) */
     struct ctx *outer; /* the command that runs this one (EXEC), NULL for most */
+    dbPosition at;     /* written by a lookup for a change of its key, read by that change */
 };
 
 /* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:

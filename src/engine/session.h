@@ -54,8 +54,8 @@ enum sessionFlag {
     /* Any of these stops the run of requests before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
-    /* Sees the keyspace otherwise than most: see keyspaceLookAs(). */
-    SESSION_OWN_EYES = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE,
+    /* Its commands see the keyspace otherwise than most: keyspaceSpecialLook(). */
+    SESSION_OWN_LOOK = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE,
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };
 
