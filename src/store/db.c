@@ -121,17 +121,13 @@ static inline const hashtable *tableOf(const db *d, uint64_t hash) {
 ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPosition *at) {
     const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
-    at->slot = 0;
-    if (unlikely(!t)) {
-        at->slot = slotOf(hash);
-        t = kvstoreTable(d->keys, at->slot);
-    }
+    if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
     return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &at->at);
 }
 
 /* Takes what stands at a position out of its table. */
 static void removeAt(db *d, const dbPosition *at) {
-    (void)kvstoreDeleteAt(d->keys, at->slot, &at->at); /* the caller has the object */
+    (void)kvstoreDeleteAt(d->keys, slotOf(at->at.hash), &at->at); /* the caller has the object */
 }
 
 unsigned dbWordFlags(const robj *o) {
@@ -157,11 +153,18 @@ static NO_INLINE void readExpired(db *d, robj *o) {
     if (storeNow.expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
 }
 
-/* A lookup by a writer met an expired object: removes it and looks again. */
-static NO_INLINE robj *replaceExpired(db *d, slice key, uint64_t hash, robj *o, dbPosition *at) {
+static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
+    (void)entry, (void)key, (void)len; /* whatever they are */
+    return false;
+}
+
+/* A lookup by a writer met an expired object: removes it; the position becomes that of a missing key. */
+static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
+    uint64_t hash = at->at.hash;
     removeAt(d, at);
     bury(d, o);
-    return findPosition(d, key, hash, at);
+    /* Its hash is enough: there is no other object with this key to compare with. */
+    (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
 }
 
 ALWAYS_INLINE void touch(robj *o, storeLook look) {
@@ -176,8 +179,9 @@ ALWAYS_INLINE void touch(robj *o, storeLook look) {
 
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = findPosition(d, key, hash, at);
-    if (o && storeIsDead(o, look)) o = replaceExpired(d, key, hash, o, at);
-    return o;
+    if (likely(!o || !storeIsDead(o, look))) return o;
+    removeFound(d, o, at);
+    return NULL;
 }
 
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
@@ -255,18 +259,31 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     if (old) freeObject(old, storeNow.lazy_deleted);
 }
 
+/* The rare ways of dbPlace(), apart from it so that the usual one saves no registers. */
+static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
+    if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
+    if (objectLru(o) == 0) objectSetLru(o, accessFresh());
+    kvstoreInsertAt(d->keys, slotOf(at->at.hash), &at->at, o, flags);
+}
+
+static NO_INLINE void setFlagsAt(db *d, const dbPosition *at, const robj *o, unsigned flags) {
+    kvstoreSetFlagsAt(d->keys, slotOf(at->at.hash), &at->at, flags);
+    if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
+}
+
 void dbPlace(db *d, const dbPosition *at, robj *o) {
     hotCheck(at->at.hash == hashOfObject(o));
     unsigned flags = dbWordFlags(o);
-    if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (!at->at.word) {
-        if (objectLru(o) == 0) objectSetLru(o, accessFresh());
-        kvstoreInsertAt(d->keys, at->slot, &at->at, o, flags);
+        insertAt(d, at, o, flags);
         return;
     }
     hashtableReplaceAt(&at->at, o);
-    if (unlikely(hashtableFlagsAt(&at->at) != flags))
-        kvstoreSetFlagsAt(d->keys, at->slot, &at->at, flags);
+    if (unlikely(hashtableFlagsAt(&at->at) != flags)) {
+        setFlagsAt(d, at, o, flags);
+    } else if (flags & HASHTABLE_MARK && objectType(o) == TYPE_HASH) {
+        itemsNote(d, at->at.hash, o);
+    }
 }
 
 static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
@@ -319,7 +336,7 @@ static void add(const dbKey *to, robj *o) {
     dbPosition at;
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
-    kvstoreInsertAt(to->db->keys, at.slot, &at.at, o, dbWordFlags(o));
+    kvstoreInsertAt(to->db->keys, slotOf(to->hash), &at.at, o, dbWordFlags(o));
 }
 
 void dbMove(const dbKey *from, const dbKey *to) {

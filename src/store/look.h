@@ -33,7 +33,6 @@ static inline bool lookTouches(storeLook look) { return !(look.bits & 1); }
 /* Where a lookup ended: for dbPlace() and dbSetString(), before the next change of the same database. */
 typedef struct dbPosition {
     hashtablePosition at; /* private */
-    int slot;             /* private */
 } dbPosition;
 
 #endif
