@@ -5,7 +5,7 @@
 #include "acl/acl.h"
 #include "acl/acl_priv.h"
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/session.h"
 
 static uint64_t denied; /* logins */

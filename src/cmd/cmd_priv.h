@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 typedef struct cmdConfig {
     /* Up to where a value is kept packed: entries, bytes of the largest one. */

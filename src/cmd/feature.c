@@ -2,7 +2,7 @@
  *
  * The commands users type; the table reaches them, so all there is to name is what they configure. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 

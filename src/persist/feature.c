@@ -4,7 +4,7 @@
  * that keeps nothing on disk. Main thread only. */
 #include "base/base.h"
 #include "engine/hot.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 

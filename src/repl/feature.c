@@ -4,7 +4,7 @@
  * without replicas. Main thread only. */
 #include "base/base.h"
 #include "base/random.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
 
