@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What commands on collections share (collection.h). */
+ * Functions shared by commands on collections (collection.h). */
 #include "cmd/collection.h"
 
 #include "base/base.h"
@@ -45,8 +45,8 @@ void collectionStore(ctx *c, int place, robj *into, const char *event) {
 
 void collectionRemove(ctx *c, int place) {
     slice key = c->argv[place];
-    (void)dbDelete(c->db, key, collectionHash(c, place), c->now_ms); /* it is there */
-    collectionTell(c, key, "del");
+    (void)dbDelete(c->db, key, collectionHash(c, place), c->now_ms); /* the key exists */
+    collectionNotify(c, key, "del");
 }
 
 bool collectionArgCount(ctx *c, int place, int64_t *out) {
@@ -58,10 +58,10 @@ bool collectionArgCount(ctx *c, int place, int64_t *out) {
 }
 
 bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
-    const size_t draw_min = 6; /* bytes of an empty bulk */
+    const size_t draw_min = 6; /* bytes of an empty bulk reply */
     size_t bytes = outbufPending(c->out) - mark.at;
     outbufCutTo(c->out, mark);
-    /* With replies switched off there are none to measure; the draws take time all the same. */
+    /* With replies switched off there is nothing to measure, but the draws still take time. */
     size_t each = sizeMax(draw_min, bytes / DRAWS_PROBED);
     if (draws <= memMachineBytes() / 2 / each) return true;
     replyError(c, SLICE("ERR value is out of range"));
@@ -70,7 +70,7 @@ bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
 
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
                          collectionScanProc *scan, void *arg, const int64_t *found) {
-    /* Buckets looked at, so that a pattern that matches nothing does not hold up everybody. */
+    /* Limit of buckets to visit, so that a pattern without matches does not block other clients. */
     int64_t left = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
     outbuf items, *out = c->out;
     outbufInit(&items);

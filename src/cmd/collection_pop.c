@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What LMPOP, ZMPOP and their kin share (collection.h). */
+ * Functions shared by LMPOP, ZMPOP and their blocking variants (collection.h). */
 #include "base/base.h"
 #include "cmd/collection.h"
 #include "engine/block.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CONFIG: the registry of config/config.h, spoken in RESP. GET costs O(options x patterns).
+ * CONFIG: access to the configuration registry (config/config.h). GET costs O(options x patterns).
  * Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
@@ -25,7 +25,7 @@ void configGetCommand(ctx *c) {
     memFree(found);
 }
 
-/* CONFIG SET name value [name value ...]: all or nothing. */
+/* CONFIG SET name value [name value ...]: sets all or none. */
 void configSetCommand(ctx *c) {
     if (c->argc % 2) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -45,7 +45,7 @@ void configSetCommand(ctx *c) {
     strFree(&error);
 }
 
-/* CONFIG REWRITE: puts the present values into the file the server was started with. */
+/* CONFIG REWRITE: writes the current values to the file the server was started with. */
 void configRewriteCommand(ctx *c) {
     reason why;
     if (!configFilePath()) {
@@ -59,7 +59,7 @@ void configRewriteCommand(ctx *c) {
     }
 }
 
-/* CONFIG RESETSTAT: the counters of INFO start again. */
+/* CONFIG RESETSTAT: resets the counters of INFO. */
 void configResetstatCommand(ctx *c) {
     statsReset();
     replyOk(c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Geo commands on members: a geospatial index is a sorted set whose scores are cells (ds/geohash.h). Searching:
- * geo_search.c. Main thread only. */
+ * Geo commands on members. A geospatial index is a sorted set whose scores are geohash cells
+ * (ds/geohash.h). Searching is in geo_search.c. Main thread only. */
 #include "cmd/geo_priv.h"
 
 #include <math.h>
@@ -58,7 +58,7 @@ void geoReplyPoint(ctx *c, const geoPoint *p) {
 
 static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_ZSET, out); }
 
-/* Where the member of argument `place` is; false when it is not there. */
+/* The coordinates of the member at argument `place`; false if it is missing. */
 static bool pointOf(const ctx *c, const robj *o, int place, geoPoint *out) {
     double score;
     if (!o || !zsetScore(o, c->argv[place], &score)) return false;
@@ -68,9 +68,9 @@ static bool pointOf(const ctx *c, const robj *o, int place, geoPoint *out) {
 
 /* ------------------------------------------------------------------ commands */
 
-/* What goes to replicas and the log: ZADD with the cells as scores. */
+/* Propagates ZADD with the cells as scores. */
 static void propagateAdded(ctx *c, const zsetAdding *a) {
-    int options = a->first - 2; /* with the name and the key */
+    int options = a->first - 2; /* including command name and key */
     slice *words = memNewArray(slice, (size_t)(options + 2 * a->count));
     char(*digits)[NUMBER_TEXT_MAX] = memAlloc((size_t)a->count * sizeof(*digits));
     memcpy(words, c->argv, (size_t)options * sizeof(*words));
@@ -85,8 +85,8 @@ static void propagateAdded(ctx *c, const zsetAdding *a) {
     memFree(words);
 }
 
-/* GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]. Reply: how many are new, with
- * CH how many changed. */
+/* GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]. Reply: number
+ * of new members, with CH of changed ones. */
 void geoaddCommand(ctx *c) {
     zsetAdding a = {.step = 3};
     int place = 2;
@@ -133,7 +133,7 @@ void geoposCommand(ctx *c) {
     }
 }
 
-/* GEOHASH key [member ...]. Reply: the text of each one's place, or null. */
+/* GEOHASH key [member ...]. Reply: the geohash text of each, or null. */
 void geohashCommand(ctx *c) {
     robj *o;
     if (!findRead(c, &o)) return;
@@ -150,7 +150,7 @@ void geohashCommand(ctx *c) {
     }
 }
 
-/* GEODIST key member member [M|KM|FT|MI]. Reply: the distance, or null when one is missing. */
+/* GEODIST key member member [M|KM|FT|MI]. Reply: the distance, or null if a member is missing. */
 void geodistCommand(ctx *c) {
     double metres = 1;
     robj *o;

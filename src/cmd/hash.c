@@ -41,7 +41,7 @@ static void setOne(ctx *c, robj *o, slice field, slice value) {
     if (!o) o = hashNew(c->argv[1]);
     o = hashSetTimed(o, field, value, HASH_KEEP_TIME, &most, &outcome);
     collectionPlace(c, 1, o);
-    if (outcome == HASH_REPLACED_DEAD) collectionTell(c, c->argv[1], "hexpired");
+    if (outcome == HASH_REPLACED_DEAD) collectionNotify(c, c->argv[1], "hexpired");
 }
 
 /* HINCRBY and HINCRBYFLOAT of a hash with times go out as what they led to. */
@@ -78,7 +78,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionTell(c, c->argv[1], "hexpired");
+    if (dead) collectionNotify(c, c->argv[1], "hexpired");
     collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
     return true;
 }

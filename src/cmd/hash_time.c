@@ -464,11 +464,11 @@ static void setGone(ctx *c, robj *o, const fieldList *f) {
         if (count) propagateDeleted(c, gone, count);
     }
     if (!count) ctxPropagateNothing(c);
-    collectionTell(c, c->argv[1], "hset");
-    collectionTell(c, c->argv[1], "hexpire");
+    collectionNotify(c, c->argv[1], "hset");
+    collectionNotify(c, c->argv[1], "hexpire");
     collectionChanged(c, c->argv[1], "hexpired", (uint64_t)f->size);
     if (!o) {
-        collectionTell(c, c->argv[1], "del");
+        collectionNotify(c, c->argv[1], "del");
     } else if (hashLength(o) == 0) {
         collectionRemove(c, 1);
     }
@@ -502,10 +502,10 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
         dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionTell(c, c->argv[1], "hexpired");
+    if (dead) collectionNotify(c, c->argv[1], "hexpired");
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], "hset", (uint64_t)f->size);
-    if (options->given & OPT_TIMES) collectionTell(c, c->argv[1], "hexpire");
+    if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], "hexpire");
 }
 
 /* HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS n field value [field value ...].

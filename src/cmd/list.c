@@ -23,7 +23,7 @@ static void placeReduced(ctx *c, robj *o, const char *event, size_t removed) {
     if (removed) {
         collectionChanged(c, c->argv[1], event, removed);
     } else {
-        collectionTell(c, c->argv[1], event);
+        collectionNotify(c, c->argv[1], event);
     }
     if (emptied) collectionRemove(c, 1);
 }

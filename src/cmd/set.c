@@ -69,7 +69,7 @@ static void moveOut(ctx *c, const listpackItem *member) {
     if (!findWrite(c, &from)) return; /* it was found before */
     check(setRemove(&from, member));
     collectionPlace(c, 1, from);
-    collectionTell(c, c->argv[1], "srem");
+    collectionNotify(c, c->argv[1], "srem");
     if (setLength(from) == 0) collectionRemove(c, 1);
 }
 

@@ -104,7 +104,7 @@ static int parseFlags(const ctx *c, zsetAdding *a) {
 }
 
 /* What is wrong with the options, NULL when nothing is. */
-static const char *judgeFlags(unsigned f, int words) {
+static const char *flagsError(unsigned f, int words) {
     if (words == 0 || words % 2) return "ERR syntax error";
     if ((f & ZSET_NX) && (f & ZSET_XX))
         return "ERR XX and NX options at the same time are not compatible";
@@ -129,7 +129,7 @@ static void parseAndAdd(ctx *c, zsetAdding *a) {
 void zaddCommand(ctx *c) {
     zsetAdding a = {.step = 2};
     int place = parseFlags(c, &a), words = c->argc - place;
-    const char *wrong = judgeFlags(a.flags, words);
+    const char *wrong = flagsError(a.flags, words);
     if (wrong) {
         replyError(c, sliceOf(wrong));
         return;

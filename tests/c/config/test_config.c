@@ -708,5 +708,5 @@ int test_config(void) {
         TEST(testLinesOfAnOptionGrowAndShrink),
         TEST(testRewriteKeepsTheModeAndMakesALostFileAgain),
     };
-    return cmocka_run_group_tests_name("engine/config", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }
