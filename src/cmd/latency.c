@@ -9,7 +9,7 @@
 #include "base/number.h"
 #include "cmd/procs.h"
 #include "engine/commandlog.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/reply.h"
 
 /* The i-th sample of an event, oldest first. A sample with time 0 is unused. */

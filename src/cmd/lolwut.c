@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LOLWUT: ASCII art and the version. Draws a Julia set. Costs columns x rows x iterations, all
- * bounded. */
+ * LOLWUT: ASCII art and the version. Version 9 is a Julia set; 5 and 6 are in lolwut_draw.c. The
+ * size of each is bounded. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "cmd/lolwut_draw.h"
 #include "cmd/procs.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
@@ -75,16 +76,45 @@ static bool readPicture(ctx *c, int first, picture *p) {
     return true;
 }
 
-/* Older drawings took up to three whole numbers; ours stands for them. */
-static bool readOldArguments(ctx *c, int first) {
-    int64_t ignored;
-    for (int i = first; i < c->argc && i < first + 3; i++) {
-        if (!ctxArgInt(c, i, &ignored)) return false;
+/* Reads up to `count` whole numbers from argv[first] on into `values`, which hold the defaults, and limits each to
+ * 1 .. max[i]; the error is replied. */
+static bool readSizes(ctx *c, int first, int count, int64_t *values, const int64_t *max) {
+    for (int i = 0; i < count; i++) {
+        if (first + i < c->argc && !ctxArgInt(c, first + i, &values[i])) return false;
+        values[i] = clampTo(values[i], max[i]);
     }
     return true;
 }
 
-/* LOLWUT [VERSION n] [columns rows] [real imaginary]. Reply: the drawing, the version at its end. */
+/* Each appends its drawing with the words below it; false when an error was replied. */
+static bool drawVersion5(ctx *c, int first, str *out) {
+    static const int64_t max[] = {1000, 200, 200};
+    int64_t sizes[] = {66, 8, 12}; /* columns, squares per row, squares per column */
+    if (!readSizes(c, first, 3, sizes, max)) return false;
+    lolwutDrawSchotter(out, sizes[0], sizes[1], sizes[2]);
+    strAppendText(out, "\nGeorg Nees - schotter, plotter on paper, 1968. ");
+    return true;
+}
+
+static bool drawVersion6(ctx *c, int first, str *out) {
+    static const int64_t max[] = {1000, 1000};
+    int64_t sizes[] = {80, 20}; /* columns, rows */
+    if (!readSizes(c, first, 2, sizes, max)) return false;
+    lolwutDrawSkyline(out, sizes[0], sizes[1]);
+    strAppendText(out, "Dedicated to the 8 bit game developers of past and present.\n"
+                       "Original 8 bit image from Plaguemon by hikikomori. ");
+    return true;
+}
+
+static bool drawVersion9(ctx *c, int first, str *out) {
+    picture p;
+    if (!readPicture(c, first, &p)) return false;
+    draw(&p, out);
+    strAppendText(out, "Don't forget to have fun! ");
+    return true;
+}
+
+/* LOLWUT [VERSION n] [arguments of the drawing]. Reply: the drawing, the server's version at its end. */
 void lolwutCommand(ctx *c) {
     int64_t version = DRAWN_VERSION;
     int first = 1;
@@ -92,23 +122,17 @@ void lolwutCommand(ctx *c) {
         if (!ctxArgInt(c, 2, &version)) return;
         first = 3;
     }
-    bool drawn = version == 5 || version == 6 || version == DRAWN_VERSION;
-    picture p = {.columns = 80, .rows = 40};
-    pickConstant(&p);
-    if (version == DRAWN_VERSION) {
-        if (!readPicture(c, first, &p)) return;
-    } else if (drawn && !readOldArguments(c, first)) {
-        return;
-    }
-    engineIdentity server;
-    engineIdentify(&server);
     str text = STR_EMPTY;
-    if (drawn) {
-        draw(&p, &text);
-        strAppendFormat(&text, "Don't forget to have fun! Valkey ver. %s\n", server.version);
-    } else {
-        strAppendFormat(&text, "Valkey ver.%s\n", server.version);
+    bool drawn = version == 5 || version == 6 || version == DRAWN_VERSION;
+    bool valid = version == 5   ? drawVersion5(c, first, &text)
+                 : version == 6 ? drawVersion6(c, first, &text)
+                 : drawn        ? drawVersion9(c, first, &text)
+                                : true;
+    if (valid) {
+        engineIdentity server;
+        engineIdentify(&server);
+        strAppendFormat(&text, drawn ? "Valkey ver. %s\n" : "Valkey ver.%s\n", server.version);
+        replyVerbatim(c, strSlice(&text), "txt");
     }
-    replyVerbatim(c, strSlice(&text), "txt");
     strFree(&text);
 }

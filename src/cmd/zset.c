@@ -139,9 +139,17 @@ void zaddCommand(ctx *c) {
     parseAndAdd(c, &a);
 }
 
-/* ZINCRBY key increment member. Reply: the new score. */
+/* ZINCRBY key increment member. Reply: the new score. An option of ZADD in place of the increment leaves no pair of
+ * increment and member, so it is a syntax error. */
 void zincrbyCommand(ctx *c) {
-    zsetAdding a = {.flags = ZSET_INCR, .first = 3, .step = 2, .count = 1};
+    zsetAdding a = {.step = 2};
+    if (parseFlags(c, &a) != 2) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    a.flags = ZSET_INCR;
+    a.first = 3;
+    a.count = 1;
     parseAndAdd(c, &a);
 }
 

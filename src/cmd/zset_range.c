@@ -196,12 +196,13 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 
 /* ------------------------------------------------------------------ storing */
 
-/* A new object with the requested members. */
+/* A new object with the selected members. As in Valkey only a range of ranks is sized in advance: the others begin
+ * packed, where a score of -0 becomes 0, also when they outgrow that encoding later. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();
-    robj *into = zsetNew(c->argv[1], r.count, 0, &most);
+    robj *into = zsetNew(c->argv[1], q->by == BY_PLACE ? r.count : 1, 0, &most);
     zsetCursor cursor;
     zsetPair pair;
     zsetAdded added;
