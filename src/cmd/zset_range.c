@@ -202,7 +202,7 @@ static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();
-    robj *into = zsetNew(c->argv[1], q->by == BY_PLACE ? r.count : 1, 0, &most);
+    robj *into = zsetNew(c->argv[1], q->by == BY_RANK ? r.count : 1, 0, &most);
     zsetCursor cursor;
     zsetPair pair;
     zsetAdded added;
