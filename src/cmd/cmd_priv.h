@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 typedef struct cmdConfig {
     /* Limits of the packed encodings: number of entries, bytes of the largest entry. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CONFIG: access to the configuration registry (engine/config.h). GET costs O(options x patterns).
+ * CONFIG: access to the configuration registry (config/config.h). GET costs O(options x patterns).
  * Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -35,7 +35,8 @@ void configSetCommand(ctx *c) {
         if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
     }
     str error = STR_EMPTY;
-    bool allowed = engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who);
+    unsigned allowed = engineHot.loading ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
+    if (engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
         replyOk(c);
     } else {

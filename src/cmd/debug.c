@@ -13,7 +13,7 @@
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"

@@ -2,7 +2,7 @@
  *
  * Registration of the commands' directives and of the DEBUG gate. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 

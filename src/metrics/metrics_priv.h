@@ -9,7 +9,7 @@
 
 #include "base/slice.h"
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 
 typedef struct metricsConfig {
     int port; /* 0: disabled */

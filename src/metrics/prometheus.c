@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "metrics/metrics_priv.h"
 
 typedef enum metricKind { GAUGE, COUNTER } metricKind;
