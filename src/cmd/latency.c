@@ -88,7 +88,7 @@ static void replyHistogram(ctx *c, const command *cmd) {
         before = count;
         pairs++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, pairs);
+    respDeferEnd(c->out, map, '%', c->proto, pairs);
 }
 
 /* A command's own histogram; of a container without one those of its subcommands. Returns how many. */
@@ -121,7 +121,7 @@ void latencyHistogramCommand(ctx *c) {
             count++;
         }
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, count);
+    respDeferEnd(c->out, map, '%', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ GRAPH */

@@ -5,7 +5,7 @@
  * Each block may begin with a piece of a borrowed blob; its own bytes follow. The last block is open while
  * the outbuf's `at` points into it: then base..at are its pending bytes; when it is sealed it says
  * so itself and `at` is NULL. Invariants: pending bytes = queued + (at - base), always; an outbuf with
- * nothing pending has no block; a null sink is sealed, so that the inline append never finds room.
+ * nothing pending has no block; one with a sink is sealed unless that collects, so that the inline append never finds room.
  * Cost: append and consume are O(bytes), the rest O(blocks); blocks of the usual size come from a bounded
  * pool of the thread. Threads: one at a time; blobs are retained and released by their owner only. */
 #include "base/bytes.h"
@@ -156,6 +156,9 @@ void outbufReapSlow(outbuf *o) {
 
 /* ------------------------------------------------------------------ life */
 
+/* Never written: nothing is collected for nobody. */
+static replySink null_sink;
+
 void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }
 
 void outbufInitNull(outbuf *o) {
@@ -172,11 +175,12 @@ void outbufClear(outbuf *o) {
     o->queued = 0;
     outbufReap(o);
     check(o->memory == 0);
+    if (unlikely(o->sink != NULL) && o->sink->collecting) o->sink->collecting = false;
 }
 
 void outbufSetNullSink(outbuf *o, bool on) {
     seal(o);
-    o->null_sink = on;
+    o->sink = on ? &null_sink : NULL;
 }
 
 /* ------------------------------------------------------------------ appending */
@@ -192,14 +196,19 @@ static void openBlock(outbuf *o, size_t need) {
 
 bool outbufMakeRoom(outbuf *o, size_t need) {
     check(need <= OUTBUF_ROOM_MAX);
-    if (o->null_sink) return false;
+    if (o->sink && !o->sink->collecting) return false;
     if ((size_t)(o->end - o->at) < need) openBlock(o, need);
     return true;
 }
 
 void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
-    if (o->null_sink) return;
     const char *from = bytes;
+    if (o->sink) {
+        size_t taken;
+        if (sinkTakeBytes(o, bytes, len, &taken)) return;
+        from += taken;
+        len -= taken;
+    }
     while (len > 0) {
         if (o->at == o->end) openBlock(o, 0);
         size_t n = sizeMin(len, (size_t)(o->end - o->at));
@@ -211,8 +220,8 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
 }
 
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
-    if (o->null_sink) return;
-    if (len == 0) return;
+    if (sinkDrops(o) || len == 0) return;
+    if (o->sink) sinkCollect(o);
     check(offset <= b->len);
     check(len <= b->len - offset);
     blockAdd(o, OUTBLOCK_SMALL_SIZE);
@@ -228,10 +237,11 @@ void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
 void outbufMoveAll(outbuf *to, outbuf *from) {
     outblock *b = from->first;
     if (b == NULL) return;
-    if (to->null_sink) {
+    if (sinkDrops(to)) {
         outbufClear(from);
         return;
     }
+    if (to->sink) sinkCollect(to);
     size_t len;
     const char *bytes = blockOwn(from, b, &len);
     if (b == from->last && b->lent == NULL && len <= OUTBLOCK_SIZE / 4) {
@@ -303,7 +313,10 @@ void outbufConsume(outbuf *o, size_t n) {
     }
 }
 
-outmark outbufMark(const outbuf *o) { return (outmark){outbufPending(o)}; }
+outmark outbufMark(const outbuf *o) {
+    if (unlikely(o->sink != NULL)) sinkCollect(o);
+    return (outmark){outbufPending(o)};
+}
 
 void outbufCutTo(outbuf *o, outmark mark) {
     size_t pending = outbufPending(o);

@@ -135,10 +135,10 @@ typedef struct outbuf {
     char *base;      /* first pending byte of that block's own */
     outblock *first; /* NULL when nothing is pending */
     outblock *last;
-    outblock *spent; /* written blocks whose blobs are still to be released */
-    size_t queued;   /* pending bytes apart from base..at */
-    size_t memory;   /* bytes of the blocks, and of the pieces of blobs they borrow */
-    bool null_sink;  /* everything appended is dropped; set with outbufSetNullSink() */
+    outblock *spent;        /* written blocks whose blobs are still to be released */
+    size_t queued;          /* pending bytes apart from base..at */
+    size_t memory;          /* bytes of the blocks, and of the pieces of blobs they borrow */
+    struct replySink *sink; /* NULL: what is appended is kept as bytes. See resp/reply_sink.h */
 } outbuf;
 
 void outbufInit(outbuf *o);

@@ -401,18 +401,6 @@ static void an_inner_command_counts_like_any_other(void **state) {
     sessionClear(&s);
 }
 
-static void refused_inner_commands_are_none(void **state) {
-    session s;
-    sessionOpen(&s);
-    gateArm(&allGate, true);
-    verdict = GATE_REFUSED;
-    verdict_for = "put";
-    ask(&s, "inner put a 1"); /* whoever runs it inside has judged it */
-    assert_replies(&s, "+OK");
-    gateArm(&allGate, false);
-    sessionClear(&s);
-}
-
 int test_execute(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
     const struct CMUnitTest tests[] = {
@@ -439,7 +427,6 @@ int test_execute(void) {
         TEST(only_what_ran_is_counted_as_a_call),
         TEST(the_running_command_is_not_counted_yet),
         TEST(an_inner_command_counts_like_any_other),
-        TEST(refused_inner_commands_are_none),
     };
     return cmocka_run_group_tests_name("engine/execute", tests, NULL, NULL);
 }
