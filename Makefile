@@ -8,7 +8,10 @@
 #
 #: make                  build the programs into src/ (with libraries of the system: deps/install.sh)
 #: make run ARGS=...     install what is missing, build, start the server in the foreground
+#: make quick            checks and tests of what the change touches, in the debug build; under two minutes
 #: make test             install what is missing, build, run everything; ends with "N passed, N failed"
+#: make test-long        what takes longer: ThreadSanitizer, arm64, minutes of fuzzing
+#: make test-arm64       cross-build, C tests and a part of the Tcl suite in an emulator
 #: make check            what scripts can tell of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
@@ -55,20 +58,23 @@ say = $(if $(V),:,printf '  %-6s %s\n' $(1) $(2))
 
 # ---- what is there -----------------------------------------------------------------------------
 
-out := build/$(BUILD)
-tools_goals := run test check clean format help
+# TARGET=arm64 (tests/arm64.sh): objects and libraries' flags of a cross build in a folder of its own.
+TARGET ?=
+build_dir := build$(if $(TARGET),/$(TARGET))
+out := $(build_dir)/$(BUILD)
+tools_goals := run quick test test-long test-arm64 check clean format help
 # Goals that only call other programs must work before any library is installed.
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
-include build/deps.mk build/layers.mk
+include $(build_dir)/deps.mk build/layers.mk
 missing := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_missing))
 ifneq ($(missing),)
-$(shell rm -f build/deps.mk)
+$(shell rm -f $(build_dir)/deps.mk)
 $(error missing: $(missing). Run deps/install.sh, or install by hand: $(deps_hint))
 endif
 endif
 
-build/deps.mk: deps/deps.txt deps/probe.sh
+$(build_dir)/deps.mk: deps/deps.txt deps/probe.sh
 	@mkdir -p $(@D)
 	@deps/probe.sh > $@.new && mv $@.new $@
 
@@ -147,7 +153,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- goals -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run test check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
+.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -170,6 +176,15 @@ run:
 
 test:
 	+@deps/install.sh test && MAKE='$(MAKE)' tests/all.sh
+
+quick:
+	+@deps/install.sh test && MAKE='$(MAKE)' BASE='$(BASE)' tests/quick.sh
+
+test-long:
+	+@deps/install.sh long && MAKE='$(MAKE)' tests/long.sh
+
+test-arm64:
+	+@MAKE='$(MAKE)' tests/arm64.sh
 
 # What scripts can tell of the source; see utils/.
 check:
@@ -273,7 +288,6 @@ gate: $(gate_program) $(out)/tests/bench/load
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate
-	@tests/bench/gate.py history
 	@tests/bench/gate.py budgets
 	@tests/bench/gate.py compare $(BASE)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Reads the tables of directives (src/*/options*.c), for those who check or describe them.
 
-The rows are macros with a fixed shape (src/engine/config.h), so they are read as text: no build is needed.
+The rows are macros with a fixed shape (src/config/config.h), so they are read as text: no build is needed.
 """
 import glob, os, re
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 
 enum aclPubsubDefault { PUBSUB_RESETCHANNELS, PUBSUB_ALLCHANNELS };
 

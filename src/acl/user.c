@@ -5,7 +5,7 @@
 #include "acl/acl.h"
 #include "acl/acl_priv.h"
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/session.h"
 
 static uint64_t denied; /* logins */
@@ -53,7 +53,16 @@ static void printStats(str *out) {
 static const infoSection sections[] = {{"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
                                        {0}};
 
+/* A server that was told of users must not let everybody in. */
+static status init(reason *why) {
+    if (aclConf.user_line_count == 0 && aclConf.aclfile[0] == 0) return OK;
+    return reasonSet(why, ERR_DENIED,
+                     "this version of the server has no ACL users: start it without %s",
+                     aclConf.user_line_count ? "user lines" : "aclfile");
+}
+
 const feature aclFeature = {.name = "acl",
+                            .init = init,
                             .options = aclOptions,
                             .info = sections,
                             .on_session = onSession,

@@ -2,7 +2,7 @@
  *
  * What the cluster hangs up: directives, the gate, its periodic verdict. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/hot.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"

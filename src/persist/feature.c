@@ -4,7 +4,7 @@
  * that keeps nothing on disk. Main thread only. */
 #include "base/base.h"
 #include "engine/hot.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 
@@ -16,9 +16,18 @@ static void printPersistence(str *out) {
     strAppendText(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n");
 }
 
+/* A server that was told to keep its data must not run without doing so. */
+static status init(reason *why) {
+    if (!persistConf.appendonly) return OK;
+    return reasonSet(
+        why, ERR_DENIED,
+        "this version of the server has no append only file: start it with appendonly no");
+}
+
 static const infoSection sections[] = {
     {"persistence", "# Persistence", INFO_NORMAL, INFO_PERSISTENCE, printPersistence},
     {0},
 };
 
-const feature persistFeature = {.name = "persist", .options = persistOptions, .info = sections};
+const feature persistFeature = {
+    .name = "persist", .options = persistOptions, .info = sections, .init = init};

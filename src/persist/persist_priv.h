@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 /* Save when `seconds` have passed since the last time and at least `changes` were made. */
 typedef struct savePoint {

@@ -2,7 +2,7 @@
  *
  * EVAL and functions. Today: its directives. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "script/script.h"
 #include "script/script_priv.h"
 

@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/build_info.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "server/kernel.h"
 #include "server/memcheck.h"
 #include "server/roof.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
 #include "engine/options.h"

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "io/file.h"
 #include "net/net.h"
 #include "server/roof.h"

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "net/net.h"
 #include "server/roof.h"
 #include "server/server_priv.h"

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"

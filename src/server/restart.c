@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/hooks.h"
 #include "metrics/metrics.h"
 #include "net/net.h"

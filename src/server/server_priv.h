@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 enum supervised { SUPERVISED_NO, SUPERVISED_AUTO, SUPERVISED_SYSTEMD, SUPERVISED_UPSTART };
 enum oomScoreAdj { OOM_NO, OOM_RELATIVE, OOM_ABSOLUTE };

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "cmd/cmd.h"
 #include "cmd/procs.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
