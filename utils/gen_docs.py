@@ -43,7 +43,7 @@ def known_switches():
 
 
 def version():
-    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "server", "roof.h")).read())[1]
+    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "server", "server.h")).read())[1]
 
 
 # ------------------------------------------------------------------ man pages

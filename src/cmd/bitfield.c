@@ -33,8 +33,8 @@ typedef struct fieldRequest {
 /* ------------------------------------------------------------------ parsing */
 
 /* Parses a type such as "i8" or "u63". False: the error was replied. */
-static bool parseType(ctx *c, int place, fieldOperation *out) {
-    slice word = c->argv[place];
+static bool parseType(ctx *c, int arg_index, fieldOperation *out) {
+    slice word = c->argv[arg_index];
     int64_t bits = 0;
     bool valid = word.len > 1 && (word.ptr[0] == 'i' || word.ptr[0] == 'u');
     if (valid) {
@@ -52,8 +52,8 @@ static bool parseType(ctx *c, int place, fieldOperation *out) {
 
 /* Parses an offset in bits, or after '#' in units of the type's width. False: the error was
  * replied. */
-static bool parseOffset(ctx *c, int place, fieldOperation *out) {
-    slice word = c->argv[place];
+static bool parseOffset(ctx *c, int arg_index, fieldOperation *out) {
+    slice word = c->argv[arg_index];
     bool counts_numbers = word.len > 0 && word.ptr[0] == '#';
     int64_t offset;
     if (counts_numbers) word = sliceMake(word.ptr + 1, word.len - 1);
@@ -67,10 +67,10 @@ static bool parseOffset(ctx *c, int place, fieldOperation *out) {
     return true;
 }
 
-static bool parseOverflow(ctx *c, int place, fieldOverflow *out) {
+static bool parseOverflow(ctx *c, int arg_index, fieldOverflow *out) {
     static const char *const names[] = {"wrap", "sat", "fail"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!ctxArgIs(c, place, names[i])) continue;
+        if (!ctxArgIs(c, arg_index, names[i])) continue;
         *out = (fieldOverflow)i;
         return true;
     }
@@ -79,34 +79,34 @@ static bool parseOverflow(ctx *c, int place, fieldOverflow *out) {
 }
 
 /* Parses the operation at *place and moves *place past it. False: the error was replied. */
-static bool parseOperation(ctx *c, int *place, fieldOperation *out) {
-    int left = c->argc - *place - 1;
-    if (ctxArgIs(c, *place, "get") && left >= 2) {
+static bool parseOperation(ctx *c, int *arg_index, fieldOperation *out) {
+    int left = c->argc - *arg_index - 1;
+    if (ctxArgIs(c, *arg_index, "get") && left >= 2) {
         out->verb = FIELD_GET;
-    } else if (ctxArgIs(c, *place, "set") && left >= 3) {
+    } else if (ctxArgIs(c, *arg_index, "set") && left >= 3) {
         out->verb = FIELD_SET;
-    } else if (ctxArgIs(c, *place, "incrby") && left >= 3) {
+    } else if (ctxArgIs(c, *arg_index, "incrby") && left >= 3) {
         out->verb = FIELD_INCRBY;
     } else {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }
-    if (!parseType(c, *place + 1, out) || !parseOffset(c, *place + 2, out)) return false;
-    if (out->verb != FIELD_GET && !ctxArgInt(c, *place + 3, &out->value)) return false;
-    *place += out->verb == FIELD_GET ? 3 : 4;
+    if (!parseType(c, *arg_index + 1, out) || !parseOffset(c, *arg_index + 2, out)) return false;
+    if (out->verb != FIELD_GET && !ctxArgInt(c, *arg_index + 3, &out->value)) return false;
+    *arg_index += out->verb == FIELD_GET ? 3 : 4;
     return true;
 }
 
 static bool parseAll(ctx *c, fieldRequest *r) {
     fieldOverflow overflow = OVERFLOW_WRAP;
-    for (int place = 2; place < c->argc;) {
-        if (ctxArgIs(c, place, "overflow") && place + 1 < c->argc) {
-            if (!parseOverflow(c, place + 1, &overflow)) return false;
-            place += 2;
+    for (int arg_index = 2; arg_index < c->argc;) {
+        if (ctxArgIs(c, arg_index, "overflow") && arg_index + 1 < c->argc) {
+            if (!parseOverflow(c, arg_index + 1, &overflow)) return false;
+            arg_index += 2;
             continue;
         }
         fieldOperation op = {.overflow = (uint8_t)overflow};
-        if (!parseOperation(c, &place, &op)) return false;
+        if (!parseOperation(c, &arg_index, &op)) return false;
         if (op.verb != FIELD_GET) {
             r->writes = true;
             r->end = op.offset + op.bits > r->end ? op.offset + op.bits : r->end;

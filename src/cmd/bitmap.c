@@ -64,23 +64,23 @@ typedef struct bitRange {
     bool in_bits, has_end;
 } bitRange;
 
-/* Parses [start [end [BYTE|BIT]]] from argument `place` on. False: the error was replied. */
-static bool parseRange(ctx *c, int place, bitRange *out) {
+/* Parses [start [end [BYTE|BIT]]] from argument `arg_index` on. False: the error was replied. */
+static bool parseRange(ctx *c, int arg_index, bitRange *out) {
     *out = (bitRange){.end = -1};
-    if (c->argc > place + 3) {
+    if (c->argc > arg_index + 3) {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }
-    if (c->argc > place && !ctxArgInt(c, place, &out->start)) return false;
-    if (c->argc > place + 2) {
-        out->in_bits = ctxArgIs(c, place + 2, "bit");
-        if (!out->in_bits && !ctxArgIs(c, place + 2, "byte")) {
+    if (c->argc > arg_index && !ctxArgInt(c, arg_index, &out->start)) return false;
+    if (c->argc > arg_index + 2) {
+        out->in_bits = ctxArgIs(c, arg_index + 2, "bit");
+        if (!out->in_bits && !ctxArgIs(c, arg_index + 2, "byte")) {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
         }
     }
-    out->has_end = c->argc > place + 1;
-    return !out->has_end || ctxArgInt(c, place + 1, &out->end);
+    out->has_end = c->argc > arg_index + 1;
+    return !out->has_end || ctxArgInt(c, arg_index + 1, &out->end);
 }
 
 /* Converts the range to bits [from, end) of a string of `len` bytes. False if it is empty. */

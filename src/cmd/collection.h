@@ -14,23 +14,23 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* storeHash() of the key at argument `place`. */
-uint64_t collectionHash(const ctx *c, int place);
-/* Looks up the value of the key at argument `place` for reading. *out is NULL if the key is
+/* storeHash() of the key at argument `arg_index`. */
+uint64_t collectionHash(const ctx *c, int arg_index);
+/* Looks up the value of the key at argument `arg_index` for reading. *out is NULL if the key is
  * missing. False: WRONGTYPE was replied. */
-bool collectionFindRead(ctx *c, int place, valueType type, robj **out);
+bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out);
 /* Like collectionFindRead(), for a command that writes. */
-bool collectionFindWrite(ctx *c, int place, valueType type, robj **out);
-/* Stores the changed value of the key at `place`, which must be the most recent lookup. */
-static inline void collectionPlace(ctx *c, int place, robj *o) {
-    dbPlace(c->db, collectionHash(c, place), o);
+bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out);
+/* Stores the changed value of the key at `arg_index`, which must be the most recent lookup. */
+static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
+    dbPlace(c->db, collectionHash(c, arg_index), o);
 }
-/* Deletes the key at `place` because its last element was removed; notifies "del". */
-void collectionRemove(ctx *c, int place);
+/* Deletes the key at `arg_index` because its last element was removed; notifies "del". */
+void collectionRemove(ctx *c, int arg_index);
 /* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
- * the value of the key at argument `place`. Notifies `event`, or "del" if an existing key was
+ * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
  * deleted. Replies the number of elements. */
-void collectionStore(ctx *c, int place, robj *into, const char *event);
+void collectionStore(ctx *c, int arg_index, robj *into, const char *event);
 /* Signals that `n` > 0 elements of the key changed. */
 static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
     ctxKeyChanged(c, key, event);
@@ -47,20 +47,20 @@ typedef struct collectionPop {
     bool last;      /* from the end instead of the front */
     int64_t count;
 } collectionPop;
-/* Parses numkeys at argument `place`, the keys, the word for one end, and [COUNT count]. False: the
+/* Parses numkeys at argument `arg_index`, the keys, the word for one end, and [COUNT count]. False: the
  * error was replied. */
-bool collectionParsePop(ctx *c, int place, const char *first_word, const char *last_word,
+bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const char *last_word,
                         collectionPop *out);
-/* Propagates the plain command `name` on the key at `place` instead of the current one, with a
+/* Propagates the plain command `name` on the key at `arg_index` instead of the current one, with a
  * count unless it is 0. */
-void collectionPropagatePop(ctx *c, int place, slice name, uint64_t count);
+void collectionPropagatePop(ctx *c, int arg_index, slice name, uint64_t count);
 /* Blocks until one of the keys at arguments [first, end) has a value of this type. Replies a null
  * array on timeout, or immediately in contexts that cannot block. */
-void collectionWait(ctx *c, int first, int end, valueType type, int64_t deadline_ms);
+void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadline_ms);
 
 /* Parses the count of HRANDFIELD and similar commands, which must not be INT64_MIN. False: the
  * error was replied. */
-bool collectionArgCount(ctx *c, int place, int64_t *out);
+bool collectionArgCount(ctx *c, int arg_index, int64_t *out);
 
 /* The reply to random draws with repetition is bounded only by the count. If more than DRAWS_MANY
  * are requested, DRAWS_PROBED draws are replied first to estimate its size. */

@@ -5,8 +5,8 @@
 #include "base/base.h"
 #include "cmd/procs.h"
 
-static int onlyKey(keyPlace *out, int max, int place, uint32_t flags) {
-    if (max > 0) out[0] = (keyPlace){place, flags};
+static int onlyKey(keyPlace *out, int max, int arg_index, uint32_t flags) {
+    if (max > 0) out[0] = (keyPlace){arg_index, flags};
     return 1;
 }
 

@@ -7,11 +7,11 @@
 #include "ds/geohash.h"
 #include "engine/ctx.h"
 
-/* Parses argument `place` and the next one as longitude and latitude. False: the error was
+/* Parses argument `arg_index` and the next one as longitude and latitude. False: the error was
  * replied. */
-bool geoArgPoint(ctx *c, int place, geoPoint *out);
-/* Parses argument `place` as a unit, in metres. False: the error was replied. */
-bool geoArgUnit(ctx *c, int place, double *metres);
+bool geoArgPoint(ctx *c, int arg_index, geoPoint *out);
+/* Parses argument `arg_index` as a unit, in metres. False: the error was replied. */
+bool geoArgUnit(ctx *c, int arg_index, double *metres);
 /* Replies a distance as text with four decimals. */
 void geoReplyDistance(ctx *c, double distance);
 /* Replies a pair of longitude and latitude. */

@@ -55,20 +55,20 @@ static bool refuse(ctx *c, const char *text) {
     return false;
 }
 
-/* Parses argument `place` as a length. False: `error` was replied. */
-static bool argLength(ctx *c, int place, double *out, const char *error) {
-    return numberParseDouble(c->argv[place], out) || refuse(c, error);
+/* Parses argument `arg_index` as a length. False: `error` was replied. */
+static bool argLength(ctx *c, int arg_index, double *out, const char *error) {
+    return numberParseDouble(c->argv[arg_index], out) || refuse(c, error);
 }
 
-/* ---- area options: parse arguments from `place` on and set *used to their number; false: the
+/* ---- area options: parse arguments from `arg_index` on and set *used to their number; false: the
  * error was replied ---- */
 
 /* The centre is a member; it is not looked up if the index is missing. */
-static bool parseMember(ctx *c, search *s, int place, int *used) {
+static bool parseMember(ctx *c, search *s, int arg_index, int *used) {
     *used = 1;
     double score;
     if (!s->o) return true;
-    slice member = c->argv[place];
+    slice member = c->argv[arg_index];
     if (!zsetScore(s->o, member, &score)) {
         replyErrorFormat(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
         return false;
@@ -77,40 +77,40 @@ static bool parseMember(ctx *c, search *s, int place, int *used) {
     return true;
 }
 
-static bool parsePoint(ctx *c, search *s, int place, int *used) {
+static bool parsePoint(ctx *c, search *s, int arg_index, int *used) {
     *used = 2;
-    return geoArgPoint(c, place, &s->shape.centre);
+    return geoArgPoint(c, arg_index, &s->shape.centre);
 }
 
-static bool parseCircle(ctx *c, search *s, int place, int *used) {
+static bool parseCircle(ctx *c, search *s, int arg_index, int *used) {
     *used = 2;
     s->shape.kind = GEO_CIRCLE;
-    if (!argLength(c, place, &s->shape.radius, "ERR need numeric radius")) return false;
+    if (!argLength(c, arg_index, &s->shape.radius, "ERR need numeric radius")) return false;
     if (s->shape.radius < 0) return refuse(c, "ERR radius cannot be negative");
-    return geoArgUnit(c, place + 1, &s->shape.metres);
+    return geoArgUnit(c, arg_index + 1, &s->shape.metres);
 }
 
-static bool parseBox(ctx *c, search *s, int place, int *used) {
+static bool parseBox(ctx *c, search *s, int arg_index, int *used) {
     *used = 3;
     s->shape.kind = GEO_BOX;
-    if (!argLength(c, place, &s->shape.width, "ERR need numeric width")) return false;
-    if (!argLength(c, place + 1, &s->shape.height, "ERR need numeric height")) return false;
+    if (!argLength(c, arg_index, &s->shape.width, "ERR need numeric width")) return false;
+    if (!argLength(c, arg_index + 1, &s->shape.height, "ERR need numeric height")) return false;
     if (s->shape.width < 0 || s->shape.height < 0)
         return refuse(c, "ERR height or width cannot be negative");
-    return geoArgUnit(c, place + 2, &s->shape.metres);
+    return geoArgUnit(c, arg_index + 2, &s->shape.metres);
 }
 
-static bool parsePolygon(ctx *c, search *s, int place, int *used) {
+static bool parsePolygon(ctx *c, search *s, int arg_index, int *used) {
     int64_t count;
-    if (!ctxArgIntIn(c, place, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
+    if (!ctxArgIntIn(c, arg_index, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
         return false;
-    if (count < 3 || count > (c->argc - place - 1) / 2)
+    if (count < 3 || count > (c->argc - arg_index - 1) / 2)
         return refuse(c, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
     *used = 1 + 2 * (int)count;
     memFree(s->vertices); /* of an earlier BYPOLYGON */
     s->vertices = memNewArray(geoPoint, (size_t)count);
     for (int i = 0; i < (int)count; i++) {
-        if (!geoArgPoint(c, place + 1 + 2 * i, &s->vertices[i])) return false;
+        if (!geoArgPoint(c, arg_index + 1 + 2 * i, &s->vertices[i])) return false;
     }
     s->shape.kind = GEO_POLYGON;
     s->shape.vertices = s->vertices;
@@ -122,12 +122,12 @@ static bool parsePolygon(ctx *c, search *s, int place, int *used) {
 
 /* Parses one option. Returns the index of its last argument, -1 after an error, 0 if it is not one
  * of these. */
-static int parseWhere(ctx *c, search *s, int place) {
+static int parseWhere(ctx *c, search *s, int arg_index) {
     static const struct {
         const char *word;
         int args; /* minimum */
         unsigned what, excludes;
-        bool (*parse)(ctx *c, search *s, int place, int *used);
+        bool (*parse)(ctx *c, search *s, int arg_index, int *used);
     } words[] = {
         {"frommember", 1, WHERE_MEMBER, WHERE_POINT | WHERE_POLYGON, parseMember},
         {"fromlonlat", 2, WHERE_POINT, WHERE_MEMBER | WHERE_POLYGON, parsePoint},
@@ -137,65 +137,66 @@ static int parseWhere(ctx *c, search *s, int place) {
          parsePolygon},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (!ctxArgIs(c, place, words[i].word)) continue;
+        if (!ctxArgIs(c, arg_index, words[i].word)) continue;
         int used;
-        if (c->argc - place <= words[i].args || s->given & words[i].excludes) return 0;
-        if (!words[i].parse(c, s, place + 1, &used)) return -1;
+        if (c->argc - arg_index <= words[i].args || s->given & words[i].excludes) return 0;
+        if (!words[i].parse(c, s, arg_index + 1, &used)) return -1;
         s->given |= words[i].what;
-        return place + used;
+        return arg_index + used;
     }
     return 0;
 }
 
 /* Like parseWhere(), for options without arguments. */
-static int parseWord(ctx *c, search *s, int place) {
-    if (ctxArgIs(c, place, "withdist")) {
+static int parseWord(ctx *c, search *s, int arg_index) {
+    if (ctxArgIs(c, arg_index, "withdist")) {
         s->dist = true;
-    } else if (ctxArgIs(c, place, "withhash")) {
+    } else if (ctxArgIs(c, arg_index, "withhash")) {
         s->hash = true;
-    } else if (ctxArgIs(c, place, "withcoord")) {
+    } else if (ctxArgIs(c, arg_index, "withcoord")) {
         s->coord = true;
-    } else if (ctxArgIs(c, place, "any")) {
+    } else if (ctxArgIs(c, arg_index, "any")) {
         s->any = true;
-    } else if (ctxArgIs(c, place, "asc")) {
+    } else if (ctxArgIs(c, arg_index, "asc")) {
         s->order = ORDER_ASC;
-    } else if (ctxArgIs(c, place, "desc")) {
+    } else if (ctxArgIs(c, arg_index, "desc")) {
         s->order = ORDER_DESC;
-    } else if (s->form == FORM_SEARCH_STORE && ctxArgIs(c, place, "storedist")) {
+    } else if (s->form == FORM_SEARCH_STORE && ctxArgIs(c, arg_index, "storedist")) {
         s->store_dist = true;
     } else {
         return 0;
     }
-    return place;
+    return arg_index;
 }
 
-static int parseCount(ctx *c, search *s, int place) {
-    if (!ctxArgInt(c, place, &s->count)) return -1;
-    if (s->count > 0) return place;
+static int parseCount(ctx *c, search *s, int arg_index) {
+    if (!ctxArgInt(c, arg_index, &s->count)) return -1;
+    if (s->count > 0) return arg_index;
     replyError(c, SLICE("ERR COUNT must be > 0"));
     return -1;
 }
 
 /* STORE and STOREDIST of GEORADIUS. */
-static int parseStore(ctx *c, search *s, int place) {
-    bool distances = ctxArgIs(c, place, "storedist");
-    if (!distances && !ctxArgIs(c, place, "store")) return 0;
-    s->store = place + 1;
+static int parseStore(ctx *c, search *s, int arg_index) {
+    bool distances = ctxArgIs(c, arg_index, "storedist");
+    if (!distances && !ctxArgIs(c, arg_index, "store")) return 0;
+    s->store = arg_index + 1;
     s->store_dist = distances;
-    return place + 1;
+    return arg_index + 1;
 }
 
-static bool parseOptions(ctx *c, search *s, int place) {
+static bool parseOptions(ctx *c, search *s, int arg_index) {
     bool searches = s->form == FORM_SEARCH || s->form == FORM_SEARCH_STORE;
-    for (; place < c->argc; place++) {
-        bool more = place + 1 < c->argc;
-        int last = parseWord(c, s, place);
-        if (!last && more && ctxArgIs(c, place, "count")) last = parseCount(c, s, place + 1);
-        if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, place);
-        if (!last && searches) last = parseWhere(c, s, place);
+    for (; arg_index < c->argc; arg_index++) {
+        bool more = arg_index + 1 < c->argc;
+        int last = parseWord(c, s, arg_index);
+        if (!last && more && ctxArgIs(c, arg_index, "count"))
+            last = parseCount(c, s, arg_index + 1);
+        if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, arg_index);
+        if (!last && searches) last = parseWhere(c, s, arg_index);
         if (last == 0) return syntaxError(c);
         if (last < 0) return false;
-        place = last;
+        arg_index = last;
     }
     return true;
 }
@@ -377,9 +378,9 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
                     s->form == FORM_SEARCH_STORE ? "geosearchstore" : "georadiusstore");
 }
 
-/* Parses the options from `place` on, searches and replies. */
-static void run(ctx *c, search *s, int place) {
-    if (!parseOptions(c, s, place) || !validateOptions(c, s)) {
+/* Parses the options from `arg_index` on, searches and replies. */
+static void run(ctx *c, search *s, int arg_index) {
+    if (!parseOptions(c, s, arg_index) || !validateOptions(c, s)) {
         memFree(s->vertices);
         return;
     }
@@ -396,9 +397,9 @@ static void run(ctx *c, search *s, int place) {
 
 /* ------------------------------------------------------------------ commands */
 
-static bool findIndex(ctx *c, search *s, int place) {
+static bool findIndex(ctx *c, search *s, int arg_index) {
     robj *o;
-    if (!collectionFindRead(c, place, TYPE_ZSET, &o)) return false;
+    if (!collectionFindRead(c, arg_index, TYPE_ZSET, &o)) return false;
     s->o = o;
     return true;
 }

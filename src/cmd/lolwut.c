@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LOLWUT: a drawing and the version. Version 9 is a Julia set, 5 and 6 are in lolwut_draw.c. The size of each is
- * bounded. */
+ * LOLWUT: ASCII art and the version. Version 9 is a Julia set; 5 and 6 are in lolwut_draw.c. The
+ * size of each is bounded. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
@@ -14,14 +14,14 @@ enum { COLUMNS_MAX = 160, ROWS_MAX = 80, ITERATIONS = 64, DRAWN_VERSION = 9 };
 
 typedef struct picture {
     int64_t columns, rows;
-    double real, imaginary; /* the constant */
+    double real, imaginary; /* the constant of the set */
 } picture;
 
 static int64_t clampTo(int64_t value, int64_t max) {
     return value < 1 ? 1 : value > max ? max : value;
 }
 
-/* How long the point stays near: the longer, the darker. */
+/* The character for a point: the more iterations it stays bounded, the darker. */
 static char shadeOf(const picture *p, int64_t column, int64_t row) {
     static const char shades[] = " .:-=+*%#&@";
     double x = ((double)column + 0.5) / (double)p->columns * 3.6 - 1.8;
@@ -46,8 +46,8 @@ static void draw(const picture *p, str *out) {
                     p->imaginary);
 }
 
-/* A constant on a circle where the set is neither empty nor full. */
-static void choose(picture *p) {
+/* Picks a constant for which the set is neither empty nor full. */
+static void pickConstant(picture *p) {
     static const double constants[][2] = {{-0.40, 0.60},  {0.28, 0.01},  {-0.70, -0.38},
                                           {-0.83, -0.23}, {-0.07, 0.70}, {0.36, 0.36},
                                           {-0.54, 0.54},  {-0.12, 0.74}};
@@ -56,11 +56,11 @@ static void choose(picture *p) {
     p->imaginary = constants[i][1];
 }
 
-/* Reads [columns rows] [real imaginary] from argv[first] on; the error is replied. */
+/* Parses [columns rows] [real imaginary] from argv[first] on. False: the error was replied. */
 static bool readPicture(ctx *c, int first, picture *p) {
     int given = c->argc - first;
     *p = (picture){.columns = 80, .rows = 40};
-    choose(p);
+    pickConstant(p);
     if (given != 0 && given != 2 && given != 4) {
         replyError(c, SLICE("ERR Syntax error. Use: LOLWUT [columns rows] [real imaginary]"));
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When to write and what to trust on disk. Today: its directives, and the INFO fields of a server
- * that keeps nothing on disk. Main thread only. */
+ * Persistence. So far: its directives, and the INFO fields of a server that does not persist data.
+ * Main thread only. */
 #include "base/base.h"
 #include "engine/hot.h"
 #include "config/config.h"
@@ -16,7 +16,7 @@ static void printPersistence(str *out) {
     strAppendText(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n");
 }
 
-/* A server that was told to keep its data must not run without doing so. */
+/* A server configured to persist its data must not start without doing so. */
 static status init(reason *why) {
     if (!persistConf.appendonly) return OK;
     return reasonSet(

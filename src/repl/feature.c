@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One primary, many replicas, one stream. Today: its directives, and the INFO fields of a primary
- * without replicas. Main thread only. */
+ * Replication. So far: its directives, and the INFO fields of a primary without replicas. Main
+ * thread only. */
 #include "base/base.h"
 #include "base/random.h"
 #include "config/config.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
 
-static char replication_id[41]; /* of this run's dataset */
+static char replication_id[41]; /* identifies the dataset of this run */
 
-/* A server that was told to be a replica must not accept writes as a primary. */
+/* A server configured as a replica must not start as a primary and accept writes. */
 static status init(reason *why) {
     str primary = STR_EMPTY;
     configGet(configFind(SLICE("replicaof")), &primary);
