@@ -288,7 +288,7 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
     uint64_t seen = hashSeenCount(o, c->look);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
-    pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
     if (count < -DRAWS_MANY && seen) {
         outmark mark = outbufMark(c->out);
         hashRandom(o, c->look, DRAWS_PROBED, false, replyPair, &r);

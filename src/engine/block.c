@@ -193,8 +193,8 @@ bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
 }
 
 bool blockIsDenied(const ctx *c) {
-    const uint32_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL | SESSION_PRIMARY;
-    return c->who->flags & denied || c->flags & CTX_REPLAY || !c->request;
+    const uint32_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
+    return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
 /* Whether the key stands among the first `count` of the wait. */
@@ -302,7 +302,8 @@ static void end(blockWait *w, slice error) {
              .cmd = w->kept.command,
              .request = &w->kept,
              .now_ms = engineHot.now_ms,
-             .look = keyspaceLookOf(s, engineHot.now_ms)};
+             .look = keyspaceLookOf(s, engineHot.now_ms),
+             .proto = s->proto};
     c.out = outOf(w, &silence);
     if (error.len) {
         replyError(&c, error);
@@ -340,6 +341,9 @@ static void runAgain(blockWait *w) {
     outbuf silence;
     ctx c = {.who = s,
              .db = s->db,
+             .proto = s->proto,
+             .origin = s->origin,
+             .targets = s->targets,
              .now_ms = engineHot.now_ms,
              .look = keyspaceLookOf(s, engineHot.now_ms)};
     c.out = outOf(w, &silence);

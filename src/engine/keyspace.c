@@ -50,7 +50,7 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
 
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     if (likely(expire_ms > c->now_ms)) return false;
-    return !importing && !(c->flags & CTX_REPLAY);
+    return !importing && !ctxIsReplay(c);
 }
 
 /* A key gone for want of memory, between two requests. */
@@ -104,7 +104,8 @@ void keyspaceSetImportMode(bool on) {
 bool keyspaceIsImporting(void) { return importing; }
 
 storeLook keyspaceSpecialLook(const session *s, int64_t now_ms) {
-    bool sees_expired = importing && s->flags & SESSION_IMPORT_SOURCE;
+    bool sees_expired =
+        s->flags & SESSION_REPLAY || (importing && s->flags & SESSION_IMPORT_SOURCE);
     storeLook look = sees_expired ? lookAtAll() : lookAt(now_ms);
     return s->flags & SESSION_NO_TOUCH ? lookWithoutTouch(look) : look;
 }
