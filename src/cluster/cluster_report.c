@@ -98,7 +98,7 @@ void clusterReplySlots(ctx *c) {
         count++;
         slot = last;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ SHARDS */
@@ -119,7 +119,7 @@ static void replyShardSlots(ctx *c, const char *shard_id) {
         replyInteger(c, slot);
         count += 2;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 /* A replica that was never reached has no data to offer. */
@@ -170,9 +170,9 @@ void clusterReplyShards(ctx *c) {
                 members++;
             }
         }
-        respDeferEnd(c->out, list, '*', c->who->proto, members);
+        respDeferEnd(c->out, list, '*', c->proto, members);
         replyPair(c, "id", sliceMake(shard_id, NODE_ID_LEN));
         count++;
     }
-    respDeferEnd(c->out, shards, '*', c->who->proto, count);
+    respDeferEnd(c->out, shards, '*', c->proto, count);
 }

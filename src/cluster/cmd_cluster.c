@@ -63,7 +63,7 @@ void clusterGetkeysinslotCommand(ctx *c) {
     do {
         cursor = dbScan(c->db, cursor, (int)slot, visitKey, &k);
     } while (cursor && k.found < k.want);
-    respDeferEnd(c->out, head, '*', c->who->proto, k.found);
+    respDeferEnd(c->out, head, '*', c->proto, k.found);
 }
 
 static bool slotArg(ctx *c, int arg_index, int *out) {
@@ -279,7 +279,7 @@ void clusterReplicasCommand(ctx *c) {
         strFree(&text);
         count++;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 void clusterSlavesCommand(ctx *c) { clusterReplicasCommand(c); }

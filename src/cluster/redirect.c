@@ -74,7 +74,6 @@ static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
 }
 
 static gateVerdict redirectRequest(ctx *c) {
-    if (c->flags & CTX_REPLAY) return GATE_PASS;
     int slot = NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         (void)transactionEach(c->who, addQueued, &slot); /* the result is in `slot` */

@@ -206,7 +206,7 @@ static void replyArg(ctx *c, const commandArg *arg) {
         replyArgs(c, arg->args, arg->count);
         fields++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 static void replyArgs(ctx *c, const commandArg *args, int count) {
@@ -260,7 +260,7 @@ static void replyDocs(ctx *c, const command *cmd) {
         for (int i = 0; i < cmd->sub_count; i++) replyDocs(c, &cmd->subs[i]);
         fields++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 static void docsOfEach(const command *cmd, void *arg) { replyDocs(arg, cmd); }
@@ -280,7 +280,7 @@ void commandDocsCommand(ctx *c) {
         replyDocs(c, cmd);
         found++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, found);
+    respDeferEnd(c->out, map, '%', c->proto, found);
 }
 
 /* ---- COMMAND LIST */
@@ -343,7 +343,7 @@ void commandListCommand(ctx *c) {
     }
     respDeferred list = respDeferBegin(c->out);
     commandEach(listOne, &filter);
-    respDeferEnd(c->out, list, '*', c->who->proto, filter.found);
+    respDeferEnd(c->out, list, '*', c->proto, filter.found);
 }
 
 /* ---- COMMAND GETKEYS, GETKEYSANDFLAGS */

@@ -119,7 +119,7 @@ static void replyHello(ctx *c) {
     replyBulkText(c, "version");
     replyBulkText(c, server.version);
     replyBulkText(c, "proto");
-    replyInteger(c, c->who->proto);
+    replyInteger(c, c->proto);
     replyBulkText(c, "id");
     replyInteger(c, (int64_t)c->who->id);
     replyBulkText(c, "mode");
@@ -145,7 +145,7 @@ void helloCommand(ctx *c) {
         return;
     }
     if (g.name.ptr) sessionSetName(c->who, g.name);
-    if (g.proto) c->who->proto = (uint8_t)g.proto;
+    if (g.proto) ctxSetProto(c, (int)g.proto);
     replyHello(c);
 }
 
@@ -160,5 +160,6 @@ void quitCommand(ctx *c) {
 void resetCommand(ctx *c) {
     bool skipped = c->who->flags & SESSION_REPLY_SKIP;
     sessionReset(c->who);
+    ctxSetProto(c, c->who->proto);
     respStatus(skipped ? c->out : &c->who->out, SLICE("RESET"));
 }

@@ -27,7 +27,7 @@ static void replyString(ctx *c) { replyBulkText(c, "Hello World"); }
 static void replySomeInteger(ctx *c) { replyInteger(c, 12345); }
 static void replySomeDouble(ctx *c) { replyDouble(c, 3.141); }
 static void replyBigNumber(ctx *c) {
-    respBigNumber(c->out, c->who->proto, SLICE("1234567999999999999999999999999999999"));
+    respBigNumber(c->out, c->proto, SLICE("1234567999999999999999999999999999999"));
 }
 
 static void replyThreeItems(ctx *c) {
@@ -53,8 +53,8 @@ static void replySomeMap(ctx *c) {
 }
 
 static void replySomeAttribute(ctx *c) {
-    if (c->who->proto > 2) {
-        respAttribute(c->out, c->who->proto, 1);
+    if (c->proto > 2) {
+        respAttribute(c->out, c->proto, 1);
         replyBulkText(c, "key-popularity");
         replyArray(c, 2);
         replyBulkText(c, "key:123");
@@ -65,12 +65,12 @@ static void replySomeAttribute(ctx *c) {
 
 /* A push message sent while a command runs is delivered after its reply. */
 static void replySomePush(ctx *c) {
-    if (c->who->proto == 2) {
+    if (c->proto == 2) {
         replyError(c, SLICE("ERR RESP2 is not supported by this command"));
         return;
     }
     replyBulkText(c, "Some real reply following the push reply");
-    respPush(c->out, c->who->proto, 2);
+    respPush(c->out, c->proto, 2);
     replyBulkText(c, "server-cpu-usage");
     replyInteger(c, 42);
 }

@@ -18,9 +18,7 @@ packLimits hashLimits(void) {
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-void hashLook(const ctx *c) {
-    hashLookAt(c->flags & CTX_REPLAY ? INT64_MIN : storeLookTime(c->now_ms));
-}
+void hashLook(const ctx *c) { hashLookAt(ctxIsReplay(c) ? INT64_MIN : storeLookTime(c->now_ms)); }
 
 bool hashFindRead(ctx *c, robj **out) {
     hashLook(c);
@@ -297,7 +295,7 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
     uint64_t seen = hashSeenCount(o);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
-    pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
     if (count < -DRAWS_MANY && seen) {
         outmark mark = outbufMark(c->out);
         hashRandom(o, DRAWS_PROBED, false, replyPair, &r);

@@ -88,7 +88,7 @@ static void replyHistogram(ctx *c, const command *cmd) {
         before = count;
         pairs++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, pairs);
+    respDeferEnd(c->out, map, '%', c->proto, pairs);
 }
 
 /* Replies the histogram of a command, or those of its subcommands if it is a container. Returns
@@ -123,7 +123,7 @@ void latencyHistogramCommand(ctx *c) {
             count++;
         }
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, count);
+    respDeferEnd(c->out, map, '%', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ GRAPH */

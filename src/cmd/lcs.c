@@ -123,7 +123,7 @@ static void replyIndexes(ctx *c, const lcsRequest *r, const lcsTable *t) {
         }
     }
     match_count += replyMatch(c, r, i, j, run);
-    respDeferEnd(c->out, matches, '*', c->who->proto, match_count);
+    respDeferEnd(c->out, matches, '*', c->proto, match_count);
     replyBulk(c, SLICE("len"));
     replyInteger(c, (int64_t)t->len);
 }

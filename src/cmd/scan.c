@@ -193,5 +193,5 @@ void keysCommand(ctx *c) {
     if (!sliceEqual(c->argv[1], SLICE("*"))) s.options.pattern = c->argv[1];
     respDeferred head = respDeferBegin(c->out);
     dbEach(c->db, patternSlot(s.options.pattern), visitKeys, &s);
-    respDeferEnd(c->out, head, '*', c->who->proto, s.found);
+    respDeferEnd(c->out, head, '*', c->proto, s.found);
 }

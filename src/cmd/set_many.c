@@ -150,7 +150,7 @@ void sinterCommand(ctx *c) {
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     intersect(&r, &s);
-    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    respDeferEnd(c->out, head, '~', c->proto, (int64_t)r.count);
     memFree(s.sets);
 }
 
@@ -311,7 +311,7 @@ void sdiffCommand(ctx *c) {
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     differ(&r, &s);
-    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    respDeferEnd(c->out, head, '~', c->proto, (int64_t)r.count);
     memFree(s.sets);
 }
 

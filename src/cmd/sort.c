@@ -412,7 +412,7 @@ static void storeResult(ctx *c, sorter *s, const listpackItem *item) {
 /* Sorts s->o. False: the error was replied. */
 static bool sortAll(ctx *c, sorter *s) {
     /* Results that are stored or used by scripts must be the same on every server. */
-    if (s->unsorted && objectType(s->o) == TYPE_SET && (s->store || c->flags & CTX_SCRIPT)) {
+    if (s->unsorted && objectType(s->o) == TYPE_SET && (s->store || c->origin == ORIGIN_SCRIPT)) {
         s->unsorted = false;
         s->alpha = true;
         s->by = 0;

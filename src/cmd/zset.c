@@ -250,13 +250,13 @@ void zrevrankCommand(ctx *c) { replyRank(c, true); }
 /* ------------------------------------------------------------------ ZRANDMEMBER, ZSCAN */
 
 void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested) {
-    if (scores && nested && c->who->proto > 2) replyArray(c, 2);
+    if (scores && nested && c->proto > 2) replyArray(c, 2);
     replyBulk(c, pair->member);
     if (scores) replyDouble(c, pair->score);
 }
 
 void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested) {
-    bool flat = scores && !(nested && c->who->proto > 2);
+    bool flat = scores && !(nested && c->proto > 2);
     replyArray(c, (int64_t)(flat ? 2 * count : count));
 }
 

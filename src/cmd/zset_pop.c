@@ -40,7 +40,7 @@ static void pop(ctx *c, bool max) {
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     uint64_t wanted = o ? sizeMin((uint64_t)count, zsetLength(o)) : 0;
     zsetReplyHead(c, wanted, true, many);
-    if (wanted > 0) popMembers(c, 1, o, max, wanted, many && c->who->proto > 2);
+    if (wanted > 0) popMembers(c, 1, o, max, wanted, many && c->proto > 2);
 }
 
 /* ZPOPMIN key [count]. Removes the members with the lowest scores. Reply: the members and their

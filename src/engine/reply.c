@@ -47,9 +47,7 @@ static void countAndSend(ctx *c, slice text) {
 
 /* Errors that nobody reads and nobody expects: the stream of our primary and the AOF hold commands that have
  * succeeded once. */
-static bool isUnexpected(const ctx *c) {
-    return c->flags & CTX_REPLAY || c->who->flags & SESSION_PRIMARY;
-}
+static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
 
 void replyError(ctx *c, slice text) {
     c->flags |= CTX_FAILED;

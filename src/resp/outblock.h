@@ -5,7 +5,7 @@
 #ifndef RESP_OUTBLOCK_H
 #define RESP_OUTBLOCK_H
 
-#include "resp/resp.h"
+#include "resp/reply_sink.h"
 
 struct outblock {
     outblock *next;
@@ -18,5 +18,18 @@ struct outblock {
     uint32_t used;    /* end of the own bytes */
     char bytes[];
 };
+
+/* Items for the sink of an outbuf that does not collect. */
+void sinkTake(const outbuf *o, const replyEvent *event);
+void sinkTakeText(const outbuf *o, replyKind kind, slice text);
+void sinkTakeLine(const outbuf *o, replyKind kind, slice text); /* line breaks become blanks */
+void sinkTakeHead(const outbuf *o, char kind, uint64_t n);
+/* Bytes that are items already. True: they are gone, or nobody wants them; else those from *taken on are to be kept. */
+bool sinkTakeBytes(outbuf *o, const void *bytes, size_t len, size_t *taken);
+/* From now on bytes go into blocks, when anybody wants them. */
+static inline void sinkCollect(const outbuf *o) {
+    if (o->sink->take) o->sink->collecting = true;
+}
+static inline bool sinkDrops(const outbuf *o) { return o->sink && !o->sink->take; }
 
 #endif

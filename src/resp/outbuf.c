@@ -6,8 +6,8 @@
  * outbuf's `at` points into it; base..at are then its pending bytes. Sealing a block stores these values in the block
  * and sets `at` to NULL.
  *
- * Invariants: pending bytes = queued + (at - base). An outbuf without pending bytes has no block. A null sink is
- * always sealed, so the inline append never finds space. Cost: append and consume are O(bytes), everything else
+ * Invariants: pending bytes = queued + (at - base). An outbuf without pending bytes has no block. An outbuf with a
+ * sink is sealed unless the sink collects, so the inline append never finds space. Cost: append and consume are O(bytes), everything else
  * O(blocks); blocks of the default size come from a bounded per-thread pool. One thread at a time uses an outbuf;
  * only the thread that owns the blobs retains and releases them. */
 #include "base/bytes.h"
@@ -159,6 +159,9 @@ void outbufReapSlow(outbuf *o) {
 
 /* ------------------------------------------------------------------ init and clear */
 
+/* Never written: nothing is collected for nobody. */
+static replySink null_sink;
+
 void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }
 
 void outbufInitNull(outbuf *o) {
@@ -175,11 +178,12 @@ void outbufClear(outbuf *o) {
     o->queued = 0;
     outbufReap(o);
     check(o->memory == 0);
+    if (unlikely(o->sink != NULL) && o->sink->collecting) o->sink->collecting = false;
 }
 
 void outbufSetNullSink(outbuf *o, bool on) {
     seal(o);
-    o->null_sink = on;
+    o->sink = on ? &null_sink : NULL;
 }
 
 /* ------------------------------------------------------------------ appending */
@@ -195,14 +199,19 @@ static void openBlock(outbuf *o, size_t need) {
 
 bool outbufReserve(outbuf *o, size_t need) {
     check(need <= OUTBUF_RESERVE_MAX);
-    if (o->null_sink) return false;
+    if (o->sink && !o->sink->collecting) return false;
     if ((size_t)(o->end - o->at) < need) openBlock(o, need);
     return true;
 }
 
 void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
-    if (o->null_sink) return;
     const char *from = bytes;
+    if (o->sink) {
+        size_t taken;
+        if (sinkTakeBytes(o, bytes, len, &taken)) return;
+        from += taken;
+        len -= taken;
+    }
     while (len > 0) {
         if (o->at == o->end) openBlock(o, 0);
         size_t n = sizeMin(len, (size_t)(o->end - o->at));
@@ -214,8 +223,8 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
 }
 
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
-    if (o->null_sink) return;
-    if (len == 0) return;
+    if (sinkDrops(o) || len == 0) return;
+    if (o->sink) sinkCollect(o);
     check(offset <= b->len);
     check(len <= b->len - offset);
     blockAdd(o, OUTBLOCK_SMALL_SIZE);
@@ -231,10 +240,11 @@ void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
 void outbufMoveAll(outbuf *to, outbuf *from) {
     outblock *b = from->first;
     if (b == NULL) return;
-    if (to->null_sink) {
+    if (sinkDrops(to)) {
         outbufClear(from);
         return;
     }
+    if (to->sink) sinkCollect(to);
     size_t len;
     const char *bytes = blockOwn(from, b, &len);
     if (b == from->last && b->lent == NULL && len <= OUTBLOCK_SIZE / 4) {
@@ -306,7 +316,10 @@ void outbufConsume(outbuf *o, size_t n) {
     }
 }
 
-outmark outbufMark(const outbuf *o) { return (outmark){outbufPending(o)}; }
+outmark outbufMark(const outbuf *o) {
+    if (unlikely(o->sink != NULL)) sinkCollect(o);
+    return (outmark){outbufPending(o)};
+}
 
 void outbufCutTo(outbuf *o, outmark mark) {
     size_t pending = outbufPending(o);

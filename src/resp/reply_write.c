@@ -13,7 +13,7 @@
 enum { HEAD_MAX = 1 + 20 + 2 };
 _Static_assert(HEAD_MAX + NUMBER_TEXT_MAX + 2 <= OUTBUF_RESERVE_MAX, "a double fits with its head");
 
-/* Reserves OUTBUF_RESERVE_MAX bytes; returns o->at, or NULL for a null sink. */
+/* Reserves OUTBUF_RESERVE_MAX bytes; returns o->at, or NULL for a sink that takes items. */
 ALWAYS_INLINE char *place(outbuf *o) {
     if (likely((size_t)(o->end - o->at) >= OUTBUF_RESERVE_MAX)) return o->at;
     return outbufReserve(o, OUTBUF_RESERVE_MAX) ? o->at : NULL;
@@ -78,13 +78,20 @@ ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
 
 static void head(outbuf *o, char kind, uint64_t n) {
     char *at = place(o);
-    if (at == NULL) return;
+    if (unlikely(at == NULL)) {
+        sinkTakeHead(o, kind, n);
+        return;
+    }
     o->at = putHead(at, (unsigned char)kind, n);
 }
 
 /* Writes type byte, text and CRLF. CR and LF in the text become blanks, so that it stays one line. */
-static void line(outbuf *o, char kind, slice text) {
-    outbufAppend(o, &kind, 1);
+static void line(outbuf *o, unsigned char byte, replyKind kind, slice text) {
+    if (unlikely((size_t)(o->end - o->at) <= 1) && !outbufReserve(o, 2)) {
+        sinkTakeLine(o, kind, text);
+        return;
+    }
+    *o->at++ = (char)byte;
     while (text.len > 0) {
         size_t n = 0;
         while (n < text.len && text.ptr[n] != '\r' && text.ptr[n] != '\n') n++;
@@ -96,13 +103,16 @@ static void line(outbuf *o, char kind, slice text) {
     outbufAppend(o, "\r\n", 2);
 }
 
-void respStatus(outbuf *o, slice text) { line(o, '+', text); }
+void respStatus(outbuf *o, slice text) { line(o, '+', REPLY_STATUS, text); }
 
-void respError(outbuf *o, slice text) { line(o, '-', text); }
+void respError(outbuf *o, slice text) { line(o, '-', REPLY_ERROR, text); }
 
 void respInteger(outbuf *o, int64_t value) {
     char *at = place(o);
-    if (unlikely(at == NULL)) return;
+    if (unlikely(at == NULL)) {
+        sinkTake(o, &(replyEvent){.kind = REPLY_INTEGER, .integer = value});
+        return;
+    }
     if (likely(value >= 0)) {
         o->at = putHead(at, ':', (uint64_t)value);
         return;
@@ -113,7 +123,12 @@ void respInteger(outbuf *o, int64_t value) {
 
 /* Bulks that are long or cross the end of a block. */
 static NO_INLINE void bulkInPieces(outbuf *o, slice bytes) {
-    head(o, '$', bytes.len);
+    char *at = place(o);
+    if (unlikely(at == NULL)) {
+        sinkTakeText(o, REPLY_BULK, bytes);
+        return;
+    }
+    o->at = putHead(at, '$', bytes.len);
     outbufAppend(o, bytes.ptr, bytes.len);
     outbufAppend(o, "\r\n", 2);
 }
@@ -129,7 +144,7 @@ void respBulk(outbuf *o, slice bytes) {
 }
 
 void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {
-    if (len < RESP_BORROW_MIN) {
+    if (len < RESP_BORROW_MIN || unlikely(o->sink != NULL)) {
         respBulk(o, sliceMake(b->bytes + offset, len));
         return;
     }
@@ -177,7 +192,10 @@ void respDouble(outbuf *o, int proto, double value) {
     char text[NUMBER_TEXT_MAX];
     size_t len = numberPrintDouble(text, value);
     char *at = place(o);
-    if (at == NULL) return;
+    if (unlikely(at == NULL)) {
+        sinkTakeText(o, proto == 2 ? REPLY_BULK : REPLY_DOUBLE, sliceMake(text, len));
+        return;
+    }
     if (proto == 2) {
         at = putHead(at, '$', len);
     } else {
@@ -191,7 +209,7 @@ void respDoubleText(outbuf *o, int proto, slice text) {
     if (proto == 2) {
         respBulk(o, text);
     } else {
-        line(o, ',', text);
+        line(o, ',', REPLY_DOUBLE, text);
     }
 }
 
@@ -207,7 +225,7 @@ void respBigNumber(outbuf *o, int proto, slice digits) {
     if (proto == 2) {
         respBulk(o, digits);
     } else {
-        line(o, '(', digits);
+        line(o, '(', REPLY_BIG_NUMBER, digits);
     }
 }
 
@@ -216,7 +234,14 @@ void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
         respBulk(o, bytes);
         return;
     }
-    head(o, '=', bytes.len + 4);
+    char *at = place(o);
+    if (unlikely(at == NULL)) {
+        replyEvent event = {.kind = REPLY_VERBATIM, .text = bytes, .integer = (int64_t)bytes.len};
+        memcpy(event.format, format, 3);
+        sinkTake(o, &event);
+        return;
+    }
+    o->at = putHead(at, '=', bytes.len + 4);
     outbufAppend(o, format, 3);
     outbufAppend(o, ":", 1);
     outbufAppend(o, bytes.ptr, bytes.len);
@@ -224,6 +249,7 @@ void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
 }
 
 respDeferred respDeferBegin(outbuf *o) {
+    if (unlikely(o->sink != NULL)) sinkCollect(o);
     if (!outbufReserve(o, HEAD_MAX)) return (respDeferred){NULL, 0};
     respDeferred mark = {o->last, (uint32_t)(o->at - o->last->bytes)};
     o->at += HEAD_MAX;

@@ -135,10 +135,10 @@ typedef struct outbuf {
     char *base; /* first pending byte in that block */
     outblock *first; /* NULL if nothing is pending */
     outblock *last;
-    outblock *spent; /* sent blocks whose blobs still have to be released */
-    size_t queued;   /* pending bytes other than base..at */
-    size_t memory;   /* bytes of the blocks and of the borrowed parts of blobs */
-    bool null_sink;  /* everything appended is discarded; set with outbufSetNullSink() */
+    outblock *spent;        /* sent blocks whose blobs still have to be released */
+    size_t queued;          /* pending bytes other than base..at */
+    size_t memory;          /* bytes of the blocks and of the borrowed parts of blobs */
+    struct replySink *sink; /* NULL: appended bytes are kept. See resp/reply_sink.h */
 } outbuf;
 
 void outbufInit(outbuf *o);

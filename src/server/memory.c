@@ -170,7 +170,7 @@ void memoryStatsCommand(ctx *c) {
     replyFraction(c, "dataset.percentage", f.dataset_percent);
     replyFraction(c, "peak.percentage", f.peak_percent);
     fields += 9 + replyProcess(c, &f);
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 /* ------------------------------------------------------------------ MEMORY DOCTOR */

@@ -4,6 +4,7 @@
 #include "engine_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/histogram.h"
@@ -402,18 +403,6 @@ static void an_inner_command_counts_like_any_other(void **state) {
     sessionClear(&s);
 }
 
-static void refused_inner_commands_are_none(void **state) {
-    session s;
-    sessionOpen(&s);
-    gateArm(&allGate, true);
-    verdict = GATE_REFUSED;
-    verdict_for = "put";
-    ask(&s, "inner put a 1"); /* whoever runs it inside has judged it */
-    assert_replies(&s, "+OK");
-    gateArm(&allGate, false);
-    sessionClear(&s);
-}
-
 static unsigned long long statsField(const char *name) {
     str text = STR_EMPTY;
     for (const infoSection *section = statsSections; section->name; section++)
@@ -429,7 +418,7 @@ static void an_error_from_the_primary_is_unexpected(void **state) {
     session client, primary;
     sessionOpen(&client);
     sessionOpen(&primary);
-    primary.flags |= SESSION_PRIMARY;
+    sessionSetOrigin(&primary, ORIGIN_PRIMARY);
     statsReset();
     ask(&client, "fail|nosuch");
     assert_int_equal(statsField("unexpected_error_replies"), 0);
@@ -469,7 +458,6 @@ int test_execute(void) {
         TEST(only_what_ran_is_counted_as_a_call),
         TEST(the_running_command_is_not_counted_yet),
         TEST(an_inner_command_counts_like_any_other),
-        TEST(refused_inner_commands_are_none),
     };
     return cmocka_run_group_tests_name("engine/execute", tests, NULL, NULL);
 }
