@@ -11,7 +11,8 @@
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
-static slabStore *keyspace, *elements;
+static slabPair used;
+static slabStore *idle; /* list of the stores of other keyspaces */
 
 /* ---- blocks ---- */
 
@@ -26,10 +27,20 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     return ptr;
 }
 
+/* The store of a keyspace not in use that owns a block, NULL when there is none. */
+static NO_INLINE slabStore *idleStoreOf(const void *ptr) {
+    slabStore *s = idle;
+    while (s && !slabHas(s, ptr)) s = s->next_idle;
+    return s;
+}
+
 ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
     if (unlikely(!slabHas(s, ptr))) {
-        memFree(ptr);
-        return;
+        s = idle ? idleStoreOf(ptr) : NULL;
+        if (!s) {
+            memFree(ptr);
+            return;
+        }
     }
     slabClass *c = &s->classes[slabClassOf(size)];
     hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
@@ -105,25 +116,52 @@ void slabStoreFree(slabStore *s) {
 }
 
 slabStore *slabKeyspace(void) {
-    if (unlikely(!keyspace)) keyspace = slabStoreNew(0);
-    return keyspace;
+    if (unlikely(!used.objects)) used.objects = slabStoreNew(0);
+    return used.objects;
 }
 
 slabStore *slabKeyspaceTake(void) {
-    slabStore *taken = keyspace;
-    keyspace = NULL;
+    slabStore *taken = used.objects;
+    used.objects = NULL;
     return taken;
 }
 
 slabStore *slabElements(void) {
-    if (unlikely(!elements)) elements = slabStoreNew(0);
-    return elements;
+    if (unlikely(!used.elements)) used.elements = slabStoreNew(0);
+    return used.elements;
 }
 
 slabStore *slabElementsTake(void) {
-    slabStore *taken = elements;
-    elements = NULL;
+    slabStore *taken = used.elements;
+    used.elements = NULL;
     return taken;
+}
+
+static void addIdle(slabStore *s) {
+    if (!s) return;
+    s->next_idle = idle;
+    idle = s;
+}
+
+static void removeIdle(slabStore *s) {
+    if (!s) return;
+    slabStore **link = &idle;
+    while (*link && *link != s) link = &(*link)->next_idle;
+    if (*link) *link = s->next_idle; /* a new pair was in no list */
+}
+
+slabPair slabUse(slabPair pair) {
+    slabPair before = used;
+    addIdle(before.objects);
+    addIdle(before.elements);
+    slabDisown(pair);
+    used = pair;
+    return before;
+}
+
+void slabDisown(slabPair pair) {
+    removeIdle(pair.objects);
+    removeIdle(pair.elements);
 }
 
 void *slabAlloc(size_t size) { return allocFrom(slabKeyspace(), size); }
