@@ -179,6 +179,18 @@ static bool isTestable(const char *line, uintptr_t *from, uintptr_t *to) {
            !strstr(line, "[v") && !containsOwnStack(begin, end);
 }
 
+/* Tests one piece of a mapping. False: it has an inaccessible page. */
+static bool testPiece(uintptr_t at, size_t size, size_t *errors) {
+    if (sigsetjmp(crash.skip_region, 1)) {
+        crash.tests_memory = 0;
+        return false;
+    }
+    crash.tests_memory = 1;
+    *errors += memcheckRange((void *)at, size);
+    crash.tests_memory = 0;
+    return true;
+}
+
 static void testMemory(void) {
     logRaw("\n------ FAST MEMORY TEST ------\n");
     static char maps[64 * 1024]; /* read completely before the test, which may change them */
@@ -188,16 +200,12 @@ static void testMemory(void) {
     for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
         uintptr_t from, to;
         if (!isTestable(line, &from, &to)) continue;
-        for (volatile uintptr_t at = from; at < to && clockMonoUs() < end_us;) {
+        for (uintptr_t at = from; at < to && clockMonoUs() < end_us;) {
             size_t size = sizeMin(to - at, 1024 * 1024);
-            if (sigsetjmp(crash.skip_region, 1)) break; /* an inaccessible page */
-            crash.tests_memory = 1;
-            errors += memcheckRange((void *)at, size);
-            crash.tests_memory = 0;
+            if (!testPiece(at, size, &errors)) break;
             bytes += size;
             at += size;
         }
-        crash.tests_memory = 0;
     }
     char text[128];
     snprintf(text, sizeof(text), "Tested %zu MB.\n", bytes >> 20);

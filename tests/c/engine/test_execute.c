@@ -4,6 +4,7 @@
 #include "engine_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/histogram.h"
