@@ -14,6 +14,7 @@
 #include "cmd/procs.h"
 #include "engine/child.h"
 #include "config/config.h"
+#include "engine/deliver.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -70,9 +71,7 @@ static void replySomePush(ctx *c) {
         return;
     }
     replyBulkText(c, "Some real reply following the push reply");
-    respPush(c->out, c->proto, 2);
-    replyBulkText(c, "server-cpu-usage");
-    replyInteger(c, 42);
+    sessionDeliver(c->who, DELIVER_PUSH, SLICE(">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n"));
 }
 
 static void replyTrue(ctx *c) { replyBool(c, true); }
