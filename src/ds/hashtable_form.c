@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: the memory of its two forms, and building a table anew.
+ * hashtable: memory of the small and the big form, and rebuilding a table.
  *
- * Invariant: a small table is one block of whole buckets; a big one has a header and an array
- * that starts on a cache line, in a block of the allocator or, from MAP_MIN on, in a mapping of
- * its own that grows without a copy. Building costs a pass over all words. Not thread-safe;
- * freeing may be on any thread. */
+ * Invariant: a small table is one block of whole buckets. A big table has a header and a cache-aligned array,
+ * which is part of an allocator block or, from MAP_MIN on, of a mapping that grows without copying.
+ * Rebuilding costs a pass over all words. Not thread-safe; freeing may be done by any thread. */
 #include "ds/hashtable_private.h"
 
 #include "base/alloc.h"
 #include "base/map.h"
 
-/* Below this the allocator serves arrays: thousands of mappings would meet the kernel's limit. */
+/* Smaller arrays come from the allocator: thousands of mappings would reach a kernel limit. */
 #define MAP_MIN ((uint64_t)256 << 10)
-/* From here on an array is aligned so that the kernel moves it 2 MB at a time. */
+/* Larger arrays are aligned so that the kernel can move them 2 MB at a time. */
 #define MAP_ALIGN_MIN ((uint64_t)4 << 20)
 #define MAP_ALIGN_HUGE ((size_t)2 << 20)
 
@@ -31,7 +30,7 @@ static void blockFree(void *block, size_t bytes, bool mapped) {
     }
 }
 
-/* Copies the array into a new block of the allocator, or into the first mapping. */
+/* Copies the array to a new allocator block, or to its first mapping. */
 static void resizeByCopy(tableBig *g, size_t bytes) {
     bool mapped = bytes >= MAP_MIN;
     size_t block_bytes = mapped ? sizeRoundUp(bytes, MAP_PAGE) : bytes + CACHE_LINE;
@@ -87,9 +86,9 @@ uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, ui
     return at;
 }
 
-/* ---- building ---- */
+/* ---- rebuilding ---- */
 
-/* Buckets in the block the allocator would really give for a small table of `buckets`. */
+/* Number of buckets that fit in the block which the allocator provides for a small table of `buckets`. */
 static uint64_t smallRoom(uint64_t buckets) {
     size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
     return (good - sizeof(tableSmall)) / sizeof(tableBucket);
@@ -163,7 +162,7 @@ void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count
     if (bucket_count < least) bucket_count = least;
     check(bucket_count > 0);
     bool to_big = bucket_count >= BIG_MIN;
-    /* A step into the big form keeps tags that are whole units; its next growth reads the keys. */
+    /* Conversion to the big form uses tags that are whole units; the next growth reads the keys. */
     unsigned prefix_bits = bucket_count >= 2 * BIG_MIN ? prefixBitsFor(bucket_count) : 0;
     tableItem *items = memAlloc((count_max + 1) * sizeof(*items));
     if (t->body) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: what DEBUG HTSTATS tells, and the checker of all invariants that tests run. Both
- * walk the whole table. Not thread-safe. */
+ * hashtable: statistics for DEBUG HTSTATS, and a check of all invariants for tests. Both walk the whole
+ * table. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "ds/hashtable_private.h"
 
-/* One side of a table as a region from `start`; returns false when there is no such side. */
+/* One side of a table as a region from `start` on; returns false if there is no such side. */
 static bool regionOfSide(const hashtable *t, const hashtableType *type, unsigned side,
                          tableScale *small_scale, tableRegion *r, uint64_t *start) {
     *start = 0;
@@ -57,15 +57,15 @@ void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtable
     }
 }
 
-/* What was seen of a table so far. */
+/* State of a verification. */
 typedef struct verifyState {
     const hashtable *table;
     tableRegion region;
     unsigned side;
     uint64_t start;    /* of the region */
-    uint64_t unit_max; /* in the buckets before this one */
+    uint64_t unit_max; /* greatest unit in the buckets before this one */
     uint64_t count;
-    fenwick volatiles; /* counted anew, by the blocks of the table's own index */
+    fenwick volatiles; /* counted again, by the blocks of the table's own index */
     uint64_t volatile_count, volatile_next_count;
 } verifyState;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted packed integers (intset.h has the format).
+ * Sorted packed integers (format: intset.h).
  *
- * Invariant: integers rise strictly; the width suffices for all, and never falls. ANY_THREAD that owns the
- * bytes. */
+ * Invariant: integers are strictly ascending; the width suffices for all, and never decreases. ANY_THREAD
+ * that owns the bytes. */
 #include "ds/intset.h"
 
 #include "base/assert.h"
@@ -37,7 +37,7 @@ int64_t intsetGet(const uint8_t *set, size_t index) {
     return loadAt(set, intsetWidth(set), index);
 }
 
-/* The first index whose integer is not below `value`. */
+/* The first index whose integer is >= `value`. */
 static inline size_t lowerBound(const uint8_t *set, size_t width, size_t count, int64_t value) {
     size_t from = 0;
     while (count > 0) {
@@ -60,7 +60,7 @@ bool intsetFind(const uint8_t *set, int64_t value, size_t *index) {
     return at < count && widthOf(value) <= width && loadAt(set, width, at) == value;
 }
 
-/* The value is wider than all others, so it goes to one of the ends. */
+/* A value that needs a greater width than all others is stored at one of the ends. */
 static void addWidening(packRoom *room, int64_t value) {
     size_t old_width = intsetWidth(room->bytes), count = intsetCount(room->bytes);
     size_t width = widthOf(value), shift = value < 0;
@@ -93,7 +93,7 @@ void intsetRemoveAt(packRoom *room, size_t index) {
     uint8_t *to = set + INTSET_HEADER + index * width;
     memmove(to, to + width, (count - index - 1) * width);
     setHeader(set, width, count - 1);
-    (void)room->resize(room, INTSET_HEADER + width * (count - 1)); /* `bytes` tells */
+    (void)room->resize(room, INTSET_HEADER + width * (count - 1)); /* the address is in `bytes` */
 }
 
 bool intsetRemove(packRoom *room, int64_t value) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * packRoom: where a packed value (listpack, intset) stands and how it grows. The value does not know whether
- * it lies in a block of its own or inside a larger one; its owner hangs up how a place of another size is got. */
+ * packBuffer: the memory of a packed value (listpack, intset) and how to resize it. The value may be in a
+ * block of its own or part of a larger block; its owner supplies the resize function. */
 #ifndef DS_PACKROOM_H
 #define DS_PACKROOM_H
 
@@ -10,13 +10,13 @@
 
 typedef struct packRoom packRoom;
 struct packRoom {
-    uint8_t *bytes; /* the value; after each change of it another place, perhaps */
-    /* Makes the place `size` bytes large, sets `bytes` and returns it; what it held stays, as far as there is
-     * room. Called once for every change: before one that grows the value, after any other. */
+    uint8_t *bytes; /* the value; may change with each modification */
+    /* Resizes the memory to `size` bytes, sets `bytes` and returns it; contents are kept as far as they fit.
+     * Called once per change: before a change that grows the value, after any other. */
     uint8_t *(*resize)(packRoom *room, size_t size);
 };
 
-/* For a value in a block of memAlloc(), which the caller takes back out of `bytes`. */
+/* For a value in a block of memAlloc(); afterwards the caller takes the block from `bytes`. */
 packRoom packRoomHeap(void *bytes);
 
 #endif
