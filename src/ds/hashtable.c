@@ -79,10 +79,10 @@ static void bigInserted(tableBig *g, const hashtableType *type, uint64_t hash, u
                         bool long_run) {
     g->count++;
     if (unlikely(word & HASHTABLE_VOLATILE)) volatileCount(g, hash, 1);
-    if (g->state != SWEEP_NONE) {
-        sweepWork(g, type, SWEEP_QUOTA);
+    if (g->state != RESIZE_NONE) {
+        resizeWork(g, type, RESIZE_QUOTA);
     } else if (unlikely(g->count > g->grow_at) || unlikely(long_run)) {
-        sweepConsiderGrowth(g, type, long_run);
+        resizeConsiderGrowth(g, type, long_run);
     }
 }
 
@@ -95,7 +95,7 @@ static void bigInsert(tableBig *g, const hashtableType *type, uint64_t hash, uin
             return;
         }
         /* The lower region would reach the upper one: let the resize make space. */
-        sweepStep(g, type);
+        resizeStep(g, type);
     }
     bigPlaceUpper(g, type, hash, scaleTagged(&g->scales[1], hash, word), &long_run);
     bigInserted(g, type, hash, word, long_run);
@@ -168,14 +168,14 @@ static void bigDeleteAt(hashtable *t, const hashtableType *type,
     g->count--;
     if (unlikely(g->count == 0)) {
         tableFreeBody(t);
-    } else if (g->state != SWEEP_NONE) {
-        sweepWork(g, type, SWEEP_QUOTA);
-    } else if (unlikely(g->count < g->shrink_at) && !sweepIsPaused()) {
+    } else if (g->state != RESIZE_NONE) {
+        resizeWork(g, type, RESIZE_QUOTA);
+    } else if (unlikely(g->count < g->shrink_at) && !resizeIsPaused()) {
         uint64_t want = g->count * 100 / (BUCKET_WORDS * FILL_SHRUNK) + 1;
         if (want < BIG_MIN / 2) {
             tableRebuild(t, type, want, NULL);
         } else if (want < g->scales[1].bucket_count) {
-            sweepBeginShrink(g, type, want);
+            resizeBeginShrink(g, type, want);
         }
     }
 }
@@ -285,21 +285,21 @@ void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count) {
     }
     tableBig *g = tableAsBig(t);
     for (;;) {
-        while (g->state != SWEEP_NONE) sweepStep(g, type);
+        while (g->state != RESIZE_NONE) resizeStep(g, type);
         uint64_t now = g->scales[1].bucket_count;
         if (now >= want) return;
-        sweepBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
+        resizeBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
     }
 }
 
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets) {
-    if (!hashtableIsSweeping(t)) return false;
-    sweepWork(tableAsBig(t), type, buckets);
-    return hashtableIsSweeping(t) && !sweepIsPaused();
+    if (!hashtableIsResizing(t)) return false;
+    resizeWork(tableAsBig(t), type, buckets);
+    return hashtableIsResizing(t) && !resizeIsPaused();
 }
 
-bool hashtableIsSweeping(const hashtable *t) {
-    return tableIsBig(t) && tableAsBig(t)->state != SWEEP_NONE;
+bool hashtableIsResizing(const hashtable *t) {
+    return tableIsBig(t) && tableAsBig(t)->state != RESIZE_NONE;
 }
 
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context) {

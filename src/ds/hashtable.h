@@ -161,7 +161,7 @@ void hashtableIteratorClear(hashtableIterator *it);
 void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count);
 /* Continues a running resize by about `buckets` buckets. Returns true if there is more to do. */
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets);
-bool hashtableIsSweeping(const hashtable *t);
+bool hashtableIsResizing(const hashtable *t);
 /* Applies to all tables: while a forked child shares our pages, resizes are neither started nor continued,
  * unless a table is nearly full. Main thread. */
 void hashtableSetPaused(bool paused);
@@ -181,8 +181,8 @@ typedef struct hashtableStats {
     uint64_t buckets; /* cache lines of 8 slots, spare ones included */
     uint64_t count;
     uint64_t volatile_count;
-    int64_t sweep_position; /* bucket that the resize has reached, or -1 */
-    uint64_t sweep_slots;   /* slots after the resize, or 0 */
+    int64_t resize_position; /* bucket that the resize has reached, or -1 */
+    uint64_t resize_slots;   /* slots after the resize, or 0 */
     uint64_t bytes;
     /* probes[i]: entries whose lookup reads i + 1 buckets; the last element: or more */
     uint64_t probes[HASHTABLE_PROBES_MAX];

@@ -169,7 +169,7 @@ void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count
         tableScale small_scale;
         tableRegion r = tableIsBig(t) ? bigRegion(tableAsBig(t), type, 0)
                                       : smallRegion(tableAsSmall(t), type, &small_scale);
-        if (tableIsBig(t)) check(tableAsBig(t)->state == SWEEP_NONE);
+        if (tableIsBig(t)) check(tableAsBig(t)->state == RESIZE_NONE);
         bool rehash = to_big && prefix_bits > scalePrefixBits(r.sc);
         for (uint64_t at = 0; at < r.limit; at++) {
             tableItem found[BUCKET_WORDS];

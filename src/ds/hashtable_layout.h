@@ -185,7 +185,7 @@ typedef struct tableSmall {
 
 typedef struct volatileIndex volatileIndex;
 
-typedef enum tableSweep { SWEEP_NONE, SWEEP_GROW, SWEEP_SHRINK } tableSweep;
+typedef enum tableResize { RESIZE_NONE, RESIZE_GROW, RESIZE_SHRINK } tableResize;
 
 /* A separate array that is resized in place. During a resize both scales are in use: hashes below `bound`
  * follow scales[0] and are in the lower region, the buckets before `limit`; the others follow scales[1]. The
@@ -201,10 +201,10 @@ typedef struct tableBig {
     uint64_t shrink_at; /* shrink if the count falls below it, unless resizing */
     uint64_t allocated; /* buckets in the array: those of the scale and spare ones for overflow */
     uint64_t
-        sweep; /* old home buckets below it (growing) or from it on (shrinking) still have to be moved */
+        resize_at; /* old home buckets below it (growing) or from it on (shrinking) still have to be moved */
     uint64_t limit;
     uint32_t credit; /* buckets of resize work that are due */
-    tableSweep state;
+    tableResize state;
     volatileIndex *volatiles; /* counts all volatile entries; NULL until there is one */
     volatileIndex
         *volatiles_next; /* counts the moved ones, during a resize that changes the prefix bits */

@@ -13,16 +13,16 @@
 /* ---- tuning ---- */
 
 #ifdef HOSTILE_BUILD
-#define BIG_MIN 4        /* number of buckets from which the big form is used */
-#define SWEEP_BURST 1    /* old buckets moved in one step of a resize */
-#define SWEEP_QUOTA 2    /* old buckets of resize work per insert or delete */
-#define PREFIX_LAG_MIN 3 /* log2(buckets) - prefix bits directly after keys were read ... */
-#define PREFIX_LAG_MAX 3 /* ... and at most; each step halves the useful bits of a tag */
-#define RUN_MAX 16       /* consecutive full buckets that indicate skewed hashes or an attack */
+#define BIG_MIN 4             /* number of buckets from which the big form is used */
+#define RESIZE_STEP_BUCKETS 1 /* old buckets moved in one step of a resize */
+#define RESIZE_QUOTA 2        /* old buckets of resize work per insert or delete */
+#define PREFIX_LAG_MIN 3      /* log2(buckets) - prefix bits directly after keys were read ... */
+#define PREFIX_LAG_MAX 3      /* ... and at most; each step halves the useful bits of a tag */
+#define RUN_MAX 16 /* consecutive full buckets that indicate skewed hashes or an attack */
 #else
 #define BIG_MIN 128
-#define SWEEP_BURST 16
-#define SWEEP_QUOTA 8
+#define RESIZE_STEP_BUCKETS 16
+#define RESIZE_QUOTA 8
 #define PREFIX_LAG_MIN 5
 #define PREFIX_LAG_MAX 6
 #define RUN_MAX 128
@@ -38,8 +38,8 @@
 #define FILL_SHRUNK 75
 /* A table grows by 1/8. A growth moves all words, so a smaller step costs time, a larger one memory. */
 #define GROW_STEP 8
-_Static_assert(SWEEP_QUOTA > GROW_STEP * 100 / FILL_GROW / 8,
-               "a sweep ends before the next is due");
+_Static_assert(RESIZE_QUOTA > GROW_STEP * 100 / FILL_GROW / 8,
+               "a resize ends before the next one is due");
 
 /* Buckets after the last one of the scale, for overflow; more are added if needed. */
 #define SPARE_BUCKETS 16
@@ -182,16 +182,16 @@ void bigSetThresholds(tableBig *g);
 
 /* ---- resizing (hashtable_resize.c) ---- */
 
-void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
-void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count);
+void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
+void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count);
 /* Performs one step of a resize. */
-void sweepStep(tableBig *g, const hashtableType *type);
+void resizeStep(tableBig *g, const hashtableType *type);
 /* Called by inserts, deletes and the cron: adds `buckets` to the work due and performs a step if enough is
  * due. */
-void sweepWork(tableBig *g, const hashtableType *type, unsigned buckets);
+void resizeWork(tableBig *g, const hashtableType *type, unsigned buckets);
 /* Starts growing if required by the count or a long run. */
-void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run);
-bool sweepIsPaused(void);
+void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run);
+bool resizeIsPaused(void);
 
 /* ---- volatile entries (hashtable_volatile.c) ---- */
 

@@ -37,16 +37,16 @@ void volatileIndexFree(volatileIndex *v) {
 
 void volatileCount(tableBig *g, uint64_t hash, int delta) {
     if (!g->volatiles) {
-        const tableScale *from = &g->scales[g->state == SWEEP_GROW ? 0 : 1];
-        const tableScale *to = &g->scales[g->state == SWEEP_GROW ? 1 : 0];
+        const tableScale *from = &g->scales[g->state == RESIZE_GROW ? 0 : 1];
+        const tableScale *to = &g->scales[g->state == RESIZE_GROW ? 1 : 0];
         g->volatiles = volatileIndexNew(scalePrefixBits(from));
-        if (g->state != SWEEP_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
+        if (g->state != RESIZE_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
             g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
         }
     }
     fenwickAdd(&g->volatiles->counts, volatileBlock(g->volatiles, hash), delta);
     bool upper = hash >= g->bound;
-    if (g->volatiles_next && upper == (g->state == SWEEP_GROW)) {
+    if (g->volatiles_next && upper == (g->state == RESIZE_GROW)) {
         fenwickAdd(&g->volatiles_next->counts, volatileBlock(g->volatiles_next, hash), delta);
     }
 }

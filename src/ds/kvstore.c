@@ -21,7 +21,7 @@ struct kvstore {
     fenwick counts;
     fenwick volatiles;  /* without nodes until there is a volatile entry */
     uint64_t *hidden;   /* one bit per slot; NULL while all are visible */
-    uint64_t *sweeping; /* one bit per slot */
+    uint64_t *resizing; /* one bit per slot */
 };
 
 /* ---- bits ---- */
@@ -40,7 +40,7 @@ kvstore *kvstoreNew(const hashtableType *type, unsigned slot_bits) {
     kv->slot_bits = slot_bits;
     kv->slot_count = 1 << slot_bits;
     kv->tables = memNewArray(hashtable, (size_t)kv->slot_count);
-    kv->sweeping = memNewArray(uint64_t, bitWords(kv));
+    kv->resizing = memNewArray(uint64_t, bitWords(kv));
     fenwickInit(&kv->counts, (size_t)kv->slot_count);
     return kv;
 }
@@ -54,7 +54,7 @@ void kvstoreFree(kvstore *kv, hashtableVisitProc *visit, void *context) {
     fenwickClear(&kv->volatiles);
     memFree(kv->tables);
     memFree(kv->hidden);
-    memFree(kv->sweeping);
+    memFree(kv->resizing);
     memFree(kv);
 }
 
@@ -90,7 +90,7 @@ static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_cou
 
 static void changedBy(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
     if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, count, volatile_count);
-    if (hashtableIsSweeping(&kv->tables[slot])) bitSet(kv->sweeping, slot);
+    if (hashtableIsResizing(&kv->tables[slot])) bitSet(kv->resizing, slot);
 }
 
 /* The same if only the table knows what has changed. */
@@ -340,30 +340,30 @@ void kvstoreReserve(kvstore *kv, int slot, uint64_t count) {
 }
 
 /* A slot whose table is being resized, or -1; clears the bits of those that are done. */
-static int sweepingSlot(kvstore *kv) {
+static int resizingSlot(kvstore *kv) {
     for (size_t i = 0; i < bitWords(kv); i++) {
-        while (kv->sweeping[i]) {
-            int slot = (int)(i * 64) + __builtin_ctzll((unsigned long long)kv->sweeping[i]);
-            if (hashtableIsSweeping(&kv->tables[slot])) return slot;
-            bitClear(kv->sweeping, slot);
+        while (kv->resizing[i]) {
+            int slot = (int)(i * 64) + __builtin_ctzll((unsigned long long)kv->resizing[i]);
+            if (hashtableIsResizing(&kv->tables[slot])) return slot;
+            bitClear(kv->resizing, slot);
         }
     }
     return -1;
 }
 
 bool kvstoreWork(kvstore *kv, unsigned buckets) {
-    int slot = sweepingSlot(kv);
+    int slot = resizingSlot(kv);
     if (slot < 0) return false;
     if (hashtableWork(&kv->tables[slot], kv->type, buckets)) return true;
     /* Done, or paused like all tables. */
-    if (hashtableIsSweeping(&kv->tables[slot])) return false;
-    return sweepingSlot(kv) >= 0;
+    if (hashtableIsResizing(&kv->tables[slot])) return false;
+    return resizingSlot(kv) >= 0;
 }
 
 size_t kvstoreBytesOf(const kvstore *kv, int slot) { return hashtableBytes(tableOf(kv, slot)); }
 
 size_t kvstoreBytes(const kvstore *kv) {
-    size_t bytes = memSizeOf(kv) + memSizeOf(kv->tables) + memSizeOf(kv->sweeping) +
+    size_t bytes = memSizeOf(kv) + memSizeOf(kv->tables) + memSizeOf(kv->resizing) +
                    fenwickBytes(&kv->counts) + fenwickBytes(&kv->volatiles);
     if (kv->hidden) bytes += memSizeOf(kv->hidden);
     for (int slot = 0; slot < kv->slot_count; slot++) {
@@ -373,7 +373,7 @@ size_t kvstoreBytes(const kvstore *kv) {
 }
 
 void kvstoreStatsRead(const kvstore *kv, hashtableStats *out) {
-    *out = (hashtableStats){.sweep_position = -1};
+    *out = (hashtableStats){.resize_position = -1};
     for (int slot = 0; slot < kv->slot_count; slot++) {
         if (!kv->tables[slot].body) continue;
         hashtableStats one;
@@ -383,8 +383,8 @@ void kvstoreStatsRead(const kvstore *kv, hashtableStats *out) {
         out->count += one.count;
         out->volatile_count += one.volatile_count;
         out->bytes += one.bytes;
-        out->sweep_slots += one.sweep_slots;
-        if (one.sweep_position >= 0) out->sweep_position = one.sweep_position;
+        out->resize_slots += one.resize_slots;
+        if (one.resize_position >= 0) out->resize_position = one.resize_position;
         for (int i = 0; i < HASHTABLE_PROBES_MAX; i++) out->probes[i] += one.probes[i];
     }
 }
@@ -401,7 +401,7 @@ const char *kvstoreVerify(const kvstore *kv) {
         if (counted != (visible ? hashtableVolatileCount(t) : 0)) {
             return "a wrong volatile count of a slot";
         }
-        if (hashtableIsSweeping(t) && !bitIsSet(kv->sweeping, slot)) {
+        if (hashtableIsResizing(t) && !bitIsSet(kv->resizing, slot)) {
             return "a resize that is not noted";
         }
     }

@@ -15,7 +15,7 @@
 static bool paused;
 
 void hashtableSetPaused(bool on) { paused = on; }
-bool sweepIsPaused(void) { return paused; }
+bool resizeIsPaused(void) { return paused; }
 
 /* ---- start and end ---- */
 
@@ -33,10 +33,10 @@ static void indexMove(tableBig *g, uint64_t hash, uint64_t word) {
     }
 }
 
-static void sweepEnd(tableBig *g) {
-    if (g->state == SWEEP_SHRINK) g->scales[1] = g->scales[0];
+static void resizeEnd(tableBig *g) {
+    if (g->state == RESIZE_SHRINK) g->scales[1] = g->scales[0];
     g->bound = 0;
-    g->state = SWEEP_NONE;
+    g->state = RESIZE_NONE;
     g->credit = 0;
     bigSetThresholds(g);
     if (g->volatiles_next) {
@@ -51,8 +51,8 @@ static void sweepEnd(tableBig *g) {
     }
 }
 
-void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
-    check(g->state == SWEEP_NONE);
+void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == RESIZE_NONE);
     uint64_t old_count = g->scales[1].bucket_count;
     check(bucket_count > old_count);
     check(bucket_count <= 2 * old_count);
@@ -66,14 +66,14 @@ void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_co
     g->scales[0] = g->scales[1];
     scaleInit(&g->scales[1], bucket_count, prefix_bits);
     indexBegin(g, &g->scales[0], &g->scales[1]);
-    g->state = SWEEP_GROW;
-    g->sweep = old_count;
+    g->state = RESIZE_GROW;
+    g->resize_at = old_count;
     g->limit = g->allocated;
-    sweepStep(g, type); /* Only now can `bound` be represented; before, it would be 2^64. */
+    resizeStep(g, type); /* Only now can `bound` be represented; before, it would be 2^64. */
 }
 
-void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
-    check(g->state == SWEEP_NONE);
+void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == RESIZE_NONE);
     check(bucket_count < g->scales[1].bucket_count);
     /* Reducing the bits of tags never requires keys. */
     unsigned prefix_bits = scalePrefixBits(&g->scales[1]);
@@ -83,11 +83,11 @@ void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_co
     }
     scaleInit(&g->scales[0], bucket_count, prefix_bits);
     indexBegin(g, &g->scales[1], &g->scales[0]);
-    g->state = SWEEP_SHRINK;
-    g->sweep = 0;
+    g->state = RESIZE_SHRINK;
+    g->resize_at = 0;
     g->bound = 0;
     g->limit = 0;
-    sweepStep(g, type);
+    resizeStep(g, type);
 }
 
 /* ---- growing ---- */
@@ -148,7 +148,8 @@ static void growMoveSorted(growBurst *m) {
     size_t count = 0;
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem found[BUCKET_WORDS];
-        if (m->rehash && at >= SWEEP_BURST) prefetchEntries(&m->from.buckets[at - SWEEP_BURST]);
+        if (m->rehash && at >= RESIZE_STEP_BUCKETS)
+            prefetchEntries(&m->from.buckets[at - RESIZE_STEP_BUCKETS]);
         unsigned n = growTake(m, at, found);
         for (unsigned i = 0; i < n; i++) itemsInsert(items, count++, found[i]);
     }
@@ -161,13 +162,14 @@ static void growMoveSorted(growBurst *m) {
 
 static void growStep(tableBig *g, const hashtableType *type) {
     tableScale *from = &g->scales[0], *to = &g->scales[1];
-    growBurst m = {.g = g, .type = type, .end = g->sweep - 1, .rehash = to->shift < from->shift};
+    growBurst m = {
+        .g = g, .type = type, .end = g->resize_at - 1, .rehash = to->shift < from->shift};
     while (bucketOverflows(&g->buckets[m.end])) m.end++;
     m.from = (tableRegion){.buckets = g->buckets, .sc = from, .type = type, .limit = m.end + 1};
     m.to.region = (tableRegion){.buckets = g->buckets, .sc = to, .type = type, .limit = g->limit};
-    uint64_t burst = g->sweep < SWEEP_BURST ? g->sweep : SWEEP_BURST;
+    uint64_t burst = g->resize_at < RESIZE_STEP_BUCKETS ? g->resize_at : RESIZE_STEP_BUCKETS;
     for (; burst > 0; burst /= 2) {
-        m.low = g->sweep - burst;
+        m.low = g->resize_at - burst;
         m.bound = scaleFirstUnit(from, m.low) << from->shift;
         m.to.at = scaleHome(to, m.bound);
         if (m.to.at > m.end) break; /* all new positions are above the old ones */
@@ -180,15 +182,15 @@ static void growStep(tableBig *g, const hashtableType *type) {
     } else {
         growMove(&m);
     }
-    g->sweep = m.low;
+    g->resize_at = m.low;
     g->bound = m.bound;
     g->limit = target;
     if (m.low == 0) {
-        sweepEnd(g);
+        resizeEnd(g);
         return;
     }
     /* Prefetch for the next step. */
-    for (uint64_t i = 1; i <= SWEEP_BURST && i <= m.low; i++) {
+    for (uint64_t i = 1; i <= RESIZE_STEP_BUCKETS && i <= m.low; i++) {
         prefetchWrite(&g->buckets[m.low - i]);
         prefetchWrite(&g->buckets[target - i]);
     }
@@ -263,7 +265,7 @@ static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken
     for (size_t i = taken->next; i < taken->count; i++) {
         indexMove(g, taken->items[i].hash, taken->items[i].word);
     }
-    sweepEnd(g);
+    resizeEnd(g);
     uint64_t end = to->bucket_count - 1, want = to->bucket_count + SPARE_BUCKETS;
     while (bucketOverflows(&g->buckets[end])) end++;
     bigResizeArray(g, end + 1 > want ? end + 1 : want);
@@ -281,15 +283,17 @@ static void shrinkStep(tableBig *g, const hashtableType *type) {
     to.region = (tableRegion){.buckets = g->buckets, .sc = &g->scales[0], .type = type};
     /* Without a gap between old and new positions, more is removed until it fits. */
     do {
-        uint64_t stop = g->sweep + SWEEP_BURST < old_count ? g->sweep + SWEEP_BURST : old_count;
-        shrinkTake(g, type, g->sweep, stop, &taken);
-        g->sweep = stop;
+        uint64_t stop = g->resize_at + RESIZE_STEP_BUCKETS < old_count
+                            ? g->resize_at + RESIZE_STEP_BUCKETS
+                            : old_count;
+        shrinkTake(g, type, g->resize_at, stop, &taken);
+        g->resize_at = stop;
         to.region.limit = stop < old_count ? stop : g->allocated;
         shrinkPut(g, &to, &taken, fresh);
-    } while (taken.next < taken.count && g->sweep < old_count);
+    } while (taken.next < taken.count && g->resize_at < old_count);
     g->limit = to.region.limit;
-    if (g->sweep < old_count) {
-        g->bound = scaleFirstUnit(&g->scales[1], g->sweep) << g->scales[1].shift;
+    if (g->resize_at < old_count) {
+        g->bound = scaleFirstUnit(&g->scales[1], g->resize_at) << g->scales[1].shift;
     } else {
         shrinkEnd(g, type, &taken);
     }
@@ -298,9 +302,9 @@ static void shrinkStep(tableBig *g, const hashtableType *type) {
 
 /* ---- pacing ---- */
 
-void sweepStep(tableBig *g, const hashtableType *type) {
-    check(g->state != SWEEP_NONE);
-    if (g->state == SWEEP_GROW) {
+void resizeStep(tableBig *g, const hashtableType *type) {
+    check(g->state != RESIZE_NONE);
+    if (g->state == RESIZE_GROW) {
         growStep(g, type);
     } else {
         shrinkStep(g, type);
@@ -312,18 +316,18 @@ static bool isNearlyFull(const tableBig *g, uint64_t bucket_count) {
     return g->count > bucket_count * BUCKET_WORDS * FILL_GROW_PAUSED / 100;
 }
 
-void sweepWork(tableBig *g, const hashtableType *type, unsigned buckets) {
-    if (g->state == SWEEP_NONE) return;
+void resizeWork(tableBig *g, const hashtableType *type, unsigned buckets) {
+    if (g->state == RESIZE_NONE) return;
     if (unlikely(paused) && !isNearlyFull(g, g->scales[0].bucket_count)) return;
     /* In steps of several buckets, because memory accesses of adjacent buckets overlap. */
     g->credit += buckets;
-    while (g->credit >= SWEEP_BURST && g->state != SWEEP_NONE) {
-        g->credit -= SWEEP_BURST;
-        sweepStep(g, type);
+    while (g->credit >= RESIZE_STEP_BUCKETS && g->state != RESIZE_NONE) {
+        g->credit -= RESIZE_STEP_BUCKETS;
+        resizeStep(g, type);
     }
 }
 
-void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) {
+void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) {
     uint64_t bucket_count = g->scales[1].bucket_count;
     unsigned percent = long_run ? FILL_GROW_SKEWED : FILL_GROW;
     if (paused) percent = FILL_GROW_PAUSED;
@@ -336,5 +340,5 @@ void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) 
         if (room > want) want = room;
         if (want > 2 * bucket_count) want = 2 * bucket_count;
     }
-    sweepBeginGrowth(g, type, want);
+    resizeBeginGrowth(g, type, want);
 }
