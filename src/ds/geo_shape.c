@@ -22,7 +22,7 @@ static geoPoint middleOf(const geoPoint *places, size_t count) {
     return (geoPoint){geoDegrees(atan2(y, x)), geoDegrees(atan2(z, sqrt(x * x + y * y)))};
 }
 
-void geoShapeReady(geoShape *s) {
+void geoShapePrepare(geoShape *s) {
     if (s->kind == GEO_POLYGON) {
         s->metres = 1;
         s->centre = middleOf(s->vertices, s->vertex_count);
@@ -30,10 +30,10 @@ void geoShapeReady(geoShape *s) {
     s->centre_lon = geoRadians(s->centre.lon);
     s->centre_lat = geoRadians(s->centre.lat);
     s->centre_cos = cos(s->centre_lat);
-    geoShapeNarrow(s, s->radius * s->metres);
+    geoShapeShrink(s, s->radius * s->metres);
 }
 
-void geoShapeNarrow(geoShape *s, double metres) {
+void geoShapeShrink(geoShape *s, double metres) {
     double angle = metres / GEO_EARTH_RADIUS / 2;
     s->limit = metres;
     /* A radius that reaches the opposite side of the Earth contains everything. */
@@ -80,7 +80,7 @@ static bool withinPolygon(const geoShape *s, const geoPoint *p) {
     return odd;
 }
 
-bool geoShapeHas(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
+bool geoShapeContains(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
     if (s->kind == GEO_CIRCLE) return withinCircle(s, p, measured, distance);
     if (!(s->kind == GEO_BOX ? withinBox(s, p) : withinPolygon(s, p))) return false;
     if (measured) *distance = geoDistance(&s->centre, p);
@@ -150,11 +150,11 @@ static bool isTooSmall(const geoCell *middle, const geoBox *bounds) {
            geoCellBox(&west).min.lon > bounds->min.lon;
 }
 
-unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RUNS_MAX]) {
+unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RANGES_MAX]) {
     static const struct {
         int8_t east, north;
-    } moves[GEO_RUNS_MAX] = {{0, 0}, {0, 1},  {0, -1}, {1, 0},  {-1, 0},
-                             {1, 1}, {1, -1}, {-1, 1}, {-1, -1}};
+    } moves[GEO_RANGES_MAX] = {{0, 0}, {0, 1},  {0, -1}, {1, 0},  {-1, 0},
+                               {1, 1}, {1, -1}, {-1, 1}, {-1, -1}};
     geoBox bounds = boundsOf(s);
     /* The centre of a polygon may be outside the map, near a pole. */
     geoPoint centre = {s->centre.lon, fmax(-GEO_LAT_MAX, fmin(GEO_LAT_MAX, s->centre.lat))};

@@ -28,20 +28,20 @@ typedef struct geoShape {
 } geoShape;
 
 /* Must be called after all fields except the private ones are set; computes the centre of a polygon. */
-void geoShapeReady(geoShape *s);
+void geoShapePrepare(geoShape *s);
 /* Reduces a circle to a radius of `metres`. */
-void geoShapeNarrow(geoShape *s, double metres);
+void geoShapeShrink(geoShape *s, double metres);
 /* True if the shape contains the point; then, if `measured`, *distance is set to its distance from the centre
  * in metres. */
-bool geoShapeHas(const geoShape *s, const geoPoint *p, bool measured, double *distance);
+bool geoShapeContains(const geoShape *s, const geoPoint *p, bool measured, double *distance);
 
 /* Scores in [min, max). */
 typedef struct geoScores {
     double min, max;
 } geoScores;
-enum { GEO_RUNS_MAX = 9 };
+enum { GEO_RANGES_MAX = 9 };
 /* Computes disjoint ranges of scores that contain all points in the shape, and some others. Returns their
  * number. The order is part of the protocol: members are found and replied in this order. */
-unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RUNS_MAX]);
+unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RANGES_MAX]);
 
 #endif

@@ -130,13 +130,13 @@ size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, vo
 /* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more. *position is 0 at
  * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration, but in
  * order of hashes: do not delete from the table, or fill another one, while using it. */
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room);
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap);
 /* Words of a table, collected before callbacks that may change the table are called. Private. */
-enum { HASHTABLE_WORDS_ROOM = 64 };
+enum { HASHTABLE_WORDS_LOCAL = 64 };
 typedef struct hashtableWords {
     uint64_t *words; /* `local`, or a heap block if there are more */
     size_t count, cap;
-    uint64_t room[HASHTABLE_WORDS_ROOM];
+    uint64_t local[HASHTABLE_WORDS_LOCAL];
 } hashtableWords;
 /* Iterates over all entries in scan order, with the guarantees of hashtableScan() except this: some entries
  * are fetched ahead, so entries not returned yet must not be freed. Must not be copied. */

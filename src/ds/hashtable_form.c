@@ -37,19 +37,19 @@ static void resizeByCopy(tableBig *g, size_t bytes) {
     char *block = mapped ? memMap(block_bytes, alignmentOf(block_bytes)) : memAlloc(block_bytes);
     if (!mapped) block_bytes = memSizeOf(block);
     char *array = (char *)sizeRoundUp((size_t)(uintptr_t)block, CACHE_LINE);
-    size_t room = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
-    size_t kept = sizeMin(room, g->allocated);
-    check(room * sizeof(tableBucket) >= bytes);
+    size_t capacity = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
+    size_t kept = sizeMin(capacity, g->allocated);
+    check(capacity * sizeof(tableBucket) >= bytes);
     if (kept) memcpy(array, g->buckets, kept * sizeof(tableBucket));
     if (!mapped) {
-        memset(array + kept * sizeof(tableBucket), 0, (room - kept) * sizeof(tableBucket));
+        memset(array + kept * sizeof(tableBucket), 0, (capacity - kept) * sizeof(tableBucket));
     }
     if (g->block) blockFree(g->block, g->block_bytes, g->mapped);
     g->block = block;
     g->block_bytes = block_bytes;
     g->mapped = mapped;
     g->buckets = (tableBucket *)(void *)array;
-    g->allocated = room;
+    g->allocated = capacity;
 }
 
 void bigResizeArray(tableBig *g, uint64_t buckets) {
@@ -89,7 +89,7 @@ uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, ui
 /* ---- rebuilding ---- */
 
 /* Number of buckets that fit in the block which the allocator provides for a small table of `buckets`. */
-static uint64_t smallRoom(uint64_t buckets) {
+static uint64_t smallBuckets(uint64_t buckets) {
     size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
     return (good - sizeof(tableSmall)) / sizeof(tableBucket);
 }
@@ -102,10 +102,10 @@ tableRegion smallRegion(tableSmall *s, const hashtableType *type, tableScale *sc
 static tableSmall *smallBuild(uint64_t bucket_count, const hashtableType *type,
                               const tableItem *items, size_t count) {
     tableScale sc;
-    bucket_count = smallRoom(bucket_count);
+    bucket_count = smallBuckets(bucket_count);
     scaleInit(&sc, bucket_count, 0);
     uint64_t need = itemsNeed(&sc, items, count);
-    uint64_t allocated = need > bucket_count ? smallRoom(need) : bucket_count;
+    uint64_t allocated = need > bucket_count ? smallBuckets(need) : bucket_count;
     check(allocated <= UINT16_MAX / BUCKET_WORDS);
     tableSmall *s = memCalloc(1, sizeof(*s) + allocated * sizeof(tableBucket));
     s->count = (uint16_t)count;

@@ -336,8 +336,8 @@ void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run)
     if (!g->mapped) {
         /* The allocator rounds up: use the whole block. */
         size_t good = memGoodSize((want + SPARE_BUCKETS + 1) * sizeof(tableBucket));
-        uint64_t room = good / sizeof(tableBucket) - SPARE_BUCKETS - 1;
-        if (room > want) want = room;
+        uint64_t fitting = good / sizeof(tableBucket) - SPARE_BUCKETS - 1;
+        if (fitting > want) want = fitting;
         if (want > 2 * bucket_count) want = 2 * bucket_count;
     }
     resizeBeginGrowth(g, type, want);

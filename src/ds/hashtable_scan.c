@@ -17,20 +17,20 @@
 /* ---- collecting ---- */
 
 void wordListInit(wordList *list) {
-    list->words = list->room;
+    list->words = list->local;
     list->count = 0;
-    list->cap = HASHTABLE_WORDS_ROOM;
+    list->cap = HASHTABLE_WORDS_LOCAL;
 }
 
 void wordListClear(wordList *list) {
-    if (list->words != list->room) memFree(list->words);
+    if (list->words != list->local) memFree(list->words);
 }
 
 static void wordListAdd(wordList *list, uint64_t word) {
     if (unlikely(list->count == list->cap)) {
-        uint64_t *old = list->words == list->room ? NULL : list->words;
+        uint64_t *old = list->words == list->local ? NULL : list->words;
         list->words = memRealloc(old, 2 * list->cap * sizeof(uint64_t));
-        if (!old) memcpy(list->words, list->room, sizeof(list->room));
+        if (!old) memcpy(list->words, list->local, sizeof(list->local));
         list->cap *= 2;
     }
     list->words[list->count++] = word;
@@ -230,11 +230,11 @@ void *hashtableRandom(const hashtable *t) {
     panic("a table holds fewer entries than it counts");
 }
 
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room) {
-    check(room >= BUCKET_WORDS);
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap) {
+    check(cap >= BUCKET_WORDS);
     tableArray array = tableBuckets(t);
     size_t found = 0;
-    for (; *place < array.count && found + BUCKET_WORDS <= room; ++*place) {
+    for (; *place < array.count && found + BUCKET_WORDS <= cap; ++*place) {
         const tableBucket *b = &array.buckets[*place];
         for (unsigned used = bucketUsed(b); used; used &= used - 1)
             out[found++] = wordEntry(b->word[__builtin_ctz(used)]);

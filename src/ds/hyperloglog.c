@@ -35,18 +35,18 @@ bool hllIsValid(slice bytes) {
 void hllInit(char *bytes) {
     memset(bytes, 0, HLL_HEAD_BYTES);
     memcpy(bytes, "HYLL\1", 5);
-    hllForgetCount(bytes);
+    hllInvalidateCount(bytes);
     memcpy(bytes + HLL_HEAD_BYTES, "\x7f\xff", 2);
 }
 
-bool hllKnownCount(const char *bytes, uint64_t *out) {
+bool hllCachedCount(const char *bytes, uint64_t *out) {
     *out = loadU64(bytes + 8);
     return !(*out >> 63);
 }
 
-void hllSetKnownCount(char *bytes, uint64_t count) { storeU64(bytes + 8, count); }
+void hllSetCachedCount(char *bytes, uint64_t count) { storeU64(bytes + 8, count); }
 
-void hllForgetCount(char *bytes) { bytes[15] = (char)((unsigned char)bytes[15] | 0x80); }
+void hllInvalidateCount(char *bytes) { bytes[15] = (char)((unsigned char)bytes[15] | 0x80); }
 
 /* ------------------------------------------------------------------ elements */
 
@@ -68,13 +68,13 @@ static uint64_t murmur(slice text) {
     return hash ^ hash >> 47;
 }
 
-hllPlace hllPlaceOf(slice element) {
+hllUpdate hllUpdateOf(slice element) {
     uint64_t hash = murmur(element);
     uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (RANK_MAX - 1);
-    return (hllPlace){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
+    return (hllUpdate){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
 }
 
-bool hllRaiseDense(char *bytes, hllPlace place) {
+bool hllRaiseDense(char *bytes, hllUpdate place) {
     unsigned char *at = (unsigned char *)bytes + HLL_HEAD_BYTES + place.index * 6 / 8;
     unsigned shift = place.index * 6 % 8;
     /* A register that starts at bit 2 or before ends in the same byte, which may be the last one. */
@@ -147,10 +147,10 @@ static bool findRun(slice bytes, unsigned index, runPlace *out) {
     return false;
 }
 
-hllOutcome hllTrySparse(slice bytes, hllPlace place) {
+hllOutcome hllTrySparse(slice bytes, hllUpdate place) {
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
-    if (!findRun(bytes, place.index, &found)) return HLL_BROKEN;
+    if (!findRun(bytes, place.index, &found)) return HLL_CORRUPT;
     return found.run.value >= place.rank ? HLL_SAME : HLL_CHANGED;
 }
 
@@ -172,10 +172,10 @@ static void joinRuns(char *bytes, size_t *len, size_t at) {
     }
 }
 
-hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace place) {
+hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place) {
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
-    if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_BROKEN;
+    if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_CORRUPT;
     if (found.run.value >= place.rank) return HLL_SAME;
     char runs[2 + 1 + 2];
     unsigned before = place.index - found.first;
@@ -188,7 +188,7 @@ hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace p
     memcpy(bytes + found.at, runs, size);
     *len = *len + size - old_size;
     joinRuns(bytes, len, found.before);
-    hllForgetCount(bytes);
+    hllInvalidateCount(bytes);
     return HLL_CHANGED;
 }
 

@@ -32,31 +32,31 @@ static inline bool hllIsSparse(const char *bytes) { return bytes[4] == 1; }
 void hllInit(char *bytes);
 
 /* The cached estimate; false if it is invalid. */
-bool hllKnownCount(const char *bytes, uint64_t *out);
-void hllSetKnownCount(char *bytes, uint64_t count);
+bool hllCachedCount(const char *bytes, uint64_t *out);
+void hllSetCachedCount(char *bytes, uint64_t count);
 /* Invalidates the cached estimate. */
-void hllForgetCount(char *bytes);
+void hllInvalidateCount(char *bytes);
 
 /* Effect of an element: its register is raised to `rank` if that is greater. */
-typedef struct hllPlace {
+typedef struct hllUpdate {
     unsigned index, rank;
-} hllPlace;
-hllPlace hllPlaceOf(slice element);
+} hllUpdate;
+hllUpdate hllUpdateOf(slice element);
 
 /* False if the register was not lower. */
-bool hllRaiseDense(char *bytes, hllPlace place);
+bool hllRaiseDense(char *bytes, hllUpdate place);
 
 typedef enum hllOutcome {
     HLL_SAME,    /* the register already has that rank */
     HLL_CHANGED, /* the register was raised */
     HLL_FULL, /* not changed: the sparse representation would exceed `bytes_max` or the largest value */
-    HLL_BROKEN, /* not changed: the runs do not cover the register */
+    HLL_CORRUPT, /* not changed: the runs do not cover the register */
 } hllOutcome;
 /* HLL_CHANGED here means that hllRaiseSparse() has something to do. */
-hllOutcome hllTrySparse(slice bytes, hllPlace place);
+hllOutcome hllTrySparse(slice bytes, hllUpdate place);
 /* Requires space for HLL_GROWTH_MAX bytes after `*len`, which is updated. `bytes_max` is the limit for the
  * whole value. */
-hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace place);
+hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place);
 
 /* Raises each of the HLL_REGISTERS registers to that of `bytes`. False if these are corrupt; some registers
  * have changed then. */

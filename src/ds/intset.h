@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
-#include "ds/packroom.h"
+#include "ds/pack_buffer.h"
 
 enum { INTSET_HEADER = 8 };
 
@@ -35,12 +35,12 @@ bool intsetFind(const uint8_t *set, int64_t value, size_t *index);
 
 /* Change the set in the buffer. False if nothing was done because the value was already present, or
  * missing. */
-bool intsetAdd(packRoom *room, int64_t value);
-bool intsetRemove(packRoom *room, int64_t value);
+bool intsetAdd(packBuffer *buffer, int64_t value);
+bool intsetRemove(packBuffer *buffer, int64_t value);
 /* Removes the integer at `index`. */
-void intsetRemoveAt(packRoom *room, size_t index);
+void intsetRemoveAt(packBuffer *buffer, size_t index);
 
 /* True if `size` untrusted bytes are a valid intset. `deep` also checks the order. */
-bool intsetIsSound(const void *bytes, size_t size, bool deep);
+bool intsetIsValid(const void *bytes, size_t size, bool deep);
 
 #endif

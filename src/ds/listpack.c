@@ -316,63 +316,63 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
 /* ---- changes ---- */
 
 /* Replaces `removed` bytes at offset `at` by a gap of `gap` bytes and updates the size in the header. */
-static uint8_t *openGap(packRoom *room, size_t at, size_t removed, size_t gap) {
-    uint8_t *lp = room->bytes;
+static uint8_t *openGap(packBuffer *buffer, size_t at, size_t removed, size_t gap) {
+    uint8_t *lp = buffer->bytes;
     size_t old_size = listpackSize(lp), size = old_size - removed + gap;
     size_t behind = old_size - at - removed;
     check(size <= UINT32_MAX);
-    if (gap > removed) lp = room->resize(room, size);
+    if (gap > removed) lp = buffer->resize(buffer, size);
     memmove(lp + at + gap, lp + at + removed, behind);
-    if (gap <= removed) lp = room->resize(room, size);
+    if (gap <= removed) lp = buffer->resize(buffer, size);
     storeU32(lp, (uint32_t)size);
     return lp + at;
 }
 
-const uint8_t *listpackInsert(packRoom *room, const uint8_t *at, const listpackItem *items,
+const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listpackItem *items,
                               size_t count) {
-    size_t offset = at ? (size_t)(at - room->bytes) : listpackSize(room->bytes) - 1;
+    size_t offset = at ? (size_t)(at - buffer->bytes) : listpackSize(buffer->bytes) - 1;
     size_t gap = 0;
     for (size_t i = 0; i < count; i++) gap += listpackItemSize(&items[i]);
-    uint8_t *to = openGap(room, offset, 0, gap);
+    uint8_t *to = openGap(buffer, offset, 0, gap);
     for (size_t i = 0; i < count; i++) to = writeItem(to, &items[i]);
-    changeCount(room->bytes, (int64_t)count);
-    return room->bytes + offset;
+    changeCount(buffer->bytes, (int64_t)count);
+    return buffer->bytes + offset;
 }
 
-void listpackAppend(packRoom *room, const listpackItem *items, size_t count) {
-    (void)listpackInsert(room, NULL, items, count); /* the position is known */
+void listpackAppend(packBuffer *buffer, const listpackItem *items, size_t count) {
+    (void)listpackInsert(buffer, NULL, items, count); /* the position is known */
 }
 
-void listpackPrepend(packRoom *room, const listpackItem *items, size_t count) {
-    (void)listpackInsert(room, room->bytes + LISTPACK_HEADER, items,
+void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count) {
+    (void)listpackInsert(buffer, buffer->bytes + LISTPACK_HEADER, items,
                          count); /* the position is known */
 }
 
-const uint8_t *listpackReplace(packRoom *room, const uint8_t *at, const listpackItem *item) {
-    size_t offset = (size_t)(at - room->bytes);
-    uint8_t *to = openGap(room, offset, entrySize(at), listpackItemSize(item));
+const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item) {
+    size_t offset = (size_t)(at - buffer->bytes);
+    uint8_t *to = openGap(buffer, offset, entrySize(at), listpackItemSize(item));
     (void)writeItem(to, item); /* fills the gap */
-    return room->bytes + offset;
+    return buffer->bytes + offset;
 }
 
-const uint8_t *listpackDelete(packRoom *room, const uint8_t *at, size_t count) {
+const uint8_t *listpackDelete(packBuffer *buffer, const uint8_t *at, size_t count) {
     const uint8_t *end = at;
     size_t found = 0;
     for (; found < count && *end != LISTPACK_END; found++) end += entrySize(end);
-    const uint8_t *next = openGap(room, (size_t)(at - room->bytes), (size_t)(end - at), 0);
-    changeCount(room->bytes, -(int64_t)found);
+    const uint8_t *next = openGap(buffer, (size_t)(at - buffer->bytes), (size_t)(end - at), 0);
+    changeCount(buffer->bytes, -(int64_t)found);
     return *next == LISTPACK_END ? NULL : next;
 }
 
-void listpackDeleteRange(packRoom *room, int64_t index, size_t count) {
-    const uint8_t *at = count ? listpackSeek(room->bytes, index) : NULL;
-    if (at) (void)listpackDelete(room, at, count); /* the next entry is not needed */
+void listpackDeleteRange(packBuffer *buffer, int64_t index, size_t count) {
+    const uint8_t *at = count ? listpackSeek(buffer->bytes, index) : NULL;
+    if (at) (void)listpackDelete(buffer, at, count); /* the next entry is not needed */
 }
 
-void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t places_count,
+void listpackDeleteMany(packBuffer *buffer, const uint8_t *const *places, size_t places_count,
                         unsigned width) {
     if (!places_count) return;
-    uint8_t *lp = room->bytes, *to = lp + (places[0] - lp);
+    uint8_t *lp = buffer->bytes, *to = lp + (places[0] - lp);
     const uint8_t *end = endOf(lp);
     size_t removed = 0;
     for (size_t i = 0; i < places_count; i++) {
@@ -385,15 +385,15 @@ void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t pla
         to += until - from;
     }
     storeU32(lp, (uint32_t)(to - lp));
-    (void)room->resize(room, (size_t)(to - lp)); /* the address is in `bytes` */
-    changeCount(room->bytes, -(int64_t)removed);
+    (void)buffer->resize(buffer, (size_t)(to - lp)); /* the address is in `bytes` */
+    changeCount(buffer->bytes, -(int64_t)removed);
 }
 
-void listpackMerge(packRoom *room, const uint8_t *other, bool before) {
+void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before) {
     size_t bytes = listpackSize(other) - LISTPACK_EMPTY_SIZE, count = listpackCount(other);
-    size_t at = before ? LISTPACK_HEADER : listpackSize(room->bytes) - 1;
-    memcpy(openGap(room, at, 0, bytes), other + LISTPACK_HEADER, bytes);
-    changeCount(room->bytes, (int64_t)count);
+    size_t at = before ? LISTPACK_HEADER : listpackSize(buffer->bytes) - 1;
+    memcpy(openGap(buffer, at, 0, bytes), other + LISTPACK_HEADER, bytes);
+    changeCount(buffer->bytes, (int64_t)count);
 }
 
 /* ---- random entries ---- */
@@ -403,12 +403,12 @@ const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
     return groups ? listpackSeek(lp, (int64_t)(randomUniform(groups) * width)) : NULL;
 }
 
-void listpackPlaces(const uint8_t *lp, unsigned width, const uint8_t **out) {
+void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out) {
     const uint8_t *at = lp + LISTPACK_HEADER;
     for (size_t i = 0; *at != LISTPACK_END; i++, at = passOver(at, width)) out[i] = at;
 }
 
-void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackPickProc *pick,
+void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg) {
     size_t left = listpackCount(lp) / width;
     want = sizeMin(want, left);
@@ -425,7 +425,7 @@ void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpa
 /* ---- validation of untrusted bytes ---- */
 
 /* Size of header and content at `at`, if the complete entry ends before `end`; else 0. */
-static size_t soundBody(const uint8_t *at, const uint8_t *end) {
+static size_t validBody(const uint8_t *at, const uint8_t *end) {
     size_t left = (size_t)(end - at);
     uint8_t head = *at;
     size_t head_size = head >= 0xf0 ? (head == HEAD_STRING32 ? 5 : 1) : head >= 0xe0 ? 2 : 1;
@@ -435,7 +435,7 @@ static size_t soundBody(const uint8_t *at, const uint8_t *end) {
     return left - body >= backSize(body) ? body : 0;
 }
 
-bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
+bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
                      void *arg) {
     const uint8_t *lp = bytes;
     if (size < LISTPACK_EMPTY_SIZE || listpackSize(lp) != size) return false;
@@ -444,7 +444,7 @@ bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryPro
     if (!deep) return true;
     size_t count = 0;
     for (const uint8_t *at = lp + LISTPACK_HEADER; at != end; count++) {
-        size_t body = soundBody(at, end);
+        size_t body = validBody(at, end);
         if (!body) return false;
         uint8_t back[BACK_BYTES_MAX];
         size_t back_size = (size_t)(writeBack(back, body) - back);

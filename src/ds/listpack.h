@@ -21,7 +21,7 @@
 #include "base/bytes.h"
 #include "base/number.h"
 #include "base/slice.h"
-#include "ds/packroom.h"
+#include "ds/pack_buffer.h"
 
 enum {
     LISTPACK_HEADER = 6,
@@ -121,35 +121,35 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
 /* These functions change the listpack in the buffer and may move it. `at` points into it; items must not. */
 
 /* Inserts `count` items before `at` (NULL: at the end). Returns the position of the first. */
-const uint8_t *listpackInsert(packRoom *room, const uint8_t *at, const listpackItem *items,
+const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listpackItem *items,
                               size_t count);
-void listpackAppend(packRoom *room, const listpackItem *items, size_t count);
-void listpackPrepend(packRoom *room, const listpackItem *items, size_t count);
+void listpackAppend(packBuffer *buffer, const listpackItem *items, size_t count);
+void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count);
 /* Replaces the entry by `item`; returns its position. */
-const uint8_t *listpackReplace(packRoom *room, const uint8_t *at, const listpackItem *item);
+const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item);
 /* Removes `count` entries from `at` on, or as many as there are. Returns the next entry, or NULL. */
-const uint8_t *listpackDelete(packRoom *room, const uint8_t *at, size_t count);
+const uint8_t *listpackDelete(packBuffer *buffer, const uint8_t *at, size_t count);
 /* Removes entries by index, negative ones from the end; no effect if there is no such entry. */
-void listpackDeleteRange(packRoom *room, int64_t index, size_t count);
+void listpackDeleteRange(packBuffer *buffer, int64_t index, size_t count);
 /* Removes the groups of `width` entries that begin at the given positions, which are in ascending order. */
-void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t places_count,
+void listpackDeleteMany(packBuffer *buffer, const uint8_t *const *places, size_t places_count,
                         unsigned width);
 /* Inserts all entries of `other` after (or before) those in the buffer. */
-void listpackMerge(packRoom *room, const uint8_t *other, bool before);
+void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before);
 
 /* ---- random entries ---- */
 
 /* Receives the position of a group. Returns false to stop. */
-typedef bool listpackPickProc(void *arg, const uint8_t *at);
+typedef bool listpackGroupProc(void *arg, const uint8_t *at);
 /* A uniformly random group of `width` entries; NULL if empty. O(bytes). */
 const uint8_t *listpackRandom(const uint8_t *lp, unsigned width);
 /* Visits `want` distinct random groups (or all, if there are fewer), all combinations being equally likely,
  * in their order in the listpack. O(bytes). */
-void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackPickProc *pick,
+void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg);
 
 /* Stores the positions of all groups of `width` entries in `out`, for callers that choose themselves. */
-void listpackPlaces(const uint8_t *lp, unsigned width, const uint8_t **out);
+void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out);
 
 /* ---- validation of untrusted bytes ---- */
 
@@ -158,6 +158,6 @@ typedef bool listpackEntryProc(void *arg, const uint8_t *at, size_t index);
 /* True if `size` bytes are a listpack that can be traversed. With `deep` false only the header and the end
  * are checked. With `deep` every entry is within bounds and can be traversed in both directions, and the
  * count matches; `proc` may be NULL. */
-bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryProc *proc, void *arg);
+bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc, void *arg);
 
 #endif

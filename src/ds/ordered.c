@@ -171,7 +171,7 @@ void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, v
     }
 }
 
-uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry) {
+uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry) {
     path way;
     findEntry(x, type, entry, &way);
     return way.before;
@@ -226,7 +226,7 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
     memcpy(r->word, l->word + from, moved * sizeof(*r->word));
     r->count = (uint16_t)moved;
     l->count = (uint16_t)from;
-    leafLinkBehind(r, l);
+    leafLinkAfter(r, l);
     l = leafFit(x, l, from + 1);
     uint64_t rank = type->rank_of(entry);
     if (place < from || (place == from && moved > 0)) {
@@ -268,8 +268,8 @@ static void growRoot(orderedIndex *x, const childRecord *left, const childRecord
 
 /* After a split: the leaf at the end of the path is `left` now, followed by `right`. Updates all nodes
  * above. */
-static void settleSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
-                        leafNode *right) {
+static void updateAfterSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
+                             leafNode *right) {
     childRecord l = leafRecord(left, type), r = leafRecord(right, type);
     bool split = true;
     for (unsigned level = x->levels; level-- > 0;) {
@@ -291,8 +291,8 @@ static void settleSplit(orderedIndex *x, const orderedType *type, path *way, lea
 }
 
 /* After an insert at the position of the path, in `leaf`: updates all nodes above. */
-static void settleInsert(orderedIndex *x, const path *way, leafNode *leaf, uint64_t rank,
-                         void *entry) {
+static void updateAfterInsert(orderedIndex *x, const path *way, leafNode *leaf, uint64_t rank,
+                              void *entry) {
     bool is_first = way->place == 0;
     void *node = leaf;
     for (unsigned level = x->levels; level-- > 0;) {
@@ -326,12 +326,12 @@ void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
     leafNode *l = way.leaf;
     if (unlikely(l->count == LEAF_MAX)) {
         leafNode *right = leafSplit(x, type, &l, way.place, entry);
-        settleSplit(x, type, &way, l, right);
+        updateAfterSplit(x, type, &way, l, right);
         return;
     }
     l = leafGrow(x, type, l);
     leafPut(l, way.place, rank, entry);
-    settleInsert(x, &way, l, rank, entry);
+    updateAfterInsert(x, &way, l, rank, entry);
 }
 
 /* ------------------------------------------------------------------ deleting */
@@ -383,8 +383,8 @@ static void updateChild(const orderedType *type, innerNode *n, unsigned at, void
 
 /* After `count` entries were removed from the leaf: updates the nodes above. `node` is the leaf, NULL if it
  * was freed. */
-static void settleDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
-                         uint64_t count, bool small) {
+static void updateAfterDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
+                              uint64_t count, bool small) {
     bool leaves = true, first_too = way->place == 0;
     for (unsigned level = x->levels; level-- > 0; leaves = false) {
         innerNode *n = way->node[level];
@@ -428,7 +428,7 @@ static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, 
     } else if (l->count < l->cap - l->cap / 3u) {
         l = leafFit(x, l, l->count + 1u);
     }
-    settleDelete(x, type, way, l, count, l && l->count < LEAF_MAX / 4);
+    updateAfterDelete(x, type, way, l, count, l && l->count < LEAF_MAX / 4);
 }
 
 void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) {
@@ -437,7 +437,8 @@ void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) 
     deleteAt(x, type, &way, 1);
 }
 
-bool orderedMayKeep(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank) {
+bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *entry,
+                        uint64_t rank) {
     path way;
     findEntry(x, type, entry, &way);
     leafNode *l = way.leaf;

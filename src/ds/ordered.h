@@ -39,11 +39,11 @@ void orderedInsert(orderedIndex *x, const orderedType *type, void *entry);
 void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry);
 /* Called before the rank of an entry changes. True: its position remains correct, and the caller changes the
  * rank. False: the entry was removed, and the caller inserts it again with its new rank. */
-bool orderedMayKeep(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank);
+bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank);
 /* Replaces the address of an entry with unchanged rank and text; the old address is not accessed. */
 void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry);
 /* The index of an entry, which must be present. */
-uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry);
+uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry);
 
 /* ---- points between entries ---- */
 

@@ -59,7 +59,7 @@ innerNode *innerNew(orderedIndex *x, size_t cap_min) {
 
 /* ------------------------------------------------------------------ leaves */
 
-void leafLinkBehind(leafNode *l, leafNode *behind) {
+void leafLinkAfter(leafNode *l, leafNode *behind) {
     l->prev = behind;
     l->next = behind->next;
     behind->next = l;

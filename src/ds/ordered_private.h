@@ -44,10 +44,12 @@ typedef struct childRecord {
 
 typedef struct innerNode {
     uint32_t count, cap;
-    uint64_t room[]; /* cap ranks, cap firsts, cap nodes, cap counts */
+    uint64_t fields[]; /* cap ranks, cap firsts, cap nodes, cap counts */
 } innerNode;
 
-static inline uint64_t *innerRanks(const innerNode *n) { return ((innerNode *)(uintptr_t)n)->room; }
+static inline uint64_t *innerRanks(const innerNode *n) {
+    return ((innerNode *)(uintptr_t)n)->fields;
+}
 static inline void **innerFirsts(const innerNode *n) { return (void **)(innerRanks(n) + n->cap); }
 static inline void **innerNodes(const innerNode *n) {
     return (void **)(innerRanks(n) + (size_t)2 * n->cap);
@@ -77,7 +79,7 @@ void nodeFree(orderedIndex *x, void *node);
 /* Resizes a leaf for `count` words; updates the links of its neighbours. */
 leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count);
 /* Links a new leaf after another one. */
-void leafLinkBehind(leafNode *l, leafNode *behind);
+void leafLinkAfter(leafNode *l, leafNode *behind);
 void leafUnlink(leafNode *l);
 /* Recomputes the tags. */
 void leafScale(leafNode *l, const orderedType *type);

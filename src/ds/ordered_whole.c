@@ -16,7 +16,7 @@ static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const 
     leafNode *l = leafNew(x, count);
     for (size_t i = 0; i < count; i++) l->word[i] = makeWord(0, entries[i]);
     l->count = (uint16_t)count;
-    if (behind) leafLinkBehind(l, behind);
+    if (behind) leafLinkAfter(l, behind);
     leafScale(l, type);
     return l;
 }

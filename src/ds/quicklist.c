@@ -46,25 +46,25 @@ void quicklistSetPlainFrom(size_t bytes) { plain_from = bytes; }
 
 /* ------------------------------------------------------------------ limits */
 
-quicklistRoom quicklistRoomOf(int fill) {
+quicklistLimits quicklistLimitsOf(int fill) {
     enum { LEVELS = 5 };
     static const size_t level_bytes[LEVELS] = {4096, 8192, 16384, 32768, 65536};
-    if (fill >= 0) return (quicklistRoom){SIZE_MAX, fill ? (size_t)fill : 1};
+    if (fill >= 0) return (quicklistLimits){SIZE_MAX, fill ? (size_t)fill : 1};
     int level = fill < -LEVELS ? LEVELS : -fill;
-    return (quicklistRoom){level_bytes[level - 1], SIZE_MAX};
+    return (quicklistLimits){level_bytes[level - 1], SIZE_MAX};
 }
 
 bool quicklistExceeds(int fill, size_t bytes, size_t entries) {
-    quicklistRoom room = quicklistRoomOf(fill);
-    if (room.bytes != SIZE_MAX) return bytes > room.bytes;
-    return bytes > COUNTED_NODE_BYTES_MAX || entries > room.entries;
+    quicklistLimits buffer = quicklistLimitsOf(fill);
+    if (buffer.bytes != SIZE_MAX) return bytes > buffer.bytes;
+    return bytes > COUNTED_NODE_BYTES_MAX || entries > buffer.entries;
 }
 
 /* True if a string gets a node of its own. */
 static bool isLarge(const quicklist *q, size_t len) {
     if (unlikely(plain_from)) return len >= plain_from;
     if (q->fill >= 0) return len > COUNTED_NODE_BYTES_MAX;
-    return len > quicklistRoomOf(q->fill).bytes;
+    return len > quicklistLimitsOf(q->fill).bytes;
 }
 
 static bool takesMore(const quicklist *q, const quicklistNode *n, size_t len) {
@@ -170,9 +170,9 @@ static quicklistNode *nodeOf(const quicklist *q, slice text) {
         return newNode(bytes, text.len, 1, true);
     }
     listpackItem item = listpackItemOf(text);
-    packRoom room = packRoomHeap(listpackNew());
-    listpackAppend(&room, &item, 1);
-    return newNode(room.bytes, listpackSize(room.bytes), 1, false);
+    packBuffer buffer = packBufferHeap(listpackNew());
+    listpackAppend(&buffer, &item, 1);
+    return newNode(buffer.bytes, listpackSize(buffer.bytes), 1, false);
 }
 
 static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistNode *next) {
@@ -218,9 +218,9 @@ static void dropNode(quicklist *q, quicklistNode *n) {
     memFree(n);
 }
 
-static void noteChange(quicklistNode *n, const packRoom *room, size_t count) {
-    n->bytes = room->bytes;
-    n->size = listpackSize(room->bytes);
+static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count) {
+    n->bytes = buffer->bytes;
+    n->size = listpackSize(buffer->bytes);
     n->count = count;
 }
 
@@ -228,25 +228,25 @@ static void noteChange(quicklistNode *n, const packRoom *room, size_t count) {
  * entries. */
 static void insertInNode(quicklistNode *n, size_t index, slice text) {
     listpackItem item = listpackItemOf(text);
-    packRoom room = packRoomHeap(n->bytes);
+    packBuffer buffer = packBufferHeap(n->bytes);
     if (index == n->count) {
-        listpackAppend(&room, &item, 1);
+        listpackAppend(&buffer, &item, 1);
     } else {
-        (void)listpackInsert(&room, listpackSeek(n->bytes, (int64_t)index), &item,
+        (void)listpackInsert(&buffer, listpackSeek(n->bytes, (int64_t)index), &item,
                              1); /* the position is known */
     }
-    noteChange(n, &room, n->count + 1u);
+    noteChange(n, &buffer, n->count + 1u);
 }
 
 static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
-    packRoom room = packRoomHeap(n->bytes);
-    listpackDeleteRange(&room, (int64_t)index, count);
-    noteChange(n, &room, n->count - count);
+    packBuffer buffer = packBufferHeap(n->bytes);
+    listpackDeleteRange(&buffer, (int64_t)index, count);
+    noteChange(n, &buffer, n->count - count);
 }
 
 /* Moves the entries from `index` on to a new node, which is not linked yet. */
 static quicklistNode *cutNode(quicklistNode *n, size_t index) {
-    packRoom rest = packRoomHeap(memAlloc(n->size));
+    packBuffer rest = packBufferHeap(memAlloc(n->size));
     memcpy(rest.bytes, n->bytes, n->size);
     listpackDeleteRange(&rest, 0, index);
     quicklistNode *cut = newNode(rest.bytes, listpackSize(rest.bytes), n->count - index, false);
@@ -258,10 +258,10 @@ static quicklistNode *cutNode(quicklistNode *n, size_t index) {
 static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     openNode(a);
     openNode(b);
-    packRoom room = packRoomHeap(a->bytes);
+    packBuffer buffer = packBufferHeap(a->bytes);
     size_t count = (size_t)a->count + b->count;
-    listpackMerge(&room, b->bytes, false);
-    noteChange(a, &room, count);
+    listpackMerge(&buffer, b->bytes, false);
+    noteChange(a, &buffer, count);
     dropNode(q, b);
     return a;
 }
@@ -533,10 +533,10 @@ void quicklistSet(quicklist *q, size_t index, slice text) {
         settle(q, n);
     } else if (!n->plain && !large && listpackCanGrow(n->bytes, text.len)) {
         listpackItem item = listpackItemOf(text);
-        packRoom room = packRoomHeap(n->bytes);
-        (void)listpackReplace(&room, listpackSeek(n->bytes, (int64_t)index),
+        packBuffer buffer = packBufferHeap(n->bytes);
+        (void)listpackReplace(&buffer, listpackSeek(n->bytes, (int64_t)index),
                               &item); /* the position is known */
-        noteChange(n, &room, n->count);
+        noteChange(n, &buffer, n->count);
         settle(q, n);
     } else if (n->plain) {
         (void)insertBeside(q, n, 0, text, true); /* it remains a separate node */
@@ -614,9 +614,9 @@ static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *i
         dropNode(q, n);
     } else {
         if (found) {
-            packRoom room = packRoomHeap(n->bytes);
-            listpackDeleteMany(&room, places, found, 1);
-            noteChange(n, &room, n->count - found);
+            packBuffer buffer = packBufferHeap(n->bytes);
+            listpackDeleteMany(&buffer, places, found, 1);
+            noteChange(n, &buffer, n->count - found);
         }
         settle(q, n);
     }
@@ -646,12 +646,12 @@ static const char *verifyNode(const quicklistNode *n) {
         unsigned size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), bytes,
                                        (unsigned)n->size);
         bool sound =
-            size == n->size && (n->plain || listpackIsSound(bytes, n->size, true, NULL, NULL));
+            size == n->size && (n->plain || listpackIsValid(bytes, n->size, true, NULL, NULL));
         memFree(bytes);
         return sound ? NULL : "a compressed node that is broken";
     }
     if (n->plain) return n->count == 1 ? NULL : "a plain node of several";
-    if (!listpackIsSound(n->bytes, n->size, true, NULL, NULL)) return "a broken listpack";
+    if (!listpackIsValid(n->bytes, n->size, true, NULL, NULL)) return "a broken listpack";
     return listpackCount(n->bytes) == n->count ? NULL : "a node's count";
 }
 

@@ -23,10 +23,10 @@ enum { QUICKLIST_FILL_MAX = 32767, QUICKLIST_DEPTH_MAX = 65535 };
 /* ---- limits of a listpack ---- */
 
 /* `fill` as in list-max-listpack-size: number of entries, or -1..-5 for 4, 8, 16, 32, 64 KB. */
-typedef struct quicklistRoom {
+typedef struct quicklistLimits {
     size_t bytes, entries; /* SIZE_MAX: no limit */
-} quicklistRoom;
-quicklistRoom quicklistRoomOf(int fill);
+} quicklistLimits;
+quicklistLimits quicklistLimitsOf(int fill);
 /* True if a listpack of this size exceeds the limits of one node. */
 bool quicklistExceeds(int fill, size_t bytes, size_t entries);
 /* Minimum size in bytes of a string that gets a node of its own; 0: if it does not fit in a listpack

@@ -58,7 +58,7 @@ static void test_empty_table_answers_everything(void **state) {
     hashtableStatsRead(&t, &itemType, &stats);
     assert_int_equal(stats.slots, 0);
     assert_int_equal(stats.resize_position, -1);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -73,7 +73,7 @@ static void test_position_of_an_absent_key_takes_an_insert(void **state) {
         assert_int_equal(e->id, id);
         assert_int_equal(hashtableFlagsAt(&position), HASHTABLE_MARK);
     }
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 0; id < 3000; id++) {
         hashtablePosition position;
         item *e = hashtableFindPosition(&t, &itemType, itemHash(id), &id, sizeof(id), &position);
@@ -116,11 +116,11 @@ static void test_memory_follows_the_count_and_all_returns(void **state) {
     fill(&t, 0, 50000, HASHTABLE_VOLATILE);
     finishResize(&t);
     size_t full = hashtableBytes(&t);
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 0; id < 49000; id++) drop(&t, id);
     finishResize(&t);
     assert_true(hashtableBytes(&t) < full / 15);
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 49000; id < 50000; id++) drop(&t, id);
     assert_null(t.body);
     assert_int_equal(memUsed(), before);
@@ -163,7 +163,7 @@ static void test_reserve_leaves_nothing_to_resize(void **state) {
             assert_false(hashtableIsResizing(&t));
         }
         assert_true(hashtableBytes(&t) <= bytes + bytes / 8 + 256);
-        assert_sound(&t);
+        assert_valid(&t);
         hashtableFree(&t, itemFreeVisit, NULL);
     }
 }
@@ -173,16 +173,16 @@ static void test_reserve_with_entries_moves_them(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 30, HASHTABLE_VOLATILE);
     hashtableReserve(&t, &itemType, 100000);
-    assert_sound(&t);
+    assert_valid(&t);
     fill(&t, 30, 20000, 0);
     assert_false(hashtableIsResizing(&t));
     hashtableReserve(&t, &itemType, 400000);
     assert_false(hashtableIsResizing(&t));
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableReserve(&t, &itemType, 10); /* never shrinks */
     fill(&t, 20000, 300000, 0);
     assert_false(hashtableIsResizing(&t));
-    assert_sound(&t);
+    assert_valid(&t);
     assert_int_equal(hashtableVolatileCount(&t), 30);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
@@ -198,7 +198,7 @@ static void test_pause_holds_resizes_until_nearly_full(void **state) {
         itemAdd(&t, id, 0);
         assert_false(hashtableIsResizing(&t));
     }
-    assert_sound(&t);
+    assert_valid(&t);
     for (; !hashtableIsResizing(&t); id++) itemAdd(&t, id, 0);
     assert_true(id <= stats.slots * 96 / 100 + 2);
     uint64_t count = id;
@@ -207,12 +207,12 @@ static void test_pause_holds_resizes_until_nearly_full(void **state) {
     hashtableStatsRead(&t, &itemType, &stats);
     for (uint64_t gone = 0; gone < id - 10; gone++) drop(&t, gone);
     assert_false(hashtableIsResizing(&t)); /* no shrink */
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableSetPaused(false);
     drop(&t, id - 1);
     finishResize(&t);
     assert_true(hashtableBytes(&t) < stats.bytes / 10);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -233,7 +233,7 @@ static void test_pause_stops_a_running_resize(void **state) {
     finishResize(&t);
     hashtableStatsRead(&t, &itemType, &after);
     assert_int_equal(after.resize_position, -1);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -275,7 +275,7 @@ static void test_scan_is_exact_while_the_size_changes(void **state) {
     assert_true(gone > 50000);
     for (uint64_t i = 0; i < 2000; i++) assert_int_equal(seen.times[i], 1);
     for (uint64_t i = 2000; i < id; i++) assert_true(seen.times[i] <= 1);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
     memFree(seen.times);
 }
@@ -355,7 +355,7 @@ static void test_deleting_and_copying_in_scan_order_keep_runs_short(void **state
         if (++calls % 20 == 0) assert_true(longestProbe(&copy) < 30);
     } while (cursor);
     assert_int_equal(hashtableCount(&copy), 60000);
-    assert_sound(&copy);
+    assert_valid(&copy);
     hashtableFree(&copy, NULL, NULL);
     seen = (seenIds){.table = &t};
     do {
@@ -496,7 +496,7 @@ static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     }
     assert_int_equal(seen.count, 40000);
     assert_int_equal(hashtableCount(&t), 2000);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -539,7 +539,7 @@ static void test_skew_costs_bounded_memory(void **state) {
     hashtable t = {NULL};
     itemHashKind = HASH_ALL_EQUAL;
     fill(&t, 0, 3000, 0);
-    assert_sound(&t);
+    assert_valid(&t);
     assert_true(hashtableBytes(&t) < 3000 * 24);
     for (uint64_t id = 0; id < 3000; id += 7) assert_int_equal(itemFind(&t, id)->id, id);
     hashtableFree(&t, itemFreeVisit, NULL);
@@ -550,7 +550,7 @@ static void test_verify_sees_damage(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 5000, HASHTABLE_VOLATILE);
     finishResize(&t);
-    assert_sound(&t);
+    assert_valid(&t);
     tableBig *g = tableAsBig(&t);
     uint64_t *used = NULL, *free = NULL;
     for (uint64_t i = 0; i < g->allocated * 8 && !used; i++) {
@@ -571,7 +571,7 @@ static void test_verify_sees_damage(void **state) {
     assert_non_null(hashtableVerify(&t, &itemType));
     *free = 0;
     *used = kept;
-    assert_sound(&t);
+    assert_valid(&t);
     g->count++;
     assert_non_null(hashtableVerify(&t, &itemType));
     g->count--;

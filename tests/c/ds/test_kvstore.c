@@ -48,7 +48,7 @@ static void modelFree(model *m) {
     memFree(m);
 }
 
-static void assertKvstoreSound(const kvstore *kv) {
+static void assertKvstoreValid(const kvstore *kv) {
     assert_string_equal(soundOr(kvstoreVerify(kv)), "sound");
 }
 
@@ -80,7 +80,7 @@ static void compare(const model *m) {
     }
     assert_int_equal(kvstoreCount(m->kv), sum);
     assert_int_equal(kvstoreVolatileCount(m->kv), volatile_sum);
-    assertKvstoreSound(m->kv);
+    assertKvstoreValid(m->kv);
 }
 
 static void timesVisit(void *context, void *entry, unsigned flags) {
