@@ -295,11 +295,14 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
 }
 
 static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
-    /* Where expired keys stay until somebody removes them, this is how. */
-    bool removable = d->in->expiry != EXPIRY_DELETE;
     dbPosition at;
-    robj *o = removable ? findPosition(d, key, hash, &at) : find(d, key, hash, look, &at);
+    robj *o = findPosition(d, key, hash, &at);
     if (!o) return false;
+    /* Where expired keys stay until somebody removes them, this is how. */
+    if (unlikely(storeIsDead(o, look)) && d->in->expiry == EXPIRY_DELETE) {
+        removeFound(d, o, &at);
+        return false;
+    }
     removeAt(d, &at);
     freeObject(d, o, later);
     return true;

@@ -12,7 +12,8 @@
 #include "store/slab_priv.h"
 
 static slabPair used;
-static slabStore *idle; /* list of the stores of other keyspaces */
+static unsigned forked_stores; /* atomic: stores may be freed by any thread */
+static slabStore *idle;        /* list of the stores of other keyspaces */
 
 /* ---- blocks ---- */
 
@@ -105,6 +106,8 @@ slabStore *slabStoreNew(size_t reserve_max) {
 
 void slabStoreFree(slabStore *s) {
     if (!s) return;
+    /* Any thread may free a store that was given away while a child lived. */
+    if (s->forked) __atomic_sub_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     slabRemoteClear(s);
     size_t live = 0;
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
@@ -184,12 +187,14 @@ void slabForkBegin(slabStore *s) {
         slabHotFlush(s, c, SLAB_HOT_MAX);
     s->epoch++;
     s->forked = true;
+    __atomic_add_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     s->hot_limit = 0;
 }
 
 void slabForkEnd(slabStore *s) {
     if (!s->forked) return; /* a store made while the child lived */
     s->forked = false;
+    __atomic_sub_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     s->hot_limit = SLAB_HOT_LIMIT;
     s->unused_hint = 0;
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
@@ -197,3 +202,5 @@ void slabForkEnd(slabStore *s) {
 }
 
 bool slabForkActive(const slabStore *s) { return s->forked; }
+
+bool slabAnyForked(void) { return __atomic_load_n(&forked_stores, __ATOMIC_RELAXED) > 0; }

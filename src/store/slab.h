@@ -121,6 +121,8 @@ void slabForkBegin(slabStore *s);
 void slabForkEnd(slabStore *s);
 /* While true do not write a block in place: replace it. */
 bool slabForkActive(const slabStore *s);
+/* The same for a block of any store. */
+bool slabAnyForked(void);
 
 /* ---- reports ---- */
 
