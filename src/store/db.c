@@ -48,6 +48,31 @@ void storeInit(int count, bool slotted) {
     keyspaceInit(&storeNow.main, count);
 }
 
+static status checkAddress(const void *address, const char *of, reason *why) {
+    if (hashtableCanHold(address)) return OK;
+    return reasonSet(
+        why, ERR_RANGE,
+        "The address %p of %s is not a multiple of 8 below 2^48: this server cannot keep "
+        "such addresses. Does the system hand out addresses of more than 48 bits?",
+        address, of);
+}
+
+status storeCheckAddresses(reason *why) {
+    enum { SMALL = 64, LARGE = 8 << 20 }; /* from the heap, and mapped by itself */
+    void *blocks[] = {memAlloc(SMALL), memAlloc(LARGE), slabAlloc(SMALL),
+                      slabAllocFrom(slabElements(), SMALL)};
+    static const char *const names[] = {"a small block", "a large block", "an object",
+                                        "an element"};
+    status st = OK;
+    for (size_t i = 0; i < COUNT_OF(blocks) && st == OK; i++)
+        st = checkAddress(blocks[i], names[i], why);
+    memFree(blocks[0]);
+    memFree(blocks[1]);
+    slabFree(blocks[2], SMALL);
+    slabFreeTo(slabElements(), blocks[3], SMALL);
+    return st;
+}
+
 void storeShutdown(void) {
     keyspace *k = &storeNow.main;
     check(storeNow.used == k);
@@ -129,7 +154,8 @@ ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPositi
     const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
     if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
-    return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &at->at);
+    return hashtableInlineFindPosition(t, &keys_type, hash, objectHasKey, key.ptr, key.len,
+                                       &at->at);
 }
 
 /* Takes what stands at a position out of its table. */
@@ -171,7 +197,8 @@ static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     removeAt(d, at);
     bury(d, o);
     /* Its hash is enough: there is no other object with this key to compare with. */
-    (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
+    (void)hashtableInlineFindPosition(tableOf(d, hash), &keys_type, hash, objectIsNone, NULL, 0,
+                                      &at->at);
 }
 
 ALWAYS_INLINE void touch(robj *o, storeLook look) {
@@ -233,7 +260,7 @@ robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *
 }
 
 const robj *dbPeek(const db *d, slice key, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, hash), hash, objectHasKey, key.ptr, key.len);
+    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasKey, key.ptr, key.len);
 }
 
 void storePrefetch(const storeWant *wants, int count) {

@@ -54,11 +54,12 @@ static bool isNew(const void **seen, size_t slots, const void *element) {
 }
 
 /* A few of many: those that come up again are passed over. */
-static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void *arg) {
+static void pickByDrawing(const hashtable *t, const hashtableType *type, size_t count,
+                          pickProc *pick, void *arg) {
     size_t slots = sizePowerOfTwo(2 * count);
     const void **seen = memCalloc(slots, sizeof(*seen));
     while (count > 0) {
-        const void *element = hashtableRandom(t);
+        const void *element = hashtableRandom(t, type);
         if (!isNew(seen, slots, element)) continue;
         if (!pick(arg, element)) break;
         count--;
@@ -72,11 +73,11 @@ void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, 
     size_t size = hashtableCount(t);
     if (!size) return;
     if (!unique) {
-        while (count-- > 0 && pick(arg, hashtableRandom(t))) {}
+        while (count-- > 0 && pick(arg, hashtableRandom(t, type))) {}
     } else if (count >= size || count > size / FEW) {
         pickByShuffle(t, type, sizeMin(count, size), pick, arg);
     } else {
-        pickByDrawing(t, count, pick, arg);
+        pickByDrawing(t, type, count, pick, arg);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/slice.h"
 #include "ds/hashtable.h"
@@ -45,6 +46,8 @@ uint64_t storeHash(slice key);
 static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT - 1)); }
 /* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
 void storeInit(int count, bool slotted);
+/* ERR_RANGE when this machine's memory has addresses that tables cannot keep. Before storeInit(). */
+status storeCheckAddresses(reason *why) MUST_USE;
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
 void storeSetListener(keyspace *k, const storeListener *listener);
