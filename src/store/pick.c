@@ -24,7 +24,7 @@ void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool uniq
     memFree(places);
 }
 
-/* Many of all: a shuffle of the whole that ends early. */
+/* For a large share of all entries: a partial shuffle. */
 static void pickByShuffle(const hashtable *t, const hashtableType *type, size_t count,
                           pickProc *pick, void *arg) {
     size_t size = hashtableCount(t), n = 0;
@@ -43,7 +43,7 @@ static void pickByShuffle(const hashtable *t, const hashtableType *type, size_t 
     memFree(all);
 }
 
-/* Whether `element` is new among the `slots` (a power of two) seen ones; remembers it. */
+/* True if `element` is not yet in the hash set `seen` of `slots` (a power of two) entries; adds it. */
 static bool isNew(const void **seen, size_t slots, const void *element) {
     size_t at = (size_t)((uintptr_t)element * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
     for (; seen[at]; at = (at + 1) & (slots - 1)) {
@@ -53,7 +53,7 @@ static bool isNew(const void **seen, size_t slots, const void *element) {
     return true;
 }
 
-/* A few of many: those that come up again are passed over. */
+/* For a small share of all entries: draws that repeat are discarded. */
 static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void *arg) {
     size_t slots = sizePowerOfTwo(2 * count);
     const void **seen = memCalloc(slots, sizeof(*seen));
@@ -68,7 +68,7 @@ static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void
 
 void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
                    pickProc *pick, void *arg) {
-    enum { FEW = 3 }; /* from which share of all on drawing takes too many tries */
+    enum { FEW = 3 }; /* above 1/3 of all entries, drawing would repeat too often */
     size_t size = hashtableCount(t);
     if (!size) return;
     if (!unique) {

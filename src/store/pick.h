@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random elements of collections, every choice with the same chance. Main thread only. */
+ * Random elements of collections with uniform probability. Main thread only. */
 #ifndef STORE_PICK_H
 #define STORE_PICK_H
 
@@ -10,17 +10,17 @@
 #include "ds/hashtable.h"
 #include "ds/listpack.h"
 
-/* Gets an element that was chosen; false: no more are wanted. */
+/* Receives a chosen element; returns false to stop. */
 typedef bool pickProc(void *arg, const void *element);
 
-/* Chooses `count` groups of `width` entries, by the place of the first; `unique`: different ones, as many as
- * there are. */
+/* Chooses `count` groups of `width` entries and passes the address of the first one; `unique`: distinct ones, as many
+ * as there are. */
 void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
                       listpackGroupProc *pick, void *arg);
-/* The same with the entries of a table. */
+/* Like pickFromListpack(), for the entries of a table. */
 void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
                    pickProc *pick, void *arg);
-/* Bytes all elements of a table take, by those of some; 0 samples: of all. */
+/* Memory of all elements of a table, estimated from `samples` elements; 0: all. */
 size_t pickedMemory(const hashtable *t, const hashtableType *type, size_t samples,
                     size_t (*memory)(const void *element));
 

@@ -2,13 +2,12 @@
  *
  * Hashes (type_hash.h).
  *
- * The pointer of an object with a table is the table's handle itself. An element of the table is one block:
+ * In an object with a table, the pointer is the table's handle. An element of the table is one block:
  *
- *   [255, and 8 bytes of Unix time in ms, if the field has a time] [length] [field] [length] [value]
+ *   [255, and 8 bytes of Unix time in ms, if the field has a TTL] [length] [field] [length] [value]
  *
- * Lengths are those of objects (object.h), which never begin with 255. Elements with a time, and no others, are
- * volatile entries of the table: that is the index over them, which costs nothing where there are none. Main
- * thread only, but for freeing. */
+ * Lengths are encoded as in objects (object.h) and never begin with 255. Elements with a TTL are the volatile entries
+ * of the table, which serves as their index at no cost to other hashes. Main thread only, except for freeing. */
 #include "store/type_hash.h"
 
 #include "base/base.h"
@@ -75,7 +74,7 @@ static void *elementNew(slice field, slice value, int64_t time_ms) {
     return element;
 }
 
-/* The element with another value: itself, or a new one in whose favour it was freed. */
+/* Replaces the value of an element: returns the element, or a new one after freeing it. */
 static void *elementSetValue(void *element, slice value) {
     slice field = elementField(element);
     size_t head = (size_t)(field.ptr + field.len - (const char *)element);
@@ -106,7 +105,7 @@ static const hashtableType fields_type = {.hash_of = elementHash, .match = eleme
 
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
-/* The table may have moved. */
+/* The table's body may have moved. */
 static inline void putTable(robj *o, const hashtable *t) {
     if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
 }
@@ -126,7 +125,7 @@ size_t hashLength(const robj *o) {
     return hashtableCount(&t);
 }
 
-/* The place of a field in a listpack, NULL when there is none. */
+/* The position of a field in a listpack, NULL if missing. */
 static inline const uint8_t *findPacked(const uint8_t *lp, slice field) {
     listpackItem item = listpackItemOf(field);
     return listpackFind(lp, NULL, &item, 1);
@@ -164,9 +163,9 @@ uint64_t hashTimedCount(const robj *o) {
     return hashtableVolatileCount(&t);
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
-/* The packed hash becomes a table with room for `count` fields. */
+/* Converts a packed hash to a table with space for `count` fields. */
 static robj *toTable(robj *o, size_t count) {
     hashtable t = {NULL};
     hashtableReserve(&t, &fields_type, count);
@@ -201,7 +200,7 @@ static robj *setPacked(robj *o, slice field, slice value, const packLimits *limi
     const uint8_t *at = listpackFind(r.buffer.bytes, NULL, &pair[0], 1);
     *created = !at;
     if (at) {
-        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at), &pair[1]); /* placed */
+        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at), &pair[1]); /* the position is not needed */
     } else {
         listpackAppend(&r.buffer, pair, 2);
     }
@@ -213,13 +212,13 @@ static inline unsigned flagsFor(int64_t time_ms) {
     return time_ms == HASH_NO_TIME ? 0 : HASHTABLE_VOLATILE;
 }
 
-/* The element at `position` takes a value and a time. */
+/* Sets value and TTL of the element at `position`. */
 static void changeElement(hashtable *t, const hashtablePosition *position, void *element,
                           slice value, int64_t time_ms) {
     void *changed;
     if (likely(elementHasTime(element) == (time_ms != HASH_NO_TIME))) {
         changed = elementSetValue(element, value);
-        /* It may be written to: it is new, or may stay. */
+        /* It may be modified: it is new, or modification in place is allowed. */
         if (time_ms != HASH_NO_TIME) storeU64((char *)changed + 1, (uint64_t)time_ms);
     } else {
         changed = elementNew(elementField(element), value, time_ms);
@@ -298,7 +297,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
         if (!at) return false;
         objectBuffer r;
         objectBufferInit(&r, *o);
-        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
+        (void)listpackDelete(&r.buffer, at, 2); /* the next entry is not needed */
         *o = r.o;
         return true;
     }
@@ -313,7 +312,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     return true;
 }
 
-/* ------------------------------------------------------------------ many pairs */
+/* ------------------------------------------------------------------ iteration */
 
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     it->o = o;
@@ -326,7 +325,7 @@ void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     hashtableIteratorInit(&it->walk, &it->table, &fields_type);
 }
 
-/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+/* Reads the pair at `at`; returns the position of the next one, NULL at the end. */
 static inline const uint8_t *readPair(const uint8_t *at, char digits[2][NUMBER_TEXT_MAX],
                                       hashPair *out) {
     listpackItem field, value;
@@ -364,7 +363,7 @@ typedef struct visitor {
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
     if (elementIsDead(element, v->look)) return;
     hashPair pair = pairOf(element);
@@ -390,7 +389,7 @@ static bool pickPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[2][NUMBER_TEXT_MAX];
     hashPair pair;
-    (void)readPair(at, digits, &pair); /* others follow, or none */
+    (void)readPair(at, digits, &pair); /* the next position is not needed */
     v->visit(v->arg, &pair);
     return true;
 }
@@ -402,7 +401,7 @@ static bool pickElement(void *context, const void *element) {
     return true;
 }
 
-/* The same where some fields may be dead. */
+/* Like pickFromTable() if some fields may be expired. */
 static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor *v) {
     const void **seen = memNewArray(const void *, hashtableCount(t)), *element;
     size_t size = 0;
@@ -417,7 +416,7 @@ static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor 
         size_t from = unique ? i : 0, chosen = from + randomUniform(size - from);
         element = seen[chosen];
         if (unique) seen[chosen] = seen[i];
-        (void)pickElement(v, element); /* always wants more */
+        (void)pickElement(v, element); /* always returns true */
     }
     memFree(seen);
 }
@@ -437,7 +436,7 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
     }
 }
 
-/* ------------------------------------------------------------------ fields whose time has come */
+/* ------------------------------------------------------------------ expired fields */
 
 uint64_t hashSeenCount(const robj *o, storeLook look) {
     if (!hashTimedCount(o)) return hashLength(o);
@@ -456,7 +455,7 @@ typedef struct deadFields {
 } deadFields;
 
 static void collectDead(void *context, void *element, unsigned flags) {
-    (void)flags; /* volatile, as asked for */
+    (void)flags; /* always volatile */
     const deadFields *d = context;
     d->out->met++;
     if (elementTime(element) > d->now_ms || d->out->count == HASH_DEAD_MAX) return;
@@ -482,7 +481,7 @@ void hashRemoveDead(robj *o, const hashDead *dead) {
     putTable(o, &t);
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "hashtable";
@@ -502,7 +501,7 @@ static void digestHash(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* every element goes */
+    (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(element, by)) elementFree(element, elementSize(element), by);
 }

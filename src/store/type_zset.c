@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. Of a large one
- * each element (zset_priv.h) stands once in the table and once in the index. Main thread only, but for freeing. */
+ * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. In a large one,
+ * each element (zset_priv.h) is in the table and in the index. Main thread only, except for freeing. */
 #include "store/type_zset.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static double scoreOf(const listpackItem *item) {
     return score;
 }
 
-/* The score of the member that stands at `at`. */
+/* The score after the member at `at`. */
 static inline double scoreBehind(const uint8_t *at) {
     listpackItem item = listpackGet(at + listpackEntrySize(at));
     return scoreOf(&item);
@@ -74,7 +74,7 @@ static const uint8_t *nextPair(const uint8_t *lp, const uint8_t *at) {
     return listpackNext(lp, listpackNext(lp, at));
 }
 
-/* The place of a member, NULL when there is none. */
+/* The position of a member, NULL if missing. */
 static const uint8_t *findPacked(const uint8_t *lp, slice member) {
     listpackItem item = listpackItemOf(member);
     return listpackFind(lp, NULL, &item, 1);
@@ -85,7 +85,7 @@ static int comparePairs(const zsetPair *a, const zsetPair *b) {
     return orderedCompareText(a->member, b->member);
 }
 
-/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+/* Reads the pair at `at`; returns the position of the next one, NULL at the end. */
 static const uint8_t *readPair(const uint8_t *at, char *digits, zsetPair *out) {
     listpackItem member, score;
     const uint8_t *next = listpackRead(listpackRead(at, &member), &score);
@@ -109,9 +109,9 @@ static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
     listpackInsert(buffer, at, items, 2);
 }
 
-/* ------------------------------------------------------------------ making */
+/* ------------------------------------------------------------------ creation */
 
-/* A large one of elements that are in order, with space for `capacity` members. */
+/* A large set with the given sorted elements and space for `capacity` members. */
 static zsetLarge *largeNew(void *const *sorted, size_t count, size_t capacity) {
     zsetLarge *z = memNew(zsetLarge);
     hashtableReserve(&z->members, &zset_members, sizeMax(count, capacity));
@@ -156,7 +156,7 @@ size_t zsetLength(const robj *o) {
     return largeOf(o)->order.count;
 }
 
-/* ------------------------------------------------------------------ one member */
+/* ------------------------------------------------------------------ single members */
 
 bool zsetScore(const robj *o, slice member, double *score) {
     if (objectIsPacked(o)) {
@@ -169,7 +169,7 @@ bool zsetScore(const robj *o, slice member, double *score) {
     return element != NULL;
 }
 
-/* Decides by the flags what becomes of a member with this score; `pair->score` is the new one. */
+/* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
 static zsetAdded judge(zsetPair *pair, unsigned flags, double old) {
     if (flags & ZSET_NX) return ZSET_REFUSED;
     double score = flags & ZSET_INCR ? old + pair->score : pair->score;
@@ -213,7 +213,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
 static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
     objectBuffer r;
     objectBufferInit(&r, o);
-    (void)listpackDelete(&r.buffer, at, 2); /* the place is looked for anew */
+    (void)listpackDelete(&r.buffer, at, 2); /* the position is searched again */
     insertPacked(&r.buffer, pair);
     return r.o;
 }
@@ -244,7 +244,7 @@ bool zsetRemove(robj **o, slice member) {
         if (!at) return false;
         objectBuffer r;
         objectBufferInit(&r, *o);
-        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
+        (void)listpackDelete(&r.buffer, at, 2); /* the next entry is not needed */
         *o = r.o;
         return true;
     }
@@ -257,7 +257,7 @@ bool zsetRemove(robj **o, slice member) {
     return true;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ ranks and ranges */
 
 bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
     if (!objectIsPacked(o)) {
@@ -280,7 +280,7 @@ bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
     return false;
 }
 
-/* Whether a pair of a listpack stands before a point, those equal to the bound being so too with `after`. */
+/* True if a pair in a listpack is before a bound; equal ones are with `after`. */
 static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) {
     if (bound->by == ZSET_BY_SCORE) {
         double score = scoreBehind(at);
@@ -290,7 +290,7 @@ static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) 
     return orderedCompareText(listpackGetText(at, digits), bound->text) < (after ? 1 : 0);
 }
 
-/* How many members stand before a bound. */
+/* Number of members before a bound. */
 static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
     if (bound->by == ZSET_FIRST) return 0;
     if (bound->by == ZSET_LAST) return zsetLength(o);
@@ -362,7 +362,7 @@ void zsetRemoveRange(robj **o, const zsetRange *range) {
     *o = r.o;
 }
 
-/* ------------------------------------------------------------------ scanning, picking */
+/* ------------------------------------------------------------------ scanning, random members */
 
 typedef struct visitor {
     zsetVisitProc *visit;
@@ -370,7 +370,7 @@ typedef struct visitor {
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
     zsetPair pair = pairOf(element);
     v->visit(v->arg, &pair);
@@ -398,7 +398,7 @@ static bool pickPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[NUMBER_TEXT_MAX];
     zsetPair pair;
-    (void)readPair(at, digits, &pair); /* others follow, or none */
+    (void)readPair(at, digits, &pair); /* the next position is not needed */
     v->visit(v->arg, &pair);
     return true;
 }
@@ -419,7 +419,7 @@ void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, 
     }
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "skiplist"; }
 
@@ -432,12 +432,12 @@ static void digestPair(void *arg, const zsetPair *pair) {
 }
 
 static void digestZset(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* members do not expire */
     visitAll(o, digestPair, to);
 }
 
 static void freeVisited(void *context, void *element, unsigned flags) {
-    (void)flags; /* every element goes */
+    (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(element, by)) elementFree(element, zsetElementSize(element), by);
 }
@@ -481,7 +481,7 @@ typedef struct mover {
 } mover;
 
 static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* they stay */
+    (void)flags; /* unchanged */
     mover *m = context;
     elementSeen(m->by);
     void *moved = elementMove(element, zsetElementSize(element), m->by);
@@ -490,7 +490,7 @@ static void moveElement(void *context, void *element, unsigned flags) {
     orderedReplace(&m->z->order, &zset_order, element, moved);
 }
 
-/* The members first, then, from cursor INDEX_PHASE on, the nodes of the index by place. */
+/* First the members, then, from cursor INDEX_PHASE on, the nodes of the index. */
 static uint64_t compactLarge(void **value, uint64_t cursor, compaction *by) {
     const uint64_t INDEX_PHASE = UINT64_C(1) << 63;
     if (cursor == 0) {
