@@ -85,7 +85,7 @@ static void keyBuried(bool eviction, int64_t us) {
 static const storeListener listener = {.expired = keyExpired,
                                        .fields_expired = fieldsExpired,
                                        .evicted = keyEvicted,
-                                       .buried = keyBuried};
+                                       .removal_timed = keyBuried};
 
 /* ------------------------------------------------------------------ who sees what */
 
@@ -160,12 +160,12 @@ static void expireTick(int64_t budget_us) {
 }
 
 static void expireBetween(void) {
-    if (likely(!storeExpireIsBehind()) || !mayExpire()) return;
+    if (likely(!storeExpireTimedOut()) || !mayExpire()) return;
     if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }
 
 int64_t keyspaceNextMs(void) {
-    if (likely(!storeExpireIsBehind()) || !mayExpire()) return -1;
+    if (likely(!storeExpireTimedOut()) || !mayExpire()) return -1;
     return paceLeftMs(&expire_pace);
 }
 

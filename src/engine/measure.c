@@ -42,7 +42,7 @@ status measureApply(reason *why) {
         .reply_bytes = limitOf(COMMANDLOG_LARGE_REPLY),
     };
     executeSetLimits(&limits);
-    storeTimeDeaths(spike_ms != 0);
+    storeTimeRemovals(spike_ms != 0);
     seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
     return OK;
 }

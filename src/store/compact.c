@@ -31,7 +31,7 @@ static struct {
     compaction by;
 } walk;
 
-static void meet(void *context, void *entry, unsigned flags) {
+static void collectKeys(void *context, void *entry, unsigned flags) {
     (void)context; /* there is one walk */
     const robj *o = entry;
     if (!(flags & HASHTABLE_MARK)) return;
@@ -47,7 +47,7 @@ static void stepKeyspace(void) {
     strClear(&walk.keys);
     walk.at = 0;
     walk.keys_db = walk.db;
-    walk.cursor = kvstoreScan(storeNow.dbs[walk.db]->keys, walk.cursor, -1, meet, NULL);
+    walk.cursor = kvstoreScan(storeNow.dbs[walk.db]->keys, walk.cursor, -1, collectKeys, NULL);
     if (walk.cursor == 0) walk.db++;
 }
 

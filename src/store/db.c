@@ -46,7 +46,8 @@ void storeInit(int count, bool slotted) {
     storeNow.count = count;
     storeNow.slotted = slotted;
     storeNow.touch_lru = true;
-    (void)slabKeyspace(); /* create the slab stores now, so that used memory does not increase later */
+    (void)
+        slabKeyspace(); /* create the slab stores now, so that used memory does not increase later */
     (void)slabElements();
     for (int i = 0; i < count; i++) {
         storeNow.dbs[i] = memNew(db);
@@ -136,16 +137,16 @@ unsigned dbWordFlags(const robj *o) {
 }
 
 /* Frees an object that was removed from its table. */
-static void bury(db *d, robj *o) {
+static void freeExpired(db *d, robj *o) {
     storeNow.stats.expired++;
     if (storeNow.listener) storeNow.listener->expired(d, objectKey(o));
-    freeDead(o, storeNow.lazy_expired, false);
+    freeRemoved(o, storeNow.lazy_expired, false);
 }
 
 void dbRemoveExpired(db *d, robj *o) {
     uint64_t hash = hashOfObject(o);
     check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
-    bury(d, o);
+    freeExpired(d, o);
 }
 
 /* A read found an expired object. */
@@ -162,7 +163,7 @@ static inline bool objectIsNone(const void *entry, const void *key, size_t len) 
 static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     uint64_t hash = at->at.hash;
     removeAt(d, at);
-    bury(d, o);
+    freeExpired(d, o);
     /* Any position for its hash will do: no other object has this key. */
     (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
 }
@@ -179,7 +180,7 @@ ALWAYS_INLINE void touch(robj *o, storeLook look) {
 
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = findPosition(d, key, hash, at);
-    if (likely(!o || !storeIsDead(o, look))) return o;
+    if (likely(!o || !storeIsExpired(o, look))) return o;
     removeFound(d, o, at);
     return NULL;
 }
@@ -192,7 +193,7 @@ robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
 
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
-    if (o && storeIsDead(o, look)) {
+    if (o && storeIsExpired(o, look)) {
         readExpired(d, o);
         return NULL;
     }
@@ -247,14 +248,14 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
     if (old && !take && had_time == expires && objectOverwrite(old, value)) {
         if (!expires) return;
-        objectSettleBesideTime(old);
+        objectMarkRawWithTtl(old);
         dbPlace(d, at, objectSetExpire(old, expire_ms));
         return;
     }
     uint32_t lru = old ? objectLru(old) : accessFresh();
     robj *o = take ? objectNewStringTake(key, take, expire_ms, lru)
                    : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
-    if (had_time) objectSettleBesideTime(o);
+    if (had_time) objectMarkRawWithTtl(o);
     dbPlace(d, at, o);
     if (old) freeObject(old, storeNow.lazy_deleted);
 }
@@ -405,7 +406,7 @@ robj *dbRandom(db *d, storeLook look) {
     enum { TRIES_MAX = 100 }; /* with EXPIRY_HIDE all keys may be expired */
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
-        if (!o || !storeIsDead(o, look)) return o;
+        if (!o || !storeIsExpired(o, look)) return o;
         if (storeNow.expiry == EXPIRY_DELETE) {
             dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {

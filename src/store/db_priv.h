@@ -27,16 +27,16 @@ typedef struct storeState {
     int count;
     bool slotted;
     storeExpiry expiry;
-    bool touch_lru;   /* lookups record the time; the only test on the hot path */
-    bool time_deaths; /* see storeTimeRemovals() */
-    bool resizes_off; /* see storeSetResizing() */
-    bool forked;      /* between storeForkBegin() and storeForkEnd() */
+    bool touch_lru;     /* lookups record the time; the only test on the hot path */
+    bool time_removals; /* see storeTimeRemovals() */
+    bool resizes_off;   /* see storeSetResizing() */
+    bool forked;        /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
     int64_t now_ms; /* time of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
     int expire_next; /* database to start with */
-    bool behind;     /* see storeExpireIsBehind() */
+    bool timed_out;  /* see storeExpireTimedOut() */
     const storeListener *listener;
     storeStatistics stats;
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
@@ -59,8 +59,8 @@ void itemsNote(db *d, uint64_t hash, const robj *o);
 void itemsForget(db *d);
 /* Performs one turn of active expiry of fields; false if it ended for lack of time. See storeExpireTurn(). */
 bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max);
-/* Updates `percent`, a moving average of the share of expired keys: the last scan found `expired` of `met` (> 0). */
-void expireLearnStale(double *percent, uint64_t dead, uint64_t met);
+/* Updates `percent`, a moving average of the share of expired keys: the last scan found `expired` of `visited` (> 0). */
+void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
 /* Records an access if storeNow.touch_lru is false. */
@@ -74,7 +74,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later);
  * collection. */
 void freeObject(robj *o, bool later);
 /* Like freeObject(), for expired and evicted objects: the listener may want to know how long it took. */
-void freeDead(robj *o, bool later, bool eviction);
+void freeRemoved(robj *o, bool later, bool eviction);
 /* Continues the compaction of collections. False if the walk is complete, or if nothing was worth moving. */
 bool compactElements(const storeCompaction *plan, storeCompactReport *report);
 /* Drops the position in the keyspace. */

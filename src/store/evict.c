@@ -36,7 +36,7 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 /* ------------------------------------------------------------------ the pool */
 
 /* The pool entry that an object with this score may use: its own, an unused one, or the worst. NULL if none. */
-static candidate *placeFor(const robj *o, uint64_t score) {
+static candidate *poolEntryFor(const robj *o, uint64_t score) {
     candidate *worst = &pool[0];
     for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
         if (c->o == o) return c;
@@ -54,7 +54,7 @@ static void addSample(db *d, const evictRule *rule) {
     for (size_t i = 0; i < count; i++) {
         robj *o = found[i];
         uint64_t score = scoreOf(o, rule->order);
-        candidate *place = placeFor(o, score);
+        candidate *place = poolEntryFor(o, score);
         if (!place) continue;
         uint64_t hash = storeHash(objectKey(o));
         *place = (candidate){.o = o, .score = score, .hash = hash, .d = d};
@@ -62,7 +62,7 @@ static void addSample(db *d, const evictRule *rule) {
 }
 
 /* True if the object is still in its table. */
-static bool isThere(const candidate *c) {
+static bool isStillStored(const candidate *c) {
     return kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
 }
 
@@ -89,7 +89,7 @@ static candidate takeBest(const evictRule *rule) {
     while ((best = bestOfPool())) {
         candidate taken = *best;
         best->o = NULL;
-        if (!isThere(&taken)) continue;
+        if (!isStillStored(&taken)) continue;
         if (rule->only_volatile && !objectHasExpire(taken.o)) continue;
         uint64_t score = scoreOf(taken.o, rule->order);
         if (score < taken.score) {
@@ -139,6 +139,6 @@ bool storeEvictOne(const evictRule *rule) {
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    freeDead(c.o, rule->later, true);
+    freeRemoved(c.o, rule->later, true);
     return true;
 }

@@ -13,7 +13,7 @@ enum {
     FLOOR_SHARE = 8, /* a turn always uses 1/8 of its budget */
     GROWN = 2,       /* a scan restarts if the table has grown by this factor */
     STALE_PERCENT =
-        10,       /* minimum share of expired keys for a turn to continue; lower with greater effort */
+        10, /* minimum share of expired keys for a turn to continue; lower with greater effort */
     WINDOW = 200, /* keys visited between two checks of time and share */
 };
 
@@ -21,7 +21,7 @@ enum {
 typedef struct walk {
     db *db;
     int64_t now_ms;
-    uint64_t met, dead;
+    uint64_t visited, expired;
     double ttl_sum_ms; /* of keys that are not expired */
 } walk;
 
@@ -30,36 +30,36 @@ static void visit(void *context, void *entry, unsigned flags) {
     walk *w = context;
     robj *o = entry;
     int64_t expire_ms = objectExpire(o);
-    w->met++;
+    w->visited++;
     if (expire_ms > w->now_ms) {
         w->ttl_sum_ms += (double)(expire_ms - w->now_ms);
         return;
     }
-    w->dead++;
+    w->expired++;
     dbRemoveExpired(w->db, o);
 }
 
-void expireLearnStale(double *percent, uint64_t dead, uint64_t met) {
-    double stale = 100.0 * (double)dead / (double)met;
+void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited) {
+    double stale = 100.0 * (double)expired / (double)visited;
     *percent = *percent * 0.95 + stale * 0.05;
 }
 
 /* Updates the estimates from the results of a scan. */
-static void learn(db *d, const walk *w) {
+static void updateEstimates(db *d, const walk *w) {
     const double weight = 0.02;
-    uint64_t living = w->met - w->dead;
-    if (living) {
-        double mean_ms = w->ttl_sum_ms / (double)living;
+    uint64_t unexpired = w->visited - w->expired;
+    if (unexpired) {
+        double mean_ms = w->ttl_sum_ms / (double)unexpired;
         d->mean_ttl_ms =
             d->mean_ttl_ms == 0 ? mean_ms : d->mean_ttl_ms * (1 - weight) + mean_ms * weight;
     }
-    expireLearnStale(&storeNow.stats.expired_stale_percent, w->dead, w->met);
+    expireUpdateStale(&storeNow.stats.expired_stale_percent, w->expired, w->visited);
 }
 
 /* The blocks of a scan are as large as a bucket was at its start. In a table that has grown since, each block spans
  * many buckets: emptying them one after the other while their neighbours are full would prevent the table from
  * shrinking well. */
-static void beginAnewIfGrown(db *d) {
+static void restartIfGrown(db *d) {
     uint64_t size = dbSize(d);
     if (d->expire_cursor && size <= GROWN * d->expire_size) return;
     d->expire_cursor = 0;
@@ -68,19 +68,19 @@ static void beginAnewIfGrown(db *d) {
 
 /* Scans one database until the scan is complete or should not continue. */
 static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
-    beginAnewIfGrown(d);
+    restartIfGrown(d);
     uint64_t first_cursor = d->expire_cursor;
     do {
-        if (!d->expire_cursor) beginAnewIfGrown(d);
+        if (!d->expire_cursor) restartIfGrown(d);
         walk w = {.db = d, .now_ms = now_ms};
         do {
             d->expire_cursor = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);
-        } while (d->expire_cursor && w.met < WINDOW);
-        if (w.met == 0) return;
-        learn(d, &w);
+        } while (d->expire_cursor && w.visited < WINDOW);
+        if (w.visited == 0) return;
+        updateEstimates(d, &w);
         int64_t time_us = clockMonoUs();
         if (time_us >= deadline_us) return;
-        if (time_us >= floor_us && w.dead * 100 <= w.met * (uint64_t)stale_max) return;
+        if (time_us >= floor_us && w.expired * 100 <= w.visited * (uint64_t)stale_max) return;
         /* It started in the middle: continue with the part before. */
         if (!d->expire_cursor) {
             if (!first_cursor) return;
@@ -113,11 +113,11 @@ void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
     if (!itemsExpireTurn(now_ms, clockMonoUs() + budget_us / FLOOR_SHARE * effort, deadline_us,
                          stale_max))
         capped = true;
-    storeNow.behind = capped;
+    storeNow.timed_out = capped;
     storeNow.stats.expire_time_caps += capped;
     storeNow.stats.expire_us += (uint64_t)(clockMonoUs() - started_us);
 }
 
-bool storeExpireIsBehind(void) { return storeNow.behind; }
+bool storeExpireTimedOut(void) { return storeNow.timed_out; }
 
 int64_t dbMeanTtl(const db *d) { return (int64_t)d->mean_ttl_ms; }

@@ -114,7 +114,7 @@ static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) 
 }
 
 /* Processes what the background thread has returned. */
-static void takeBack(void) {
+static void processReturned(void) {
     garbage *g = __atomic_exchange_n(&freeing.returned, NULL, __ATOMIC_ACQUIRE);
     while (g) {
         valueFreer here = {0};
@@ -151,7 +151,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
         submit(g);
     } else {
         freeGarbage(g);
-        takeBack();
+        processReturned();
     }
 }
 
@@ -180,17 +180,17 @@ void freeObject(robj *o, bool later) {
     submit(g);
 }
 
-void freeDead(robj *o, bool later, bool eviction) {
-    if (likely(!storeNow.time_deaths)) {
+void freeRemoved(robj *o, bool later, bool eviction) {
+    if (likely(!storeNow.time_removals)) {
         freeObject(o, later);
         return;
     }
     int64_t began_us = clockMonoUs();
     freeObject(o, later);
-    if (storeNow.listener) storeNow.listener->buried(eviction, clockMonoUs() - began_us);
+    if (storeNow.listener) storeNow.listener->removal_timed(eviction, clockMonoUs() - began_us);
 }
 
-void storeTimeDeaths(bool on) { storeNow.time_deaths = on; }
+void storeTimeRemovals(bool on) { storeNow.time_removals = on; }
 
 void storeSetFreeLater(storeFreeLaterProc *later) { storeNow.free_later = later; }
 
@@ -230,17 +230,17 @@ static void purge(slabStore *s) {
 
 /* Frees what the background thread has returned. True if nothing is pending: pending blocks look live to compaction,
  * but are in no table. */
-static bool takeAll(void) {
+static bool processAllReturned(void) {
     enum { DRAIN_MAX = 100000 };
     bool all_arrived = storeFreePending() == 0; /* before processing */
-    takeBack();
+    processReturned();
     all_arrived = slabDrain(slabKeyspace(), DRAIN_MAX) < DRAIN_MAX && all_arrived;
     (void)slabDrain(slabElements(), DRAIN_MAX); /* the rest is drained next time */
     return all_arrived;
 }
 
 void storeReclaim(void) {
-    (void)takeAll(); /* the rest is processed next time */
+    (void)processAllReturned(); /* the rest is processed next time */
     purge(slabKeyspace());
     purge(slabElements());
 }
@@ -250,7 +250,7 @@ bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     slabCompactReport done = {0};
     int64_t half_us = plan->budget_us / 2;
     bool more = true;
-    if (takeAll()) {
+    if (processAllReturned()) {
         bool worth = !plan->only_if_worth || slabShouldCompact(s);
         more = worth && slabCompact(s, relocate, NULL, half_us, &done);
     }

@@ -96,7 +96,7 @@ uint64_t dbItemKeys(db *d) {
 
 typedef struct walk {
     int64_t now_ms, floor_us, deadline_us;
-    uint64_t met, dead;        /* fields */
+    uint64_t visited, expired; /* fields */
     uint64_t keys, stale_keys; /* keys visited; those with an expired field */
     int stale_max;
 } walk;
@@ -104,17 +104,17 @@ typedef struct walk {
 static bool timeIsOver(const walk *w) {
     int64_t time_us = clockMonoUs();
     return time_us >= w->deadline_us ||
-           (time_us >= w->floor_us && w->dead * 100 <= w->met * (uint64_t)w->stale_max);
+           (time_us >= w->floor_us && w->expired * 100 <= w->visited * (uint64_t)w->stale_max);
 }
 
 /* Removes fields, and the key with the last of them: returns true then. */
-static bool removeFields(db *d, itemKey *k, robj *o, const hashDead *dead) {
+static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired) {
     slice key = sliceMake(k->bytes, k->len);
-    bool emptied = hashLength(o) == dead->count;
-    storeNow.stats.expired_fields += dead->count;
+    bool emptied = hashLength(o) == expired->count;
+    storeNow.stats.expired_fields += expired->count;
     if (storeNow.listener)
-        storeNow.listener->fields_expired(d, key, dead->fields, dead->count, emptied);
-    hashRemoveDead(o, dead);
+        storeNow.listener->fields_expired(d, key, expired->fields, expired->count, emptied);
+    hashRemoveExpired(o, expired);
     if (emptied) dbRemoveEmptied(d, key, k->hash);
     return emptied;
 }
@@ -124,17 +124,17 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
     robj *o = objectOf(d, k);
     if (!o || objectIsExpired(o, w->now_ms)) return true;
     uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
-    uint64_t dead_before = w->dead;
+    uint64_t dead_before = w->expired;
     d->field_key = 0;
     w->keys++;
     do {
-        hashDead dead;
-        cursor = hashFindDead(o, cursor, w->now_ms, &dead);
-        w->met += dead.met;
-        if (dead.count && w->dead == dead_before) w->stale_keys++;
-        w->dead += dead.count;
-        looked += dead.met + 1;
-        if (dead.count && removeFields(d, k, o, &dead)) break;
+        hashExpired expired;
+        cursor = hashFindExpired(o, cursor, w->now_ms, &expired);
+        w->visited += expired.visited;
+        if (expired.count && w->expired == dead_before) w->stale_keys++;
+        w->expired += expired.count;
+        looked += expired.visited + 1;
+        if (expired.count && removeFields(d, k, o, &expired)) break;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;
         if (!timeIsOver(w)) continue;
@@ -179,7 +179,7 @@ bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int 
                   .deadline_us = deadline_us,
                   .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
-        if (w.keys) expireLearnStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
+        if (w.keys) expireUpdateStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
     }
     return through || clockMonoUs() < deadline_us;
 }

@@ -260,7 +260,7 @@ static bool isEmbstr(const robj *o, bool expires) {
                         expires && key_len <= KEY_BESIDE_TIME_MAX);
 }
 
-void objectSettleBesideTime(robj *o) {
+void objectMarkRawWithTtl(robj *o) {
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         !isEmbstrSize(objectKey(o).len, objectText(o, NULL).len, true))
         setForm(o, FORM_EMBED_RAW);

@@ -191,7 +191,7 @@ size_t objectSize(const robj *o);
 size_t objectMemory(const robj *o, size_t samples);
 /* Text stored with an expiry time is raw if it is too long for embstr: marks it, because the expiry time may be
  * removed later. */
-void objectSettleBesideTime(robj *o);
+void objectMarkRawWithTtl(robj *o);
 /* "int", "embstr" or "raw", according to Valkey's size formula for key, value and TTL. */
 const char *objectStringEncoding(const robj *o);
 

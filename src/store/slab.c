@@ -22,7 +22,7 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     if (unlikely(!ptr)) return memAlloc(c->size); /* the size that slabSameClass() assumes */
     memCount((ptrdiff_t)c->size);
     memNoteAllocation();
-    slabUnearth(ptr, c->size);
+    slabUnpoison(ptr, c->size);
     return ptr;
 }
 
@@ -34,7 +34,7 @@ ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
     slabClass *c = &s->classes[slabClassOf(size)];
     hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
     memCount(-(ptrdiff_t)c->size);
-    slabBury(ptr, c->size);
+    slabPoison(ptr, c->size);
     slabSlotGive(s, c, ptr);
 }
 

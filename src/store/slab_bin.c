@@ -38,7 +38,7 @@ void slabBinInsert(slabStore *s, slabClass *c, uint32_t id, unsigned bin) {
 }
 
 /* The bin for a slab that is not empty; sets the number of free slots at which it is to be moved next. */
-static unsigned placeFor(const slabStore *s, const slabClass *c, slabMeta *m) {
+static unsigned binFor(const slabStore *s, const slabClass *c, slabMeta *m) {
     uint32_t slots = m->slots;
     m->file_at = (uint16_t)slots;
     if (m->free == 0) {
@@ -73,7 +73,7 @@ void slabFile(slabStore *s, slabClass *c, uint32_t id) {
         slabRetire(s, c, id);
         return;
     }
-    unsigned place = placeFor(s, c, m);
+    unsigned place = binFor(s, c, m);
     if (place == m->where) return;
     if (m->where < SLAB_BINS) slabBinRemove(s, c, id);
     if (place < SLAB_BINS) {
@@ -108,7 +108,7 @@ static uint32_t slabCut(slabStore *s, slabClass *c) {
     m->class = (uint8_t)(c - s->classes);
     c->free += c->slots;
     c->slabs++;
-    slabBury(slabStart(s, id), SLAB_BYTES);
+    slabPoison(slabStart(s, id), SLAB_BYTES);
     return id;
 }
 

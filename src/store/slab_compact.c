@@ -37,7 +37,7 @@ static void cycleEnd(slabStore *s) {
 }
 
 /* Chooses the emptiest slab of all classes: most memory for fewest moves. */
-static bool victimPick(slabStore *s) {
+static bool victimChoose(slabStore *s) {
     /* Hot slots may be the only free ones in a slab. */
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
         if (c->hot_count && slabClassExcess(c)) slabHotFlush(s, c, SLAB_HOT_MAX);
@@ -93,7 +93,7 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
     for (unsigned i = 0; i < count; i++) {
         moved[i] = slabSlotTake(s, c);
         check(moved[i]); /* the class has spare slots for a whole slab */
-        slabUnearth(moved[i], c->size);
+        slabUnpoison(moved[i], c->size);
         memcpy(moved[i], old[i], c->size - SLAB_RED_ZONE);
     }
     s->compacting = false;
@@ -102,7 +102,7 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
     for (unsigned i = 0; i < count; i++) {
         bool won = taken >> i & 1;
         dead[i] = won ? old[i] : moved[i];
-        slabBury(dead[i], c->size);
+        slabPoison(dead[i], c->size);
         report->moved_blocks += won;
         report->moved_bytes += won ? c->size : 0;
         report->refused_blocks += !won;
@@ -134,7 +134,7 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
     int64_t deadline_ns = clockMonoNs() + budget_us * 1000;
     s->cycle_active = true;
     do {
-        if (s->victim == SLAB_NONE && !victimPick(s)) {
+        if (s->victim == SLAB_NONE && !victimChoose(s)) {
             cycleEnd(s);
             return false;
         }
@@ -160,9 +160,9 @@ void *slabMoveIfSparse(slabStore *s, void *block, size_t size) {
         slabSlotsRelease(s, c, &moved, 1);
         return NULL;
     }
-    slabUnearth(moved, c->size);
+    slabUnpoison(moved, c->size);
     memcpy(moved, block, c->size - SLAB_RED_ZONE);
-    slabBury(block, c->size);
+    slabPoison(block, c->size);
     /* Not to the hot slots: the slab should become empty. */
     slabSlotsRelease(s, c, &block, 1);
     return moved;

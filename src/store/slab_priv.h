@@ -128,7 +128,8 @@ struct slabStore {
     char *base; /* start of the slabs; the metadata precedes them in the same range */
     size_t bytes_max;
     slabMeta *meta;
-    uint32_t hot_limit; /* SLAB_HOT_LIMIT; 0 while a child exists, when reusing a slot costs a page copy */
+    uint32_t
+        hot_limit; /* SLAB_HOT_LIMIT; 0 while a child exists, when reusing a slot costs a page copy */
     uint16_t epoch;
     bool forked;
     bool compacting;   /* also allocate from scarce slabs */

@@ -30,7 +30,7 @@ void slabRemoteFree(slabRemote *r, void *ptr, size_t size) {
         memFree(ptr);
         return;
     }
-    slabBury(ptr, r->store->classes[slabClassOf(size)].size);
+    slabPoison(ptr, r->store->classes[slabClassOf(size)].size);
     if (!r->batch) {
         r->batch = memAlloc(sizeof(*r->batch));
         r->batch->count = 0;

@@ -40,7 +40,7 @@ void slabSpaceClear(slabStore *s) {
     size_t chunks_bytes = s->chunk_count * SLAB_CHUNK_BYTES;
     memCount(-(ptrdiff_t)s->meta_open);
     slabRootRemove(s->base, s->bytes_max);
-    slabForget(s->base, chunks_bytes);
+    slabUnpoisonPages(s->base, chunks_bytes);
     memReserveFree(s->range, s->range_bytes);
     memFree(s->chunks);
 }

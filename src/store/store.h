@@ -35,9 +35,9 @@ typedef struct storeListener {
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
     /* How long the removal of an expired or (`eviction`) evicted object took. Only if storeTimeRemovals() is on. */
-    void (*buried)(bool eviction, int64_t us);
+    void (*removal_timed)(bool eviction, int64_t us);
 } storeListener;
-void storeTimeDeaths(bool on);
+void storeTimeRemovals(bool on);
 
 /* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high bits.
  * ANY_THREAD. */
@@ -77,7 +77,7 @@ typedef struct storeCompaction {
     int64_t budget_us;  /* approximate time limit */
     size_t fields_max;  /* elements of one collection visited between two reads of the clock */
     bool only_if_worth; /* do nothing if less than 1/16 of the live memory can be recovered */
-    bool heap; /* also move blocks outside the slabs, if the allocator supports it */
+    bool heap;          /* also move blocks outside the slabs, if the allocator supports it */
 } storeCompaction;
 typedef struct storeCompactReport { /* calls add to it */
     uint64_t moved, kept;           /* blocks of any kind */
@@ -94,7 +94,7 @@ typedef enum storeExpiry {
 } storeExpiry;
 void storeSetExpiry(storeExpiry mode);
 /* True if a lookup with `look` would not find the object because it has expired. */
-static inline bool storeIsDead(const robj *o, storeLook look) {
+static inline bool storeIsExpired(const robj *o, storeLook look) {
     return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
 }
 
@@ -128,9 +128,10 @@ typedef struct storeStatistics {
     uint64_t hits, misses;
     uint64_t expired, evicted, expired_fields;
     double expired_stale_percent; /* estimate: share of expired keys that were not removed yet */
-    double stale_items_percent; /* estimate: share of keys with expired fields among those with volatile items */
-    uint64_t expire_time_caps;  /* number of expiry turns that ended for lack of time */
-    uint64_t expire_us;         /* time used by them */
+    double
+        stale_items_percent; /* estimate: share of keys with expired fields among those with volatile items */
+    uint64_t expire_time_caps; /* number of expiry turns that ended for lack of time */
+    uint64_t expire_us;        /* time used by them */
 } storeStatistics;
 const storeStatistics *storeStats(void);
 void storeResetStats(void);
@@ -214,7 +215,7 @@ robj *dbRandom(db *d, storeLook look);
  * found. Does nothing unless EXPIRY_DELETE. `effort` 1..10 is active-expire-effort. */
 void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort);
 /* True if the last turn ended for lack of time. */
-bool storeExpireIsBehind(void);
+bool storeExpireTimedOut(void);
 
 /* Slots of a slotted store. */
 uint64_t dbSlotCount(const db *d, int slot);

@@ -16,7 +16,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/listpack.h"
 #include "store/element.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 
 enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
 
@@ -31,7 +31,7 @@ static inline int64_t elementTime(const void *element) {
     return (int64_t)loadU64((const char *)element + 1);
 }
 
-static inline bool elementIsDead(const void *element, storeLook look) {
+static inline bool elementIsExpired(const void *element, storeLook look) {
     return elementHasTime(element) && lookIsPast(look, elementTime(element));
 }
 
@@ -140,7 +140,7 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
     hashtable t = tableOf(o);
     const void *element = hashtableInlineFind(&t, hashBytes(field.ptr, field.len), elementHasField,
                                               field.ptr, field.len);
-    if (!element || elementIsDead(element, look)) return false;
+    if (!element || elementIsExpired(element, look)) return false;
     *value = elementValue(element);
     return true;
 }
@@ -154,7 +154,7 @@ int64_t hashTime(const robj *o, slice field, storeLook look) {
     if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
     hashtable t = tableOf(o);
     const void *element = findElement(&t, field);
-    return !element || elementIsDead(element, look) ? HASH_NO_FIELD : elementTime(element);
+    return !element || elementIsExpired(element, look) ? HASH_NO_FIELD : elementTime(element);
 }
 
 uint64_t hashTimedCount(const robj *o) {
@@ -200,7 +200,8 @@ static robj *setPacked(robj *o, slice field, slice value, const packLimits *limi
     const uint8_t *at = listpackFind(r.buffer.bytes, NULL, &pair[0], 1);
     *created = !at;
     if (at) {
-        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at), &pair[1]); /* the position is not needed */
+        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at),
+                              &pair[1]); /* the position is not needed */
     } else {
         listpackAppend(&r.buffer, pair, 2);
     }
@@ -246,10 +247,11 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     uint64_t hash = hashBytes(field.ptr, field.len);
     void *element =
         hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
-    bool dead = element && elementIsDead(element, look);
-    if (time_ms == HASH_KEEP_TIME) time_ms = element && !dead ? elementTime(element) : HASH_NO_TIME;
+    bool expired = element && elementIsExpired(element, look);
+    if (time_ms == HASH_KEEP_TIME)
+        time_ms = element && !expired ? elementTime(element) : HASH_NO_TIME;
     if (element) {
-        *outcome = dead ? HASH_REPLACED_DEAD : HASH_UPDATED;
+        *outcome = expired ? HASH_REPLACED_EXPIRED : HASH_UPDATED;
         changeElement(&t, &position, element, value, time_ms);
     } else {
         hashtableInsertAt(&t, &fields_type, &position, elementNew(field, value, time_ms),
@@ -305,7 +307,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     hashtablePosition position;
     void *element = hashtableInlineFindPosition(&t, hashBytes(field.ptr, field.len),
                                                 elementHasField, field.ptr, field.len, &position);
-    if (!element || elementIsDead(element, look)) return false;
+    if (!element || elementIsExpired(element, look)) return false;
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
@@ -347,7 +349,7 @@ bool hashNext(hashIterator *it, hashPair *out) {
     const void *element;
     do {
         element = hashtableIteratorNext(&it->walk, NULL);
-    } while (element && elementIsDead(element, it->look));
+    } while (element && elementIsExpired(element, it->look));
     if (element) *out = pairOf(element);
     return element != NULL;
 }
@@ -365,7 +367,7 @@ typedef struct visitor {
 static void visitElement(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */
     const visitor *v = context;
-    if (elementIsDead(element, v->look)) return;
+    if (elementIsExpired(element, v->look)) return;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
 }
@@ -385,7 +387,7 @@ uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc 
     return 0;
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[2][NUMBER_TEXT_MAX];
     hashPair pair;
@@ -394,21 +396,21 @@ static bool pickPacked(void *context, const uint8_t *at) {
     return true;
 }
 
-static bool pickElement(void *context, const void *element) {
+static bool visitRandom(void *context, const void *element) {
     const visitor *v = context;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
     return true;
 }
 
-/* Like pickFromTable() if some fields may be expired. */
-static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor *v) {
+/* Like randomFromTable() if some fields may be expired. */
+static void randomVisible(const hashtable *t, size_t count, bool unique, visitor *v) {
     const void **seen = memNewArray(const void *, hashtableCount(t)), *element;
     size_t size = 0;
     hashtableIterator it;
     hashtableIteratorInit(&it, t, &fields_type);
     while ((element = hashtableIteratorNext(&it, NULL))) {
-        if (!elementIsDead(element, v->look)) seen[size++] = element;
+        if (!elementIsExpired(element, v->look)) seen[size++] = element;
     }
     hashtableIteratorClear(&it);
     if (unique) count = sizeMin(count, size);
@@ -416,7 +418,7 @@ static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor 
         size_t from = unique ? i : 0, chosen = from + randomUniform(size - from);
         element = seen[chosen];
         if (unique) seen[chosen] = seen[i];
-        (void)pickElement(v, element); /* always returns true */
+        (void)visitRandom(v, element); /* always returns true */
     }
     memFree(seen);
 }
@@ -425,20 +427,20 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
                 void *arg) {
     visitor v = {visit, arg, look};
     if (objectIsPacked(o)) {
-        pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
         return;
     }
     hashtable t = tableOf(o);
     if (hashtableVolatileCount(&t)) {
-        pickFromSeen(&t, count, unique, &v);
+        randomVisible(&t, count, unique, &v);
     } else {
-        pickFromTable(&t, &fields_type, count, unique, pickElement, &v);
+        randomFromTable(&t, &fields_type, count, unique, visitRandom, &v);
     }
 }
 
 /* ------------------------------------------------------------------ expired fields */
 
-uint64_t hashSeenCount(const robj *o, storeLook look) {
+uint64_t hashVisibleCount(const robj *o, storeLook look) {
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
     hashPair pair;
@@ -449,32 +451,32 @@ uint64_t hashSeenCount(const robj *o, storeLook look) {
     return count;
 }
 
-typedef struct deadFields {
+typedef struct expiredFields {
     int64_t now_ms;
-    hashDead *out;
-} deadFields;
+    hashExpired *out;
+} expiredFields;
 
-static void collectDead(void *context, void *element, unsigned flags) {
+static void collectExpired(void *context, void *element, unsigned flags) {
     (void)flags; /* always volatile */
-    const deadFields *d = context;
-    d->out->met++;
-    if (elementTime(element) > d->now_ms || d->out->count == HASH_DEAD_MAX) return;
+    const expiredFields *d = context;
+    d->out->visited++;
+    if (elementTime(element) > d->now_ms || d->out->count == HASH_EXPIRED_MAX) return;
     d->out->elements[d->out->count] = element;
     d->out->fields[d->out->count++] = elementField(element);
 }
 
-uint64_t hashFindDead(const robj *o, uint64_t cursor, int64_t now_ms, hashDead *out) {
-    out->count = out->met = 0;
+uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out) {
+    out->count = out->visited = 0;
     if (!hashTimedCount(o)) return 0;
     hashtable t = tableOf(o);
-    deadFields d = {now_ms, out};
-    return hashtableScanVolatile(&t, &fields_type, cursor, collectDead, &d);
+    expiredFields d = {now_ms, out};
+    return hashtableScanVolatile(&t, &fields_type, cursor, collectExpired, &d);
 }
 
-void hashRemoveDead(robj *o, const hashDead *dead) {
+void hashRemoveExpired(robj *o, const hashExpired *expired) {
     hashtable t = tableOf(o);
-    for (unsigned i = 0; i < dead->count; i++) {
-        void *element = dead->elements[i];
+    for (unsigned i = 0; i < expired->count; i++) {
+        void *element = expired->elements[i];
         check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
         elementFree(element, elementSize(element), NULL);
     }
@@ -537,7 +539,7 @@ static size_t elementMemory(const void *element) { return slabClassSize(elementS
 
 static size_t tableMemory(const void *value, size_t samples) {
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &fields_type, samples, elementMemory);
 }
 
 static void *moveElement(void *element, compaction *by) {

@@ -46,7 +46,7 @@ bool hashDelete(robj **o, slice field, storeLook look);
 typedef enum hashOutcome {
     HASH_CREATED,
     HASH_UPDATED,
-    HASH_REPLACED_DEAD, /* an expired field was replaced */
+    HASH_REPLACED_EXPIRED, /* an expired field was replaced */
 } hashOutcome;
 /* Like hashSet(), also setting the expiry time: HASH_NO_TIME for none, HASH_KEEP_TIME to keep the current one. */
 robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
@@ -58,20 +58,20 @@ int64_t hashTime(const robj *o, slice field, storeLook look);
 /* Number of fields with a TTL, including expired ones. O(1). */
 uint64_t hashTimedCount(const robj *o);
 /* Number of visible fields. O(1) if no field has a TTL, else O(fields). */
-uint64_t hashSeenCount(const robj *o, storeLook look);
+uint64_t hashVisibleCount(const robj *o, storeLook look);
 
 /* A batch of expired fields of a table. */
-enum { HASH_DEAD_MAX = 64 };
-typedef struct hashDead {
-    unsigned count, met; /* `met`: number of fields with a TTL that were visited */
-    slice fields[HASH_DEAD_MAX];
-    void *elements[HASH_DEAD_MAX]; /* private */
-} hashDead;
+enum { HASH_EXPIRED_MAX = 64 };
+typedef struct hashExpired {
+    unsigned count, visited; /* `visited`: number of fields with a TTL that were visited */
+    slice fields[HASH_EXPIRED_MAX];
+    void *elements[HASH_EXPIRED_MAX]; /* private */
+} hashExpired;
 /* Searches expired fields from `cursor` on; returns the next cursor, 0 at the end. */
-uint64_t hashFindDead(const robj *o, uint64_t cursor, int64_t now_ms, hashDead *out);
+uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out);
 /* Removes the fields found by the preceding hashFindExpired(). The caller deletes the key if the hash is empty
  * then. */
-void hashRemoveDead(robj *o, const hashDead *dead);
+void hashRemoveExpired(robj *o, const hashExpired *dead);
 
 /* A field and its value. */
 typedef struct hashPair {

@@ -41,7 +41,7 @@ robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *l
     return objectUnpack(o, q);
 }
 
-robj *listSettle(robj *o, const listLimits *limits) {
+robj *listTryPack(robj *o, const listLimits *limits) {
     if (objectIsPacked(o)) return o;
     const uint8_t *lp = quicklistOnlyListpack(quicklistOf(o));
     if (likely(!lp)) return o;
@@ -122,8 +122,8 @@ robj *listDelete(robj *o, size_t index, size_t count) {
 
 /* The positions of elements equal to `item`, in order; with `from_back` they are at the end of `places`, which has
  * space for `most`. Returns the first one. */
-static const uint8_t **findPlaces(const uint8_t *lp, const listpackItem *item, size_t most,
-                                  bool from_back, const uint8_t **places, size_t *found) {
+static const uint8_t **findPositions(const uint8_t *lp, const listpackItem *item, size_t most,
+                                     bool from_back, const uint8_t **places, size_t *found) {
     *found = 0;
     if (from_back) {
         const uint8_t **first = places + most;
@@ -153,7 +153,7 @@ robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_
     objectBufferInit(&r, o);
     most = sizeMin(most, listpackCount(r.buffer.bytes));
     const uint8_t **places = memNewArray(const uint8_t *, most);
-    const uint8_t **first = findPlaces(r.buffer.bytes, item, most, from_back, places, removed);
+    const uint8_t **first = findPositions(r.buffer.bytes, item, most, from_back, places, removed);
     listpackDeleteMany(&r.buffer, first, *removed, 1);
     memFree(places);
     return r.o;

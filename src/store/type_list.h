@@ -33,7 +33,7 @@ size_t listLength(const robj *o);
 robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *limits) MUST_USE;
 /* Converts a quicklist that has become small enough back to a listpack. Call after every change that removes
  * texts. */
-robj *listSettle(robj *o, const listLimits *limits) MUST_USE;
+robj *listTryPack(robj *o, const listLimits *limits) MUST_USE;
 
 /* Appends the texts one after the other, or prepends each one. */
 robj *listPush(robj *o, const slice *texts, size_t count, bool front) MUST_USE;

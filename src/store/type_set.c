@@ -14,7 +14,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/intset.h"
 #include "store/element.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 
 /* ------------------------------------------------------------------ entries of a table */
 
@@ -323,7 +323,7 @@ bool setRemove(robj **o, const listpackItem *member) {
     return true;
 }
 
-robj *setSettle(robj *o, const setLimits *limits) {
+robj *setTryIntset(robj *o, const setLimits *limits) {
     if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
     uint8_t *empty = memAlloc(INTSET_HEADER);
     intsetInit(empty);
@@ -356,14 +356,14 @@ void setIteratorInit(setIterator *it, const robj *o) {
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
     if (objectIsPacked(o)) return;
     it->table = tableOf(o);
-    it->as_they_lie = false;
+    it->unordered = false;
     hashtableIteratorInit(&it->walk, &it->table, &members_type);
 }
 
-void setIteratorInitCheap(setIterator *it, const robj *o) {
+void setIteratorInitUnordered(setIterator *it, const robj *o) {
     setIteratorInit(it, o);
-    it->as_they_lie = true;
-    it->place = 0;
+    it->unordered = true;
+    it->position = 0;
 }
 
 bool setNext(setIterator *it, listpackItem *out) {
@@ -391,8 +391,8 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
         return n;
     }
     void *entries[MANY];
-    if (it->as_they_lie) {
-        n = (unsigned)hashtableNextEntries(&it->table, &it->place, entries, max);
+    if (it->unordered) {
+        n = (unsigned)hashtableNextEntries(&it->table, &it->position, entries, max);
     } else {
         while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
     }
@@ -434,22 +434,22 @@ uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg)
     return 0;
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     listpackItem member = listpackGet(at);
     v->visit(v->arg, &member);
     return true;
 }
 
-static bool pickEntry(void *context, const void *entry) {
+static bool visitRandomEntry(void *context, const void *entry) {
     const visitor *v = context;
     listpackItem member = entryItem(entry);
     v->visit(v->arg, &member);
     return true;
 }
 
-static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
-                     void *arg) {
+static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
+                       void *arg) {
     size_t left = intsetCount(set);
     if (!unique) {
         for (; count > 0 && left > 0; count--) {
@@ -470,12 +470,12 @@ static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc
 void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectForm(o) == FORM_PACKED) {
-        pickFromListpack(objectPacked(o), 1, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 1, count, unique, visitPacked, &v);
     } else if (objectForm(o) == FORM_PACKED_INTS) {
-        pickInts(objectPacked(o), count, unique, visit, arg);
+        randomInts(objectPacked(o), count, unique, visit, arg);
     } else {
         hashtable t = tableOf(o);
-        pickFromTable(&t, &members_type, count, unique, pickEntry, &v);
+        randomFromTable(&t, &members_type, count, unique, visitRandomEntry, &v);
     }
 }
 
@@ -611,7 +611,7 @@ static size_t entryMemory(const void *entry) {
 
 static size_t tableMemory(const void *value, size_t samples) {
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
 }
 
 static void *moveEntry(void *entry, compaction *by) {

@@ -42,7 +42,7 @@ robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool 
 /* Removes a member; false if it is missing. The caller deletes the key if the set is empty then. */
 bool setRemove(robj **o, const listpackItem *member);
 /* Converts a set of integers to an intset if they are few enough. */
-robj *setSettle(robj *o, const setLimits *limits) MUST_USE;
+robj *setTryIntset(robj *o, const setLimits *limits) MUST_USE;
 
 /* Iterates over all members in storage order. The set must not change meanwhile. Must not be copied. */
 typedef struct setIterator {
@@ -51,13 +51,13 @@ typedef struct setIterator {
     size_t index;
     hashtable table;
     hashtableIterator walk;
-    bool as_they_lie;
-    uint64_t place;
+    bool unordered;
+    uint64_t position;
 } setIterator;
 void setIteratorInit(setIterator *it, const robj *o);
 /* For setNextMany() only, which may then return fewer members than requested before the end. Do not add the members
  * to another set (see hashtableNextEntries()). */
-void setIteratorInitCheap(setIterator *it, const robj *o);
+void setIteratorInitUnordered(setIterator *it, const robj *o);
 /* False at the end. */
 bool setNext(setIterator *it, listpackItem *out);
 /* The next members, at most `max` <= 32; returns their number, less than `max` only at the end. Their cache misses

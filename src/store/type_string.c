@@ -13,7 +13,8 @@
 #include "store/type.h"
 
 enum {
-    EMBED_GROWN_MAX = 128, /* maximum size of an object with a growing string that remains embedded */
+    EMBED_GROWN_MAX =
+        128, /* maximum size of an object with a growing string that remains embedded */
     SPARE_BYTES_MAX = 1024 * 1024, /* a block is doubled, but grows by at most this */
 };
 
@@ -46,7 +47,7 @@ robj *stringSetInt(robj *o, int64_t value) {
 
 robj *stringSetText(robj *o, slice text) {
     robj *changed = objectNewString(objectKey(o), text, objectExpire(o), objectLru(o), KEEP_TEXT);
-    if (objectHasExpire(o)) objectSettleBesideTime(changed);
+    if (objectHasExpire(o)) objectMarkRawWithTtl(changed);
     objectFree(o);
     return changed;
 }

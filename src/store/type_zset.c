@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "ds/hashtable_inline.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 #include "store/zset_priv.h"
 
 /* ------------------------------------------------------------------ elements */
@@ -65,7 +65,7 @@ static double scoreOf(const listpackItem *item) {
 }
 
 /* The score after the member at `at`. */
-static inline double scoreBehind(const uint8_t *at) {
+static inline double scoreAfter(const uint8_t *at) {
     listpackItem item = listpackGet(at + listpackEntrySize(at));
     return scoreOf(&item);
 }
@@ -97,7 +97,7 @@ static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
     const uint8_t *at = listpackFirst(buffer->bytes);
     char member_digits[NUMBER_TEXT_MAX], digits[NUMBER_TEXT_MAX];
     while (at) {
-        double score = scoreBehind(at);
+        double score = scoreAfter(at);
         if (score > pair->score) break;
         if (score == pair->score) {
             zsetPair other = {listpackGetText(at, member_digits), score};
@@ -161,7 +161,7 @@ size_t zsetLength(const robj *o) {
 bool zsetScore(const robj *o, slice member, double *score) {
     if (objectIsPacked(o)) {
         const uint8_t *at = findPacked(objectPacked(o), member);
-        if (at) *score = scoreBehind(at);
+        if (at) *score = scoreAfter(at);
         return at != NULL;
     }
     const void *element = findElement(largeOf(o), member);
@@ -170,7 +170,7 @@ bool zsetScore(const robj *o, slice member, double *score) {
 }
 
 /* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
-static zsetAdded judge(zsetPair *pair, unsigned flags, double old) {
+static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
     if (flags & ZSET_NX) return ZSET_REFUSED;
     double score = flags & ZSET_INCR ? old + pair->score : pair->score;
     if (isnan(score)) return ZSET_NAN;
@@ -194,7 +194,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
         orderedInsert(&z->order, &zset_order, element);
         return o;
     }
-    *added = judge(pair, flags, zsetElementScore(element));
+    *added = applyFlags(pair, flags, zsetElementScore(element));
     if (*added != ZSET_UPDATED) return o;
     if (likely(elementMayStay())) {
         bool kept = orderedPrepareRank(&z->order, &zset_order, element, zsetScoreRank(pair->score));
@@ -222,7 +222,7 @@ robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits,
     if (!objectIsPacked(o)) return addLarge(o, pair, flags, added);
     const uint8_t *lp = objectPacked(o), *at = findPacked(lp, pair->member);
     if (at) {
-        *added = judge(pair, flags, scoreBehind(at));
+        *added = applyFlags(pair, flags, scoreAfter(at));
         return *added == ZSET_UPDATED ? updatePacked(o, at, pair) : o;
     }
     *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
@@ -274,7 +274,7 @@ bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
     for (const uint8_t *at = listpackFirst(lp); at; at = nextPair(lp, at), place++) {
         if (!listpackEquals(at, &item)) continue;
         *rank = place;
-        *score = scoreBehind(at);
+        *score = scoreAfter(at);
         return true;
     }
     return false;
@@ -283,7 +283,7 @@ bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
 /* True if a pair in a listpack is before a bound; equal ones are with `after`. */
 static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) {
     if (bound->by == ZSET_BY_SCORE) {
-        double score = scoreBehind(at);
+        double score = scoreAfter(at);
         return after ? score <= bound->score : score < bound->score;
     }
     char digits[NUMBER_TEXT_MAX];
@@ -394,7 +394,7 @@ uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *ar
     return hashtableScan(&largeOf(o)->members, &zset_members, cursor, visitElement, &v);
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[NUMBER_TEXT_MAX];
     zsetPair pair;
@@ -403,7 +403,7 @@ static bool pickPacked(void *context, const uint8_t *at) {
     return true;
 }
 
-static bool pickElement(void *context, const void *element) {
+static bool visitRandom(void *context, const void *element) {
     const visitor *v = context;
     zsetPair pair = pairOf(element);
     v->visit(v->arg, &pair);
@@ -413,9 +413,9 @@ static bool pickElement(void *context, const void *element) {
 void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectIsPacked(o)) {
-        pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
     } else {
-        pickFromTable(&largeOf(o)->members, &zset_members, count, unique, pickElement, &v);
+        randomFromTable(&largeOf(o)->members, &zset_members, count, unique, visitRandom, &v);
     }
 }
 
@@ -472,7 +472,7 @@ static size_t elementMemory(const void *element) { return slabClassSize(zsetElem
 static size_t largeMemory(const void *value, size_t samples) {
     const zsetLarge *z = value;
     return memSizeOf(z) + z->order.bytes + hashtableBytes(&z->members) +
-           pickedMemory(&z->members, &zset_members, samples, elementMemory);
+           sampledMemory(&z->members, &zset_members, samples, elementMemory);
 }
 
 typedef struct mover {
