@@ -48,7 +48,7 @@ static robj *removeDead(robj *o) {
     hashExpired dead;
     do {
         cursor = hashFindExpired(o, cursor, now_ms, &dead);
-        assert_true(dead.met >= dead.count);
+        assert_true(dead.visited >= dead.count);
         hashRemoveExpired(o, &dead);
     } while (cursor);
     for (uint64_t i = 0; i < FIELDS; i++)
