@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "engine/block.h"
+#include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/pause.h"
@@ -22,6 +23,7 @@ static struct {
 gateVerdict verdict;
 const char *verdict_for;
 innerManner inner_manner;
+session *deliver_to;
 
 void note(const char *format, ...) {
     va_list args;
@@ -186,6 +188,14 @@ static void kindsCommand(ctx *c) {
     replyDouble(c, 3.25);
 }
 
+static void deliverCommand(ctx *c) {
+    str item = STR_EMPTY;
+    strAppendFormat(&item, "+%.*s\r\n", (int)c->argv[1].len, c->argv[1].ptr);
+    sessionDeliver(deliver_to, DELIVER_PUSH, strSlice(&item));
+    strFree(&item);
+    replyOk(c);
+}
+
 static void selectCommand(ctx *c) {
     int64_t id;
     if (!ctxArgInt(c, 1, &id)) return;
@@ -229,6 +239,7 @@ static const commandSpec specs[] = {
     {.name = "again", .proc = okCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
     {.name = "await", .proc = awaitCommand, .arity = -3, .flags = CMD_WRITE | CMD_BLOCKING},
     {.name = "box", .arity = -2, .subs = box_subs, .sub_count = COUNT_OF(box_subs)},
+    {.name = "deliver", .proc = deliverCommand, .arity = 2},
     {.name = "discard", .proc = discardCommand, .arity = 1, .flags = CMD_AT_ONCE},
     {.name = "drop", .proc = dropCommand, .arity = 2, .flags = CMD_WRITE | CMD_QUICK, ONE_KEY},
     {.name = "enter", .proc = enterCommand, .arity = 1, .flags = CMD_NO_AUTH},
@@ -344,6 +355,7 @@ int houseRaze(void **state) {
 
 static void carrierPause(session *s, bool paused) { note("paused %d;", paused); }
 static void carrierCloseSoon(session *s) { note("closes soon;"); }
+static void carrierOutputGrew(session *s) { note("grew %d;", s->out.first != NULL); }
 static void carrierCloseNow(session *s) { note("closes now;"); }
 
 static void carrierPeer(const session *s, str *out) {
@@ -355,7 +367,8 @@ void sessionOpen(session *s) {
     static const sessionCarrier carrier = {.pause_reading = carrierPause,
                                            .close_soon = carrierCloseSoon,
                                            .close_now = carrierCloseNow,
-                                           .peer = carrierPeer};
+                                           .peer = carrierPeer,
+                                           .output_grew = carrierOutputGrew};
     sessionInit(s, &carrier, 0);
 }
 
@@ -399,9 +412,9 @@ int askBytes(session *s, const char *const *pieces, int count) {
         const char *piece = pieces[i];
         size_t left = strlen(piece);
         while (left) {
-            size_t room;
-            char *tail = requestParserTail(&parser, &room);
-            size_t n = tail ? sizeMin(room, left) : left;
+            size_t cap;
+            char *tail = requestParserTail(&parser, &cap);
+            size_t n = tail ? sizeMin(cap, left) : left;
             if (tail) {
                 memcpy(tail, piece, n);
                 requestParserCommit(&parser, n);
