@@ -66,7 +66,7 @@ static void what_a_script_runs_in_a_transaction_is_not_queued(void **state) {
 
 static void unknown_names_and_wrong_arity_are_refused_inside(void **state) {
     ask(&s, "inner nosuch x|inner take|inner box nosuch");
-    assert_replies(&s, "-ERR unknown command 'nosuch', with args beginning with: 'x' "
+    assert_replies(&s, "-ERR unknown command 'nosuch', with args beginning with: 'x'  "
                        "-ERR wrong number of arguments for 'take' command "
                        "-ERR unknown subcommand 'nosuch'. Try BOX HELP.");
     assert_int_equal(commandFind(SLICE("take"))->rejected, 1);
