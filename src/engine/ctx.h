@@ -81,6 +81,9 @@ static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
 void ctxDatasetChanged(ctx *c, uint64_t n);
 /* Propagates `argv` instead of the request; the bytes are copied. Several calls propagate several. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
+/* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not have changed anything:
+ * PUBLISH goes to replicas and not to the AOF. Before what it is rewritten to. */
+void ctxPropagateTo(ctx *c, uint32_t targets);
 /* Propagates nothing although the dataset changed. */
 void ctxPropagateNothing(ctx *c);
 /* Argument `i` is a secret: MONITOR and the command log hide it. By the command itself, while it runs. */

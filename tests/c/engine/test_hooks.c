@@ -153,7 +153,7 @@ static void features_are_known_by_number(void **state) {
 static void otherTake(const propagated *p) { note("other;"); }
 static void otherChanged(db *d, slice key, const char *event) { note("other;"); }
 static void otherBefore(ctx *c) { note("other;"); }
-static const sink other_sink = {"other", otherTake};
+static const sink other_sink = {.name = "other", .take = otherTake};
 static const keyObserver other_observer = {"other", otherChanged};
 static const seer other_seer = {"other", otherBefore, NULL};
 
