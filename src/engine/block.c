@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who waits for what (block.h).
+ * Blocked sessions (block.h).
  *
- * Invariant: a session has SESSION_BLOCKED exactly while it has a wait, but for the moment in which its request
- * runs again. A wait stands on the list of its kind and, in the order of waiting, on that of each of its keys in the
- * index (key_index.h); a key is on the list of ready ones when it changed since it was last looked at. */
+ * Invariant: a session has SESSION_BLOCKED if and only if it has a wait, except while its request runs again. A wait
+ * is in the list of its kind and, in order of waiting time, in the list of each of its keys in the index
+ * (key_index.h). A key is in the ready list if it has changed since it was last processed. */
 #include "engine/block.h"
 
 #include <math.h>
@@ -22,23 +22,23 @@
 #include "engine/timer.h"
 #include "store/store.h"
 
-/* A session's place in the queue of one key. */
+/* A wait's entry in the queue of one key. */
 typedef struct keyWait {
     listNode of_key;
-    indexedKey *key; /* NULL: the same key stood in front of it already */
+    indexedKey *key; /* NULL for a repeated key */
     struct blockWait *by;
 } keyWait;
 
 struct blockWait {
     session *who;
-    listNode all; /* place among the waits of its kind, the longest first */
+    listNode all; /* node in the list of its kind, longest waiting first */
     request kept;
     size_t memory;
     blockKind kind;
     valueType type;
     bool when_gone;
-    bool silent; /* CLIENT REPLY had switched its reply off */
-    bool again;  /* it ran and found nothing */
+    bool silent; /* its reply is suppressed by CLIENT REPLY */
+    bool again;  /* it ran again and still found nothing */
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
@@ -50,11 +50,11 @@ struct blockWait {
 
 static struct {
     list waits[BLOCK_KINDS];
-    bool told[BLOCK_KINDS]; /* their `ready` is to be asked */
+    bool told[BLOCK_KINDS]; /* kinds whose `ready` functions have to be called */
     bool any_told;
-    list waited, ready; /* keys */
+    list waited, ready; /* lists of keys */
     uint64_t when_gone_keys;
-    list released; /* sessions */
+    list released; /* list of sessions */
 } blocked;
 
 static void initLists(void) {
@@ -69,7 +69,7 @@ uint64_t blockedKeyCount(void) { return blocked.waited.count; }
 
 uint64_t blockedKeyWhenGoneCount(void) { return blocked.when_gone_keys; }
 
-/* ------------------------------------------------------------------ beginning and ending */
+/* ------------------------------------------------------------------ start and end */
 
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
     long double seconds;
@@ -95,7 +95,7 @@ bool blockIsDenied(const ctx *c) {
     return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
-/* Whether the key stands among the first `count` of the wait. */
+/* True if the key is among the first `count` keys of the wait. */
 static bool waitsFor(const blockWait *w, int count, const indexedKey *k) {
     for (int i = 0; i < count; i++) {
         if (w->keys[i].key == k) return true;
@@ -127,11 +127,11 @@ static void leaveQueue(blockWait *w, keyWait *place) {
 
 static void timeIsUp(engineTimer *t);
 
-/* What will run again: the request, or other arguments in its place. */
+/* Keeps what is going to run again: the request, or the arguments given instead. */
 static size_t keepRequest(blockWait *w, const ctx *c, const blockWish *wish) {
     if (!wish->argv) return keptRequestInit(&w->kept, c->request);
     request changed = *c->request;
-    changed.argv = (slice *)wish->argv; /* only copied from */
+    changed.argv = (slice *)wish->argv; /* is only copied */
     changed.argc = wish->argc;
     changed.raw = SLICE("");
     changed.large = NULL;
@@ -185,7 +185,7 @@ static void freeWait(blockWait *w) {
     memFree(w);
 }
 
-/* The session has its answer and goes on. */
+/* The session was replied and continues. */
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);
@@ -214,16 +214,16 @@ size_t blockArgumentBytes(const session *s) {
     return bytes;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ replying */
 
-/* Where a waiting session's reply goes: to `silence` when it wants none. */
+/* Destination of a blocked session's reply: `silence` if replies are suppressed. */
 static outbuf *outOf(const blockWait *w, outbuf *silence) {
     outbufInitNull(silence);
     bool is_silent = w->silent || w->who->flags & SESSION_REPLY_OFF;
     return is_silent ? silence : &w->who->out;
 }
 
-/* Answers without running the request: by an error, when it has text, or by `reply`. */
+/* Ends a wait without running the request, with an error if it has text, else with `reply`. */
 static void end(blockWait *w, commandProc *reply, slice error) {
     session *s = w->who;
     outbuf silence;
@@ -270,7 +270,7 @@ bool blockFinish(session *s) {
     return true;
 }
 
-/* Runs a wait's request again. */
+/* Runs the request of a wait again. */
 static void runAgain(blockWait *w) {
     session *s = w->who;
     outbuf silence;
@@ -299,7 +299,7 @@ static bool isClosing(const blockWait *w) {
     return w->who->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON);
 }
 
-/* Whether the wait is over with what the key holds now. */
+/* True if the current value of the key ends the wait. */
 static bool isReady(const indexedKey *k, const blockWait *w) {
     if (isClosing(w)) return false;
     slice key = indexedKeyText(k);
@@ -321,7 +321,7 @@ static void goOn(blockWait *w) {
     }
 }
 
-/* Serves those who wait for a key now, each once. */
+/* Processes the sessions waiting for a key, each once. */
 static void serve(indexedKey *k) {
     k->held = true;
     size_t left = k->waits.count;
@@ -335,7 +335,7 @@ static void serve(indexedKey *k) {
     keyIndexDrop(k);
 }
 
-/* Asks the waits of the kinds that were told of something, each once. */
+/* Checks the waits of kinds that were notified, each once. */
 static void serveTold(void) {
     blocked.any_told = false;
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
@@ -352,7 +352,7 @@ static void serveTold(void) {
 
 void blockWake(void) {
     if (!blocked.ready.count && !blocked.any_told) return;
-    /* The command may have taken longer than a key it brought has to live. */
+    /* The command may have taken longer than the TTL of a key it has set. */
     engineHot.now_ms = clockWallMs();
     while (blocked.ready.count || blocked.any_told) {
         if (blocked.any_told) serveTold();
@@ -363,9 +363,9 @@ void blockWake(void) {
     }
 }
 
-/* ------------------------------------------------------------------ what happens */
+/* ------------------------------------------------------------------ events */
 
-/* Who runs commands looks behind the one that is being run; without one the stage does. */
+/* The code that runs a command wakes blocked sessions after it; without a command, stage WAKE does. */
 static void askForWake(void) {
     if (engineHot.current) engineHot.current->flags |= CTX_WAKES;
 }
@@ -390,7 +390,7 @@ void blockDbEvent(const dbEvent *e) {
     }
 }
 
-/* ------------------------------------------------------------------ walking over them */
+/* ------------------------------------------------------------------ iteration */
 
 static bool keyFits(const indexedKey *k, const blockFilter *f) {
     slice text = indexedKeyText(k);

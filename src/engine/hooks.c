@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The hook arrays: filled once from the roof's list of features, then only read. What may be switched on
- * and off while running (sinks, observers, seers) keeps a short array of the armed ones beside a counter
- * on the hot line, so that nothing is called for what is absent. Main thread only. */
+ * The hook arrays: filled once from the list of features, then read-only. For what can be armed at run time (sinks,
+ * observers) there are compact arrays of the armed ones, with counters in engineHot, so that unused hooks cost
+ * nothing. Main thread only. */
 #include "engine/hooks.h"
 
 #include "base/base.h"
@@ -21,7 +21,7 @@ static struct {
     const sink *sinks[ARMED_MAX];
     const keyObserver *observers[ARMED_MAX];
     const seer *seers[ARMED_MAX];
-    /* All stage jobs in the order in which they run; those of stage s begin at stage_begin[s]. */
+    /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
     void (*stage_jobs[STAGE_JOBS_MAX])(void);
     int stage_begin[STAGE_COUNT + 1];
 } hooks;
@@ -66,7 +66,7 @@ const feature *hooksFeature(int index) {
     return hooks.features[index];
 }
 
-/* Adds `item` to or removes it from a short array of pointers kept dense; returns the new count. */
+/* Adds `item` to a compact array of pointers, or removes it; returns the new count. */
 static uint32_t armIn(const void **array, uint32_t count, const void *item, bool on) {
     uint32_t at = 0;
     while (at < count && array[at] != item) at++;
@@ -103,7 +103,7 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     for (uint32_t i = 0; i < engineHot.observers;) {
         const keyObserver *o = hooks.observers[i];
         o->changed(d, key, event);
-        /* One that has disarmed itself has left its place to the next. */
+        /* If it has disarmed itself, the next one is at the same index. */
         if (hooks.observers[i] == o) i++;
     }
 }
@@ -117,14 +117,14 @@ void seerArm(const seer *s, bool on) {
     }
 }
 
-/* Those armed for one session. */
+/* Command observers armed for one session. */
 typedef struct sessionSeers {
     uint32_t count, cap;
     const seer *list[];
 } sessionSeers;
 
 static void freeSeers(session *s, void *state) {
-    (void)s; /* it ends */
+    (void)s; /* the session ends */
     memFree(state);
 }
 

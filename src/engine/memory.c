@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeps used memory below maxmemory. A turn of eviction takes bounded time: what it leaves is done before the
- * next batch, or by a periodic job when no request comes. Main thread only. */
+ * Keeps used memory below maxmemory by eviction. A turn of eviction takes bounded time; the rest is done before the
+ * next batch, or by a periodic job if no request arrives. Main thread only. */
 #include "engine/memory.h"
 
 #include <math.h>
@@ -18,15 +18,15 @@
 #include "store/store.h"
 
 static struct {
-    uint64_t bytes;     /* what maxmemory comes to; 0: no limit */
-    bool behind;        /* the last turn ended for want of time */
-    int64_t over_since; /* us, monotonic; 0: memory fits */
-    uint64_t over_us;   /* of all times when it did not */
+    uint64_t bytes;     /* value of maxmemory in bytes; 0: no limit */
+    bool behind;        /* the last turn ended for lack of time */
+    int64_t over_since; /* us, monotonic; 0: within the limit */
+    uint64_t over_us;   /* total time over the limit */
 } limit;
 
 /* ------------------------------------------------------------------ eviction */
 
-/* How long a turn may take: grows evenly to half a millisecond at 10, then by 15 % a step; 100: no end. */
+/* Maximum duration of a turn: increases linearly to 0.5 ms at tenacity 10, then by 15 % per step; 100: unlimited. */
 static int64_t turnLengthUs(void) {
     int tenacity = engineConf.maxmemory_eviction_tenacity;
     if (tenacity <= 10) return 50 * tenacity;
@@ -49,7 +49,7 @@ static evictRule ruleOf(int policy) {
 
 static bool fits(void) { return memUsed() <= limit.bytes; }
 
-/* What the background thread is still freeing may be enough: waits for it, a little. */
+/* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
@@ -60,11 +60,11 @@ static bool awaitBackground(int64_t deadline_us) {
     return fits();
 }
 
-/* True when memory fits, or will when there is more time; false when no victim is left. */
+/* True if memory fits or will fit with more time; false if no key is left to evict. */
 static bool evict(int64_t length_us) {
-    enum { LOOK = 16 }; /* victims between two looks at the clock */
+    enum { LOOK = 16 }; /* keys between two reads of the clock */
     size_t released =
-        hooksPressure(); /* some of it when those who held it are freed, at the end of the turn */
+        hooksPressure(); /* partly freed only at the end of the turn, with the clients */
     if (released && memUsed() <= limit.bytes + released) {
         limit.behind = true;
         return true;
@@ -83,7 +83,7 @@ static bool evict(int64_t length_us) {
     return true;
 }
 
-/* Notes whether memory is over the limit after a turn, and whether nothing can be done about it. */
+/* Records after a turn whether memory is over the limit, and whether nothing can be done about it. */
 static void settle(bool over, bool full) {
     if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
     if (likely(over == (limit.over_since != 0))) return;
@@ -101,7 +101,7 @@ static void keep(int64_t length_us) {
     limit.behind = false;
     bool full = false;
     if (unlikely(!fits()))
-        storeReclaim(); /* what was freed in the background counts until it is back */
+        storeReclaim(); /* memory freed in the background counts until it is returned */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
         full = !evict(length_us);
@@ -130,7 +130,7 @@ const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .ask = ask}
 
 uint64_t memoryLimit(void) { return limit.bytes; }
 
-/* A share is one of the physical memory, or of what the container may use when that is less. */
+/* A percentage refers to the physical memory, or to the container's limit if that is lower. */
 static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);
     limit.bytes =
@@ -151,7 +151,7 @@ status memoryApplyLimit(reason *why) {
             "usage (%zu). This will result in key eviction and/or the inability to accept new write "
             "commands depending on the maxmemory-policy.",
             (unsigned long long)limit.bytes, memUsed());
-    limit.behind = true; /* the next tick looks */
+    limit.behind = true; /* check in the next tick */
     return OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: heap[1..count] has the nearest time first, and a timer knows its place there. */
+ * Timers of sessions (timer.h). Invariant: heap[1..count] is a binary heap with the earliest timer first, and each
+ * timer knows its index. */
 #include "engine/timer.h"
 
 #include "base/base.h"
@@ -15,7 +16,7 @@ static void put(size_t at, engineTimer *t) {
     t->place = at;
 }
 
-/* Moves a timer from place `at` up or down to where it belongs. */
+/* Moves a timer up or down to restore the heap order. */
 static void settle(size_t at, engineTimer *t) {
     while (at > 1 && timers.heap[at / 2]->at_ms > t->at_ms) {
         put(at, timers.heap[at / 2]);

@@ -92,6 +92,7 @@ static void nobody_gets_it_who_is_closing(void **state) {
 
 static void a_long_block_is_shared(void **state) {
     blob *b = blobNew(100000);
+    b->len = 100000;
     memset(b->bytes, 'x', b->len);
     sessionDeliverShared(&s, DELIVER_PUSH, b);
     sessionDeliverShared(&other, DELIVER_PUSH, b);
