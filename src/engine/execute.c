@@ -212,13 +212,8 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-<<<<<<< HEAD
         if (!modes && !isSeen(c) && likely(s->origin != ORIGIN_PRIMARY)) return true;
-        (void)runSeen(c); /* the run's account takes the time */
-=======
-        if (!modes && !isSeen(c)) return true;
         (void)runSeen(c); /* the caller measures the time */
->>>>>>> main
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {

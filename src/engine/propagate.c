@@ -121,7 +121,6 @@ static void handOver(const queued *q) {
     memFree(bytes);
 }
 
-<<<<<<< HEAD
 /* The targets that get more than one entry of the unit. */
 static uint32_t targetsOfSeveral(void) {
     uint32_t once = 0, several = 0;
@@ -141,14 +140,9 @@ static int slotOfUnit(void) {
     return slot;
 }
 
-/* MULTI and EXEC belong to no database: a SELECT that is due stands behind MULTI. */
+/* MULTI and EXEC belong to no database: a SELECT that is due follows MULTI. */
 static void handOverWord(propagateTo to, slice word) {
     queued q = {.to = to, .argc = 1, .argv = &word};
-=======
-/* MULTI and EXEC belong to no database: a SELECT that is due follows MULTI. */
-static void handOverWord(slice word) {
-    queued q = {.db_id = -1, .argc = 1, .argv = &word};
->>>>>>> main
     handOver(&q);
 }
 

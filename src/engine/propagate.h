@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
-<<<<<<< HEAD
- * What leaves an execution unit (one command, or all of EXEC or a script) towards AOF and replicas.
- * Commands queue in order, each with its targets; at the unit's end a target gets one bare, several between MULTI and
- * EXEC.
- * Main thread only. */
-=======
- * Propagation of an execution unit (a command, a whole EXEC or script) to AOF and replicas. Commands are queued in
- * order; at the end of the unit a single one is sent alone, several between MULTI and EXEC. Main thread only. */
->>>>>>> main
+ * Propagation of an execution unit (a command, a whole EXEC or script) to AOF, replicas and slot export. Commands are
+ * queued in order, each with its targets; at the end of the unit a target gets a single one alone, several between
+ * MULTI and EXEC. Main thread only. */
 #ifndef ENGINE_PROPAGATE_H
 #define ENGINE_PROPAGATE_H
 
@@ -16,7 +10,6 @@
 #include "engine/ctx.h"
 #include "resp/resp.h"
 
-<<<<<<< HEAD
 /* Where an entry goes. */
 typedef struct propagateTo {
     int db_id;
@@ -35,14 +28,6 @@ void propagateCopy(propagateTo to, int argc, const slice *argv);
  * unit is this request alone, copied otherwise. */
 void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv);
 /* Units nest; the queue is handed to the sinks when the outermost one ends. */
-=======
-/* Queues a copy of `argv`. No effect if no sink is armed. */
-void propagateCopy(int db_id, int argc, const slice *argv);
-/* Queues a request with its original bytes, if available: borrowed until propagateUnitEnd() if the unit consists of
- * this request only, else copied. */
-void propagateRequest(int db_id, const request *r, int argc, const slice *argv);
-/* Units can be nested; the queue is passed to the sinks when the outermost one ends. */
->>>>>>> main
 void propagateUnitBegin(void);
 void propagateUnitEnd(void);
 /* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found by commands that do
