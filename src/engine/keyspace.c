@@ -78,14 +78,14 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memFree(words);
 }
 
-static void keyBuried(bool eviction, int64_t us) {
+static void keyRemovalTimed(bool eviction, int64_t us) {
     latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
 }
 
 static const storeListener listener = {.expired = keyExpired,
                                        .fields_expired = fieldsExpired,
                                        .evicted = keyEvicted,
-                                       .removal_timed = keyBuried};
+                                       .removal_timed = keyRemovalTimed};
 
 /* ------------------------------------------------------------------ visibility */
 

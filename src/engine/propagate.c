@@ -44,9 +44,11 @@ propagateTo propagateToKey(int db_id, slice key) {
 propagateTo propagateToOf(const ctx *c) {
     propagateTo to = {.db_id = c->who->db_id, .targets = c->targets, .slot = -1};
     if (likely(!storeIsSlotted()) || !engineHot.sinks) return to;
-    keyPlace first; /* the others of a command are of the same slot, or it was refused */
-    if (commandKeys(c->cmd, c->argv, c->argc, &first, 1) > 0)
-        to.slot = storeHashSlot(storeHash(c->argv[first.place]));
+    /* One key tells: the others are of the same slot, or the command was refused. */
+    keyPosition first = {.arg_index = c->cmd->first_key};
+    bool has_key = first.arg_index > 0 && first.arg_index < c->argc;
+    if (has_key || commandKeys(c->cmd, c->argv, c->argc, &first, 1) > 0)
+        to.slot = storeHashSlot(storeHash(c->argv[first.arg_index]));
     return to;
 }
 
