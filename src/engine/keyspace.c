@@ -36,7 +36,7 @@ slice keyspaceDeleteWord(void) {
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
-    propagateCopy(dbId(d), 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     if (engineHot.observers) hooksKeyChanged(d, key, "expired");
     propagateUnitEnd();
 }
@@ -57,7 +57,7 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
 static void keyEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
-    propagateCopy(dbId(d), 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     if (engineHot.observers) hooksKeyChanged(d, key, "evicted");
     propagateUnitEnd();
 }
@@ -69,7 +69,7 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     words[1] = key;
     memcpy(words + 2, fields, count * sizeof(*fields));
     propagateUnitBegin();
-    propagateCopy(dbId(d), (int)count + 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     if (engineHot.observers) {
         hooksKeyChanged(d, key, "hexpired");
         if (emptied) hooksKeyChanged(d, key, "del");
