@@ -50,8 +50,8 @@ struct blockWait {
 
 static struct {
     list waits[BLOCK_KINDS];
-    bool told[BLOCK_KINDS]; /* kinds whose `ready` functions have to be called */
-    bool any_told;
+    bool notified[BLOCK_KINDS]; /* kinds whose `ready` functions have to be called */
+    bool any_notified;
     list waited, ready; /* lists of keys */
     uint64_t when_gone_keys;
     list released; /* list of sessions */
@@ -128,46 +128,46 @@ static void leaveQueue(blockWait *w, keyWait *place) {
 static void timeIsUp(engineTimer *t);
 
 /* Keeps what is going to run again: the request, or the arguments given instead. */
-static size_t keepRequest(blockWait *w, const ctx *c, const blockWish *wish) {
-    if (!wish->argv) return keptRequestInit(&w->kept, c->request);
+static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params) {
+    if (!params->argv) return keptRequestInit(&w->kept, c->request);
     request changed = *c->request;
-    changed.argv = (slice *)wish->argv; /* is only copied */
-    changed.argc = wish->argc;
+    changed.argv = (slice *)params->argv; /* is only copied */
+    changed.argc = params->argc;
     changed.raw = SLICE("");
     changed.large = NULL;
     changed.large_count = 0;
     return keptRequestInit(&w->kept, &changed);
 }
 
-void blockStart(ctx *c, const blockWish *wish) {
+void blockStart(ctx *c, const blockParams *params) {
     session *s = c->who;
     c->flags |= CTX_NOT_RUN;
     if (s->blocked) {
         s->blocked->again = true;
-        if (wish->free_state) wish->free_state(wish->state);
+        if (params->free_state) params->free_state(params->state);
         return;
     }
     check(!blockIsDenied(c));
-    if (wish->deadline_ms) check(wish->timed_out != NULL);
+    if (params->deadline_ms) check(params->timed_out != NULL);
     initLists();
-    size_t keys = (size_t)wish->key_count;
+    size_t keys = (size_t)params->key_count;
     blockWait *w = memCalloc(1, sizeof(*w) + keys * sizeof(keyWait));
     *w = (blockWait){.who = s,
-                     .kind = wish->kind,
-                     .type = wish->type,
-                     .when_gone = wish->when_gone,
+                     .kind = params->kind,
+                     .type = params->type,
+                     .when_gone = params->when_gone,
                      .silent = c->out != &s->out,
-                     .ready = wish->ready,
+                     .ready = params->ready,
                      .deadline = {.due = timeIsUp},
-                     .timed_out = wish->timed_out,
-                     .finish = wish->finish,
-                     .state = wish->state,
-                     .free_state = wish->free_state,
-                     .key_count = wish->key_count};
-    w->memory = memSizeOf(w) + keepRequest(w, c, wish);
+                     .timed_out = params->timed_out,
+                     .finish = params->finish,
+                     .state = params->state,
+                     .free_state = params->free_state,
+                     .key_count = params->key_count};
+    w->memory = memSizeOf(w) + keepRequest(w, c, params);
     listAppend(&blocked.waits[w->kind], &w->all);
-    for (int i = 0; i < w->key_count; i++) queueFor(w, i, wish->keys[i]);
-    if (wish->deadline_ms) timerSet(&w->deadline, wish->deadline_ms);
+    for (int i = 0; i < w->key_count; i++) queueFor(w, i, params->keys[i]);
+    if (params->deadline_ms) timerSet(&w->deadline, params->deadline_ms);
     s->blocked = w;
     s->flags |= SESSION_BLOCKED;
 }
@@ -290,8 +290,8 @@ static void runAgain(blockWait *w) {
     if (!w->again) release(w);
 }
 
-static blockQuestion questionOf(const blockWait *w) {
-    return (blockQuestion){
+static blockQuery queryOf(const blockWait *w) {
+    return (blockQuery){
         .who = w->who, .argv = w->kept.argv, .argc = w->kept.argc, .state = w->state};
 }
 
@@ -307,13 +307,13 @@ static bool isReady(const indexedKey *k, const blockWait *w) {
         dbFindUncounted(storeDb(k->db_id), key, storeHash(key), lookAt(engineHot.now_ms));
     if (!o || objectType(o) != w->type) return w->when_gone;
     if (!w->ready) return true;
-    blockQuestion q = questionOf(w);
+    blockQuery q = queryOf(w);
     q.key = key;
     q.value = o;
     return w->ready(&q);
 }
 
-static void goOn(blockWait *w) {
+static void continueWait(blockWait *w) {
     if (w->finish) {
         end(w, w->finish, SLICE(""));
     } else {
@@ -322,63 +322,63 @@ static void goOn(blockWait *w) {
 }
 
 /* Processes the sessions waiting for a key, each once. */
-static void serve(indexedKey *k) {
+static void serveKey(indexedKey *k) {
     k->held = true;
     size_t left = k->waits.count;
     listNode *n = listFirst(&k->waits);
     for (; n && left > 0; left--) {
         keyWait *wait = LIST_OWNER(n, keyWait, of_key);
         n = listNext(&k->waits, n);
-        if (isReady(k, wait->by)) goOn(wait->by);
+        if (isReady(k, wait->by)) continueWait(wait->by);
     }
     k->held = false;
     keyIndexDrop(k);
 }
 
 /* Checks the waits of kinds that were notified, each once. */
-static void serveTold(void) {
-    blocked.any_told = false;
+static void serveNotified(void) {
+    blocked.any_notified = false;
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
-        if (!blocked.told[kind]) continue;
-        blocked.told[kind] = false;
+        if (!blocked.notified[kind]) continue;
+        blocked.notified[kind] = false;
         for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
             blockWait *w = LIST_OWNER(n, blockWait, all);
             n = listNext(&blocked.waits[kind], n);
-            blockQuestion q = questionOf(w);
-            if (!isClosing(w) && w->ready && w->ready(&q)) goOn(w);
+            blockQuery q = queryOf(w);
+            if (!isClosing(w) && w->ready && w->ready(&q)) continueWait(w);
         }
     }
 }
 
 void blockWake(void) {
-    if (!blocked.ready.count && !blocked.any_told) return;
+    if (!blocked.ready.count && !blocked.any_notified) return;
     /* The command may have taken longer than the TTL of a key it has set. */
     engineHot.now_ms = clockWallMs();
-    while (blocked.ready.count || blocked.any_told) {
-        if (blocked.any_told) serveTold();
+    while (blocked.ready.count || blocked.any_notified) {
+        if (blocked.any_notified) serveNotified();
         listNode *first = blocked.ready.count ? listFirst(&blocked.ready) : NULL;
         if (!first) continue;
         listRemove(&blocked.ready, first);
-        serve(LIST_OWNER(first, indexedKey, ready));
+        serveKey(LIST_OWNER(first, indexedKey, ready));
     }
 }
 
 /* ------------------------------------------------------------------ events */
 
 /* The code that runs a command wakes blocked sessions after it; without a command, stage WAKE does. */
-static void askForWake(void) {
+static void requestWake(void) {
     if (engineHot.current) engineHot.current->flags |= CTX_WAKES;
 }
 
 void blockKeyChanged(indexedKey *k) {
     if (!listHas(&k->ready)) listAppend(&blocked.ready, &k->ready);
-    askForWake();
+    requestWake();
 }
 
-void blockTell(blockKind kind) {
+void blockNotify(blockKind kind) {
     if (!blocked.waits[kind].count) return;
-    blocked.told[kind] = blocked.any_told = true;
-    askForWake();
+    blocked.notified[kind] = blocked.any_notified = true;
+    requestWake();
 }
 
 void blockDbEvent(const dbEvent *e) {

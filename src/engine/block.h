@@ -33,20 +33,20 @@ typedef enum blockKind {
 } blockKind;
 
 /* Arguments of blockReadyProc; borrowed for the call. */
-typedef struct blockQuestion {
+typedef struct blockQuery {
     const session *who;
     const slice *argv; /* the arguments that will run */
     int argc;
     void *state;
     slice key;         /* BLOCK_KEYS: the key that changed */
     const robj *value; /* its current value of any type, NULL if missing */
-} blockQuestion;
+} blockQuery;
 /* Returns true to end the wait: the request runs now, or `finish` replies. Called after a command or transaction that
  * changed something; it sees the resulting state, not the intermediate ones. */
-typedef bool blockReadyProc(const blockQuestion *q);
+typedef bool blockReadyProc(const blockQuery *q);
 
 /* Parameters of a wait. Fields that are not needed are zero. */
-typedef struct blockWish {
+typedef struct blockParams {
     blockKind kind;
     const slice *keys; /* BLOCK_KEYS: as in the request */
     int key_count;
@@ -64,16 +64,16 @@ typedef struct blockWish {
     int argc;
     void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
-} blockWish;
+} blockParams;
 /* Blocks the session; the last call of a command, instead of a reply. Must not be called if blocking is denied. If a
  * command that runs again calls it, the existing wait continues and only the new parameters are freed. */
-void blockStart(ctx *c, const blockWish *wish);
+void blockStart(ctx *c, const blockParams *params);
 /* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL otherwise. */
 void *blockState(const ctx *c);
 
 /* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready` functions are called
  * after the current command, or in stage WAKE. No effect if there are none. */
-void blockTell(blockKind kind);
+void blockNotify(blockKind kind);
 /* Ends a session's wait immediately through its `finish`. False if it has no such wait. */
 bool blockFinish(session *s);
 

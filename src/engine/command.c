@@ -60,7 +60,7 @@ typedef struct nameEntry {
 } nameEntry;
 _Static_assert(sizeof(nameEntry) == CACHE_LINE / 2, "an entry lies in one cache line");
 
-static const nameEntry nobody = {.len = SIZE_MAX};
+static const nameEntry no_entry = {.len = SIZE_MAX};
 static const uint16_t no_slots[2];
 
 static struct {
@@ -75,7 +75,7 @@ static struct {
     int slot_shift;
     int name_count; /* entries without entry 0 */
     uint32_t epoch;
-} table = {.entries = &nobody, .slots = no_slots, .slot_shift = 63};
+} table = {.entries = &no_entry, .slots = no_slots, .slot_shift = 63};
 
 /* ---- folding names */
 
@@ -210,9 +210,9 @@ static bool slotsFill(uint16_t *slots, size_t slot_count, const nameEntry *entri
 
 static void lookupFree(void) {
     if (table.slots != no_slots) memFree((void *)table.slots);
-    if (table.entries != &nobody) memFree((void *)table.entries);
+    if (table.entries != &no_entry) memFree((void *)table.entries);
     table.slots = no_slots;
-    table.entries = &nobody;
+    table.entries = &no_entry;
     table.slot_shift = 63;
     table.name_count = 0;
 }
@@ -222,7 +222,7 @@ static void lookupBuild(void) {
     lookupFree();
     nameEntry *entries = memNewArray(nameEntry, (size_t)table.top_count + 1);
     int count = 0;
-    entries[0] = nobody;
+    entries[0] = no_entry;
     for (int i = 0; i < table.top_count; i++) {
         slice name = table.lookup_names[i];
         if (name.len == 0) continue;
@@ -382,7 +382,7 @@ enum {
 }; /* flags of the specification, not of single keys */
 
 typedef struct keyList {
-    keyPlace *out;
+    keyPosition *out;
     int count, max;
 } keyList;
 
@@ -402,7 +402,7 @@ static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
 static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int step) {
     for (int at = first; at <= last; at += step) {
         if (keys->count < keys->max) {
-            keys->out[keys->count] = (keyPlace){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
+            keys->out[keys->count] = (keyPosition){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
         }
         keys->count++;
     }
@@ -437,7 +437,7 @@ static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, 
     return true;
 }
 
-int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max) {
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max) {
     const commandSpec *spec = cmd->spec;
     if (spec->find_keys) return spec->find_keys(argv, argc, out, max);
     keyList keys = {out, 0, max};

@@ -148,14 +148,14 @@ typedef enum replyClass {
 } replyClass;
 
 /* One key of a request: its index in argv and its access flags (KEY_RO .. KEY_DELETE). */
-typedef struct keyPlace {
-    int place;
+typedef struct keyPosition {
+    int arg_index;
     uint32_t flags;
-} keyPlace;
+} keyPosition;
 
 /* Finds the keys of a request if key specifications are insufficient, or their flags too coarse. Stores the first
  * `max` keys; returns their number (which may exceed max), or -1 for a malformed request. ANY_THREAD. */
-typedef int commandKeysProc(const slice *argv, int argc, keyPlace *out, int max);
+typedef int commandKeysProc(const slice *argv, int argc, keyPosition *out, int max);
 
 typedef struct commandSpec {
     const char *name;           /* lower case; for a subcommand without its container */
@@ -226,6 +226,6 @@ const char *commandFlagName(uint32_t bit);
 /* The keys of a request, in the order of the key specifications: stores the first `max`, returns their number (which
  * may exceed max), or -1 if the request is malformed. A malformed request of a command with CMD_NO_MANDATORY_KEYS has
  * no keys. ANY_THREAD. */
-int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max);
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
 
 #endif

@@ -55,7 +55,7 @@ static void endWalk(int64_t now_us) {
     defrag.running = 0;
 }
 
-static void piece(int64_t began_us) {
+static void step(int64_t began_us) {
     storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
                             .fields_max = (size_t)engineConf.active_defrag_max_scan_fields,
                             .heap = true};
@@ -75,7 +75,7 @@ static bool mayRun(void) {
 static void between(void) {
     if (!mayRun()) return;
     int64_t now_us = clockMonoUs();
-    if (now_us >= defrag.pace.next_us) piece(now_us);
+    if (now_us >= defrag.pace.next_us) step(now_us);
 }
 
 int64_t defragNextMs(void) {

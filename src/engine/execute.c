@@ -22,6 +22,7 @@
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
+#include "engine/stream_priv.h"
 #include "resp/reply_sink.h"
 #include "store/store.h"
 
@@ -94,8 +95,9 @@ static inline bool arityFits(const command *cmd, int argc) {
 static inline void finish(ctx *c) {
     if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
         if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) {
-            propagateRequest(c->who->db_id, c->request, c->argc, c->argv);
+            propagateRequest(propagateToOf(c), c->request, c->argc, c->argv);
         }
+        if (!c->outer) c->targets = c->who->targets; /* ctxPropagateTo() was for this command */
     }
 }
 
@@ -140,7 +142,7 @@ static void replyUnknown(ctx *c) {
 static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
 
 /* The armed gates that select this command, apply to its origin and are not exempt. */
-static uint32_t gatesToAsk(const ctx *c, uint32_t armed) {
+static uint32_t gatesToCheck(const ctx *c, uint32_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
@@ -167,20 +169,20 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
         replyErrorArity(c);
         return GATE_REFUSED;
     }
-    return gateAsk(c, gatesToAsk(c, armed));
+    return gatesAdmit(c, gatesToCheck(c, armed));
 }
 
-static bool isSeen(const ctx *c) { return engineHot.seers || c->who->observed; }
+static bool isObserved(const ctx *c) { return engineHot.command_observers || c->who->observed; }
 
 /* Runs an admitted command with command observers; returns its duration. */
-static uint64_t runSeen(ctx *c) {
+static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
-    bool seen = isSeen(c);
-    if (seen && !(c->flags & CTX_WOKEN)) hooksSeenBefore(c);
+    bool seen = isObserved(c);
+    if (seen && !(c->flags & CTX_WOKEN)) hooksBeforeCommand(c);
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
-    if (seen) hooksSeenAfter(c, clockTicksToNs(ticks));
+    if (seen) hooksAfterCommand(c, clockTicksToNs(ticks));
     c->flags |= CTX_MEASURED;
     /* What EXEC runs was sent in other requests. */
     int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
@@ -210,15 +212,17 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-        if (!modes && !isSeen(c)) return true;
-        (void)runSeen(c); /* the caller measures the time */
+        if (!modes && !isObserved(c) && likely(s->origin != ORIGIN_PRIMARY)) return true;
+        (void)runObserved(c); /* the caller measures the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
         /* A refused EXEC ends its transaction, so observers are called. */
-        if (isSeen(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksSeenAfter(c, 0);
+        if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
+    if (unlikely(s->origin == ORIGIN_PRIMARY) && verdict != GATE_HELD)
+        streamRequestDone(s, c->request);
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
     if (verdict == GATE_HELD) {
@@ -265,7 +269,7 @@ static void resolveAgain(request *requests, int count) {
 
 /* Checks a request and its reply on the fast path for the command log; `before` is the output that was pending before
  * the command. */
-static inline void judgeSize(ctx *c, const request *r, size_t before) {
+static inline void checkSize(ctx *c, const request *r, size_t before) {
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - before);
     /* `raw` does not include inline requests and large arguments. */
     bool large_request =
@@ -277,7 +281,7 @@ static inline void judgeSize(ctx *c, const request *r, size_t before) {
 }
 
 /* Checks the duration: the mean of a run of quick commands, or that of a single one. Sizes were checked already. */
-static inline void judgeTime(ctx *c, int ran, uint64_t ticks) {
+static inline void checkTime(ctx *c, int ran, uint64_t ticks) {
     if (likely(ticks < limits.ticks) || c->flags & CTX_MEASURED || !ran) return;
     if (ticks / (uint64_t)ran >= limits.ticks) measureNote(c, ticks / (uint64_t)ran, -1, -1);
 }
@@ -316,7 +320,7 @@ int executeRun(session *s, request *requests, int count) {
             if (likely(usual) || runSlow(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
-                judgeSize(&c, r, pending);
+                checkSize(&c, r, pending);
                 finish(&c);
             } else if (unlikely(c.flags & CTX_HELD)) {
                 i--;
@@ -339,7 +343,7 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
-        judgeTime(&c, ran, ended - started);
+        checkTime(&c, ran, ended - started);
         started = ended;
         s->last_command = cmd == &unknown_command ? NULL : cmd;
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
@@ -372,9 +376,9 @@ static bool admitInner(ctx *c) {
         replyErrorArity(c);
         return false;
     }
-    uint32_t ask = gatesToAsk(c, engineHot.armed | c->who->armed);
+    uint32_t ask = gatesToCheck(c, engineHot.armed | c->who->armed);
     if (likely(!ask)) return true;
-    gateVerdict verdict = gateAsk(c, ask);
+    gateVerdict verdict = gatesAdmit(c, ask);
     check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* it could not be run later */
     return verdict == GATE_PASS;
 }
@@ -385,7 +389,7 @@ void executeInner(ctx *c) {
     if (!c->cmd) (void)executeResolveInner(c); /* an unknown name is refused below */
     if (likely(admitInner(c))) {
         propagateUnitBegin();
-        uint64_t ticks = runSeen(c);
+        uint64_t ticks = runObserved(c);
         propagateUnitEnd();
         bool ran = !(c->flags & CTX_NOT_RUN);
         account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);

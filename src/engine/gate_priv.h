@@ -27,6 +27,6 @@ void gateUninstall(void);
 /* The gates that apply to commands of an origin. */
 uint32_t gateMaskOfOrigin(ctxOrigin origin);
 /* Evaluates the gates in `mask` in order; stops at the first that does not pass. */
-gateVerdict gateAsk(ctx *c, uint32_t mask);
+gateVerdict gatesAdmit(ctx *c, uint32_t mask);
 
 #endif

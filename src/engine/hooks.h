@@ -22,15 +22,15 @@ typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateV
 typedef struct gate {
     const char *name;
     bool (*selects)(const commandSpec *spec); /* commands it applies to; NULL: all */
-    gateVerdict (*ask)(ctx *c);
+    gateVerdict (*admit)(ctx *c);
     bool
         again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
     uint32_t origins; /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
 enum {
-    GATE_ASKS_CLIENTS = 1u << ORIGIN_CLIENT,
-    GATE_ASKS_USERS = GATE_ASKS_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
-    GATE_ASKS_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
+    GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,
+    GATE_FOR_USERS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
+    GATE_FOR_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
 };
 void gateArm(const gate *g, bool on);                    /* for all sessions */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */
@@ -39,8 +39,9 @@ bool gateIsArmed(const gate *g);
 /* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
  * RESP encoding, `argv` the same as slices; both are borrowed for the call. */
 typedef struct propagated {
-    int db_id; /* -1: any (MULTI and EXEC) */
-    int slot;  /* -1: none or several */
+    int db_id;        /* -1: any, of MULTI and EXEC */
+    uint32_t targets; /* enum propagateTarget */
+    int slot;         /* of its keys in cluster mode; -1: none or several */
     int argc;
     const slice *argv;
     const slice *spans; /* its encoding; produced on demand if there was none */
@@ -49,6 +50,7 @@ typedef struct propagated {
 typedef struct sink {
     const char *name;
     void (*take)(const propagated *p);
+    uint32_t targets; /* gets what is for one of these; 0: everything */
 } sink;
 void sinkArm(const sink *s, bool on);
 
@@ -141,15 +143,15 @@ typedef enum authVerdict { AUTH_NOT_MINE, AUTH_GRANTED, AUTH_DENIED, AUTH_NO_PAS
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
 /* 14. Command observers: called before and after each command (MONITOR, tracking). */
-typedef struct seer {
+typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-} seer;
-void seerArm(const seer *s, bool on);
+} commandObserver;
+void commandObserverArm(const commandObserver *s, bool on);
 /* For one session only (a tracked client): only its own commands leave the fast path. May be called by an observer of
  * another session, not by one of this session. RESET disarms it. */
-void seerArmSession(session *s, const seer *w, bool on);
+void commandObserverArmSession(session *s, const commandObserver *w, bool on);
 
 /* INFO sections. Sections with the same order are printed under one title. */
 enum { INFO_IN_DEFAULT = 1, INFO_IN_ALL = 2, INFO_IN_EVERYTHING = 4, INFO_NORMAL = 7 };
@@ -195,7 +197,7 @@ typedef struct feature {
     const gate *const *gates; /* its gates; their order is given by startup code */
     const sink *const *sinks;
     const keyObserver *const *observers;
-    const seer *const *seers;
+    const commandObserver *const *command_observers;
     dbEventProc *on_db;
     sessionEventProc *on_session;
     childEventProc *on_child;

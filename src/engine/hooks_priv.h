@@ -11,8 +11,8 @@ void hooksSinks(const propagated *p);
 /* 3. Calls all armed key observers. */
 void hooksKeyChanged(db *d, slice key, const char *event);
 /* 14. Calls the command observers before and after a command. */
-void hooksSeenBefore(ctx *c);
-void hooksSeenAfter(ctx *c, int64_t duration_ns);
+void hooksBeforeCommand(ctx *c);
+void hooksAfterCommand(ctx *c, int64_t duration_ns);
 /* Disarms all command observers of this session. */
 void hooksForgetSession(session *s);
 /* The installed features in order. */

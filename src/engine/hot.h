@@ -22,9 +22,9 @@ typedef struct engineHotLine {
     uint32_t sinks; /* number of armed sinks */
     ctx *current;   /* the command being run, NULL between commands */
     db **dbs;
-    uint64_t commands; /* total_commands_processed */
-    uint32_t seers;    /* number of armed command observers (hook 14) */
-    uint8_t observers; /* number of armed key observers */
+    uint64_t commands;          /* total_commands_processed */
+    uint32_t command_observers; /* number of armed command observers (hook 14) */
+    uint8_t observers;          /* number of armed key observers */
     bool latency_tracking;
     bool loading;
     bool memory_limited; /* maxmemory is set: call memoryKeep() before each batch */

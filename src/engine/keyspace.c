@@ -36,7 +36,7 @@ slice keyspaceDeleteWord(void) {
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
-    propagateCopy(dbId(d), 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     if (engineHot.observers) hooksKeyChanged(d, key, "expired");
     propagateUnitEnd();
 }
@@ -57,7 +57,7 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
 static void keyEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
-    propagateCopy(dbId(d), 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), 2, words);
     if (engineHot.observers) hooksKeyChanged(d, key, "evicted");
     propagateUnitEnd();
 }
@@ -69,7 +69,7 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     words[1] = key;
     memcpy(words + 2, fields, count * sizeof(*fields));
     propagateUnitBegin();
-    propagateCopy(dbId(d), (int)count + 2, words);
+    propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
     if (engineHot.observers) {
         hooksKeyChanged(d, key, "hexpired");
         if (emptied) hooksKeyChanged(d, key, "del");
@@ -78,14 +78,14 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memFree(words);
 }
 
-static void keyBuried(bool eviction, int64_t us) {
+static void keyRemovalTimed(bool eviction, int64_t us) {
     latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
 }
 
 static const storeListener listener = {.expired = keyExpired,
                                        .fields_expired = fieldsExpired,
                                        .evicted = keyEvicted,
-                                       .removal_timed = keyBuried};
+                                       .removal_timed = keyRemovalTimed};
 
 /* ------------------------------------------------------------------ visibility */
 

@@ -11,27 +11,27 @@ static struct {
     engineShutdownProc *shutdown;
     engineRestartProc *restart;
     engineIdentityProc *identity;
-} roof;
+} procs;
 
-void engineSetShutdownProc(engineShutdownProc *proc) { roof.shutdown = proc; }
+void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
 
-status engineShutdownAsk(uint32_t flags, bool abort, reason *why) {
-    check(roof.shutdown != NULL);
-    return roof.shutdown(flags, abort, why);
+status engineShutdown(uint32_t flags, bool abort, reason *why) {
+    check(procs.shutdown != NULL);
+    return procs.shutdown(flags, abort, why);
 }
 
-void engineSetRestartProc(engineRestartProc *proc) { roof.restart = proc; }
+void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 
-status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) {
-    check(roof.restart != NULL);
-    return roof.restart(graceful, delay_ms, why);
+status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
+    check(procs.restart != NULL);
+    return procs.restart(graceful, delay_ms, why);
 }
 
-void engineSetIdentityProc(engineIdentityProc *proc) { roof.identity = proc; }
+void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }
 
 void engineIdentify(engineIdentity *out) {
-    check(roof.identity != NULL);
-    roof.identity(out);
+    check(procs.identity != NULL);
+    procs.identity(out);
 }
 
 int engineDatabaseCount(void) { return storeDbCount(); }

@@ -15,13 +15,13 @@
  * ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has changed. */
 typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
-status engineShutdownAsk(uint32_t flags, bool abort, reason *why) MUST_USE;
+status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
 
 /* Restarts the process after `delay_ms`, with or without an orderly shutdown. Returns only if it was refused: with
  * the reason in `why`, nothing has changed. */
 typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
 void engineSetRestartProc(engineRestartProc *proc);
-status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
+status engineRestart(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
 
 /* How the server identifies itself. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {

@@ -18,7 +18,7 @@
 enum { EACH_BELOW_US = 1000 };
 
 /* An observer without callbacks; arming it forces per-command timing. */
-static const seer stopwatch = {.name = "stopwatch"};
+static const commandObserver stopwatch = {.name = "stopwatch"};
 
 static uint64_t ticksOf(int64_t us) {
     int64_t ns_per_million = clockTicksToNs(1000000);
@@ -44,7 +44,7 @@ status measureApply(reason *why) {
     };
     executeSetLimits(&limits);
     storeTimeRemovals(spike_ms != 0);
-    seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
+    commandObserverArm(&stopwatch, shortest_us < EACH_BELOW_US);
     return OK;
 }
 

@@ -19,7 +19,7 @@
 
 static struct {
     uint64_t bytes;     /* value of maxmemory in bytes; 0: no limit */
-    bool behind;        /* the last turn ended for lack of time */
+    bool timed_out;     /* the last turn ended for lack of time */
     int64_t over_since; /* us, monotonic; 0: within the limit */
     uint64_t over_us;   /* total time over the limit */
 } limit;
@@ -66,7 +66,7 @@ static bool evict(int64_t length_us) {
     size_t released =
         hooksPressure(); /* partly freed only at the end of the turn, with the clients */
     if (released && memUsed() <= limit.bytes + released) {
-        limit.behind = true;
+        limit.timed_out = true;
         return true;
     }
     if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
@@ -76,7 +76,7 @@ static bool evict(int64_t length_us) {
     for (unsigned victims = 1; !fits(); victims++) {
         if (!storeEvictOne(keyspaceMain(), &rule)) return awaitBackground(deadline_us);
         if (victims % LOOK == 0 && clockMonoUs() >= deadline_us) {
-            limit.behind = true;
+            limit.timed_out = true;
             return true;
         }
     }
@@ -84,7 +84,7 @@ static bool evict(int64_t length_us) {
 }
 
 /* Records after a turn whether memory is over the limit, and whether nothing can be done about it. */
-static void settle(bool over, bool full) {
+static void recordResult(bool over, bool full) {
     if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
     if (likely(over == (limit.over_since != 0))) return;
     int64_t now_us = clockMonoUs();
@@ -92,13 +92,13 @@ static void settle(bool over, bool full) {
     limit.over_since = over ? now_us : 0;
 }
 
-static void letPass(void) {
-    limit.behind = false;
-    settle(false, false);
+static void disarmGate(void) {
+    limit.timed_out = false;
+    recordResult(false, false);
 }
 
 static void keep(int64_t length_us) {
-    limit.behind = false;
+    limit.timed_out = false;
     bool full = false;
     if (unlikely(!fits()))
         storeReclaim(); /* memory freed in the background counts until it is returned */
@@ -107,7 +107,7 @@ static void keep(int64_t length_us) {
         full = !evict(length_us);
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }
-    settle(full || limit.behind, full);
+    recordResult(full || limit.timed_out, full);
 }
 
 void memoryKeep(void) { keep(turnLengthUs()); }
@@ -124,7 +124,7 @@ static gateVerdict ask(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .ask = ask};
+const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .admit = ask};
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 
@@ -142,7 +142,7 @@ status memoryApplyLimit(reason *why) {
     (void)why; /* cannot fail */
     setLimit();
     if (!engineHot.memory_limited) {
-        letPass();
+        disarmGate();
         return OK;
     }
     if (!fits())
@@ -151,7 +151,7 @@ status memoryApplyLimit(reason *why) {
             "usage (%zu). This will result in key eviction and/or the inability to accept new write "
             "commands depending on the maxmemory-policy.",
             (unsigned long long)limit.bytes, memUsed());
-    limit.behind = true; /* check in the next tick */
+    limit.timed_out = true; /* check in the next tick */
     return OK;
 }
 
@@ -168,7 +168,7 @@ static status init(reason *why) {
 }
 
 static void evictTick(int64_t budget_us) {
-    if (limit.behind && engineHot.memory_limited) keep(budget_us);
+    if (limit.timed_out && engineHot.memory_limited) keep(budget_us);
 }
 
 static void printStats(str *out) {

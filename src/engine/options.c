@@ -99,10 +99,10 @@ static status applyBackgroundThread(reason *why) {
 /* Moving objects requires allocator functions that distributions' allocators do not provide. */
 /* ------------------------------------------------------------------ queries */
 
-bool engineDoorIsOpen(engineDoor door, const session *s) {
-    int allowed = door == DOOR_PROTECTED_CONFIGS ? engineConf.enable_protected_configs
-                  : door == DOOR_DEBUG           ? engineConf.enable_debug_command
-                                                 : engineConf.enable_module_command;
+bool enginePermits(engineRestricted door, const session *s) {
+    int allowed = door == RESTRICTED_CONFIGS ? engineConf.enable_protected_configs
+                  : door == RESTRICTED_DEBUG ? engineConf.enable_debug_command
+                                             : engineConf.enable_module_command;
     if (allowed == ALLOWED_LOCAL) return (s->flags & SESSION_LOCAL) != 0;
     return allowed == ALLOWED_YES;
 }

@@ -10,10 +10,14 @@
 #include "base/error.h"
 #include "engine/session.h"
 
-typedef enum engineDoor { DOOR_PROTECTED_CONFIGS, DOOR_DEBUG, DOOR_MODULE } engineDoor;
+typedef enum engineRestricted {
+    RESTRICTED_CONFIGS,
+    RESTRICTED_DEBUG,
+    RESTRICTED_MODULE
+} engineRestricted;
 /* True if enable-protected-configs, enable-debug-command or enable-module-command permits the feature for this
  * session. */
-bool engineDoorIsOpen(engineDoor door, const session *s);
+bool enginePermits(engineRestricted door, const session *s);
 /* maxmemory in bytes, 0: no limit. */
 uint64_t engineMaxmemory(void);
 /* proto-max-bulk-len: maximum length of an argument, and of a string. */

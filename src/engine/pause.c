@@ -124,4 +124,4 @@ static gateVerdict hold(ctx *c) {
     return GATE_HELD;
 }
 
-const gate pauseGate = {.name = "pause", .ask = hold, .origins = GATE_ASKS_CLIENTS};
+const gate pauseGate = {.name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS};

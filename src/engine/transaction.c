@@ -55,7 +55,7 @@ static void keepRequest(transaction *t, const ctx *c) {
     t->any_flags |= c->cmd->flags;
 }
 
-void transactionSpoil(session *s, uint32_t flag) {
+void transactionFail(session *s, uint32_t flag) {
     dropQueue(s->multi);
     s->flags |= flag;
 }
@@ -105,14 +105,14 @@ static gateVerdict queueForExec(ctx *c) {
 }
 
 /* What a script runs inside EXEC is not part of the transaction. */
-enum { THOSE_WHO_SAY_MULTI = GATE_ASKS_CLIENTS | GATE_ASKS_REPLAYS };
+enum { MULTI_ORIGINS = GATE_FOR_CLIENTS | GATE_FOR_REPLAYS };
 
 const gate noMultiGate = {.name = "no-multi",
                           .selects = cannotBeInMulti,
-                          .ask = refuseInMulti,
-                          .origins = THOSE_WHO_SAY_MULTI};
+                          .admit = refuseInMulti,
+                          .origins = MULTI_ORIGINS};
 const gate queueGate = {
-    .name = "queue", .selects = canBeQueued, .ask = queueForExec, .origins = THOSE_WHO_SAY_MULTI};
+    .name = "queue", .selects = canBeQueued, .admit = queueForExec, .origins = MULTI_ORIGINS};
 
 static void armGates(session *s, bool on) {
     gateArmSession(s, &noMultiGate, on);
@@ -131,7 +131,7 @@ static void abandon(session *s) {
 bool transactionRefused(ctx *c, slice text, str *instead) {
     session *s = c->who;
     if (!(c->cmd->flags & CMD_RUNS_QUEUE)) {
-        if (s->flags & SESSION_IN_MULTI) transactionSpoil(s, SESSION_MULTI_POISONED);
+        if (s->flags & SESSION_IN_MULTI) transactionFail(s, SESSION_MULTI_POISONED);
         return false;
     }
     abandon(s);

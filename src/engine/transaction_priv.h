@@ -25,7 +25,7 @@ transaction *transactionOf(session *s);
 /* Frees queue, watches and the struct itself: when the session ends, and for RESET. */
 void transactionFree(session *s);
 /* Makes EXEC fail: `flag` is SESSION_MULTI_POISONED or SESSION_WATCH_DIRTY. Frees the queue. */
-void transactionSpoil(session *s, uint32_t flag);
+void transactionFail(session *s, uint32_t flag);
 /* Called when an error refuses the request of `c` before it runs. In MULTI this makes the transaction fail. For EXEC,
  * whose transaction is discarded, returns true and the text to reply instead. */
 bool transactionRefused(ctx *c, slice text, str *instead);

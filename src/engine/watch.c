@@ -104,7 +104,7 @@ bool watchIsBroken(const session *s, int64_t now_ms) {
 
 static void fail(transaction *t) {
     dropWatches(t);
-    transactionSpoil(t->who, SESSION_WATCH_DIRTY);
+    transactionFail(t->who, SESSION_WATCH_DIRTY);
 }
 
 void watchKeyChanged(db *d, indexedKey *k) {

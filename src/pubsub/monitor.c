@@ -93,7 +93,7 @@ static void after(ctx *c, int64_t duration_ns) {
     if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) sendLine(c);
 }
 
-static const seer monitor = {.name = "monitor", .before = before, .after = after};
+static const commandObserver monitor = {.name = "monitor", .before = before, .after = after};
 
 /* ------------------------------------------------------------------ monitors */
 
@@ -108,7 +108,7 @@ static gateVerdict refuse(ctx *c) {
 }
 
 const gate monitorGate = {
-    .name = "monitor", .selects = touchesKeys, .ask = refuse, .origins = GATE_ASKS_CLIENTS};
+    .name = "monitor", .selects = touchesKeys, .admit = refuse, .origins = GATE_FOR_CLIENTS};
 
 static void leave(session *s) {
     int at = 0;
@@ -118,7 +118,7 @@ static void leave(session *s) {
     s->flags &= ~(uint32_t)SESSION_MONITOR;
     gateArmSession(s, &monitorGate, false);
     if (monitors.count) return;
-    seerArm(&monitor, false);
+    commandObserverArm(&monitor, false);
     memFree(monitors.list);
     monitors.list = NULL;
     monitors.cap = 0;
@@ -147,6 +147,6 @@ void monitorCommand(ctx *c) {
     monitors.list[monitors.count++] = s;
     s->flags |= SESSION_MONITOR;
     gateArmSession(s, &monitorGate, true);
-    seerArm(&monitor, true);
+    commandObserverArm(&monitor, true);
     replyOk(c);
 }
