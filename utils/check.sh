@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `make check`: runs every check of the source, says which failed, ends with "N passed, N failed".
+# `make check`: runs all checks of the source, prints which ones failed, ends with "N passed, N failed".
 cd "$(dirname "$0")/.." || exit 1
 passed=0
 failed=0

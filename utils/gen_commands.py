@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes C out of the command specs, src/*/spec/*.json: src/server/command_table.c, and for each folder
+"""Generates C from the command specs, src/*/spec/*.json: src/server/command_table.c, and for each folder
 with specs <folder>/procs.h, the prototypes of the functions they name.
 
   gen_commands.py                      writes what changes
@@ -10,7 +10,7 @@ with specs <folder>/procs.h, the prototypes of the functions they name.
   --also FILE...                       reads these spec files too
   --out DIR                            writes (or checks) below another folder than the project's
 
-The format of specs is told in src/cmd/spec/README.md."""
+The format is documented in src/cmd/spec/README.md."""
 
 import argparse
 import glob
@@ -228,7 +228,7 @@ def their_facts(entry, fields):
 
 
 def compare(commands, path):
-    """Prints every difference; returns how many there are. The file knows no command of sentinels alone."""
+    """Prints every difference and returns their number. The file contains no commands that exist only in Sentinel."""
     with open(path, encoding="utf-8") as file:
         entries = {entry["name"]: entry for top in json.load(file)
                    for entry in [top] + top.get("subcommands", [])}
@@ -276,7 +276,7 @@ def main():
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
     if options.check and stale:
-        print(f"{' '.join(stale)}: not what the specs say; run utils/gen_commands.py", file=sys.stderr)
+        print(f"{' '.join(stale)}: out of date; run utils/gen_commands.py", file=sys.stderr)
         return 1
     return 0
 

@@ -154,7 +154,7 @@ static void replyDigest(ctx *c, const digest *d) {
 
 static void debugDigest(ctx *c) {
     digest all;
-    storeDigest(&all);
+    storeDigest(c->look, &all);
     replyDigest(c, &all);
 }
 
@@ -165,7 +165,7 @@ static void debugDigestValue(ctx *c) {
         slice key = c->argv[i];
         const robj *o = dbPeek(c->db, key, storeHash(key));
         digest d = {{0}};
-        if (o) objectDigest(o, &d);
+        if (o) objectDigest(o, c->look, &d);
         replyDigest(c, &d);
     }
 }
@@ -184,7 +184,7 @@ static void debugPopulate(ctx *c) {
         strAppendSlice(&key, prefix);
         strAppendFormat(&key, ":%lld", (long long)i);
         uint64_t hash = storeHash(strSlice(&key));
-        if (dbFind(c->db, strSlice(&key), hash, c->now_ms)) continue;
+        if (dbFind(c->db, strSlice(&key), hash, c->look, &c->at)) continue;
         strClear(&value);
         strAppendFormat(&value, "value:%lld", (long long)i);
         size_t len = size ? (size_t)size : value.len;
@@ -193,7 +193,7 @@ static void debugPopulate(ctx *c) {
             memset(strReserve(&value, more), 0, more);
             strGrow(&value, more);
         }
-        dbSetString(c->db, strSlice(&key), hash, NULL, sliceMake(value.ptr, len), NULL,
+        dbSetString(c->db, strSlice(&key), &c->at, NULL, sliceMake(value.ptr, len), NULL,
                     OBJECT_NO_EXPIRE);
         if (engineHot.observers) ctxTellObservers(c, strSlice(&key), NULL);
     }

@@ -291,14 +291,13 @@ int executeRun(session *s, request *requests, int count) {
     if (unlikely(engineHot.hotkeys_in < 0)) hotkeysLook(s->db_id, requests, count);
     uint64_t started = clockTicks();
     int i = 0;
-    bool own_eyes = s->flags & SESSION_OWN_EYES;
-    if (unlikely(own_eyes)) keyspaceLookAs(s);
     propagateUnitBegin();
     while (i < count && !(s->flags & SESSION_STOPS)) {
         const command *cmd = requests[i].command;
         int first = i, failed = 0, rejected = 0, not_run = 0;
         c.cmd = cmd;
         c.now_ms = engineHot.now_ms;
+        c.look = keyspaceLookOf(s, c.now_ms);
         do {
             request *r = &requests[i++];
             c.argv = r->argv;
@@ -342,7 +341,6 @@ int executeRun(session *s, request *requests, int count) {
         }
     }
     propagateUnitEnd();
-    if (unlikely(own_eyes)) keyspaceLookAsUsual();
     engineHot.current = c.below;
     if (s->out.first) sessionWantWrite(s);
     return i;

@@ -85,8 +85,9 @@ void sessionSetOrigin(session *s, ctxOrigin origin) {
     };
     s->origin = (uint8_t)origin;
     s->targets = targets[origin];
-    s->flags &= ~(uint32_t)SESSION_PRIMARY;
+    s->flags &= ~(uint32_t)(SESSION_PRIMARY | SESSION_REPLAY);
     if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
+    if (origin >= ORIGIN_PRIMARY) s->flags |= SESSION_REPLAY;
 }
 
 void sessionCloseSoon(session *s) {

@@ -51,11 +51,12 @@ enum sessionFlag {
     SESSION_DENY_BLOCKING = 1u << 25, /* inside EXEC or a script */
     SESSION_CLOSING = 1u << 26,       /* its end was announced by hook 6 */
     SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are fine */
+    SESSION_REPLAY = 1u << 28,        /* its origin decides about expiry: sessionSetOrigin() */
     /* Any of these stops the run of requests before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
-    /* Sees the keyspace otherwise than most: see keyspaceLookAs(). */
-    SESSION_OWN_EYES = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE,
+    /* Its commands see the keyspace otherwise than most: keyspaceSpecialLook(). */
+    SESSION_OWN_LOOK = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY,
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };
 

@@ -58,14 +58,14 @@ static void putCommand(ctx *c) {
     int64_t until = OBJECT_NO_EXPIRE;
     if (c->argc > 3 && !ctxArgInt(c, 3, &until)) return;
     assert_int_equal(c->key_hash, hashOf(c));
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
-    dbSetString(c->db, c->argv[1], c->key_hash, old, c->argv[2], ctxTakeArg(c, 2), until);
+    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    dbSetString(c->db, c->argv[1], &c->at, old, c->argv[2], ctxTakeArg(c, 2), until);
     ctxKeyChanged(c, c->argv[1], "put");
     replyOk(c);
 }
 
 static void takeCommand(ctx *c) {
-    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     char digits[NUMBER_TEXT_MAX];
     if (o) {
         replyBulk(c, objectText(o, digits));
@@ -75,7 +75,7 @@ static void takeCommand(ctx *c) {
 }
 
 static void dropCommand(ctx *c) {
-    if (dbDelete(c->db, c->argv[1], c->key_hash, c->now_ms)) {
+    if (dbDelete(c->db, c->argv[1], c->key_hash, c->look)) {
         ctxKeyChanged(c, c->argv[1], "drop");
         replyInteger(c, 1);
     } else {
@@ -128,11 +128,11 @@ static void awaitCommand(ctx *c) {
     for (int i = 1; i < c->argc - 1; i++) {
         slice key = c->argv[i];
         uint64_t hash = storeHash(key);
-        const robj *o = dbFind(c->db, key, hash, c->now_ms);
+        const robj *o = dbFind(c->db, key, hash, c->look, &c->at);
         if (!o) continue;
         char digits[NUMBER_TEXT_MAX];
         replyBulk(c, objectText(o, digits));
-        (void)dbDelete(c->db, key, hash, c->now_ms); /* it was found */
+        (void)dbDelete(c->db, key, hash, c->look); /* it was found */
         ctxKeyChanged(c, key, "del");
         return;
     }
