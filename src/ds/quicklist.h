@@ -37,8 +37,10 @@ void quicklistSetPlainFrom(size_t bytes);
 
 /* `depth`: nodes at each end that are never compressed; 0: none is. Values out of range count as the nearest. */
 quicklist *quicklistNew(int fill, int depth);
-/* Takes the listpack in a block of memAlloc(), which has entries, as the only node of an empty list. */
+/* Appends the listpack in a block of memAlloc(), which has entries, as the last node, whatever its size. */
 void quicklistTakeListpack(quicklist *q, uint8_t **take);
+/* Appends the text as a node of its own, whatever its size. */
+void quicklistAppendPlain(quicklist *q, slice text);
 void quicklistFree(quicklist *q);
 quicklist *quicklistCopy(const quicklist *q);
 size_t quicklistCount(const quicklist *q);
@@ -80,6 +82,7 @@ typedef struct quicklistNodeView {
     size_t entries, bytes;   /* uncompressed */
     size_t block_bytes;      /* it takes, compressed or not */
     bool plain, compressed;
+    slice content; /* the listpack, the text of a plain node, or either compressed by LZF; borrowed */
 } quicklistNodeView;
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);

@@ -133,6 +133,13 @@ static bool writeEncodedInt(rdbWriter *w, int64_t v) {
     return true;
 }
 
+void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len) {
+    rdbWriteByte(w, RDB_LENGTH_ENCODED << 6 | RDB_STRING_LZF);
+    rdbWriteLength(w, packed.len);
+    rdbWriteLength(w, len);
+    rdbWriteBytes(w, packed.ptr, packed.len);
+}
+
 /* Writes the text compressed; false when that would not save enough. */
 static bool writeCompressed(rdbWriter *w, slice text) {
     if (text.len > UINT32_MAX) return false; /* liblzf counts in 32 bits */
@@ -148,10 +155,7 @@ static bool writeCompressed(rdbWriter *w, slice text) {
     }
     unsigned len = lzf_compress(text.ptr, (unsigned)text.len, w->packed, (unsigned)most);
     if (len == 0) return false;
-    rdbWriteByte(w, RDB_LENGTH_ENCODED << 6 | RDB_STRING_LZF);
-    rdbWriteLength(w, len);
-    rdbWriteLength(w, text.len);
-    rdbWriteBytes(w, w->packed, len);
+    rdbWriteCompressed(w, sliceMake(w->packed, len), text.len);
     return true;
 }
 

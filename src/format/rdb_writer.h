@@ -67,6 +67,8 @@ void rdbWriteU64(rdbWriter *w, uint64_t v);
 void rdbWriteLength(rdbWriter *w, uint64_t len);
 /* As an integer where the text is one in canonical form that fits 32 bits, else compressed or plain. */
 void rdbWriteString(rdbWriter *w, slice text);
+/* A string that is compressed already; `len` is that of the text. */
+void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len);
 /* The string of an integer's decimal digits. */
 void rdbWriteIntString(rdbWriter *w, int64_t v);
 /* 8 bytes, IEEE 754. */
