@@ -28,6 +28,7 @@ enum ctxFlag {
     CTX_SECRETS = 1u << 11,  /* ctxRedact() was called */
     CTX_MEASURED = 1u << 12, /* its time was taken by itself */
     CTX_WOKEN = 1u << 13,    /* runs again after it had to wait */
+    CTX_DELIVERS = 1u << 15, /* output for its own session waits for the end of the reply */
     CTX_WAKES = 1u << 14,    /* made a key ready that somebody waits for */
 };
 

