@@ -170,6 +170,14 @@ void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position,
 
 uint64_t kvstoreCount(const kvstore *kv) { return kv->counts.total; }
 
+uint64_t kvstoreCountAll(const kvstore *kv) {
+    uint64_t count = kv->counts.total;
+    for (int slot = 0; kv->hidden && slot < kv->slot_count; slot++) {
+        if (bitIsSet(kv->hidden, slot)) count += hashtableCount(&kv->tables[slot]);
+    }
+    return count;
+}
+
 uint64_t kvstoreVolatileCount(const kvstore *kv) { return kv->volatiles.total; }
 
 uint64_t kvstoreCountOf(const kvstore *kv, int slot) { return hashtableCount(tableOf(kv, slot)); }

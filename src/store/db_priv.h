@@ -8,12 +8,15 @@
 #define STORE_DB_PRIV_H
 
 #include "ds/kvstore.h"
+#include "store/slab.h"
 #include "store/store.h"
 
 struct db {
     const hashtable *table; /* the only one; NULL when there is one for each slot */
     kvstore *keys;
     int id;
+    keyspace *in;
+    uint64_t hits, misses;
     uint64_t expire_cursor;           /* where active expiry goes on */
     uint64_t expire_size;             /* keys when that walk began */
     double mean_ttl_ms;               /* see dbMeanTtl() */
@@ -22,11 +25,31 @@ struct db {
     uint64_t field_key, field_cursor; /* and within the key of that hash, if not 0 */
 };
 
-typedef struct storeState {
+/* A place in a walk that moves elements together: compact.c. */
+typedef struct compactWalk compactWalk;
+/* Candidates of eviction: evict.c. */
+typedef struct evictPool evictPool;
+
+struct keyspace {
     db **dbs;
     int count;
-    bool slotted;
     storeExpiry expiry;
+    slabPair slabs; /* while it is not in use */
+    const storeListener *listener;
+    storeStatistics stats;                   /* hits and misses are counted by each database */
+    evictPool *pool;                         /* NULL until something is evicted */
+    compactWalk *compact;                    /* NULL until something is compacted */
+    int expire_next, items_next, evict_next; /* databases: another one is first each time */
+    bool behind;                             /* see storeExpireIsBehind() */
+    keyspace *next;
+};
+
+/* The main keyspace, and what all keyspaces share. */
+typedef struct storeState {
+    keyspace main;
+    keyspace *keyspaces; /* list of all */
+    keyspace *used;      /* whose memory new objects get */
+    bool slotted;
     bool touch_lru;   /* lookups note the time; the hot path's one test */
     bool time_deaths; /* storeTimeDeaths() */
     bool resizes_off; /* storeSetResizing() */
@@ -35,10 +58,6 @@ typedef struct storeState {
     uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
     int64_t now_ms; /* of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
-    int expire_next; /* database */
-    bool behind;     /* see storeExpireIsBehind() */
-    const storeListener *listener;
-    storeStatistics stats;
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
     storeFreeLaterProc *free_later;
 } storeState;
@@ -47,6 +66,21 @@ extern storeState storeNow;
 
 /* The slot of a key with this hash (storeHash()). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
+/* ---- keyspace.c ---- */
+
+/* Makes `count` databases in a keyspace that is all zero. */
+void keyspaceInit(keyspace *k, int count);
+/* Frees its databases, which hold nothing any more, but not its memory. */
+void keyspaceClear(keyspace *k);
+/* Its memory, made if need be. */
+slabPair keyspaceSlabs(keyspace *k);
+
+/* ---- db.c ---- */
+
+/* Gives a database empty tables, which are its first, or which replace those given away. */
+void dbMakeTables(db *d);
+/* Exchanges what two databases hold. */
+void dbExchange(db *a, db *b);
 /* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
 unsigned dbWordFlags(const robj *o);
 /* Removes an object because its time has come, counts and tells it. */
@@ -58,7 +92,8 @@ void itemsNote(db *d, uint64_t hash, const robj *o);
 /* The database is empty. */
 void itemsForget(db *d);
 /* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
-bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max);
+bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
+                     int stale_max);
 /* A walk found `dead` among `met` (not 0): what that teaches an estimate in percent, a mean over the last walks. */
 void expireLearnStale(double *percent, uint64_t dead, uint64_t met);
 /* The access field of a new object. */
@@ -66,21 +101,23 @@ uint32_t accessFresh(void);
 /* Notes an access where storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
 /* No database is what it was: candidates of eviction are dropped. */
-void evictForget(void);
+void evictForget(keyspace *k);
 /* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
  * the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
-/* Frees an object that is in no table any more; `later`: its value in the background, if it is a large
+/* Frees all that a keyspace holds, with its memory; its databases have no tables then. */
+void freeKeyspace(keyspace *k, bool later);
+/* Frees an object of `d` that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
-void freeObject(robj *o, bool later);
+void freeObject(const db *d, robj *o, bool later);
 /* The same for one that goes by itself; the listener may want to know how long it took. */
-void freeDead(robj *o, bool later, bool eviction);
+void freeDead(const db *d, robj *o, bool later, bool eviction);
 /* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth
  * while. */
-bool compactElements(const storeCompaction *plan, storeCompactReport *report);
+bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report);
 /* Gives up what it remembers of the keyspace. */
-void compactForget(void);
+void compactForget(keyspace *k);
 /* Frees one table of the keyspace likewise. */
-void freeTable(hashtable table, bool later);
+void freeTable(const db *d, hashtable table, bool later);
 
 #endif

@@ -64,6 +64,6 @@ bool elementMayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;
 #else
-    return likely(!slabForkActive(slabElements()));
+    return likely(!slabAnyForked());
 #endif
 }

@@ -112,9 +112,9 @@ static bool timeIsOver(const walk *w) {
 static bool removeFields(db *d, itemKey *k, robj *o, const hashDead *dead) {
     slice key = sliceMake(k->bytes, k->len);
     bool emptied = hashLength(o) == dead->count;
-    storeNow.stats.expired_fields += dead->count;
-    if (storeNow.listener)
-        storeNow.listener->fields_expired(d, key, dead->fields, dead->count, emptied);
+    d->in->stats.expired_fields += dead->count;
+    if (d->in->listener)
+        d->in->listener->fields_expired(d, key, dead->fields, dead->count, emptied);
     hashRemoveDead(o, dead);
     if (emptied) dbRemoveEmptied(d, key, k->hash);
     return emptied;
@@ -169,18 +169,18 @@ static bool expireItems(db *d, walk *w) {
     return clockMonoUs() < w->deadline_us;
 }
 
-bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
-    static int first; /* database: another one each time */
+bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
+                     int stale_max) {
     bool through = true;
-    for (int i = 0; i < storeNow.count && through; i++) {
-        first = (first + 1) % storeNow.count;
-        db *d = storeNow.dbs[first];
+    for (int i = 0; i < k->count && through; i++) {
+        k->items_next = (k->items_next + 1) % k->count;
+        db *d = k->dbs[k->items_next];
         walk w = {.now_ms = now_ms,
                   .floor_us = floor_us,
                   .deadline_us = deadline_us,
                   .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
-        if (w.keys) expireLearnStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
+        if (w.keys) expireLearnStale(&k->stats.stale_items_percent, w.stale_keys, w.keys);
     }
     return through || clockMonoUs() < deadline_us;
 }

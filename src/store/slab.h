@@ -24,7 +24,7 @@
 
 typedef struct slabStore slabStore;
 
-/* ---- the store of keyspace objects ---- */
+/* ---- the stores of the keyspace in use ---- */
 
 /* `size` bytes, 8-byte aligned; never NULL. */
 void *slabAlloc(size_t size) __attribute__((returns_nonnull));
@@ -39,6 +39,16 @@ slabStore *slabKeyspaceTake(void);
 /* Those of the store of elements of collections; likewise. */
 slabStore *slabElements(void) __attribute__((returns_nonnull));
 slabStore *slabElementsTake(void);
+
+/* The memory of one keyspace: its objects, and the elements of its collections. NULL: not made yet. */
+typedef struct slabPair {
+    slabStore *objects, *elements;
+} slabPair;
+/* From now on slabKeyspace() and slabElements() are these two. Returns those that were, which slabFree() still finds
+ * the blocks of, until slabDisown(). */
+slabPair slabUse(slabPair pair);
+/* Blocks of a pair that slabUse() has returned are no longer freed by slabFree(): the caller frees it whole. */
+void slabDisown(slabPair pair);
 
 /* Bytes a block of `size` really takes. ANY_THREAD. */
 size_t slabClassSize(size_t size);
@@ -111,6 +121,8 @@ void slabForkBegin(slabStore *s);
 void slabForkEnd(slabStore *s);
 /* While true do not write a block in place: replace it. */
 bool slabForkActive(const slabStore *s);
+/* The same for a block of any store. */
+bool slabAnyForked(void);
 
 /* ---- reports ---- */
 

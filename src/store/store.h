@@ -17,11 +17,10 @@
 #include "base/slice.h"
 #include "ds/hashtable.h"
 #include "store/digest.h"
+#include "store/keyspace.h"
 #include "store/look.h"
 #include "store/object.h"
 #include "store/type.h"
-
-typedef struct db db;
 
 /* ------------------------------------------------------------------ the store as a whole */
 
@@ -48,22 +47,23 @@ static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT
 void storeInit(int count, bool slotted);
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
-void storeSetListener(const storeListener *listener);
+void storeSetListener(keyspace *k, const storeListener *listener);
 bool storeIsSlotted(void);
+/* Those of the main keyspace. */
 int storeDbCount(void);
 db *storeDb(int id);
-/* The array behind storeDb(), for the hot line. */
+/* The array behind storeDb(), for the hot line; the same as long as the store lives. */
 db **storeDbs(void);
-/* dbFlush() of all databases. */
-uint64_t storeFlush(bool later);
-/* Exchanges what two databases hold. */
+/* dbFlush() of all databases of a keyspace. */
+uint64_t storeFlush(keyspace *k, bool later);
+/* Exchanges what two databases of a keyspace hold. */
 void storeSwap(db *a, db *b);
 /* Off: tables neither grow nor shrink before they are nearly full. For tests. */
 void storeSetResizing(bool on);
 /* Continues resizes of tables for about `budget_us`. */
-void storeWork(int64_t budget_us);
+void storeWork(keyspace *k, int64_t budget_us);
 
-/* What compaction of the keyspace's memory would win. */
+/* What compaction of the memory of all keyspaces would win. */
 typedef struct storeWaste {
     size_t live;        /* bytes in use */
     size_t recoverable; /* of those below: what compaction would win */
@@ -83,8 +83,8 @@ typedef struct storeCompactReport { /* calls add to it */
     uint64_t moved, kept;           /* blocks of any kind */
     uint64_t keys_moved, keys_kept; /* key objects */
 } storeCompactReport;
-/* Moves objects, elements and blocks together. False when nothing more can be won. Does nothing while a child lives.
- * No pointer to an object or value outlives it. */
+/* Moves objects, elements and blocks of the main keyspace together; it must be in use. False when nothing more can be
+ * won. Does nothing while a child lives. No pointer to an object or value outlives it. */
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
 /* What happens to expired keys. A lookup with lookAtAll() finds them as long as they are there. */
@@ -92,7 +92,7 @@ typedef enum storeExpiry {
     EXPIRY_DELETE, /* they are removed when met */
     EXPIRY_HIDE,   /* reads do not see them; dbFind() removes them */
 } storeExpiry;
-void storeSetExpiry(storeExpiry mode);
+void storeSetExpiry(keyspace *k, storeExpiry mode);
 /* True when a lookup like this one would not find the object. */
 static inline bool storeIsDead(const robj *o, storeLook look) {
     return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
@@ -121,8 +121,8 @@ typedef struct evictRule {
     int samples;        /* keys looked at in each database: 1..64 */
     bool later;         /* a large value is freed in the background */
 } evictRule;
-/* Removes one key, of any database; false when there is none that may go. */
-bool storeEvictOne(const evictRule *rule);
+/* Removes one key, of any database of the keyspace; false when there is none that may go. */
+bool storeEvictOne(keyspace *k, const evictRule *rule);
 
 typedef struct storeStatistics {
     uint64_t hits, misses;
@@ -132,8 +132,8 @@ typedef struct storeStatistics {
     uint64_t expire_time_caps;  /* turns of active expiry that ended for want of time */
     uint64_t expire_us;         /* time spent in them */
 } storeStatistics;
-const storeStatistics *storeStats(void);
-void storeResetStats(void);
+storeStatistics storeStats(const keyspace *k);
+void storeResetStats(keyspace *k);
 
 /* ------------------------------------------------------------------ one database */
 
@@ -213,11 +213,11 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 /* A random live key's object, or NULL; removes expired ones it meets. */
 robj *dbRandom(db *d, storeLook look);
 
-/* One turn of active expiry over all databases: removes keys whose time has come, for at most `budget_us`,
+/* One turn of active expiry over all databases of a keyspace: removes keys whose time has come, for at most `budget_us`,
  * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
-void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort);
+void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
 /* True when the last turn ended for want of time. */
-bool storeExpireIsBehind(void);
+bool storeExpireIsBehind(const keyspace *k);
 
 /* Slots of a slotted store. */
 uint64_t dbSlotCount(const db *d, int slot);
@@ -244,9 +244,9 @@ uint64_t storeFreedLater(void);
 size_t dbTableMemory(const db *d);
 /* For DEBUG HTSTATS: walks all tables. */
 void dbTableStats(const db *d, hashtableStats *out);
-/* Digest of everything in the store: equal contents have equal digests, on any server. Expired keys that are not
+/* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired keys that are not
  * removed count, fields that `look` does not see do not. */
-void storeDigest(storeLook look, digest *out);
+void storeDigest(const keyspace *k, storeLook look, digest *out);
 /* Checks every table; NULL when sound, else what is broken. For tests. */
 const char *dbVerify(const db *d);
 
