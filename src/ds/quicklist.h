@@ -83,7 +83,8 @@ typedef struct quicklistNodeView {
     size_t entries, bytes;   /* uncompressed */
     size_t block_bytes;      /* block size, compressed or not */
     bool plain, compressed;
-    slice content; /* the listpack, the text of a plain node, or either compressed by LZF; borrowed */
+    slice
+        content; /* the listpack, the text of a plain node, or either compressed by LZF; borrowed */
 } quicklistNodeView;
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);

@@ -71,8 +71,8 @@ static void writeAccess(rdbWriter *w, const robj *o, rdbAccess access) {
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     rdbType type = rdbTypeOf(o);
     if (!rdbTypeInVersion(type, version)) {
-        return reasonSet(&w->why, ERR_LIMIT, "RDB version %d has no type for a hash whose fields expire",
-                         version);
+        return reasonSet(&w->why, ERR_LIMIT,
+                         "RDB version %d has no type for a hash whose fields expire", version);
     }
     if (objectHasExpire(o)) {
         rdbWriteByte(w, RDB_OP_EXPIRE_MS);

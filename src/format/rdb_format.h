@@ -40,7 +40,8 @@ typedef enum rdbType {
     RDB_TYPE_STREAM_3 = 21,
     RDB_TYPE_HASH_2 = 22, /* fields with expiry times */
     RDB_TYPE_COUNT = 23,
-    RDB_TYPE_FOREIGN_MIN = 22, /* in a foreign version: types and opcodes that mean something else there */
+    RDB_TYPE_FOREIGN_MIN =
+        22, /* in a foreign version: types and opcodes that mean something else there */
     RDB_TYPE_FOREIGN_MAX = 243,
 } rdbType;
 
@@ -66,7 +67,7 @@ enum rdbLengthClass {
     RDB_LENGTH_6_BIT = 0,
     RDB_LENGTH_14_BIT = 1, /* big-endian */
     RDB_LENGTH_WIDE = 2,
-    RDB_LENGTH_ENCODED = 3, /* not a length: a string in another encoding follows */
+    RDB_LENGTH_ENCODED = 3,        /* not a length: a string in another encoding follows */
     RDB_LENGTH_32_BIT_BYTE = 0x80, /* big-endian */
     RDB_LENGTH_64_BIT_BYTE = 0x81, /* big-endian */
 };

@@ -7,6 +7,7 @@
 
 #include <lzf.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "base/hash.h"

@@ -36,10 +36,10 @@ enum { RDB_READER_BUFFER = 64 * 1024 };
 
 typedef struct rdbReader {
     rdbSource *source;
-    bool checksum; /* maintain `crc` */
-    bool short_read; /* the failure is the end of the source */
-    uint64_t crc; /* of all bytes consumed up to `summed` */
-    uint64_t base; /* offset of the buffer's first byte */
+    bool checksum;          /* maintain `crc` */
+    bool short_read;        /* the failure is the end of the source */
+    uint64_t crc;           /* of all bytes consumed up to `summed` */
+    uint64_t base;          /* offset of the buffer's first byte */
     size_t at, end, summed; /* in the buffer */
     char *buffer;
     str text, packed; /* the last string, and its compressed form */

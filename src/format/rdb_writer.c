@@ -12,8 +12,8 @@
 #include "format/rdb_format.h"
 
 enum {
-    INT_TEXT_MAX = 11,      /* "-2147483648" */
-    COMPRESS_LEN_MIN = 21,  /* shorter strings are never compressed */
+    INT_TEXT_MAX = 11,     /* "-2147483648" */
+    COMPRESS_LEN_MIN = 21, /* shorter strings are never compressed */
     COMPRESS_GAIN_MIN = 4,
 };
 

@@ -42,8 +42,8 @@ typedef struct rdbWriter {
     size_t used;
     status failed;
     reason why;
-    char *buffer;      /* RDB_WRITER_BUFFER bytes */
-    char *packed;      /* for compressed strings; grows */
+    char *buffer; /* RDB_WRITER_BUFFER bytes */
+    char *packed; /* for compressed strings; grows */
     size_t packed_cap;
 } rdbWriter;
 
