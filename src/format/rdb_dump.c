@@ -40,3 +40,25 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
     uint64_t expected = loadU64(footer + VERSION_LEN);
     return expected == crc64(0, payload.ptr, payload.len - RDB_CHECKSUM_LEN);
 }
+
+status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out, reason *why) {
+    rdbSliceSource source;
+    rdbSliceSourceInit(&source, body);
+    rdbReader r;
+    rdbReaderInit(&r, &source.source, false);
+    uint8_t type;
+    bool dropped;
+    *out = NULL;
+    status st = rdbReadByte(&r, &type);
+    if (st == OK) st = rdbReadValue(&r, type, key, options, out, &dropped);
+    if (st == OK && !*out) st = rdbReaderFail(&r, "Empty value");
+    if (st == OK && rdbReaderOffset(&r) != body.len)
+        st = rdbReaderFail(&r, "%zu bytes after the value", body.len - (size_t)rdbReaderOffset(&r));
+    if (st != OK) {
+        if (*out) objectFree(*out);
+        *out = NULL;
+        *why = r.why;
+    }
+    rdbReaderClear(&r);
+    return st;
+}

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
+#include "format/rdb_value.h"
 #include "store/object.h"
 
 enum { RDB_DUMP_FOOTER = 10 };
@@ -20,5 +21,9 @@ void rdbDumpAppendFooter(str *out, size_t from);
 /* Whether the payload ends in a version that is accepted (`relaxed`: versions of other servers and later ones, too)
  * and the checksum of what precedes it (not looked at with `skip_checksum`). *version is set. */
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version);
+/* Reads type and value from a payload without its footer into a new object for `key`, which the caller owns. All
+ * bytes must be used, and the value must have elements. */
+status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out,
+                   reason *why) MUST_USE;
 
 #endif

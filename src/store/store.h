@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/blob.h"
 #include "base/hash.h"
 #include "base/slice.h"
@@ -112,6 +113,9 @@ void storeSetClock(int64_t now_ms);
 int64_t storeIdleSeconds(const robj *o);
 /* The access counter, 0..255, as it stands now (ACCESS_LFU). */
 uint8_t storeFrequency(const robj *o);
+/* The object's last access was `idle_s` seconds ago (ACCESS_LRU), or its counter is `frequency` (ACCESS_LFU); -1: now,
+ * and that of a new object. What does not belong to the mode in use is ignored. */
+void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency);
 
 /* Whom storeEvictOne() removes. */
 typedef enum evictOrder { EVICT_LRU, EVICT_LFU, EVICT_TTL, EVICT_RANDOM } evictOrder;
