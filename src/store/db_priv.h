@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of a database share: its fields, the store's state, removal of the dead.
+ * Declarations shared by the files of the database: its fields, the state of the store, removal of expired keys.
  *
- * Invariant: a word of a table carries HASHTABLE_VOLATILE exactly while its object has an expire time, and
- * HASHTABLE_MARK exactly while its value lies behind a pointer. Main thread only. */
+ * Invariant: a table word has HASHTABLE_VOLATILE if and only if its object has an expiry time, and HASHTABLE_MARK if
+ * and only if its value is behind a pointer. Main thread only. */
 #ifndef STORE_DB_PRIV_H
 #define STORE_DB_PRIV_H
 
@@ -12,7 +12,7 @@
 #include "store/store.h"
 
 struct db {
-    const hashtable *table; /* the only one; NULL when there is one for each slot */
+    const hashtable *table; /* the only table; NULL if there is one per slot */
     kvstore *keys;
     int id;
     keyspace *in;
@@ -20,9 +20,9 @@ struct db {
     uint64_t expire_cursor;           /* where active expiry goes on */
     uint64_t expire_size;             /* keys when that walk began */
     double mean_ttl_ms;               /* see dbMeanTtl() */
-    hashtable items;                  /* names of keys with volatile items: items.c */
-    uint64_t items_cursor;            /* where the walk over them goes on */
-    uint64_t field_key, field_cursor; /* and within the key of that hash, if not 0 */
+    hashtable items;                  /* names of keys with volatile items, see items.c */
+    uint64_t items_cursor;            /* position of the scan over `items` */
+    uint64_t field_key, field_cursor; /* position within the key with that hash, if not 0 */
 };
 
 /* A place in a walk that moves elements together: compact.c. */
@@ -40,7 +40,7 @@ struct keyspace {
     evictPool *pool;                         /* NULL until something is evicted */
     compactWalk *compact;                    /* NULL until something is compacted */
     int expire_next, items_next, evict_next; /* databases: another one is first each time */
-    bool behind;                             /* see storeExpireIsBehind() */
+    bool timed_out;                          /* see storeExpireTimedOut() */
     keyspace *next;
 };
 
@@ -50,13 +50,13 @@ typedef struct storeState {
     keyspace *keyspaces; /* list of all */
     keyspace *used;      /* whose memory new objects get */
     bool slotted;
-    bool touch_lru;   /* lookups note the time; the hot path's one test */
-    bool time_deaths; /* storeTimeDeaths() */
-    bool resizes_off; /* storeSetResizing() */
-    bool forked;      /* between storeForkBegin() and storeForkEnd() */
+    bool touch_lru;     /* lookups note the time; the hot path's one test */
+    bool time_removals; /* storeTimeRemovals() */
+    bool resizes_off;   /* storeSetResizing() */
+    bool forked;        /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
-    uint32_t clock; /* seconds, for LFU minutes << 8: the access field of what is touched now */
-    int64_t now_ms; /* of the last storeSetClock() */
+    uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
+    int64_t now_ms; /* time of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
     storeFreeLaterProc *free_later;
@@ -64,7 +64,7 @@ typedef struct storeState {
 
 extern storeState storeNow;
 
-/* The slot of a key with this hash (storeHash()). */
+/* The slot of a key with this storeHash(). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
 /* ---- keyspace.c ---- */
 
@@ -83,22 +83,22 @@ void dbMakeTables(db *d);
 void dbExchange(db *a, db *b);
 /* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
 unsigned dbWordFlags(const robj *o);
-/* Removes an object because its time has come, counts and tells it. */
+/* Removes an expired object, counts it and notifies the listener. */
 void dbRemoveExpired(db *d, robj *o);
-/* Removes a key whose value is empty; nobody is told. */
+/* Removes a key whose value is empty, without notification. */
 void dbRemoveEmptied(db *d, slice key, uint64_t hash);
-/* The object was put in its place: notes its name if it has volatile items. */
+/* Called after an object was stored: records its name if it has volatile items. */
 void itemsNote(db *d, uint64_t hash, const robj *o);
-/* The database is empty. */
+/* Forgets all names; called when the database is emptied. */
 void itemsForget(db *d);
 /* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
                      int stale_max);
 /* A walk found `dead` among `met` (not 0): what that teaches an estimate in percent, a mean over the last walks. */
-void expireLearnStale(double *percent, uint64_t dead, uint64_t met);
+void expireUpdateStale(double *percent, uint64_t dead, uint64_t met);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
-/* Notes an access where storeNow.touch_lru is false. */
+/* Records an access if storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
 /* No database is what it was: candidates of eviction are dropped. */
 void evictForget(keyspace *k);
@@ -111,7 +111,7 @@ void freeKeyspace(keyspace *k, bool later);
  * collection. */
 void freeObject(const db *d, robj *o, bool later);
 /* The same for one that goes by itself; the listener may want to know how long it took. */
-void freeDead(const db *d, robj *o, bool later, bool eviction);
+void freeRemoved(const db *d, robj *o, bool later, bool eviction);
 /* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth
  * while. */
 bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report);

@@ -2,9 +2,9 @@
  *
  * Sets (type_set.h).
  *
- * The pointer of an object with a table is the table's handle itself. An entry of the table is a block of
- * [length] [text], lengths being those of objects; or an integer of 44 bits in the shape of an address no
- * process has: bit 47 set, the integer in the bits from 3 on. Integers that do not fit are text.
+ * The pointer of an object with a table is the table's handle itself. An entry of the table is the address of
+ * a block of [length] [text], lengths being those of objects, or an integer of 44 bits in place of the address
+ * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text.
  * Main thread only, but for freeing. */
 #include "store/type_set.h"
 
@@ -14,26 +14,27 @@
 #include "ds/hashtable_inline.h"
 #include "ds/intset.h"
 #include "store/element.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 
 /* ------------------------------------------------------------------ entries of a table */
 
-#define ENTRY_INT (UINT64_C(1) << 47)
-enum { INT_BITS = 44 };
+/* The mark of the word, which no address of an element has, and a bit so that the rest is not 0: a free word. */
+#define ENTRY_INT ((uint64_t)HASHTABLE_MARK | UINT64_C(1) << 47)
+enum { INT_BITS = 44, INT_SHIFT = 3 };
 #define INT_MASK ((UINT64_C(1) << INT_BITS) - 1)
 
-static inline bool isIntEntry(const void *entry) { return (uintptr_t)entry & ENTRY_INT; }
+static inline bool isIntEntry(const void *entry) { return (uintptr_t)entry & HASHTABLE_MARK; }
 
 static inline bool fitsEntry(int64_t number) {
     return number >= -(INT64_C(1) << (INT_BITS - 1)) && number < INT64_C(1) << (INT_BITS - 1);
 }
 
 static inline void *intEntry(int64_t number) {
-    return (void *)(uintptr_t)(ENTRY_INT | ((uint64_t)number & INT_MASK) << 3);
+    return (void *)(uintptr_t)(ENTRY_INT | ((uint64_t)number & INT_MASK) << INT_SHIFT);
 }
 
 static inline int64_t entryInt(const void *entry) {
-    return (int64_t)((uintptr_t)entry >> 3 << (64 - INT_BITS)) >> (64 - INT_BITS);
+    return (int64_t)((uint64_t)(uintptr_t)entry << (64 - INT_BITS - INT_SHIFT)) >> (64 - INT_BITS);
 }
 
 static inline slice entryText(const void *entry) {
@@ -47,7 +48,7 @@ static inline size_t textSize(size_t len) { return objectLengthBytes(len) + len;
 static inline listpackItem entryItem(const void *entry) {
     if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
     slice text = entryText(entry);
-    /* An integer too large for a word. */
+    /* May be an integer too large for a table word. */
     if (unlikely(text.len >= INT_BITS / 4 && text.ptr[0] <= '9')) return listpackItemOf(text);
     return (listpackItem){.ptr = text.ptr, .len = text.len};
 }
@@ -60,7 +61,7 @@ static uint64_t hashOfEntry(const void *entry) {
     return hashBytes(text.ptr, text.len);
 }
 
-/* Stands for the length of a key that is an entry itself. */
+/* Passed as the length of a key that is an entry itself. */
 #define KEY_IS_ENTRY SIZE_MAX
 
 static inline bool entryMatches(const void *entry, const void *key, size_t len) {
@@ -70,9 +71,15 @@ static inline bool entryMatches(const void *entry, const void *key, size_t len) 
     return own.len == len && memcmp(own.ptr, key, len) == 0;
 }
 
-static const hashtableType members_type = {.hash_of = hashOfEntry, .match = entryMatches};
+static const hashtableType members_type = {
+    .hash_of = hashOfEntry, .match = entryMatches, .entry_mark = HASHTABLE_MARK};
 
-/* A member as the table looks for it. */
+/* The entry of a visit. */
+static inline void *visited(void *entry, unsigned flags) {
+    return (void *)((uintptr_t)entry | (flags & HASHTABLE_MARK));
+}
+
+/* A member in the form in which the table looks it up. */
 typedef struct tableKey {
     const void *key;
     size_t len;
@@ -106,12 +113,12 @@ static void freeEntry(void *entry, valueFreer *by) {
 
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
-/* The table may have moved. */
+/* The table's body may have moved. */
 static inline void putTable(robj *o, const hashtable *t) {
     if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
 }
 
-/* ------------------------------------------------------------------ making */
+/* ------------------------------------------------------------------ creation */
 
 static robj *newPacked(slice key, valueForm form) {
     uint8_t empty[INTSET_HEADER];
@@ -150,7 +157,7 @@ size_t setLength(const robj *o) {
     return hashtableCount(&t);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 static bool packedHas(const robj *o, const listpackItem *member) {
     if (objectForm(o) == FORM_PACKED) return listpackFind(objectPacked(o), NULL, member, 0) != NULL;
@@ -162,7 +169,7 @@ bool setHas(const robj *o, const listpackItem *member) {
     tableKey k;
     makeKey(&k, member);
     hashtable t = tableOf(o);
-    return hashtableInlineFind(&t, k.hash, entryMatches, k.key, k.len) != NULL;
+    return hashtableInlineFind(&t, &members_type, k.hash, entryMatches, k.key, k.len) != NULL;
 }
 
 enum { MANY = 32 };
@@ -186,15 +193,15 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     for (unsigned i = 0; i < count; i++) tableProbePrefetchEntry(&probes[i]);
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = tableProbeFind(&probes[i], entryMatches, k->key, k->len) != NULL;
+        bool has = tableProbeFind(&probes[i], &members_type, entryMatches, k->key, k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
-/* The packed set becomes a table with room for `count` members. */
+/* Converts a packed set to a table with space for `count` members. */
 static robj *toTable(robj *o, size_t count) {
     hashtable t = {NULL};
     hashtableReserve(&t, &members_type, count);
@@ -210,7 +217,7 @@ static robj *toTable(robj *o, size_t count) {
     return objectUnpack(o, t.body);
 }
 
-/* The intset becomes a listpack. */
+/* Converts an intset to a listpack. */
 static robj *toListpack(robj *o) {
     packBuffer buffer = packBufferHeap(listpackNew());
     setIterator it;
@@ -235,7 +242,8 @@ static robj *addToTable(robj *o, const listpackItem *member, bool *added) {
     makeKey(&k, member);
     hashtable t = tableOf(o);
     hashtablePosition position;
-    *added = !hashtableInlineFindPosition(&t, k.hash, entryMatches, k.key, k.len, &position);
+    *added = !hashtableInlineFindPosition(&t, &members_type, k.hash, entryMatches, k.key, k.len,
+                                          &position);
     if (!*added) return o;
     hashtableInsertAt(&t, &members_type, &position, newEntry(&k), 0);
     putTable(o, &t);
@@ -262,7 +270,7 @@ static robj *addToListpack(robj *o, const listpackItem *member, const setLimits 
     return addToTable(toTable(o, count + 1), member, added);
 }
 
-/* Whether the integers of an intset and this text may stand in a listpack. */
+/* True if the integers of an intset and this text fit in a listpack. */
 static bool fitsListpack(const uint8_t *set, const listpackItem *member, const setLimits *limits) {
     size_t count = intsetCount(set), len = member->len;
     if (count >= limits->packed.entries) return false;
@@ -303,7 +311,7 @@ static bool removePacked(robj **o, const listpackItem *member) {
     if (objectForm(*o) == FORM_PACKED) {
         const uint8_t *at = listpackFind(r.buffer.bytes, NULL, member, 0);
         removed = at != NULL;
-        if (at) (void)listpackDelete(&r.buffer, at, 1); /* what follows does not matter */
+        if (at) (void)listpackDelete(&r.buffer, at, 1); /* the next entry is not needed */
     } else {
         removed = !member->ptr && intsetRemove(&r.buffer, member->number);
     }
@@ -323,7 +331,7 @@ bool setRemove(robj **o, const listpackItem *member) {
     return true;
 }
 
-robj *setSettle(robj *o, const setLimits *limits) {
+robj *setTryIntset(robj *o, const setLimits *limits) {
     if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
     uint8_t *empty = memAlloc(INTSET_HEADER);
     intsetInit(empty);
@@ -348,7 +356,7 @@ robj *setSettle(robj *o, const setLimits *limits) {
     return o;
 }
 
-/* ------------------------------------------------------------------ many members */
+/* ------------------------------------------------------------------ iteration */
 
 void setIteratorInit(setIterator *it, const robj *o) {
     it->o = o;
@@ -356,14 +364,14 @@ void setIteratorInit(setIterator *it, const robj *o) {
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
     if (objectIsPacked(o)) return;
     it->table = tableOf(o);
-    it->as_they_lie = false;
+    it->unordered = false;
     hashtableIteratorInit(&it->walk, &it->table, &members_type);
 }
 
-void setIteratorInitCheap(setIterator *it, const robj *o) {
+void setIteratorInitUnordered(setIterator *it, const robj *o) {
     setIteratorInit(it, o);
-    it->as_they_lie = true;
-    it->place = 0;
+    it->unordered = true;
+    it->position = 0;
 }
 
 bool setNext(setIterator *it, listpackItem *out) {
@@ -391,8 +399,8 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
         return n;
     }
     void *entries[MANY];
-    if (it->as_they_lie) {
-        n = (unsigned)hashtableNextEntries(&it->table, &it->place, entries, max);
+    if (it->unordered) {
+        n = (unsigned)hashtableNextEntries(&it->table, &members_type, &it->position, entries, max);
     } else {
         while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
     }
@@ -413,9 +421,8 @@ typedef struct visitor {
 } visitor;
 
 static void visitEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* any */
     const visitor *v = context;
-    listpackItem member = entryItem(entry);
+    listpackItem member = entryItem(visited(entry, flags));
     v->visit(v->arg, &member);
 }
 
@@ -434,22 +441,22 @@ uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg)
     return 0;
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     listpackItem member = listpackGet(at);
     v->visit(v->arg, &member);
     return true;
 }
 
-static bool pickEntry(void *context, const void *entry) {
+static bool visitRandomEntry(void *context, const void *entry) {
     const visitor *v = context;
     listpackItem member = entryItem(entry);
     v->visit(v->arg, &member);
     return true;
 }
 
-static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
-                     void *arg) {
+static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
+                       void *arg) {
     size_t left = intsetCount(set);
     if (!unique) {
         for (; count > 0 && left > 0; count--) {
@@ -470,12 +477,12 @@ static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc
 void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectForm(o) == FORM_PACKED) {
-        pickFromListpack(objectPacked(o), 1, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 1, count, unique, visitPacked, &v);
     } else if (objectForm(o) == FORM_PACKED_INTS) {
-        pickInts(objectPacked(o), count, unique, visit, arg);
+        randomInts(objectPacked(o), count, unique, visit, arg);
     } else {
         hashtable t = tableOf(o);
-        pickFromTable(&t, &members_type, count, unique, pickEntry, &v);
+        randomFromTable(&t, &members_type, count, unique, visitRandomEntry, &v);
     }
 }
 
@@ -497,7 +504,7 @@ static void popFromListpack(objectBuffer *r, size_t count, setVisitProc *visit, 
     places p = {.at = few};
     if (count > COUNT_OF(few)) p.at = memNewArray(const uint8_t *, count);
     if (count == 1) {
-        (void)collectPlace(&p, listpackRandom(r->buffer.bytes, 1)); /* wants more, always */
+        (void)collectPlace(&p, listpackRandom(r->buffer.bytes, 1)); /* always returns true */
     } else {
         listpackRandomUnique(r->buffer.bytes, 1, count, collectPlace, &p);
     }
@@ -546,7 +553,7 @@ void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
     *o = r.o;
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
     switch (objectForm(o)) {
@@ -557,7 +564,7 @@ static const char *encodingOf(const robj *o) {
 }
 
 static void digestSet(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* set members do not expire */
     setIterator it;
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];
@@ -571,8 +578,8 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
-    (void)flags; /* every entry goes */
     valueFreer *by = context;
+    entry = visited(entry, flags);
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
 }
 
@@ -611,7 +618,7 @@ static size_t entryMemory(const void *entry) {
 
 static size_t tableMemory(const void *value, size_t samples) {
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
 }
 
 static void *moveEntry(void *entry, compaction *by) {

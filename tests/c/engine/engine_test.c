@@ -24,6 +24,7 @@ gateVerdict verdict;
 const char *verdict_for;
 innerManner inner_manner;
 session *deliver_to;
+bool house_slotted;
 
 void note(const char *format, ...) {
     va_list args;
@@ -116,6 +117,11 @@ static void laterCommand(ctx *c) {
     replyOk(c);
 }
 
+static void publishCommand(ctx *c) {
+    ctxPropagateTo(c, PROPAGATE_REPLICAS);
+    replyOk(c);
+}
+
 static void quietCommand(ctx *c) {
     ctxPropagateNothing(c);
     ctxKeyChanged(c, c->argv[1], NULL);
@@ -142,11 +148,11 @@ static void awaitCommand(ctx *c) {
         replyStatus(c, SLICE("denied"));
         return;
     }
-    blockWish wish = {.keys = c->argv + 1,
-                      .key_count = c->argc - 2,
-                      .type = TYPE_STRING,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyLate};
+    blockParams wish = {.keys = c->argv + 1,
+                        .key_count = c->argc - 2,
+                        .type = TYPE_STRING,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyLate};
     blockStart(c, &wish);
 }
 
@@ -160,7 +166,7 @@ static bool numberAt(ctx *c, int64_t *out) {
     return o && numberParseInt(objectText(o, digits), out);
 }
 
-static bool isGreater(const blockQuestion *q) {
+static bool isGreater(const blockQuery *q) {
     char digits[NUMBER_TEXT_MAX];
     int64_t now, than;
     return numberParseInt(objectText(q->value, digits), &now) &&
@@ -182,23 +188,23 @@ static void newerCommand(ctx *c) {
         replyInteger(c, now);
         return;
     }
-    blockWish wish = {.keys = c->argv + 1,
-                      .key_count = 1,
-                      .type = TYPE_STRING,
-                      .when_gone = true,
-                      .ready = isGreater,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyLate,
-                      .argv = words,
-                      .argc = 4,
-                      .state = c->who->blocked ? NULL : name,
-                      .free_state = c->who->blocked ? NULL : freeNoted};
+    blockParams wish = {.keys = c->argv + 1,
+                        .key_count = 1,
+                        .type = TYPE_STRING,
+                        .when_gone = true,
+                        .ready = isGreater,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyLate,
+                        .argv = words,
+                        .argc = 4,
+                        .state = c->who->blocked ? NULL : name,
+                        .free_state = c->who->blocked ? NULL : freeNoted};
     blockStart(c, &wish);
 }
 
 static int64_t acknowledged;
 
-static bool isAcknowledged(const blockQuestion *q) {
+static bool isAcknowledged(const blockQuery *q) {
     int64_t wanted;
     return numberParseInt(q->argv[1], &wanted) && acknowledged >= wanted;
 }
@@ -208,17 +214,17 @@ static void replyAcknowledged(ctx *c) { replyInteger(c, acknowledged); }
 static void offsetCommand(ctx *c) {
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 2, &deadline_ms)) return;
-    blockWish wish = {.kind = BLOCK_OFFSET,
-                      .ready = isAcknowledged,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyAcknowledged,
-                      .finish = replyAcknowledged};
+    blockParams wish = {.kind = BLOCK_OFFSET,
+                        .ready = isAcknowledged,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyAcknowledged,
+                        .finish = replyAcknowledged};
     blockStart(c, &wish);
 }
 
 static void ackCommand(ctx *c) {
     if (!ctxArgInt(c, 1, &acknowledged)) return;
-    blockTell(BLOCK_OFFSET);
+    blockNotify(BLOCK_OFFSET);
     replyOk(c);
 }
 
@@ -330,6 +336,7 @@ static const commandSpec specs[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_QUICK,
      ONE_KEY},
+    {.name = "publish", .proc = publishCommand, .arity = 2},
     {.name = "quiet", .proc = quietCommand, .arity = 2, .flags = CMD_WRITE, ONE_KEY},
     {.name = "say", .proc = sayCommand, .arity = -2},
     {.name = "select", .proc = selectCommand, .arity = 2, .flags = CMD_QUICK},
@@ -356,14 +363,15 @@ static gateVerdict askWrites(ctx *c) { return answer(c, "writes"); }
 static gateVerdict askAll(ctx *c) { return answer(c, "all"); }
 static gateVerdict askAgain(ctx *c) { return answer(c, "again"); }
 
-const gate writesGate = {.name = "writes", .selects = isWrite, .ask = askWrites};
-const gate allGate = {.name = "all", .ask = askAll};
-const gate againGate = {.name = "again", .ask = askAgain, .again = true};
+const gate writesGate = {.name = "writes", .selects = isWrite, .admit = askWrites};
+const gate allGate = {.name = "all", .admit = askAll};
+const gate againGate = {.name = "again", .admit = askAgain, .again = true};
 static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate,
                                          &againGate,   &pauseGate,  &queueGate};
 
 static void sinkTake(const propagated *p) {
     note("db%d", p->db_id);
+    if (p->slot >= 0) note(" slot%d", p->slot);
     for (int i = 0; i < p->argc; i++) note(" %.*s", (int)p->argv[i].len, p->argv[i].ptr);
     note(";");
     for (int i = 0; i < p->span_count; i++) strAppendSlice(&house.bytes, p->spans[i]);
@@ -382,9 +390,22 @@ static void seenAfter(ctx *c, int64_t duration_ns) {
     note("after %.*s;", (int)c->cmd->name.len, c->cmd->name.ptr);
 }
 
-const sink noteSink = {"note", sinkTake};
+static void takeForAof(const propagated *p) {
+    note("aof:");
+    sinkTake(p);
+}
+
+static void takeForReplicas(const propagated *p) {
+    note("replicas:");
+    sinkTake(p);
+}
+
+const sink noteSink = {.name = "note", .take = sinkTake};
+const sink aofSink = {.name = "aof", .take = takeForAof, .targets = PROPAGATE_AOF};
+const sink replicaSink = {
+    .name = "replicas", .take = takeForReplicas, .targets = PROPAGATE_REPLICAS};
 const keyObserver noteObserver = {"note", keyChanged};
-const seer noteSeer = {"note", seenBefore, seenAfter};
+const commandObserver noteSeer = {"note", seenBefore, seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};
 
@@ -401,7 +422,7 @@ int houseBuild(void **state) {
     static const clockSource source = {NULL, wallUs};
     clockInit();
     clockSetSource(&source);
-    storeInit(2, false);
+    storeInit(2, house_slotted);
     hooksInstall(features, COUNT_OF(features), gate_order, COUNT_OF(gate_order));
     commandInstall(specs, COUNT_OF(specs), false);
     reason why;
