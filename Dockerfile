@@ -6,16 +6,18 @@
 #
 # Clients of a container come from other addresses, so protected-mode would refuse them all. Nothing is
 # reached from outside before -p publishes the port; do not publish it to strangers without a password.
+# No package is named here: deps/deps.txt says what the build needs, the linked programs say what they need to run.
 FROM debian:12-slim AS build
-RUN apt-get update && apt-get install -y --no-install-recommends \
-        gcc libc6-dev libjemalloc-dev make pkg-config && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
+COPY deps deps
+RUN deps/install.sh build
 COPY . .
-RUN make install DESTDIR=/image
+RUN make install DESTDIR=/image && deps/runtime_packages.sh /image/usr/local/bin/valkey-* > /image/packages
 
 FROM debian:12-slim
-RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && \
-    rm -rf /var/lib/apt/lists/* && \
+COPY --from=build /image/packages /tmp/packages
+RUN apt-get update && apt-get install -y --no-install-recommends $(cat /tmp/packages) && \
+    rm -rf /var/lib/apt/lists/* /tmp/packages && \
     groupadd -r -g 999 valkey && useradd -r -u 999 -g valkey -d /data -s /usr/sbin/nologin valkey && \
     install -d -o valkey -g valkey -m 0750 /data
 COPY --from=build /image/usr/local/ /usr/local/

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The one makefile: no configure step, no recursion into folders. `make help` lists the goals.
+# The only makefile: no configure step, no recursive make. `make help` lists the targets.
 #
-# A folder's objects are $(wildcard src/<folder>/*.c), its place among the others is its row of
-# src/layers.txt, a library is a row of deps/deps.txt: new files, folders, tests and libraries need
-# no edit here. Objects live in build/<profile>/, so profiles do not disturb each other.
+# A folder's objects are $(wildcard src/<folder>/*.c), its layer is its row of src/layers.txt, a
+# library is a row of deps/deps.txt: new files, folders, tests and libraries need no change here.
+# Objects are in build/<profile>/, separately for each profile.
 #
 #: make                  build the programs into src/ (with libraries of the system: deps/install.sh)
 #: make run ARGS=...     install what is missing, build, start the server in the foreground
+#: make quick            checks and tests of what the change touches, in the debug build; under two minutes
 #: make test             install what is missing, build, run everything; ends with "N passed, N failed"
-#: make check            what scripts can tell of the source: layers, sizes, format, generated files
+#: make test-long        what takes longer: ThreadSanitizer, arm64, minutes of fuzzing
+#: make test-arm64       cross-build, C tests and a part of the Tcl suite in an emulator
+#: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
 #: make bench            the micro benchmarks of tests/bench/
-#: make bench-gate       what a request and a key cost, against the budgets and against BASE (a git ref)
+#: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
@@ -21,7 +24,7 @@
 #: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  CC=gcc|clang-14  V=1 (show commands)
 #: WERROR= (warnings do not stop)  HARDEN= LTO= MARCH= (replace these flags)  CFLAGS= LDFLAGS= (add)
 
-# ---- what the user may choose ------------------------------------------------------------------
+# ---- variables set by the user ------------------------------------------------------------------
 
 BUILD ?= release
 PREFIX ?= /usr/local
@@ -39,13 +42,13 @@ profiles := release debug asan tsan hostile fuzz
 ifeq ($(filter $(BUILD),$(profiles)),)
 $(error BUILD=$(BUILD): choose one of $(profiles))
 endif
-# The sanitizers bring an allocator of their own, which finds more than jemalloc's speed is worth.
+# The sanitizers have their own allocator, which detects more errors.
 MALLOC ?= $(if $(filter release debug,$(BUILD)),jemalloc,libc)
 ifeq ($(filter $(MALLOC),jemalloc libc),)
 $(error MALLOC=$(MALLOC): choose jemalloc or libc)
 endif
 
-# All processors, unless the user says -jN (his word wins) or another make runs us.
+# Use all processors, unless -jN is given or this is a recursive make.
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
@@ -53,26 +56,29 @@ MAKEFLAGS += --no-builtin-rules
 Q := $(if $(V),,@)
 say = $(if $(V),:,printf '  %-6s %s\n' $(1) $(2))
 
-# ---- what is there -----------------------------------------------------------------------------
+# ---- dependencies and layers -----------------------------------------------------------------------------
 
-out := build/$(BUILD)
-tools_goals := run test check clean format help
-# Goals that only call other programs must work before any library is installed.
+# TARGET=arm64 (tests/arm64.sh): objects and libraries' flags of a cross build in a folder of its own.
+TARGET ?=
+build_dir := build$(if $(TARGET),/$(TARGET))
+out := $(build_dir)/$(BUILD)
+tools_goals := run quick test test-long test-arm64 check clean format help
+# Targets that only run other programs must work before the libraries are installed.
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
-include build/deps.mk build/layers.mk
+include $(build_dir)/deps.mk build/layers.mk
 missing := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_missing))
 ifneq ($(missing),)
-$(shell rm -f build/deps.mk)
+$(shell rm -f $(build_dir)/deps.mk)
 $(error missing: $(missing). Run deps/install.sh, or install by hand: $(deps_hint))
 endif
 endif
 
-build/deps.mk: deps/deps.txt deps/probe.sh
+$(build_dir)/deps.mk: deps/deps.txt deps/probe.sh
 	@mkdir -p $(@D)
 	@deps/probe.sh > $@.new && mv $@.new $@
 
-# below_<folder>: the folder and all floors it stands on. A row names only earlier rows.
+# below_<folder>: the folder and all layers below it. A row refers only to earlier rows.
 build/layers.mk: src/layers.txt
 	@mkdir -p $(@D)
 	@awk -F: '/^[a-z]+ *:/ { gsub(/ /, "", $$1); n = split($$2, row, " "); all = all " " $$1; \
@@ -84,11 +90,11 @@ build/layers.mk: src/layers.txt
 
 sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c))
 objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1))) $(if $(filter metrics,$(1)),$(out)/metrics/page_html.o)
-# The folders a test program needs: those whose headers it sees, and what is below them.
+# The folders a test program needs: those whose headers it includes, and the layers below them.
 seen_by = $(shell $(CC) -MM -Isrc $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
 included_by = $(sort $(foreach folder,$(call seen_by,$(1)),$(below_$(folder))))
 
-# program : folders it links : its own files. A program whose own files are missing is not built yet.
+# Per program: folders to link, own files. Programs without own files are not built.
 programs := valkey-server valkey-cli valkey-benchmark valkey-check-rdb valkey-check-aof
 server_folders := $(filter-out tools server,$(folders))
 valkey-server_folders := $(server_folders)
@@ -106,14 +112,14 @@ present := $(foreach program,$(programs),$(if $($(program)_own),$(program)))
 # ---- flags -------------------------------------------------------------------------------------
 
 is_clang := $(findstring clang,$(CC))
-# Asks the compiler, once per flag set, if it can link a program with the flags in $(1).
+# Tests, once per set of flags, if the compiler can link a program with the flags in $(1).
 can_link = $(shell echo 'int main(void){return 0;}' | $(CC) $(1) -x c -o /dev/null - >/dev/null 2>&1 && echo yes)
 
 warnings := -Wall -Wextra $(WERROR) -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wwrite-strings \
             $(if $(is_clang),,-Wshadow=local)
 sanitize := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 checks := -DHOT_CHECKS
-# HARDEN= (empty) leaves them out, to measure what they cost.
+# HARDEN= (empty) omits them, to measure their cost.
 HARDEN ?= -fstack-protector-strong -D_FORTIFY_SOURCE=2
 
 profile_release := -O3 $(HARDEN)
@@ -121,7 +127,7 @@ profile_debug := -O0 $(checks)
 profile_asan := -O1 $(checks) $(sanitize)
 profile_tsan := -O1 $(checks) -fsanitize=thread -fno-omit-frame-pointer
 profile_hostile := -O1 $(checks) $(sanitize) -DHOSTILE_BUILD
-# Tiny limits, so that short inputs reach every seam of the parsers.
+# Tiny limits, so that short inputs reach all boundaries of the parsers.
 profile_fuzz := -O2 -DHOSTILE_BUILD -DREQUEST_INLINE_MAX=100 $(if $(FUZZ_PLAIN),,$(checks) $(sanitize))
 
 ifneq ($(real_goals),)
@@ -134,20 +140,20 @@ endif
 endif
 
 deps_used := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_libraries))
-# Paths are mapped so that the same source gives the same bytes in any folder.
+# Paths are mapped so that the build is reproducible in any directory.
 cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -pthread \
             -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
             $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
             $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
-# Test groups export one function each without a header, and cmocka hands every test a state.
+# Test groups export functions without a header, and cmocka passes a state to every test.
 test_flags := -Wno-missing-prototypes -Wno-unused-parameter
 link_libs := $(foreach dep,$(deps_used),$($(dep)_LIBS)) -lm -ldl -pthread
-# What the optimiser warns of at link time depends on its guesses, so it is said but stops nobody.
+# Warnings of link-time optimisation depend on heuristics, so they are not errors.
 link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o $@
 
-# ---- goals -------------------------------------------------------------------------------------
+# ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run test check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
+.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -171,7 +177,16 @@ run:
 test:
 	+@deps/install.sh test && MAKE='$(MAKE)' tests/all.sh
 
-# What scripts can tell of the source; see utils/.
+quick:
+	+@deps/install.sh test && MAKE='$(MAKE)' BASE='$(BASE)' tests/quick.sh
+
+test-long:
+	+@deps/install.sh long && MAKE='$(MAKE)' tests/long.sh
+
+test-arm64:
+	+@MAKE='$(MAKE)' tests/arm64.sh
+
+# Checks of the source; see utils/.
 check:
 	+@MAKE='$(MAKE)' utils/check.sh
 
@@ -186,7 +201,7 @@ help:
 
 # ---- compiling and linking ---------------------------------------------------------------------
 
-# Rewritten, and so newer than the objects, only when compiler or flags change.
+# Rewritten only when compiler or flags change; all objects depend on it.
 $(out)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(shell $(CC) -dumpversion) $(cc_flags) $(LDFLAGS) $(link_libs)' | cmp -s - $@ || \
@@ -202,7 +217,7 @@ $(out)/tests/%.o: tests/%.c $(out)/flags
 	@$(call say,CC,$<)
 	$(Q)$(CC) $(cc_flags) $(test_flags) -MMD -MP -c -o $@ $<
 
-# Which source this is: rewritten only when the commit or the state of src/ changes; no date, no host.
+# Identifies the source: rewritten only when the commit or the state of src/ changes; no date, no host.
 $(out)/build_info.c: FORCE
 	@mkdir -p $(@D)
 	@deps/build_info.sh > $@.new; cmp -s $@.new $@ && rm $@.new || mv $@.new $@
@@ -233,7 +248,7 @@ $(out)/tests/c/$(1)/run: $(patsubst %.c,$(out)/%.o,$(wildcard tests/c/$(1)/*.c))
 endef
 $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 c-tests: $(c_folders:%=$(out)/tests/c/%/run)
-# FOLDER=ds runs one folder's.
+# FOLDER=ds runs those of one folder.
 c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run)
 	@tests/c/run.sh $^
 
@@ -256,7 +271,7 @@ benches: $(bench_sources:%.c=$(out)/%)
 bench: benches
 	@for program in $(bench_sources:%.c=$(out)/%); do echo "== $$program"; $$program || exit 1; done
 
-# The gate is the whole server with a driver in place of its loop (tests/bench/gate.c); load is a load generator.
+# gate is the whole server with a driver instead of its event loop (tests/bench/gate.c); load is a load generator.
 gate_program := $(out)/tests/bench/gate
 $(out)/tests/bench/server_main.o: src/server/main.c $(out)/flags Makefile
 	@mkdir -p $(@D)
@@ -273,7 +288,6 @@ gate: $(gate_program) $(out)/tests/bench/load
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate
-	@tests/bench/gate.py history
 	@tests/bench/gate.py budgets
 	@tests/bench/gate.py compare $(BASE)
 

@@ -3,12 +3,13 @@
 #
 # Installs what is missing of deps.txt with the system's package manager.
 #
-#   install.sh [build|test]     test (which includes build) is for those who run `make test`
+#   install.sh [build|test|long]     test (which includes build) is for `make test`, long (which includes both) for
+#                                    `make test-long`
 #
 # Idempotent, and quick when nothing is missing. Asks sudo when not root. Reads nothing from stdin.
 here=$(dirname "$0")
 level=${1:-build}
-case $level in build|test) ;; *) echo "usage: $0 [build|test]" >&2; exit 2 ;; esac
+case $level in build|test|long) ;; *) echo "usage: $0 [build|test|long]" >&2; exit 2 ;; esac
 
 missing=$("$here/probe.sh" --missing "$level") || exit 1
 [ -z "$missing" ] && exit 0

@@ -4,8 +4,9 @@
 # Asks the system for what deps.txt lists.
 #
 #   probe.sh                    prints build/deps.mk: flags of the libraries, names of what is missing
-#   probe.sh --missing LEVEL    prints one line "name package..." per missing row of `build` or `test`
-#                               (test includes build)
+#   probe.sh --missing LEVEL    prints one line "name package..." per missing row of `build`, `test` or `long`
+#                               (test includes build, long both)
+#   probe.sh --packages LEVEL... prints the packages of the rows of these levels, one a line
 cd "$(dirname "$0")/.." || exit 1
 
 # Prints the number of the package column of this system.
@@ -57,8 +58,16 @@ rows() {
 
 if [ "$1" = --missing ]; then
     rows | while read -r name find least level packages; do
-        case $2-$level in build-build|test-build|test-test) ;; *) continue ;; esac
+        case $2-$level in build-build|test-build|test-test|long-build|long-test|long-long) ;; *) continue ;; esac
         found "$find" "$least" || echo "$name $packages"
+    done
+    exit
+fi
+
+if [ "$1" = --packages ]; then
+    shift
+    rows | while read -r name find least level packages; do
+        case " $* " in *" $level "*) echo "$packages" | tr ' ' '\n' ;; esac
     done
     exit
 fi

@@ -24,12 +24,13 @@ set usage {usage: runtest [options]
   --timeout S         seconds a file may take (default 300)
   --scale F           factor on counts of rounds, for slow builds (default 1)
   --seed N            of the random tests
+  --root DIR          where unit/, integration/ ... with the test files are (default tests)
   --tmp DIR           where servers live (default tests/tmp/<process>)
   --keep              keep the servers' files
   --verbose           print every test}
 
 array set options [list single {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
-    resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] tmp $tests_dir/tmp/[pid] \
+    resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] root $tests_dir tmp $tests_dir/tmp/[pid] \
     keep 0 verbose 0]
 
 proc read_options {arguments} {
@@ -50,11 +51,12 @@ proc read_options {arguments} {
 
 # All test files, the largest first: they take longest, and should not be what is waited for at the end.
 proc test_files {} {
+    set root [file normalize $::options(root)]
     set found {}
     foreach group {unit integration cluster sentinel moduleapi} {
         foreach depth {*.tcl */*.tcl */*/*.tcl} {
-            foreach path [glob -nocomplain -directory $::tests_dir/$group $depth] {
-                lappend found [list [file size $path] [string range $path [string length $::tests_dir/] end-4]]
+            foreach path [glob -nocomplain -directory $root/$group $depth] {
+                lappend found [list [file size $path] [string range $path [string length $root/] end-4]]
             }
         }
     }
@@ -84,7 +86,8 @@ proc make_jobs {} {
     set jobs {}
     foreach name [test_files] {
         foreach resp [expr {$o(resp) eq "both" ? {2 3} : $o(resp)}] {
-            lappend jobs [dict create job_name $name resp_version $resp seed $o(seed) only $o(only) scale $o(scale) \
+            lappend jobs [dict create job_name $name \
+                job_path [file normalize $o(root)]/$name.tcl resp_version $resp seed $o(seed) only $o(only) scale $o(scale) \
                 tags_wanted $wanted tags_denied $denied binary [file normalize $o(binary)] \
                 start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
                 external_host [expr {$o(host) eq "" ? "127.0.0.1" : $o(host)}] external_port $o(port) \

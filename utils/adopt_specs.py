@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Moves command specs that were written ahead of their commands into the tree, and regenerates the table.
+"""Moves specs written before their commands into src/, and regenerates the command table.
 
   adopt_specs.py SETEX "CLIENT PAUSE" ...      blocks by command name
   adopt_specs.py --file cmd/hash.json ...      all blocks of files
   adopt_specs.py --to server/x.json SHUTDOWN   into another file of src/<folder>/spec than the one they wait in
 
 utils/specs_ahead/<folder>/<family>.json holds the specs of commands that do not exist yet, in the format of
-src/<folder>/spec/<family>.json (told in src/cmd/spec/README.md): a spec enters the tree together with its function."""
+src/<folder>/spec/<family>.json (see src/cmd/spec/README.md): a spec enters the tree together with its function."""
 import argparse
 import glob
 import json
@@ -30,7 +30,7 @@ def quote(value):
 
 
 def may_break(before, word):
-    """Whether a line of syntax may end between these two words: a token stays with its value."""
+    """True if a line of syntax may be broken between these two words: a token is not separated from its value."""
     if word == "|":
         return True
     if before == "|" or before.endswith(":"):
@@ -99,7 +99,7 @@ def save(path, group, blocks):
 
 
 def adopt(path, names, target):
-    """Moves the blocks of these names (None: all) out of the file they wait in."""
+    """Moves the blocks of these names (None: all) out of their file in utils/specs_ahead."""
     group, waiting = load(path)
     into = target or os.path.relpath(path, AHEAD)
     folder, name = os.path.split(into)
@@ -133,7 +133,7 @@ def main():
                 adopt(path, [word.upper()], options.to)
                 break
         else:
-            sys.exit("no spec of %s waits in utils/specs_ahead" % word.upper())
+            sys.exit("no spec of %s in utils/specs_ahead" % word.upper())
     sys.exit(subprocess.run([sys.executable, os.path.join(ROOT, "utils/gen_commands.py")], check=False).returncode)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds valkey.conf to the tables of directives (src/*/options*.c).
+"""Compares valkey.conf with the tables of directives (src/*/options*.c).
 
 Every directive stands there exactly once, with its default; nothing else does. The marks say who may set
 it, older names and the words of enums are explained. README.md names no other directive.
@@ -89,7 +89,7 @@ def check_lines(path):
 
 
 def check_readme(options):
-    """The directives that README.md calls without effect must exist, once each."""
+    """The directives listed in README.md as having no effect must exist, and be listed once."""
     text = open(README).read()
     rows = re.search(r"\n## Directives without effect yet\n(.*?)(?=\n## |\Z)", text, flags=re.S)
     seen = set()

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Generated files are checked in, so that a build needs no Python: are they what their source says?
+# Generated files are checked in, so that a build does not need Python: checks that they are up to date.
 cd "$(dirname "$0")/.." || exit 1
 if [ ! -e utils/gen_commands.py ]; then
     echo "generated: none"

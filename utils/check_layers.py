@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the floors apart: src/layers.txt against the includes and the symbols of the objects.
+"""Checks the layers: src/layers.txt against the includes and the symbols of the objects.
 
 usage: check_layers.py [--objects DIR]      DIR: build/debug, made without LTO, which hides names
 
 1. A file includes only its own folder and those on its folder's row; the table has no circle.
-2. Across folders only doors are included (see layers.txt); *_priv.h never is.
+2. Across folders only public headers are included (see layers.txt); *_priv.h never is.
 3. The same for symbols: an undefined name that another folder defines obeys the table, so a
    hand-written `extern` is no way round it.
 4. Data that is not const is named by its own folder only. The one exception is engineHot.
@@ -37,12 +37,12 @@ ALLOWED = {  # file: what it may call although the rules below say no
 
 
 def read_table(path):
-    rows, doors = {}, {}
+    rows, public = {}, {}
     for line in open(path):
-        match = re.match(r"(doors )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
+        match = re.match(r"(public )?\s*([a-z]+)\s*:(.*)", line.split("#")[0])
         if match:
-            (doors if match[1] else rows)[match[2]] = match[3].split()
-    return rows, doors
+            (public if match[1] else rows)[match[2]] = match[3].split()
+    return rows, public
 
 
 def circles(graph):
@@ -91,13 +91,13 @@ def source_files():
                 yield path.split(os.sep)[0], path
 
 
-def is_door(folder, header, doors):
+def is_public(folder, header, public):
     inner = header[len(folder) + 1:]
-    listed = doors.get(folder, [folder + ".h"])
+    listed = public.get(folder, [folder + ".h"])
     return inner in listed or ("*" in listed and not inner.endswith("_priv.h"))
 
 
-def check_includes(rows, doors, fail):
+def check_includes(rows, public, fail):
     for circle in circles(rows):
         fail("table", " ".join(circle), "src/layers.txt has a circle: " + " ".join(circle))
     for folder, path in source_files():
@@ -115,7 +115,7 @@ def check_includes(rows, doors, fail):
                 fail("include", f"{path} {header}", f"{where}: include {header} without its folder")
             elif target != folder and target not in rows[folder]:
                 fail("include", f"{path} {header}", f"{where}: {folder} may not include {header}")
-            elif target != folder and not is_door(target, header, doors):
+            elif target != folder and not is_public(target, header, public):
                 fail("include", f"{path} {header}", f"{where}: {header} is no door of {target}")
 
 
@@ -189,9 +189,9 @@ def main():
     parser.add_argument("--objects", metavar="DIR")
     options = parser.parse_args()
     exceptions = Exceptions()
-    rows, doors = read_table("src/layers.txt")
+    rows, public = read_table("src/layers.txt")
     kinds = ["table", "include"]
-    check_includes(rows, doors, exceptions.fail)
+    check_includes(rows, public, exceptions.fail)
     if options.objects:
         kinds += ["symbol", "call", "data"]
         count = check_symbols(rows, options.objects, exceptions.fail)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds the status page to its promises: one small file, nothing from elsewhere, its style and script named by
-their hashes in its Content-Security-Policy, no markup made of what the server says.
+"""Checks the status page: one small file that loads nothing else, inline style and script listed by hash in its
+Content-Security-Policy, no markup constructed from server data.
 
     check_page.py --fix    writes the hashes
 """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds files, functions and headers of src/ small enough to be read at one sitting.
+"""Limits the size of files, functions and headers in src/.
 
 Files: 1,500 lines at most, from 1,000 on a warning. Headers: 300; public module headers are free.
-Functions: 100 at most, from 70 on a warning; a `case` that stands on one line does not count, so a
+Functions: 100 at most, from 70 on a warning; a `case` on one line does not count, so a
 switch whose cases are one call each may be longer. Generated files are exempt.
 """
 import os, re, sys
@@ -61,7 +61,7 @@ def check_file(path, exceptions):
     elif count > FILE_MAX:
         exceptions.fail("file", path, f"src/{path}: {count} lines, a file has {FILE_MAX} at most")
     elif count > FILE_WARN:
-        print(f"warning: src/{path}: {count} lines, better {FILE_WARN}")
+        print(f"warning: src/{path}: {count} lines, recommended at most {FILE_WARN}")
     bare = without_noise(text)
     lines, seen = bare.split("\n"), 0
     for name, first, last in functions(bare):
@@ -71,7 +71,7 @@ def check_file(path, exceptions):
             exceptions.fail("function", f"{path} {name}",
                             f"src/{path}:{first}: {name} has {size} lines, {FUNCTION_MAX} at most")
         elif size > FUNCTION_WARN:
-            print(f"warning: src/{path}:{first}: {name} has {size} lines, better {FUNCTION_WARN}")
+            print(f"warning: src/{path}:{first}: {name} has {size} lines, recommended at most {FUNCTION_WARN}")
     return seen
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Command specs (src/*/spec/*.json) read, checked and completed: what a block does not say is worked
+"""Command specs (src/*/spec/*.json) are read, checked and completed: properties a block omits are derived
 out here (arity, implied flags and ACL categories, key specifications, the old view of key positions).
-The fields of a block are told in src/cmd/spec/README.md."""
+The fields are documented in src/cmd/spec/README.md."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import re
 
 from command_syntax import SyntaxLineError, parse_syntax
 
-# In the order in which COMMAND INFO prints them; enum commandFlag has the same words.
+# In the order in which COMMAND INFO prints them; enum commandFlag has the same names.
 PRINTED_FLAGS = (
     "write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_commandlog "
     "asking fast no_auth no_mandatory_keys no_async_loading no_multi movablekeys allow_busy").split()
@@ -35,7 +35,7 @@ _KEYS = re.compile(
 
 
 class SpecError(Exception):
-    """A spec that cannot be used; the text names file, command and fault."""
+    """An invalid spec; the text gives file, command and error."""
 
 
 class Command:

@@ -26,7 +26,7 @@ _LEXEMES = [
 
 
 class SyntaxLineError(Exception):
-    """A syntax line that does not parse; the text tells where."""
+    """An invalid syntax line; the text gives the position."""
 
 
 class _Lexeme:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads valkey.conf as the manual it is: sections, and in each the blocks that explain directives.
+"""Parses valkey.conf: sections, and in each the blocks that explain directives.
 
     ################# Section
     <empty line>
     # [mark] Prose, in one paragraph or several.
     #
     # name value          a directive with its default, commented out or not
-    # name value          ... more that the prose speaks of
+    # name value          ... further directives explained by the text
     <empty line>
 
 What stands before the first section is the introduction.

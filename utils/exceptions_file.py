@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""utils/check_exceptions.txt: faults the checks forgive, each with a reason."""
+"""utils/check_exceptions.txt: accepted violations of the checks, each with a reason."""
 import os, sys
 
 
 class Exceptions:
-    """Collects the faults of one check. Lines: kind | subject | reason."""
+    """Collects the violations found by one check. Lines: kind | subject | reason."""
 
     def __init__(self):
         self.reasons, self.used, self.faults = {}, set(), 0
@@ -18,7 +18,7 @@ class Exceptions:
             self.reasons[cells[0], cells[1]] = cells[2]
 
     def fail(self, kind, subject, message):
-        """Reports a fault, unless an exception forgives it."""
+        """Reports a violation, unless an exception accepts it."""
         if (kind, subject) in self.reasons:
             self.used.add((kind, subject))
             return
@@ -26,7 +26,7 @@ class Exceptions:
         self.faults += 1
 
     def finish(self, kinds):
-        """The exit code. An exception of the checked kinds that forgave nothing is a fault too."""
+        """The exit code. An unused exception of the checked kinds is a violation, too."""
         for kind, subject in self.reasons:
             if kind in kinds and (kind, subject) not in self.used:
                 print(f"check_exceptions.txt: no longer needed: {kind} | {subject}")

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes what describes the directives and is not valkey.conf: man pages and shell completion; and the
-systemd unit for several servers, from the one for one.
+"""Generates man pages and shell completion from the directives, and the systemd template unit from the plain one.
 
     gen_docs.py            writes docs/man/, utils/completion/, utils/systemd/valkey-server@.service
-    gen_docs.py --check    says what is stale, and fails then (`make check`)
+    gen_docs.py --check    lists stale files and fails if there are any (`make check`)
 
-Sources: the tables of directives, the prose of valkey.conf, and utils/man/*.in for the rest of a page.
-A switch below is described as soon as the server knows it.
+Sources: the tables of directives, the explanations in valkey.conf, and utils/man/*.in for the rest of a page.
+A switch below is included if the server's source contains it.
 """
 import glob, os, re, sys
 
@@ -15,20 +14,20 @@ from conf_file import read_conf
 from option_tables import CONSTANTS, read_options
 
 ROOT = os.path.join(os.path.dirname(__file__), "..")
-# Long name, short name, arguments, what it does. Those the server does not know are left out.
+# Long name, short name, arguments, description. Switches that the server does not have are omitted.
 SWITCHES = [
-    ("--check-config", None, "[FILE]", "Checks the file and the directives behind it, tells all errors, starts "
-     "nothing. Exits with 0 when there are none, else with 2."),
-    ("--print-config", None, "[FILE]", "Shows the value of every directive and where it comes from, and ends."),
-    ("--check-system", None, "", "Tells which settings of the machine would hold the server back, and ends: with "
-     "1 when there are any."),
-    ("--test-memory", None, "MEGABYTES", "Writes and reads so much memory over and over, to find broken modules."),
-    ("--sentinel", None, "", "As if called by the name valkey-sentinel."),
-    ("--version", "-v", "", "Shows the version and ends."),
-    ("--help", "-h", "", "Shows how to call the server and ends."),
+    ("--check-config", None, "[FILE]", "Checks the file and the directives after it, reports all errors and exits "
+     "with 0 if there are none, else with 2."),
+    ("--print-config", None, "[FILE]", "Prints the value of every directive and its origin, and exits."),
+    ("--check-system", None, "", "Checks for unfavourable system settings and exits, with 1 if there are "
+     "any."),
+    ("--test-memory", None, "MEGABYTES", "Tests this amount of memory repeatedly, to detect defective memory modules."),
+    ("--sentinel", None, "", "Sentinel mode, as if started under the name valkey-sentinel."),
+    ("--version", "-v", "", "Prints the version and exits."),
+    ("--help", "-h", "", "Prints the command line options and exits."),
 ]
 FILE_OPTIONS = re.compile(r"(^include|file|^unixsocket|^dir|-dir)$")
-# Bounds that only say how wide the number is.
+# Bounds that are only those of the C type.
 UNBOUNDED = {CONSTANTS[name] for name in ("INT_MAX", "INT_MIN", "INT64_MAX", "INT64_MIN", "UINT32_MAX", "UINT64_MAX")}
 PROGRAMS = ("valkey-server", "redis-server")
 
@@ -43,7 +42,7 @@ def known_switches():
 
 
 def version():
-    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "server", "roof.h")).read())[1]
+    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "server", "server.h")).read())[1]
 
 
 # ------------------------------------------------------------------ man pages
@@ -66,7 +65,7 @@ def bound(option, number):
 
 
 def possible(option):
-    """What values an option takes, in a few words."""
+    """A short description of the values of an option."""
     if option.kind == "bool":
         return "yes or no"
     if option.words:
@@ -87,8 +86,8 @@ def possible(option):
 
 
 def marks_of(block):
-    words = {"start": "only at start", "protected": "CONFIG SET needs enable-protected-configs",
-             "secret": "kept out of MONITOR and logs", "hidden": "hidden from patterns of CONFIG GET"}
+    words = {"start": "only at start", "protected": "CONFIG SET requires enable-protected-configs",
+             "secret": "omitted from MONITOR and logs", "hidden": "not matched by patterns of CONFIG GET"}
     return [words[mark] for mark in words if mark in block.marks]
 
 
@@ -108,9 +107,9 @@ def block_page(block, options):
 
 
 def intro_page(intro):
-    """Indented lines are shown as they are, others are prose. The marks are spelled out in the page itself."""
+    """Indented lines are printed verbatim, others are filled. The page lists the marks in words instead."""
     lines, shown = [], False
-    for line in intro[: intro.index("Marks in front of an explanation:")]:
+    for line in intro[: intro.index("Marks before an explanation:")]:
         wants_shown = line.startswith("  ")
         if wants_shown != shown and (line or shown):
             lines.append(".EX" if wants_shown else ".EE")
@@ -141,8 +140,8 @@ def server_page():
         lines += [".TP", head + (f" \\fI{argument}\\fR" if argument else ""), roff(text)]
     exit_two = []
     if any(name == "--check-config" for name, *_ in known_switches()):
-        exit_two = [".TP", ".B 2", ".BR \\-\\-check\\-config \" or \" \\-\\-print\\-config", "has found errors in the configuration."]
-    note = ["A file with every directive explained is installed as", ".IR share/valkey/valkey.conf ."]
+        exit_two = [".TP", ".B 2", ".BR \\-\\-check\\-config \" or \" \\-\\-print\\-config", "found errors in the configuration."]
+    note = ["A configuration file that explains every directive is installed as", ".IR share/valkey/valkey.conf ."]
     return {"SWITCHES": lines, "EXIT_TWO": exit_two, "PREFIX_NOTE": note}
 
 
@@ -163,7 +162,7 @@ def values_of(option):
 
 
 def option_names(options):
-    """Every name a start takes and the option it means."""
+    """All names of directives, including aliases, and their options."""
     for option in sorted(options.values(), key=lambda o: o.name):
         if option.kind != "ignored":
             yield option.name, option
@@ -229,13 +228,13 @@ def zsh_completion(options):
 
 
 def template_unit():
-    """valkey-server.service for the instance %i; only the names of file and folders differ."""
+    """valkey-server.service for the instance %i; only the names of file and directories differ."""
     text = open(os.path.join(ROOT, "utils", "systemd", "valkey-server.service")).read()
     head = """# SPDX-License-Identifier: BSD-3-Clause
 # Generated by utils/gen_docs.py from valkey-server.service; do not edit.
 #
-# Servers of one machine: valkey-server@NAME reads /etc/valkey/NAME.conf (give each a port of its own) and keeps
-# its data in /var/lib/valkey-NAME. To change all: systemctl edit valkey-server@; one: valkey-server@NAME.
+# Several servers on one machine: valkey-server@NAME reads /etc/valkey/NAME.conf (give each a port of its own) and stores
+# its data in /var/lib/valkey-NAME. To change all instances: systemctl edit valkey-server@; one: valkey-server@NAME.
 """
     text = head + text[text.index("[Unit]") :]
     text = re.sub(r"^(Description=.*)$", r"\1 (%i)", text, flags=re.M)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads the tables of directives (src/*/options*.c), for those who check or describe them.
+"""Reads the tables of directives (src/*/options*.c), for checks and documentation.
 
-The rows are macros with a fixed shape (src/engine/config.h), so they are read as text: no build is needed.
+The rows are macros with a fixed shape (src/config/config.h), so they are read as text: no build is needed.
 """
 import glob, os, re
 
@@ -12,7 +12,7 @@ CONSTANTS = {
     "INT64_MAX": 2**63 - 1, "INT64_MIN": -(2**63), "UINT64_MAX": 2**64 - 1,
 }
 UNITS = {"": 1, "b": 1, "k": 1000, "kb": 1024, "m": 1000**2, "mb": 1024**2, "g": 1000**3, "gb": 1024**3}
-# What the reader of files does itself: no table has a row for it.
+# Directives handled by the file reader, which are in no table.
 READER_WORDS = ("include",)
 
 
@@ -54,7 +54,7 @@ def split_arguments(text):
 
 
 def closing(text, place):
-    """The place of the bracket that closes the one at `place`."""
+    """The position of the bracket that closes the one at `place`."""
     depth = 0
     for found in re.compile(r'"(?:\\.|[^"\\])*"|[(){}]').finditer(text, place):
         if found[0] in "({":
@@ -67,7 +67,7 @@ def closing(text, place):
 
 
 def text_of(literal):
-    """What a C expression of string literals says; None for NULL."""
+    """The value of a C expression of string literals; None for NULL."""
     if literal == "NULL":
         return None
     return "".join(re.findall(r'"((?:\\.|[^"\\])*)"', literal)).replace('\\"', '"')
@@ -85,7 +85,7 @@ def number_of(expression, octal=False):
 
 
 def memory_of(text):
-    """Bytes of "64mb", None when it is no size."""
+    """The bytes of a size such as "64mb"; None if it is not one."""
     found = re.fullmatch(r"(-?\d+)([a-z]*)", text.lower())
     return int(found[1]) * UNITS[found[2]] if found and found[2] in UNITS else None
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who may do what. Today: the default user and its password. Main thread only. */
+ * Authentication and access control. So far: the default user and its password. Main thread
+ * only. */
 #ifndef ACL_ACL_H
 #define ACL_ACL_H
 
@@ -8,7 +9,7 @@
 
 extern const feature aclFeature;
 
-/* True when nobody gets in without a password. */
+/* True if clients must authenticate because the default user has a password. */
 bool aclDefaultNeedsPassword(void);
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of users and passwords. A field is called as its directive; only the registry writes them. */
+ * Directives of users and passwords. Each field is named after its directive; only the
+ * configuration registry writes them. */
 #ifndef ACL_ACL_PRIV_H
 #define ACL_ACL_PRIV_H
 
 #include <stdint.h>
 
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 
 enum aclPubsubDefault { PUBSUB_RESETCHANNELS, PUBSUB_ALLCHANNELS };
 
 /* A "user NAME rule ..." line of the configuration file. */
 typedef struct aclUserLine {
-    str *words; /* the name first */
+    str *words; /* name, then rules */
     int count;
 } aclUserLine;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of users and passwords. `user` lines are kept as they came; their rules are judged when
- * all commands are known. Main thread only. */
+ * Directives of users and passwords. `user` lines are stored unparsed; their rules can be checked
+ * only when all commands are known. Main thread only. */
 #include <limits.h>
 
 #include "acl/acl_priv.h"

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Allocation over jemalloc (USE_JEMALLOC) or libc, with an exact count of the bytes in use.
+ * Memory allocation on top of jemalloc (USE_JEMALLOC) or libc, with an exact count of the bytes in
+ * use.
  *
- * Invariant: the sum of all counters' bytes is the usable size of every block handed out and not
- * yet freed, plus what memCount() added. A block may be freed by another thread than it was
- * taken by, so a single counter may be negative; only the sum means something. Cost: one plain
- * add on a cache line of the thread's own per call. All functions are ANY_THREAD. */
+ * Invariant: the sum of all per-thread counters is the usable size of every allocated block plus
+ * the bytes added with memCount(). One thread may free a block that another one allocated, so a
+ * single counter may be negative; only the sum is meaningful. Cost: one plain add per call, on a
+ * cache line owned by the calling thread. All functions are ANY_THREAD. */
 #include "base/alloc.h"
 
 #include <pthread.h>
@@ -24,23 +25,24 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 
-/* One thread's counter. Only its owner writes `bytes`; everybody reads it. Counters are never
- * freed: a finished thread's counter keeps its sum and waits for the next thread. */
+/* The counter of one thread. Only the owner writes `bytes`; any thread may read it. Counters are
+ * never freed: when a thread ends, its counter keeps its value and is reused by the next new
+ * thread. */
 typedef struct memCounter {
     int64_t bytes;
     struct memCounter *next;
     bool taken;
 } ALIGNED(CACHE_LINE) memCounter;
 
-static memCounter *counters; /* grows at its head, never shrinks */
+static memCounter *counters; /* list head; counters are added at the head and never removed */
 static pthread_mutex_t counters_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t counter_key;
 static pthread_once_t counter_once = PTHREAD_ONCE_INIT;
 static __thread memCounter *my_counter;
 static void (*out_of_memory_proc)(size_t size);
 
-/* Runs at a thread's end. */
-static void counterGiveBack(void *arg) {
+/* Destructor of `counter_key`: runs when a thread ends. */
+static void counterRelease(void *arg) {
     memCounter *counter = arg;
     my_counter = NULL;
     pthread_mutex_lock(&counters_lock);
@@ -49,7 +51,7 @@ static void counterGiveBack(void *arg) {
 }
 
 static void counterKeyInit(void) {
-    int failed = pthread_key_create(&counter_key, counterGiveBack);
+    int failed = pthread_key_create(&counter_key, counterRelease);
     check(failed == 0);
 }
 
@@ -70,11 +72,12 @@ static NO_INLINE memCounter *counterTake(void) {
     counter->taken = true;
     pthread_mutex_unlock(&counters_lock);
     my_counter = counter;
-    pthread_setspecific(counter_key, counter); /* on failure the counter is merely not reused */
+    pthread_setspecific(counter_key, counter); /* on failure the counter is never reused */
     return counter;
 }
 
-/* The owner alone writes, so a relaxed load and store are enough: no locked instruction. */
+/* Only the owner writes, so a relaxed load and a relaxed store are enough: no locked
+ * instruction. */
 ALWAYS_INLINE void countBytes(int64_t bytes) {
     memCounter *counter = my_counter;
     if (unlikely(!counter)) counter = counterTake();
@@ -87,19 +90,20 @@ ALWAYS_INLINE size_t usableSize(const void *ptr) {
 }
 
 #ifdef HOT_CHECKS
-static __thread uint64_t my_requests;
+static __thread uint64_t my_allocations;
 
-uint64_t memRequests(void) { return my_requests; }
+uint64_t memAllocationCount(void) { return my_allocations; }
 
-void memNoteRequest(void) { my_requests++; }
+void memNoteAllocation(void) { my_allocations++; }
 #endif
 
-/* Takes a block on its way out into the count. The compiler forgets what size was asked for: where it
- * knows it, through link-time inlining, _FORTIFY_SOURCE stops writes into the rest of the block. */
-ALWAYS_INLINE void *handOut(void *ptr, int64_t old_size) {
+/* Counts a newly allocated block and returns it. The asm statement hides the requested size from
+ * the compiler; otherwise, after link-time inlining, _FORTIFY_SOURCE would reject writes into the
+ * rest of the usable block. */
+ALWAYS_INLINE void *countAllocation(void *ptr, int64_t old_size) {
     __asm__("" : "+r"(ptr));
     countBytes((int64_t)usableSize(ptr) - old_size);
-    memNoteRequest();
+    memNoteAllocation();
     return ptr;
 }
 
@@ -108,14 +112,14 @@ static void __attribute__((noreturn, cold)) outOfMemory(size_t size) {
     panic("Out of memory allocating %zu bytes", size);
 }
 
-/* No block may be larger: a difference of two pointers into it must fit. */
-ALWAYS_INLINE bool sizeIsSane(size_t size) { return likely(size <= PTRDIFF_MAX); }
+/* Larger blocks are refused: the difference of two pointers into a block must fit in ptrdiff_t. */
+ALWAYS_INLINE bool sizeIsValid(size_t size) { return likely(size <= PTRDIFF_MAX); }
 
 void *memTryAlloc(size_t size) {
-    if (!sizeIsSane(size)) return NULL;
+    if (!sizeIsValid(size)) return NULL;
     void *ptr = malloc(size ? size : 1);
     if (unlikely(!ptr)) return NULL;
-    return handOut(ptr, 0);
+    return countAllocation(ptr, 0);
 }
 
 void *memAlloc(size_t size) {
@@ -127,20 +131,20 @@ void *memAlloc(size_t size) {
 void *memCalloc(size_t count, size_t size) {
     size_t total;
     if (__builtin_mul_overflow(count, size, &total)) outOfMemory(SIZE_MAX);
-    void *ptr = sizeIsSane(total) ? calloc(1, total ? total : 1) : NULL;
+    void *ptr = sizeIsValid(total) ? calloc(1, total ? total : 1) : NULL;
     if (unlikely(!ptr)) outOfMemory(total);
-    return handOut(ptr, 0);
+    return countAllocation(ptr, 0);
 }
 
 void *memTryRealloc(void *ptr, size_t size) {
     if (!ptr) return memTryAlloc(size);
-    if (!sizeIsSane(size)) return NULL;
+    if (!sizeIsValid(size)) return NULL;
     size_t old_size = usableSize(ptr);
     if (memGoodSize(size) == old_size)
-        return ptr; /* the allocator would find the same, more slowly */
+        return ptr; /* realloc() would return the same block, only more slowly */
     void *moved = realloc(ptr, size ? size : 1);
     if (unlikely(!moved)) return NULL;
-    return handOut(moved, (int64_t)old_size);
+    return countAllocation(moved, (int64_t)old_size);
 }
 
 void *memRealloc(void *ptr, size_t size) {
@@ -154,7 +158,7 @@ void memFree(void *ptr) {
     size_t size = usableSize(ptr);
     countBytes(-(int64_t)size);
 #ifdef USE_JEMALLOC
-    sdallocx(ptr, size, 0); /* the size in hand saves jemalloc a second look-up */
+    sdallocx(ptr, size, 0); /* passing the size saves jemalloc a lookup */
 #else
     free(ptr);
 #endif
@@ -163,13 +167,13 @@ void memFree(void *ptr) {
 size_t memSizeOf(const void *ptr) { return ptr ? usableSize(ptr) : 0; }
 
 size_t memGoodSize(size_t size) {
-    if (!sizeIsSane(size)) return size;
+    if (!sizeIsValid(size)) return size;
     if (size == 0) size = 1;
 #if defined(USE_JEMALLOC)
     size_t good = nallocx(size, 0);
     return good ? good : size;
 #elif defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-    /* A chunk is a multiple of 16 with one word of overhead, and 32 at least. */
+    /* A glibc chunk is a multiple of 16 bytes with one word of overhead, at least 32 bytes. */
     return size <= 24 ? 24 : sizeRoundUp(size + 8, 16) - 8;
 #else
     return size;
@@ -187,13 +191,14 @@ size_t memUsed(void) {
     int64_t sum = 0;
     for (memCounter *c = __atomic_load_n(&counters, __ATOMIC_ACQUIRE); c; c = c->next)
         sum += __atomic_load_n(&c->bytes, __ATOMIC_RELAXED);
-    /* A block on its way between two threads may be seen freed and not yet taken. */
+    /* The sum may be negative for a moment: another thread's free may be visible before the
+     * allocation it belongs to. */
     return sum > 0 ? (size_t)sum : 0;
 }
 
 void memCount(ptrdiff_t bytes) { countBytes(bytes); }
 
-/* The limit of control groups, of either version; UINT64_MAX for none. */
+/* The memory limit of the control group (v1 or v2) in bytes; UINT64_MAX if there is none. */
 static uint64_t groupLimit(void) {
     static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
@@ -201,7 +206,7 @@ static uint64_t groupLimit(void) {
         FILE *f = fopen(paths[i], "re");
         if (!f) continue;
         unsigned long long bytes;
-        bool found = fscanf(f, "%llu", &bytes) == 1; /* "max" is none */
+        bool found = fscanf(f, "%llu", &bytes) == 1; /* "max" means no limit */
         fclose(f);
         if (found) return bytes;
     }
@@ -214,13 +219,13 @@ uint64_t memMachineBytes(void) {
     return group < own ? group : own;
 }
 
-/* Resident bytes of the process, 0 when the kernel does not tell. */
+/* Resident set size of the process in bytes; 0 if the kernel does not report it. */
 static size_t residentBytes(void) {
     unsigned long long pages = 0;
     FILE *f = fopen("/proc/self/statm", "re");
     if (!f) return 0;
     if (fscanf(f, "%*s %llu", &pages) != 1) pages = 0;
-    fclose(f); /* opened for reading: nothing can be lost */
+    fclose(f); /* opened read-only: an error here loses nothing */
     return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -229,8 +234,8 @@ static size_t residentBytes(void) {
 #define TEXT_OF_TOKEN(x) #x
 #define ALL_ARENAS TEXT_OF(MALLCTL_ARENAS_ALL)
 
-/* A statistic by name; 0 when this jemalloc was built without it. */
-static size_t jemallocFigure(const char *name) {
+/* Reads one jemalloc statistic; 0 if this jemalloc was built without it. */
+static size_t jemallocStatistic(const char *name) {
     size_t value = 0, len = sizeof(value);
     return mallctl(name, &value, &len, NULL, 0) == 0 ? value : 0;
 }
@@ -238,14 +243,14 @@ static size_t jemallocFigure(const char *name) {
 void memReportRead(memReport *out) {
     uint64_t epoch = 1;
     size_t len = sizeof(epoch);
-    /* Statistics are those of the last epoch; if it cannot advance, old figures are still
-     * figures. */
+    /* Statistics are refreshed by advancing the epoch. If that fails, the previous values are
+     * returned. */
     (void)mallctl("epoch", &epoch, &len, &epoch, len);
-    out->allocated = jemallocFigure("stats.allocated");
-    out->active = jemallocFigure("stats.active");
-    out->resident = jemallocFigure("stats.resident");
+    out->allocated = jemallocStatistic("stats.allocated");
+    out->active = jemallocStatistic("stats.active");
+    out->resident = jemallocStatistic("stats.resident");
     out->muzzy =
-        jemallocFigure("stats.arenas." ALL_ARENAS ".pmuzzy") * jemallocFigure("arenas.page");
+        jemallocStatistic("stats.arenas." ALL_ARENAS ".pmuzzy") * jemallocStatistic("arenas.page");
     out->rss = residentBytes();
 }
 
@@ -255,19 +260,19 @@ const char *memAllocatorName(void) {
 }
 
 void memPurge(void) {
-    /* Advice only: pages that stay are given back later. */
+    /* Best effort: pages that cannot be returned now are returned later. */
     (void)mallctl("arena." ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
 }
 
-/* Whether a block lies in a run of pages that is emptier than others of its size, and is not the one from which
- * the next block of that size will be taken. */
+/* True if the block is in a page run that is emptier than the average run of its size class, and
+ * that is not the run from which jemalloc serves the next allocation of that size. */
 static bool isSparse(void *ptr) {
-    enum { EMPTY_SHARE = 8 }; /* of a run that is worth it */
+    enum { EMPTY_SHARE = 8 }; /* one slot in this many must be free to make a move worthwhile */
     static size_t mib[8], mib_len;
     struct {
         void *next_from;
         size_t free, blocks, bytes, size_free,
-            size_blocks; /* of the run; of all runs of this size */
+            size_blocks; /* of the run; then of all runs of this size class */
     } use;
     if (mib_len == 0) {
         size_t len = sizeof(mib) / sizeof(mib[0]);
@@ -286,7 +291,8 @@ static bool isSparse(void *ptr) {
 void *memMoveIfSparse(void *ptr) {
     if (!isSparse(ptr)) return NULL;
     size_t size = usableSize(ptr);
-    void *moved = mallocx(size, MALLOCX_TCACHE_NONE); /* blocks at hand may lie anywhere */
+    void *moved =
+        mallocx(size, MALLOCX_TCACHE_NONE); /* the thread cache may hold blocks of sparse runs */
     if (!moved) return NULL;
     memcpy(moved, ptr, size);
     sdallocx(ptr, size, MALLOCX_TCACHE_NONE);
@@ -301,7 +307,7 @@ size_t memSparseBytes(void) {
 
 void memSetBackgroundThread(int on) {
     bool value = on != 0;
-    /* A platform without it keeps purging from the calling threads. */
+    /* Best effort: where there is no background thread, the calling threads purge. */
     (void)mallctl("background_thread", NULL, NULL, &value, sizeof(value));
 }
 
@@ -343,12 +349,12 @@ void memPurge(void) {
 void *memMoveIfSparse(void *ptr) {
 #ifdef HOSTILE_BUILD
     size_t size = usableSize(ptr);
-    void *moved = memAlloc(size); /* no reference to the old place may be left */
+    void *moved = memAlloc(size); /* always move, so that tests find stale references */
     memcpy(moved, ptr, size);
     memFree(ptr);
     return moved;
 #else
-    (void)ptr; /* libc does not tell */
+    (void)ptr; /* libc has no such query */
     return NULL;
 #endif
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where failed checks and panics end: the log is told, the roof writes its crash report, the
- * process aborts. Invariant: neither function returns, and a failure inside the report is told
- * but not reported again. ANY_THREAD. */
+ * Failed checks and panics: writes to the log, calls the registered crash report, aborts.
+ * Invariant: neither function returns. A failure inside the crash report is logged but does not
+ * start a second report. ANY_THREAD. */
 #include "base/assert.h"
 
 #include <stdarg.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks of our own work. check() stays on in production; hotCheck() costs nothing in release
- * builds and is on in the debug, sanitizer, fuzz and hostile ones. */
+ * Assertions on our own code. check() is active in production; hotCheck() is compiled in only in
+ * debug, sanitizer, fuzz and hostile builds. */
 #ifndef BASE_ASSERT_H
 #define BASE_ASSERT_H
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* Stops with a report when `cond` is false. One condition each. */
+/* Aborts with a crash report if `cond` is false. One condition per call. */
 #define check(cond) (likely(cond) ? (void)0 : assertFailed(#cond, __FILE__, __LINE__))
 
 #ifdef HOT_CHECKS
@@ -17,7 +17,7 @@
 #define hotCheck(cond) ((void)sizeof(cond))
 #endif
 
-/* Defined when a leak checker looks at the process's end. */
+/* Defined if a leak checker runs when the process exits. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LEAK_CHECKED
 #elif defined(__has_feature)
@@ -26,11 +26,11 @@
 #endif
 #endif
 
-/* Stops with a printf-like message. */
+/* Aborts with a crash report and a printf-like message. */
 #define panic(...) panicAt(__FILE__, __LINE__, __VA_ARGS__)
 
-/* Called on failure before the process aborts: `begin` (may be NULL) before the log is told, `proc` behind that.
- * Set once by the roof (crash report). ANY_THREAD. */
+/* Registers the functions called before the process aborts: `begin` (may be NULL) before the
+ * failure is logged, `proc` after it. Called once, at startup. ANY_THREAD. */
 typedef void assertProc(const char *what, const char *file, int line);
 void assertSetProcs(void (*begin)(void), assertProc *proc);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What nearly every file needs from the ground floor, in one include. */
+ * The headers of base/ that nearly every file needs, in one include. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs of bits (bits.h). Counting takes 512 bytes at a time where the processor has AVX2, else words; combining
- * is left to the compiler's vectors. */
+ * Bit strings (bits.h). Counting processes 512 bytes per step with AVX2 and single words otherwise.
+ * The bitwise operations rely on the compiler's vectorisation. */
 #include "base/bits.h"
 
 #include "base/base.h"
@@ -27,7 +27,7 @@ static uint64_t countWords(const char *bytes, size_t len) {
 #if defined(__x86_64__)
 enum { VECTOR = 32, BLOCK = 16 * VECTOR };
 
-/* The bits of each 64 bits, by a table of those of half a byte. */
+/* Population count of each 64-bit lane, using a lookup table for half bytes. */
 __attribute__((target("avx2"))) static inline __m256i countVector(__m256i v) {
     const __m256i low = _mm256_set1_epi8(15);
     const __m256i table = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1,
@@ -38,7 +38,7 @@ __attribute__((target("avx2"))) static inline __m256i countVector(__m256i v) {
     return _mm256_sad_epu8(bytes, _mm256_setzero_si256());
 }
 
-/* Adds two vectors to *ones, bit by bit; returns what is carried. */
+/* Full adder: adds the vectors `a` and `b` to *ones bit by bit and returns the carry. */
 __attribute__((target("avx2"))) static inline __m256i addBits(__m256i *ones, __m256i a, __m256i b) {
     __m256i either = _mm256_xor_si256(*ones, a);
     __m256i carried = _mm256_or_si256(_mm256_and_si256(*ones, a), _mm256_and_si256(either, b));
@@ -46,7 +46,8 @@ __attribute__((target("avx2"))) static inline __m256i addBits(__m256i *ones, __m
     return carried;
 }
 
-/* Sums of the bits at each place of the vectors so far, as binary numbers: one vector a digit. */
+/* Bit-sliced counters: for each bit position, the number of ones seen so far as a binary number.
+ * Each vector holds one binary digit of all of them. */
 typedef struct bitSums {
     __m256i ones, twos, fours, eights;
 } bitSums;
@@ -56,7 +57,7 @@ __attribute__((target("avx2"))) static inline __m256i addPair(bitSums *s, const 
     return addBits(&s->ones, _mm256_loadu_si256(from), _mm256_loadu_si256(from + 1));
 }
 
-/* Eight vectors; returns what is carried to the next digit. */
+/* Adds eight vectors; returns the carry into the next digit. */
 __attribute__((target("avx2"))) static inline __m256i addEight(bitSums *s, const char *at) {
     __m256i a = addPair(s, at), b = addPair(s, at + 2 * VECTOR);
     __m256i first = addBits(&s->twos, a, b);
@@ -65,7 +66,8 @@ __attribute__((target("avx2"))) static inline __m256i addEight(bitSums *s, const
     return addBits(&s->fours, first, addBits(&s->twos, a, b));
 }
 
-/* Harley and Seal: of 16 vectors only one has its bits counted. `len` is a multiple of BLOCK. */
+/* Harley-Seal popcount: a full population count is needed for only one vector in 16. `len` is a
+ * multiple of BLOCK. */
 __attribute__((target("avx2"))) static uint64_t countBlocks(const char *bytes, size_t len) {
     __m256i zero = _mm256_setzero_si256(), sum = zero;
     bitSums s = {zero, zero, zero, zero};
@@ -93,13 +95,13 @@ uint64_t bitsCount(const char *bytes, size_t len) {
     return countWords(bytes, len);
 }
 
-/* The bits of a byte from place `from` on; of the ones before place `end`. */
+/* Masks within one byte: the bits from bit `from` on, and the bits before bit `end`. */
 static unsigned tailMask(uint64_t from) { return 0xffu >> from % 8; }
 static unsigned headMask(uint64_t end) { return ~tailMask(end) & 0xffu; }
 
 uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end) {
     if (from >= end) return 0;
-    size_t first = from / 8, last = end / 8; /* whole bytes: first to before last */
+    size_t first = from / 8, last = end / 8; /* whole bytes are [first, last) */
     const unsigned char *u = (const unsigned char *)bytes;
     if (first == last)
         return (uint64_t)__builtin_popcount(u[first] & tailMask(from) & headMask(end));
@@ -111,8 +113,8 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end) {
 
 /* ------------------------------------------------------------------ finding */
 
-/* Whether four words are all the same. */
-static inline bool isBoring(const char *bytes, uint64_t word) {
+/* True if all four 64-bit words at `bytes` equal `word`. */
+static inline bool fourWordsEqual(const char *bytes, uint64_t word) {
     uint64_t differs = 0;
     for (size_t i = 0; i < 32; i += 8) differs |= loadU64(bytes + i) ^ word;
     return !differs;
@@ -125,10 +127,10 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     size_t at = from / 8, bytes_end = (end + 7) / 8;
     unsigned byte = (u[at] ^ flip) & tailMask(from);
     if (!byte) {
-        uint64_t boring = bit ? 0 : UINT64_MAX;
+        uint64_t skipped = bit ? 0 : UINT64_MAX;
         at++;
-        while (at + 32 <= bytes_end && isBoring(bytes + at, boring)) at += 32;
-        while (at + 8 <= bytes_end && loadU64(bytes + at) == boring) at += 8;
+        while (at + 32 <= bytes_end && fourWordsEqual(bytes + at, skipped)) at += 32;
+        while (at + 8 <= bytes_end && loadU64(bytes + at) == skipped) at += 8;
         while (at < bytes_end && !(u[at] ^ flip)) at++;
         if (at == bytes_end) return BITS_NONE;
         byte = u[at] ^ flip;

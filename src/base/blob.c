@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Counted blocks of bytes. Invariant: refs >= 1, len <= cap, and one byte past cap belongs to the
- * block. Cost: one allocation per blob. Owned by one thread at a time. */
+ * Reference-counted byte blocks. Invariant: refs >= 1, len <= cap, and the block has one byte
+ * beyond cap. Cost: one allocation per blob. A blob is used by one thread at a time. */
 #include "base/blob.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"
 
-/* Bytes of a block with room for `cap`; 0 when that is no size at all. */
+/* Allocation size of a blob with capacity `cap`; 0 if it would overflow. */
 static size_t blobBytes(size_t cap) {
     return cap < PTRDIFF_MAX - sizeof(blob) ? sizeof(blob) + cap + 1 : 0;
 }
@@ -38,7 +38,7 @@ void blobRelease(blob *b) {
     if (b->refs == 1) {
         memFree(b);
     } else {
-        /* Whoever reads 1 from now on sees all that was done with the bytes. */
+        /* A thread that reads 1 afterwards sees all earlier accesses to the bytes as finished. */
         __atomic_store_n(&b->refs, b->refs - 1, __ATOMIC_RELEASE);
     }
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Which source this binary was made from. Defined by a file the Makefile generates; constant. */
+ * Identifies the source this binary was built from. The Makefile generates the definitions; they
+ * are constant. */
 #ifndef BASE_BUILD_INFO_H
 #define BASE_BUILD_INFO_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Unaligned loads and stores in a fixed byte order, prefetch, small arithmetic. Header only. */
+ * Unaligned loads and stores in little-endian byte order, prefetch, small arithmetic. Header
+ * only. */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
@@ -38,8 +39,8 @@ static inline void storeU16(void *p, uint16_t v) { memcpy(p, &v, sizeof(v)); }
 static inline void storeU32(void *p, uint32_t v) { memcpy(p, &v, sizeof(v)); }
 static inline void storeU64(void *p, uint64_t v) { memcpy(p, &v, sizeof(v)); }
 
-/* Fetches a cache line that will be wanted soon. Written in assembly where we can: gcc takes a function that does
- * nothing but __builtin_prefetch() for one without effect and drops calls to it. */
+/* Prefetches the cache line at `p`. Inline assembly where possible: gcc treats a function that
+ * contains only __builtin_prefetch() as free of side effects and removes calls to it. */
 static inline void prefetchRead(const void *p) {
 #if defined(__x86_64__)
     __asm__ volatile("prefetcht0 %0" : : "m"(*(const char *)p));
@@ -64,17 +65,17 @@ static inline size_t sizePowerOfTwo(size_t n) {
     return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll((unsigned long long)(n - 1)));
 }
 
-/* A byte as unsigned, A..Z turned into a..z. No locale. */
+/* The byte as unsigned, with A-Z mapped to a-z. Independent of the locale. */
 static inline uint8_t byteFold(char c) {
     return (uint8_t)((unsigned)((uint8_t)c - 'A') < 26u ? c | 0x20 : c);
 }
-/* A byte with a..z turned into A..Z. No locale. */
+/* The byte with a-z mapped to A-Z. Independent of the locale. */
 static inline char byteUpper(char c) { return c >= 'a' && c <= 'z' ? (char)(c - 32) : c; }
 /* byteFold() of eight bytes at once. */
 static inline uint64_t bytesFold8(uint64_t x) {
     const uint64_t ones = 0x0101010101010101ull;
     uint64_t low = x & ones * 0x7f;
-    /* Bit 7 of a byte: set from 'A' on, and cleared again past 'Z' and for bytes above 127. */
+    /* Bit 7 of each byte: set from 'A' on, cleared again after 'Z' and for bytes above 127. */
     uint64_t upper = (low + ones * (0x80 - 'A')) & ~(low + ones * (0x7f - 'Z')) & ~x & ones * 0x80;
     return x | upper >> 2;
 }

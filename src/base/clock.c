@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clocks. Invariant: one tick is ns_per_tick / 2^32 nanoseconds, measured against the monotonic
- * clock by clockInit(). A clock read costs some 30 ns, a tick read some 10. ANY_THREAD. */
+ * Clocks. Invariant: one tick is ns_per_tick / 2^32 nanoseconds, calibrated against the monotonic
+ * clock by clockInit(). Reading a clock takes about 30 ns, reading the tick counter about 10.
+ * ANY_THREAD. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -47,7 +48,7 @@ int64_t clockWallMs(void) { return clockWallUs() / 1000; }
 void clockSleepUs(int64_t us) {
     check(us >= 0);
     struct timespec left = {.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000};
-    /* Not clock_nanosleep(): the thread sanitizer holds signals back in it. */
+    /* Not clock_nanosleep(): the thread sanitizer delays signals while in it. */
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {}
 }
 
@@ -72,7 +73,7 @@ void clockInit(void) {
              (double)ticks * 1000.0 / (double)elapsed);
 }
 #else
-void clockInit(void) { /* Ticks are nanoseconds of the monotonic clock already. */
+void clockInit(void) { /* Ticks are already nanoseconds of the monotonic clock. */
 }
 #endif
 

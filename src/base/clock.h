@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Time: monotonic and wall clocks, and the processor's tick counter for intervals of nanoseconds.
- * All reads go through one table that test builds may swap. ANY_THREAD throughout. */
+ * Time: monotonic and wall clocks, and the processor's tick counter for measuring short intervals.
+ * Tests can replace the clocks with clockSetSource(). ANY_THREAD. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -17,15 +17,15 @@ int64_t clockMonoMs(void);
 int64_t clockWallUs(void);
 int64_t clockWallMs(void);
 
-/* Keeps the calling thread asleep that long, signals or not. */
+/* Sleeps for `us` microseconds, also if signals arrive. */
 void clockSleepUs(int64_t us);
 
-/* Measures the tick rate once (about 2 ms); call at start before clockTicksToNs(). */
+/* Measures the tick rate once (takes about 2 ms). Call at startup, before clockTicksToNs(). */
 void clockInit(void);
 /* "X86 TSC @ 2800 ticks/us", "ARM ..." or "POSIX clock_gettime": INFO monotonic_clock. */
 const char *clockSourceName(void);
 
-/* The raw counter: cheap (some 10 ns), steady, of no fixed unit. */
+/* The raw tick counter: takes about 10 ns, constant rate, unit depends on the machine. */
 static inline uint64_t clockTicks(void) {
 #if defined(__x86_64__)
     return __rdtsc();
@@ -37,10 +37,10 @@ static inline uint64_t clockTicks(void) {
     return (uint64_t)clockMonoNs();
 #endif
 }
-/* Converts a difference of two clockTicks(). */
+/* Converts the difference of two clockTicks() values. */
 int64_t clockTicksToNs(uint64_t ticks);
 
-/* What a test may put in place of the kernel's clocks; NULL restores them. */
+/* Replacements for the kernel's clocks, for tests; NULL restores the kernel's. */
 typedef struct clockSource {
     int64_t (*mono_ns)(void);
     int64_t (*wall_us)(void);

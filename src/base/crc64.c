@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CRC-64/Jones, eight bytes a step.
+ * CRC-64/Jones, eight bytes per step.
  *
  * Invariant: tables[k][b] is the checksum of byte b followed by k zero bytes, so the checksum of
- * eight bytes is the XOR of eight independent look-ups. ANY_THREAD. */
+ * eight bytes is the XOR of eight independent table lookups. ANY_THREAD. */
 #include "base/bytes.h"
 #include "base/crc_table.h"
 #include "base/hash.h"

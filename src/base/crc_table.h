@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Table builders of crc64.c and hash.c. A CRC is linear over XOR: the entry of byte i is the XOR
- * of the entries of i's bits, so eight constants tell the other 248 and the compiler builds the
- * table. */
+ * Macros that build the tables of crc64.c and hash.c at compile time. A CRC is linear over XOR: the
+ * entry of byte i is the XOR of the entries of the bits set in i, so the eight single-bit constants
+ * determine the other 248 entries. */
 #ifndef BASE_CRC_TABLE_H
 #define BASE_CRC_TABLE_H
 
@@ -19,7 +19,7 @@
 #define CRC_64(i, ...) \
     CRC_16(i, __VA_ARGS__), CRC_16((i) + 16, __VA_ARGS__), CRC_16((i) + 32, __VA_ARGS__), \
         CRC_16((i) + 48, __VA_ARGS__)
-/* The 256 entries that follow from those of the bytes 1, 2, 4 ... 128. */
+/* The 256 entries derived from those of the bytes 1, 2, 4 ... 128. */
 #define CRC_TABLE(...) \
     { \
         CRC_64(0, __VA_ARGS__), CRC_64(64, __VA_ARGS__), CRC_64(128, __VA_ARGS__), \

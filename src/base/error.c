@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Words for people beside a status. Invariant: a reason is NUL-terminated, whatever was said.
- * ANY_THREAD. */
+ * Formatting of error reasons. Invariant: a reason is always NUL-terminated. ANY_THREAD. */
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Glob matching by one pointer into the pattern, one into the text, and the place of the last '*'.
+ * Glob matching with one position in the pattern, one in the text, and the position of the last
+ * '*'.
  *
- * Invariant: everything before the last '*' has matched with as little text as possible, so when
- * the rest fails only that star needs to take one character more. Worst case O(pattern x text).
+ * Invariant: everything before the last '*' has matched with as little text as possible. If the
+ * rest fails, only that star has to match one more character. Worst case O(pattern x text).
  *
- * The odd corners are Valkey's: a class that is never closed ends with the pattern, [z-a] is
- * [a-z], a ']' right behind '[' closes an empty class, a backslash at the very end is itself.
- * ANY_THREAD. */
+ * Corner cases follow Valkey: an unterminated class ends with the pattern, [z-a] means [a-z], a ']'
+ * directly after '[' closes an empty class, a trailing backslash matches itself. ANY_THREAD. */
 #include "base/glob.h"
 
 #include "base/bytes.h"
 
-/* Valkey gives up behind this many nested stars; clients see that as "no match". */
+/* Valkey stops after this many nested stars; clients see that as "no match". */
 enum { STARS_MAX = 1000 };
 
 static inline uint8_t charOf(char c, bool fold) { return fold ? byteFold(c) : (uint8_t)c; }
 
-/* Does `c` belong to the class whose '[' stands at `*pos`? Moves `*pos` behind the class. */
+/* Returns whether `c` matches the class whose '[' is at `*pos`. Moves `*pos` past the class. */
 static bool classMatch(slice pattern, size_t *pos, uint8_t c, bool fold) {
     const char *p = pattern.ptr;
     size_t i = *pos + 1, end = pattern.len;
@@ -46,8 +46,8 @@ static bool classMatch(slice pattern, size_t *pos, uint8_t c, bool fold) {
     return found != negate;
 }
 
-/* Matches one character against the pattern's element at `*pos`, which is not a '*'; moves
- * behind it. */
+/* Matches one character against the pattern element at `*pos`, which is not a '*'. Moves `*pos`
+ * past the element. */
 static inline bool oneMatch(slice pattern, size_t *pos, uint8_t c, bool fold) {
     const char *p = pattern.ptr + *pos;
     switch (*p) {
@@ -65,9 +65,9 @@ static inline bool oneMatch(slice pattern, size_t *pos, uint8_t c, bool fold) {
 
 ALWAYS_INLINE bool match(slice pattern, slice text, bool fold) {
     size_t p = 0, t = 0;
-    size_t star = SIZE_MAX; /* behind the last '*' met */
-    int stars = 0;          /* groups of them met */
-    size_t star_text = 0;   /* where the text that it does not take begins */
+    size_t star = SIZE_MAX; /* position after the last '*' seen */
+    int stars = 0;          /* number of star groups seen */
+    size_t star_text = 0;   /* start of the text not matched by that star */
     while (t < text.len) {
         if (p < pattern.len && pattern.ptr[p] == '*') {
             while (p < pattern.len && pattern.ptr[p] == '*') p++;

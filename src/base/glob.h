@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Glob patterns of KEYS, SCAN, CONFIG GET and PSUBSCRIBE: * ? [a-z] [^x] \c.
- * Linear memory, no recursion; a hostile pattern costs at most O(pattern x text). ANY_THREAD. */
+ * Glob patterns of KEYS, SCAN, CONFIG GET and PSUBSCRIBE: * ? [a-z] [^x] \c. Not recursive, no
+ * allocation; a malicious pattern costs at most O(pattern x text). ANY_THREAD. */
 #ifndef BASE_GLOB_H
 #define BASE_GLOB_H
 
@@ -10,7 +10,7 @@
 #include "base/slice.h"
 
 bool globMatch(slice pattern, slice text);
-/* The same without regard to ASCII case. */
+/* Like globMatch(), ignoring ASCII case. */
 bool globMatchFold(slice pattern, slice text);
 
 #endif

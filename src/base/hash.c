@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keyed hashes of tables and the checksum that gives a key its slot.
+ * Keyed hash functions for tables, and the checksum that maps a key to its slot.
  *
- * Invariant: under one seed equal bytes have equal hashes, and hashBytesFold() of a text is
- * hashBytes() of its lower-case form. Some 10 ns for a key of 16 bytes. ANY_THREAD once the seed
- * is set. */
+ * Invariant: with the same seed, equal bytes have equal hashes, and hashBytesFold() of a text
+ * equals hashBytes() of its lower-case form. About 10 ns for a 16-byte key. ANY_THREAD once the
+ * seed is set. */
 #include "base/hash.h"
 
 #include "base/assert.h"
@@ -38,8 +38,9 @@ ALWAYS_INLINE void sipWord(sipState *s, uint64_t word) {
     s->v0 ^= word;
 }
 
-/* The last len % 8 bytes of a text that ends at p + rest, as the low bytes of a word. Reads no byte
- * outside the text: a long one lends bytes before `p`, a short one is put together from halves. */
+/* The last len % 8 bytes of a text that ends at p + rest, as the low bytes of a word. Never reads
+ * outside the text: with 8 bytes or more it loads the last eight and shifts, with fewer it combines
+ * two overlapping halves. */
 ALWAYS_INLINE uint64_t tailWord(const uint8_t *p, size_t rest, size_t len) {
     if (rest == 0) return 0;
     if (len >= 8) return loadU64(p + rest - 8) >> (64 - 8 * rest);
@@ -48,7 +49,7 @@ ALWAYS_INLINE uint64_t tailWord(const uint8_t *p, size_t rest, size_t len) {
            (uint64_t)p[rest - 1] << (8 * (rest - 1));
 }
 
-/* `fold` is a constant in every caller: the compiler makes two functions of it. */
+/* Every caller passes a constant `fold`, so the compiler emits two specialised functions. */
 ALWAYS_INLINE uint64_t sip13(const void *bytes, size_t len, uint64_t k0, uint64_t k1, bool fold) {
     sipState s = {k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull,
                   k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull};

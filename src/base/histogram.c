@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading histograms. O(buckets) each; nothing here is on a hot path. */
+ * Evaluation of histograms. O(buckets) per call; not used on a hot path. */
 #include "base/histogram.h"
 
 #include "base/assert.h"

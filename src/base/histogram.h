@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A histogram of durations with two significant digits, as HDR histograms keep them: 128 linear steps per
- * power of two. Records in about 2 ns; values over the greatest are counted as the greatest. */
+ * A histogram of durations with two significant digits, compatible with HDR histograms: 128 linear
+ * steps per power of two. Recording takes about 2 ns. Values above the maximum are counted as the
+ * maximum. */
 #ifndef BASE_HISTOGRAM_H
 #define BASE_HISTOGRAM_H
 
 #include <stdint.h>
 
 enum {
-    HISTOGRAM_BITS = 8,         /* significant bits kept */
+    HISTOGRAM_BITS = 8,         /* significant bits */
     HISTOGRAM_MAX = 1000000000, /* one second, in ns */
     HISTOGRAM_BUCKETS = (30 - HISTOGRAM_BITS + 2) << (HISTOGRAM_BITS - 1),
 };
@@ -32,11 +33,12 @@ static inline void histogramRecord(histogram *h, int64_t value, uint32_t count) 
     h->counts[histogramIndex(value)] += count;
 }
 
-/* The greatest value that falls into the same step as `value`. */
+/* The highest value that is counted in bucket `index`. */
 int64_t histogramHighest(int index);
-/* The value at or below which `percent` of the records lie, as the highest of its step; 0 when empty. */
+/* The value at or below which `percent` of the records are, as the highest value of its bucket; 0
+ * if empty. */
 int64_t histogramPercentile(const histogram *h, double percent);
-/* Records at most `value`'s step. */
+/* Number of records up to and including the bucket of `value`. */
 uint64_t histogramCountUpTo(const histogram *h, int64_t value);
 
 #endif

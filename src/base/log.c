@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The log. Invariant: a line is built whole on the stack and written with one write(2).
+ * The log. Invariant: a line is built completely on the stack and written with one write(2).
  *
- * No lock and no allocation is on the way: a child that was forked while another thread logged, and
- * the crash report, may log. The setters run before threads start, or on the main thread while a
- * torn read would only misplace one line. */
+ * Logging takes no lock and allocates nothing, so a child forked while another thread was logging
+ * and the crash report can log. The setters are called before threads start, or on the main thread,
+ * where a race can at worst affect one line. */
 #include <syslog.h>
 
-/* syslog.h and our levels want the same names: keep its values under others. */
+/* syslog.h defines the names of our levels; its values are kept under other names. */
 enum {
     PRIORITY_DEBUG = LOG_DEBUG,
     PRIORITY_VERBOSE = LOG_INFO,
@@ -34,8 +34,8 @@ enum {
 #include "base/log.h"
 #include "base/number.h"
 
-#define MESSAGE_MAX 1024                       /* with the NUL: longer ones are cut, as in Valkey */
-#define LINE_MAX_BYTES (MESSAGE_MAX * 6 + 256) /* JSON may make six bytes of one */
+#define MESSAGE_MAX 1024 /* including the NUL; longer messages are truncated, as in Valkey */
+#define LINE_MAX_BYTES (MESSAGE_MAX * 6 + 256) /* JSON can expand one byte to six */
 #define OFFSET_UNKNOWN INT64_MIN
 #define OFFSET_VALID_S 60
 
@@ -44,12 +44,13 @@ int logLevelNow = LOG_NOTICE;
 static logFormat format_now = LOG_FORMAT_LEGACY;
 static logTime time_now = LOG_TIME_LEGACY;
 static char role_now = 'M';
-/* Empty: stdout. A path that is too long is cut to one that the kernel refuses for its length. */
+/* Empty: stdout. A path that does not fit is truncated to one that the kernel rejects for its
+ * length. */
 static char file_path[PATH_MAX + 1];
 static bool syslog_enabled;
 static char syslog_ident[128];
 
-/* Seconds east of UTC and when that was asked. */
+/* Seconds east of UTC, and when that was determined. */
 static int64_t offset_now = OFFSET_UNKNOWN;
 static int64_t offset_asked_s;
 
@@ -72,7 +73,8 @@ void logSetSyslog(int enabled, const char *ident, int facility) {
             facility < 0 ? LOG_USER : LOG_LOCAL0 + (facility << 3));
 }
 
-/* A full disk or a missing folder must not stop the server, and there is nobody left to tell. */
+/* A full disk or a missing directory must not stop the server, and there is nowhere to report
+ * it. */
 static void emit(const char *bytes, size_t len) {
     int fd = STDOUT_FILENO;
     if (file_path[0]) {
@@ -89,7 +91,7 @@ static void emit(const char *bytes, size_t len) {
     if (fd != STDOUT_FILENO) close(fd);
 }
 
-/* Decimal digits of `value` in front of `end`; returns where they begin. */
+/* Writes the decimal digits of `value` ending before `end`; returns their start. */
 static char *putDigits(char *end, uint64_t value) {
     do {
         *--end = (char)('0' + value % 10);
@@ -127,8 +129,8 @@ void logRaw(const char *text) {
     errno = saved;
 }
 
-/* localtime_r() takes a lock which a child may find held for ever, so children (role C) use the
- * offset their parent knew. */
+/* localtime_r() takes a lock that can be locked forever in a forked child, so children (role C) use
+ * the offset inherited from the parent. */
 static int64_t zoneOffset(int64_t now_s) {
     int64_t offset = __atomic_load_n(&offset_now, __ATOMIC_RELAXED);
     int64_t asked_s = __atomic_load_n(&offset_asked_s, __ATOMIC_RELAXED);
@@ -144,8 +146,8 @@ static int64_t zoneOffset(int64_t now_s) {
     return offset;
 }
 
-/* Day, month and year of a day count since 1970, in years that begin in March: then the leap day
- * is the last of the year and a month's first day is a straight line through the month's number. */
+/* Converts days since 1970 to day, month and year. Years begin in March here: the leap day is then
+ * the last day of a year, and the first day of a month is a linear function of the month number. */
 static void civilDate(int64_t days, int *year, int *month, int *day) {
     days += 719468; /* from 0000-03-01 */
     int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -196,7 +198,7 @@ static const char *levelWord(logLevel level) {
     return words[level];
 }
 
-/* One JSON string's inside for `c`; returns the bytes written, six at most. */
+/* Writes `c` as it appears inside a JSON string; returns the bytes written, at most six. */
 static size_t putJsonChar(char *dst, char c) {
     static const char from[] = "\"\\\n\r\t\b\f", to[] = "\"\\nrtbf", hex[] = "0123456789abcdef";
     const char *special = strchr(from, c);
@@ -216,7 +218,7 @@ static size_t putJsonChar(char *dst, char c) {
     return 6;
 }
 
-/* The message in the form that the line's format can carry. */
+/* Writes the message, escaped as the line format requires; returns the bytes written. */
 static size_t putMessage(char *dst, const char *message) {
     char *p = dst;
     for (; *message; message++) {

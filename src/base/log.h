@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The server's log: four levels, to a file or stdout and to syslog, in three line formats.
- * A line is written with one write(2), so lines of several processes do not mix. ANY_THREAD. */
+ * The server's log: four levels, to a file or stdout and to syslog, in three line formats. Each
+ * line is one write(2), so lines of several processes do not interleave. ANY_THREAD. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
@@ -9,7 +9,7 @@ typedef enum logLevel { LOG_DEBUG, LOG_VERBOSE, LOG_NOTICE, LOG_WARNING, LOG_NOT
 typedef enum logFormat { LOG_FORMAT_LEGACY, LOG_FORMAT_LOGFMT, LOG_FORMAT_JSON } logFormat;
 typedef enum logTime { LOG_TIME_LEGACY, LOG_TIME_ISO8601, LOG_TIME_MILLISECONDS } logTime;
 
-/* Writes one line when `level` is at or above the configured one. */
+/* Writes one line if `level` is at or above the configured level. */
 #define logDebug(...) logAt(LOG_DEBUG, __VA_ARGS__)
 #define logVerbose(...) logAt(LOG_VERBOSE, __VA_ARGS__)
 #define logNotice(...) logAt(LOG_NOTICE, __VA_ARGS__)
@@ -19,8 +19,8 @@ extern int logLevelNow; /* read by logAt() only; set with logSetLevel() */
 #define logAt(level, ...) ((level) < logLevelNow ? (void)0 : logWrite((level), __VA_ARGS__))
 
 void logWrite(logLevel level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Writes `text` as it is, without prefix, to file or stdout but not to syslog: the logo, crash report
- * lines. Async-signal-safe. */
+/* Writes `text` unchanged, without a prefix, to the file or stdout but not to syslog: logo, crash
+ * report. Async-signal-safe. */
 void logRaw(const char *text);
 
 /* One line "pid:signal-handler (seconds) text". Async-signal-safe. */
@@ -29,12 +29,12 @@ void logFromSignal(const char *text);
 void logSetLevel(logLevel level);
 void logSetFormat(logFormat format);
 void logSetTime(logTime time);
-/* '' is stdout. The file is opened (appended to) for each line, as log rotation expects. Copies
- * `path`. Before threads start. */
+/* '' means stdout. The file is opened and appended to for each line, which allows log rotation.
+ * Copies `path`. Call before threads start. */
 void logSetFile(const char *path);
-/* `facility` is N for syslog's localN and -1 for its "user". Before threads start. */
+/* `facility` is N for syslog's localN, or -1 for "user". Call before threads start. */
 void logSetSyslog(int enabled, const char *ident, int facility);
-/* The letter of the role in the legacy format: M primary, S replica, C child, X sentinel. */
+/* The role letter of the legacy format: M primary, S replica, C child process, X sentinel. */
 void logSetRole(char role);
 
 #endif

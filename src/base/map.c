@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory straight from the kernel: anonymous private mappings, aligned, resized without a copy,
- * and address space reserved for later.
+ * Memory from the kernel without an allocator: aligned anonymous private mappings that are resized
+ * without copying, and reserved address space.
  *
- * Invariant: what memCount() was told equals the bytes of memMap()'s live mappings. Each call is a
- * system call or a few; moving a mapping moves page tables, whole 2 MB at a time when both ends
- * are aligned to that. Any thread. */
+ * Invariant: the bytes passed to memCount() equal the total size of the mappings made by memMap().
+ * Each call is one or a few system calls. Moving a mapping moves page tables, in units of 2 MB if
+ * both ends are aligned to that. ANY_THREAD. */
 #define _GNU_SOURCE
 #include "base/map.h"
 
@@ -15,17 +15,17 @@
 
 #include "base/assert.h"
 
-/* Maps without counting; NULL when the kernel refuses. */
+/* Maps without counting; NULL if the kernel refuses. */
 static void *tryMapAligned(size_t size, size_t align, int protection) {
-    /* Ask for enough to find an aligned start inside, and trim both ends. */
+    /* Map enough to contain an aligned range and unmap both ends. */
     size_t asked = size + (align > MAP_PAGE ? align : 0);
     char *start = mmap(NULL, asked, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start == MAP_FAILED) return NULL;
     char *aligned = (char *)(((uintptr_t)start + align - 1) & ~(uintptr_t)(align - 1));
     size_t before = (size_t)(aligned - start);
-    size_t behind = asked - size - before;
+    size_t after = asked - size - before;
     if (before) check(munmap(start, before) == 0);
-    if (behind) check(munmap(aligned + size, behind) == 0);
+    if (after) check(munmap(aligned + size, after) == 0);
     return aligned;
 }
 
@@ -47,8 +47,8 @@ void *memRemap(void *ptr, size_t old_size, size_t new_size, size_t align) {
     check(new_size % MAP_PAGE == 0);
     check(align % MAP_PAGE == 0);
     if (new_size == old_size) return ptr;
-    /* In place when the neighbourhood is free (and always when shrinking), else to a new aligned
-     * place. */
+    /* In place if the following addresses are free (always when shrinking), else at a new aligned
+     * address. */
     if (mremap(ptr, old_size, new_size, 0) == MAP_FAILED) {
         void *to = mapAligned(new_size, align, PROT_NONE);
         void *moved = mremap(ptr, old_size, new_size, MREMAP_MAYMOVE | MREMAP_FIXED, to);
@@ -68,7 +68,8 @@ void *memReserve(size_t size, size_t align) {
     check(size % MAP_PAGE == 0);
     check(align % MAP_PAGE == 0);
     void *ptr = tryMapAligned(size, align, PROT_NONE);
-    /* Of a huge page nothing goes back before all of it is unused. A kernel without them refuses. */
+    /* With huge pages, memory would be returned only when a whole huge page is unused. Fails
+     * harmlessly on kernels without huge pages. */
     if (ptr) (void)madvise(ptr, size, MADV_NOHUGEPAGE);
     return ptr;
 }
@@ -78,7 +79,8 @@ bool memReserveOpen(void *ptr, size_t size) {
 }
 
 void memReserveDiscard(void *ptr, size_t size) {
-    (void)madvise(ptr, size, MADV_DONTNEED); /* fails only for locked memory, which then stays */
+    (void)madvise(ptr, size,
+                  MADV_DONTNEED); /* fails only for locked memory, which then stays resident */
 }
 
 void memReserveFree(void *ptr, size_t size) { check(munmap(ptr, size) == 0); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory straight from the kernel: mappings for blocks that grow in place and go back whole (big
- * tables), each byte counted by memCount(); and reserved ranges, opened and emptied in parts. */
+ * Memory from the kernel without an allocator. Mappings, counted by memCount(), for large blocks
+ * that grow in place (tables); reserved address ranges of which parts are committed and
+ * discarded. */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
 
@@ -13,30 +14,31 @@
 /* Sizes and alignments below are multiples of this. */
 #define MAP_PAGE ((size_t)4096)
 
-/* Maps `size` zeroed bytes at a multiple of `align` (a power of two). Pages take real memory
- * when first touched. Never NULL: out of memory ends the process. ANY_THREAD. */
+/* Maps `size` zeroed bytes at a multiple of `align` (a power of two). Pages use memory when first
+ * touched. Never NULL: the process ends when memory is exhausted. ANY_THREAD. */
 void *memMap(size_t size, size_t align) __attribute__((returns_nonnull));
-/* Grows or shrinks a mapping; contents stay, new bytes are zero. No byte is copied, but the
- * mapping may move (again to a multiple of `align`): the old pointer is gone. ANY_THREAD. */
+/* Resizes a mapping; contents are kept, new bytes are zero. Nothing is copied, but the mapping may
+ * move (to a multiple of `align`): the old pointer is invalid afterwards. ANY_THREAD. */
 void *memRemap(void *ptr, size_t old_size, size_t new_size, size_t align)
     __attribute__((returns_nonnull));
-/* Gives a mapping back. ANY_THREAD. */
+/* Unmaps a mapping. ANY_THREAD. */
 void memUnmap(void *ptr, size_t size);
 
-/* A reserved range is address space without memory: it grows in place as parts of it are opened.
- * Nothing of it is counted; its owner tells memCount() what he uses. */
+/* A reserved range is address space without memory; it grows in place as parts of it are committed.
+ * It is not counted: the owner calls memCount() for the memory it uses. */
 
-/* Reserves `size` bytes at a multiple of `align` (a power of two); NULL when the system, or its
- * limit, has not so much. ANY_THREAD. */
+/* Reserves `size` bytes at a multiple of `align` (a power of two); NULL if the system or a resource
+ * limit refuses. ANY_THREAD. */
 void *memReserve(size_t size, size_t align) MUST_USE;
-/* Opens a part of a reserved range, which then reads as zeros and takes memory where written.
- * False when the system refuses (strict overcommit). ANY_THREAD. */
+/* Commits a part of a reserved range: it then reads as zeros and uses memory where written. False
+ * if the system refuses (strict overcommit). ANY_THREAD. */
 bool memReserveOpen(void *ptr, size_t size) MUST_USE;
-/* Gives the memory of an open part back; it stays open, its contents are lost. ANY_THREAD. */
+/* Returns the memory of a committed part to the kernel. The part stays usable; its contents are
+ * lost. ANY_THREAD. */
 void memReserveDiscard(void *ptr, size_t size);
-/* Gives a reserved range back, open parts and all. ANY_THREAD. */
+/* Releases a reserved range including its committed parts. ANY_THREAD. */
 void memReserveFree(void *ptr, size_t size);
-/* Most address space this process may have: RLIMIT_AS, SIZE_MAX when unlimited. ANY_THREAD. */
+/* Maximum address space of this process: RLIMIT_AS, SIZE_MAX if unlimited. ANY_THREAD. */
 size_t memReserveLimit(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Integers, sizes and floating-point numbers to and from text (doubles out: number_double.c).
+ * Conversion of integers, sizes and floating-point numbers from and to text (printing doubles:
+ * number_double.c).
  *
- * Invariant: a parser takes all of the text or refuses it, and writes `*out` only on success.
- * Integers cost a few ns; eight digits are read or checked at a time. ANY_THREAD. */
+ * Invariant: a parser consumes the whole text or fails, and writes `*out` only on success. Integers
+ * take a few nanoseconds; eight digits are parsed or checked at a time. ANY_THREAD. */
 #include "base/number.h"
 
 #include <errno.h>
@@ -48,7 +49,7 @@ static inline bool areEightDigits(uint64_t x) {
     return (x & (x + sixes) & 0xf0f0f0f0f0f0f0f0ull) == threes;
 }
 
-/* The number that eight digits in text order make: pairs, then fours, then all. */
+/* The number made of eight ASCII digits: first pairs, then groups of four, then all eight. */
 static inline uint64_t eightDigits(uint64_t x) {
     x -= 0x3030303030303030ull;
     x = x * 10 + (x >> 8);
@@ -68,7 +69,7 @@ bool numberParseUint(slice text, uint64_t *out) {
         if (!areEightDigits(digits)) return false;
         value = value * 100000000 + eightDigits(digits);
     }
-    /* At most 16 digits are in `value`; only the 20th can overflow. */
+    /* `value` holds at most 16 digits here, so only the 20th can overflow. */
     for (; left; left--, p++) {
         if (!isDigit(*p)) return false;
         uint64_t digit = (uint64_t)(*p - '0');
@@ -94,7 +95,7 @@ bool numberParseInt(slice text, int64_t *out) {
     return true;
 }
 
-/* A decimal number taken apart: mantissa * 10^exponent, exact unless `cut`. */
+/* A parsed decimal number: mantissa * 10^exponent, exact unless `cut`. */
 typedef struct decimal {
     bool negative;
     bool cut; /* digits did not fit in the mantissa */
@@ -102,24 +103,25 @@ typedef struct decimal {
     int64_t exponent;
 } decimal;
 
-/* Takes digits from `*p` into `d`; returns how many. Those behind a point count down the
- * exponent. */
-static size_t takeDigits(const char **p, const char *end, bool behind_point, decimal *d) {
+/* Reads digits from `*p` into `d`; returns their number. Each digit after the decimal point
+ * decrements the exponent. */
+static size_t takeDigits(const char **p, const char *end, bool after_point, decimal *d) {
     const char *begin = *p;
     for (; *p < end && isDigit(**p); (*p)++) {
         uint64_t digit = (uint64_t)(**p - '0');
         if (d->mantissa < powers_of_ten[18]) {
             d->mantissa = d->mantissa * 10 + digit;
-            if (behind_point) d->exponent--;
+            if (after_point) d->exponent--;
         } else {
             if (digit) d->cut = true;
-            if (!behind_point) d->exponent++;
+            if (!after_point) d->exponent++;
         }
     }
     return (size_t)(*p - begin);
 }
 
-/* Checks the shape [+-]digits[.digits][e[+-]digits], with a digit before or behind the point. */
+/* Parses [+-]digits[.digits][e[+-]digits] with at least one digit before or after the decimal
+ * point. */
 static bool decimalParse(slice text, decimal *d) {
     const char *p = text.ptr, *end = p + text.len;
     *d = (decimal){0};
@@ -138,22 +140,23 @@ static bool decimalParse(slice text, decimal *d) {
     int64_t exponent = 0;
     for (; p < end; p++) {
         if (!isDigit(*p)) return false;
-        /* Far beyond any double, and no text is long enough to bring it back. */
+        /* Far out of range of a double; no text is long enough to compensate. */
         if (exponent < INT64_MAX / 100) exponent = exponent * 10 + (*p - '0');
     }
     d->exponent += down ? -exponent : exponent;
     return true;
 }
 
-/* strtod() over text that need not end in a NUL. False when it is too large or vanishes to zero. */
+/* strtod() for text without a terminating NUL. False if the value overflows or underflows to
+ * zero. */
 static bool doubleFromLibc(slice text, double *out) {
-    char near[128];
-    char *copy = text.len < sizeof(near) ? near : memTryAlloc(text.len + 1);
+    char buffer[128];
+    char *copy = text.len < sizeof(buffer) ? buffer : memTryAlloc(text.len + 1);
     if (!copy) return false;
     memcpy(copy, text.ptr, text.len);
     copy[text.len] = '\0';
     double value = strtod(copy, NULL);
-    if (copy != near) memFree(copy);
+    if (copy != buffer) memFree(copy);
     if (isinf(value) || value == 0) return false;
     *out = value;
     return true;
@@ -168,7 +171,7 @@ static bool parseInfinity(slice text, double *out) {
     return true;
 }
 
-/* A whole number without a sign, of so few digits that a double holds it exactly: most scores are. */
+/* A whole number without a sign, short enough to be exact in a double. Most scores are. */
 static bool parseFewDigits(slice text, double *out) {
     enum { EXACT_DIGITS = 15 };
     uint64_t value = 0;
@@ -189,7 +192,8 @@ bool numberParseDouble(slice text, double *out) {
     decimal d;
     if (likely(parseFewDigits(text, out))) return true;
     if (!decimalParse(text, &d)) return parseInfinity(text, out);
-    /* Both numbers are exact doubles, so one operation rounds once: correctly (Clinger 1990). */
+    /* Both operands are exact doubles, so the result is rounded only once and therefore correctly
+     * (Clinger 1990). */
     bool exact = !d.cut && d.mantissa <= (uint64_t)1 << DBL_MANT_DIG && d.exponent >= -exact_max &&
                  d.exponent <= exact_max;
     if (d.mantissa != 0 && !exact) return doubleFromLibc(text, out);
@@ -216,7 +220,7 @@ bool numberParseLongDouble(slice text, long double *out) {
     return true;
 }
 
-/* Bytes that the unit behind a number stands for; 0 for no unit known. */
+/* Bytes per unit of a size such as "kb"; 0 for an unknown unit. */
 static uint64_t memoryUnit(slice unit) {
     static const struct {
         const char *name;
@@ -252,7 +256,7 @@ bool numberParseMemory(slice text, uint64_t *out) {
 }
 
 int numberDigits(uint64_t value) {
-    /* 1233 / 4096 is log10(2) to a hair; the guess is one too many below the next power of ten. */
+    /* 1233 / 4096 approximates log10(2); the estimate is one too high just below a power of ten. */
     int bits = 64 - __builtin_clzll(value | 1);
     int guess = bits * 1233 >> 12;
     return guess + (value >= powers_of_ten[guess]) + (value == 0);
@@ -285,7 +289,8 @@ size_t numberPrintInt(char *dst, int64_t value) {
     return 1 + numberPrintUint(dst + 1, 0 - (uint64_t)value);
 }
 
-/* The same text by integers, which is much faster; 0 when the number is too large for that. */
+/* Prints with integer arithmetic, which is much faster. Returns 0 if the number is too large for
+ * that. */
 static size_t printDecimals(char *dst, long double value) {
     const uint64_t unit = 100000000000000000ull; /* 10^17 */
     long double size = fabsl(value);
@@ -294,7 +299,7 @@ static size_t printDecimals(char *dst, long double value) {
     int exponent;
     long double part = frexpl(size - (long double)whole, &exponent);
     int shift = 64 - exponent;
-    if (part > 0 && shift < 128) { /* what is less than 2^-64 is nothing */
+    if (part > 0 && shift < 128) { /* parts below 2^-64 are zero */
         __uint128_t scaled = (__uint128_t)(uint64_t)ldexpl(part, 64) * unit;
         __uint128_t rest = scaled & (((__uint128_t)1 << shift) - 1),
                     half = (__uint128_t)1 << (shift - 1);
@@ -307,7 +312,8 @@ static size_t printDecimals(char *dst, long double value) {
     if (value < 0 && (whole || decimals)) *at++ = '-';
     at += numberPrintUint(at, whole);
     if (decimals) {
-        char digits[NUMBER_TEXT_MAX]; /* a one in front keeps zeros */
+        char digits
+            [NUMBER_TEXT_MAX]; /* adding `unit` puts a digit 1 first, which preserves leading zeros */
         size_t len = numberPrintUint(digits, unit + decimals);
         while (digits[len - 1] == '0') len--;
         digits[0] = '.';
@@ -333,7 +339,7 @@ size_t numberPrintLongDouble(char *dst, long double value) {
     check(printed > 0);
     check(printed < LONG_DOUBLE_TEXT_MAX);
     size_t len = (size_t)printed;
-    while (dst[len - 1] == '0') len--; /* stops at the point at the latest */
+    while (dst[len - 1] == '0') len--; /* stops at the decimal point at the latest */
     if (dst[len - 1] == '.') len--;
     dst[len] = '\0';
     if (len == 2 && memcmp(dst, "-0", 2) == 0) {
@@ -345,7 +351,7 @@ size_t numberPrintLongDouble(char *dst, long double value) {
 
 void numberPrintHuman(char *dst, uint64_t bytes) {
     static const char units[] = "KMGTP";
-    int unit = 0; /* how many times 1024 is taken out */
+    int unit = 0; /* number of divisions by 1024 */
     while (unit <= 5 && bytes >> (10 * (unit + 1))) unit++;
     if (unit == 0 || unit > 5) {
         snprintf(dst, NUMBER_TEXT_MAX, "%lluB", (unsigned long long)bytes);

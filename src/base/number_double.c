@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Doubles as short decimal text: Grisu2 (Loitsch, "Printing floating-point numbers quickly and
- * accurately with integers", 2010) in 64-bit integers.
+ * Prints doubles as short decimal text: Grisu2 (Loitsch, "Printing floating-point numbers quickly
+ * and accurately with integers", 2010) in 64-bit integers.
  *
- * Invariant: the text always reads back as the same double. It is the shortest such text for
- * some 99.8 % of doubles; the rest get one digit more or another last digit, the same ones as
- * Valkey prints, for replicas and tests compare these texts. Some 40 ns. ANY_THREAD. */
+ * Invariant: the text always parses back to the same double. It is the shortest such text for about
+ * 99.8 % of doubles; the rest have one digit more or a different last digit, exactly as Valkey
+ * prints them, because replicas and tests compare these texts. About 40 ns. ANY_THREAD. */
 #include <math.h>
 
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/number.h"
 
-#define DIGITS_MAX 18 /* Grisu2 gives 17 at most */
+#define DIGITS_MAX 18 /* Grisu2 produces at most 17 */
 #define POWER_FIRST (-348)
 #define POWER_STEP 8
 
-/* f * 2^e, not normalised unless said. */
+/* f * 2^e, not normalised unless stated. */
 typedef struct wideFloat {
     uint64_t f;
     int e;
@@ -64,14 +64,14 @@ static wideFloat normalize(wideFloat v) {
     return (wideFloat){v.f << shift, v.e - shift};
 }
 
-/* The upper half of the product, rounded. */
+/* The upper 64 bits of the product, rounded. */
 static wideFloat multiply(wideFloat a, wideFloat b) {
     __uint128_t product = (__uint128_t)a.f * b.f + ((uint64_t)1 << 63);
     return (wideFloat){(uint64_t)(product >> 64), a.e + b.e + 64};
 }
 
-/* A power of ten that brings a number with exponent `e` to an exponent in -60..-32; `*k` is its
- * decimal exponent, negated. */
+/* A power of ten that brings a number with exponent `e` to an exponent in -60..-32; `*k` is the
+ * negated decimal exponent. */
 static wideFloat scaleFor(int e, int *k) {
     int index =
         (int)((-(e + (int)COUNT_OF(powers)) * 0.30102999566398114 - POWER_FIRST) / POWER_STEP);
@@ -89,7 +89,8 @@ static wideFloat scaleFor(int e, int *k) {
     return (wideFloat){powers[index].f, powers[index].e};
 }
 
-/* Moves the last digit down while that brings the text nearer to the number and keeps it inside. */
+/* Decrements the last digit as long as that moves the text nearer to the number and keeps it within
+ * the interval. */
 static void roundLastDigit(char *last, uint64_t distance, uint64_t delta, uint64_t rest,
                            uint64_t unit) {
     while (rest < distance && delta - rest >= unit &&
@@ -99,8 +100,8 @@ static void roundLastDigit(char *last, uint64_t distance, uint64_t delta, uint64
     }
 }
 
-/* Writes the digits of a number in (low, high) near `high - distance`; adds to `*k` what is left
- * out. */
+/* Writes the digits of a number in (low, high) near `high - distance`; adds the number of omitted
+ * digits to `*k`. */
 static int makeDigits(char *digits, wideFloat high, uint64_t delta, uint64_t distance, int *k) {
     int shift = -high.e;
     uint64_t one = (uint64_t)1 << shift;
@@ -136,7 +137,7 @@ static int makeDigits(char *digits, wideFloat high, uint64_t delta, uint64_t dis
     }
 }
 
-/* Digits and exponent of a finite number above zero: value = digits * 10^k. */
+/* Digits and exponent of a finite positive number: value = digits * 10^k. */
 static int grisu(double value, char digits[DIGITS_MAX], int *k) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof(bits));
@@ -145,7 +146,7 @@ static int grisu(double value, char digits[DIGITS_MAX], int *k) {
     wideFloat v = {bits & (hidden - 1), 1 - 1075};
     if (biased) v = (wideFloat){v.f | hidden, biased - 1075};
 
-    /* The neighbours' midpoints: every text between them reads back as this number. */
+    /* The midpoints to both neighbours: every text between them parses back to this number. */
     wideFloat high = normalize((wideFloat){v.f * 2 + 1, v.e - 1});
     wideFloat low =
         v.f == hidden ? (wideFloat){v.f * 4 - 1, v.e - 2} : (wideFloat){v.f * 2 - 1, v.e - 1};
@@ -156,7 +157,8 @@ static int grisu(double value, char digits[DIGITS_MAX], int *k) {
     v = multiply(v, power);
     high = multiply(high, power);
     low = multiply(low, power);
-    /* One unit inwards on both sides outweighs the rounding of the power and the products. */
+    /* Narrowing both sides by one unit compensates for the rounding of the power and of the
+     * products. */
     high.f--;
     low.f++;
     return makeDigits(digits, high, high.f - low.f, high.f - v.f, k);
@@ -176,7 +178,7 @@ static size_t putExponent(char *dst, const char *digits, int count, int exponent
     return (size_t)(p - dst);
 }
 
-/* Valkey's shape: plain while few zeros have to be made up, else with an exponent. */
+/* Valkey's format: without an exponent if few zeros have to be added, else with one. */
 static size_t putDecimal(char *dst, const char *digits, int count, int k) {
     int exponent = count + k - 1;
     char *p = dst;
@@ -202,7 +204,7 @@ static size_t putDecimal(char *dst, const char *digits, int count, int k) {
 }
 
 size_t numberPrintDouble(char *dst, double value) {
-    /* Whole numbers up to 2^62 are printed exactly, larger ones with as few digits as it takes. */
+    /* Whole numbers up to 2^62 are printed exactly, larger ones with as few digits as possible. */
     const double whole_max = 4611686018427387904.0;
     if (value != 0 && fabs(value) <= whole_max && value == (double)(int64_t)value)
         return numberPrintInt(dst, (int64_t)value);

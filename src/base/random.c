@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Secrets from the kernel; everything else from xoshiro256** (Blackman and Vigna 2018), one
- * state per thread. Invariant: a seeded state is never all zero. ANY_THREAD. */
+ * Random bytes of the kernel for secrets; xoshiro256** (Blackman and Vigna 2018) with one state per
+ * thread for everything else. Invariant: a seeded state is never all zero. ANY_THREAD. */
 #include "base/random.h"
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@ void randomSecret(void *dst, size_t len) {
     }
     char *p = dst;
     while (len) {
-        size_t part = sizeMin(len, 256); /* the most getentropy() gives at once */
+        size_t part = sizeMin(len, 256); /* maximum of one getentropy() call */
         if (getentropy(p, part) != 0) panic("The kernel has no random bytes");
         p += part;
         len -= part;
@@ -41,7 +41,7 @@ void randomHex(char *dst, size_t len) {
 
 static uint64_t rotate(uint64_t x, int k) { return x << k | x >> (64 - k); }
 
-/* SplitMix64 spreads one number over the state, and never to all zeros. */
+/* SplitMix64 expands the seed to the whole state, which is never all zero. */
 void randomSeed(uint64_t seed) {
     for (size_t i = 0; i < COUNT_OF(state); i++) {
         seed += 0x9e3779b97f4a7c15ull;
@@ -70,13 +70,13 @@ uint64_t randomNext(void) {
     return result;
 }
 
-/* Lemire's multiply-and-shift; the few products that would favour small numbers are thrown away. */
+/* Lemire's multiply-and-shift with rejection of the few products that would bias the result. */
 uint64_t randomUniform(uint64_t bound) {
     check(bound > 0);
     __uint128_t product = (__uint128_t)randomNext() * bound;
     if ((uint64_t)product < bound) {
-        uint64_t unfair = -bound % bound; /* 2^64 mod bound */
-        while ((uint64_t)product < unfair) product = (__uint128_t)randomNext() * bound;
+        uint64_t rejected_below = -bound % bound; /* 2^64 mod bound */
+        while ((uint64_t)product < rejected_below) product = (__uint128_t)randomNext() * bound;
     }
     return (uint64_t)(product >> 64);
 }

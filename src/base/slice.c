@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Comparing slices without regard to ASCII case, eight bytes a step.
- * Bytes above 127 are compared as they are: no locale. ANY_THREAD. */
+ * Comparing slices ignoring ASCII case, eight bytes per step. Bytes above 127 are compared
+ * unchanged, independent of the locale. ANY_THREAD. */
 #include "base/slice.h"
 
 #include "base/bytes.h"

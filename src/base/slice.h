@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A slice is a borrowed run of bytes: pointer and length, no ownership, no terminator. */
+ * A slice is a borrowed byte range: pointer and length, no ownership, no terminator. */
 #ifndef BASE_SLICE_H
 #define BASE_SLICE_H
 
@@ -27,7 +27,7 @@ static inline bool sliceEqual(slice a, slice b) {
     return a.len == b.len && memcmp(a.ptr, b.ptr, a.len) == 0;
 }
 
-/* True when both hold the same bytes but for the case of ASCII letters. ANY_THREAD. */
+/* True if both are equal ignoring ASCII case. ANY_THREAD. */
 bool sliceEqualFold(slice a, slice b);
 
 /* sliceEqualFold() against a C string. ANY_THREAD. */

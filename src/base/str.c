@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Growable byte strings. Invariant: ptr is NULL with len = cap = 0, or a block of at least cap + 1
- * bytes with a NUL at ptr[len]. Appending takes amortised constant time per byte.
- * A str belongs to one thread at a time. */
+ * bytes with a NUL at ptr[len]. Appending takes amortised constant time per byte. A str is used by
+ * one thread at a time. */
 #include "base/str.h"
 
 #include <stdio.h>
@@ -70,12 +70,12 @@ void strAppendInt(str *s, int64_t number) {
 void strAppendFormatV(str *s, const char *format, va_list args) {
     va_list again;
     va_copy(again, args);
-    char *room = strReserve(s, 64);
-    int len = vsnprintf(room, s->cap - s->len + 1, format, args);
+    char *dst = strReserve(s, 64);
+    int len = vsnprintf(dst, s->cap - s->len + 1, format, args);
     check(len >= 0);
     if ((size_t)len > s->cap - s->len) {
-        room = strReserve(s, (size_t)len);
-        len = vsnprintf(room, (size_t)len + 1, format, again);
+        dst = strReserve(s, (size_t)len);
+        len = vsnprintf(dst, (size_t)len + 1, format, again);
         check(len >= 0);
     }
     va_end(again);
@@ -89,7 +89,7 @@ void strAppendFormat(str *s, const char *format, ...) {
     va_end(args);
 }
 
-/* The letter behind a backslash that stands for `c`, 0 when it has none. */
+/* The letter of the escape sequence for `c`, e.g. 'n' for a newline; 0 if it has none. */
 static char escapeLetter(char c) {
     switch (c) {
     case '\n': return 'n';
@@ -103,7 +103,7 @@ static char escapeLetter(char c) {
     }
 }
 
-/* Stands for itself between quotes. */
+/* True if `c` needs no escaping inside quotes. */
 static bool isPlain(char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; }
 
 void strAppendQuoted(str *s, slice from) {
@@ -143,7 +143,7 @@ static int hexValue(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* What `\c` means inside double quotes. */
+/* The byte that the escape sequence `\c` denotes inside double quotes. */
 static char unescape(char c) {
     switch (c) {
     case 'n': return '\n';
@@ -155,8 +155,9 @@ static char unescape(char c) {
     }
 }
 
-/* Appends the inside of "..." that starts at `pos`. Returns the place behind the closing quote,
- * 0 when there is none. A backslash before the line's last character is an ordinary one. */
+/* Appends the contents of a double-quoted word that starts at `pos`. Returns the position after the
+ * closing quote, 0 if there is none. A backslash before the last character of the line is
+ * literal. */
 static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
     while (pos < line.len) {
         const char *p = line.ptr + pos;
@@ -177,7 +178,7 @@ static size_t takeDoubleQuoted(str *word, slice line, size_t pos) {
     return 0;
 }
 
-/* The same for '...', where only \' is special. */
+/* The same for single quotes, where only \' is an escape sequence. */
 static size_t takeSingleQuoted(str *word, slice line, size_t pos) {
     while (pos < line.len) {
         const char *p = line.ptr + pos;
@@ -194,7 +195,7 @@ static size_t takeSingleQuoted(str *word, slice line, size_t pos) {
     return 0;
 }
 
-/* Appends one word that starts at `pos`; returns the place behind it, 0 on unbalanced quotes. */
+/* Appends one word that starts at `pos`; returns the position after it, 0 on unbalanced quotes. */
 static size_t takeWord(str *word, slice line, size_t pos) {
     while (pos < line.len) {
         char c = line.ptr[pos];
@@ -218,19 +219,19 @@ bool strSplitWords(slice line, str **words, int *count) {
     const char *nul = line.len ? memchr(line.ptr, '\0', line.len) : NULL;
     if (nul) line.len = (size_t)(nul - line.ptr);
     str *found = NULL;
-    size_t room = 0;
+    size_t cap = 0;
     int n = 0;
     size_t pos = 0;
     for (;;) {
         while (pos < line.len && isBlank(line.ptr[pos])) pos++;
         if (pos == line.len) break;
-        if ((size_t)n == room) {
-            room = room ? room * 2 : 8;
-            found = memRealloc(found, room * sizeof(*found));
+        if ((size_t)n == cap) {
+            cap = cap ? cap * 2 : 8;
+            found = memRealloc(found, cap * sizeof(*found));
         }
         str *word = &found[n++];
         *word = STR_EMPTY;
-        strReserve(word, 0); /* even an empty word has text of its own */
+        strReserve(word, 0); /* so that an empty word has a NUL-terminated block, too */
         pos = takeWord(word, line, pos);
         if (pos == 0) {
             strFreeWords(found, n);

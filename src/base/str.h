@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * str: a growable byte string that knows its length. Always followed by a NUL that the length does
- * not count, so ptr can be handed to C. A zeroed str is the empty string and owns nothing. */
+ * str: a growable byte string with a length. It is always followed by a NUL that the length does
+ * not include, so ptr can be passed to C functions. A zeroed str is an empty string that owns
+ * nothing. */
 #ifndef BASE_STR_H
 #define BASE_STR_H
 
@@ -12,7 +13,7 @@
 #include "base/slice.h"
 
 typedef struct str {
-    char *ptr; /* NULL or NUL-terminated block of memAlloc */
+    char *ptr; /* NULL or a NUL-terminated block of memAlloc() */
     size_t len;
     size_t cap; /* bytes usable before the NUL */
 } str;
@@ -20,11 +21,12 @@ typedef struct str {
 #define STR_EMPTY ((str){NULL, 0, 0})
 
 str strNew(slice from);
-/* Frees the block; the str is empty again. */
+/* Frees the block; the str is empty afterwards. */
 void strFree(str *s);
-/* Empties it and keeps the block. */
+/* Makes the str empty and keeps the block. */
 void strClear(str *s);
-/* Room for `more` bytes behind the content. Returns where they go; strGrow() then takes them in. */
+/* strReserve() makes room for `more` bytes after the contents and returns their address; strGrow()
+ * then adds `written` of them to the length. */
 char *strReserve(str *s, size_t more);
 void strGrow(str *s, size_t written);
 void strAppend(str *s, const void *bytes, size_t len);
@@ -34,18 +36,19 @@ void strAppendByte(str *s, char byte);
 void strAppendInt(str *s, int64_t number);
 void strAppendFormat(str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strAppendFormatV(str *s, const char *format, va_list args);
-/* The bytes in double quotes with \n \r \t \a \b \" \\ \xHH, as logs and MONITOR print them. */
+/* Appends the bytes in double quotes with \n \r \t \a \b \" \\ \xHH escapes, as in logs and
+ * MONITOR. */
 void strAppendQuoted(str *s, slice from);
-/* Cuts the content to `len` bytes; no more than it has. */
+/* Truncates the string to `len` bytes, at most its length. */
 void strCut(str *s, size_t len);
 /* Never NULL: "" for an empty str. */
 const char *strText(const str *s);
 static inline slice strSlice(const str *s) { return (slice){s->ptr ? s->ptr : "", s->len}; }
 
-/* Splits a line of a configuration file or an inline command into words: blanks separate; "..."
- * with \n \r \t \a \b \\ \" \xHH and '...' with \' quote. A NUL ends the line.
- * `*words` gets `*count` entries: strFreeWords() later. Returns false on unbalanced quotes, and
- * then owns nothing. */
+/* Splits a line of a configuration file or an inline command into words separated by blanks; "..."
+ * with \n \r \t \a \b \\ \" \xHH and '...' with \' quote. A NUL ends the line. On success `*words`
+ * has `*count` entries, to be freed with strFreeWords(). Returns false on unbalanced quotes and
+ * then allocates nothing. */
 bool strSplitWords(slice line, str **words, int *count);
 void strFreeWords(str *words, int count);
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of the cluster. A field is called as its directive; only the registry writes them. */
+ * Directives of the cluster. Each field is named after its directive; only the configuration
+ * registry writes them. */
 #ifndef CLUSTER_CLUSTER_PRIV_H
 #define CLUSTER_CLUSTER_PRIV_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 enum saveBehavior { SAVE_SYNC, SAVE_BEST_EFFORT };
 enum endpointType { ENDPOINT_IP, ENDPOINT_HOSTNAME, ENDPOINT_UNKNOWN };
@@ -18,11 +19,11 @@ typedef struct clusterConfig {
     char *cluster_config_file;
     int cluster_config_save_behavior; /* enum saveBehavior */
     int64_t cluster_node_timeout;     /* ms */
-    int cluster_port;                 /* of the bus; 0 = port + 10000 */
+    int cluster_port;                 /* of the cluster bus; 0: port + 10000 */
     int cluster_databases;
-    uint64_t cluster_link_sendbuf_limit; /* bytes, 0 = none */
+    uint64_t cluster_link_sendbuf_limit; /* bytes, 0: no limit */
     int64_t cluster_blacklist_ttl;       /* seconds */
-    int64_t cluster_ping_interval;       /* ms, 0 = as usual */
+    int64_t cluster_ping_interval;       /* ms, 0: default */
     int cluster_message_gossip_perc;     /* percent of the nodes */
     bool cluster_slot_stats_enabled;
     /* Failover and coverage. */
@@ -31,7 +32,7 @@ typedef struct clusterConfig {
     bool cluster_replica_no_failover;
     int cluster_manual_failover_timeout; /* ms */
     bool cluster_allow_reads_when_down, cluster_allow_pubsubshard_when_down;
-    /* What the node says of itself. */
+    /* Announced properties of the node. */
     int cluster_preferred_endpoint_type; /* enum endpointType */
     char *cluster_announce_hostname, *cluster_announce_human_nodename, *cluster_announce_ip;
     int cluster_announce_port, cluster_announce_tls_port, cluster_announce_bus_port;
@@ -39,7 +40,7 @@ typedef struct clusterConfig {
     int cluster_announce_client_port, cluster_announce_client_tls_port;
     /* Slot migration. */
     int64_t cluster_slot_migration_log_max_len;
-    int64_t slot_migration_max_failover_repl_bytes; /* -1 = no limit */
+    int64_t slot_migration_max_failover_repl_bytes; /* -1: no limit */
 } clusterConfig;
 
 extern clusterConfig clusterConf;

@@ -43,7 +43,7 @@ void clusterPrintInfo(str *out) {
     strAppendFormat(out, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
                     (unsigned long long)nodesEpoch(),
                     (unsigned long long)nodePrimaryOf(nodeMyself())->epoch);
-    /* There is no bus yet. */
+    /* The cluster bus does not exist yet. */
     static const char *const traffic[] = {"stats_messages", "stats_bytes", "stats_pubsub_bytes",
                                           "stats_module_bytes"};
     for (size_t i = 0; i < COUNT_OF(traffic); i++) {
@@ -60,7 +60,7 @@ static void replyPair(ctx *c, const char *name, slice value) {
     replyBulk(c, value);
 }
 
-/* Endpoint, port, name, and what else there is to know of the address. */
+/* Endpoint, port, id, and further addresses of the node. */
 static void replyNode(ctx *c, const clusterNode *n) {
     int type = clusterConf.cluster_preferred_endpoint_type;
     slice endpoint = nodeEndpoint(n), hostname = nodeHostname(n);
@@ -78,7 +78,7 @@ static void replyNode(ctx *c, const clusterNode *n) {
     if (tells_name) replyPair(c, "hostname", hostname);
 }
 
-/* The last slot of the run of slots that begins at `first` with one owner. */
+/* The last slot of the range that starts at `first` and has one owner. */
 static int lastOfRun(int first) {
     int last = first;
     while (last + 1 < SLOT_COUNT && slotOwner(last + 1) == slotOwner(first)) last++;
@@ -98,7 +98,7 @@ void clusterReplySlots(ctx *c) {
         count++;
         slot = last;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ SHARDS */
@@ -119,10 +119,10 @@ static void replyShardSlots(ctx *c, const char *shard_id) {
         replyInteger(c, slot);
         count += 2;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
-/* A replica of which nothing was heard has no data to offer. */
+/* A replica that was never reached has no data to offer. */
 static const char *healthOf(const clusterNode *n) {
     if (n->flags & (NODE_FAILED | NODE_MAYBE_FAILED)) return "fail";
     return n->flags & NODE_PRIMARY ? "online" : "loading";
@@ -143,8 +143,8 @@ static void replyShardNode(ctx *c, const clusterNode *n) {
     replyPair(c, "health", sliceOf(healthOf(n)));
 }
 
-/* Whether a node before `index` is of the same shard. */
-static bool isTold(int index) {
+/* True if a node before `index` belongs to the same shard. */
+static bool isAlreadyListed(int index) {
     for (int i = 0; i < index; i++) {
         if (isOfShard(nodeAt(i), nodeAt(index)->shard_id)) return true;
     }
@@ -155,7 +155,7 @@ void clusterReplyShards(ctx *c) {
     int64_t count = 0;
     respDeferred shards = respDeferBegin(c->out);
     for (int i = 0; i < nodeCount(); i++) {
-        if (isTold(i)) continue;
+        if (isAlreadyListed(i)) continue;
         const char *shard_id = nodeAt(i)->shard_id;
         int64_t members = 0;
         replyMap(c, 3);
@@ -170,9 +170,9 @@ void clusterReplyShards(ctx *c) {
                 members++;
             }
         }
-        respDeferEnd(c->out, list, '*', c->who->proto, members);
+        respDeferEnd(c->out, list, '*', c->proto, members);
         replyPair(c, "id", sliceMake(shard_id, NODE_ID_LEN));
         count++;
     }
-    respDeferEnd(c->out, shards, '*', c->who->proto, count);
+    respDeferEnd(c->out, shards, '*', c->proto, count);
 }

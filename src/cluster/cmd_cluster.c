@@ -14,7 +14,7 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* True when this server is a node of a cluster; else the error is replied. */
+/* True if the server is a cluster node. False: the error was replied. */
 static bool isNode(ctx *c) {
     if (clusterIsEnabled()) return true;
     replyError(c, SLICE("ERR This instance has cluster support disabled"));
@@ -26,7 +26,7 @@ static bool isNode(ctx *c) {
 /* CLUSTER KEYSLOT key. Reply: its slot. */
 void clusterKeyslotCommand(ctx *c) { replyInteger(c, hashSlot(c->argv[2])); }
 
-/* CLUSTER COUNTKEYSINSLOT slot. Reply: keys in it, in this database. */
+/* CLUSTER COUNTKEYSINSLOT slot. Reply: number of keys of the slot in this database. */
 void clusterCountkeysinslotCommand(ctx *c) {
     int64_t slot;
     if (!isNode(c) || !ctxArgInt(c, 2, &slot)) return;
@@ -49,7 +49,7 @@ static void visitKey(void *arg, const robj *o) {
     k->found++;
 }
 
-/* CLUSTER GETKEYSINSLOT slot count. Reply: up to `count` of its keys in this database. */
+/* CLUSTER GETKEYSINSLOT slot count. Reply: up to `count` keys of the slot in this database. */
 void clusterGetkeysinslotCommand(ctx *c) {
     int64_t slot, count;
     if (!isNode(c) || !ctxArgInt(c, 2, &slot) || !ctxArgInt(c, 3, &count)) return;
@@ -63,12 +63,12 @@ void clusterGetkeysinslotCommand(ctx *c) {
     do {
         cursor = dbScan(c->db, cursor, (int)slot, visitKey, &k);
     } while (cursor && k.found < k.want);
-    respDeferEnd(c->out, head, '*', c->who->proto, k.found);
+    respDeferEnd(c->out, head, '*', c->proto, k.found);
 }
 
-static bool slotArg(ctx *c, int place, int *out) {
+static bool slotArg(ctx *c, int arg_index, int *out) {
     int64_t slot;
-    if (numberParseInt(c->argv[place], &slot) && slot >= 0 && slot < SLOT_COUNT) {
+    if (numberParseInt(c->argv[arg_index], &slot) && slot >= 0 && slot < SLOT_COUNT) {
         *out = (int)slot;
         return true;
     }
@@ -76,9 +76,9 @@ static bool slotArg(ctx *c, int place, int *out) {
     return false;
 }
 
-static void tellDeleted(void *arg, const robj *o) { ctxTellObservers(arg, objectKey(o), "del"); }
+static void notifyDeleted(void *arg, const robj *o) { ctxTellObservers(arg, objectKey(o), "del"); }
 
-/* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: its keys go, in all databases. Reply: OK. */
+/* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: deletes the keys of a slot in all databases. Reply: OK. */
 void clusterFlushslotCommand(ctx *c) {
     int slot;
     if (!isNode(c) || !slotArg(c, 2, &slot)) return;
@@ -91,7 +91,7 @@ void clusterFlushslotCommand(ctx *c) {
     db *own = c->db;
     for (int i = 0; i < storeDbCount(); i++) {
         c->db = storeDb(i);
-        if (engineHot.observers) dbEach(c->db, slot, tellDeleted, c);
+        if (engineHot.observers) dbEach(c->db, slot, notifyDeleted, c);
         removed += dbFlushSlot(c->db, slot, !now);
     }
     c->db = own;
@@ -99,17 +99,17 @@ void clusterFlushslotCommand(ctx *c) {
     replyOk(c);
 }
 
-/* ------------------------------------------------------------------ who serves a slot */
+/* ------------------------------------------------------------------ slot assignment */
 
 typedef struct slotSet {
     uint64_t bits[SLOT_COUNT / 64];
 } slotSet;
 
-/* Adds a slot that is to be given (`give`) or taken away. False: the error was replied. */
-static bool addToSet(ctx *c, slotSet *set, int slot, bool give) {
+/* Adds a slot that is to be assigned (`assign`) or unassigned. False: the error was replied. */
+static bool addToSet(ctx *c, slotSet *set, int slot, bool assign) {
     const char *error = NULL;
-    if (give && slotOwner(slot)) error = "ERR Slot %d is already busy";
-    if (!give && !slotOwner(slot)) error = "ERR Slot %d is already unassigned";
+    if (assign && slotOwner(slot)) error = "ERR Slot %d is already busy";
+    if (!assign && !slotOwner(slot)) error = "ERR Slot %d is already unassigned";
     if (!error && set->bits[slot / 64] >> slot % 64 & 1)
         error = "ERR Slot %d specified multiple times";
     if (error) {
@@ -123,18 +123,18 @@ static bool addToSet(ctx *c, slotSet *set, int slot, bool give) {
     return true;
 }
 
-static bool parseSlots(ctx *c, slotSet *set, bool give) {
+static bool parseSlots(ctx *c, slotSet *set, bool assign) {
     int slot;
     for (int i = 2; i < c->argc; i++) {
         if (!slotArg(c, i, &slot)) return false;
     }
     for (int i = 2; i < c->argc; i++) {
-        if (!slotArg(c, i, &slot) || !addToSet(c, set, slot, give)) return false;
+        if (!slotArg(c, i, &slot) || !addToSet(c, set, slot, assign)) return false;
     }
     return true;
 }
 
-static bool parseRanges(ctx *c, slotSet *set, bool give) {
+static bool parseRanges(ctx *c, slotSet *set, bool assign) {
     if (c->argc % 2) {
         replyErrorArity(c);
         return false;
@@ -148,25 +148,25 @@ static bool parseRanges(ctx *c, slotSet *set, bool give) {
             return false;
         }
         for (int slot = first; slot <= last; slot++) {
-            if (!addToSet(c, set, slot, give)) return false;
+            if (!addToSet(c, set, slot, assign)) return false;
         }
     }
     return true;
 }
 
-/* The commands that give slots to this node, or take them from whoever has them: nothing is done unless all of
- * them can be. */
-static void changeSlots(ctx *c, bool ranges, bool give) {
+/* Assigns slots to this node, or unassigns them. Nothing is changed unless all of them are
+ * valid. */
+static void changeSlots(ctx *c, bool ranges, bool assign) {
     slotSet set = {{0}};
     if (!isNode(c)) return;
-    if (!(ranges ? parseRanges : parseSlots)(c, &set, give)) return;
+    if (!(ranges ? parseRanges : parseSlots)(c, &set, assign)) return;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        if (set.bits[slot / 64] >> slot % 64 & 1) slotSetOwner(slot, give ? nodeMyself() : NULL);
+        if (set.bits[slot / 64] >> slot % 64 & 1) slotSetOwner(slot, assign ? nodeMyself() : NULL);
     }
     replyOk(c);
 }
 
-/* CLUSTER ADDSLOTS slot [slot ...]. Reply: OK; so do the others. */
+/* CLUSTER ADDSLOTS slot [slot ...]. Reply: OK, as for all commands in this section. */
 void clusterAddslotsCommand(ctx *c) { changeSlots(c, false, true); }
 /* CLUSTER ADDSLOTSRANGE start end [start end ...]. */
 void clusterAddslotsrangeCommand(ctx *c) { changeSlots(c, true, true); }
@@ -175,7 +175,7 @@ void clusterDelslotsCommand(ctx *c) { changeSlots(c, false, false); }
 /* CLUSTER DELSLOTSRANGE start end [start end ...]. */
 void clusterDelslotsrangeCommand(ctx *c) { changeSlots(c, true, false); }
 
-/* CLUSTER FLUSHSLOTS: this node serves nothing any more. Reply: OK. */
+/* CLUSTER FLUSHSLOTS: unassigns all slots of this node. Reply: OK. */
 void clusterFlushslotsCommand(ctx *c) {
     if (!isNode(c)) return;
     for (int i = 0; i < storeDbCount(); i++) {
@@ -191,7 +191,7 @@ void clusterFlushslotsCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ epochs */
 
-/* CLUSTER SET-CONFIG-EPOCH epoch: only before it matters. Reply: OK. */
+/* CLUSTER SET-CONFIG-EPOCH epoch: allowed only before the node joins a cluster. Reply: OK. */
 void clusterSetConfigEpochCommand(ctx *c) {
     int64_t epoch;
     if (!isNode(c) || !ctxArgInt(c, 2, &epoch)) return;
@@ -245,7 +245,7 @@ void clusterMyshardidCommand(ctx *c) {
     if (isNode(c)) replyBulk(c, sliceMake(nodeMyself()->shard_id, NODE_ID_LEN));
 }
 
-/* CLUSTER NODES. Reply: one line a node. */
+/* CLUSTER NODES. Reply: one line per node. */
 void clusterNodesCommand(ctx *c) {
     if (!isNode(c)) return;
     str text = STR_EMPTY;
@@ -257,7 +257,7 @@ void clusterNodesCommand(ctx *c) {
     strFree(&text);
 }
 
-/* CLUSTER REPLICAS node-id (and SLAVES). Reply: their lines of CLUSTER NODES. */
+/* CLUSTER REPLICAS node-id (and SLAVES). Reply: the lines of the replicas as in CLUSTER NODES. */
 void clusterReplicasCommand(ctx *c) {
     if (!isNode(c)) return;
     const clusterNode *primary = nodeFind(c->argv[2]);
@@ -279,7 +279,7 @@ void clusterReplicasCommand(ctx *c) {
         strFree(&text);
         count++;
     }
-    respDeferEnd(c->out, head, '*', c->who->proto, count);
+    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 void clusterSlavesCommand(ctx *c) { clusterReplicasCommand(c); }
@@ -293,12 +293,12 @@ void clusterInfoCommand(ctx *c) {
     strFree(&text);
 }
 
-/* CLUSTER SLOTS. Reply: ranges, each with the nodes that serve it. */
+/* CLUSTER SLOTS. Reply: slot ranges, each with the nodes that serve it. */
 void clusterSlotsCommand(ctx *c) {
     if (isNode(c)) clusterReplySlots(c);
 }
 
-/* CLUSTER SHARDS. Reply: shards, each with its ranges and nodes. */
+/* CLUSTER SHARDS. Reply: shards, each with its slot ranges and nodes. */
 void clusterShardsCommand(ctx *c) {
     if (isNode(c)) clusterReplyShards(c);
 }
@@ -353,7 +353,7 @@ void clusterHelpCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ READONLY, READWRITE */
 
-/* READONLY: a replica may answer this client's reads. Reply: OK. */
+/* READONLY: permits reads from a replica on this connection. Reply: OK. */
 void readonlyCommand(ctx *c) {
     c->who->flags |= SESSION_READONLY;
     replyOk(c);

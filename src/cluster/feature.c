@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the cluster hangs up: directives, the gate, its periodic verdict. Main thread only. */
+ * Registers the cluster's directives, gate, INFO section and periodic job. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/hot.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
@@ -30,18 +30,18 @@ static status init(reason *why) {
     return OK;
 }
 
-static void judge(int64_t budget_us) {
+static void updateState(int64_t budget_us) {
     (void)budget_us; /* takes no time */
-    if (clusterIsEnabled()) nodesJudge(engineHot.now_ms);
+    if (clusterIsEnabled()) nodesUpdateState(engineHot.now_ms);
 }
 
-/* Before replies go out: who hears OK can rely on the file. */
-static void settle(void) {
-    if (clusterIsEnabled()) nodesSettle();
+/* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
+static void applyChanges(void) {
+    if (clusterIsEnabled()) nodesApplyChanges();
 }
 
-static const tickJob ticks[] = {{"cluster-state", 100, judge}, {0}};
-static const stageJob stages[] = {{STAGE_LOG, settle}, {0}};
+static const tickJob ticks[] = {{"cluster-state", 100, updateState}, {0}};
+static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {0}};
 
 static const gate *const gates[] = {&clusterRedirectGate, NULL};
 

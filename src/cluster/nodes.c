@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of nodes and slots, and the verdict whether requests may be served.
+ * The table of nodes and slots, and the cluster state (whether requests are served).
  *
- * Invariant: a node's slot_count is the number of slots whose owner it is. Main thread only. */
+ * Invariant: slot_count of a node is the number of slots it owns. Main thread only. */
 #include "cluster/nodes.h"
 
 #include <stdlib.h>
@@ -13,22 +13,23 @@
 #include "engine/hot.h"
 
 enum {
-    WRITABLE_DELAY_MS = 2000,   /* a primary that starts lets the others find out first */
-    REJOIN_DELAY_MIN_MS = 500,  /* so does one that was in a minority: for the node timeout, */
-    REJOIN_DELAY_MAX_MS = 5000, /* within these bounds */
+    WRITABLE_DELAY_MS =
+        2000, /* a starting primary waits so that other nodes are discovered first */
+    REJOIN_DELAY_MIN_MS = 500,  /* a primary that was in a minority waits for the node timeout, */
+    REJOIN_DELAY_MAX_MS = 5000, /* limited to this range */
 };
 
 static struct {
     clusterNode **list; /* the first one is this node */
     int count;
     clusterNode *owner[SLOT_COUNT];
-    uint64_t mine[SLOT_COUNT / 64]; /* a bit for each slot this node owns */
+    uint64_t mine[SLOT_COUNT / 64]; /* bit set of the slots of this node */
     int assigned;
-    int size; /* voting nodes, as counted by the last verdict */
+    int size; /* voting nodes, as of the last nodesUpdateState() */
     uint64_t current_epoch, vote_epoch;
     bool ok, changed;
-    int64_t first_ms;    /* of the first verdict */
-    int64_t minority_ms; /* when we last saw too few primaries */
+    int64_t first_ms;    /* time of the first nodesUpdateState() */
+    int64_t minority_ms; /* last time the majority of primaries was not reachable */
 } nodes;
 
 /* ------------------------------------------------------------------ nodes */
@@ -136,7 +137,7 @@ bool nodesBumpEpoch(void) {
     return true;
 }
 
-/* ------------------------------------------------------------------ the verdict */
+/* ------------------------------------------------------------------ state of the cluster */
 
 static bool votes(const clusterNode *n) { return n->flags & NODE_PRIMARY && n->slot_count > 0; }
 
@@ -149,7 +150,7 @@ static bool isCovered(void) {
     return true;
 }
 
-/* Counts the voting nodes; whether we reach most of them. */
+/* Counts the voting nodes; returns whether the majority is reachable. */
 static bool isMajority(void) {
     int reachable = 0;
     nodes.size = 0;
@@ -167,7 +168,7 @@ static int64_t rejoinDelayMs(void) {
     return delay > REJOIN_DELAY_MAX_MS ? REJOIN_DELAY_MAX_MS : delay;
 }
 
-void nodesJudge(int64_t now_ms) {
+void nodesUpdateState(int64_t now_ms) {
     bool primary = nodeMyself()->flags & NODE_PRIMARY;
     if (!nodes.first_ms) nodes.first_ms = now_ms;
     if (primary && !nodes.ok && now_ms - nodes.first_ms < WRITABLE_DELAY_MS) return;
@@ -189,14 +190,14 @@ void nodesJudge(int64_t now_ms) {
 
 bool nodesAreOk(void) { return nodes.ok; }
 
-/* ------------------------------------------------------------------ keeping what changed */
+/* ------------------------------------------------------------------ saving changes */
 
 void nodesChanged(void) { nodes.changed = true; }
 
-void nodesSettle(void) {
+void nodesApplyChanges(void) {
     if (!nodes.changed) return;
     nodes.changed = false;
-    nodesJudge(engineHot.now_ms);
+    nodesUpdateState(engineHot.now_ms);
     reason why;
     if (nodesSave(clusterConf.cluster_config_file, &why) == OK) return;
     if (clusterConf.cluster_config_save_behavior == SAVE_BEST_EFFORT) {

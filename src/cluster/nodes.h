@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes this one knows, and who serves which slot. Main thread only. */
+ * The known nodes of the cluster and the assignment of slots to nodes. Main thread only. */
 #ifndef CLUSTER_NODES_H
 #define CLUSTER_NODES_H
 
@@ -26,76 +26,78 @@ enum nodeFlag {
 };
 
 typedef struct clusterNode {
-    char id[NODE_ID_LEN]; /* hex digits, no NUL; so is the shard's */
+    char id[NODE_ID_LEN]; /* hex digits without a NUL, as is the shard id */
     char shard_id[NODE_ID_LEN];
     uint32_t flags;
-    struct clusterNode *primary;  /* of a replica; NULL when unknown */
-    str ip, hostname, human_name; /* of the others: our own are what the directives say */
+    struct clusterNode *primary;  /* for replicas; NULL if unknown */
+    str ip, hostname, human_name; /* of other nodes; those of this node are in the directives */
     int port, bus_port, tls_port;
     uint64_t epoch;
     int64_t ping_sent_ms, pong_ms;
     int slot_count;
 } clusterNode;
 
-/* Makes a table with one node, this one, whose name is random. Once, when the cluster is enabled. */
+/* Creates a table with this node only, with a random id. Called once, if the cluster is enabled. */
 void nodesInit(void);
 void nodesFree(void);
 
 clusterNode *nodeMyself(void);
 int nodeCount(void);
 clusterNode *nodeAt(int index);
-/* The node of that name, or NULL. */
+/* The node with that id, or NULL. */
 clusterNode *nodeFind(slice id);
-/* Adds a node; the name must be new. */
+/* Adds a node; the id must be new. */
 clusterNode *nodeAdd(const char id[NODE_ID_LEN]);
-/* The primary a node belongs to: itself, or the one it copies; NULL when unknown. */
+/* The primary of a node: itself, or the one it replicates; NULL if unknown. */
 clusterNode *nodePrimaryOf(clusterNode *n);
 
-/* Who serves a slot, NULL for nobody. */
+/* The node that serves a slot, NULL if unassigned. */
 clusterNode *slotOwner(int slot);
-/* Whether this node owns it. */
+/* True if this node owns the slot. */
 bool slotIsMine(int slot);
 void slotSetOwner(int slot, clusterNode *owner);
 int slotsAssigned(void);
 
-/* The epochs: of the cluster as far as we have heard, of our last vote. */
+/* Epochs: the latest known epoch of the cluster, and that of our last vote. */
 uint64_t nodesEpoch(void);
 uint64_t nodesVoteEpoch(void);
 void nodesSetEpochs(uint64_t current, uint64_t vote);
-/* Gives this node an epoch greater than all others, if it has not the greatest. False: it had. */
+/* Gives this node an epoch greater than all others. False if it already had the greatest. */
 bool nodesBumpEpoch(void);
 
-/* Whether the cluster serves requests, as worked out by the last nodesJudge(). */
+/* True if the cluster serves requests, as of the last nodesUpdateState(). */
 bool nodesAreOk(void);
-/* Works it out: all slots covered if that is asked for, most primaries reachable, and some time passed since
- * they were not. */
-void nodesJudge(int64_t now_ms);
-/* Primaries with slots, at that time. */
+/* Updates the cluster state. It is ok if all slots are covered (if required), the majority of
+ * primaries is reachable, and some time has passed since it was not. */
+void nodesUpdateState(int64_t now_ms);
+/* Number of primaries with slots, as of the last nodesUpdateState(). */
 int nodesSize(void);
 
-/* Something the configuration file must know has changed. */
+/* Marks that the configuration file must be written. */
 void nodesChanged(void);
-/* Judges and saves if something has changed; before replies go out. */
-void nodesSettle(void);
+/* If something has changed, updates the state and writes the configuration file. Called before
+ * replies are sent. */
+void nodesApplyChanges(void);
 
 /* ---- nodes_file.c ---- */
 
-/* Reads the configuration file; false when there is none. ERR_SYNTAX: it is damaged. */
+/* Reads the configuration file. *found is false if there is none. ERR_SYNTAX: it is corrupt. */
 status nodesLoad(const char *path, bool *found, reason *why) MUST_USE;
 status nodesSave(const char *path, reason *why) MUST_USE;
 
 /* ---- nodes_text.c ---- */
 
-/* Address, port and bus port others reach a node at. */
+/* Address, port and bus port for other nodes. */
 slice nodeIp(const clusterNode *n);
 slice nodeHostname(const clusterNode *n);
 slice nodeHumanName(const clusterNode *n);
 int nodePort(const clusterNode *n);
 int nodeBusPort(const clusterNode *n);
-/* One line, without its end, as CLUSTER NODES shows it or (`for_file`) as the file keeps it. */
+/* Appends one line without its end, as in CLUSTER NODES or, with `for_file`, in the configuration
+ * file. */
 void nodeDescribe(str *out, const clusterNode *n, bool for_file);
-/* What clients are told to connect to: address or name, as cluster-preferred-endpoint-type says; ptr NULL
- * when they are not told. */
+/* The address or name that clients should connect to, depending on cluster-preferred-endpoint-type;
+ * ptr NULL for unknown. */
 slice nodeEndpoint(const clusterNode *n);
 
 #endif

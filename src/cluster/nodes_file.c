@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cluster's configuration file: one line a node, one with epochs. It is written by us alone, but read as
- * if by anybody. Main thread only. */
+ * The cluster's configuration file: one line per node and one with epochs. Although only the server
+ * writes it, everything read is validated. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
@@ -29,8 +29,8 @@ status nodesSave(const char *path, reason *why) {
 
 /* ------------------------------------------------------------------ reading */
 
-/* Takes what stands before `stop` off the front of `rest`; all of it when there is none. */
-static slice take(slice *rest, char stop) {
+/* Removes and returns the part of `rest` before `stop`; all of it if `stop` is missing. */
+static slice takeUntil(slice *rest, char stop) {
     const char *end = rest->len ? memchr(rest->ptr, stop, rest->len) : NULL;
     size_t len = end ? (size_t)(end - rest->ptr) : rest->len;
     slice word = sliceMake(rest->ptr, len);
@@ -59,10 +59,10 @@ static void setText(str *to, slice text) {
     *to = strNew(text);
 }
 
-/* "ip:port@busport,hostname,name=value,..."; names we do not know are passed over. */
+/* "ip:port@busport,hostname,name=value,..."; unknown names are ignored. */
 static bool parseAddress(slice text, clusterNode *n) {
-    slice host = take(&text, ','), hostname = take(&text, ',');
-    slice before_bus = take(&host, '@');
+    slice host = takeUntil(&text, ','), hostname = takeUntil(&text, ',');
+    slice before_bus = takeUntil(&host, '@');
     size_t colon = before_bus.len;
     while (colon > 0 && before_bus.ptr[colon - 1] != ':') colon--;
     if (colon == 0) return false;
@@ -71,7 +71,7 @@ static bool parseAddress(slice text, clusterNode *n) {
     setText(&n->ip, sliceMake(before_bus.ptr, colon - 1));
     setText(&n->hostname, hostname);
     while (text.len) {
-        slice value = take(&text, ','), name = take(&value, '=');
+        slice value = takeUntil(&text, ','), name = takeUntil(&value, '=');
         if (sliceEqual(name, SLICE("shard-id"))) {
             if (!isId(value)) return false;
             memcpy(n->shard_id, value.ptr, NODE_ID_LEN);
@@ -101,7 +101,7 @@ static bool parseFlags(slice text, uint32_t *out) {
     };
     *out = 0;
     while (text.len) {
-        slice word = take(&text, ',');
+        slice word = takeUntil(&text, ',');
         size_t i = 0;
         while (i < COUNT_OF(words) && !sliceIs(word, words[i].word)) i++;
         if (i == COUNT_OF(words)) return false;
@@ -110,16 +110,16 @@ static bool parseFlags(slice text, uint32_t *out) {
     return true;
 }
 
-/* "7" or "7-9". Slots on their way between nodes ("[7->-id]") stay where they are. */
+/* "7" or "7-9". Slots being migrated ("[7->-id]") keep their owner. */
 static bool parseSlots(slice text, clusterNode *n) {
     while (text.len) {
-        slice range = take(&text, ' ');
+        slice range = takeUntil(&text, ' ');
         if (range.len && range.ptr[0] == '[') {
             logNotice("Cluster config: %.*s is not taken up again", (int)range.len, range.ptr);
             continue;
         }
         int64_t first, last;
-        slice start = take(&range, '-');
+        slice start = takeUntil(&range, '-');
         if (!numberParseInt(start, &first)) return false;
         last = first;
         if (range.len && !numberParseInt(range, &last)) return false;
@@ -129,45 +129,45 @@ static bool parseSlots(slice text, clusterNode *n) {
     return true;
 }
 
-/* The node of that name, made when a line speaks of it for the first time. */
-static clusterNode *named(slice id) {
+/* The node with that id; added if it is not known yet. */
+static clusterNode *findOrAddNode(slice id) {
     clusterNode *n = nodeFind(id);
     return n ? n : nodeAdd(id.ptr);
 }
 
-/* This node takes the name the file gives it. */
-static clusterNode *nameMyself(slice id) {
+/* Sets the id of this node to that in the file. */
+static clusterNode *setMyId(slice id) {
     clusterNode *myself = nodeMyself();
     memcpy(myself->id, id.ptr, NODE_ID_LEN);
     return myself;
 }
 
-/* What all nodes have in common behind their names. */
+/* Parses the fields after the node's id. */
 static bool parseFields(slice rest, slice address, uint32_t flags, clusterNode *n) {
-    slice primary = take(&rest, ' ');
+    slice primary = takeUntil(&rest, ' ');
     uint64_t epoch;
     if (!parseAddress(address, n)) return false;
     if (!sliceEqual(primary, SLICE("-")) && !isId(primary)) return false;
-    if (!numberParseInt(take(&rest, ' '), &n->ping_sent_ms)) return false;
-    if (!numberParseInt(take(&rest, ' '), &n->pong_ms)) return false;
-    if (!numberParseUint(take(&rest, ' '), &epoch)) return false;
-    (void)take(&rest, ' '); /* whether it was connected */
-    /* What was asked and heard before the restart counts from now on. */
+    if (!numberParseInt(takeUntil(&rest, ' '), &n->ping_sent_ms)) return false;
+    if (!numberParseInt(takeUntil(&rest, ' '), &n->pong_ms)) return false;
+    if (!numberParseUint(takeUntil(&rest, ' '), &epoch)) return false;
+    (void)takeUntil(&rest, ' '); /* the link state */
+    /* Ping times are restarted with the current time. */
     if (n->ping_sent_ms) n->ping_sent_ms = engineHot.now_ms;
     if (n->pong_ms) n->pong_ms = engineHot.now_ms;
     n->flags = flags;
     n->epoch = epoch;
-    n->primary = primary.len == NODE_ID_LEN ? named(primary) : NULL;
+    n->primary = primary.len == NODE_ID_LEN ? findOrAddNode(primary) : NULL;
     return parseSlots(rest, n);
 }
 
 static bool parseLine(slice line) {
-    slice id = take(&line, ' ');
+    slice id = takeUntil(&line, ' ');
     uint32_t flags;
     if (sliceEqual(id, SLICE("vars"))) {
         uint64_t current, vote;
         slice words[4];
-        for (int i = 0; i < 4; i++) words[i] = take(&line, ' ');
+        for (int i = 0; i < 4; i++) words[i] = takeUntil(&line, ' ');
         if (!sliceEqual(words[0], SLICE("currentEpoch")) || !numberParseUint(words[1], &current))
             return false;
         if (!sliceEqual(words[2], SLICE("lastVoteEpoch")) || !numberParseUint(words[3], &vote))
@@ -175,22 +175,22 @@ static bool parseLine(slice line) {
         nodesSetEpochs(current, vote);
         return true;
     }
-    slice address = take(&line, ' ');
-    if (!isId(id) || !parseFlags(take(&line, ' '), &flags)) return false;
-    return parseFields(line, address, flags, flags & NODE_MYSELF ? nameMyself(id) : named(id));
+    slice address = takeUntil(&line, ' ');
+    if (!isId(id) || !parseFlags(takeUntil(&line, ' '), &flags)) return false;
+    return parseFields(line, address, flags, flags & NODE_MYSELF ? setMyId(id) : findOrAddNode(id));
 }
 
-/* The line about ourselves must come before others name us. */
+/* The line of this node is parsed before others refer to its id. */
 static bool isOwnLine(slice line) {
-    take(&line, ' ');
-    take(&line, ' ');
-    slice flags = take(&line, ' ');
+    takeUntil(&line, ' ');
+    takeUntil(&line, ' ');
+    slice flags = takeUntil(&line, ' ');
     return flags.len >= 6 && memcmp(flags.ptr, "myself", 6) == 0;
 }
 
 static bool parseAll(slice text, bool own) {
     while (text.len) {
-        slice line = take(&text, '\n');
+        slice line = takeUntil(&text, '\n');
         if (line.len && isOwnLine(line) == own && !parseLine(line)) return false;
     }
     return true;
@@ -203,7 +203,7 @@ status nodesLoad(const char *path, bool *found, reason *why) {
     if (st == ERR_NOT_FOUND) return OK;
     if (st == OK && text.len == 0) {
         strFree(&text);
-        *found = false; /* touched, but never written */
+        *found = false; /* created but never written */
         return OK;
     }
     if (st == OK && !(parseAll(strSlice(&text), true) && parseAll(strSlice(&text), false))) {

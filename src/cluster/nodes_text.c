@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes as text: addresses, endpoints, and the line CLUSTER NODES and the configuration file share. What this
- * node says of itself is read from the directives each time. Main thread only. */
+ * Text representation of nodes: addresses, endpoints, and the line shared by CLUSTER NODES and the
+ * configuration file. Properties of this node are read from the directives each time. Main thread
+ * only. */
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/nodes.h"
@@ -9,19 +10,21 @@
 
 enum { BUS_PORT_OFFSET = 10000 };
 
-/* A text of our own or, for another node, the one it told. */
-static slice toldText(const clusterNode *n, const char *own, const str *others) {
+/* For this node the configured text, for others the one it announced. */
+static slice announcedText(const clusterNode *n, const char *own, const str *others) {
     return n->flags & NODE_MYSELF && own[0] ? sliceOf(own) : strSlice(others);
 }
 
-slice nodeIp(const clusterNode *n) { return toldText(n, clusterConf.cluster_announce_ip, &n->ip); }
+slice nodeIp(const clusterNode *n) {
+    return announcedText(n, clusterConf.cluster_announce_ip, &n->ip);
+}
 
 slice nodeHostname(const clusterNode *n) {
-    return toldText(n, clusterConf.cluster_announce_hostname, &n->hostname);
+    return announcedText(n, clusterConf.cluster_announce_hostname, &n->hostname);
 }
 
 slice nodeHumanName(const clusterNode *n) {
-    return toldText(n, clusterConf.cluster_announce_human_nodename, &n->human_name);
+    return announcedText(n, clusterConf.cluster_announce_human_nodename, &n->human_name);
 }
 
 int nodePort(const clusterNode *n) {
@@ -91,7 +94,7 @@ void nodeDescribe(str *out, const clusterNode *n, bool for_file) {
     strAppendByte(out, ' ');
     appendFlags(out, n->flags);
     strAppendFormat(out, " %.*s", n->primary ? NODE_ID_LEN : 1, n->primary ? n->primary->id : "-");
-    /* Nobody but ourselves is connected: there is no bus. */
+    /* Only this node is connected, as there is no cluster bus. */
     strAppendFormat(out, " %lld %lld %llu %s", (long long)n->ping_sent_ms, (long long)n->pong_ms,
                     (unsigned long long)n->epoch,
                     n->flags & NODE_MYSELF || for_file ? "connected" : "disconnected");

@@ -18,13 +18,15 @@ static const configWord endpoint_words[] = {{"ip", ENDPOINT_IP},
                                             {"unknown-endpoint", ENDPOINT_UNKNOWN},
                                             {NULL, 0}};
 
-/* ------------------------------------------------------------------ what may be announced */
+/* ------------------------------------------------------------------ validation of announced
+ * values */
 
 static bool isAlphanumeric(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* The nodes file parts its fields with blanks, commas, '@' and '='; no such thing may come from outside. */
+/* The configuration file separates its fields with blanks, commas, '@' and '=', so values must not
+ * contain them. */
 static bool isPlain(slice text) {
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
@@ -66,7 +68,7 @@ static status acceptHostname(slice text, int64_t number, reason *why) {
     return OK;
 }
 
-/* An address of that family, or nothing. */
+/* True if `text` is an address of that family, or empty. */
 static bool isAddress(int family, slice text) {
     char copy[INET6_ADDRSTRLEN];
     unsigned char address[sizeof(struct in6_addr)];
@@ -123,7 +125,7 @@ const configOption clusterOptions[] = {
     CONFIG_BOOL("cluster-allow-reads-when-down", clusterConf.cluster_allow_reads_when_down, false),
     CONFIG_BOOL("cluster-allow-pubsubshard-when-down",
                 clusterConf.cluster_allow_pubsubshard_when_down, true),
-    /* What the node says of itself. */
+    /* Announced properties of the node. */
     CONFIG_ENUM("cluster-preferred-endpoint-type", clusterConf.cluster_preferred_endpoint_type,
                 endpoint_words, ENDPOINT_IP),
     CONFIG_STRING("cluster-announce-hostname", clusterConf.cluster_announce_hostname, "",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The gate that sends requests to the node which serves their slot. All keys of a request, and at EXEC of the
- * whole transaction, must be of one slot. Main thread only. */
+ * The gate that redirects requests to the node that serves their slot. All keys of a request, or of
+ * a whole transaction at EXEC, must be in one slot. Main thread only. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "cluster/cluster.h"
@@ -11,18 +11,19 @@
 #include "engine/transaction.h"
 #include "store/store.h"
 
-enum { KEYS_MOST = 32, NO_SLOT = -1, SEVERAL_SLOTS = -2 };
+enum { KEYS_MAX = 32, NO_SLOT = -1, SEVERAL_SLOTS = -2 };
 
-/* Whether the request's first key is all it has. */
+/* True if the first argument is the only key. */
 static bool hasOneKey(const command *cmd, int argc) {
     return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
 }
 
-/* Adds the slot of a request's keys to `slot`; a malformed request has none and refuses itself. */
+/* Combines `slot` with the slots of a request's keys. A malformed request has none; its command
+ * replies the error. */
 static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
-    keyPlace few[KEYS_MOST], *places = few;
-    int count = commandKeys(cmd, argv, argc, few, KEYS_MOST);
-    if (count > KEYS_MOST) {
+    keyPlace few[KEYS_MAX], *places = few;
+    int count = commandKeys(cmd, argv, argc, few, KEYS_MAX);
+    if (count > KEYS_MAX) {
         places = memNewArray(keyPlace, (size_t)count);
         count = commandKeys(cmd, argv, argc, places, count);
     }
@@ -40,7 +41,7 @@ static bool addQueued(void *arg, const command *cmd, const slice *argv, int argc
     return *slot != SEVERAL_SLOTS;
 }
 
-/* The request is not for us. EXEC answers with the bare error too, and its transaction is gone. */
+/* Refuses the request. At EXEC the transaction is discarded, too. */
 static gateVerdict refuse(ctx *c, slice error) {
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         transactionDiscard(c->who);
@@ -55,7 +56,7 @@ static bool writes(const ctx *c) {
     return c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE);
 }
 
-/* A replica answers those who asked for reads. */
+/* A replica serves reads of clients that sent READONLY. */
 static bool readsFromReplica(const ctx *c, const clusterNode *owner) {
     const clusterNode *myself = nodeMyself();
     return c->who->flags & SESSION_READONLY && myself->flags & NODE_REPLICA &&
@@ -72,11 +73,10 @@ static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
     return verdict;
 }
 
-static gateVerdict ask(ctx *c) {
-    if (c->flags & CTX_REPLAY) return GATE_PASS;
+static gateVerdict redirectRequest(ctx *c) {
     int slot = NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
-        (void)transactionEach(c->who, addQueued, &slot); /* what it found stands in `slot` */
+        (void)transactionEach(c->who, addQueued, &slot); /* the result is in `slot` */
     } else if (likely(hasOneKey(c->cmd, c->argc))) {
         slot = storeHashSlot(c->key_hash);
     } else {
@@ -99,9 +99,10 @@ static gateVerdict ask(ctx *c) {
     return redirect(c, slot, owner);
 }
 
-/* Commands that name keys, or run others that do. */
+/* Commands with keys, and those that run queued commands. */
 static bool selects(const commandSpec *spec) {
     return spec->key_spec_count > 0 || spec->find_keys || spec->flags & CMD_RUNS_QUEUE;
 }
 
-const gate clusterRedirectGate = {.name = "cluster-redirect", .selects = selects, .ask = ask};
+const gate clusterRedirectGate = {
+    .name = "cluster-redirect", .selects = selects, .ask = redirectRequest};

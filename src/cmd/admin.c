@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands for those who run the server: TIME, SHUTDOWN. Main thread only. */
+ * Administrative commands: TIME, SHUTDOWN. Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
@@ -9,9 +9,9 @@
 
 /* ------------------------------------------------------------------ TIME, SHUTDOWN */
 
-/* TIME. Reply: seconds since 1970 and the microseconds of this second. */
+/* TIME. Reply: Unix time as seconds and microseconds. */
 void timeCommand(ctx *c) {
-    /* All of a transaction happens at one time. */
+    /* All commands of a transaction see the same time. */
     int64_t now_us = c->flags & CTX_IN_MULTI ? c->now_ms * 1000 : clockWallUs();
     const int64_t parts[] = {now_us / 1000000, now_us % 1000000};
     replyArray(c, COUNT_OF(parts));
@@ -23,7 +23,7 @@ void timeCommand(ctx *c) {
     }
 }
 
-/* Reads SHUTDOWN's words; false when they are unknown or contradict each other. */
+/* Parses the options of SHUTDOWN; false if one is unknown or they are contradictory. */
 static bool parseShutdown(const ctx *c, uint32_t *flags, bool *abort) {
     static const struct {
         const char *word;
@@ -49,8 +49,8 @@ static bool parseShutdown(const ctx *c, uint32_t *flags, bool *abort) {
     return (*flags & both) != both && !(*abort && *flags);
 }
 
-/* SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER] or SHUTDOWN ABORT. No reply when it
- * succeeds: the connection ends with the server. */
+/* SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER] or SHUTDOWN ABORT. On success there is no
+ * reply: the connection ends with the server. */
 void shutdownCommand(ctx *c) {
     uint32_t flags;
     bool abort;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * BITFIELD: strings read and written as numbers of 1 to 64 bits, at any bit. All operations of a request are
- * parsed before the first one runs. Main thread only. */
+ * BITFIELD: reads and writes integers of 1 to 64 bits at any bit offset of a string. All operations
+ * of a request are parsed before the first one is executed. Main thread only. */
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/number.h"
@@ -13,7 +13,7 @@
 #include "store/type_string.h"
 
 typedef enum fieldVerb { FIELD_GET, FIELD_SET, FIELD_INCRBY } fieldVerb;
-/* What becomes of a number that does not fit. */
+/* Behaviour on overflow. */
 typedef enum fieldOverflow { OVERFLOW_WRAP, OVERFLOW_SAT, OVERFLOW_FAIL } fieldOverflow;
 
 typedef struct fieldOperation {
@@ -24,17 +24,17 @@ typedef struct fieldOperation {
 } fieldOperation;
 
 typedef struct fieldRequest {
-    fieldOperation *operations; /* NULL: none */
+    fieldOperation *operations; /* NULL if there are none */
     int count;
     bool writes;
-    uint64_t end; /* of the last bit that may be written */
+    uint64_t end; /* bit offset after the last bit that may be written */
 } fieldRequest;
 
 /* ------------------------------------------------------------------ parsing */
 
-/* "i8", "u63" and so on. False: the error was replied. */
-static bool parseType(ctx *c, int place, fieldOperation *out) {
-    slice word = c->argv[place];
+/* Parses a type such as "i8" or "u63". False: the error was replied. */
+static bool parseType(ctx *c, int arg_index, fieldOperation *out) {
+    slice word = c->argv[arg_index];
     int64_t bits = 0;
     bool valid = word.len > 1 && (word.ptr[0] == 'i' || word.ptr[0] == 'u');
     if (valid) {
@@ -50,9 +50,10 @@ static bool parseType(ctx *c, int place, fieldOperation *out) {
     return valid;
 }
 
-/* A place in bits, or behind '#' in numbers of this size. False: the error was replied. */
-static bool parseOffset(ctx *c, int place, fieldOperation *out) {
-    slice word = c->argv[place];
+/* Parses an offset in bits, or after '#' in units of the type's width. False: the error was
+ * replied. */
+static bool parseOffset(ctx *c, int arg_index, fieldOperation *out) {
+    slice word = c->argv[arg_index];
     bool counts_numbers = word.len > 0 && word.ptr[0] == '#';
     int64_t offset;
     if (counts_numbers) word = sliceMake(word.ptr + 1, word.len - 1);
@@ -66,10 +67,10 @@ static bool parseOffset(ctx *c, int place, fieldOperation *out) {
     return true;
 }
 
-static bool parseOverflow(ctx *c, int place, fieldOverflow *out) {
+static bool parseOverflow(ctx *c, int arg_index, fieldOverflow *out) {
     static const char *const names[] = {"wrap", "sat", "fail"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!ctxArgIs(c, place, names[i])) continue;
+        if (!ctxArgIs(c, arg_index, names[i])) continue;
         *out = (fieldOverflow)i;
         return true;
     }
@@ -77,35 +78,35 @@ static bool parseOverflow(ctx *c, int place, fieldOverflow *out) {
     return false;
 }
 
-/* One operation from *place on, which moves behind it. False: the error was replied. */
-static bool parseOperation(ctx *c, int *place, fieldOperation *out) {
-    int left = c->argc - *place - 1;
-    if (ctxArgIs(c, *place, "get") && left >= 2) {
+/* Parses the operation at *place and moves *place past it. False: the error was replied. */
+static bool parseOperation(ctx *c, int *arg_index, fieldOperation *out) {
+    int left = c->argc - *arg_index - 1;
+    if (ctxArgIs(c, *arg_index, "get") && left >= 2) {
         out->verb = FIELD_GET;
-    } else if (ctxArgIs(c, *place, "set") && left >= 3) {
+    } else if (ctxArgIs(c, *arg_index, "set") && left >= 3) {
         out->verb = FIELD_SET;
-    } else if (ctxArgIs(c, *place, "incrby") && left >= 3) {
+    } else if (ctxArgIs(c, *arg_index, "incrby") && left >= 3) {
         out->verb = FIELD_INCRBY;
     } else {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }
-    if (!parseType(c, *place + 1, out) || !parseOffset(c, *place + 2, out)) return false;
-    if (out->verb != FIELD_GET && !ctxArgInt(c, *place + 3, &out->value)) return false;
-    *place += out->verb == FIELD_GET ? 3 : 4;
+    if (!parseType(c, *arg_index + 1, out) || !parseOffset(c, *arg_index + 2, out)) return false;
+    if (out->verb != FIELD_GET && !ctxArgInt(c, *arg_index + 3, &out->value)) return false;
+    *arg_index += out->verb == FIELD_GET ? 3 : 4;
     return true;
 }
 
 static bool parseAll(ctx *c, fieldRequest *r) {
     fieldOverflow overflow = OVERFLOW_WRAP;
-    for (int place = 2; place < c->argc;) {
-        if (ctxArgIs(c, place, "overflow") && place + 1 < c->argc) {
-            if (!parseOverflow(c, place + 1, &overflow)) return false;
-            place += 2;
+    for (int arg_index = 2; arg_index < c->argc;) {
+        if (ctxArgIs(c, arg_index, "overflow") && arg_index + 1 < c->argc) {
+            if (!parseOverflow(c, arg_index + 1, &overflow)) return false;
+            arg_index += 2;
             continue;
         }
         fieldOperation op = {.overflow = (uint8_t)overflow};
-        if (!parseOperation(c, &place, &op)) return false;
+        if (!parseOperation(c, &arg_index, &op)) return false;
         if (op.verb != FIELD_GET) {
             r->writes = true;
             r->end = op.offset + op.bits > r->end ? op.offset + op.bits : r->end;
@@ -115,7 +116,7 @@ static bool parseAll(ctx *c, fieldRequest *r) {
     return true;
 }
 
-/* The request's operations. False: the error was replied, and nothing is held. */
+/* Parses the operations of the request. False: the error was replied, and nothing is allocated. */
 static bool fieldsParse(ctx *c, fieldRequest *r) {
     *r = (fieldRequest){.operations = NULL};
     if (c->argc > 2) r->operations = memNewArray(fieldOperation, (size_t)c->argc / 3);
@@ -135,29 +136,30 @@ static __int128 fieldMax(const fieldOperation *op) {
 }
 
 /* The lowest bits of `value`, as a number of the operation's type. */
-static int64_t fieldCut(const fieldOperation *op, uint64_t value) {
+static int64_t fieldTruncate(const fieldOperation *op, uint64_t value) {
     unsigned unused = 64u - op->bits;
     if (op->is_signed) return (int64_t)(value << unused) >> unused;
     return (int64_t)(value << unused >> unused);
 }
 
-/* The number that is to be written where `old` stands. False: it does not fit, and FAIL was asked for. */
+/* Computes the number that replaces `old`. False if it overflows and the operation's mode is
+ * FAIL. */
 static bool fieldResult(const fieldOperation *op, int64_t old, int64_t *out) {
     __int128 sum = op->value;
     if (op->verb == FIELD_INCRBY) {
         sum += old;
     } else if (!op->is_signed) {
-        sum = (uint64_t)op->value; /* -1 is a large number */
+        sum = (uint64_t)op->value; /* unsigned: -1 is the largest number */
     }
     __int128 min = fieldMin(op), max = fieldMax(op);
-    /* A number so far below that its distance to the maximum exceeds 64 bits saturates there: that is what
-     * clients have always got. */
+    /* Valkey's behaviour: a number so far below the range that its distance to the maximum exceeds
+     * 64 bits saturates at the maximum. */
     bool wrapped = op->verb == FIELD_SET && op->is_signed && op->bits < 64 && max - sum > INT64_MAX;
     bool above = sum > max || wrapped;
     if (!above && sum >= min) {
         *out = (int64_t)sum;
     } else if (op->overflow == OVERFLOW_WRAP) {
-        *out = fieldCut(op, (uint64_t)sum);
+        *out = fieldTruncate(op, (uint64_t)sum);
     } else if (op->overflow == OVERFLOW_SAT) {
         *out = (int64_t)(above ? max : min);
     }
@@ -167,7 +169,7 @@ static bool fieldResult(const fieldOperation *op, int64_t old, int64_t *out) {
 /* ------------------------------------------------------------------ commands */
 
 static int64_t fieldRead(const fieldOperation *op, const char *bytes, size_t len) {
-    return fieldCut(op, bitsRead(bytes, len, op->offset, op->bits));
+    return fieldTruncate(op, bitsRead(bytes, len, op->offset, op->bits));
 }
 
 static void runReads(ctx *c, const fieldRequest *r, const robj *o) {
@@ -178,7 +180,8 @@ static void runReads(ctx *c, const fieldRequest *r, const robj *o) {
         replyInteger(c, fieldRead(&r->operations[i], text.ptr, text.len));
 }
 
-/* Returns how many operations changed something: all that wrote when the string `grew`. */
+/* Returns the number of operations that changed the value; if the string `grew`, all writing ones
+ * count. */
 static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len, bool grew) {
     uint64_t changes = 0;
     replyArray(c, r->count);
@@ -210,14 +213,16 @@ static void runWrites(ctx *c, const fieldRequest *r) {
         return;
     }
     uint64_t changes = runAll(c, r, bytes, stringLen(o), grew);
-    dbPlace(c->db, c->key_hash, o); /* raw and long from now on, even when nothing was written */
+    dbPlace(c->db, c->key_hash,
+            o); /* stays a raw string of this length even if nothing was written */
     if (!changes) return;
     ctxKeyChanged(c, c->argv[1], "setbit");
     engineHot.dirty += changes - 1;
 }
 
-/* BITFIELD key [GET type offset | [OVERFLOW WRAP|SAT|FAIL] SET type offset value | INCRBY type offset increment]
- * ... Reply: the number read, the one before SET, the one after INCRBY, null where FAIL refused. */
+/* BITFIELD key [GET type offset | [OVERFLOW WRAP|SAT|FAIL] SET type offset value | INCRBY type
+ * offset increment] ... Reply: an array with the number read (GET), the old number (SET), the new
+ * number (INCRBY), or null if FAIL prevented the operation. */
 void bitfieldCommand(ctx *c) {
     fieldRequest r;
     if (!fieldsParse(c, &r)) return;

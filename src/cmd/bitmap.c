@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bitmaps: strings read and written as bits, of which the first is the highest of the first byte. */
+ * Bitmaps: bit operations on strings. Bit 0 is the most significant bit of the first byte. Main
+ * thread only. */
 #include "base/base.h"
 #include "base/bits.h"
 #include "base/number.h"
@@ -11,7 +12,8 @@
 #include "engine/options.h"
 #include "store/type_string.h"
 
-/* Argument `i` as the offset of a bit that a string may have. False: the error was replied. */
+/* Parses argument `i` as a bit offset within the maximum string length. False: the error was
+ * replied. */
 static bool parseBitOffset(ctx *c, int i, uint64_t *out) {
     int64_t offset;
     if (!numberParseInt(c->argv[i], &offset) || offset < 0 || offset / 8 >= engineBulkMax()) {
@@ -22,7 +24,7 @@ static bool parseBitOffset(ctx *c, int i, uint64_t *out) {
     return true;
 }
 
-/* GETBIT key offset. Reply: the bit; 0 behind the end. */
+/* GETBIT key offset. Reply: the bit; 0 beyond the end. */
 void getbitCommand(ctx *c) {
     uint64_t offset;
     if (!parseBitOffset(c, 2, &offset)) return;
@@ -31,7 +33,7 @@ void getbitCommand(ctx *c) {
     replyInteger(c, o ? stringBit(o, offset) : 0);
 }
 
-/* SETBIT key offset value. Reply: the bit before. */
+/* SETBIT key offset value. Reply: the previous bit. */
 void setbitCommand(ctx *c) {
     uint64_t offset;
     int64_t bit;
@@ -50,7 +52,7 @@ void setbitCommand(ctx *c) {
     }
     unsigned mask = 0x80u >> offset % 8;
     text[offset / 8] = (char)(bit ? text[offset / 8] | (int)mask : text[offset / 8] & (int)~mask);
-    dbPlace(c->db, c->key_hash, o); /* raw from now on, even if no bit changes */
+    dbPlace(c->db, c->key_hash, o); /* stays a raw string even if no bit changes */
     if (changes) ctxKeyChanged(c, c->argv[1], "setbit");
     replyInteger(c, was);
 }
@@ -62,26 +64,26 @@ typedef struct bitRange {
     bool in_bits, has_end;
 } bitRange;
 
-/* Arguments from `place` on: [start [end [BYTE|BIT]]]. False: the error was replied. */
-static bool parseRange(ctx *c, int place, bitRange *out) {
+/* Parses [start [end [BYTE|BIT]]] from argument `arg_index` on. False: the error was replied. */
+static bool parseRange(ctx *c, int arg_index, bitRange *out) {
     *out = (bitRange){.end = -1};
-    if (c->argc > place + 3) {
+    if (c->argc > arg_index + 3) {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }
-    if (c->argc > place && !ctxArgInt(c, place, &out->start)) return false;
-    if (c->argc > place + 2) {
-        out->in_bits = ctxArgIs(c, place + 2, "bit");
-        if (!out->in_bits && !ctxArgIs(c, place + 2, "byte")) {
+    if (c->argc > arg_index && !ctxArgInt(c, arg_index, &out->start)) return false;
+    if (c->argc > arg_index + 2) {
+        out->in_bits = ctxArgIs(c, arg_index + 2, "bit");
+        if (!out->in_bits && !ctxArgIs(c, arg_index + 2, "byte")) {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
         }
     }
-    out->has_end = c->argc > place + 1;
-    return !out->has_end || ctxArgInt(c, place + 1, &out->end);
+    out->has_end = c->argc > arg_index + 1;
+    return !out->has_end || ctxArgInt(c, arg_index + 1, &out->end);
 }
 
-/* The range as bits, `from` to before `end`, of a string of `len` bytes. False: it is empty. */
+/* Converts the range to bits [from, end) of a string of `len` bytes. False if it is empty. */
 static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *end) {
     int64_t size = (int64_t)len * (r->in_bits ? 8 : 1), start = r->start, last = r->end;
     if (start < 0) start = start < -size ? 0 : start + size;
@@ -94,7 +96,7 @@ static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *
     return true;
 }
 
-/* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: how many bits are set. */
+/* BITCOUNT key [start [end [BYTE|BIT]]]. Reply: number of bits set. */
 void bitcountCommand(ctx *c) {
     bitRange range;
     if (!parseRange(c, 2, &range)) return;
@@ -108,8 +110,8 @@ void bitcountCommand(ctx *c) {
     replyInteger(c, any ? (int64_t)bitsCountRange(text.ptr, from, end) : 0);
 }
 
-/* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: the place of the first such bit, -1 when there is none. Behind
- * a string there are zeros, unless an end was given. */
+/* BITPOS key bit [start [end [BYTE|BIT]]]. Reply: position of the first such bit, -1 if there is
+ * none. The string is considered to be followed by zeros, unless an end is given. */
 void bitposCommand(ctx *c) {
     int64_t bit;
     bitRange range;
@@ -141,11 +143,11 @@ void bitposCommand(ctx *c) {
 
 typedef enum bitOperation { BITOP_AND, BITOP_OR, BITOP_XOR, BITOP_NOT } bitOperation;
 
-/* The strings to combine. */
+/* The source strings. */
 typedef struct bitSources {
-    slice *texts; /* empty for a missing key */
+    slice *texts; /* empty for missing keys */
     char (*digits)[NUMBER_TEXT_MAX];
-    size_t count, len; /* of the longest */
+    size_t count, len; /* `len` is that of the longest */
 } bitSources;
 
 static bool parseOperation(slice word, bitOperation *out) {
@@ -163,7 +165,8 @@ static void sourcesClear(bitSources *s) {
     memFree(s->digits);
 }
 
-/* Finds the strings at arguments from 3 on. False: the error was replied, and nothing is held. */
+/* Looks up the strings at arguments 3 and following. False: the error was replied, and nothing is
+ * allocated. */
 static bool findSources(ctx *c, bitSources *out) {
     size_t count = (size_t)c->argc - 3;
     *out = (bitSources){.texts = memNewArray(slice, count),
@@ -183,9 +186,8 @@ static bool findSources(ctx *c, bitSources *out) {
     return true;
 }
 
-/* Writes bytes `from` to before `end` of the result, from stretches of all strings that stay in the cache. */
-static void combineStretch(bitOperation op, const bitSources *s, char *to, size_t from,
-                           size_t end) {
+/* Computes bytes [from, end) of the result, in chunks of all sources small enough for the cache. */
+static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t from, size_t end) {
     for (size_t i = 0; i < s->count; i++) {
         slice text = s->texts[i];
         size_t len = sizeMin(text.len, end);
@@ -206,22 +208,22 @@ static void combineStretch(bitOperation op, const bitSources *s, char *to, size_
     if (op == BITOP_NOT) bitsNot(to, end - from);
 }
 
-/* The result; NULL when memory is out. */
+/* Computes the result; NULL if memory is exhausted. */
 static blob *combine(bitOperation op, const bitSources *s) {
-    enum { STRETCH = 8192 };
+    enum { CHUNK = 8192 };
     blob *result = blobTryNew(s->len);
     if (!result) return NULL;
-    for (size_t at = 0; at < s->len; at += STRETCH)
-        combineStretch(op, s, result->bytes + at, at, sizeMin(s->len, at + STRETCH));
+    for (size_t at = 0; at < s->len; at += CHUNK)
+        combineChunk(op, s, result->bytes + at, at, sizeMin(s->len, at + CHUNK));
     result->len = s->len;
     return result;
 }
 
-/* The string becomes the value of argument 2. */
+/* Stores the result at the key in argument 2. */
 static void storeResult(ctx *c, blob *result) {
     slice key = c->argv[2];
     uint64_t hash = collectionHash(c, 2);
-    (void)dbDelete(c->db, key, hash, c->now_ms); /* it need not be there */
+    (void)dbDelete(c->db, key, hash, c->now_ms); /* the key may be missing */
     check(dbFind(c->db, key, hash, c->now_ms) == NULL);
     if (result->len > OBJECT_EMBED_MAX) {
         dbPlace(c->db, hash, objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0));
@@ -233,8 +235,8 @@ static void storeResult(ctx *c, blob *result) {
     ctxKeyChanged(c, key, "set");
 }
 
-/* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: bytes of the result, which is as long as the longest
- * string; the others count as filled up with zeros. */
+/* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: length of the result in bytes, which is
+ * that of the longest string; shorter ones are padded with zero bytes. */
 void bitopCommand(ctx *c) {
     bitOperation op;
     bitSources s;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands users type; the table reaches them, so all there is to name is what they configure. Main thread only. */
+ * The commands. The command table refers to them directly; this header exports only their
+ * configuration. Main thread only. */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
 #include "engine/hooks.h"
 
 extern const feature cmdFeature;
-/* Refuses DEBUG where enable-debug-command does not open it. */
+/* Refuses DEBUG unless enable-debug-command allows it. */
 extern const gate debugGate;
 
 #endif

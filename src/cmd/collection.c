@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What commands on collections share (collection.h). */
+ * Functions shared by commands on collections (collection.h). */
 #include "cmd/collection.h"
 
 #include "base/base.h"
 #include "store/type.h"
 
-uint64_t collectionHash(const ctx *c, int place) {
-    if (likely(place == 1 && c->cmd->first_key == 1)) return c->key_hash;
-    return storeHash(c->argv[place]);
+uint64_t collectionHash(const ctx *c, int arg_index) {
+    if (likely(arg_index == 1 && c->cmd->first_key == 1)) return c->key_hash;
+    return storeHash(c->argv[arg_index]);
 }
 
 static bool isOfType(ctx *c, const robj *o, valueType type) {
@@ -17,19 +17,19 @@ static bool isOfType(ctx *c, const robj *o, valueType type) {
     return false;
 }
 
-bool collectionFindRead(ctx *c, int place, valueType type, robj **out) {
-    *out = dbFindRead(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
+    *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->now_ms);
     return isOfType(c, *out, type);
 }
 
-bool collectionFindWrite(ctx *c, int place, valueType type, robj **out) {
-    *out = dbFind(c->db, c->argv[place], collectionHash(c, place), c->now_ms);
+bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
+    *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->now_ms);
     return isOfType(c, *out, type);
 }
 
-void collectionStore(ctx *c, int place, robj *into, const char *event) {
-    slice key = c->argv[place];
-    uint64_t hash = collectionHash(c, place);
+void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
+    slice key = c->argv[arg_index];
+    uint64_t hash = collectionHash(c, arg_index);
     bool existed = dbDelete(c->db, key, hash, c->now_ms);
     size_t length = into ? typeOf(into)->length(into) : 0;
     if (length > 0) {
@@ -43,14 +43,14 @@ void collectionStore(ctx *c, int place, robj *into, const char *event) {
     replyInteger(c, (int64_t)length);
 }
 
-void collectionRemove(ctx *c, int place) {
-    slice key = c->argv[place];
-    (void)dbDelete(c->db, key, collectionHash(c, place), c->now_ms); /* it is there */
-    collectionTell(c, key, "del");
+void collectionRemove(ctx *c, int arg_index) {
+    slice key = c->argv[arg_index];
+    (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->now_ms); /* the key exists */
+    collectionNotify(c, key, "del");
 }
 
-bool collectionArgCount(ctx *c, int place, int64_t *out) {
-    if (!ctxArgInt(c, place, out)) return false;
+bool collectionArgCount(ctx *c, int arg_index, int64_t *out) {
+    if (!ctxArgInt(c, arg_index, out)) return false;
     if (*out != INT64_MIN) return true;
     replyErrorFormat(c, "ERR value is out of range, value must between %lld and %lld",
                      (long long)-INT64_MAX, (long long)INT64_MAX);
@@ -58,10 +58,10 @@ bool collectionArgCount(ctx *c, int place, int64_t *out) {
 }
 
 bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
-    const size_t draw_min = 6; /* bytes of an empty bulk */
+    const size_t draw_min = 6; /* bytes of an empty bulk reply */
     size_t bytes = outbufPending(c->out) - mark.at;
     outbufCutTo(c->out, mark);
-    /* With replies switched off there are none to measure; the draws take time all the same. */
+    /* With replies switched off there is nothing to measure, but the draws still take time. */
     size_t each = sizeMax(draw_min, bytes / DRAWS_PROBED);
     if (draws <= memMachineBytes() / 2 / each) return true;
     replyError(c, SLICE("ERR value is out of range"));
@@ -70,12 +70,12 @@ bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
 
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
                          collectionScanProc *scan, void *arg, const int64_t *found) {
-    /* Buckets looked at, so that a pattern that matches nothing does not hold up everybody. */
-    int64_t left = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
+    /* Limit of buckets to visit, so that a pattern without matches does not block other clients. */
+    int64_t remaining = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
     outbuf items, *out = c->out;
     outbufInit(&items);
     c->out = &items;
-    do { cursor = scan(c, o, cursor, arg); } while (cursor && --left > 0 && *found < count);
+    do { cursor = scan(c, o, cursor, arg); } while (cursor && --remaining > 0 && *found < count);
     c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(c, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What commands on collections share: finding the value, putting a changed one back, and replies with members.
- * Main thread only. */
+ * Functions shared by commands on collections: looking up a value, storing a changed one, and
+ * replies with elements. Main thread only. */
 #ifndef CMD_COLLECTION_H
 #define CMD_COLLECTION_H
 
@@ -14,52 +14,56 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* storeHash() of the key at argument `place`. */
-uint64_t collectionHash(const ctx *c, int place);
-/* The value of the key at argument `place`, for a command that reads. False: WRONGTYPE was replied. NULL when it
- * is missing. */
-bool collectionFindRead(ctx *c, int place, valueType type, robj **out);
-/* The same for one that writes. */
-bool collectionFindWrite(ctx *c, int place, valueType type, robj **out);
-/* The changed value of the key at `place`, which was looked up last, goes to its place. */
-static inline void collectionPlace(ctx *c, int place, robj *o) {
-    dbPlace(c->db, collectionHash(c, place), o);
+/* storeHash() of the key at argument `arg_index`. */
+uint64_t collectionHash(const ctx *c, int arg_index);
+/* Looks up the value of the key at argument `arg_index` for reading. *out is NULL if the key is
+ * missing. False: WRONGTYPE was replied. */
+bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out);
+/* Like collectionFindRead(), for a command that writes. */
+bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out);
+/* Stores the changed value of the key at `arg_index`, which must be the most recent lookup. */
+static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
+    dbPlace(c->db, collectionHash(c, arg_index), o);
 }
-/* The key at `place`, whose last element went, goes too; tells "del". */
-void collectionRemove(ctx *c, int place);
-/* What SINTERSTORE and its kin do with their result: `into` (NULL or empty: none) becomes the value of argument `place`,
- * whatever stood there; tells `event`, or "del" of a key that went for nothing. Replies the number of elements. */
-void collectionStore(ctx *c, int place, robj *into, const char *event);
-/* A key changed in `n` > 0 elements. */
+/* Deletes the key at `arg_index` because its last element was removed; notifies "del". */
+void collectionRemove(ctx *c, int arg_index);
+/* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
+ * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
+ * deleted. Replies the number of elements. */
+void collectionStore(ctx *c, int arg_index, robj *into, const char *event);
+/* Signals that `n` > 0 elements of the key changed. */
 static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
     ctxKeyChanged(c, key, event);
     engineHot.dirty += n - 1;
 }
-/* More of an event for a change that is counted already. */
-static inline void collectionTell(ctx *c, slice key, const char *event) {
+/* Publishes a further event for a change that was signalled already. */
+static inline void collectionNotify(ctx *c, slice key, const char *event) {
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 
-/* The arguments of LMPOP, ZMPOP and those that wait. */
+/* Arguments of LMPOP, ZMPOP and their blocking variants. */
 typedef struct collectionPop {
-    int first, end; /* arguments with keys */
-    bool last;      /* from the end, not from the front */
+    int first, end; /* range of arguments that are keys */
+    bool last;      /* from the end instead of the front */
     int64_t count;
 } collectionPop;
-/* Reads numkeys at argument `place`, keys, the word for one end, and [COUNT count]. False: the error was replied. */
-bool collectionParsePop(ctx *c, int place, const char *first_word, const char *last_word,
+/* Parses numkeys at argument `arg_index`, the keys, the word for one end, and [COUNT count]. False: the
+ * error was replied. */
+bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const char *last_word,
                         collectionPop *out);
-/* What is propagated instead: the plain command `name` on the key at `place`, with a count when it is not 0. */
-void collectionPropagatePop(ctx *c, int place, slice name, uint64_t count);
-/* Waits until one of the keys at arguments first..end-1 has a value of this type; replies a null array when the time
- * is up, and at once where nobody may wait. */
-void collectionWait(ctx *c, int first, int end, valueType type, int64_t deadline_ms);
+/* Propagates the plain command `name` on the key at `arg_index` instead of the current one, with a
+ * count unless it is 0. */
+void collectionPropagatePop(ctx *c, int arg_index, slice name, uint64_t count);
+/* Blocks until one of the keys at arguments [first, end) has a value of this type. Replies a null
+ * array on timeout, or immediately in contexts that cannot block. */
+void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadline_ms);
 
-/* The count of HRANDFIELD and its like: not the least of all integers. False: the error was replied. */
-bool collectionArgCount(ctx *c, int place, int64_t *out);
+/* Parses the count of HRANDFIELD and similar commands, which must not be INT64_MIN. False: the
+ * error was replied. */
+bool collectionArgCount(ctx *c, int arg_index, int64_t *out);
 
-/* A reply of random draws, which may repeat, has no bound but the count: of more than DRAWS_MANY some are replied as
- * a probe. */
+/* The reply to random draws with repetition is bounded only by the count. If more than DRAWS_MANY
+ * are requested, DRAWS_PROBED draws are replied first to estimate its size. */
 enum {
 #ifdef HOSTILE_BUILD
     DRAWS_MANY = 100,
@@ -68,19 +72,21 @@ enum {
 #endif
     DRAWS_PROBED = 256,
 };
-/* Takes back what was replied since the mark, DRAWS_PROBED draws. False: `draws` such ones would take more than half
- * of the machine's memory; the error was replied. */
+/* Removes the replies since the mark, which are DRAWS_PROBED draws. False if `draws` of this size
+ * would use more than half of the machine's memory; the error was replied. */
 bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws);
 
-/* A listpackItem as a bulk. */
+/* Replies a listpackItem as a bulk. */
 static inline void replyItem(ctx *c, const listpackItem *item) {
     char digits[NUMBER_TEXT_MAX];
     replyBulk(c, listpackText(item, digits));
 }
 
-/* One call of a scan of the value from `cursor` on; adds what it replied to `*found`. */
+/* Replies elements of the value from `cursor` on, adds their number to `*found`, and returns the
+ * next cursor. */
 typedef uint64_t collectionScanProc(ctx *c, const robj *o, uint64_t cursor, void *arg);
-/* Replies as SSCAN and its kin do: the next cursor, and what `scan` replies until *found has reached `count`. */
+/* Reply of SSCAN and similar commands: the next cursor, and the elements replied by `scan`, which
+ * is called until *found reaches `count`. */
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
                          collectionScanProc *scan, void *arg, const int64_t *found);
 

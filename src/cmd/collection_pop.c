@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What LMPOP, ZMPOP and their kin share (collection.h). */
+ * Functions shared by LMPOP, ZMPOP and their blocking variants (collection.h). */
 #include "base/base.h"
 #include "cmd/collection.h"
 #include "engine/block.h"
 
-bool collectionParsePop(ctx *c, int place, const char *first_word, const char *last_word,
+bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const char *last_word,
                         collectionPop *out) {
     int64_t keys;
-    *out = (collectionPop){.first = place + 1, .count = 1};
-    if (!ctxArgIntIn(c, place, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
+    *out = (collectionPop){.first = arg_index + 1, .count = 1};
+    if (!ctxArgIntIn(c, arg_index, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0"))
         return false;
     out->end = keys < c->argc - out->first ? out->first + (int)keys : 0;
     out->last = out->end > 0 && ctxArgIs(c, out->end, last_word);
@@ -25,16 +25,16 @@ bool collectionParsePop(ctx *c, int place, const char *first_word, const char *l
     return good;
 }
 
-void collectionPropagatePop(ctx *c, int place, slice name, uint64_t count) {
+void collectionPropagatePop(ctx *c, int arg_index, slice name, uint64_t count) {
     char digits[NUMBER_TEXT_MAX];
-    slice words[3] = {name, c->argv[place]};
+    slice words[3] = {name, c->argv[arg_index]};
     if (count) words[2] = sliceMake(digits, numberPrintUint(digits, count));
     ctxPropagateAs(c, count ? 3 : 2, words);
 }
 
 static void replyTimedOut(ctx *c) { replyNullArray(c); }
 
-void collectionWait(ctx *c, int first, int end, valueType type, int64_t deadline_ms) {
+void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadline_ms) {
     if (blockIsDenied(c)) {
         replyNullArray(c);
         return;

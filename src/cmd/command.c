@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * COMMAND and its subcommands: the command table told to clients. Commands are shown under the names of
- * their specs; they are asked for by the names clients use. */
+ * COMMAND and its subcommands. The reply shows commands under the names in their specs; arguments
+ * refer to them by the names that clients use (after renames). */
 #include "base/base.h"
 #include "base/glob.h"
 #include "cmd/procs.h"
@@ -136,7 +136,7 @@ void commandCommand(ctx *c) {
     commandEach(infoOfEach, c);
 }
 
-/* COMMAND INFO [name ...]. Reply: as COMMAND, null for a name nobody has. */
+/* COMMAND INFO [name ...]. Reply: like COMMAND, with null for unknown names. */
 void commandInfoCommand(ctx *c) {
     if (c->argc == 2) {
         commandCommand(c);
@@ -153,7 +153,7 @@ void commandInfoCommand(ctx *c) {
     }
 }
 
-/* COMMAND COUNT. Reply: number of commands, subcommands left out. */
+/* COMMAND COUNT. Reply: number of commands, not counting subcommands. */
 void commandCountCommand(ctx *c) { replyInteger(c, commandCount()); }
 
 /* ---- COMMAND DOCS */
@@ -206,7 +206,7 @@ static void replyArg(ctx *c, const commandArg *arg) {
         replyArgs(c, arg->args, arg->count);
         fields++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 static void replyArgs(ctx *c, const commandArg *args, int count) {
@@ -235,7 +235,7 @@ static int replyHistory(ctx *c, const commandSpec *spec) {
     return 1;
 }
 
-/* Name and documentation, a pair of a map. */
+/* Replies name and documentation as one pair of a map. */
 static void replyDocs(ctx *c, const command *cmd) {
     const commandSpec *spec = cmd->spec;
     replyBulk(c, cmd->name);
@@ -260,12 +260,12 @@ static void replyDocs(ctx *c, const command *cmd) {
         for (int i = 0; i < cmd->sub_count; i++) replyDocs(c, &cmd->subs[i]);
         fields++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 static void docsOfEach(const command *cmd, void *arg) { replyDocs(arg, cmd); }
 
-/* COMMAND DOCS [name ...]. Reply: a map from name to documentation, without the names nobody has. */
+/* COMMAND DOCS [name ...]. Reply: a map from name to documentation; unknown names are omitted. */
 void commandDocsCommand(ctx *c) {
     if (c->argc == 2) {
         replyMap(c, commandCount());
@@ -280,7 +280,7 @@ void commandDocsCommand(ctx *c) {
         replyDocs(c, cmd);
         found++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, found);
+    respDeferEnd(c->out, map, '%', c->proto, found);
 }
 
 /* ---- COMMAND LIST */
@@ -303,14 +303,14 @@ static bool listHasCategory(const command *cmd, slice category) {
 static bool listWants(const listFilter *filter, const command *cmd) {
     switch (filter->kind) {
     case LIST_ALL: return true;
-    case LIST_MODULE: return false; /* the table holds built-in commands only */
+    case LIST_MODULE: return false; /* the table contains built-in commands only */
     case LIST_CATEGORY: return listHasCategory(cmd, filter->word);
     case LIST_PATTERN: return globMatchFold(filter->word, cmd->name);
     }
     return false;
 }
 
-/* One command and its subcommands, each judged by itself. */
+/* One command or subcommand; each is filtered separately. */
 static void listOne(const command *cmd, void *arg) {
     listFilter *filter = arg;
     if (listWants(filter, cmd)) {
@@ -320,7 +320,8 @@ static void listOne(const command *cmd, void *arg) {
     for (int i = 0; i < cmd->sub_count; i++) listOne(&cmd->subs[i], filter);
 }
 
-/* COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]. Reply: names, subcommands too. */
+/* COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]. Reply: names, including
+ * subcommands. */
 void commandListCommand(ctx *c) {
     listFilter filter = {.c = c, .kind = LIST_ALL};
     if (c->argc != 2) {
@@ -342,7 +343,7 @@ void commandListCommand(ctx *c) {
     }
     respDeferred list = respDeferBegin(c->out);
     commandEach(listOne, &filter);
-    respDeferEnd(c->out, list, '*', c->who->proto, filter.found);
+    respDeferEnd(c->out, list, '*', c->proto, filter.found);
 }
 
 /* ---- COMMAND GETKEYS, GETKEYSANDFLAGS */
@@ -355,8 +356,8 @@ static bool mayHaveKeys(const commandSpec *spec) {
     return false;
 }
 
-/* The command that the arguments from 2 on would run. NULL: the error was replied. */
-static const command *findAskedCommand(ctx *c) {
+/* The command given by arguments 2 and following. NULL: the error was replied. */
+static const command *findNamedCommand(ctx *c) {
     bool unknown_sub;
     const command *cmd = commandResolve(c->argv + 2, c->argc - 2, &unknown_sub);
     int argc = c->argc - 2;
@@ -383,7 +384,7 @@ static void replyKeys(ctx *c, const keyPlace *keys, int count, bool with_flags) 
 }
 
 static void getKeys(ctx *c, bool with_flags) {
-    const command *cmd = findAskedCommand(c);
+    const command *cmd = findNamedCommand(c);
     if (!cmd) return;
     keyPlace few[64];
     keyPlace *keys = few;
@@ -403,7 +404,7 @@ static void getKeys(ctx *c, bool with_flags) {
 /* COMMAND GETKEYS command [argument ...]. Reply: the keys among the arguments. */
 void commandGetkeysCommand(ctx *c) { getKeys(c, false); }
 
-/* COMMAND GETKEYSANDFLAGS command [argument ...]. Reply: pairs of a key and what is done with it. */
+/* COMMAND GETKEYSANDFLAGS command [argument ...]. Reply: pairs of a key and its access flags. */
 void commandGetkeysandflagsCommand(ctx *c) { getKeys(c, true); }
 
 /* COMMAND HELP. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * COMMANDLOG, and SLOWLOG as its old name for slow commands. Main thread only. */
+ * COMMANDLOG, and SLOWLOG, its older form for slow commands. Main thread only. */
 #include "engine/commandlog.h"
 
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
 
-/* The log that argv[i] names; the error is replied. */
+/* Parses argv[i] as the name of a log. False: the error was replied. */
 static bool kindArg(ctx *c, int i, commandlogKind *kind) {
     static const char *const names[COMMANDLOG_KINDS] = {"slow", "large-request", "large-reply"};
     for (int k = 0; k < COMMANDLOG_KINDS; k++) {
@@ -20,7 +20,7 @@ static bool kindArg(ctx *c, int i, commandlogKind *kind) {
     return false;
 }
 
-/* How many entries argv[i] asks for, -1 for all; the error is replied. */
+/* Parses argv[i] as a number of entries, -1 meaning all. False: the error was replied. */
 static bool countArg(ctx *c, int i, int64_t *count) {
     return ctxArgIntIn(c, i, -1, INT64_MAX, count,
                        "ERR count should be greater than or equal to -1");
@@ -46,7 +46,7 @@ static void replyEntries(ctx *c, commandlogKind kind, int64_t count) {
     }
 }
 
-/* COMMANDLOG GET count type. Reply: the newest entries, count -1 for all. */
+/* COMMANDLOG GET count type. Reply: the newest entries, all if count is -1. */
 void commandlogGetCommand(ctx *c) {
     commandlogKind kind;
     int64_t count;
@@ -90,7 +90,7 @@ void commandlogHelpCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ SLOWLOG */
 
-/* SLOWLOG GET [count]. Reply: the newest entries, ten without a count. */
+/* SLOWLOG GET [count]. Reply: the newest entries, by default ten. */
 void slowlogGetCommand(ctx *c) {
     int64_t count = 10;
     if (c->argc > 3) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CONFIG: the registry of engine/config.h, spoken in RESP. GET costs O(options x patterns).
+ * CONFIG: access to the configuration registry (config/config.h). GET costs O(options x patterns).
  * Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -25,7 +25,7 @@ void configGetCommand(ctx *c) {
     memFree(found);
 }
 
-/* CONFIG SET name value [name value ...]: all or nothing. */
+/* CONFIG SET name value [name value ...]: sets all or none. */
 void configSetCommand(ctx *c) {
     if (c->argc % 2) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -35,7 +35,8 @@ void configSetCommand(ctx *c) {
         if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
     }
     str error = STR_EMPTY;
-    bool allowed = engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who);
+    unsigned allowed = engineHot.loading ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
+    if (engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
         replyOk(c);
     } else {
@@ -44,7 +45,7 @@ void configSetCommand(ctx *c) {
     strFree(&error);
 }
 
-/* CONFIG REWRITE: puts the present values into the file the server was started with. */
+/* CONFIG REWRITE: writes the current values to the file the server was started with. */
 void configRewriteCommand(ctx *c) {
     reason why;
     if (!configFilePath()) {
@@ -58,7 +59,7 @@ void configRewriteCommand(ctx *c) {
     }
 }
 
-/* CONFIG RESETSTAT: the counters of INFO start again. */
+/* CONFIG RESETSTAT: resets the counters of INFO. */
 void configResetstatCommand(ctx *c) {
     statsReset();
     replyOk(c);

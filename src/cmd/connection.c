@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands about the caller's own connection: is anybody there, who am I, which protocol, which
- * database. They change the session and nothing else. Main thread only. */
+ * Commands on the caller's own connection: PING, ECHO, SELECT, AUTH, HELLO, QUIT, RESET. They
+ * change only the session. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/procs.h"
@@ -48,8 +48,9 @@ void selectCommand(ctx *c) {
     }
 }
 
-/* Logs the caller in, or replies why not and leaves it as it was. No name.ptr: the short form. */
-static bool logIn(ctx *c, slice name, slice password) {
+/* Authenticates the caller; on failure replies the error and changes nothing. name.ptr is NULL for
+ * the short form. */
+static bool authenticate(ctx *c, slice name, slice password) {
     user *who = NULL;
     switch (hooksAuthenticate(c, name, password, &who)) {
     case AUTH_GRANTED: sessionSetAuthenticated(c->who, who, true); return true;
@@ -69,17 +70,17 @@ void authCommand(ctx *c) {
     }
     for (int i = 1; i < c->argc; i++) ctxRedact(c, i);
     slice name = c->argc == 3 ? c->argv[1] : sliceMake(NULL, 0);
-    if (logIn(c, name, c->argv[c->argc - 1])) replyOk(c);
+    if (authenticate(c, name, c->argv[c->argc - 1])) replyOk(c);
 }
 
-/* What HELLO asks for. */
-typedef struct greeting {
-    int64_t proto;              /* 0: as it is */
-    slice user, password, name; /* ptr NULL: not given */
-} greeting;
+/* Arguments of HELLO. */
+typedef struct helloArgs {
+    int64_t proto;              /* 0: keep the current one */
+    slice user, password, name; /* ptr NULL if not given */
+} helloArgs;
 
-/* Reads the arguments; replies the first error, and then nothing may be done. */
-static bool parseHello(ctx *c, greeting *g) {
+/* Parses the arguments. False: the error was replied and nothing may be changed. */
+static bool parseHello(ctx *c, helloArgs *g) {
     if (c->argc == 1) return true;
     const char *not_integer = "ERR Protocol version is not an integer or out of range";
     if (!ctxArgIntIn(c, 1, INT64_MIN, INT64_MAX, &g->proto, not_integer)) return false;
@@ -108,7 +109,7 @@ static bool parseHello(ctx *c, greeting *g) {
     return true;
 }
 
-static void replyGreeting(ctx *c) {
+static void replyHello(ctx *c) {
     engineIdentity server;
     engineIdentify(&server);
     bool has_zone = server.availability_zone[0] != 0;
@@ -118,7 +119,7 @@ static void replyGreeting(ctx *c) {
     replyBulkText(c, "version");
     replyBulkText(c, server.version);
     replyBulkText(c, "proto");
-    replyInteger(c, c->who->proto);
+    replyInteger(c, c->proto);
     replyBulkText(c, "id");
     replyInteger(c, (int64_t)c->who->id);
     replyBulkText(c, "mode");
@@ -133,29 +134,32 @@ static void replyGreeting(ctx *c) {
     }
 }
 
-/* HELLO [version [AUTH user password] [SETNAME name]]. Reply: a map of facts about the server. */
+/* HELLO [version [AUTH user password] [SETNAME name]]. Reply: a map with properties of the
+ * server. */
 void helloCommand(ctx *c) {
-    greeting g = {0};
+    helloArgs g = {0};
     if (!parseHello(c, &g)) return;
-    if (g.user.ptr && !logIn(c, g.user, g.password)) return;
+    if (g.user.ptr && !authenticate(c, g.user, g.password)) return;
     if (!sessionIsAuthenticated(c->who)) {
         replyError(c, HELLO_NO_AUTH_TEXT);
         return;
     }
     if (g.name.ptr) sessionSetName(c->who, g.name);
-    if (g.proto) c->who->proto = (uint8_t)g.proto;
-    replyGreeting(c);
+    if (g.proto) ctxSetProto(c, (int)g.proto);
+    replyHello(c);
 }
 
-/* QUIT. Reply: OK, then the connection ends. */
+/* QUIT. Reply: OK, then the connection is closed. */
 void quitCommand(ctx *c) {
     replyOk(c);
     sessionCloseSoon(c->who);
 }
 
-/* RESET. Reply: RESET, also where replies were off: it switches them on again. Only CLIENT REPLY SKIP silences it. */
+/* RESET. Reply: RESET, even if replies were off, because it switches them on again. Only CLIENT
+ * REPLY SKIP suppresses it. */
 void resetCommand(ctx *c) {
     bool skipped = c->who->flags & SESSION_REPLY_SKIP;
     sessionReset(c->who);
+    ctxSetProto(c, c->who->proto);
     respStatus(skipped ? c->out : &c->who->out, SLICE("RESET"));
 }

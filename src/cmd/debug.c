@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * DEBUG, for those who test the server. What looks into the keyspace neither expires nor touches keys.
- * Main thread only. */
+ * DEBUG, for testing the server. Subcommands that inspect the keyspace neither expire keys nor
+ * update access times. Main thread only. */
 #include <limits.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -27,7 +27,7 @@ static void replyString(ctx *c) { replyBulkText(c, "Hello World"); }
 static void replySomeInteger(ctx *c) { replyInteger(c, 12345); }
 static void replySomeDouble(ctx *c) { replyDouble(c, 3.141); }
 static void replyBigNumber(ctx *c) {
-    respBigNumber(c->out, c->who->proto, SLICE("1234567999999999999999999999999999999"));
+    respBigNumber(c->out, c->proto, SLICE("1234567999999999999999999999999999999"));
 }
 
 static void replyThreeItems(ctx *c) {
@@ -53,8 +53,8 @@ static void replySomeMap(ctx *c) {
 }
 
 static void replySomeAttribute(ctx *c) {
-    if (c->who->proto > 2) {
-        respAttribute(c->out, c->who->proto, 1);
+    if (c->proto > 2) {
+        respAttribute(c->out, c->proto, 1);
         replyBulkText(c, "key-popularity");
         replyArray(c, 2);
         replyBulkText(c, "key:123");
@@ -63,14 +63,14 @@ static void replySomeAttribute(ctx *c) {
     replyBulkText(c, "Some real reply following the attribute");
 }
 
-/* A push that comes up while a command runs goes out behind its reply. */
+/* A push message sent while a command runs is delivered after its reply. */
 static void replySomePush(ctx *c) {
-    if (c->who->proto == 2) {
+    if (c->proto == 2) {
         replyError(c, SLICE("ERR RESP2 is not supported by this command"));
         return;
     }
     replyBulkText(c, "Some real reply following the push reply");
-    respPush(c->out, c->who->proto, 2);
+    respPush(c->out, c->proto, 2);
     replyBulkText(c, "server-cpu-usage");
     replyInteger(c, 42);
 }
@@ -158,7 +158,7 @@ static void debugDigest(ctx *c) {
     replyDigest(c, &all);
 }
 
-/* A missing key counts as nothing at all. */
+/* A missing key does not contribute to the digest. */
 static void debugDigestValue(ctx *c) {
     replyArray(c, c->argc - 2);
     for (int i = 2; i < c->argc; i++) {
@@ -170,7 +170,8 @@ static void debugDigestValue(ctx *c) {
     }
 }
 
-/* DEBUG POPULATE count [prefix] [size]: "value:0" and so on, cut or filled with zeros to `size`. */
+/* DEBUG POPULATE count [prefix] [size]: values "value:0" and so on, truncated or zero-padded to
+ * `size`. */
 static void debugPopulate(ctx *c) {
     static const char not_positive[] = "ERR value is out of range, must be positive";
     int64_t count, size = 0;
@@ -203,7 +204,8 @@ static void debugPopulate(ctx *c) {
 
 /* ------------------------------------------------------------------ tables */
 
-/* How many buckets a lookup reads besides the first one stands for the length of a chain. */
+/* Reports the number of buckets that a lookup reads after the first one as the length of a
+ * chain. */
 static void appendChains(str *out, const hashtableStats *s) {
     uint64_t longest = 0, sum = 0;
     for (uint64_t i = 0; i < HASHTABLE_PROBES_MAX; i++) {
@@ -229,7 +231,8 @@ static void appendTable(str *out, int index, const char *what, uint64_t slots, u
                     (unsigned long long)count, (long long)sweep);
 }
 
-/* Keys with a time stand in the same table: their own has no room but a true count. */
+/* Volatile keys are entries of the same table: the table of expiry times is reported with no slots
+ * and the number of volatile keys. */
 static void debugHtstats(ctx *c) {
     int64_t id;
     if (!ctxArgInt(c, 2, &id)) return;
@@ -292,9 +295,9 @@ static void debugListpack(ctx *c) {
     replyStatus(c, SLICE("Listpack structure printed on stdout"));
 }
 
-/* ------------------------------------------------------------------ switches */
+/* ------------------------------------------------------------------ toggles */
 
-/* Argument 2 as a switch: whatever does not begin with another number is off. */
+/* Argument 2 as a boolean, as atoi() does: without a leading non-zero number it is off. */
 static bool switchArg(const ctx *c) {
     str text = strNew(c->argv[2]);
     bool on = strtol(strText(&text), NULL, 10) != 0;
@@ -317,7 +320,7 @@ static int sleepInChild(void *us) {
     return 0;
 }
 
-/* What a save does to the others: a child that shares our pages, and does nothing with them. */
+/* Forks a child that shares our pages and only sleeps: the effect of a save on the server. */
 static void debugChild(ctx *c) {
     double seconds;
     reason why;
@@ -336,13 +339,13 @@ static void debugPauseCron(ctx *c) {
     replyOk(c);
 }
 
-/* ------------------------------------------------------------------ DEBUG, the others */
+/* ------------------------------------------------------------------ DEBUG, other subcommands */
 
 static const char *const debug_help[] = {
     "ASSERT",
     "    Crash by assertion failed.",
     "CHILD <seconds>",
-    "    Fork a child process that lives for <seconds>, as one that saves would.",
+    "    Fork a child process that lives for <seconds>, like a child that saves.",
     "    0 ends the one that lives.",
     "CONFIG-REWRITE-FORCE-ALL",
     "    Like CONFIG REWRITE but writes all configuration options, including",
@@ -421,7 +424,7 @@ static void debugConfigRewrite(ctx *c) {
 
 static void debugHelp(ctx *c) { replyHelp(c, debug_help); }
 
-/* The text is the whole error, code included, and is not counted as one of ours. */
+/* The text is the complete error including its code; it is not counted as an error reply. */
 static void debugError(ctx *c) { respError(c->out, c->argv[2]); }
 
 static void debugLog(ctx *c) {
@@ -429,7 +432,7 @@ static void debugLog(ctx *c) {
     replyOk(c);
 }
 
-/* Takes as many seconds as the argument's beginning says; what is no number is none. */
+/* Sleeps for the number of seconds at the start of the argument; 0 if there is none. */
 static void debugSleep(ctx *c) {
     const double longest_s = 1e9;
     str text = strNew(c->argv[2]);
@@ -439,7 +442,7 @@ static void debugSleep(ctx *c) {
     replyOk(c);
 }
 
-/* Random patterns on random texts, for as long as nobody minds. */
+/* Matches random patterns with random texts. */
 static void debugStringmatchTest(ctx *c) {
     enum { ROUNDS = 100000, LEN_MAX = 32 };
     static const char bytes[] = "ab*?[]^-\\!";
@@ -450,16 +453,17 @@ static void debugStringmatchTest(ctx *c) {
             len[k] = (size_t)randomUniform(LEN_MAX);
             for (size_t i = 0; i < len[k]; i++) text[k][i] = bytes[randomUniform(sizeof(bytes))];
         }
-        (void)globMatch(sliceMake(text[0], len[0]), sliceMake(text[1], len[1])); /* survives it */
+        (void)globMatch(sliceMake(text[0], len[0]),
+                        sliceMake(text[1], len[1])); /* must not crash */
     }
     replyStatus(c, SLICE("Apparently the server did not crash: test passed"));
 }
 
-/* ------------------------------------------------------------------ the door */
+/* ------------------------------------------------------------------ the gate */
 
 static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
 
-static gateVerdict askDoor(ctx *c) {
+static gateVerdict checkDebugAllowed(ctx *c) {
     if (engineDoorIsOpen(DOOR_DEBUG, c->who)) return GATE_PASS;
     replyError(c, SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
                         "to \"local\", you can run it from a local connection, otherwise you need "
@@ -468,9 +472,9 @@ static gateVerdict askDoor(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate debugGate = {.name = "debug", .selects = isDebug, .ask = askDoor};
+const gate debugGate = {.name = "debug", .selects = isDebug, .ask = checkDebugAllowed};
 
-/* DEBUG subcommand [argument]. Not containers with subcommands of their own: older than those. */
+/* DEBUG subcommand [argument]. Not a container command: its subcommands have no specs. */
 void debugCommand(ctx *c) {
     static const struct {
         const char *word;

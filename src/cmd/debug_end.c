@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The words of DEBUG that end the process, so that its reports and those who watch it can be tested.
- * Main thread only. */
+ * DEBUG subcommands that end the process, to test crash reports and supervision. Main thread
+ * only. */
 #include <sys/mman.h>
 
 #include "base/base.h"
@@ -10,7 +10,8 @@
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 
-/* DEBUG SEGFAULT: writes where only reading is allowed. No null pointer, for compilers know those. */
+/* DEBUG SEGFAULT: writes to a read-only page. Compilers could optimise a write through a null
+ * pointer. */
 void debugSegfault(ctx *c) {
     void *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) {
@@ -18,30 +19,30 @@ void debugSegfault(ctx *c) {
         return;
     }
     *(volatile char *)page = 1;
-    replyOk(c); /* nobody comes here */
+    replyOk(c); /* not reached */
 }
 
 void debugPanic(ctx *c) {
-    (void)c; /* there is nobody left to reply to */
+    (void)c; /* no reply, the process ends */
     panic("DEBUG PANIC called at Unix time %lld", (long long)(clockWallMs() / 1000));
 }
 
 void debugAssert(ctx *c) {
-    (void)c; /* the same */
+    (void)c; /* no reply, the process ends */
     volatile int one = 1;
     check(one == 2);
 }
 
-/* DEBUG OOM: asks for more than any machine has. */
+/* DEBUG OOM: allocates more than any machine has. */
 void debugOom(ctx *c) {
     volatile size_t size = (size_t)INT64_MAX;
     memFree(memAlloc(size));
-    replyOk(c); /* nobody comes here */
+    replyOk(c); /* not reached */
 }
 
-/* DEBUG LEAK string: memory that is never freed, for those who test leak checkers. */
+/* DEBUG LEAK string: memory that is never freed, to test leak checkers. */
 void debugLeak(ctx *c) {
-    (void)memDup(c->argv[2].ptr, c->argv[2].len); /* that is the point */
+    (void)memDup(c->argv[2].ptr, c->argv[2].len); /* leaked on purpose */
     replyOk(c);
 }
 
@@ -50,14 +51,14 @@ static void restart(ctx *c, bool graceful) {
     if (c->argc > 2 && !ctxArgInt(c, 2, &delay_ms)) return;
     if (delay_ms < 0) delay_ms = 0;
     reason why = {""};
-    /* It only returns when it was refused. */
+    /* Returns only if the restart was refused. */
     if (engineRestartAsk(graceful, delay_ms, &why) == OK) return;
     logWarning("%s", why.text);
     replyError(c, SLICE("ERR failed to restart the server. Check server logs."));
 }
 
-/* DEBUG RESTART [milliseconds]: in order. */
+/* DEBUG RESTART [milliseconds]: after an orderly shutdown. */
 void debugRestart(ctx *c) { restart(c, true); }
 
-/* DEBUG CRASH-AND-RECOVER [milliseconds]: without a word to anybody. */
+/* DEBUG CRASH-AND-RECOVER [milliseconds]: without a shutdown. */
 void debugCrashAndRecover(ctx *c) { restart(c, false); }

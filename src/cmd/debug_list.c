@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * DEBUG's words about quicklists. Main thread only. */
+ * DEBUG subcommands for quicklists. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/debug_priv.h"
@@ -35,7 +35,7 @@ static void logNode(void *arg, const quicklistNodeView *node) {
     }
 }
 
-/* DEBUG QUICKLIST key [0|1]: writes the nodes to the log, with their entries. */
+/* DEBUG QUICKLIST key [0|1]: logs the nodes, with their entries if 1. */
 void debugQuicklist(ctx *c) {
     const robj *o = debugFind(c);
     if (!o) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of DEBUG share. */
+ * Declarations shared by the files of DEBUG. */
 #ifndef CMD_DEBUG_PRIV_H
 #define CMD_DEBUG_PRIV_H
 
@@ -10,7 +10,7 @@
 #include "store/object.h"
 #include "store/object.h"
 
-/* Words that end the process; arguments have been counted. */
+/* Subcommands that end the process; the number of arguments was checked. */
 void debugSegfault(ctx *c);
 void debugPanic(ctx *c);
 void debugAssert(ctx *c);
@@ -19,9 +19,9 @@ void debugLeak(ctx *c);
 void debugRestart(ctx *c);
 void debugCrashAndRecover(ctx *c);
 
-/* The object of argument 2 as it stands, dead or not; the error is replied when there is none. */
+/* The object of the key at argument 2, expired or not. NULL: the error was replied. */
 const robj *debugFind(ctx *c);
-/* What DEBUG OBJECT adds for a quicklist; nothing for other values. */
+/* Appends the quicklist part of DEBUG OBJECT; nothing for other values. */
 void debugAppendQuicklist(str *text, const robj *o, bool fast);
 void debugQuicklist(ctx *c);
 void debugQuicklistPackedThreshold(ctx *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands about the time a key has to live. Main thread only. */
+ * Commands on the expiry time of keys. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/procs.h"
@@ -12,7 +12,7 @@
 
 enum expireCondition { EXPIRE_NX = 1, EXPIRE_XX = 2, EXPIRE_GT = 4, EXPIRE_LT = 8 };
 
-/* The words behind the time. False: the error was replied. */
+/* Parses the options after the time. False: the error was replied. */
 static bool parseConditions(ctx *c, uint32_t *out) {
     static const struct {
         const char *word;
@@ -40,7 +40,7 @@ static bool parseConditions(ctx *c, uint32_t *out) {
     return true;
 }
 
-/* Argument 2 as Unix time in ms. False: the error was replied. */
+/* Parses argument 2 as Unix time in ms. False: the error was replied. */
 static bool parseTime(ctx *c, int64_t unit_ms, bool relative, int64_t *out) {
     int64_t value;
     if (!ctxArgInt(c, 2, &value)) return false;
@@ -53,7 +53,7 @@ static bool parseTime(ctx *c, int64_t unit_ms, bool relative, int64_t *out) {
     return false;
 }
 
-/* A key without a time lives for ever, longer than any. */
+/* A key without a TTL counts as having an infinite one. */
 static bool conditionsHold(uint32_t conditions, int64_t old_ms, int64_t new_ms) {
     bool none = old_ms == OBJECT_NO_EXPIRE;
     if (conditions & EXPIRE_NX && !none) return false;
@@ -63,7 +63,8 @@ static bool conditionsHold(uint32_t conditions, int64_t old_ms, int64_t new_ms) 
     return true;
 }
 
-/* Times go out as they stand in the key, so that replicas and the AOF do not count from their own clock. */
+/* Propagates the absolute time that was set, so that replicas and the AOF do not depend on their
+ * own clock. */
 static void propagateTime(ctx *c, int64_t expire_ms) {
     if (!engineHot.sinks) return;
     char digits[NUMBER_TEXT_MAX];
@@ -76,7 +77,7 @@ static void propagateTime(ctx *c, int64_t expire_ms) {
     memFree(words);
 }
 
-/* The four commands are one: they differ in the unit and in where they count from. */
+/* Common implementation: the four commands differ in the unit and in relative or absolute time. */
 static void expire(ctx *c, int64_t unit_ms, bool relative) {
     uint32_t conditions;
     int64_t expire_ms;
@@ -89,7 +90,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
     if (keyspaceIsPast(c, expire_ms)) {
         keyspaceExpireNow(c, c->argv[1], c->key_hash);
     } else {
-        if (expire_ms < 0) expire_ms = 0; /* -1 would be none */
+        if (expire_ms < 0) expire_ms = 0; /* -1 would mean no expiry */
         dbPlace(c->db, c->key_hash, objectSetExpire(o, expire_ms));
         if (relative || unit_ms != 1) propagateTime(c, expire_ms);
         ctxKeyChanged(c, c->argv[1], "expire");
@@ -97,8 +98,8 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
     replyInteger(c, 1);
 }
 
-/* EXPIRE key seconds [NX|XX|GT|LT]. Reply: 1, or 0 when there is no key or a condition refused; so do the
- * other three, with milliseconds and Unix times. A time that has passed removes the key. */
+/* EXPIRE key seconds [NX|XX|GT|LT]. Reply: 1, or 0 if the key is missing or the condition is not
+ * met. The other three use milliseconds or Unix times. A time in the past deletes the key. */
 void expireCommand(ctx *c) { expire(c, 1000, true); }
 void pexpireCommand(ctx *c) { expire(c, 1, true); }
 void expireatCommand(ctx *c) { expire(c, 1000, false); }
@@ -106,8 +107,8 @@ void pexpireatCommand(ctx *c) { expire(c, 1, false); }
 
 /* ------------------------------------------------------------------ TTL */
 
-/* The time left (`relative`) or the Unix time of a key's end; -1 for none, -2 for no key. Seconds are the
- * nearest ones. */
+/* Replies the remaining time (`relative`) or the Unix time of expiry; -1 without a TTL, -2 if the
+ * key is missing. Seconds are rounded to the nearest. */
 static void replyTime(ctx *c, bool in_seconds, bool relative) {
     const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
     int64_t time_ms = o ? objectExpire(o) : -2;
@@ -119,16 +120,16 @@ static void replyTime(ctx *c, bool in_seconds, bool relative) {
     replyInteger(c, in_seconds ? time_ms / 1000 + (time_ms % 1000 >= 500) : time_ms);
 }
 
-/* TTL key. Reply: seconds to live. */
+/* TTL key. Reply: remaining time in seconds. */
 void ttlCommand(ctx *c) { replyTime(c, true, true); }
-/* PTTL key. Reply: milliseconds to live. */
+/* PTTL key. Reply: remaining time in milliseconds. */
 void pttlCommand(ctx *c) { replyTime(c, false, true); }
 /* EXPIRETIME key. Reply: Unix time in seconds. */
 void expiretimeCommand(ctx *c) { replyTime(c, true, false); }
 /* PEXPIRETIME key. Reply: Unix time in milliseconds. */
 void pexpiretimeCommand(ctx *c) { replyTime(c, false, false); }
 
-/* PERSIST key. Reply: 1, or 0 when there is no key or it has no time. */
+/* PERSIST key. Reply: 1, or 0 if the key is missing or has no TTL. */
 void persistCommand(ctx *c) {
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     bool had_time = o && objectHasExpire(o);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands users type; the table reaches them, so all there is to name is what they configure. Main thread only. */
+ * Registration of the commands' directives and of the DEBUG gate. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 
 static const gate *const gates[] = {&debugGate, NULL};
 
-/* Always armed: it sees DEBUG alone. */
+/* The gate is always armed: it selects DEBUG only, so other commands are not affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
     gateArm(&debugGate, true);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Key finders: where the keys of a request stand, or what is done with them, when its options decide.
- * They read argv only, and take any request that fits the arity. ANY_THREAD. */
+ * Key finders of commands whose keys, or the access to them, depend on their options. They read
+ * only argv and accept any request with valid arity. ANY_THREAD. */
 #include "base/base.h"
 #include "cmd/procs.h"
 
-static int onlyKey(keyPlace *out, int max, int place, uint32_t flags) {
-    if (max > 0) out[0] = (keyPlace){place, flags};
+static int onlyKey(keyPlace *out, int max, int arg_index, uint32_t flags) {
+    if (max > 0) out[0] = (keyPlace){arg_index, flags};
     return 1;
 }
 
-/* The key that is read, and argument `store`, if any, which is written to. */
+/* The key at argument 1, which is read, and the one at argument `store`, which is written (0:
+ * none). */
 static int keyAndStore(keyPlace *out, int max, int store) {
     if (max > 0) out[0] = (keyPlace){1, KEY_RO | KEY_ACCESS};
     if (!store) return 1;
@@ -18,7 +19,7 @@ static int keyAndStore(keyPlace *out, int max, int store) {
     return 2;
 }
 
-/* SET key value [... GET ...]: the key is read too when the old value is asked for. */
+/* SET key value [... GET ...]: with GET the key is also read. */
 int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     for (int i = 3; i < argc; i++) {
         if (sliceIs(argv[i], "get")) return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
@@ -26,7 +27,7 @@ int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     return onlyKey(out, max, 1, KEY_OW | KEY_UPDATE);
 }
 
-/* BITFIELD key operation ...: it may only read. */
+/* BITFIELD key operation ...: read-only if all operations are GET. */
 int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     int i = 2;
     while (i < argc) {
@@ -41,8 +42,8 @@ int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     return onlyKey(out, max, 1, KEY_RO | KEY_ACCESS);
 }
 
-/* GEORADIUS key longitude latitude radius unit ... [STORE key|STOREDIST key], GEORADIUSBYMEMBER: the last key to store
- * at counts. */
+/* GEORADIUS key longitude latitude radius unit ... [STORE key|STOREDIST key], GEORADIUSBYMEMBER:
+ * the last STORE or STOREDIST counts. */
 int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     int store = 0;
     for (int i = 5; i + 1 < argc; i++) {
@@ -51,7 +52,8 @@ int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     return keyAndStore(out, max, store);
 }
 
-/* SORT key ... [STORE destination]: the last destination counts. Keys behind BY and GET are made of elements. */
+/* SORT key ... [STORE destination]: the last destination counts. Keys of BY and GET depend on the
+ * elements and are not reported. */
 int sortFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
     int store = 0;
     for (int i = 2; i < argc; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Geo commands on members: a geospatial index is a sorted set whose scores are cells (ds/geohash.h). Searching:
- * geo_search.c. Main thread only. */
+ * Geo commands on members. A geospatial index is a sorted set whose scores are geohash cells
+ * (ds/geohash.h). Searching is in geo_search.c. Main thread only. */
 #include "cmd/geo_priv.h"
 
 #include <math.h>
@@ -14,20 +14,21 @@
 
 /* ------------------------------------------------------------------ arguments and replies */
 
-bool geoArgPoint(ctx *c, int place, geoPoint *out) {
-    if (!ctxArgDouble(c, place, &out->lon) || !ctxArgDouble(c, place + 1, &out->lat)) return false;
+bool geoArgPoint(ctx *c, int arg_index, geoPoint *out) {
+    if (!ctxArgDouble(c, arg_index, &out->lon) || !ctxArgDouble(c, arg_index + 1, &out->lat))
+        return false;
     if (geoPointIsValid(out)) return true;
     replyErrorFormat(c, "ERR invalid longitude,latitude pair %f,%f", out->lon, out->lat);
     return false;
 }
 
-bool geoArgUnit(ctx *c, int place, double *metres) {
+bool geoArgUnit(ctx *c, int arg_index, double *metres) {
     static const struct {
         const char *word;
         double metres;
     } units[] = {{"m", 1}, {"km", 1000}, {"ft", 0.3048}, {"mi", 1609.34}};
     for (size_t i = 0; i < COUNT_OF(units); i++) {
-        if (!ctxArgIs(c, place, units[i].word)) continue;
+        if (!ctxArgIs(c, arg_index, units[i].word)) continue;
         *metres = units[i].metres;
         return true;
     }
@@ -58,19 +59,19 @@ void geoReplyPoint(ctx *c, const geoPoint *p) {
 
 static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_ZSET, out); }
 
-/* Where the member of argument `place` is; false when it is not there. */
-static bool pointOf(const ctx *c, const robj *o, int place, geoPoint *out) {
+/* The coordinates of the member at argument `arg_index`; false if it is missing. */
+static bool pointOf(const ctx *c, const robj *o, int arg_index, geoPoint *out) {
     double score;
-    if (!o || !zsetScore(o, c->argv[place], &score)) return false;
+    if (!o || !zsetScore(o, c->argv[arg_index], &score)) return false;
     *out = geohashDecode(geohashOfScore(score));
     return true;
 }
 
 /* ------------------------------------------------------------------ commands */
 
-/* What goes to replicas and the log: ZADD with the cells as scores. */
+/* Propagates ZADD with the cells as scores. */
 static void propagateAdded(ctx *c, const zsetAdding *a) {
-    int options = a->first - 2; /* with the name and the key */
+    int options = a->first - 2; /* including command name and key */
     slice *words = memNewArray(slice, (size_t)(options + 2 * a->count));
     char(*digits)[NUMBER_TEXT_MAX] = memAlloc((size_t)a->count * sizeof(*digits));
     memcpy(words, c->argv, (size_t)options * sizeof(*words));
@@ -85,33 +86,33 @@ static void propagateAdded(ctx *c, const zsetAdding *a) {
     memFree(words);
 }
 
-/* GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]. Reply: how many are new, with
- * CH how many changed. */
+/* GEOADD key [NX|XX] [CH] longitude latitude member [longitude latitude member ...]. Reply: number
+ * of new members, with CH of changed ones. */
 void geoaddCommand(ctx *c) {
     zsetAdding a = {.step = 3};
-    int place = 2;
-    for (; place < c->argc; place++) {
-        if (ctxArgIs(c, place, "nx")) {
+    int arg_index = 2;
+    for (; arg_index < c->argc; arg_index++) {
+        if (ctxArgIs(c, arg_index, "nx")) {
             a.flags |= ZSET_NX;
-        } else if (ctxArgIs(c, place, "xx")) {
+        } else if (ctxArgIs(c, arg_index, "xx")) {
             a.flags |= ZSET_XX;
-        } else if (ctxArgIs(c, place, "ch")) {
+        } else if (ctxArgIs(c, arg_index, "ch")) {
             a.count_changed = true;
         } else {
             break;
         }
     }
-    int words = c->argc - place;
+    int words = c->argc - arg_index;
     if (words == 0 || words % 3 || (a.flags & (ZSET_NX | ZSET_XX)) == (ZSET_NX | ZSET_XX)) {
         replyError(c, ERR_SYNTAX_TEXT);
         return;
     }
-    a.first = place + 2;
+    a.first = arg_index + 2;
     a.count = words / 3;
     zsetAddingInit(&a);
     geoPoint p;
     int i = 0;
-    for (; i < a.count && geoArgPoint(c, place + 3 * i, &p); i++)
+    for (; i < a.count && geoArgPoint(c, arg_index + 3 * i, &p); i++)
         a.scores[i] = (double)geohashEncode(&p);
     if (i == a.count) zsetAddAll(c, &a);
     if (c->flags & CTX_CHANGED && engineHot.sinks) propagateAdded(c, &a);
@@ -133,7 +134,7 @@ void geoposCommand(ctx *c) {
     }
 }
 
-/* GEOHASH key [member ...]. Reply: the text of each one's place, or null. */
+/* GEOHASH key [member ...]. Reply: the geohash text of each, or null. */
 void geohashCommand(ctx *c) {
     robj *o;
     if (!findRead(c, &o)) return;
@@ -150,7 +151,7 @@ void geohashCommand(ctx *c) {
     }
 }
 
-/* GEODIST key member member [M|KM|FT|MI]. Reply: the distance, or null when one is missing. */
+/* GEODIST key member member [M|KM|FT|MI]. Reply: the distance, or null if a member is missing. */
 void geodistCommand(ctx *c) {
     double metres = 1;
     robj *o;

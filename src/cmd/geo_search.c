@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * GEOSEARCH and its older names: which members lie within a shape, replied or stored. Main thread only. */
+ * GEOSEARCH and its predecessors: replies or stores the members within a shape. Main thread
+ * only. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -19,7 +20,7 @@ typedef enum searchForm {
     FORM_RADIUS_RO,
 } searchForm;
 
-/* What says where to search. */
+/* Options that define the area. */
 enum where {
     WHERE_MEMBER = 1,
     WHERE_POINT = 2,
@@ -32,14 +33,14 @@ enum where {
 
 typedef struct search {
     searchForm form;
-    const robj *o; /* the index; NULL: there is none */
+    const robj *o; /* the index; NULL if the key is missing */
     geoShape shape;
-    geoPoint *vertices; /* the shape's, ours; NULL for most */
-    unsigned given;     /* of enum where */
+    geoPoint *vertices; /* vertices of the shape, owned; usually NULL */
+    unsigned given;     /* flags of enum where */
     bool coord, dist, hash;
     bool any;
     bool store_dist;
-    int store; /* argument of the key to store at, 0 for none */
+    int store; /* argument of the destination key, 0 if none */
     enum { ORDER_NONE, ORDER_ASC, ORDER_DESC } order;
     int64_t count; /* 0: all */
 } search;
@@ -54,19 +55,20 @@ static bool refuse(ctx *c, const char *text) {
     return false;
 }
 
-/* Argument `place` as a length. False: `error` was replied. */
-static bool argLength(ctx *c, int place, double *out, const char *error) {
-    return numberParseDouble(c->argv[place], out) || refuse(c, error);
+/* Parses argument `arg_index` as a length. False: `error` was replied. */
+static bool argLength(ctx *c, int arg_index, double *out, const char *error) {
+    return numberParseDouble(c->argv[arg_index], out) || refuse(c, error);
 }
 
-/* ---- where: arguments from `place` on, *used of them; false: the error was replied ---- */
+/* ---- area options: parse arguments from `arg_index` on and set *used to their number; false: the
+ * error was replied ---- */
 
-/* A centre that is a member; if there is no index, none is looked for. */
-static bool parseMember(ctx *c, search *s, int place, int *used) {
+/* The centre is a member; it is not looked up if the index is missing. */
+static bool parseMember(ctx *c, search *s, int arg_index, int *used) {
     *used = 1;
     double score;
     if (!s->o) return true;
-    slice member = c->argv[place];
+    slice member = c->argv[arg_index];
     if (!zsetScore(s->o, member, &score)) {
         replyErrorFormat(c, "ERR member %.*s does not exist", (int)member.len, member.ptr);
         return false;
@@ -75,40 +77,40 @@ static bool parseMember(ctx *c, search *s, int place, int *used) {
     return true;
 }
 
-static bool parsePoint(ctx *c, search *s, int place, int *used) {
+static bool parsePoint(ctx *c, search *s, int arg_index, int *used) {
     *used = 2;
-    return geoArgPoint(c, place, &s->shape.centre);
+    return geoArgPoint(c, arg_index, &s->shape.centre);
 }
 
-static bool parseCircle(ctx *c, search *s, int place, int *used) {
+static bool parseCircle(ctx *c, search *s, int arg_index, int *used) {
     *used = 2;
     s->shape.kind = GEO_CIRCLE;
-    if (!argLength(c, place, &s->shape.radius, "ERR need numeric radius")) return false;
+    if (!argLength(c, arg_index, &s->shape.radius, "ERR need numeric radius")) return false;
     if (s->shape.radius < 0) return refuse(c, "ERR radius cannot be negative");
-    return geoArgUnit(c, place + 1, &s->shape.metres);
+    return geoArgUnit(c, arg_index + 1, &s->shape.metres);
 }
 
-static bool parseBox(ctx *c, search *s, int place, int *used) {
+static bool parseBox(ctx *c, search *s, int arg_index, int *used) {
     *used = 3;
     s->shape.kind = GEO_BOX;
-    if (!argLength(c, place, &s->shape.width, "ERR need numeric width")) return false;
-    if (!argLength(c, place + 1, &s->shape.height, "ERR need numeric height")) return false;
+    if (!argLength(c, arg_index, &s->shape.width, "ERR need numeric width")) return false;
+    if (!argLength(c, arg_index + 1, &s->shape.height, "ERR need numeric height")) return false;
     if (s->shape.width < 0 || s->shape.height < 0)
         return refuse(c, "ERR height or width cannot be negative");
-    return geoArgUnit(c, place + 2, &s->shape.metres);
+    return geoArgUnit(c, arg_index + 2, &s->shape.metres);
 }
 
-static bool parsePolygon(ctx *c, search *s, int place, int *used) {
+static bool parsePolygon(ctx *c, search *s, int arg_index, int *used) {
     int64_t count;
-    if (!ctxArgIntIn(c, place, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
+    if (!ctxArgIntIn(c, arg_index, INT32_MIN, INT32_MAX, &count, "ERR invalid number of vertices"))
         return false;
-    if (count < 3 || count > (c->argc - place - 1) / 2)
+    if (count < 3 || count > (c->argc - arg_index - 1) / 2)
         return refuse(c, "ERR GEOSEARCH BYPOLYGON must have at least 3 vertices");
     *used = 1 + 2 * (int)count;
-    memFree(s->vertices); /* of a polygon named before this one */
+    memFree(s->vertices); /* of an earlier BYPOLYGON */
     s->vertices = memNewArray(geoPoint, (size_t)count);
     for (int i = 0; i < (int)count; i++) {
-        if (!geoArgPoint(c, place + 1 + 2 * i, &s->vertices[i])) return false;
+        if (!geoArgPoint(c, arg_index + 1 + 2 * i, &s->vertices[i])) return false;
     }
     s->shape.kind = GEO_POLYGON;
     s->shape.vertices = s->vertices;
@@ -118,13 +120,14 @@ static bool parsePolygon(ctx *c, search *s, int place, int *used) {
 
 /* ---- options ---- */
 
-/* One option: its last argument, -1 after an error, 0 when it is none. */
-static int parseWhere(ctx *c, search *s, int place) {
+/* Parses one option. Returns the index of its last argument, -1 after an error, 0 if it is not one
+ * of these. */
+static int parseWhere(ctx *c, search *s, int arg_index) {
     static const struct {
         const char *word;
-        int args; /* at least */
+        int args; /* minimum */
         unsigned what, excludes;
-        bool (*parse)(ctx *c, search *s, int place, int *used);
+        bool (*parse)(ctx *c, search *s, int arg_index, int *used);
     } words[] = {
         {"frommember", 1, WHERE_MEMBER, WHERE_POINT | WHERE_POLYGON, parseMember},
         {"fromlonlat", 2, WHERE_POINT, WHERE_MEMBER | WHERE_POLYGON, parsePoint},
@@ -134,71 +137,72 @@ static int parseWhere(ctx *c, search *s, int place) {
          parsePolygon},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++) {
-        if (!ctxArgIs(c, place, words[i].word)) continue;
+        if (!ctxArgIs(c, arg_index, words[i].word)) continue;
         int used;
-        if (c->argc - place <= words[i].args || s->given & words[i].excludes) return 0;
-        if (!words[i].parse(c, s, place + 1, &used)) return -1;
+        if (c->argc - arg_index <= words[i].args || s->given & words[i].excludes) return 0;
+        if (!words[i].parse(c, s, arg_index + 1, &used)) return -1;
         s->given |= words[i].what;
-        return place + used;
+        return arg_index + used;
     }
     return 0;
 }
 
-/* The same for words without arguments. */
-static int parseWord(ctx *c, search *s, int place) {
-    if (ctxArgIs(c, place, "withdist")) {
+/* Like parseWhere(), for options without arguments. */
+static int parseWord(ctx *c, search *s, int arg_index) {
+    if (ctxArgIs(c, arg_index, "withdist")) {
         s->dist = true;
-    } else if (ctxArgIs(c, place, "withhash")) {
+    } else if (ctxArgIs(c, arg_index, "withhash")) {
         s->hash = true;
-    } else if (ctxArgIs(c, place, "withcoord")) {
+    } else if (ctxArgIs(c, arg_index, "withcoord")) {
         s->coord = true;
-    } else if (ctxArgIs(c, place, "any")) {
+    } else if (ctxArgIs(c, arg_index, "any")) {
         s->any = true;
-    } else if (ctxArgIs(c, place, "asc")) {
+    } else if (ctxArgIs(c, arg_index, "asc")) {
         s->order = ORDER_ASC;
-    } else if (ctxArgIs(c, place, "desc")) {
+    } else if (ctxArgIs(c, arg_index, "desc")) {
         s->order = ORDER_DESC;
-    } else if (s->form == FORM_SEARCH_STORE && ctxArgIs(c, place, "storedist")) {
+    } else if (s->form == FORM_SEARCH_STORE && ctxArgIs(c, arg_index, "storedist")) {
         s->store_dist = true;
     } else {
         return 0;
     }
-    return place;
+    return arg_index;
 }
 
-static int parseCount(ctx *c, search *s, int place) {
-    if (!ctxArgInt(c, place, &s->count)) return -1;
-    if (s->count > 0) return place;
+static int parseCount(ctx *c, search *s, int arg_index) {
+    if (!ctxArgInt(c, arg_index, &s->count)) return -1;
+    if (s->count > 0) return arg_index;
     replyError(c, SLICE("ERR COUNT must be > 0"));
     return -1;
 }
 
 /* STORE and STOREDIST of GEORADIUS. */
-static int parseStore(ctx *c, search *s, int place) {
-    bool distances = ctxArgIs(c, place, "storedist");
-    if (!distances && !ctxArgIs(c, place, "store")) return 0;
-    s->store = place + 1;
+static int parseStore(ctx *c, search *s, int arg_index) {
+    bool distances = ctxArgIs(c, arg_index, "storedist");
+    if (!distances && !ctxArgIs(c, arg_index, "store")) return 0;
+    s->store = arg_index + 1;
     s->store_dist = distances;
-    return place + 1;
+    return arg_index + 1;
 }
 
-static bool parseOptions(ctx *c, search *s, int place) {
+static bool parseOptions(ctx *c, search *s, int arg_index) {
     bool searches = s->form == FORM_SEARCH || s->form == FORM_SEARCH_STORE;
-    for (; place < c->argc; place++) {
-        bool more = place + 1 < c->argc;
-        int last = parseWord(c, s, place);
-        if (!last && more && ctxArgIs(c, place, "count")) last = parseCount(c, s, place + 1);
-        if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, place);
-        if (!last && searches) last = parseWhere(c, s, place);
+    for (; arg_index < c->argc; arg_index++) {
+        bool more = arg_index + 1 < c->argc;
+        int last = parseWord(c, s, arg_index);
+        if (!last && more && ctxArgIs(c, arg_index, "count"))
+            last = parseCount(c, s, arg_index + 1);
+        if (!last && more && s->form == FORM_RADIUS) last = parseStore(c, s, arg_index);
+        if (!last && searches) last = parseWhere(c, s, arg_index);
         if (last == 0) return syntaxError(c);
         if (last < 0) return false;
-        place = last;
+        arg_index = last;
     }
     return true;
 }
 
-/* What is wrong with the request as a whole. */
-static bool judge(ctx *c, search *s) {
+/* Validates the options as a whole. False: the error was replied. */
+static bool validateOptions(ctx *c, search *s) {
     if (s->store && (s->dist || s->hash || s->coord)) {
         replyErrorFormat(
             c, "ERR %s is not compatible with WITHDIST, WITHHASH and WITHCOORD options",
@@ -214,50 +218,51 @@ static bool judge(ctx *c, search *s) {
         return false;
     }
     if (s->any && !s->count) return refuse(c, "ERR the ANY argument requires COUNT argument");
-    /* Not any so many, but the nearest. */
+    /* COUNT without ANY returns the nearest members. */
     if (s->count && !s->any && s->order == ORDER_NONE) s->order = ORDER_ASC;
     return true;
 }
 
-/* ------------------------------------------------------------------ finding */
+/* ------------------------------------------------------------------ searching */
 
 typedef struct found {
     slice member;
-    double score, distance; /* metres; not known unless asked for */
-    uint64_t turn;          /* how many were found before it */
-    bool owned;             /* the member's text is ours */
+    double score, distance; /* metres; computed only if needed */
+    uint64_t found_before;  /* number of members found before it */
+    bool owned;             /* the member's text was copied */
 } found;
 
 typedef struct finder {
     const search *s;
     geoShape shape;
-    bool measured; /* distances are asked for */
+    bool measured; /* distances are needed */
     uint64_t limit;
-    uint64_t turns;
+    uint64_t found_total;
     found *items;
     size_t count, cap;
 } finder;
 
-/* Whether `a` comes behind `b`. */
-static bool isBehind(const finder *f, const found *a, const found *b) {
-    if (a->distance == b->distance) return a->turn > b->turn;
+/* True if `a` comes after `b` in the reply. */
+static bool comesAfter(const finder *f, const found *a, const found *b) {
+    if (a->distance == b->distance) return a->found_before > b->found_before;
     return (a->distance > b->distance) == (f->s->order == ORDER_ASC);
 }
 
-/* The items are a heap: none comes behind the one above it. Puts `item` where the item at `at` stands now, or below. */
-static void sink(finder *f, size_t at, const found *item) {
+/* The items are a binary heap with the last one in the reply order at the root. Places `item` at
+ * index `at` or below it. */
+static void siftDown(finder *f, size_t at, const found *item) {
     for (;;) {
         size_t child = 2 * at + 1;
         if (child >= f->count) break;
-        if (child + 1 < f->count && isBehind(f, &f->items[child + 1], &f->items[child])) child++;
-        if (!isBehind(f, &f->items[child], item)) break;
+        if (child + 1 < f->count && comesAfter(f, &f->items[child + 1], &f->items[child])) child++;
+        if (!comesAfter(f, &f->items[child], item)) break;
         f->items[at] = f->items[child];
         at = child;
     }
     f->items[at] = *item;
 }
 
-/* The text of a member that is good only until the next one is read. */
+/* Copies the member's text, which is valid only until the next member is read. */
 static void keepText(found *item, const zsetCursor *cursor) {
     item->owned = item->member.ptr == cursor->digits;
     if (item->owned) item->member.ptr = memDup(item->member.ptr, item->member.len);
@@ -267,15 +272,15 @@ static void dropText(const found *item) {
     if (item->owned) memFree((char *)(uintptr_t)item->member.ptr);
 }
 
-/* One more; of those in order, the last one goes when there are too many. */
+/* Adds an item. If there are too many and the order matters, the last one is removed. */
 static void add(finder *f, found *item, const zsetCursor *cursor) {
     bool full = f->limit && f->count == f->limit;
-    item->turn = f->turns++;
-    if (full && !isBehind(f, &f->items[0], item)) return;
+    item->found_before = f->found_total++;
+    if (full && !comesAfter(f, &f->items[0], item)) return;
     keepText(item, cursor);
     if (full) {
         dropText(&f->items[0]);
-        sink(f, 0, item);
+        siftDown(f, 0, item);
     } else {
         if (f->count == f->cap) {
             f->cap = f->cap ? f->cap * 2 : 16;
@@ -285,14 +290,14 @@ static void add(finder *f, found *item, const zsetCursor *cursor) {
         full = f->limit && f->count == f->limit && f->s->order != ORDER_NONE && !f->s->any;
         for (size_t i = f->count / 2; full && i-- > 0;) {
             found above = f->items[i];
-            sink(f, i, &above);
+            siftDown(f, i, &above);
         }
     }
     if (full && f->s->order == ORDER_ASC && f->shape.kind == GEO_CIRCLE)
         geoShapeNarrow(&f->shape, f->items[0].distance);
 }
 
-/* Goes over the members of one run of scores. False: there are enough. */
+/* Visits the members in one range of scores. False if the limit was reached. */
 static bool findInRun(finder *f, const geoScores *run) {
     const robj *o = f->s->o;
     zsetBound min = {.by = ZSET_BY_SCORE, .score = run->min};
@@ -315,13 +320,13 @@ static bool findInRun(finder *f, const geoScores *run) {
 static int compareNear(const void *a, const void *b) {
     const found *x = a, *y = b;
     if (x->distance != y->distance) return x->distance < y->distance ? -1 : 1;
-    return x->turn < y->turn ? -1 : x->turn > y->turn;
+    return x->found_before < y->found_before ? -1 : x->found_before > y->found_before;
 }
 
 static int compareFar(const void *a, const void *b) {
     const found *x = a, *y = b;
     if (x->distance != y->distance) return x->distance > y->distance ? -1 : 1;
-    return x->turn < y->turn ? -1 : x->turn > y->turn;
+    return x->found_before < y->found_before ? -1 : x->found_before > y->found_before;
 }
 
 static void find(finder *f, search *s) {
@@ -341,7 +346,7 @@ static void finderClear(finder *f) {
     memFree(f->items);
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ replies */
 
 static void replyFound(ctx *c, const search *s, const finder *f) {
     int extras = s->dist + s->hash + s->coord;
@@ -373,9 +378,9 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
                     s->form == FORM_SEARCH_STORE ? "geosearchstore" : "georadiusstore");
 }
 
-/* Reads the options from `place` on, searches, answers. */
-static void run(ctx *c, search *s, int place) {
-    if (!parseOptions(c, s, place) || !judge(c, s)) {
+/* Parses the options from `arg_index` on, searches and replies. */
+static void run(ctx *c, search *s, int arg_index) {
+    if (!parseOptions(c, s, arg_index) || !validateOptions(c, s)) {
         memFree(s->vertices);
         return;
     }
@@ -392,22 +397,23 @@ static void run(ctx *c, search *s, int place) {
 
 /* ------------------------------------------------------------------ commands */
 
-static bool findIndex(ctx *c, search *s, int place) {
+static bool findIndex(ctx *c, search *s, int arg_index) {
     robj *o;
-    if (!collectionFindRead(c, place, TYPE_ZSET, &o)) return false;
+    if (!collectionFindRead(c, arg_index, TYPE_ZSET, &o)) return false;
     s->o = o;
     return true;
 }
 
-/* GEOSEARCH key FROMMEMBER member|FROMLONLAT longitude latitude BYRADIUS radius unit|BYBOX width height unit
- * [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH], or with BYPOLYGON count longitude latitude ...
- * for both. Reply: the members within, with what is asked for of each. */
+/* GEOSEARCH key FROMMEMBER member|FROMLONLAT longitude latitude BYRADIUS radius unit|BYBOX width
+ * height unit [ASC|DESC] [COUNT count [ANY]] [WITHCOORD] [WITHDIST] [WITHHASH], or with BYPOLYGON
+ * count longitude latitude ... instead of FROM and BY. Reply: the members within the area, each
+ * with what was requested. */
 void geosearchCommand(ctx *c) {
     search s = {.form = FORM_SEARCH};
     if (findIndex(c, &s, 1)) run(c, &s, 2);
 }
 
-/* GEOSEARCHSTORE destination source <as GEOSEARCH> [STOREDIST]. Reply: how many were stored. */
+/* GEOSEARCHSTORE destination source <as GEOSEARCH> [STOREDIST]. Reply: number of members stored. */
 void geosearchstoreCommand(ctx *c) {
     search s = {.form = FORM_SEARCH_STORE, .store = 1};
     if (findIndex(c, &s, 2)) run(c, &s, 3);
@@ -424,17 +430,18 @@ static void searchByMember(ctx *c, searchForm form) {
     search s = {.form = form, .given = WHERE_MEMBER | WHERE_CIRCLE};
     int used;
     if (!findIndex(c, &s, 1)) return;
-    /* Without an index nobody looks at the radius. */
+    /* If the index is missing, the radius is not validated. */
     if (!s.o || (parseMember(c, &s, 2, &used) && parseCircle(c, &s, 3, &used))) run(c, &s, 5);
 }
 
-/* GEORADIUS key longitude latitude radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count [ANY]] [ASC|DESC]
- * [STORE key|STOREDIST key]. Reply: the members within, or how many were stored. */
+/* GEORADIUS key longitude latitude radius unit [WITHCOORD] [WITHDIST] [WITHHASH] [COUNT count
+ * [ANY]] [ASC|DESC] [STORE key|STOREDIST key]. Reply: the members within the circle, or the number
+ * stored. */
 void georadiusCommand(ctx *c) { searchRadius(c, FORM_RADIUS); }
-/* The same without storing. */
+/* GEORADIUS_RO: GEORADIUS without storing. */
 void georadiusRoCommand(ctx *c) { searchRadius(c, FORM_RADIUS_RO); }
 
 /* GEORADIUSBYMEMBER key member radius unit <as GEORADIUS>. */
 void georadiusbymemberCommand(ctx *c) { searchByMember(c, FORM_RADIUS); }
-/* The same without storing. */
+/* GEORADIUSBYMEMBER_RO: GEORADIUSBYMEMBER without storing. */
 void georadiusbymemberRoCommand(ctx *c) { searchByMember(c, FORM_RADIUS_RO); }

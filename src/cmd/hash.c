@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hash commands, but for those on the times of fields. Main thread only. */
+ * Hash commands, except those on the TTLs of fields (hash_time.c). Main thread only. */
 #include "store/type_hash.h"
 
 #include <math.h>
@@ -18,9 +18,7 @@ packLimits hashLimits(void) {
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-void hashLook(const ctx *c) {
-    hashLookAt(c->flags & CTX_REPLAY ? INT64_MIN : storeLookTime(c->now_ms));
-}
+void hashLook(const ctx *c) { hashLookAt(ctxIsReplay(c) ? INT64_MIN : storeLookTime(c->now_ms)); }
 
 bool hashFindRead(ctx *c, robj **out) {
     hashLook(c);
@@ -34,17 +32,18 @@ bool hashFindWrite(ctx *c, robj **out) {
 
 /* ------------------------------------------------------------------ setting */
 
-/* Sets one field of `o`, which hashFindWrite() found or not, and puts it in its place. It keeps its time. */
+/* Sets one field of `o`, as returned by hashFindWrite(), and stores the value. The field keeps its
+ * TTL. */
 static void setOne(ctx *c, robj *o, slice field, slice value) {
     packLimits most = hashLimits();
     hashOutcome outcome;
     if (!o) o = hashNew(c->argv[1]);
     o = hashSetTimed(o, field, value, HASH_KEEP_TIME, &most, &outcome);
     collectionPlace(c, 1, o);
-    if (outcome == HASH_REPLACED_DEAD) collectionTell(c, c->argv[1], "hexpired");
+    if (outcome == HASH_REPLACED_DEAD) collectionNotify(c, c->argv[1], "hexpired");
 }
 
-/* HINCRBY and HINCRBYFLOAT of a hash with times go out as what they led to. */
+/* HINCRBY and HINCRBYFLOAT on a hash with field TTLs are propagated as their result. */
 static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
     char digits[NUMBER_TEXT_MAX];
     if (time_ms >= 0) {
@@ -59,7 +58,7 @@ static void propagateNumber(ctx *c, int64_t time_ms, slice result) {
     }
 }
 
-/* The pairs from argument 2 on. False: the error was replied. */
+/* Sets the pairs from argument 2 on. False: the error was replied. */
 static bool setPairs(ctx *c, int64_t *created_count) {
     if (c->argc % 2 == 1) {
         replyErrorArity(c);
@@ -78,7 +77,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionTell(c, c->argv[1], "hexpired");
+    if (dead) collectionNotify(c, c->argv[1], "hexpired");
     collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
     return true;
 }
@@ -95,7 +94,7 @@ void hmsetCommand(ctx *c) {
     if (setPairs(c, &created)) replyOk(c);
 }
 
-/* HSETNX key field value. Reply: 1, 0 when the field exists. */
+/* HSETNX key field value. Reply: 1, or 0 if the field exists. */
 void hsetnxCommand(ctx *c) {
     robj *o;
     slice value;
@@ -135,8 +134,8 @@ void hincrbyCommand(ctx *c) {
     replyInteger(c, number);
 }
 
-/* HINCRBYFLOAT key field increment. Reply: the new value's text. Goes out as HSET, so that nobody's rounding
- * matters. */
+/* HINCRBYFLOAT key field increment. Reply: the new value as text. Propagated as HSET, so that
+ * replicas do not depend on their own rounding. */
 void hincrbyfloatCommand(ctx *c) {
     long double by, number = 0;
     robj *o;
@@ -168,7 +167,7 @@ void hincrbyfloatCommand(ctx *c) {
     replyBulk(c, result);
 }
 
-/* HDEL key field [field ...]. Reply: how many there were. */
+/* HDEL key field [field ...]. Reply: number of fields removed. */
 void hdelCommand(ctx *c) {
     robj *o;
     if (!hashFindWrite(c, &o)) return;
@@ -205,7 +204,7 @@ void hgetCommand(ctx *c) {
     if (hashFindRead(c, &o)) hashReplyField(c, o, c->argv[2]);
 }
 
-/* HMGET key field [field ...]. Reply: the values, null for what is missing. */
+/* HMGET key field [field ...]. Reply: the values, null for missing fields. */
 void hmgetCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
@@ -219,7 +218,7 @@ void hlenCommand(ctx *c) {
     if (hashFindRead(c, &o)) replyInteger(c, o ? (int64_t)hashLength(o) : 0);
 }
 
-/* HSTRLEN key field. Reply: bytes of the value, 0 when there is none. */
+/* HSTRLEN key field. Reply: length of the value in bytes, 0 if missing. */
 void hstrlenCommand(ctx *c) {
     robj *o;
     slice value;
@@ -273,8 +272,8 @@ void hvalsCommand(ctx *c) { replyHalf(c, false); }
 
 typedef struct pairReply {
     ctx *c;
-    bool values, nested; /* each pair is an array */
-    scanOptions options; /* HSCAN */
+    bool values, nested; /* each pair as an array of its own */
+    scanOptions options; /* of HSCAN */
     int64_t found;
 } pairReply;
 
@@ -296,7 +295,7 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
     uint64_t seen = hashSeenCount(o);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
-    pairReply r = {.c = c, .values = values, .nested = values && c->who->proto > 2};
+    pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
     if (count < -DRAWS_MANY && seen) {
         outmark mark = outbufMark(c->out);
         hashRandom(o, DRAWS_PROBED, false, replyPair, &r);
@@ -306,8 +305,8 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
     hashRandom(o, wanted, count > 0, replyPair, &r);
 }
 
-/* HRANDFIELD key [count [WITHVALUES]]. Reply: a field or null; with a count different ones, or when it is
- * negative so many draws. */
+/* HRANDFIELD key [count [WITHVALUES]]. Reply: a field or null; with a count, that many distinct
+ * fields, or if it is negative, that many draws with repetition. */
 void hrandfieldCommand(ctx *c) {
     int64_t count;
     if (c->argc > 2) {
@@ -344,7 +343,8 @@ static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
     return hashScan(o, cursor, replyScanned, arg);
 }
 
-/* HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]. Reply: the next cursor and some pairs. */
+/* HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]. Reply: the next cursor and an array of
+ * pairs. */
 void hscanCommand(ctx *c) {
     uint64_t cursor;
     robj *o;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of hash commands share. */
+ * Declarations shared by the files of hash commands. */
 #ifndef CMD_HASH_PRIV_H
 #define CMD_HASH_PRIV_H
 
@@ -9,17 +9,17 @@
 #include "engine/ctx.h"
 #include "store/type_hash.h"
 
-/* Up to where a hash is kept packed. */
+/* Limits of the packed encoding. */
 packLimits hashLimits(void);
-/* The hash at argument 1, for a command that reads, or one that writes. False: WRONGTYPE was replied. NULL when it
- * is missing. From now on only fields whose time has not come are seen. */
+/* Looks up the hash at argument 1 for reading or writing. *out is NULL if the key is missing.
+ * False: WRONGTYPE was replied. Afterwards expired fields are invisible. */
 bool hashFindRead(ctx *c, robj **out);
 bool hashFindWrite(ctx *c, robj **out);
 
-/* The value of a field, or null; `o` may be NULL. */
+/* Replies the value of a field, or null; `o` may be NULL. */
 void hashReplyField(ctx *c, const robj *o, slice field);
 
-/* From now on fields whose time has come are not seen, but by those who decide about them elsewhere. */
+/* Makes fields that have expired invisible, except where expiry is controlled by another node. */
 void hashLook(const ctx *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hash commands on the times of fields: HEXPIRE and its kin, HGETEX, HSETEX, HGETDEL. What goes out has absolute
- * times, and none that have passed. Main thread only. */
+ * Hash commands on the TTLs of fields: HEXPIRE and variants, HGETEX, HSETEX, HGETDEL. They are
+ * propagated with absolute times, and never with times in the past. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/collection.h"
@@ -11,12 +11,12 @@
 
 /* ------------------------------------------------------------------ parsing */
 
-/* ... FIELDS count field [field ...], or with `width` 2 fields and values. */
+/* Arguments FIELDS count field [field ...], or fields and values if `width` is 2. */
 typedef struct fieldList {
-    int word;     /* place of FIELDS */
-    int first;    /* of the first field */
-    int width;    /* arguments a field */
-    int64_t size; /* fields */
+    int word;     /* index of the word FIELDS */
+    int first;    /* index of the first field */
+    int width;    /* arguments per field */
+    int64_t size; /* number of fields */
 } fieldList;
 
 static void replyBadCount(ctx *c) {
@@ -34,7 +34,7 @@ static bool findFields(ctx *c, int from, int width, fieldList *out) {
     return false;
 }
 
-/* The count behind the word. False: the error was replied. */
+/* Parses the count after FIELDS. False: the error was replied. */
 static bool parseCount(ctx *c, fieldList *f) {
     if (!ctxArgInt(c, f->word + 1, &f->size)) return false;
     if (f->size > 0 && f->size <= INT32_MAX && f->size * f->width == c->argc - f->first)
@@ -43,7 +43,7 @@ static bool parseCount(ctx *c, fieldList *f) {
     return false;
 }
 
-/* The word at argument 2. False: the error was replied. */
+/* Parses FIELDS at argument 2. False: the error was replied. */
 static bool parseFieldsAt2(ctx *c, fieldList *out) {
     *out = (fieldList){.word = 2, .first = 4, .width = 1};
     if (ctxArgIs(c, 2, "fields")) return parseCount(c, out);
@@ -72,7 +72,7 @@ enum hashOption {
 
 typedef struct hashOptions {
     uint32_t given;
-    int time; /* place of the number behind EX, PX, EXAT or PXAT */
+    int time; /* index of the number after EX, PX, EXAT or PXAT */
 } hashOptions;
 
 typedef struct optionRow {
@@ -80,7 +80,7 @@ typedef struct optionRow {
     uint32_t flag, excludes;
 } optionRow;
 
-/* Every option may be given twice. */
+/* Every option may be repeated. */
 static const optionRow rows[] = {
     {"nx", OPT_NX, OPT_XX},
     {"xx", OPT_XX, OPT_NX},
@@ -101,7 +101,7 @@ static const optionRow *findRow(slice word) {
     return NULL;
 }
 
-/* Arguments from 2 to before `end`; options not in `known` are a syntax error. */
+/* Parses the options at arguments [2, end); options not in `known` are a syntax error. */
 static bool parseWords(ctx *c, int end, uint32_t known, hashOptions *out) {
     *out = (hashOptions){0};
     for (int i = 2; i < end; i++) {
@@ -118,9 +118,9 @@ static bool parseWords(ctx *c, int end, uint32_t known, hashOptions *out) {
     return true;
 }
 
-/* Options and fields of HGETEX and HSETEX. False: the error was replied. */
+/* Parses options and fields of HGETEX and HSETEX. False: the error was replied. */
 static bool parseOptions(ctx *c, uint32_t known, int width, hashOptions *out, fieldList *fields) {
-    /* Valkey takes a key of that name for the word where there is no other. */
+    /* As in Valkey, a key named FIELDS is taken for the word if there is no other. */
     int from = 2;
     if (ctxArgIs(c, 1, "fields")) {
         while (from < c->argc - 1 && !ctxArgIs(c, from, "fields")) from++;
@@ -131,7 +131,8 @@ static bool parseOptions(ctx *c, uint32_t known, int width, hashOptions *out, fi
     return parseCount(c, fields);
 }
 
-/* `number` as Unix time in ms: as seconds, and from now on. False: the error was replied. */
+/* Converts `number` (seconds or ms, relative or absolute) to Unix time in ms. False: the error was
+ * replied. */
 static bool absoluteTime(ctx *c, int64_t number, bool seconds, bool relative, int64_t *out) {
     bool valid = number >= 0;
     if (valid && seconds) valid = numberMul(number, 1000, &number);
@@ -143,7 +144,7 @@ static bool absoluteTime(ctx *c, int64_t number, bool seconds, bool relative, in
     return valid;
 }
 
-/* The time the options name; HASH_NO_TIME for none. False: the error was replied. */
+/* The time given by the options; HASH_NO_TIME if none. False: the error was replied. */
 static bool optionTime(ctx *c, const hashOptions *o, int64_t *out) {
     *out = HASH_NO_TIME;
     if (!(o->given & OPT_TIMES)) return true;
@@ -153,9 +154,9 @@ static bool optionTime(ctx *c, const hashOptions *o, int64_t *out) {
                         out);
 }
 
-/* ------------------------------------------------------------------ what goes out */
+/* ------------------------------------------------------------------ propagation */
 
-/* A request that is being made up. */
+/* A request to be propagated instead of the current one. */
 typedef struct wordList {
     slice *words;
     int count;
@@ -180,7 +181,8 @@ static void wordsPropagate(wordList *w, ctx *c) {
     memFree(w->words);
 }
 
-/* name key [time words from argument `first` to before `end`] FIELDS n field ..., of the chosen fields. */
+/* Propagates: name key [time, and the arguments [first, end)] FIELDS n field ..., for the given
+ * fields. */
 static void propagateFields(ctx *c, slice name, const int64_t *time_ms, int first, int end,
                             const slice *fields, int64_t count) {
     if (!engineHot.sinks) return;
@@ -202,18 +204,18 @@ static void propagateDeleted(ctx *c, const slice *fields, int64_t count) {
     wordsPropagate(&w, c);
 }
 
-/* Fields of `o` went, by name of the event; the key follows with the last of them. */
-static void tellDeleted(ctx *c, const robj *o, const char *event, int64_t count) {
+/* Notifies that fields of `o` were removed; if it is empty now, also deletes the key. */
+static void notifyDeleted(ctx *c, const robj *o, const char *event, int64_t count) {
     bool emptied = hashLength(o) == 0;
     collectionChanged(c, c->argv[1], event, (uint64_t)count);
     if (emptied) collectionRemove(c, 1);
 }
 
-/* ------------------------------------------------------------------ HEXPIRE and its kin */
+/* ------------------------------------------------------------------ HEXPIRE and variants */
 
 enum { COND_NX = 1, COND_XX = 2, COND_GT = 4, COND_LT = 8 };
 
-/* Arguments from 3 to before `end`. False: the error was replied. */
+/* Parses arguments [3, end). False: the error was replied. */
 static bool parseConditions(ctx *c, int end, unsigned *out) {
     static const char *const words[] = {"nx", "xx", "gt", "lt"};
     *out = 0;
@@ -245,13 +247,13 @@ static bool conditionHolds(unsigned conditions, int64_t old_ms, int64_t new_ms) 
     return !(conditions & COND_LT && timed && new_ms >= old_ms);
 }
 
-static void replyForAll(ctx *c, const fieldList *f, int64_t answer) {
+static void replyForAll(ctx *c, const fieldList *f, int64_t result) {
     replyArray(c, f->size);
-    for (int64_t i = 0; i < f->size; i++) replyInteger(c, answer);
+    for (int64_t i = 0; i < f->size; i++) replyInteger(c, result);
 }
 
-/* Each field: -2 when there is none, 0 when a condition refused, 1 when it got the time, 2 when it went at once
- * because the time has passed. */
+/* Reply for each field: -2 if missing, 0 if the condition is not met, 1 if the TTL was set, 2 if
+ * the field was deleted because the time is in the past. */
 static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned conditions,
                          int64_t time_ms) {
     bool past = keyspaceIsPast(c, time_ms);
@@ -272,7 +274,7 @@ static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned condition
         collectionPlace(c, 1, o);
         if (past) {
             propagateDeleted(c, changed, count);
-            tellDeleted(c, o, "hexpired", count);
+            notifyDeleted(c, o, "hexpired", count);
         } else {
             propagateFields(c, SLICE("HPEXPIREAT"), &time_ms, 3, f->word, c->argv + f->first,
                             f->size);
@@ -310,9 +312,9 @@ void hexpireatCommand(ctx *c) { expire(c, true, false); }
 /* HPEXPIREAT key milliseconds [NX|XX|GT|LT] FIELDS n field [field ...]. */
 void hpexpireatCommand(ctx *c) { expire(c, false, false); }
 
-/* ------------------------------------------------------------------ HTTL and its kin, HPERSIST */
+/* ------------------------------------------------------------------ HTTL and variants, HPERSIST */
 
-/* Each field: -2 when there is none, -1 when it has no time. */
+/* Reply for each field: -2 if missing, -1 if it has no TTL. */
 static void replyTimes(ctx *c, bool seconds, bool relative) {
     robj *o;
     fieldList f = {.word = 2, .first = 4, .width = 1};
@@ -349,7 +351,8 @@ void hexpiretimeCommand(ctx *c) { replyTimes(c, true, false); }
 /* HPEXPIRETIME key FIELDS n field [field ...]. */
 void hpexpiretimeCommand(ctx *c) { replyTimes(c, false, false); }
 
-/* HPERSIST key FIELDS n field [field ...]. Each field: -2 when there is none, -1 when it has no time, 1. */
+/* HPERSIST key FIELDS n field [field ...]. Reply for each field: -2 if missing, -1 if it has no
+ * TTL, 1. */
 void hpersistCommand(ctx *c) {
     fieldList f;
     robj *o;
@@ -372,8 +375,9 @@ void hpersistCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ HGETEX, HGETDEL */
 
-/* Values of fields that are deleted at once; `expired`: by a time that has passed. */
-static void takeFields(ctx *c, robj *o, const fieldList *f, bool expired) {
+/* Replies the values of fields and deletes the fields. `expired`: because their new expiry time is
+ * in the past. */
+static void getAndDeleteFields(ctx *c, robj *o, const fieldList *f, bool expired) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     replyArray(c, f->size);
@@ -385,20 +389,20 @@ static void takeFields(ctx *c, robj *o, const fieldList *f, bool expired) {
     if (count) {
         collectionPlace(c, 1, o);
         if (expired) propagateDeleted(c, gone, count);
-        tellDeleted(c, o, expired ? "hexpired" : "hdel", count);
+        notifyDeleted(c, o, expired ? "hexpired" : "hdel", count);
     }
     memFree(gone);
 }
 
-/* HGETDEL key FIELDS n field [field ...]. Reply: the values, null for what is missing. */
+/* HGETDEL key FIELDS n field [field ...]. Reply: the values, null for missing fields. */
 void hgetdelCommand(ctx *c) {
     fieldList f;
     robj *o;
-    if (parseFieldsAt2(c, &f) && hashFindWrite(c, &o)) takeFields(c, o, &f, false);
+    if (parseFieldsAt2(c, &f) && hashFindWrite(c, &o)) getAndDeleteFields(c, o, &f, false);
 }
 
-/* Values of fields that get a time, or with HASH_NO_TIME lose it. */
-static void touchFields(ctx *c, robj *o, const fieldList *f, int64_t time_ms) {
+/* Replies the values of fields and sets their TTL; HASH_NO_TIME removes it. */
+static void getAndExpireFields(ctx *c, robj *o, const fieldList *f, int64_t time_ms) {
     slice *changed = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     replyArray(c, f->size);
@@ -421,8 +425,8 @@ static void touchFields(ctx *c, robj *o, const fieldList *f, int64_t time_ms) {
     memFree(changed);
 }
 
-/* HGETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST] FIELDS n field [field ...]. Reply: the values, null for what is
- * missing. */
+/* HGETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST] FIELDS n field [field ...]. Reply: the values,
+ * null for missing fields. */
 void hgetexCommand(ctx *c) {
     hashOptions options;
     fieldList f;
@@ -434,9 +438,9 @@ void hgetexCommand(ctx *c) {
         replyArray(c, f.size);
         for (int64_t i = 0; i < f.size; i++) hashReplyField(c, o, fieldAt(c, &f, i));
     } else if (options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
-        takeFields(c, o, &f, true);
+        getAndDeleteFields(c, o, &f, true);
     } else {
-        touchFields(c, o, &f, time_ms);
+        getAndExpireFields(c, o, &f, time_ms);
     }
 }
 
@@ -452,8 +456,8 @@ static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fiel
     return true;
 }
 
-/* The time has passed: the fields are set and gone. */
-static void setGone(ctx *c, robj *o, const fieldList *f) {
+/* The expiry time is in the past: the fields are set and deleted again. */
+static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     for (int64_t i = 0; o && i < f->size; i++) {
@@ -464,18 +468,18 @@ static void setGone(ctx *c, robj *o, const fieldList *f) {
         if (count) propagateDeleted(c, gone, count);
     }
     if (!count) ctxPropagateNothing(c);
-    collectionTell(c, c->argv[1], "hset");
-    collectionTell(c, c->argv[1], "hexpire");
+    collectionNotify(c, c->argv[1], "hset");
+    collectionNotify(c, c->argv[1], "hexpire");
     collectionChanged(c, c->argv[1], "hexpired", (uint64_t)f->size);
     if (!o) {
-        collectionTell(c, c->argv[1], "del");
+        collectionNotify(c, c->argv[1], "del");
     } else if (hashLength(o) == 0) {
         collectionRemove(c, 1);
     }
     memFree(gone);
 }
 
-/* Without its conditions, its time absolute. */
+/* Propagates without conditions and with an absolute time. */
 static void propagateSet(ctx *c, const hashOptions *o, int64_t time_ms, const fieldList *f) {
     if (!engineHot.sinks) return;
     wordList w;
@@ -502,14 +506,14 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
         dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionTell(c, c->argv[1], "hexpired");
+    if (dead) collectionNotify(c, c->argv[1], "hexpired");
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], "hset", (uint64_t)f->size);
-    if (options->given & OPT_TIMES) collectionTell(c, c->argv[1], "hexpire");
+    if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], "hexpire");
 }
 
-/* HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS n field value [field value ...].
- * Reply: 1, 0 when a condition refused. */
+/* HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS n field value [field
+ * value ...]. Reply: 1, or 0 if a condition is not met. */
 void hsetexCommand(ctx *c) {
     const uint32_t known = OPT_NX | OPT_XX | OPT_FNX | OPT_FXX | OPT_TIMES | OPT_KEEPTTL;
     hashOptions options;
@@ -524,7 +528,7 @@ void hsetexCommand(ctx *c) {
     if (!optionTime(c, &options, &time_ms)) return;
     bool allowed = setIsAllowed(c, o, options.given, &f);
     if (allowed && options.given & OPT_TIMES && keyspaceIsPast(c, time_ms)) {
-        setGone(c, o, &f);
+        setAndDelete(c, o, &f);
     } else if (allowed) {
         setFields(c, o, &options, time_ms, &f);
     }

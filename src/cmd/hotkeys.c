@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HOTKEYS: the keys most asked for, as engine/hotkeys.c estimates them. Main thread only. */
+ * HOTKEYS: the most frequently accessed keys, as estimated by engine/hotkeys.c. Main thread
+ * only. */
 #include "engine/hotkeys.h"
 
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
 
-static void replyKey(ctx *c, const hotKey *k, uint64_t looks) {
+static void replyKey(ctx *c, const hotKey *k, uint64_t samples) {
     replyMap(c, 5);
     replyBulkText(c, "key");
     replyBulk(c, strSlice(&k->key));
@@ -18,10 +19,11 @@ static void replyKey(ctx *c, const hotKey *k, uint64_t looks) {
     replyBulkText(c, "samples-error");
     replyInteger(c, (int64_t)k->error);
     replyBulkText(c, "percentage");
-    replyDouble(c, 100.0 * (double)k->count / (double)looks);
+    replyDouble(c, 100.0 * (double)k->count / (double)samples);
 }
 
-/* HOTKEYS GET [COUNT count]. Reply: how it was counted, and the keys, the hottest first. */
+/* HOTKEYS GET [COUNT count]. Reply: parameters of the sampling, and the keys, most frequent
+ * first. */
 void hotkeysGetCommand(ctx *c) {
     int64_t wanted = HOTKEYS_MAX;
     if (c->argc != 2 && (c->argc != 4 || !ctxArgIs(c, 2, "count"))) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HyperLogLog commands: strings with the bytes of ds/hyperloglog.h. Main thread only. */
+ * HyperLogLog commands: strings in the format of ds/hyperloglog.h. Main thread only. */
 #include "ds/hyperloglog.h"
 
 #include "base/base.h"
@@ -17,9 +17,9 @@ static void replyBroken(ctx *c) {
     replyError(c, SLICE("INVALIDOBJ Corrupted HLL object detected"));
 }
 
-/* ------------------------------------------------------------------ one value that changes */
+/* ------------------------------------------------------------------ changing one value */
 
-/* Whether the value, NULL for none, is a HyperLogLog. False: the error was replied. */
+/* True if the value (NULL: missing) is a HyperLogLog. False: the error was replied. */
 static bool isHll(ctx *c, const robj *o) {
     if (!stringIsType(c, o)) return false;
     char digits[NUMBER_TEXT_MAX];
@@ -30,11 +30,11 @@ static bool isHll(ctx *c, const robj *o) {
 
 static slice hllBytes(const robj *o) { return objectText(o, NULL); }
 
-/* Raw and writable, where it stands from now on. */
-static char *makeWritable(robj **o, size_t room) {
+/* Makes the string raw and writable with `spare` extra bytes; its address may change. */
+static char *makeWritable(robj **o, size_t spare) {
     char *bytes;
-    check(stringStretch(o, hllBytes(*o).len + room, &bytes) ==
-          OK); /* some kilobytes: never refused */
+    check(stringStretch(o, hllBytes(*o).len + spare, &bytes) ==
+          OK); /* a few kilobytes: never refused */
     return bytes;
 }
 
@@ -46,7 +46,7 @@ static robj *newHll(slice key) {
     return o;
 }
 
-/* A value with these registers, and the head it had. */
+/* Replaces the value by a dense one with these registers and the same header. */
 static robj *setDense(robj *o, const uint8_t *registers) {
     blob *b = blobNew(HLL_DENSE_BYTES);
     memcpy(b->bytes, hllBytes(o).ptr, HLL_HEAD_BYTES);
@@ -55,7 +55,7 @@ static robj *setDense(robj *o, const uint8_t *registers) {
     return stringSetTake(o, b);
 }
 
-/* False: it is broken. */
+/* False if the value is corrupt. */
 static bool makeDense(robj **o) {
     if (!hllIsSparse(hllBytes(*o).ptr)) return true;
     uint8_t registers[HLL_REGISTERS] = {0};
@@ -64,7 +64,7 @@ static bool makeDense(robj **o) {
     return true;
 }
 
-/* One register is raised, in whatever form; never HLL_FULL. */
+/* Raises one register in either representation; never returns HLL_FULL. */
 static hllOutcome raiseRegister(robj **o, hllPlace place) {
     hllOutcome outcome = HLL_FULL;
     if (hllIsSparse(hllBytes(*o).ptr)) {
@@ -81,14 +81,14 @@ static hllOutcome raiseRegister(robj **o, hllPlace place) {
     return hllRaiseDense(makeWritable(o, 0), place) ? HLL_CHANGED : HLL_SAME;
 }
 
-/* PFADD key [element ...]. Reply: 1 when the estimate may have changed, or the key is new; else 0. */
+/* PFADD key [element ...]. Reply: 1 if the estimate may have changed or the key is new, else 0. */
 void pfaddCommand(ctx *c) {
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     if (!isHll(c, o)) return;
     uint64_t changes = !o;
     hllOutcome outcome = HLL_SAME;
     if (o) {
-        (void)makeWritable(&o, 0); /* raw from now on */
+        (void)makeWritable(&o, 0); /* stays raw from now on */
     } else {
         o = newHll(c->argv[1]);
     }
@@ -106,9 +106,9 @@ void pfaddCommand(ctx *c) {
     }
 }
 
-/* ------------------------------------------------------------------ many values */
+/* ------------------------------------------------------------------ several values */
 
-/* Merges the values at arguments from `first` on. False: the error was replied. */
+/* Merges the values at arguments `first` and following. False: the error was replied. */
 static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
     keyWalk w;
     keyWalkInit(&w, c, first, c->argc, 1);
@@ -139,14 +139,14 @@ static void countOne(ctx *c) {
         dbPlace(c->db, c->key_hash, o);
         ctxKeyChanged(c, c->argv[1], NULL);
     } else if (o) {
-        (void)makeWritable(&o, 0); /* raw from now on */
+        (void)makeWritable(&o, 0); /* stays raw from now on */
         dbPlace(c->db, c->key_hash, o);
     }
     replyInteger(c, (int64_t)count);
 }
 
-/* PFCOUNT key [key ...]. Reply: an estimate of how many different elements were added to any of them. That of a
- * single key is kept in it. */
+/* PFCOUNT key [key ...]. Reply: estimated number of distinct elements added to any of them. For a
+ * single key the estimate is cached in the value. */
 void pfcountCommand(ctx *c) {
     if (c->argc == 2) {
         countOne(c);
@@ -165,7 +165,7 @@ void pfmergeCommand(ctx *c) {
     robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     if (!o) o = newHll(c->argv[1]);
     if (any_dense) {
-        check(makeDense(&o)); /* it was read just now */
+        check(makeDense(&o)); /* it was just parsed successfully */
         hllWriteDense(makeWritable(&o, 0), registers);
     } else {
         for (unsigned i = 0; i < HLL_REGISTERS; i++) {
@@ -181,7 +181,8 @@ void pfmergeCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ PFDEBUG, PFSELFTEST */
 
-/* The value made dense. False: it is broken, and the error was replied. */
+/* Converts the value to the dense representation. False: it is corrupt, and the error was
+ * replied. */
 static bool debugDense(ctx *c, robj *o, robj **out, bool *changed) {
     *changed = hllIsSparse(hllBytes(o).ptr);
     if (!makeDense(&o)) {
@@ -224,8 +225,8 @@ static void debugDecode(ctx *c, const robj *o) {
     strFree(&text);
 }
 
-/* PFDEBUG GETREG|DECODE|ENCODING|TODENSE key, PFDEBUG SIMD ON|OFF. SIMD changes nothing here: the compiler's
- * vectors are always on. */
+/* PFDEBUG GETREG|DECODE|ENCODING|TODENSE key, PFDEBUG SIMD ON|OFF. SIMD has no effect: the
+ * compiler's vector code is always used. */
 void pfdebugCommand(ctx *c) {
     bool changed;
     if (ctxArgIs(c, 1, "simd")) {
@@ -257,10 +258,10 @@ void pfdebugCommand(ctx *c) {
     }
 }
 
-/* Adds `count` numbers to a value in both forms, which must agree with each other and, within four standard
- * errors, with the truth. */
+/* Adds `count` numbers to a value in both representations, which must agree with each other and
+ * with the true count within four standard errors. */
 static bool selfTest(uint64_t count) {
-    const double error = 4 * 1.04 / 128; /* 128: the root of the number of registers */
+    const double error = 4 * 1.04 / 128; /* 128: the square root of the number of registers */
     robj *sparse = newHll(SLICE("")), *dense = newHll(SLICE(""));
     bool sound = makeDense(&dense);
     for (uint64_t i = 0; i < count; i++) {

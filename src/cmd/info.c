@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO: asks the sections that all wings have hung up to print themselves, in their fixed order.
- * Costs sections times arguments, and what the sections cost. Main thread only. */
+ * INFO: prints the registered sections in their fixed order. Costs sections x arguments, plus the
+ * cost of the sections. Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
@@ -9,8 +9,8 @@
 
 typedef struct infoRequest {
     const ctx *c;
-    uint32_t sets;  /* INFO_IN_...: the sets of sections that were asked for */
-    int last_order; /* of the section printed last: it stands under the title printed last */
+    uint32_t sets; /* INFO_IN_... flags: the requested sets of sections */
+    int last_order; /* order of the section printed last; a section with the same order continues under its title */
     str text;
 } infoRequest;
 
@@ -45,7 +45,8 @@ static uint32_t setsNamed(const ctx *c) {
     return sets;
 }
 
-/* INFO [section ...]. Reply: "name:value" lines under titles; what nobody knows prints nothing. */
+/* INFO [section ...]. Reply: "name:value" lines under section titles; unknown sections print
+ * nothing. */
 void infoCommand(ctx *c) {
     infoRequest q = {.c = c, .sets = setsNamed(c), .last_order = -1, .text = STR_EMPTY};
     hooksEachInfoSection(printSection, &q);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys of commands that have many (key_walk.h). No allocation. Main thread only. */
+ * Iterates over the keys of commands with many keys (key_walk.h). No allocation. Main thread
+ * only. */
 #include "cmd/key_walk.h"
 
 #include "base/base.h"
@@ -9,28 +10,29 @@
 void keyWalkInit(keyWalk *w, const ctx *c, int first, int end, int step) {
     check(step > 0);
     w->c = c;
-    w->place = first - step;
+    w->arg_index = first - step;
     w->end = end;
     w->step = step;
     w->at = w->ready = 0;
 }
 
-/* A single key, which the batch has hashed and fetched (executeResolve(), executePrefetch()). */
-static inline bool isPrepared(const keyWalk *w, int place) {
-    return place == 1 && w->c->cmd->first_key == 1 && place + w->step >= w->end;
+/* A single key: its hash and prefetch were done for the batch (executeResolve(),
+ * executePrefetch()). */
+static inline bool isPrepared(const keyWalk *w, int arg_index) {
+    return arg_index == 1 && w->c->cmd->first_key == 1 && arg_index + w->step >= w->end;
 }
 
-/* Hashes the next chunk and fetches what its lookups will read. */
+/* Hashes the next chunk of keys and prefetches what the lookups will read. */
 static void fill(keyWalk *w) {
     storeWant wants[KEY_WALK_CHUNK];
     int n = 0;
-    if (isPrepared(w, w->place + w->step)) {
+    if (isPrepared(w, w->arg_index + w->step)) {
         w->hashes[0] = w->c->key_hash;
         w->ready = 1;
         w->at = 0;
         return;
     }
-    for (int i = w->place + w->step; i < w->end && n < KEY_WALK_CHUNK; i += w->step, n++) {
+    for (int i = w->arg_index + w->step; i < w->end && n < KEY_WALK_CHUNK; i += w->step, n++) {
         w->hashes[n] = storeHash(w->c->argv[i]);
         wants[n] = (storeWant){.db = w->c->db, .hash = w->hashes[n]};
     }
@@ -40,10 +42,10 @@ static void fill(keyWalk *w) {
 }
 
 bool keyWalkNext(keyWalk *w) {
-    if (w->place + w->step >= w->end) return false;
+    if (w->arg_index + w->step >= w->end) return false;
     if (w->at == w->ready) fill(w);
-    w->place += w->step;
-    w->key = w->c->argv[w->place];
+    w->arg_index += w->step;
+    w->key = w->c->argv[w->arg_index];
     w->hash = w->hashes[w->at++];
     return true;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands about keys whatever they hold, and about whole databases. Main thread only. */
+ * Commands on keys of any type, and on whole databases. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
@@ -13,9 +13,9 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-static dbKey keyAt(const ctx *c, db *d, int place) {
-    slice key = c->argv[place];
-    uint64_t hash = place == 1 ? c->key_hash : storeHash(key);
+static dbKey keyAt(const ctx *c, db *d, int arg_index) {
+    slice key = c->argv[arg_index];
+    uint64_t hash = arg_index == 1 ? c->key_hash : storeHash(key);
     return (dbKey){.db = d, .key = key, .hash = hash};
 }
 
@@ -23,8 +23,8 @@ static robj *findKey(const ctx *c, const dbKey *k) {
     return dbFind(k->db, k->key, k->hash, c->now_ms);
 }
 
-/* Events for a change that is counted already. */
-static void tellToo(ctx *c, slice key, const char *event) {
+/* Publishes an event for a change that was already signalled. */
+static void notifyAlso(ctx *c, slice key, const char *event) {
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 
@@ -44,10 +44,10 @@ static void removeKeys(ctx *c, removeProc *removes) {
     replyInteger(c, deleted);
 }
 
-/* DEL key [key ...]. Reply: how many there were. */
+/* DEL key [key ...]. Reply: number of keys deleted. */
 void delCommand(ctx *c) { removeKeys(c, cmdConf.lazyfree_lazy_user_del ? dbUnlink : dbDeleteNow); }
 
-/* UNLINK key [key ...]. Reply: how many there were. */
+/* UNLINK key [key ...]. Reply: number of keys deleted. */
 void unlinkCommand(ctx *c) { removeKeys(c, dbUnlink); }
 
 typedef robj *findProc(db *d, slice key, uint64_t hash, int64_t now_ms);
@@ -60,23 +60,23 @@ static void replyFound(ctx *c, findProc *find) {
     replyInteger(c, found);
 }
 
-/* EXISTS key [key ...]. Reply: how many of the names are there, repeated ones counted again. */
+/* EXISTS key [key ...]. Reply: number of arguments that exist; repeated keys count repeatedly. */
 void existsCommand(ctx *c) { replyFound(c, dbFindQuiet); }
 
-/* TOUCH key [key ...]. Reply: as EXISTS; but it is an access, whatever CLIENT NO-TOUCH says. */
+/* TOUCH key [key ...]. Reply: like EXISTS. Counts as an access even with CLIENT NO-TOUCH. */
 void touchCommand(ctx *c) {
     bool touching = storeSetTouching(true);
     replyFound(c, dbFindRead);
     (void)storeSetTouching(touching); /* it was on */
 }
 
-/* TYPE key. Reply: the name of its type, "none" when there is no key. */
+/* TYPE key. Reply: name of the type, "none" if the key is missing. */
 void typeCommand(ctx *c) {
     const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
     replyStatus(c, o ? sliceOf(typeName(objectType(o))) : SLICE("none"));
 }
 
-/* RANDOMKEY. Reply: a key, null in an empty database. */
+/* RANDOMKEY. Reply: a key, null if the database is empty. */
 void randomkeyCommand(ctx *c) {
     propagateUnwrapped();
     const robj *o = dbRandom(c->db, c->now_ms);
@@ -92,8 +92,8 @@ void dbsizeCommand(ctx *c) { replyInteger(c, (int64_t)dbSize(c->db)); }
 
 /* ------------------------------------------------------------------ RENAME, MOVE, COPY */
 
-/* Gives `from` the name of `to`. Returns false when nothing was done: the key is missing (the error was
- * replied), the names are equal, or the new one is taken and `only_new`. */
+/* Renames `from` to `to`. Returns false if nothing was done: the key is missing (the error was
+ * replied), the names are equal, or `only_new` and the new name exists. */
 static bool renameKey(ctx *c, bool only_new, bool *refused) {
     dbKey from = keyAt(c, c->db, 1), to = keyAt(c, c->db, 2);
     *refused = false;
@@ -105,32 +105,32 @@ static bool renameKey(ctx *c, bool only_new, bool *refused) {
     if (sliceEqual(from.key, to.key)) return false;
     if (findKey(c, &to)) {
         if (only_new) return false;
-        (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it was found */
+        (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it exists */
     }
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, "rename_from");
-    tellToo(c, to.key, "rename_to");
+    notifyAlso(c, to.key, "rename_to");
     return true;
 }
 
 /* RENAME key newkey. Reply: OK. */
 void renameCommand(ctx *c) {
     bool refused;
-    (void)renameKey(c, false, &refused); /* equal names are fine */
+    (void)renameKey(c, false, &refused); /* equal names are allowed */
     if (!refused) replyOk(c);
 }
 
-/* RENAMENX key newkey. Reply: 1, or 0 when the new name is taken. */
+/* RENAMENX key newkey. Reply: 1, or 0 if the new name exists. */
 void renamenxCommand(ctx *c) {
     bool refused;
     bool renamed = renameKey(c, true, &refused);
     if (!refused) replyInteger(c, renamed);
 }
 
-/* An argument that must be a C int. False: the error was replied. */
-static bool intArg(ctx *c, int place, int *out) {
+/* Parses an argument as a C int. False: the error was replied. */
+static bool intArg(ctx *c, int arg_index, int *out) {
     int64_t value;
-    if (!ctxArgInt(c, place, &value)) return false;
+    if (!ctxArgInt(c, arg_index, &value)) return false;
     if (value < INT_MIN || value > INT_MAX) {
         replyErrorFormat(c, "ERR value is out of range, value must between %d and %d", INT_MIN,
                          INT_MAX);
@@ -140,10 +140,10 @@ static bool intArg(ctx *c, int place, int *out) {
     return true;
 }
 
-/* An argument that must be the number of a database. False: the error was replied. */
-static bool dbArg(ctx *c, int place, db **out) {
+/* Parses an argument as the index of a database. False: the error was replied. */
+static bool dbArg(ctx *c, int arg_index, db **out) {
     int id;
-    if (!intArg(c, place, &id)) return false;
+    if (!intArg(c, arg_index, &id)) return false;
     if (id < 0 || id >= storeDbCount()) {
         replyError(c, ERR_DB_RANGE_TEXT);
         return false;
@@ -152,15 +152,15 @@ static bool dbArg(ctx *c, int place, db **out) {
     return true;
 }
 
-/* Tells of a change in a database that is not the caller's own. */
-static void tellIn(ctx *c, db *d, slice key, const char *event) {
+/* Notifies a change in a database other than the caller's. */
+static void notifyIn(ctx *c, db *d, slice key, const char *event) {
     db *own = c->db;
     c->db = d;
-    tellToo(c, key, event);
+    notifyAlso(c, key, event);
     c->db = own;
 }
 
-/* MOVE key db. Reply: 1, or 0 when there is no such key here or one there. */
+/* MOVE key db. Reply: 1, or 0 if the key is missing here or exists there. */
 void moveCommand(ctx *c) {
     db *target;
     if (!dbArg(c, 2, &target)) return;
@@ -175,12 +175,12 @@ void moveCommand(ctx *c) {
     }
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, "move_from");
-    tellIn(c, target, to.key, "move_to");
+    notifyIn(c, target, to.key, "move_to");
     replyInteger(c, 1);
 }
 
-/* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 when there is no source, or a
- * destination without REPLACE. */
+/* COPY source destination [DB destination-db] [REPLACE]. Reply: 1, or 0 if the source is missing,
+ * or the destination exists and REPLACE is not given. */
 void copyCommand(ctx *c) {
     db *target = c->db;
     bool replace = false;
@@ -203,10 +203,10 @@ void copyCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
-    (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* there may be nothing */
+    (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it may be missing */
     dbCopy(&from, &to);
     ctxDatasetChanged(c, 1);
-    tellIn(c, target, to.key, "copy_to");
+    notifyIn(c, target, to.key, "copy_to");
     replyInteger(c, 1);
 }
 
@@ -238,7 +238,7 @@ void swapdbCommand(ctx *c) {
     replyOk(c);
 }
 
-/* Reads [ASYNC|SYNC]. False: the error was replied. */
+/* Parses [ASYNC|SYNC]. False: the error was replied. */
 static bool parseFlush(ctx *c) {
     if (c->argc == 1 || (c->argc == 2 && (ctxArgIs(c, 1, "async") || ctxArgIs(c, 1, "sync"))))
         return true;
@@ -246,7 +246,7 @@ static bool parseFlush(ctx *c) {
     return false;
 }
 
-/* Empties a database, or (-1) all. */
+/* Flushes a database, or all if `id` is -1. */
 static void flush(ctx *c, int id) {
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id};
     hooksDbEvent(&event);

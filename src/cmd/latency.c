@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LATENCY: what the latency monitor has seen, as data, as a drawing and as advice, and the histograms of all
- * commands. Main thread only. */
+ * LATENCY: the samples of the latency monitor as data, graph and report, and the latency histograms
+ * of commands. Main thread only. */
 #include "engine/latency.h"
 
 #include "base/base.h"
@@ -9,10 +9,10 @@
 #include "base/number.h"
 #include "cmd/procs.h"
 #include "engine/commandlog.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/reply.h"
 
-/* The i-th sample of an event, oldest first; one without a time stands for none. */
+/* The i-th sample of an event, oldest first. A sample with time 0 is unused. */
 static const latencySample *sampleAt(const latencyEvent *e, int i) {
     return &e->samples[(e->next + i) % LATENCY_SAMPLES_MAX];
 }
@@ -23,7 +23,7 @@ static int sampleCount(const latencyEvent *e) {
     return count;
 }
 
-/* ------------------------------------------------------------------ the figures */
+/* ------------------------------------------------------------------ samples */
 
 /* LATENCY HISTORY event. Reply: pairs of time and ms, oldest first. */
 void latencyHistoryCommand(ctx *c) {
@@ -42,8 +42,8 @@ void latencyHistoryCommand(ctx *c) {
     }
 }
 
-/* LATENCY LATEST. Reply: of each event its name, the time and ms of the last sample, and of all spikes the
- * longest, the sum and the count. */
+/* LATENCY LATEST. Reply for each event: name, time and ms of the latest sample, and the maximum,
+ * sum and count of all spikes. */
 void latencyLatestCommand(ctx *c) {
     replyArray(c, latencyEventCount());
     for (int i = 0; i < latencyEventCount(); i++) {
@@ -59,7 +59,7 @@ void latencyLatestCommand(ctx *c) {
     }
 }
 
-/* LATENCY RESET [event ...]. Reply: how many events were forgotten. */
+/* LATENCY RESET [event ...]. Reply: number of events reset. */
 void latencyResetCommand(ctx *c) {
     int gone = 0;
     if (c->argc == 2) gone = latencyReset(sliceMake(NULL, 0));
@@ -69,7 +69,7 @@ void latencyResetCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ HISTOGRAM */
 
-/* Cumulative counts at doubling bounds from 1024 ns on, where the count grows. */
+/* Cumulative counts at bounds that double from 1024 ns on, where the count increases. */
 static void replyHistogram(ctx *c, const command *cmd) {
     replyBulk(c, cmd->name);
     replyMap(c, 2);
@@ -88,10 +88,11 @@ static void replyHistogram(ctx *c, const command *cmd) {
         before = count;
         pairs++;
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, pairs);
+    respDeferEnd(c->out, map, '%', c->proto, pairs);
 }
 
-/* A command's own histogram; of a container without one those of its subcommands. Returns how many. */
+/* Replies the histogram of a command, or those of its subcommands if it is a container. Returns
+ * their number. */
 static int replyHistogramsOf(ctx *c, const command *cmd) {
     if (cmd->latency) {
         replyHistogram(c, cmd);
@@ -106,7 +107,8 @@ static int replyHistogramsOf(ctx *c, const command *cmd) {
     return count;
 }
 
-/* LATENCY HISTOGRAM [command ...]. Reply: a map of commands to calls and cumulative counts by microseconds. */
+/* LATENCY HISTOGRAM [command ...]. Reply: a map of commands to the number of calls and cumulative
+ * counts by microseconds. */
 void latencyHistogramCommand(ctx *c) {
     respDeferred map = respDeferBegin(c->out);
     int count = 0;
@@ -121,7 +123,7 @@ void latencyHistogramCommand(ctx *c) {
             count++;
         }
     }
-    respDeferEnd(c->out, map, '%', c->who->proto, count);
+    respDeferEnd(c->out, map, '%', c->proto, count);
 }
 
 /* ------------------------------------------------------------------ GRAPH */
@@ -129,11 +131,11 @@ void latencyHistogramCommand(ctx *c) {
 enum { GRAPH_COLUMNS = 80, GRAPH_ROWS = 4, GRAPH_LABEL_MAX = 24 };
 
 typedef struct graphColumn {
-    int level; /* three to a row */
+    int level; /* three levels per row */
     char label[GRAPH_LABEL_MAX];
 } graphColumn;
 
-/* How long ago, in the largest unit that gives a whole number. */
+/* Prints an age in the largest unit that gives a whole number. */
 static void printAge(char *dst, int64_t seconds) {
     static const struct {
         int64_t length;
@@ -146,7 +148,7 @@ static void printAge(char *dst, int64_t seconds) {
     dst[len + 1] = 0;
 }
 
-/* One line for each row of the drawing, then the labels downwards. */
+/* Draws one line per row of the graph, then the labels vertically. */
 static void drawColumns(const graphColumn *columns, int count, str *out) {
     for (int row = GRAPH_ROWS - 1; row >= 0; row--) {
         for (int i = 0; i < count; i++) {
@@ -197,7 +199,7 @@ static void drawEvent(const latencyEvent *e, str *out) {
     }
 }
 
-/* LATENCY GRAPH event. Reply: a drawing of its samples. */
+/* LATENCY GRAPH event. Reply: an ASCII graph of its samples. */
 void latencyGraphCommand(ctx *c) {
     const latencyEvent *e = latencyFind(c->argv[2]);
     if (!e) {
@@ -241,12 +243,12 @@ static latencySummary summarize(const latencyEvent *e) {
     return sum;
 }
 
-/* The number that a directive holds. */
+/* The numeric value of a directive. */
 static int64_t directive(const char *name) {
     str text = STR_EMPTY;
     int64_t value = 0;
     configGet(configFind(sliceOf(name)), &text);
-    (void)numberParseInt(strSlice(&text), &value); /* its kind says that it is one */
+    (void)numberParseInt(strSlice(&text), &value); /* the directive is numeric */
     strFree(&text);
     return value;
 }
@@ -290,7 +292,7 @@ static void adviseOnSystem(str *out) {
         "using Jemalloc. However this may create fragmentation problems.\n");
 }
 
-/* What may help against the events there are. */
+/* Prints advice on the recorded events. */
 static void advise(str *out) {
     bool slow = latencyFind(SLICE("command")) != NULL;
     bool fast = latencyFind(SLICE("fast-command")) != NULL;
@@ -318,7 +320,7 @@ static void advise(str *out) {
         "evicted, try to fragment those objects into multiple smaller objects.\n");
 }
 
-/* LATENCY DOCTOR. Reply: a report in words. */
+/* LATENCY DOCTOR. Reply: a report as text. */
 void latencyDoctorCommand(ctx *c) {
     str text = STR_EMPTY;
     if (latencyEventCount() == 0 && !latencyThreshold()) {

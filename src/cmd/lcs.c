@@ -2,11 +2,13 @@
  *
  * LCS: the longest common subsequence of two strings.
  *
- * The usual table of lengths L[i][j] is kept as one bit a cell (Hyyrö, "Bit-parallel LCS-length computation
- * revisited", 2004): bit j-1 of row i is clear where L[i][j] = L[i][j-1] + 1. A row follows from the one
- * before it 64 cells at a time, and that bit is all the way back needs, for where two bytes differ and the
- * bit is clear, going up loses nothing, else going left does. Cost: la * lb / 64 steps and la * lb / 8 bytes
- * (LEN: one row), a thirty-second of what the limit counts. Main thread only. */
+ * The usual table of lengths L[i][j] is stored as one bit per cell (Hyyrö, "Bit-parallel LCS-length
+ * computation revisited", 2004): bit j-1 of row i is clear where L[i][j] = L[i][j-1] + 1. A row is
+ * computed from the previous one, 64 cells at a time. These bits suffice to trace back the
+ * subsequence: where two bytes differ, go up if the bit is clear, else left.
+ *
+ * Cost: la * lb / 64 steps and la * lb / 8 bytes (LEN: one row), 1/32 of what the limit assumes.
+ * Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/procs.h"
@@ -18,20 +20,20 @@ typedef struct lcsRequest {
     bool len, idx, with_match_len;
     int64_t match_len_min;
     slice a, b;
-    char digits[2][NUMBER_TEXT_MAX]; /* where integers are printed */
+    char digits[2][NUMBER_TEXT_MAX]; /* texts of integer-encoded values */
 } lcsRequest;
 
 typedef struct lcsTable {
     slice a, b;
-    size_t words;   /* of a row */
-    uint64_t *rows; /* of all bytes of `a`, or the last one only */
+    size_t words;   /* words per row */
+    uint64_t *rows; /* of all bytes of `a`, or only the last one */
     bool whole;
     size_t len; /* of the subsequence */
 } lcsTable;
 
 /* ------------------------------------------------------------------ the table */
 
-/* Bit k: byte k equals `ch`; of at most 64 bytes. */
+/* Bit k is set if byte k equals `ch`; at most 64 bytes. */
 static uint64_t equalBytes(const char *bytes, size_t count, char ch) {
     const uint64_t low = 0x7f7f7f7f7f7f7f7full, pattern = 0x0101010101010101ull * (uint8_t)ch;
     uint64_t mask = 0;
@@ -45,7 +47,8 @@ static uint64_t equalBytes(const char *bytes, size_t count, char ch) {
     return mask;
 }
 
-/* The row below `from` (all ones above the first) for a byte of `a`. `to` may be the same. */
+/* Computes the row for a byte of `a` from the previous row `from` (initially all ones). `to` may be
+ * the same. */
 static void nextRow(const lcsTable *t, char ch, const uint64_t *from, uint64_t *to) {
     bool carry = false;
     for (size_t w = 0; w < t->words; w++) {
@@ -63,7 +66,7 @@ static bool lengthIsOneMore(const lcsTable *t, size_t i, size_t j) {
     return !(row[(j - 1) / 64] >> (j - 1) % 64 & 1);
 }
 
-/* ERR_NO_MEMORY: nothing to free. */
+/* On ERR_NO_MEMORY nothing has to be freed. */
 static status tableBuild(lcsTable *t) {
     t->words = (t->b.len + 63) / 64;
     t->len = 0;
@@ -99,7 +102,7 @@ static bool replyMatch(ctx *c, const lcsRequest *r, size_t a, size_t b, size_t c
     return true;
 }
 
-/* The runs of bytes that match, from the end to the beginning. */
+/* Replies the matching ranges, from the end to the start. */
 static void replyIndexes(ctx *c, const lcsRequest *r, const lcsTable *t) {
     replyMap(c, 2);
     replyBulk(c, SLICE("matches"));
@@ -120,7 +123,7 @@ static void replyIndexes(ctx *c, const lcsRequest *r, const lcsTable *t) {
         }
     }
     match_count += replyMatch(c, r, i, j, run);
-    respDeferEnd(c->out, matches, '*', c->who->proto, match_count);
+    respDeferEnd(c->out, matches, '*', c->proto, match_count);
     replyBulk(c, SLICE("len"));
     replyInteger(c, (int64_t)t->len);
 }
@@ -147,7 +150,7 @@ static status replySubsequence(ctx *c, const lcsTable *t) {
 
 /* ------------------------------------------------------------------ the command */
 
-/* The texts of both keys. False: the error was replied. */
+/* Looks up the texts of both keys. False: the error was replied. */
 static bool findTexts(ctx *c, lcsRequest *r) {
     uint64_t hash[2] = {c->key_hash, storeHash(c->argv[2])};
     bool are_strings = true;
@@ -159,7 +162,8 @@ static bool findTexts(ctx *c, lcsRequest *r) {
         replyError(c, SLICE("ERR The specified keys must contain string values"));
         return false;
     }
-    /* Looking for one may have removed the other, so texts are taken when both lookups are done. */
+    /* The second lookup may delete the first key if it has expired, so the texts are read after
+     * both lookups. */
     const robj *a = dbPeek(c->db, c->argv[1], hash[0]), *b = dbPeek(c->db, c->argv[2], hash[1]);
     r->a = a ? objectText(a, r->digits[0]) : SLICE("");
     r->b = b ? objectText(b, r->digits[1]) : SLICE("");
@@ -187,7 +191,7 @@ static bool parseOptions(ctx *c, lcsRequest *r) {
     return false;
 }
 
-/* The limit is Valkey's: what its table of 32-bit lengths would take. */
+/* Valkey's limit: the size of its table of 32-bit lengths. */
 static bool isTooLarge(const lcsRequest *r) {
     size_t cells, bytes;
     return __builtin_mul_overflow(r->a.len + 1, r->b.len + 1, &cells) ||
@@ -195,8 +199,8 @@ static bool isTooLarge(const lcsRequest *r) {
            bytes > (uint64_t)engineBulkMax();
 }
 
-/* LCS key key [LEN] [IDX] [MINMATCHLEN n] [WITHMATCHLEN]. Reply: the subsequence; its length with LEN; with
- * IDX the runs of equal bytes in both and the length. */
+/* LCS key key [LEN] [IDX] [MINMATCHLEN n] [WITHMATCHLEN]. Reply: the subsequence; with LEN its
+ * length; with IDX the matching ranges in both strings and the length. */
 void lcsCommand(ctx *c) {
     lcsRequest r = {0};
     if (!findTexts(c, &r)) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * List commands on one list. Those that move elements between keys or wait for them: list_move.c. Main thread
- * only. */
+ * List commands on one list. Those that move elements between keys or block: list_move.c. Main
+ * thread only. */
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/collection.h"
@@ -15,15 +15,15 @@ listLimits listLimitsNow(void) {
 static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_LIST, out); }
 static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_LIST, out); }
 
-/* Elements left the list at argument 1; the key goes when none is left. */
-static void placeReduced(ctx *c, robj *o, const char *event, size_t removed) {
+/* Stores the list at argument 1 after elements were removed; deletes the key if it is empty. */
+static void storeReduced(ctx *c, robj *o, const char *event, size_t removed) {
     listLimits most = listLimitsNow();
     bool emptied = listLength(o) == 0;
     collectionPlace(c, 1, emptied ? o : listSettle(o, &most));
     if (removed) {
         collectionChanged(c, c->argv[1], event, removed);
     } else {
-        collectionTell(c, c->argv[1], event);
+        collectionNotify(c, c->argv[1], event);
     }
     if (emptied) collectionRemove(c, 1);
 }
@@ -48,16 +48,16 @@ static void push(ctx *c, bool front, bool only_existing) {
     replyInteger(c, length);
 }
 
-/* LPUSH key element [element ...]. Reply: the length now. */
+/* LPUSH key element [element ...]. Reply: the new length. */
 void lpushCommand(ctx *c) { push(c, true, false); }
 
-/* RPUSH key element [element ...]. Reply: the length now. */
+/* RPUSH key element [element ...]. Reply: the new length. */
 void rpushCommand(ctx *c) { push(c, false, false); }
 
-/* LPUSHX key element [element ...]. Reply: the length now, 0 when there is no list. */
+/* LPUSHX key element [element ...]. Reply: the new length, 0 if the key is missing. */
 void lpushxCommand(ctx *c) { push(c, true, true); }
 
-/* RPUSHX key element [element ...]. Reply: the length now, 0 when there is no list. */
+/* RPUSHX key element [element ...]. Reply: the new length, 0 if the key is missing. */
 void rpushxCommand(ctx *c) { push(c, false, true); }
 
 /* ------------------------------------------------------------------ popping */
@@ -71,7 +71,7 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
     listCursorClear(&at);
 }
 
-void listTakeEnd(ctx *c, int place, robj *o, size_t count, bool front) {
+void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
     size_t length = listLength(o);
     const char *event = front ? "lpop" : "rpop";
     check(count > 0);
@@ -79,10 +79,10 @@ void listTakeEnd(ctx *c, int place, robj *o, size_t count, bool front) {
     if (count < length) {
         listLimits most = listLimitsNow();
         o = listDelete(o, front ? 0 : length - count, count);
-        collectionPlace(c, place, listSettle(o, &most));
+        collectionPlace(c, arg_index, listSettle(o, &most));
     }
-    collectionChanged(c, c->argv[place], event, count);
-    if (count == length) collectionRemove(c, place);
+    collectionChanged(c, c->argv[arg_index], event, count);
+    if (count == length) collectionRemove(c, arg_index);
 }
 
 void listReplyEnd(ctx *c, const robj *o, bool front) {
@@ -110,7 +110,7 @@ static void popMany(ctx *c, bool front) {
     }
     size_t length = listLength(o), taken = sizeMin((size_t)count, length);
     listReplyRange(c, o, front ? 0 : length - 1, taken, !front);
-    listTakeEnd(c, 1, o, taken, front);
+    listRemoveEnd(c, 1, o, taken, front);
 }
 
 static void pop(ctx *c, bool front) {
@@ -129,13 +129,14 @@ static void pop(ctx *c, bool front) {
         return;
     }
     listReplyEnd(c, o, front);
-    listTakeEnd(c, 1, o, 1, front);
+    listRemoveEnd(c, 1, o, 1, front);
 }
 
-/* LPOP key [count]. Reply: the first element or null; with a count an array, or a null one. */
+/* LPOP key [count]. Reply: the first element or null; with a count, an array or a null array. */
 void lpopCommand(ctx *c) { pop(c, true); }
 
-/* RPOP key [count]. Reply: the last element or null; with a count an array, the last one first. */
+/* RPOP key [count]. Reply: the last element or null; with a count, an array with the last element
+ * first, or a null array. */
 void rpopCommand(ctx *c) { pop(c, false); }
 
 /* ------------------------------------------------------------------ reading */
@@ -146,7 +147,8 @@ void llenCommand(ctx *c) {
     if (findRead(c, &o)) replyInteger(c, o ? (int64_t)listLength(o) : 0);
 }
 
-/* Makes an index that may count from the end one that counts from the front; false when nothing is there. */
+/* Converts an index that may count from the end to one from the front; false if it is out of
+ * range. */
 static bool resolveIndex(const robj *o, int64_t index, size_t *out) {
     int64_t length = (int64_t)listLength(o);
     if (index < 0) index += length;
@@ -155,7 +157,7 @@ static bool resolveIndex(const robj *o, int64_t index, size_t *out) {
     return true;
 }
 
-/* LINDEX key index. Reply: the element, null when there is none. */
+/* LINDEX key index. Reply: the element, null if out of range. */
 void lindexCommand(ctx *c) {
     robj *o;
     int64_t wanted;
@@ -178,8 +180,8 @@ void lindexCommand(ctx *c) {
     listCursorClear(&at);
 }
 
-/* Arguments 2 and 3 as a range of a list of `length` elements; *count may become 0. */
-static void cutRange(int64_t first, int64_t last, size_t length, size_t *index, size_t *count) {
+/* Clamps arguments 2 and 3 to a list of `length` elements; *count may become 0. */
+static void clampRange(int64_t first, int64_t last, size_t length, size_t *index, size_t *count) {
     int64_t len = (int64_t)length;
     if (first < 0) first = first + len < 0 ? 0 : first + len;
     if (last < 0) last += len;
@@ -195,7 +197,7 @@ void lrangeCommand(ctx *c) {
     if (!ctxArgInt(c, 2, &first) || !ctxArgInt(c, 3, &last)) return;
     if (!findRead(c, &o)) return;
     size_t index = 0, count = 0;
-    if (o) cutRange(first, last, listLength(o), &index, &count);
+    if (o) clampRange(first, last, listLength(o), &index, &count);
     if (count) {
         listReplyRange(c, o, index, count, false);
     } else {
@@ -206,10 +208,10 @@ void lrangeCommand(ctx *c) {
 /* ------------------------------------------------------------------ LPOS */
 
 typedef struct posOptions {
-    int64_t rank, count, longest; /* count -1: not given; longest 0: no limit */
+    int64_t rank, count, maxlen; /* count -1: not given; maxlen 0: no limit */
 } posOptions;
 
-/* An option's number. False: the error was replied. */
+/* Parses the number of an option. False: the error was replied. */
 static bool countArg(ctx *c, int i, const char *negative, int64_t *out) {
     if (!ctxArgIntIn(c, i, 0, INT64_MAX, out, negative)) return false;
     return true;
@@ -230,7 +232,7 @@ static bool parsePos(ctx *c, posOptions *out) {
         if (has_value && ctxArgIs(c, i, "count")) {
             if (!countArg(c, i + 1, "ERR COUNT can't be negative", &out->count)) return false;
         } else if (has_value && ctxArgIs(c, i, "maxlen")) {
-            if (!countArg(c, i + 1, "ERR MAXLEN can't be negative", &out->longest)) return false;
+            if (!countArg(c, i + 1, "ERR MAXLEN can't be negative", &out->maxlen)) return false;
         } else {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
@@ -239,15 +241,16 @@ static bool parsePos(ctx *c, posOptions *out) {
     return true;
 }
 
-/* Looks through the list and replies the places into c->out; stops at `most` > 0. Returns how many. */
-static int64_t findPlaces(ctx *c, const robj *o, const posOptions *p, int64_t most) {
+/* Searches the list and replies matching indexes; stops after `most` > 0 matches. Returns their
+ * number. */
+static int64_t findIndexes(ctx *c, const robj *o, const posOptions *p, int64_t most) {
     listpackItem wanted = listpackItemOf(c->argv[2]), item;
     int64_t length = (int64_t)listLength(o), matches = 0, found = 0;
     bool backwards = p->rank < 0;
     int64_t rank = backwards ? -p->rank : p->rank;
     listCursor at;
     listCursorInit(&at, o, backwards ? (size_t)length - 1 : 0, backwards);
-    for (int64_t i = 0; (!p->longest || i < p->longest) && listNextItem(&at, &item); i++) {
+    for (int64_t i = 0; (!p->maxlen || i < p->maxlen) && listNextItem(&at, &item); i++) {
         if (likely(!listpackItemEquals(&item, &wanted)) || ++matches < rank) continue;
         replyInteger(c, backwards ? length - 1 - i : i);
         if (++found == most) break;
@@ -256,21 +259,21 @@ static int64_t findPlaces(ctx *c, const robj *o, const posOptions *p, int64_t mo
     return found;
 }
 
-/* LPOS key element [RANK rank] [COUNT count] [MAXLEN length]. Reply: where it stands, or null; with COUNT an
- * array. */
+/* LPOS key element [RANK rank] [COUNT count] [MAXLEN length]. Reply: the index or null; with COUNT
+ * an array. */
 void lposCommand(ctx *c) {
     posOptions p;
     robj *o;
     if (!parsePos(c, &p)) return;
     if (!findRead(c, &o)) return;
     if (p.count < 0) {
-        if (!o || !findPlaces(c, o, &p, 1)) replyNull(c);
+        if (!o || !findIndexes(c, o, &p, 1)) replyNull(c);
         return;
     }
     outbuf places, *out = c->out;
     outbufInit(&places);
     c->out = &places;
-    int64_t found = o ? findPlaces(c, o, &p, p.count) : 0;
+    int64_t found = o ? findIndexes(c, o, &p, p.count) : 0;
     c->out = out;
     replyArray(c, found);
     outbufMoveAll(out, &places);
@@ -291,7 +294,7 @@ void lsetCommand(ctx *c) {
     if (!ctxArgInt(c, 2, &wanted)) return;
     listLimits most = listLimitsNow();
     o = listPrepare(o, &c->argv[3], 1, &most);
-    /* Valkey takes the lower 32 bits of the index, here alone. */
+    /* Only here does Valkey use the lower 32 bits of the index. */
     bool found = resolveIndex(o, (int32_t)(uint32_t)(uint64_t)wanted, &index);
     if (found) o = listSettle(listSet(o, index, c->argv[3]), &most);
     collectionPlace(c, 1, o);
@@ -311,16 +314,16 @@ void ltrimCommand(ctx *c) {
     if (!findWrite(c, &o)) return;
     if (o) {
         size_t index, count, length = listLength(o);
-        cutRange(first, last, length, &index, &count);
+        clampRange(first, last, length, &index, &count);
         if (count == 0) index = length;
         o = listDelete(o, index + count, length - index - count);
         o = listDelete(o, 0, index);
-        placeReduced(c, o, "ltrim", length - count);
+        storeReduced(c, o, "ltrim", length - count);
     }
     replyOk(c);
 }
 
-/* LREM key count element. Reply: how many went. */
+/* LREM key count element. Reply: number of elements removed. */
 void lremCommand(ctx *c) {
     int64_t count;
     robj *o;
@@ -332,7 +335,7 @@ void lremCommand(ctx *c) {
         size_t most = count ? (size_t)(count < 0 ? -count : count) : SIZE_MAX;
         o = listDeleteEqual(o, &item, most, count < 0, &removed);
         if (removed) {
-            placeReduced(c, o, "lrem", removed);
+            storeReduced(c, o, "lrem", removed);
         } else {
             collectionPlace(c, 1, o);
         }
@@ -340,7 +343,7 @@ void lremCommand(ctx *c) {
     replyInteger(c, (int64_t)removed);
 }
 
-/* Where an element stands first; false when it does not. */
+/* Index of the first occurrence of an element; false if there is none. */
 static bool findFirst(const robj *o, slice text, size_t *index) {
     listpackItem wanted = listpackItemOf(text), item;
     listCursor at;
@@ -353,7 +356,8 @@ static bool findFirst(const robj *o, slice text, size_t *index) {
     return found;
 }
 
-/* LINSERT key BEFORE|AFTER pivot element. Reply: the length now, -1 without the pivot, 0 without the key. */
+/* LINSERT key BEFORE|AFTER pivot element. Reply: the new length, -1 without the pivot, 0 without
+ * the key. */
 void linsertCommand(ctx *c) {
     bool after = ctxArgIs(c, 2, "after");
     robj *o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * List commands that take elements from the first of many lists, or move them, and those of them that wait until
- * there is one. Main thread only. */
+ * List commands that pop from the first non-empty of several lists or move elements, and their
+ * blocking variants. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
@@ -12,18 +12,18 @@
 
 /* ------------------------------------------------------------------ arguments */
 
-/* LEFT or RIGHT. False: the error was replied. */
-static bool endArg(ctx *c, int place, bool *front) {
-    *front = ctxArgIs(c, place, "left");
-    if (*front || ctxArgIs(c, place, "right")) return true;
+/* Parses LEFT or RIGHT. False: the error was replied. */
+static bool endArg(ctx *c, int arg_index, bool *front) {
+    *front = ctxArgIs(c, arg_index, "left");
+    if (*front || ctxArgIs(c, arg_index, "right")) return true;
     replyError(c, ERR_SYNTAX_TEXT);
     return false;
 }
 
-/* ------------------------------------------------------------------ LMOVE and its kin */
+/* ------------------------------------------------------------------ LMOVE and variants */
 
-/* The element at one end of `from`, the list at argument 1, goes to the list at argument 2, which was looked up
- * last (NULL: there is none yet). Replies it. */
+/* Moves the element at one end of `from`, the list at argument 1, to the list at argument 2, which
+ * must be the most recent lookup (NULL: missing). Replies the element. */
 static void moveBetween(ctx *c, robj *from, robj *to, bool from_front, bool to_front) {
     listCursor at;
     listpackItem item;
@@ -36,12 +36,12 @@ static void moveBetween(ctx *c, robj *from, robj *to, bool from_front, bool to_f
     collectionPlace(c, 2, listPush(to, &text, 1, to_front));
     replyBulk(c, text);
     listCursorClear(&at);
-    collectionTell(c, c->argv[2], to_front ? "lpush" : "rpush");
+    collectionNotify(c, c->argv[2], to_front ? "lpush" : "rpush");
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return; /* it was found before */
-    listTakeEnd(c, 1, from, 1, from_front);
+    listRemoveEnd(c, 1, from, 1, from_front);
 }
 
-/* The same when both are one list. */
+/* Like moveBetween(), within one list. */
 static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
     listCursor at;
     listpackItem item;
@@ -58,11 +58,11 @@ static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
     collectionPlace(c, 1, listSettle(o, &most));
     replyBulk(c, text);
     strFree(&kept);
-    collectionTell(c, c->argv[2], to_front ? "lpush" : "rpush");
+    collectionNotify(c, c->argv[2], to_front ? "lpush" : "rpush");
     ctxKeyChanged(c, c->argv[1], from_front ? "lpop" : "rpop");
 }
 
-/* False: there is no source, and nothing was replied. */
+/* False if the source is missing; nothing was replied. */
 static bool move(ctx *c, bool from_front, bool to_front) {
     robj *from, *to;
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return true;
@@ -75,31 +75,32 @@ static bool move(ctx *c, bool from_front, bool to_front) {
     return true;
 }
 
-/* LMOVE source destination LEFT|RIGHT LEFT|RIGHT. Reply: the element, null when there is none. */
+/* LMOVE source destination LEFT|RIGHT LEFT|RIGHT. Reply: the element, null if the source is
+ * missing. */
 void lmoveCommand(ctx *c) {
     bool from_front, to_front;
     if (!endArg(c, 3, &from_front) || !endArg(c, 4, &to_front)) return;
     if (!move(c, from_front, to_front)) replyNull(c);
 }
 
-/* RPOPLPUSH source destination. Reply: the element, null when there is none. */
+/* RPOPLPUSH source destination. Reply: the element, null if the source is missing. */
 void rpoplpushCommand(ctx *c) {
     if (!move(c, false, true)) replyNull(c);
 }
 
 /* ------------------------------------------------------------------ LMPOP */
 
-/* LPOP or RPOP goes out. */
-static void propagatePop(ctx *c, int place, size_t count, bool front) {
-    collectionPropagatePop(c, place, front ? SLICE("LPOP") : SLICE("RPOP"), count);
+/* Propagates LPOP or RPOP. */
+static void propagatePop(ctx *c, int arg_index, size_t count, bool front) {
+    collectionPropagatePop(c, arg_index, front ? SLICE("LPOP") : SLICE("RPOP"), count);
 }
 
-/* Numkeys stands at argument `place`. */
-static bool parseMany(ctx *c, int place, collectionPop *out) {
-    return collectionParsePop(c, place, "left", "right", out);
+/* Parses the arguments; numkeys is argument `arg_index`. */
+static bool parseMany(ctx *c, int arg_index, collectionPop *out) {
+    return collectionParsePop(c, arg_index, "left", "right", out);
 }
 
-/* Pops from the first of the lists that is there. False: none is, and nothing was replied. */
+/* Pops from the first list that exists. False if none does; nothing was replied. */
 static bool popFirst(ctx *c, const collectionPop *p) {
     for (int i = p->first; i < p->end; i++) {
         robj *o;
@@ -110,22 +111,23 @@ static bool popFirst(ctx *c, const collectionPop *p) {
         replyBulk(c, c->argv[i]);
         listReplyRange(c, o, p->last ? length - 1 : 0, taken, p->last);
         propagatePop(c, i, taken, !p->last);
-        listTakeEnd(c, i, o, taken, !p->last);
+        listRemoveEnd(c, i, o, taken, !p->last);
         return true;
     }
     return false;
 }
 
-/* LMPOP numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: the key and what was popped, or a null array. */
+/* LMPOP numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: the key and the popped elements, or
+ * a null array. */
 void lmpopCommand(ctx *c) {
     collectionPop p;
     if (parseMany(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
 }
 
-/* ------------------------------------------------------------------ those that wait */
+/* ------------------------------------------------------------------ blocking commands */
 
-/* Pops one element from the first list that is there, and replies the key with it. False: none is, and nothing
- * was replied. */
+/* Pops one element from the first list that exists and replies the key and the element. False if
+ * none does; nothing was replied. */
 static bool popOne(ctx *c, int first, int end, bool front) {
     for (int i = first; i < end; i++) {
         robj *o;
@@ -135,62 +137,62 @@ static bool popOne(ctx *c, int first, int end, bool front) {
         replyBulk(c, c->argv[i]);
         listReplyEnd(c, o, front);
         propagatePop(c, i, 0, front);
-        listTakeEnd(c, i, o, 1, front);
+        listRemoveEnd(c, i, o, 1, front);
         return true;
     }
     return false;
 }
 
-static void popOrWait(ctx *c, bool front) {
+static void popOrBlock(ctx *c, bool front) {
     int64_t deadline_ms;
     int end = c->argc - 1;
     if (!blockArgDeadline(c, end, &deadline_ms)) return;
     if (popOne(c, 1, end, front)) return;
-    collectionWait(c, 1, end, TYPE_LIST, deadline_ms);
+    collectionBlock(c, 1, end, TYPE_LIST, deadline_ms);
 }
 
-/* BLPOP key [key ...] timeout. Reply: the key and its first element, a null array when the time is up. */
-void blpopCommand(ctx *c) { popOrWait(c, true); }
+/* BLPOP key [key ...] timeout. Reply: the key and its first element, a null array on timeout. */
+void blpopCommand(ctx *c) { popOrBlock(c, true); }
 
-/* BRPOP key [key ...] timeout. Reply: the key and its last element, a null array when the time is up. */
-void brpopCommand(ctx *c) { popOrWait(c, false); }
+/* BRPOP key [key ...] timeout. Reply: the key and its last element, a null array on timeout. */
+void brpopCommand(ctx *c) { popOrBlock(c, false); }
 
-/* BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: as LMPOP. */
+/* BLMPOP timeout numkeys key [key ...] LEFT|RIGHT [COUNT count]. Reply: like LMPOP. */
 void blmpopCommand(ctx *c) {
     collectionPop p;
     int64_t deadline_ms;
     if (!parseMany(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
     if (popFirst(c, &p)) return;
-    collectionWait(c, p.first, p.end, TYPE_LIST, deadline_ms);
+    collectionBlock(c, p.first, p.end, TYPE_LIST, deadline_ms);
 }
 
-/* Moves an element or waits for one; `count` words are propagated for it. */
-static void moveOrWait(ctx *c, bool from_front, bool to_front, int64_t deadline_ms,
-                       const slice *words, int count) {
+/* Moves an element or blocks until there is one; the first `count` arguments are propagated. */
+static void moveOrBlock(ctx *c, bool from_front, bool to_front, int64_t deadline_ms,
+                        const slice *words, int count) {
     if (move(c, from_front, to_front)) {
         if (!(c->flags & CTX_FAILED)) ctxPropagateAs(c, count, words);
     } else if (blockIsDenied(c)) {
         replyNull(c);
     } else {
-        collectionWait(c, 1, 2, TYPE_LIST, deadline_ms);
+        collectionBlock(c, 1, 2, TYPE_LIST, deadline_ms);
     }
 }
 
-/* BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout. Reply: the element, a null array when the time is
- * up. */
+/* BLMOVE source destination LEFT|RIGHT LEFT|RIGHT timeout. Reply: the element, a null array on
+ * timeout. */
 void blmoveCommand(ctx *c) {
     bool from_front, to_front;
     int64_t deadline_ms;
     if (!endArg(c, 3, &from_front) || !endArg(c, 4, &to_front)) return;
     if (!blockArgDeadline(c, 5, &deadline_ms)) return;
     slice words[5] = {SLICE("LMOVE"), c->argv[1], c->argv[2], c->argv[3], c->argv[4]};
-    moveOrWait(c, from_front, to_front, deadline_ms, words, COUNT_OF(words));
+    moveOrBlock(c, from_front, to_front, deadline_ms, words, COUNT_OF(words));
 }
 
-/* BRPOPLPUSH source destination timeout. Reply: the element, a null array when the time is up. */
+/* BRPOPLPUSH source destination timeout. Reply: the element, a null array on timeout. */
 void brpoplpushCommand(ctx *c) {
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 3, &deadline_ms)) return;
     slice words[3] = {SLICE("RPOPLPUSH"), c->argv[1], c->argv[2]};
-    moveOrWait(c, false, true, deadline_ms, words, COUNT_OF(words));
+    moveOrBlock(c, false, true, deadline_ms, words, COUNT_OF(words));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of list commands share. */
+ * Declarations shared by the files of list commands. */
 #ifndef CMD_LIST_PRIV_H
 #define CMD_LIST_PRIV_H
 
@@ -12,8 +12,8 @@ listLimits listLimitsNow(void);
 void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool backwards);
 /* Replies the first or the last element. */
 void listReplyEnd(ctx *c, const robj *o, bool front);
-/* Takes `count` elements off one end of the list at argument `place`, which was looked up last, and the key with
- * the last one; tells of it. */
-void listTakeEnd(ctx *c, int place, robj *o, size_t count, bool front);
+/* Removes `count` elements from one end of the list at argument `arg_index`, which must be the most
+ * recent lookup, and the key with the last element. Notifies. */
+void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * LOLWUT: a drawing and the version. Ours is a Julia set. Costs columns x rows x iterations, all bounded. */
+ * LOLWUT: ASCII art and the version. Version 9 is a Julia set; 5 and 6 are in lolwut_draw.c. The
+ * size of each is bounded. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "cmd/lolwut_draw.h"
 #include "cmd/procs.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
@@ -12,14 +14,14 @@ enum { COLUMNS_MAX = 160, ROWS_MAX = 80, ITERATIONS = 64, DRAWN_VERSION = 9 };
 
 typedef struct picture {
     int64_t columns, rows;
-    double real, imaginary; /* the constant */
+    double real, imaginary; /* the constant of the set */
 } picture;
 
 static int64_t clampTo(int64_t value, int64_t max) {
     return value < 1 ? 1 : value > max ? max : value;
 }
 
-/* How long the point stays near: the longer, the darker. */
+/* The character for a point: the more iterations it stays bounded, the darker. */
 static char shadeOf(const picture *p, int64_t column, int64_t row) {
     static const char shades[] = " .:-=+*%#&@";
     double x = ((double)column + 0.5) / (double)p->columns * 3.6 - 1.8;
@@ -44,8 +46,8 @@ static void draw(const picture *p, str *out) {
                     p->imaginary);
 }
 
-/* A constant on a circle where the set is neither empty nor full. */
-static void choose(picture *p) {
+/* Picks a constant for which the set is neither empty nor full. */
+static void pickConstant(picture *p) {
     static const double constants[][2] = {{-0.40, 0.60},  {0.28, 0.01},  {-0.70, -0.38},
                                           {-0.83, -0.23}, {-0.07, 0.70}, {0.36, 0.36},
                                           {-0.54, 0.54},  {-0.12, 0.74}};
@@ -54,11 +56,11 @@ static void choose(picture *p) {
     p->imaginary = constants[i][1];
 }
 
-/* Reads [columns rows] [real imaginary] from argv[first] on; the error is replied. */
+/* Parses [columns rows] [real imaginary] from argv[first] on. False: the error was replied. */
 static bool readPicture(ctx *c, int first, picture *p) {
     int given = c->argc - first;
     *p = (picture){.columns = 80, .rows = 40};
-    choose(p);
+    pickConstant(p);
     if (given != 0 && given != 2 && given != 4) {
         replyError(c, SLICE("ERR Syntax error. Use: LOLWUT [columns rows] [real imaginary]"));
         return false;
@@ -74,16 +76,45 @@ static bool readPicture(ctx *c, int first, picture *p) {
     return true;
 }
 
-/* Older drawings took up to three whole numbers; ours stands for them. */
-static bool readOldArguments(ctx *c, int first) {
-    int64_t ignored;
-    for (int i = first; i < c->argc && i < first + 3; i++) {
-        if (!ctxArgInt(c, i, &ignored)) return false;
+/* Reads up to `count` whole numbers from argv[first] on into `values`, which hold the defaults, and limits each to
+ * 1 .. max[i]; the error is replied. */
+static bool readSizes(ctx *c, int first, int count, int64_t *values, const int64_t *max) {
+    for (int i = 0; i < count; i++) {
+        if (first + i < c->argc && !ctxArgInt(c, first + i, &values[i])) return false;
+        values[i] = clampTo(values[i], max[i]);
     }
     return true;
 }
 
-/* LOLWUT [VERSION n] [columns rows] [real imaginary]. Reply: the drawing, the version at its end. */
+/* Each appends its drawing with the words below it; false when an error was replied. */
+static bool drawVersion5(ctx *c, int first, str *out) {
+    static const int64_t max[] = {1000, 200, 200};
+    int64_t sizes[] = {66, 8, 12}; /* columns, squares per row, squares per column */
+    if (!readSizes(c, first, 3, sizes, max)) return false;
+    lolwutDrawSchotter(out, sizes[0], sizes[1], sizes[2]);
+    strAppendText(out, "\nGeorg Nees - schotter, plotter on paper, 1968. ");
+    return true;
+}
+
+static bool drawVersion6(ctx *c, int first, str *out) {
+    static const int64_t max[] = {1000, 1000};
+    int64_t sizes[] = {80, 20}; /* columns, rows */
+    if (!readSizes(c, first, 2, sizes, max)) return false;
+    lolwutDrawSkyline(out, sizes[0], sizes[1]);
+    strAppendText(out, "Dedicated to the 8 bit game developers of past and present.\n"
+                       "Original 8 bit image from Plaguemon by hikikomori. ");
+    return true;
+}
+
+static bool drawVersion9(ctx *c, int first, str *out) {
+    picture p;
+    if (!readPicture(c, first, &p)) return false;
+    draw(&p, out);
+    strAppendText(out, "Don't forget to have fun! ");
+    return true;
+}
+
+/* LOLWUT [VERSION n] [arguments of the drawing]. Reply: the drawing, the server's version at its end. */
 void lolwutCommand(ctx *c) {
     int64_t version = DRAWN_VERSION;
     int first = 1;
@@ -91,23 +122,17 @@ void lolwutCommand(ctx *c) {
         if (!ctxArgInt(c, 2, &version)) return;
         first = 3;
     }
-    bool drawn = version == 5 || version == 6 || version == DRAWN_VERSION;
-    picture p = {.columns = 80, .rows = 40};
-    choose(&p);
-    if (version == DRAWN_VERSION) {
-        if (!readPicture(c, first, &p)) return;
-    } else if (drawn && !readOldArguments(c, first)) {
-        return;
-    }
-    engineIdentity server;
-    engineIdentify(&server);
     str text = STR_EMPTY;
-    if (drawn) {
-        draw(&p, &text);
-        strAppendFormat(&text, "Don't forget to have fun! Valkey ver. %s\n", server.version);
-    } else {
-        strAppendFormat(&text, "Valkey ver.%s\n", server.version);
+    bool drawn = version == 5 || version == 6 || version == DRAWN_VERSION;
+    bool valid = version == 5   ? drawVersion5(c, first, &text)
+                 : version == 6 ? drawVersion6(c, first, &text)
+                 : drawn        ? drawVersion9(c, first, &text)
+                                : true;
+    if (valid) {
+        engineIdentity server;
+        engineIdentify(&server);
+        strAppendFormat(&text, drawn ? "Valkey ver. %s\n" : "Valkey ver.%s\n", server.version);
+        replyVerbatim(c, strSlice(&text), "txt");
     }
-    replyVerbatim(c, strSlice(&text), "txt");
     strFree(&text);
 }

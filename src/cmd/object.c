@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * OBJECT and MEMORY: how a value is kept and what it costs. Main thread only. */
+ * OBJECT and MEMORY: encoding and memory use of values. Main thread only. */
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/keyspace.h"
@@ -9,8 +9,9 @@
 
 /* ------------------------------------------------------------------ OBJECT */
 
-/* The object of argument 2; null is replied when there is none. To ask is no access. */
-static const robj *findAsked(ctx *c) {
+/* The object of the key at argument 2; replies null if it is missing. Does not count as an
+ * access. */
+static const robj *findWithoutAccess(ctx *c) {
     slice key = c->argv[2];
     const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->now_ms);
     if (!o) replyNull(c);
@@ -19,18 +20,18 @@ static const robj *findAsked(ctx *c) {
 
 /* OBJECT ENCODING key. */
 void objectEncodingCommand(ctx *c) {
-    const robj *o = findAsked(c);
+    const robj *o = findWithoutAccess(c);
     if (o) replyBulkText(c, typeOf(o)->encoding(o));
 }
 
-/* OBJECT REFCOUNT key. Reply: 1, for an object has one owner. */
+/* OBJECT REFCOUNT key. Reply: 1, because objects are not shared. */
 void objectRefcountCommand(ctx *c) {
-    if (findAsked(c)) replyInteger(c, 1);
+    if (findWithoutAccess(c)) replyInteger(c, 1);
 }
 
-/* OBJECT FREQ key. Reply: the logarithmic count of accesses. */
+/* OBJECT FREQ key. Reply: the logarithmic access counter. */
 void objectFreqCommand(ctx *c) {
-    const robj *o = findAsked(c);
+    const robj *o = findWithoutAccess(c);
     if (!o) return;
     if (keyspaceCountsAccesses()) {
         replyInteger(c, storeFrequency(o));
@@ -43,7 +44,7 @@ void objectFreqCommand(ctx *c) {
 
 /* OBJECT IDLETIME key. Reply: seconds since the last access. */
 void objectIdletimeCommand(ctx *c) {
-    const robj *o = findAsked(c);
+    const robj *o = findWithoutAccess(c);
     if (!o) return;
     if (!keyspaceCountsAccesses()) {
         replyInteger(c, storeIdleSeconds(o));
@@ -77,7 +78,8 @@ void objectHelpCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ MEMORY */
 
-/* MEMORY USAGE key [SAMPLES count]. Reply: bytes, null when there is no key. Dead keys take memory too. */
+/* MEMORY USAGE key [SAMPLES count]. Reply: bytes, null if the key is missing. Expired keys are
+ * included, as they use memory. */
 void memoryUsageCommand(ctx *c) {
     int64_t samples = 5;
     for (int i = 3; i < c->argc; i += 2) {
@@ -106,7 +108,7 @@ void memoryPurgeCommand(ctx *c) {
     replyOk(c);
 }
 
-/* MEMORY MALLOC-STATS. Reply: the allocator's report. */
+/* MEMORY MALLOC-STATS. Reply: the statistics of the allocator. */
 void memoryMallocStatsCommand(ctx *c) {
     char *text = memAllocatorStats();
     replyVerbatim(c, sliceOf(text), "txt");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of commands and of how values are kept. Main thread only. */
+ * Directives of the commands and of value encodings. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
@@ -9,7 +9,7 @@
 cmdConfig cmdConf;
 
 const configOption cmdOptions[] = {
-    /* Up to where a value is kept packed. */
+    /* Limits of the packed encodings. */
     CONFIG_INT("hash-max-listpack-entries", cmdConf.hash_max_listpack_entries, 512, 0, INT64_MAX,
                .alias = "hash-max-ziplist-entries"),
     CONFIG_MEMORY("hash-max-listpack-value", cmdConf.hash_max_listpack_value, 64, 0, INT64_MAX,
@@ -28,7 +28,7 @@ const configOption cmdOptions[] = {
     CONFIG_MEMORY("hll-sparse-max-bytes", cmdConf.hll_sparse_max_bytes, 3000, 0, INT64_MAX),
     CONFIG_MEMORY("stream-node-max-bytes", cmdConf.stream_node_max_bytes, 4096, 0, INT64_MAX),
     CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX),
-    /* Commands. */
+    /* Behaviour of commands. */
     CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-user-flush", cmdConf.lazyfree_lazy_user_flush, true,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SCAN and KEYS: names written to the reply as they are met, never held. Keys that turn out to be dead are
- * kept aside, so that nothing is removed while the table is being walked. Main thread only. */
+ * SCAN and KEYS. Names are written to the reply as they are visited. Expired keys are collected and
+ * deleted afterwards, so that nothing is removed during the scan. Main thread only. */
 #include "cmd/scan.h"
 
 #include <errno.h>
@@ -18,7 +18,8 @@
 
 /* ------------------------------------------------------------------ options */
 
-/* Clients have sent cursors in every form strtoull() takes, so it decides about all but plain numbers. */
+/* Clients have sent cursors in every form that strtoull() accepts, so everything but plain numbers
+ * is passed to it. */
 static bool parseCursor(slice text, uint64_t *out) {
     int64_t number;
     if (numberParseInt(text, &number)) {
@@ -34,27 +35,27 @@ static bool parseCursor(slice text, uint64_t *out) {
     return good;
 }
 
-bool scanParseCursor(ctx *c, int place, uint64_t *out) {
-    if (parseCursor(c->argv[place], out)) return true;
+bool scanParseCursor(ctx *c, int arg_index, uint64_t *out) {
+    if (parseCursor(c->argv[arg_index], out)) return true;
     replyError(c, SLICE("ERR invalid cursor"));
     return false;
 }
 
-static bool parseCount(ctx *c, int place, int64_t *out) {
-    if (!ctxArgInt(c, place, out)) return false;
+static bool parseCount(ctx *c, int arg_index, int64_t *out) {
+    if (!ctxArgInt(c, arg_index, out)) return false;
     if (*out >= 1) return true;
     replyError(c, ERR_SYNTAX_TEXT);
     return false;
 }
 
-static bool parseType(ctx *c, int place, scanOptions *o) {
-    slice name = c->argv[place];
+static bool parseType(ctx *c, int arg_index, scanOptions *o) {
+    slice name = c->argv[arg_index];
     o->has_type = typeFind(name, &o->type);
     if (!o->has_type) replyErrorFormat(c, "ERR unknown type name '%.*s'", (int)name.len, name.ptr);
     return o->has_type;
 }
 
-/* NOVALUES and NOSCORES, each for one kind only. */
+/* NOVALUES and NOSCORES are each allowed for one type only. */
 static bool parseNamesOnly(ctx *c, scanKind kind, bool values, scanOptions *o) {
     o->names_only = kind == (values ? SCAN_HASH : SCAN_ZSET);
     if (!o->names_only) {
@@ -64,11 +65,11 @@ static bool parseNamesOnly(ctx *c, scanKind kind, bool values, scanOptions *o) {
     return o->names_only;
 }
 
-/* One option at *place, which is moved behind it. */
-static bool parseOption(ctx *c, int *place, scanKind kind, scanOptions *o) {
-    int i = *place;
+/* Parses the option at *place and moves *place past it. */
+static bool parseOption(ctx *c, int *arg_index, scanKind kind, scanOptions *o) {
+    int i = *arg_index;
     bool has_next = i + 1 < c->argc;
-    *place += 2;
+    *arg_index += 2;
     if (ctxArgIs(c, i, "count") && has_next) return parseCount(c, i + 1, &o->count);
     if (ctxArgIs(c, i, "match") && has_next) {
         slice pattern = c->argv[i + 1];
@@ -76,17 +77,17 @@ static bool parseOption(ctx *c, int *place, scanKind kind, scanOptions *o) {
         return true;
     }
     if (ctxArgIs(c, i, "type") && has_next && kind == SCAN_KEYS) return parseType(c, i + 1, o);
-    *place -= 1;
+    *arg_index -= 1;
     if (ctxArgIs(c, i, "novalues")) return parseNamesOnly(c, kind, true, o);
     if (ctxArgIs(c, i, "noscores")) return parseNamesOnly(c, kind, false, o);
     replyError(c, ERR_SYNTAX_TEXT);
     return false;
 }
 
-bool scanParseOptions(ctx *c, int place, scanKind kind, scanOptions *out) {
+bool scanParseOptions(ctx *c, int arg_index, scanKind kind, scanOptions *out) {
     *out = (scanOptions){.count = 10};
-    while (place < c->argc) {
-        if (!parseOption(c, &place, kind, out)) return false;
+    while (arg_index < c->argc) {
+        if (!parseOption(c, &arg_index, kind, out)) return false;
     }
     return true;
 }
@@ -95,10 +96,10 @@ bool scanMatches(const scanOptions *o, slice name) {
     return !o->pattern.ptr || globMatch(o->pattern, name);
 }
 
-/* ------------------------------------------------------------------ the walk over keys */
+/* ------------------------------------------------------------------ scanning keys */
 
-/* The slot of all keys a pattern can match, or -1 when they may lie anywhere: they begin with its bytes up
- * to the first one with a meaning. */
+/* The slot of all keys that a pattern can match, -1 if there may be several: known if the literal
+ * prefix of the pattern contains a hash tag. */
 static int patternSlot(slice pattern) {
     if (!pattern.ptr || !storeIsSlotted()) return -1;
     size_t plain = 0;
@@ -107,7 +108,7 @@ static int patternSlot(slice pattern) {
     const char *open = memchr(pattern.ptr, '{', plain);
     const char *end = pattern.ptr + plain;
     const char *close = open ? memchr(open, '}', (size_t)(end - open)) : NULL;
-    /* An empty tag counts for nothing: then the whole name gives the slot. */
+    /* With an empty tag the whole key determines the slot. */
     if (!close || close == open + 1) return -1;
     return hashSlot(sliceMake(pattern.ptr, plain));
 }
@@ -116,7 +117,7 @@ typedef struct keyScan {
     ctx *c;
     scanOptions options;
     int64_t found;
-    str dead; /* keys with their lengths before them */
+    str expired; /* expired keys, each preceded by its length */
 } keyScan;
 
 static bool wanted(const keyScan *s, const robj *o) {
@@ -129,37 +130,37 @@ static void visitScan(void *arg, const robj *o) {
     if (!wanted(s, o)) return;
     slice key = objectKey(o);
     if (storeIsDead(o, s->c->now_ms)) {
-        strAppend(&s->dead, &key.len, sizeof(key.len));
-        strAppendSlice(&s->dead, key);
+        strAppend(&s->expired, &key.len, sizeof(key.len));
+        strAppendSlice(&s->expired, key);
         return;
     }
     replyBulk(s->c, key);
     s->found++;
 }
 
-/* Meets the dead ones again, this time for good. */
-static void bury(keyScan *s) {
-    for (size_t at = 0; at < s->dead.len;) {
+/* Looks up the collected keys again, which deletes them. */
+static void deleteExpired(keyScan *s) {
+    for (size_t at = 0; at < s->expired.len;) {
         size_t len;
-        memcpy(&len, s->dead.ptr + at, sizeof(len));
-        slice key = sliceMake(s->dead.ptr + at + sizeof(len), len);
+        memcpy(&len, s->expired.ptr + at, sizeof(len));
+        slice key = sliceMake(s->expired.ptr + at + sizeof(len), len);
         at += sizeof(len) + len;
-        /* Whether it is there matters to nobody now. */
+        /* It does not matter whether the key still exists. */
         (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->now_ms);
     }
-    strFree(&s->dead);
+    strFree(&s->expired);
 }
 
-/* The cursor stands before the names and is known after them. */
+/* The cursor is sent before the names but is known only after them. */
 static void replyScan(keyScan *s, uint64_t cursor, int slot) {
-    /* Buckets looked at, so that a pattern that matches nothing does not hold up everybody. */
-    int64_t left = s->options.count > INT64_MAX / 10 ? INT64_MAX : s->options.count * 10;
+    /* Limit of buckets to visit, so that a pattern without matches does not block other clients. */
+    int64_t remaining = s->options.count > INT64_MAX / 10 ? INT64_MAX : s->options.count * 10;
     outbuf names, *out = s->c->out;
     outbufInit(&names);
     s->c->out = &names;
     do {
         cursor = dbScan(s->c->db, cursor, slot, visitScan, s);
-    } while (cursor && --left > 0 && s->found < s->options.count);
+    } while (cursor && --remaining > 0 && s->found < s->options.count);
     s->c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(s->c, 2);
@@ -168,14 +169,15 @@ static void replyScan(keyScan *s, uint64_t cursor, int slot) {
     outbufMoveAll(out, &names);
 }
 
-/* SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]. Reply: the next cursor and some keys. */
+/* SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]. Reply: the next cursor and an array of
+ * keys. */
 void scanCommand(ctx *c) {
     keyScan s = {.c = c};
     uint64_t cursor;
     if (!scanParseCursor(c, 1, &cursor) || !scanParseOptions(c, 2, SCAN_KEYS, &s.options)) return;
     replyScan(&s, cursor, patternSlot(s.options.pattern));
     propagateUnwrapped();
-    bury(&s);
+    deleteExpired(&s);
 }
 
 static void visitKeys(void *arg, const robj *o) {
@@ -185,11 +187,11 @@ static void visitKeys(void *arg, const robj *o) {
     s->found++;
 }
 
-/* KEYS pattern. Reply: all keys that match. Dead ones are passed over and stay. */
+/* KEYS pattern. Reply: all matching keys. Expired keys are skipped but not deleted. */
 void keysCommand(ctx *c) {
     keyScan s = {.c = c};
     if (!sliceEqual(c->argv[1], SLICE("*"))) s.options.pattern = c->argv[1];
     respDeferred head = respDeferBegin(c->out);
     dbEach(c->db, patternSlot(s.options.pattern), visitKeys, &s);
-    respDeferEnd(c->out, head, '*', c->who->proto, s.found);
+    respDeferEnd(c->out, head, '*', c->proto, s.found);
 }

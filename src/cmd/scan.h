@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The options SCAN, SSCAN, HSCAN and ZSCAN share. Main thread only. */
+ * Options shared by SCAN, SSCAN, HSCAN and ZSCAN. Main thread only. */
 #ifndef CMD_SCAN_H
 #define CMD_SCAN_H
 
@@ -13,18 +13,18 @@
 typedef enum scanKind { SCAN_KEYS, SCAN_SET, SCAN_HASH, SCAN_ZSET } scanKind;
 
 typedef struct scanOptions {
-    int64_t count;   /* elements a call should return; 10 when not said */
-    slice pattern;   /* ptr NULL: every name matches */
+    int64_t count;   /* number of elements to return per call; default 10 */
+    slice pattern;   /* ptr NULL: all names match */
     bool names_only; /* NOVALUES, NOSCORES */
     bool has_type;   /* SCAN_KEYS only */
     valueType type;
 } scanOptions;
 
-/* Argument `place` as a cursor. False: the error was replied. */
-bool scanParseCursor(ctx *c, int place, uint64_t *out);
-/* The words from `place` on. False: the error was replied. */
-bool scanParseOptions(ctx *c, int place, scanKind kind, scanOptions *out);
-/* Whether a name is asked for. */
+/* Parses argument `arg_index` as a cursor. False: the error was replied. */
+bool scanParseCursor(ctx *c, int arg_index, uint64_t *out);
+/* Parses the options from argument `arg_index` on. False: the error was replied. */
+bool scanParseOptions(ctx *c, int arg_index, scanKind kind, scanOptions *out);
+/* True if a name matches the pattern. */
 bool scanMatches(const scanOptions *o, slice name);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Set commands on one set, and SMOVE. Those on many: set_many.c. Main thread only. */
+ * Set commands on one set, and SMOVE. Those on several: set_many.c. Main thread only. */
 #include "cmd/set_priv.h"
 
 #include "base/base.h"
@@ -21,7 +21,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 
 /* ------------------------------------------------------------------ adding, removing */
 
-/* SADD key member [member ...]. Reply: how many are new. */
+/* SADD key member [member ...]. Reply: number of new members. */
 void saddCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;
@@ -42,7 +42,7 @@ void saddCommand(ctx *c) {
     replyInteger(c, added);
 }
 
-/* SREM key member [member ...]. Reply: how many there were. */
+/* SREM key member [member ...]. Reply: number of members removed. */
 void sremCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;
@@ -63,17 +63,17 @@ void sremCommand(ctx *c) {
     replyInteger(c, removed);
 }
 
-/* The member of argument 3 leaves the set at argument 1, which has it. */
-static void moveOut(ctx *c, const listpackItem *member) {
+/* Removes the member at argument 3 from the set at argument 1, which contains it. */
+static void removeMoved(ctx *c, const listpackItem *member) {
     robj *from;
     if (!findWrite(c, &from)) return; /* it was found before */
     check(setRemove(&from, member));
     collectionPlace(c, 1, from);
-    collectionTell(c, c->argv[1], "srem");
+    collectionNotify(c, c->argv[1], "srem");
     if (setLength(from) == 0) collectionRemove(c, 1);
 }
 
-/* SMOVE source destination member. Reply: 1, 0 when the source has no such member. */
+/* SMOVE source destination member. Reply: 1, or 0 if the source does not contain the member. */
 void smoveCommand(ctx *c) {
     robj *from, *to;
     if (!collectionFindWrite(c, 1, TYPE_SET, &from)) return;
@@ -85,7 +85,7 @@ void smoveCommand(ctx *c) {
     listpackItem member = listpackItemOf(c->argv[3]);
     bool has = setHas(from, &member);
     if (has && from != to) {
-        moveOut(c, &member);
+        removeMoved(c, &member);
         setLimits most = setLimitsNow();
         bool added;
         if (!collectionFindWrite(c, 2, TYPE_SET, &to)) return; /* it was found before */
@@ -97,7 +97,7 @@ void smoveCommand(ctx *c) {
     replyInteger(c, has);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 /* SISMEMBER key member. Reply: 1 or 0. */
 void sismemberCommand(ctx *c) {
@@ -151,8 +151,8 @@ void smembersCommand(ctx *c) {
 
 static void replyMember(void *arg, const listpackItem *member) { replyItem(arg, member); }
 
-/* SRANDMEMBER key [count]. Reply: a member or null; with a count different ones, or when it is negative so
- * many draws. */
+/* SRANDMEMBER key [count]. Reply: a member or null; with a count, that many distinct members, or if
+ * it is negative, that many draws with repetition. */
 void srandmemberCommand(ctx *c) {
     int64_t count = -1;
     if (c->argc > 3) {
@@ -178,16 +178,16 @@ void srandmemberCommand(ctx *c) {
     if (wanted) setRandom(o, wanted, count > 0, replyMember, c);
 }
 
-/* Members popped: replied, and propagated as SREM, so many words at once. */
+/* Popped members are replied and propagated as SREM commands of at most this many arguments. */
 enum { POP_WORDS_MAX = 1024 };
-typedef struct popper {
+typedef struct popState {
     ctx *c;
-    str texts;   /* of the words to come */
-    size_t *len; /* of each */
+    str texts;   /* pending members, concatenated */
+    size_t *len; /* length of each */
     size_t count, cap;
-} popper;
+} popState;
 
-static void propagatePopped(popper *p) {
+static void propagatePopped(popState *p) {
     if (p->count == 0) return;
     slice *words = memNewArray(slice, p->count + 2);
     words[0] = SLICE("SREM");
@@ -204,7 +204,7 @@ static void propagatePopped(popper *p) {
 }
 
 static void popMember(void *arg, const listpackItem *member) {
-    popper *p = arg;
+    popState *p = arg;
     char digits[NUMBER_TEXT_MAX];
     slice text = listpackText(member, digits);
     replyBulk(p->c, text);
@@ -214,10 +214,11 @@ static void popMember(void *arg, const listpackItem *member) {
     if (p->count == p->cap) propagatePopped(p);
 }
 
-/* Pops `count` > 0 members of a set that has at least as many; the reply's head is written. */
+/* Pops `count` > 0 members of a set that has at least as many; the reply header was already
+ * written. */
 static void popSome(ctx *c, robj *o, size_t count) {
     size_t one;
-    popper p = {.c = c, .len = &one, .cap = 1};
+    popState p = {.c = c, .len = &one, .cap = 1};
     if (engineHot.sinks && count > 1) {
         p.cap = sizeMin(count, POP_WORDS_MAX);
         p.len = memNewArray(size_t, p.cap);
@@ -232,7 +233,7 @@ static void popSome(ctx *c, robj *o, size_t count) {
     if (emptied) collectionRemove(c, 1);
 }
 
-/* All members leave, and the key goes as a whole. */
+/* Pops all members and deletes the key. */
 static void popAll(ctx *c, const robj *o) {
     size_t count = setLength(o);
     setReplyAll(c, o);
@@ -258,7 +259,7 @@ static void popMany(ctx *c) {
     }
 }
 
-/* SPOP key [count]. Reply: a member or null; with a count a set of them. */
+/* SPOP key [count]. Reply: a member or null; with a count, a set of members. */
 void spopCommand(ctx *c) {
     if (c->argc > 3) {
         replyError(c, ERR_SYNTAX_TEXT);
@@ -299,7 +300,8 @@ static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
     return setScan(o, cursor, replyScanned, arg);
 }
 
-/* SSCAN key cursor [MATCH pattern] [COUNT count]. Reply: the next cursor and some members. */
+/* SSCAN key cursor [MATCH pattern] [COUNT count]. Reply: the next cursor and an array of
+ * members. */
 void sscanCommand(ctx *c) {
     uint64_t cursor;
     robj *o;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Intersection, union and difference of sets, replied, counted or stored. Lookups go in batches, so that their
- * cache misses overlap. Main thread only. */
+ * Intersection, union and difference of sets: replied, counted or stored. Lookups are batched so
+ * that their cache misses overlap. Main thread only. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -12,15 +12,16 @@
 
 enum {
     BATCH = 32,
-    HELD_MAX = 1024, /* members kept back before the result's table is made */
+    COLLECTED_MAX = 1024, /* members collected before the table of the result is allocated */
 };
 
 typedef struct sources {
-    const robj **sets; /* NULL for a missing key */
+    const robj **sets; /* NULL for missing keys */
     size_t count, missing;
 } sources;
 
-/* Finds the sets at arguments `first` to before `end`. False: the error was replied, and nothing is held. */
+/* Looks up the sets at arguments [first, end). False: the error was replied, and nothing is
+ * allocated. */
 static bool findSources(ctx *c, int first, int end, sources *out) {
     *out = (sources){.sets = memNewArray(const robj *, (size_t)(end - first))};
     keyWalk w;
@@ -38,47 +39,48 @@ static bool findSources(ctx *c, int first, int end, sources *out) {
     return true;
 }
 
-/* Where results go: replied, collected in a set, or only counted. */
+/* Destination of the members: replied, collected in a set, or only counted. */
 typedef struct result {
     ctx *c;
-    robj *into; /* NULL: replied */
+    robj *into; /* NULL if replied */
     setLimits limits;
     bool replies;
-    uint64_t count, limit; /* stops there; 0: never */
-    /* The first members are held back until it can be told how many there will be, so that the table need not grow. */
-    listpackItem *held; /* HELD_MAX of them, or NULL */
-    unsigned held_count;
-    uint64_t looked, all; /* at members of the first set so far; its length */
+    uint64_t count, limit; /* stop at `limit`; 0: no limit */
+    /* The first members are collected until the size of the result can be estimated, so that the
+     * table need not grow. */
+    listpackItem *collected; /* COLLECTED_MAX entries, or NULL */
+    unsigned collected_count;
+    uint64_t visited, all; /* members of the first set visited so far; its length */
 } result;
 
-/* Whether so many members are a table, whatever they are. */
+/* True if a set of this many members is a hash table whatever its members are. */
 static bool isLarge(size_t count, const setLimits *limits) {
     return count > limits->ints && count > limits->packed.entries;
 }
 
-/* Adds what was held back. */
-static void resultRelease(result *r) {
+/* Adds the collected members to the set. */
+static void resultFlush(result *r) {
     bool added;
-    if (!r->held) return;
-    if (isLarge(r->held_count, &r->limits)) {
-        double share = (double)r->held_count / (double)r->looked;
+    if (!r->collected) return;
+    if (isLarge(r->collected_count, &r->limits)) {
+        double share = (double)r->collected_count / (double)r->visited;
         robj *large = setNewLarge(objectKey(r->into), (size_t)((double)r->all * share));
         objectFree(r->into);
         r->into = large;
     }
-    for (unsigned i = 0; i < r->held_count; i++)
-        r->into = setAdd(r->into, &r->held[i], &r->limits, &added);
-    memFree(r->held);
-    r->held = NULL;
+    for (unsigned i = 0; i < r->collected_count; i++)
+        r->into = setAdd(r->into, &r->collected[i], &r->limits, &added);
+    memFree(r->collected);
+    r->collected = NULL;
 }
 
-/* False: enough. */
+/* False if the limit was reached. */
 static bool resultAdd(result *r, const listpackItem *member) {
     bool added;
     r->count++;
-    if (r->held) {
-        r->held[r->held_count++] = *member;
-        if (r->held_count == HELD_MAX) resultRelease(r);
+    if (r->collected) {
+        r->collected[r->collected_count++] = *member;
+        if (r->collected_count == COLLECTED_MAX) resultFlush(r);
     } else if (r->into) {
         r->into = setAdd(r->into, member, &r->limits, &added);
     }
@@ -86,7 +88,7 @@ static bool resultAdd(result *r, const listpackItem *member) {
     return r->count != r->limit;
 }
 
-/* Members of `from` that are in all of the others, or with `in` false in none of them. */
+/* Adds the members of `from` that are in all other sets, or, if `in` is false, in none of them. */
 static void filter(result *r, const robj *from, const robj *const *others, size_t count, bool in) {
     setIterator it;
     listpackItem batch[BATCH];
@@ -100,7 +102,7 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
         setIteratorInit(&it, from);
     }
     while (more && (n = setNextMany(&it, batch, BATCH))) {
-        r->looked += n;
+        r->visited += n;
         for (size_t i = 0; i < count && n > 0; i++) {
             uint32_t found = setHasMany(others[i], batch, n);
             unsigned kept = 0;
@@ -127,7 +129,7 @@ static int compareLengths(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
-/* An empty set that takes whatever comes. */
+/* An empty set that accepts any members. */
 static robj *newResult(const ctx *c, const setLimits *limits) {
     listpackItem number = listpackItemInt(0);
     return setNew(c->argv[1], &number, 0, limits);
@@ -141,14 +143,14 @@ static void intersect(result *r, sources *s) {
     filter(r, s->sets[0], s->sets + 1, s->count - 1, true);
 }
 
-/* SINTER key [key ...]. Reply: the members all have. */
+/* SINTER key [key ...]. Reply: members contained in all sets. */
 void sinterCommand(ctx *c) {
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     intersect(&r, &s);
-    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    respDeferEnd(c->out, head, '~', c->proto, (int64_t)r.count);
     memFree(s.sets);
 }
 
@@ -161,30 +163,31 @@ void sinterstoreCommand(ctx *c) {
         qsort(s.sets, s.count, sizeof(*s.sets), compareLengths);
         bool packed = objectIsPacked(s.sets[0]);
         r.into = packed ? setNewLike(c->argv[1], s.sets[0]) : newResult(c, &r.limits);
-        if (!packed) r.held = memNewArray(listpackItem, HELD_MAX);
+        if (!packed) r.collected = memNewArray(listpackItem, COLLECTED_MAX);
         intersect(&r, &s);
-        resultRelease(&r);
+        resultFlush(&r);
         r.into = setSettle(r.into, &r.limits);
     }
     memFree(s.sets);
     collectionStore(c, 1, r.into, "sinterstore");
 }
 
-/* Reads [LIMIT limit] from argument `place` on. False: the error was replied. */
-static bool parseLimit(ctx *c, int place, int64_t *limit) {
+/* Parses [LIMIT limit] from argument `arg_index` on. False: the error was replied. */
+static bool parseLimit(ctx *c, int arg_index, int64_t *limit) {
     *limit = 0;
-    for (; place < c->argc; place += 2) {
-        if (!ctxArgIs(c, place, "limit") || place + 1 == c->argc) {
+    for (; arg_index < c->argc; arg_index += 2) {
+        if (!ctxArgIs(c, arg_index, "limit") || arg_index + 1 == c->argc) {
             replyError(c, ERR_SYNTAX_TEXT);
             return false;
         }
-        if (!ctxArgIntIn(c, place + 1, 0, INT64_MAX, limit, "ERR LIMIT can't be negative"))
+        if (!ctxArgIntIn(c, arg_index + 1, 0, INT64_MAX, limit, "ERR LIMIT can't be negative"))
             return false;
     }
     return true;
 }
 
-/* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: how many members all have, up to the limit. */
+/* SINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all sets,
+ * at most the limit. */
 void sintercardCommand(ctx *c) {
     int64_t keys, limit;
     if (!ctxArgIntIn(c, 1, 1, INT64_MAX, &keys, "ERR numkeys should be greater than 0")) return;
@@ -226,7 +229,7 @@ static robj *unite(const ctx *c, const sources *s) {
     return into;
 }
 
-/* SUNION key [key ...]. Reply: the members any has. */
+/* SUNION key [key ...]. Reply: members contained in any set. */
 void sunionCommand(ctx *c) {
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
@@ -253,8 +256,8 @@ void sunionstoreCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ difference */
 
-/* All members of the first set but for those of the others, which are taken out of a copy: cheaper than to
- * look each up in all others, when these are many and small. */
+/* Copies the first set and removes the members of the others from the copy. Cheaper than looking up
+ * each member in all others if these are many and small. */
 static void subtract(result *r, const sources *s) {
     robj *rest = objectCopy(s->sets[0], SLICE(""), 0);
     setIterator it;
@@ -262,7 +265,7 @@ static void subtract(result *r, const sources *s) {
     for (size_t i = 1; i < s->count && setLength(rest) > 0; i++) {
         setIteratorInit(&it, s->sets[i]);
         while (setNext(&it, &member) && setLength(rest) > 0) {
-            (void)setRemove(&rest, &member); /* it need not be there */
+            (void)setRemove(&rest, &member); /* it may be missing */
         }
         setIteratorClear(&it);
     }
@@ -285,10 +288,10 @@ static void differ(result *r, sources *s) {
         sum += setLength(s->sets[i]);
     }
     s->count = others + 1;
-    /* A lookup of a batch costs half of a change. */
+    /* A batched lookup costs half of a removal. */
     by_lookup = (double)setLength(first) * (double)s->count / 2;
     if (by_lookup <= (double)sum) {
-        /* The largest has most members to strike out. */
+        /* Start with the largest, which removes most members. */
         qsort(s->sets + 1, others, sizeof(*s->sets), compareLengths);
         for (size_t i = 1, k = others; i < k; i++, k--) {
             const robj *swapped = s->sets[i];
@@ -301,14 +304,14 @@ static void differ(result *r, sources *s) {
     }
 }
 
-/* SDIFF key [key ...]. Reply: the members of the first that no other has. */
+/* SDIFF key [key ...]. Reply: members of the first set contained in no other. */
 void sdiffCommand(ctx *c) {
     sources s;
     if (!findSources(c, 1, c->argc, &s)) return;
     result r = {.c = c, .replies = true};
     respDeferred head = respDeferBegin(c->out);
     differ(&r, &s);
-    respDeferEnd(c->out, head, '~', c->who->proto, (int64_t)r.count);
+    respDeferEnd(c->out, head, '~', c->proto, (int64_t)r.count);
     memFree(s.sets);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SORT: elements of a list, set or sorted set in the order of their own values or of other keys' values. All elements
- * are copied before other keys are looked up: a lookup may remove a key whose time has come. Main thread only. */
+ * SORT: elements of a list, set or sorted set ordered by value or by the values of other keys. All
+ * elements are copied before other keys are looked up, because a lookup may delete an expired key.
+ * Main thread only. */
 #include <locale.h>
 
 #include "base/base.h"
@@ -18,39 +19,40 @@
 #include "store/type_zset.h"
 
 typedef struct sorter {
-    const robj *o; /* NULL: there is none */
+    const robj *o; /* NULL if the key is missing */
     bool reads_only;
-    bool alpha, descends, unsorted;
-    int by, store;         /* arguments: the pattern of keys to sort by, the destination; 0: none */
-    int *gets, get_count;  /* arguments that are GET patterns */
+    bool alpha, descending, unsorted;
+    int by, store;         /* indexes of the BY pattern and of the destination; 0: none */
+    int *gets, get_count;  /* indexes of the GET patterns */
     int64_t offset, limit; /* as given */
-    size_t from, count;    /* what that means: which elements of the result are wanted */
-    listpackItem *items;   /* all elements; of an unsorted result those wanted */
+    size_t from, count;    /* resulting range of elements */
+    listpackItem *items;   /* all elements; if unsorted, only those in the range */
     size_t item_count;
-    slice *texts; /* ALPHA: what the items are compared by; ptr NULL: a missing key */
-    /* What the items are compared by, first of all: a number that grows with the score, or the first bytes of the text,
-     * most significant first; the other way round for DESC. */
+    slice *texts; /* ALPHA: the texts to compare; ptr NULL for a missing key */
+    /* First comparison of items: a number that increases with the score, or the first bytes of the
+     * text in big-endian order; inverted for DESC. */
     sortKey *keys;
-    str bytes, text_bytes; /* what the texts of items lie in, and texts */
-    str name;              /* of the key that was looked up last */
-    robj *into;            /* STORE: the list so far */
+    str bytes, text_bytes; /* storage of the texts of `items` and `texts` */
+    str name;              /* name of the key looked up last */
+    robj *into;            /* STORE: the list under construction */
     keyCompareProc *compare;
 } sorter;
 
 /* ------------------------------------------------------------------ the request */
 
-/* The slot of all keys a pattern stands for, -1 when they may be in several. */
+/* The slot of all keys that a pattern can produce, -1 if there may be several. */
 static int slotOfPattern(slice pattern) {
     const char *star = memchr(pattern.ptr, '*', pattern.len);
     if (!star) return hashSlot(pattern);
     const char *open = memchr(pattern.ptr, '{', pattern.len);
     if (!open) return -1;
     size_t rest = (size_t)(pattern.ptr + pattern.len - open);
-    const char *shut = memchr(open, '}', rest);
-    return shut && shut > open + 1 && star > shut ? hashSlot(pattern) : -1;
+    const char *close = memchr(open, '}', rest);
+    return close && close > open + 1 && star > close ? hashSlot(pattern) : -1;
 }
 
-/* BY and GET reach keys that no one has checked: in a cluster they must be in the slot of the request. */
+/* BY and GET access keys that were not checked by the gates: in cluster mode they must be in the
+ * slot of the request. */
 static bool isReachable(ctx *c, slice pattern, const char *option) {
     if (!storeIsSlotted() || slotOfPattern(pattern) == hashSlot(c->argv[1])) return true;
     replyErrorFormat(c,
@@ -60,41 +62,42 @@ static bool isReachable(ctx *c, slice pattern, const char *option) {
     return false;
 }
 
-/* One option at `place`: its last argument, -1 after an error. */
-static int parseOption(ctx *c, sorter *s, int place) {
-    int left = c->argc - place - 1;
-    slice next = left > 0 ? c->argv[place + 1] : (slice){NULL, 0};
-    if (ctxArgIs(c, place, "asc")) {
-        s->descends = false;
-    } else if (ctxArgIs(c, place, "desc")) {
-        s->descends = true;
-    } else if (ctxArgIs(c, place, "alpha")) {
+/* Parses the option at `arg_index`. Returns the index of its last argument, -1 after an error. */
+static int parseOption(ctx *c, sorter *s, int arg_index) {
+    int left = c->argc - arg_index - 1;
+    slice next = left > 0 ? c->argv[arg_index + 1] : (slice){NULL, 0};
+    if (ctxArgIs(c, arg_index, "asc")) {
+        s->descending = false;
+    } else if (ctxArgIs(c, arg_index, "desc")) {
+        s->descending = true;
+    } else if (ctxArgIs(c, arg_index, "alpha")) {
         s->alpha = true;
-    } else if (ctxArgIs(c, place, "limit") && left >= 2) {
-        if (!ctxArgInt(c, place + 1, &s->offset) || !ctxArgInt(c, place + 2, &s->limit)) return -1;
-        return place + 2;
-    } else if (ctxArgIs(c, place, "store") && left >= 1 && !s->reads_only) {
-        s->store = place + 1;
-        return place + 1;
-    } else if (ctxArgIs(c, place, "by") && left >= 1) {
-        s->by = place + 1;
-        /* A pattern for one key and all elements orders nothing. */
+    } else if (ctxArgIs(c, arg_index, "limit") && left >= 2) {
+        if (!ctxArgInt(c, arg_index + 1, &s->offset) || !ctxArgInt(c, arg_index + 2, &s->limit))
+            return -1;
+        return arg_index + 2;
+    } else if (ctxArgIs(c, arg_index, "store") && left >= 1 && !s->reads_only) {
+        s->store = arg_index + 1;
+        return arg_index + 1;
+    } else if (ctxArgIs(c, arg_index, "by") && left >= 1) {
+        s->by = arg_index + 1;
+        /* A BY pattern without '*' gives the same key for all elements: no sorting. */
         if (!memchr(next.ptr, '*', next.len)) {
             s->unsorted = true;
         } else if (!isReachable(c, next, "BY")) {
             return -1;
         }
-        return place + 1;
-    } else if (ctxArgIs(c, place, "get") && left >= 1) {
+        return arg_index + 1;
+    } else if (ctxArgIs(c, arg_index, "get") && left >= 1) {
         if (!sliceEqual(next, SLICE("#")) && !isReachable(c, next, "GET")) return -1;
         if (!s->gets) s->gets = memNewArray(int, (size_t)c->argc);
-        s->gets[s->get_count++] = place + 1;
-        return place + 1;
+        s->gets[s->get_count++] = arg_index + 1;
+        return arg_index + 1;
     } else {
         replyError(c, ERR_SYNTAX_TEXT);
         return -1;
     }
-    return place;
+    return arg_index;
 }
 
 static bool parseRequest(ctx *c, sorter *s) {
@@ -106,7 +109,7 @@ static bool parseRequest(ctx *c, sorter *s) {
     return true;
 }
 
-/* Which of `length` elements LIMIT asks for. */
+/* Applies LIMIT to a result of `length` elements. */
 static void applyLimit(sorter *s, size_t length) {
     s->from = s->offset < 0 ? 0 : (size_t)s->offset;
     if (s->from > length) s->from = length;
@@ -116,7 +119,8 @@ static void applyLimit(sorter *s, size_t length) {
 
 /* ------------------------------------------------------------------ other keys */
 
-/* What the pattern says of an element; false when there is no such key or field. `digits` may be written to. */
+/* Looks up the value that a pattern gives for an element; false if the key or field is missing.
+ * `digits` may be used as a buffer. */
 static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits, slice *out) {
     const char *star = memchr(pattern.ptr, '*', pattern.len);
     if (!star) return false;
@@ -142,7 +146,8 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
 
 /* ------------------------------------------------------------------ elements */
 
-/* Keeps an element. Its text goes to s->bytes, and its pointer says where in there until all are read. */
+/* Copies an element. Its text is appended to s->bytes; until all are copied, its pointer is an
+ * offset in there. */
 static void keepItem(sorter *s, const listpackItem *item) {
     listpackItem *kept = &s->items[s->item_count++];
     *kept = *item;
@@ -179,10 +184,10 @@ static void gatherSet(sorter *s, size_t from, size_t count) {
     setIteratorClear(&it);
 }
 
-/* Copies the elements: all, or those wanted of a result that keeps their order. */
+/* Copies all elements, or only those in the range if their order is kept. */
 static void gather(sorter *s) {
     size_t length = typeOf(s->o)->length(s->o), from = 0, count = length;
-    bool backwards = s->unsorted && s->descends;
+    bool backwards = s->unsorted && s->descending;
     applyLimit(s, length);
     if (s->unsorted) {
         from = s->from;
@@ -204,7 +209,7 @@ static void gather(sorter *s) {
 
 /* ------------------------------------------------------------------ order */
 
-/* The sort at work, for the comparisons. */
+/* The current sort, for the comparison functions. */
 static const sorter *sorting;
 
 static int compareBytes(slice a, slice b) {
@@ -212,13 +217,13 @@ static int compareBytes(slice a, slice b) {
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* Among equals the one that was found first. */
+/* Equal elements keep their order. */
 static int finish(int order, const sortKey *a, const sortKey *b) {
-    if (order) return sorting->descends ? -order : order;
+    if (order) return sorting->descending ? -order : order;
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Equal numbers are in the order of the elements' texts; a missing key stands before any text. */
+/* Equal scores are ordered by the elements' texts; a missing key comes before any text. */
 static int compareKeys(const void *a, const void *b) {
     const sortKey *x = a, *y = b;
     if (x->order != y->order) return x->order < y->order ? -1 : 1;
@@ -233,7 +238,7 @@ static int compareKeys(const void *a, const void *b) {
     return finish(compareBytes(first, second), x, y);
 }
 
-/* As the locale orders texts, up to their first zero byte. */
+/* Compares in the order of the locale, up to the first NUL. */
 static int compareCollated(const void *a, const void *b) {
     const sortKey *x = a, *y = b;
     slice first = sorting->texts[x->index], second = sorting->texts[y->index];
@@ -241,10 +246,10 @@ static int compareCollated(const void *a, const void *b) {
     return finish(strcoll(first.ptr, second.ptr), x, y);
 }
 
-/* Grows with the score. */
+/* Maps a score to an integer that increases with it. */
 static uint64_t orderOf(double score) {
     uint64_t bits, sign = 1ull << 63;
-    score += 0.0; /* one zero is as good as the other */
+    score += 0.0; /* -0 and 0 are equal */
     memcpy(&bits, &score, sizeof(bits));
     return bits & sign ? ~bits : bits | sign;
 }
@@ -256,8 +261,8 @@ static uint64_t prefixOf(slice text) {
     return prefix;
 }
 
-/* Number and element of what item `index` is sorted by; false: there is no such key. */
-static bool weightOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) {
+/* The text that item `index` is sorted by; false if the key is missing. */
+static bool sortTextOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) {
     char element[NUMBER_TEXT_MAX];
     if (!s->by) {
         *out = listpackText(&s->items[index], digits);
@@ -266,22 +271,22 @@ static bool weightOf(ctx *c, sorter *s, size_t index, char *digits, slice *out) 
     return lookUp(c, s, c->argv[s->by], listpackText(&s->items[index], element), digits, out);
 }
 
-/* A number ends at a zero byte. */
+/* The text of a score ends at a NUL. */
 static bool parseScore(slice text, double *out) {
     text.len = strnlen(text.ptr, text.len);
     return numberParseDouble(text, out);
 }
 
-/* Reads what all items are sorted by as numbers; a missing key counts as 0. False: the error was replied. */
-static bool weighNumbers(ctx *c, sorter *s) {
-    uint64_t flip = s->descends ? UINT64_MAX : 0;
+/* Reads the scores of all items; a missing key counts as 0. False: the error was replied. */
+static bool readScores(ctx *c, sorter *s) {
+    uint64_t flip = s->descending ? UINT64_MAX : 0;
     for (size_t i = 0; i < s->item_count; i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
         double score = 0;
         if (!s->by && !s->items[i].ptr) {
             score = (double)s->items[i].number;
-        } else if (weightOf(c, s, i, digits, &text) && !parseScore(text, &score)) {
+        } else if (sortTextOf(c, s, i, digits, &text) && !parseScore(text, &score)) {
             replyError(c, SLICE("ERR One or more scores can't be converted into double"));
             return false;
         }
@@ -291,18 +296,19 @@ static bool weighNumbers(ctx *c, sorter *s) {
     return true;
 }
 
-/* Texts are in the order of the locale; but what is stored is the same on every server. */
+/* True if texts are ordered by the locale. Stored results must be the same on every server and are
+ * not. */
 static bool isCollated(const sorter *s) {
     const char *locale = setlocale(LC_COLLATE, NULL);
     return !s->store && locale && strcmp(locale, "C") && strcmp(locale, "POSIX");
 }
 
-/* Whether an item is sorted by its own text, which is kept already. */
+/* True if an item is sorted by its own text, which was copied already. */
 static bool isOwnText(const sorter *s, size_t index) { return !s->by && s->items[index].ptr; }
 
-/* The same as texts. */
-static void weighTexts(ctx *c, sorter *s) {
-    uint64_t flip = s->descends ? UINT64_MAX : 0;
+/* Reads the texts that all items are sorted by. */
+static void readTexts(ctx *c, sorter *s) {
+    uint64_t flip = s->descending ? UINT64_MAX : 0;
     bool collated = isCollated(s);
     s->compare = collated ? compareCollated : compareKeys;
     s->texts = memNewArray(slice, s->item_count);
@@ -310,11 +316,11 @@ static void weighTexts(ctx *c, sorter *s) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
         s->keys[i] = (sortKey){collated ? 0 : flip, {i}};
-        if (!weightOf(c, s, i, digits, &text)) continue;
+        if (!sortTextOf(c, s, i, digits, &text)) continue;
         if (!collated) s->keys[i].order = prefixOf(text) ^ flip;
         s->texts[i] = text;
         if (isOwnText(s, i)) continue;
-        /* Where the text is going to lie; pointers are known when all are there. */
+        /* An offset for now; pointers are set once all texts are read. */
         s->texts[i].ptr = (const char *)(uintptr_t)(s->text_bytes.len + 1);
         strAppendSlice(&s->text_bytes, text);
         strAppendByte(&s->text_bytes, '\0');
@@ -331,7 +337,7 @@ static void swapKeys(sortKey *a, sortKey *b) {
     *b = kept;
 }
 
-/* Brings the key with the number `at`, counted in order, to its place, smaller ones in front of it. */
+/* Quickselect: moves the key with rank `at` to its place, with smaller keys before it. */
 static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
     while (count > 1) {
         sortKey *keys = s->keys + first;
@@ -351,8 +357,8 @@ static void selectKey(const sorter *s, size_t first, size_t count, size_t at) {
     }
 }
 
-/* Puts in order what is wanted: the rest stays before and behind it in any order. */
-static void putInOrder(const sorter *s) {
+/* Sorts the requested range; the elements before and after it stay unordered. */
+static void sortRange(const sorter *s) {
     size_t end = s->from + s->count;
     if (s->count == 0) return;
     sorting = s;
@@ -362,9 +368,9 @@ static void putInOrder(const sorter *s) {
     sorting = NULL;
 }
 
-/* ------------------------------------------------------------------ answers */
+/* ------------------------------------------------------------------ replies */
 
-/* Gets what one item stands for in the result; NULL for a key that is not there. */
+/* Receives one item of the result; NULL for a missing key. */
 typedef void resultProc(ctx *c, sorter *s, const listpackItem *item);
 
 static void visitResult(ctx *c, sorter *s, resultProc *visit) {
@@ -387,7 +393,7 @@ static void visitResult(ctx *c, sorter *s, resultProc *visit) {
 }
 
 static void replyResult(ctx *c, sorter *s, const listpackItem *item) {
-    (void)s; /* for those that store */
+    (void)s; /* used by storeResult() only */
     if (item) {
         replyItem(c, item);
     } else {
@@ -405,8 +411,8 @@ static void storeResult(ctx *c, sorter *s, const listpackItem *item) {
 
 /* Sorts s->o. False: the error was replied. */
 static bool sortAll(ctx *c, sorter *s) {
-    /* What is stored, or decides what a script does, is the same on every server. */
-    if (s->unsorted && objectType(s->o) == TYPE_SET && (s->store || c->flags & CTX_SCRIPT)) {
+    /* Results that are stored or used by scripts must be the same on every server. */
+    if (s->unsorted && objectType(s->o) == TYPE_SET && (s->store || c->origin == ORIGIN_SCRIPT)) {
         s->unsorted = false;
         s->alpha = true;
         s->by = 0;
@@ -415,11 +421,11 @@ static bool sortAll(ctx *c, sorter *s) {
     if (s->unsorted) return true;
     s->keys = memNewArray(sortKey, s->item_count + 1);
     if (s->alpha) {
-        weighTexts(c, s);
-    } else if (!weighNumbers(c, s)) {
+        readTexts(c, s);
+    } else if (!readScores(c, s)) {
         return false;
     }
-    putInOrder(s);
+    sortRange(s);
     return true;
 }
 
@@ -433,7 +439,7 @@ static void clear(sorter *s) {
     strFree(&s->name);
 }
 
-/* Finds what is to be sorted. False: the error was replied. */
+/* Looks up the value to sort. False: the error was replied. */
 static bool findSource(ctx *c, sorter *s) {
     robj *o = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->now_ms);
     valueType type = o ? objectType(o) : TYPE_LIST;
@@ -442,7 +448,8 @@ static bool findSource(ctx *c, sorter *s) {
         return false;
     }
     if (type == TYPE_ZSET) {
-        /* Whatever is asked for, a sorted set is not packed afterwards: everybody's OBJECT ENCODING says so. */
+        /* As in Valkey, SORT converts a sorted set from listpack to skiplist, visible to OBJECT
+         * ENCODING. */
         const packLimits nothing = {0, 0};
         o = zsetPrepare(o, 1, 0, &nothing);
         collectionPlace(c, 1, o);
@@ -468,8 +475,9 @@ done:
     clear(&s);
 }
 
-/* SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA] [STORE destination].
- * Reply: the elements in order, or what GET says of each; with STORE, how many were stored. */
+/* SORT key [BY pattern] [LIMIT offset count] [GET pattern [GET pattern ...]] [ASC|DESC] [ALPHA]
+ * [STORE destination]. Reply: the elements in order, or the values of GET; with STORE, the number
+ * of stored elements. */
 void sortCommand(ctx *c) { run(c, false); }
 
 /* SORT_RO key <as SORT, without STORE>. */

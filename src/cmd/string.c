@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * String commands on one key: setting, reading, deleting, parts, counters. A value is copied once, straight
- * from the request's bytes into the object (SET) or from the object into the output block (GET); counting
- * allocates nothing. Commands on many keys: string_many.c. */
+ * String commands on one key: setting, reading, deleting, ranges, counters. A value is copied once,
+ * from the request's bytes to the object (SET) or from the object to the output block (GET);
+ * incrementing allocates nothing. Commands on several keys: string_many.c. Main thread only. */
 #include <math.h>
 
 #include "base/base.h"
@@ -18,7 +18,7 @@
 #define TOO_LONG_TEXT SLICE("ERR string exceeds maximum allowed size (proto-max-bulk-len)")
 #define OVERFLOW_TEXT SLICE("ERR increment or decrement would overflow")
 
-/* ------------------------------------------------------------------ shared */
+/* ------------------------------------------------------------------ common functions */
 
 void stringReply(ctx *c, const robj *o) {
     if (objectForm(o) == FORM_POINTER) {
@@ -40,13 +40,14 @@ void stringReplyNoMemory(ctx *c) {
     replyError(c, SLICE("OOM not enough memory for a string of this size"));
 }
 
-/* The first key for a command that reads. False: the error was replied. NULL when it is missing. */
+/* Looks up the first key for reading. *out is NULL if it is missing. False: the error was
+ * replied. */
 static bool findRead(ctx *c, robj **out) {
     *out = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
     return stringIsType(c, *out);
 }
 
-/* The same for one that writes. */
+/* Like findRead(), for writing. */
 static bool findWrite(ctx *c, robj **out) {
     *out = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     return stringIsType(c, *out);
@@ -60,13 +61,13 @@ static void replyStringOrNull(ctx *c, const robj *o) {
     }
 }
 
-/* Sets the first key to argument `value`. `old` is what dbFind() returned. */
+/* Sets the first key to argument `value`. `old` is the result of dbFind(). */
 static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
     dbSetString(c->db, c->argv[1], c->key_hash, old, c->argv[value], stringTakeArg(c, value),
                 expire_ms);
 }
 
-/* The first key, which is there, goes. */
+/* Deletes the first key, which exists. */
 static void deleteKey(ctx *c) {
     (void)dbDelete(c->db, c->argv[1], c->key_hash, c->now_ms); /* it was found before */
     slice words[2] = {SLICE("DEL"), c->argv[1]};
@@ -74,7 +75,7 @@ static void deleteKey(ctx *c) {
     ctxKeyChanged(c, c->argv[1], "del");
 }
 
-/* name key [value] [word time], as AOF and replicas see changes of times: always absolute. */
+/* Propagates: name key [value] [word time], with an absolute time. */
 static void propagateTime(ctx *c, slice name, const slice *value, const char *word, int64_t time) {
     if (!engineHot.sinks) return;
     slice words[5] = {name, c->argv[1]};
@@ -86,9 +87,9 @@ static void propagateTime(ctx *c, slice name, const slice *value, const char *wo
     ctxPropagateAs(c, n, words);
 }
 
-/* ------------------------------------------------------------------ SET and its kin */
+/* ------------------------------------------------------------------ SET and variants */
 
-/* Whether NX, XX and IFEQ let the value be set. */
+/* True if NX, XX and IFEQ permit the operation. */
 static bool setIsAllowed(const ctx *c, const stringOptions *o, const robj *old) {
     if (o->given & OPTION_NX) return old == NULL;
     if (o->given & OPTION_XX) return old != NULL;
@@ -97,7 +98,7 @@ static bool setIsAllowed(const ctx *c, const stringOptions *o, const robj *old) 
     return old && sliceEqual(objectText(old, digits), c->argv[o->compare]);
 }
 
-/* The request but for GET. */
+/* Propagates the request without GET. */
 static void propagateWithoutGet(ctx *c, const stringOptions *o) {
     if (!engineHot.sinks) return;
     slice *words = memAlloc((size_t)c->argc * sizeof(slice));
@@ -110,8 +111,8 @@ static void propagateWithoutGet(ctx *c, const stringOptions *o) {
     memFree(words);
 }
 
-/* SET with options: a time becomes absolute, and stands for all the conditions that were met. One that is
- * absolute already goes out as it came. */
+/* SET with options: propagated with an absolute time and without conditions. A request with an
+ * absolute time is propagated unchanged. */
 static void propagateSet(ctx *c, const stringOptions *o) {
     if (o->given & OPTION_PXAT) return;
     if (o->given & OPTION_TIMES) {
@@ -130,7 +131,7 @@ static void setAndPropagate(ctx *c, robj *old, const stringOptions *o) {
     bool keeps = o->given & OPTION_KEEPTTL && old;
     setValue(c, old, 2, keeps ? objectExpire(old) : o->expire_ms);
     propagateSet(c, o);
-    stringTellSet(c, c->argv[1], o->expire_ms);
+    stringNotifySet(c, c->argv[1], o->expire_ms);
 }
 
 static NO_INLINE void setWithOptions(ctx *c) {
@@ -151,8 +152,8 @@ static NO_INLINE void setWithOptions(ctx *c) {
     }
 }
 
-/* SET key value [NX|XX|IFEQ value] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL].
- * Reply: OK, null when a condition refused, the old value with GET. */
+/* SET key value [NX|XX|IFEQ value] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]. Reply: OK, null if a
+ * condition is not met, the old value with GET. */
 void setCommand(ctx *c) {
     if (unlikely(c->argc > 3)) {
         setWithOptions(c);
@@ -164,7 +165,7 @@ void setCommand(ctx *c) {
     replyOk(c);
 }
 
-/* SETNX key value. Reply: 1, 0 when the key exists. */
+/* SETNX key value. Reply: 1, or 0 if the key exists. */
 void setnxCommand(ctx *c) {
     if (dbFind(c->db, c->argv[1], c->key_hash, c->now_ms)) {
         replyInteger(c, 0);
@@ -181,7 +182,7 @@ static void setForTime(ctx *c, enum stringOption unit) {
     robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
     setValue(c, old, 3, expire_ms);
     propagateTime(c, SLICE("SET"), &c->argv[3], "PXAT", expire_ms);
-    stringTellSet(c, c->argv[1], expire_ms);
+    stringNotifySet(c, c->argv[1], expire_ms);
     replyOk(c);
 }
 
@@ -210,7 +211,7 @@ void getCommand(ctx *c) {
     if (findRead(c, &o)) replyStringOrNull(c, o);
 }
 
-/* STRLEN key. Reply: its length, 0 when there is none. */
+/* STRLEN key. Reply: its length, 0 if the key is missing. */
 void strlenCommand(ctx *c) {
     robj *o;
     if (findRead(c, &o)) replyInteger(c, o ? (int64_t)stringLen(o) : 0);
@@ -224,7 +225,7 @@ void getdelCommand(ctx *c) {
     if (o) deleteKey(c);
 }
 
-/* DELIFEQ key value. Reply: 1 when it had this value and is deleted, else 0. */
+/* DELIFEQ key value. Reply: 1 if the key had this value and was deleted, else 0. */
 void delifeqCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;
@@ -258,9 +259,9 @@ void getexCommand(ctx *c) {
     }
 }
 
-/* ------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------ ranges */
 
-/* Turns first and last place, negative ones counted from the end, into a run of bytes within `len`. */
+/* Converts start and end, negative ones counted from the end, to a byte range within `len`. */
 static void clampRange(int64_t start, int64_t end, size_t len, size_t *from, size_t *count) {
     int64_t size = (int64_t)len;
     *from = *count = 0;
@@ -273,7 +274,7 @@ static void clampRange(int64_t start, int64_t end, size_t len, size_t *from, siz
     *count = (size_t)(end - start + 1);
 }
 
-/* GETRANGE key start end. Reply: the bytes from start to end, both included. */
+/* GETRANGE key start end. Reply: the bytes from start to end inclusive. */
 void getrangeCommand(ctx *c) {
     int64_t start, end;
     if (!ctxArgInt(c, 2, &start)) return;
@@ -294,7 +295,8 @@ void getrangeCommand(ctx *c) {
 /* SUBSTR key start end: the old name of GETRANGE. */
 void substrCommand(ctx *c) { getrangeCommand(c); }
 
-/* Writes `bytes` at `offset`; `o` is the value before, NULL for a new key. False: the error was replied. */
+/* Writes `bytes` at `offset`; `o` is the current value, NULL for a new key. False: the error was
+ * replied. */
 static bool writeAt(ctx *c, robj *o, size_t offset, slice bytes, size_t *len) {
     *len = offset + bytes.len;
     if (*len > (uint64_t)engineBulkMax()) {
@@ -313,7 +315,7 @@ static bool writeAt(ctx *c, robj *o, size_t offset, slice bytes, size_t *len) {
     return true;
 }
 
-/* SETRANGE key offset value. Reply: the length afterwards. */
+/* SETRANGE key offset value. Reply: the new length. */
 void setrangeCommand(ctx *c) {
     int64_t offset;
     if (!ctxArgInt(c, 2, &offset)) return;
@@ -333,7 +335,7 @@ void setrangeCommand(ctx *c) {
     replyInteger(c, (int64_t)len);
 }
 
-/* APPEND key value. Reply: the length afterwards. */
+/* APPEND key value. Reply: the new length. */
 void appendCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;
@@ -367,7 +369,7 @@ static void increment(ctx *c, int64_t by) {
     replyInteger(c, value);
 }
 
-/* INCR key. Reply: the value afterwards, as for all of these. */
+/* INCR key. Reply: the new value, as for all commands in this section. */
 void incrCommand(ctx *c) { increment(c, 1); }
 
 /* DECR key. */
@@ -390,8 +392,8 @@ void decrbyCommand(ctx *c) {
     increment(c, -by);
 }
 
-/* INCRBYFLOAT key increment. Reply: the value afterwards, as text. It is propagated as a SET, so that all
- * have the same digits. */
+/* INCRBYFLOAT key increment. Reply: the new value as text. Propagated as SET, so that replicas have
+ * the same digits. */
 void incrbyfloatCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * String commands on many keys at once. Their cache misses overlap (key_walk.h); nothing is allocated but
- * the values. */
+ * String commands on several keys. Their cache misses overlap (key_walk.h); only the values are
+ * allocated. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/key_walk.h"
@@ -10,7 +10,7 @@
 #include "engine/reply.h"
 #include "store/store.h"
 
-/* MGET key [key ...]. Reply: the values; null for what is missing or no string. */
+/* MGET key [key ...]. Reply: the values; null for a missing key or another type. */
 void mgetCommand(ctx *c) {
     replyArray(c, c->argc - 1);
     keyWalk w;
@@ -25,20 +25,20 @@ void mgetCommand(ctx *c) {
     }
 }
 
-/* Key and value pairs from argument `first` to before `end`. Each time is the present one with KEEPTTL. */
+/* Sets the key-value pairs at arguments [first, end). With KEEPTTL each key keeps its TTL. */
 static void setPairs(ctx *c, int first, int end, const stringOptions *o) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
     while (keyWalkNext(&w)) {
         robj *old = dbFind(c->db, w.key, w.hash, c->now_ms);
         bool keeps = o->given & OPTION_KEEPTTL && old;
-        dbSetString(c->db, w.key, w.hash, old, c->argv[w.place + 1], stringTakeArg(c, w.place + 1),
-                    keeps ? objectExpire(old) : o->expire_ms);
-        stringTellSet(c, w.key, o->expire_ms);
+        dbSetString(c->db, w.key, w.hash, old, c->argv[w.arg_index + 1],
+                    stringTakeArg(c, w.arg_index + 1), keeps ? objectExpire(old) : o->expire_ms);
+        stringNotifySet(c, w.key, o->expire_ms);
     }
 }
 
-/* Whether all of these keys exist, or with `wanted` false none of them. */
+/* True if all of these keys exist, or, if `wanted` is false, none of them. */
 static bool allAre(ctx *c, int first, int end, bool wanted) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
@@ -65,7 +65,7 @@ void msetCommand(ctx *c) {
     replyOk(c);
 }
 
-/* MSETNX key value [key value ...]. Reply: 1, 0 when a key existed and nothing was set. */
+/* MSETNX key value [key value ...]. Reply: 1, or 0 if a key exists; then nothing is set. */
 void msetnxCommand(ctx *c) {
     if (!arePairs(c)) return;
     bool none = allAre(c, 1, c->argc, false);
@@ -73,7 +73,7 @@ void msetnxCommand(ctx *c) {
     replyInteger(c, none);
 }
 
-/* The request with its time made absolute; options begin at place `first`. */
+/* Propagates the request with an absolute time; the options start at argument `first`. */
 static void propagateAbsolute(ctx *c, int first, const stringOptions *o) {
     if (!engineHot.sinks || !(o->given & OPTION_TIMES) || o->given & OPTION_PXAT) return;
     slice *words = memAlloc((size_t)c->argc * sizeof(slice));
@@ -90,9 +90,9 @@ static void propagateAbsolute(ctx *c, int first, const stringOptions *o) {
     memFree(words);
 }
 
-/* MSETEX numkeys key value [key value ...] [NX|XX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL].
- * Reply: 1, 0 when a condition refused. A time that has passed is set all the same: the keys are gone at
- * the next look. */
+/* MSETEX numkeys key value [key value ...] [NX|XX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL]. Reply: 1,
+ * or 0 if a condition is not met. With a time in the past the keys are set and expire at the next
+ * access. */
 void msetexCommand(ctx *c) {
     int64_t pairs;
     if (!ctxArgIntIn(c, 1, 1, INT32_MAX, &pairs, "ERR invalid numkeys value or out of range"))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The options behind SET, GETEX and MSETEX. */
+ * Parses the options of SET, GETEX and MSETEX. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "cmd/string_priv.h"
@@ -9,13 +9,13 @@
 typedef struct optionRow {
     const char *word;
     uint32_t flag;
-    uint32_t excludes; /* options it does not go together with */
+    uint32_t excludes; /* mutually exclusive options */
     bool has_value;
 } optionRow;
 
 #define OF_TTL (OPTION_TIMES | OPTION_KEEPTTL | OPTION_PERSIST)
 
-/* An option may be given twice, but IFEQ. */
+/* Options other than IFEQ may be repeated. */
 static const optionRow rows[] = {
     {"nx", OPTION_NX, OPTION_XX | OPTION_IFEQ, false},
     {"xx", OPTION_XX, OPTION_NX | OPTION_IFEQ, false},

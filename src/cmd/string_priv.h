@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of string commands share: replies with a value, and the options behind SET, GETEX and MSETEX. */
+ * Declarations shared by the files of string commands: replies with a value, and the options of
+ * SET, GETEX and MSETEX. */
 #ifndef CMD_STRING_PRIV_H
 #define CMD_STRING_PRIV_H
 
@@ -10,14 +11,14 @@
 #include "engine/ctx.h"
 #include "store/object.h"
 
-/* A string value as a bulk reply: by reference when it lies in a counted block. */
+/* Replies a string value as a bulk: by reference if it is stored in a blob. */
 void stringReply(ctx *c, const robj *o);
-/* A key that need not exist (NULL is fine) but must be a string: else WRONGTYPE is replied. */
+/* True if the value (NULL: missing) is a string. Else replies WRONGTYPE. */
 bool stringIsType(ctx *c, const robj *o);
-/* Replies that there is no memory for so large a value. */
+/* Replies that memory is exhausted for a value of this size. */
 void stringReplyNoMemory(ctx *c);
 
-/* An option each; also which of them a command knows. */
+/* The options; also used as a mask of those a command supports. */
 enum stringOption {
     OPTION_NX = 1 << 0,
     OPTION_XX = 1 << 1,
@@ -34,24 +35,25 @@ enum stringOption {
 
 typedef struct stringOptions {
     uint32_t given;
-    int compare;       /* place in argv of the value behind IFEQ */
-    int time;          /* place of the number behind EX, PX, EXAT or PXAT */
-    int64_t expire_ms; /* Unix time, OBJECT_NO_EXPIRE when none is given */
+    int compare;       /* index in argv of the value after IFEQ */
+    int time;          /* index of the number after EX, PX, EXAT or PXAT */
+    int64_t expire_ms; /* Unix time in ms, OBJECT_NO_EXPIRE if not given */
 } stringOptions;
 
-/* Parses argv from place `first` on; options not in `known` are a syntax error. False: the error was replied. */
+/* Parses the options from argument `first` on; options not in `known` are a syntax error. False:
+ * the error was replied. */
 bool stringOptionsParse(ctx *c, int first, uint32_t known, stringOptions *out);
-/* The number of an option EX, PX, EXAT or PXAT as Unix time in ms. False: the error was replied. */
+/* Converts the number of EX, PX, EXAT or PXAT to Unix time in ms. False: the error was replied. */
 bool stringParseTime(ctx *c, slice number, enum stringOption unit, int64_t *out);
 
-/* The block that argument `i` was read into, for dbSetString() to keep; NULL when there is none, or when the
- * value is small enough to stand in its object. */
+/* The blob that argument `i` was read into, for dbSetString() to adopt; NULL if there is none, or
+ * if the value is small enough to be embedded in its object. */
 static inline blob *stringTakeArg(ctx *c, int i) {
     return unlikely(c->argv[i].len > OBJECT_EMBED_MAX) ? ctxTakeArg(c, i) : NULL;
 }
 
-/* A key was set, with its time: both events. */
-static inline void stringTellSet(ctx *c, slice key, int64_t expire_ms) {
+/* Notifies the events of setting a key with this TTL. */
+static inline void stringNotifySet(ctx *c, slice key, int64_t expire_ms) {
     ctxKeyChanged(c, key, "set");
     if (expire_ms != OBJECT_NO_EXPIRE && engineHot.observers) ctxTellObservers(c, key, "expire");
 }

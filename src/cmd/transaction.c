@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands of transactions: MULTI queues, EXEC runs, DISCARD forgets, WATCH makes EXEC depend on keys. */
+ * Transaction commands: MULTI starts queueing, EXEC runs the queue, DISCARD drops it, WATCH makes
+ * EXEC conditional. Main thread only. */
 #include "cmd/procs.h"
 #include "engine/reply.h"
 #include "store/store.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 
-/* MULTI. Reply: OK. Inside MULTI a gate refuses it. */
+/* MULTI. Reply: OK. Inside MULTI it is refused by a gate. */
 void multiCommand(ctx *c) {
     transactionBegin(c->who);
     replyOk(c);
 }
 
-/* EXEC. Reply: an array with the reply of each queued command; null when a watched key has changed. */
+/* EXEC. Reply: an array with the reply of each queued command; null if a watched key was
+ * changed. */
 void execCommand(ctx *c) {
     if (c->who->flags & SESSION_IN_MULTI) {
         transactionRun(c);
@@ -32,7 +34,7 @@ void discardCommand(ctx *c) {
     }
 }
 
-/* WATCH key [key ...]. Reply: OK. Inside MULTI a gate refuses it. */
+/* WATCH key [key ...]. Reply: OK. Inside MULTI it is refused by a gate. */
 void watchCommand(ctx *c) {
     for (int i = 1; i < c->argc; i++) {
         uint64_t hash = i == 1 ? c->key_hash : storeHash(c->argv[i]);
@@ -41,7 +43,7 @@ void watchCommand(ctx *c) {
     replyOk(c);
 }
 
-/* UNWATCH. Reply: OK. In a transaction it comes too late: EXEC has forgotten the keys before it. */
+/* UNWATCH. Reply: OK. Has no effect in a transaction: EXEC unwatches all keys before running it. */
 void unwatchCommand(ctx *c) {
     watchForget(c->who);
     replyOk(c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted set commands on members: adding, removing, asking. Ranges: zset_range.c; several at once: zset_many.c,
+ * Sorted set commands on members. Ranges: zset_range.c; several sets: zset_many.c; popping:
  * zset_pop.c. Main thread only. */
 #include <stdio.h>
 
@@ -37,7 +37,7 @@ static size_t longestMember(const ctx *c, const zsetAdding *a) {
     return longest;
 }
 
-/* INCR: the new score, or why there is none. */
+/* INCR: replies the new score, or why there is none. */
 static void replyIncremented(ctx *c, zsetAdded what, double score) {
     if (what == ZSET_NAN) {
         replyError(c, SLICE("ERR resulting score is not a number (NaN)"));
@@ -81,30 +81,30 @@ void zsetAddAll(ctx *c, const zsetAdding *a) {
     }
 }
 
-/* Reads the options from argument 2 on; returns the place behind them. */
+/* Parses the options from argument 2 on; returns the index after them. */
 static int parseFlags(const ctx *c, zsetAdding *a) {
     static const struct {
         const char *word;
         unsigned flag;
     } words[] = {
         {"nx", ZSET_NX}, {"xx", ZSET_XX}, {"gt", ZSET_GT}, {"lt", ZSET_LT}, {"incr", ZSET_INCR}};
-    int place = 2;
-    for (; place < c->argc; place++) {
+    int arg_index = 2;
+    for (; arg_index < c->argc; arg_index++) {
         size_t i = 0;
-        while (i < COUNT_OF(words) && !ctxArgIs(c, place, words[i].word)) i++;
+        while (i < COUNT_OF(words) && !ctxArgIs(c, arg_index, words[i].word)) i++;
         if (i < COUNT_OF(words)) {
             a->flags |= words[i].flag;
-        } else if (ctxArgIs(c, place, "ch")) {
+        } else if (ctxArgIs(c, arg_index, "ch")) {
             a->count_changed = true;
         } else {
             break;
         }
     }
-    return place;
+    return arg_index;
 }
 
-/* What is wrong with the options, NULL when nothing is. */
-static const char *judgeFlags(unsigned f, int words) {
+/* The error text for invalid options, NULL if they are valid. */
+static const char *flagsError(unsigned f, int words) {
     if (words == 0 || words % 2) return "ERR syntax error";
     if ((f & ZSET_NX) && (f & ZSET_XX))
         return "ERR XX and NX options at the same time are not compatible";
@@ -115,7 +115,7 @@ static const char *judgeFlags(unsigned f, int words) {
     return NULL;
 }
 
-/* Reads scores that stand before their members, and adds all. */
+/* Parses the scores, which precede their members, and adds all. */
 static void parseAndAdd(ctx *c, zsetAdding *a) {
     zsetAddingInit(a);
     int i = 0;
@@ -124,38 +124,46 @@ static void parseAndAdd(ctx *c, zsetAdding *a) {
     zsetAddingClear(a);
 }
 
-/* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]. Reply: how many are new, with CH how many
- * changed, with INCR the new score or null. */
+/* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member [score member ...]. Reply: number of new
+ * members, with CH of changed ones too; with INCR the new score or null. */
 void zaddCommand(ctx *c) {
     zsetAdding a = {.step = 2};
-    int place = parseFlags(c, &a), words = c->argc - place;
-    const char *wrong = judgeFlags(a.flags, words);
+    int arg_index = parseFlags(c, &a), words = c->argc - arg_index;
+    const char *wrong = flagsError(a.flags, words);
     if (wrong) {
         replyError(c, sliceOf(wrong));
         return;
     }
-    a.first = place + 1;
+    a.first = arg_index + 1;
     a.count = words / 2;
     parseAndAdd(c, &a);
 }
 
-/* ZINCRBY key increment member. Reply: the new score. */
+/* ZINCRBY key increment member. Reply: the new score. An option of ZADD in place of the increment leaves no pair of
+ * increment and member, so it is a syntax error. */
 void zincrbyCommand(ctx *c) {
-    zsetAdding a = {.flags = ZSET_INCR, .first = 3, .step = 2, .count = 1};
+    zsetAdding a = {.step = 2};
+    if (parseFlags(c, &a) != 2) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return;
+    }
+    a.flags = ZSET_INCR;
+    a.first = 3;
+    a.count = 1;
     parseAndAdd(c, &a);
 }
 
 /* ------------------------------------------------------------------ removing */
 
-void zsetDropRange(ctx *c, int place, robj *o, const zsetRange *range, const char *event) {
+void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const char *event) {
     bool emptied = range->count == zsetLength(o);
     zsetRemoveRange(&o, range);
-    collectionPlace(c, place, o);
-    collectionChanged(c, c->argv[place], event, range->count);
-    if (emptied) collectionRemove(c, place);
+    collectionPlace(c, arg_index, o);
+    collectionChanged(c, c->argv[arg_index], event, range->count);
+    if (emptied) collectionRemove(c, arg_index);
 }
 
-/* ZREM key member [member ...]. Reply: how many there were. */
+/* ZREM key member [member ...]. Reply: number of members removed. */
 void zremCommand(ctx *c) {
     robj *o;
     if (!findWrite(c, &o)) return;
@@ -174,7 +182,7 @@ void zremCommand(ctx *c) {
     replyInteger(c, removed);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 /* ZCARD key. Reply: number of members. */
 void zcardCommand(ctx *c) {
@@ -197,7 +205,7 @@ void zscoreCommand(ctx *c) {
     if (findRead(c, &o)) replyScore(c, o, c->argv[2]);
 }
 
-/* ZMSCORE key member [member ...]. Reply: the scores, null for who is missing. */
+/* ZMSCORE key member [member ...]. Reply: the scores, null for missing members. */
 void zmscoreCommand(ctx *c) {
     robj *o;
     if (!findRead(c, &o)) return;
@@ -233,29 +241,29 @@ static void replyRank(ctx *c, bool reverse) {
     if (scores) replyDouble(c, score);
 }
 
-/* ZRANK key member [WITHSCORE]. Reply: how many members stand before it, or null. */
+/* ZRANK key member [WITHSCORE]. Reply: number of members before it, or null. */
 void zrankCommand(ctx *c) { replyRank(c, false); }
 
-/* ZREVRANK key member [WITHSCORE]. Reply: how many members stand behind it, or null. */
+/* ZREVRANK key member [WITHSCORE]. Reply: number of members after it, or null. */
 void zrevrankCommand(ctx *c) { replyRank(c, true); }
 
 /* ------------------------------------------------------------------ ZRANDMEMBER, ZSCAN */
 
 void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested) {
-    if (scores && nested && c->who->proto > 2) replyArray(c, 2);
+    if (scores && nested && c->proto > 2) replyArray(c, 2);
     replyBulk(c, pair->member);
     if (scores) replyDouble(c, pair->score);
 }
 
 void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested) {
-    bool flat = scores && !(nested && c->who->proto > 2);
+    bool flat = scores && !(nested && c->proto > 2);
     replyArray(c, (int64_t)(flat ? 2 * count : count));
 }
 
 typedef struct pairReply {
     ctx *c;
     bool scores, packed;
-    scanOptions options; /* ZSCAN */
+    scanOptions options; /* of ZSCAN */
     int64_t found;
 } pairReply;
 
@@ -280,8 +288,8 @@ static void replyRandom(ctx *c, int64_t count, bool scores) {
     if (wanted) zsetRandom(o, wanted, count > 0, replyPicked, &r);
 }
 
-/* ZRANDMEMBER key [count [WITHSCORES]]. Reply: a member or null; with a count different ones, or when it is
- * negative so many draws. */
+/* ZRANDMEMBER key [count [WITHSCORES]]. Reply: a member or null; with a count, that many distinct
+ * members, or if it is negative, that many draws with repetition. */
 void zrandmemberCommand(ctx *c) {
     int64_t count;
     if (c->argc > 2) {
@@ -306,7 +314,7 @@ void zrandmemberCommand(ctx *c) {
     }
 }
 
-/* Scores of large ones are shown with all their digits here. */
+/* As in Valkey, scores of skiplist-encoded sets are printed with all digits here. */
 static size_t printScanned(const pairReply *r, char *digits, double score) {
     if (r->packed) return numberPrintDouble(digits, score);
     return (size_t)snprintf(digits, NUMBER_TEXT_MAX, "%.17g", score);
@@ -326,7 +334,8 @@ static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
     return zsetScan(o, cursor, replyScanned, arg);
 }
 
-/* ZSCAN key cursor [MATCH pattern] [COUNT count] [NOSCORES]. Reply: the next cursor and some members. */
+/* ZSCAN key cursor [MATCH pattern] [COUNT count] [NOSCORES]. Reply: the next cursor and an array of
+ * members. */
 void zscanCommand(ctx *c) {
     uint64_t cursor;
     robj *o;

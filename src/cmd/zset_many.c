@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Union, intersection and difference of sorted sets and sets, replied, counted or stored. Main thread only. */
+ * Union, intersection and difference of sorted sets and sets: replied, counted or stored. Main
+ * thread only. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,9 +15,9 @@
 
 /* ------------------------------------------------------------------ sources */
 
-/* One input: a sorted set, or a set all of whose members have the score 1. */
+/* One source: a sorted set, or a set whose members all have score 1. */
 typedef struct source {
-    const robj *o; /* NULL for a missing key */
+    const robj *o; /* NULL for missing keys */
     double weight;
 } source;
 
@@ -35,7 +36,7 @@ static bool sourceScore(const source *s, slice member, double *score) {
     return setHas(s->o, &item);
 }
 
-/* All members of a source. */
+/* Iterates over the members of a source. */
 typedef struct sourceIterator {
     const source *from;
     setIterator set;
@@ -73,12 +74,12 @@ typedef enum aggregation { AGGREGATE_SUM, AGGREGATE_MIN, AGGREGATE_MAX } aggrega
 
 typedef struct job {
     setOperation operation;
-    bool stores, counts; /* ...STORE; ZINTERCARD */
+    bool stores, counts; /* ...STORE commands; ZINTERCARD */
     source *sources;
     size_t count;
     aggregation aggregate;
     bool scores;
-    int64_t limit; /* 0: none */
+    int64_t limit; /* 0: no limit */
 } job;
 
 static bool syntaxError(ctx *c) {
@@ -86,7 +87,7 @@ static bool syntaxError(ctx *c) {
     return false;
 }
 
-/* Finds the values of the keys. False: the error was replied. */
+/* Looks up the values of the keys. False: the error was replied. */
 static bool findSources(ctx *c, job *j, int first) {
     keyWalk w;
     keyWalkInit(&w, c, first, first + (int)j->count, 1);
@@ -101,43 +102,44 @@ static bool findSources(ctx *c, job *j, int first) {
     return true;
 }
 
-static bool parseWeights(ctx *c, job *j, int place) {
+static bool parseWeights(ctx *c, job *j, int arg_index) {
     for (size_t i = 0; i < j->count; i++) {
-        if (numberParseDouble(c->argv[place + (int)i], &j->sources[i].weight)) continue;
+        if (numberParseDouble(c->argv[arg_index + (int)i], &j->sources[i].weight)) continue;
         replyError(c, SLICE("ERR weight value is not a float"));
         return false;
     }
     return true;
 }
 
-static bool parseAggregate(ctx *c, job *j, int place) {
+static bool parseAggregate(ctx *c, job *j, int arg_index) {
     static const char *const names[] = {"sum", "min", "max"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        if (!ctxArgIs(c, place, names[i])) continue;
+        if (!ctxArgIs(c, arg_index, names[i])) continue;
         j->aggregate = (aggregation)i;
         return true;
     }
     return syntaxError(c);
 }
 
-/* The words from `place` on. False: the error was replied. */
-static bool parseOptions(ctx *c, job *j, int place) {
+/* Parses the options from argument `arg_index` on. False: the error was replied. */
+static bool parseOptions(ctx *c, job *j, int arg_index) {
     bool combines = j->operation != OPERATION_DIFF && !j->counts;
-    while (place < c->argc) {
-        int left = c->argc - place;
-        if (combines && (size_t)left >= j->count + 1 && ctxArgIs(c, place, "weights")) {
-            if (!parseWeights(c, j, place + 1)) return false;
-            place += 1 + (int)j->count;
-        } else if (combines && left >= 2 && ctxArgIs(c, place, "aggregate")) {
-            if (!parseAggregate(c, j, place + 1)) return false;
-            place += 2;
-        } else if (!j->stores && !j->counts && ctxArgIs(c, place, "withscores")) {
+    while (arg_index < c->argc) {
+        int left = c->argc - arg_index;
+        if (combines && (size_t)left >= j->count + 1 && ctxArgIs(c, arg_index, "weights")) {
+            if (!parseWeights(c, j, arg_index + 1)) return false;
+            arg_index += 1 + (int)j->count;
+        } else if (combines && left >= 2 && ctxArgIs(c, arg_index, "aggregate")) {
+            if (!parseAggregate(c, j, arg_index + 1)) return false;
+            arg_index += 2;
+        } else if (!j->stores && !j->counts && ctxArgIs(c, arg_index, "withscores")) {
             j->scores = true;
-            place++;
-        } else if (j->counts && left >= 2 && ctxArgIs(c, place, "limit")) {
-            if (!ctxArgIntIn(c, place + 1, 0, INT64_MAX, &j->limit, "ERR LIMIT can't be negative"))
+            arg_index++;
+        } else if (j->counts && left >= 2 && ctxArgIs(c, arg_index, "limit")) {
+            if (!ctxArgIntIn(c, arg_index + 1, 0, INT64_MAX, &j->limit,
+                             "ERR LIMIT can't be negative"))
                 return false;
-            place += 2;
+            arg_index += 2;
         } else {
             return syntaxError(c);
         }
@@ -145,32 +147,34 @@ static bool parseOptions(ctx *c, job *j, int place) {
     return true;
 }
 
-/* Reads the request from numkeys at `place` on. False: the error was replied; otherwise the caller frees
- * j->sources. */
-static bool parseJob(ctx *c, job *j, int place) {
+/* Parses the request from numkeys at `arg_index` on. False: the error was replied; else the caller
+ * frees j->sources. */
+static bool parseJob(ctx *c, job *j, int arg_index) {
     int64_t keys;
-    if (!ctxArgInt(c, place, &keys)) return false;
+    if (!ctxArgInt(c, arg_index, &keys)) return false;
     if (keys < 1) {
         replyErrorFormat(c, "ERR at least 1 input key is needed for '%.*s' command",
                          (int)c->cmd->name.len, c->cmd->name.ptr);
         return false;
     }
-    if (keys > c->argc - place - 1) return syntaxError(c);
+    if (keys > c->argc - arg_index - 1) return syntaxError(c);
     j->count = (size_t)keys;
     j->sources = memNewArray(source, j->count);
-    if (findSources(c, j, place + 1) && parseOptions(c, j, place + 1 + (int)keys)) return true;
+    if (findSources(c, j, arg_index + 1) && parseOptions(c, j, arg_index + 1 + (int)keys))
+        return true;
     memFree(j->sources);
     return false;
 }
 
-/* ------------------------------------------------------------------ working */
+/* ------------------------------------------------------------------ computing */
 
-static double weigh(const source *s, double score) {
+static double weightedScore(const source *s, double score) {
     double weighed = s->weight * score;
     return isnan(weighed) ? 0 : weighed;
 }
 
-/* `b` may be no number in an intersection: it is passed over then, and spoils a sum. */
+/* Aggregates two scores. `b` may be NaN in an intersection: MIN and MAX ignore it, a sum
+ * becomes 0. */
 static double combine(aggregation how, double a, double b) {
     switch (how) {
     case AGGREGATE_MIN: return b < a ? b : a;
@@ -178,7 +182,7 @@ static double combine(aggregation how, double a, double b) {
     default: break;
     }
     double sum = a + b;
-    return isnan(sum) ? 0 : sum; /* of opposite infinities, too */
+    return isnan(sum) ? 0 : sum; /* also for opposite infinities */
 }
 
 static void unite(const job *j, zsetBuilder *into) {
@@ -190,25 +194,25 @@ static void unite(const job *j, zsetBuilder *into) {
         sourceBegin(&it, s);
         while (sourceNext(&it, &pair)) {
             bool created;
-            void *place = zsetBuilderAt(into, pair.member, &created);
-            double score = weigh(s, pair.score);
-            if (!created) score = combine(j->aggregate, zsetBuilderRead(place), score);
-            zsetBuilderWrite(place, score);
+            void *arg_index = zsetBuilderAt(into, pair.member, &created);
+            double score = weightedScore(s, pair.score);
+            if (!created) score = combine(j->aggregate, zsetBuilderRead(arg_index), score);
+            zsetBuilderWrite(arg_index, score);
         }
         sourceEnd(&it);
     }
 }
 
-/* Gets a member all sources have; false: enough. */
+/* Receives a member of all sources; returns false to stop. */
 typedef bool commonProc(void *arg, const zsetPair *pair);
 
-/* Visits the members all sources have, which are sorted by length. */
+/* Visits the members contained in all sources. The sources are sorted by length. */
 static void visitCommon(const job *j, commonProc *visit, void *arg) {
     sourceIterator it;
     zsetPair pair;
     sourceBegin(&it, &j->sources[0]);
     while (sourceNext(&it, &pair)) {
-        pair.score = weigh(&j->sources[0], pair.score);
+        pair.score = weightedScore(&j->sources[0], pair.score);
         size_t i = 1;
         for (; i < j->count; i++) {
             const source *s = &j->sources[i];
@@ -227,8 +231,8 @@ static bool addCommon(void *arg, const zsetPair *pair) {
     return true;
 }
 
-/* Members of the first source that no other has: looked up in all others, or, when these are small, struck out of
- * a copy. */
+/* Members of the first source contained in no other. Each is looked up in all others; or, if these
+ * are small, their members are removed from a copy. */
 static void subtract(const job *j, zsetBuilder *into) {
     const source *first = &j->sources[0];
     size_t length = sourceLength(first), others = 0;
@@ -236,18 +240,21 @@ static void subtract(const job *j, zsetBuilder *into) {
         if (j->sources[i].o == first->o) return;
         others += sourceLength(&j->sources[i]);
     }
-    bool strikes = others < length;
+    bool subtracts_copies = others < length;
     sourceIterator it;
     zsetPair pair;
     sourceBegin(&it, first);
     while (sourceNext(&it, &pair)) {
         double score;
         size_t i = 1;
-        while (!strikes && i < j->count && !sourceScore(&j->sources[i], pair.member, &score)) i++;
-        if (strikes || i == j->count) (void)addCommon(into, &pair); /* wants more, always */
+        while (!subtracts_copies && i < j->count &&
+               !sourceScore(&j->sources[i], pair.member, &score))
+            i++;
+        if (subtracts_copies || i == j->count)
+            (void)addCommon(into, &pair); /* always returns true */
     }
     sourceEnd(&it);
-    for (size_t i = 1; strikes && i < j->count; i++) {
+    for (size_t i = 1; subtracts_copies && i < j->count; i++) {
         sourceBegin(&it, &j->sources[i]);
         while (sourceNext(&it, &pair)) zsetBuilderRemove(into, pair.member);
         sourceEnd(&it);
@@ -259,8 +266,8 @@ static int compareLengths(const void *a, const void *b) {
     return (first > second) - (first < second);
 }
 
-static void work(job *j, zsetBuilder *into) {
-    /* The smallest first, in which order scores are added up too. */
+static void compute(job *j, zsetBuilder *into) {
+    /* Smallest first, which is also the order of adding up the scores. */
     if (j->operation != OPERATION_DIFF)
         qsort(j->sources, j->count, sizeof(*j->sources), compareLengths);
     switch (j->operation) {
@@ -287,7 +294,7 @@ static void replyJob(ctx *c, setOperation operation) {
     if (!parseJob(c, &j, 1)) return;
     zsetBuilder built;
     zsetBuilderInit(&built);
-    work(&j, &built);
+    compute(&j, &built);
     pairReply r = {c, j.scores};
     zsetReplyHead(c, zsetBuilderCount(&built), j.scores, true);
     zsetBuilderVisit(&built, replyBuilt, &r);
@@ -300,21 +307,22 @@ static void storeJob(ctx *c, setOperation operation, const char *event) {
     if (!parseJob(c, &j, 2)) return;
     zsetBuilder built;
     zsetBuilderInit(&built);
-    work(&j, &built);
+    compute(&j, &built);
     memFree(j.sources);
     packLimits most = zsetLimitsNow();
     collectionStore(c, 1, zsetBuilderTake(&built, c->argv[1], &most), event);
 }
 
-/* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply: the members any
- * has. */
+/* ZUNION numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply:
+ * members contained in any source. */
 void zunionCommand(ctx *c) { replyJob(c, OPERATION_UNION); }
 
-/* ZINTER numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply: the members all
- * have. */
+/* ZINTER numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX] [WITHSCORES]. Reply:
+ * members contained in all sources. */
 void zinterCommand(ctx *c) { replyJob(c, OPERATION_INTER); }
 
-/* ZDIFF numkeys key [key ...] [WITHSCORES]. Reply: the members of the first that no other has. */
+/* ZDIFF numkeys key [key ...] [WITHSCORES]. Reply: members of the first source contained in no
+ * other. */
 void zdiffCommand(ctx *c) { replyJob(c, OPERATION_DIFF); }
 
 /* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX]. Reply: number of
@@ -333,12 +341,13 @@ typedef struct counter {
 } counter;
 
 static bool countCommon(void *arg, const zsetPair *pair) {
-    (void)pair; /* one more */
+    (void)pair; /* only counted */
     counter *n = arg;
     return ++n->count != n->limit;
 }
 
-/* ZINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: how many members all have, up to the limit. */
+/* ZINTERCARD numkeys key [key ...] [LIMIT limit]. Reply: number of members contained in all
+ * sources, at most the limit. */
 void zintercardCommand(ctx *c) {
     job j = {.operation = OPERATION_INTER, .counts = true};
     if (!parseJob(c, &j, 1)) return;

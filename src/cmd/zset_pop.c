@@ -8,13 +8,14 @@
 #include "cmd/zset_priv.h"
 #include "engine/block.h"
 
-bool zsetArgPositive(ctx *c, int place, int64_t *out) {
-    return ctxArgIntIn(c, place, 0, INT64_MAX, out, "ERR value is out of range, must be positive");
+bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
+    return ctxArgIntIn(c, arg_index, 0, INT64_MAX, out,
+                       "ERR value is out of range, must be positive");
 }
 
-/* Pops `count` > 0 members, or all, from an end of the value of argument `place`, and replies with them;
- * the reply's head is written. `arrays`: each member and its score are an array. */
-static void popMembers(ctx *c, int place, robj *o, bool max, uint64_t count, bool arrays) {
+/* Pops `count` > 0 members, or all, from one end of the value at argument `arg_index` and replies them;
+ * the reply header was already written. `arrays`: each member and its score form an array. */
+static void popMembers(ctx *c, int arg_index, robj *o, bool max, uint64_t count, bool arrays) {
     uint64_t length = zsetLength(o);
     zsetRange range = {max ? length - count : 0, count};
     zsetCursor cursor;
@@ -24,7 +25,7 @@ static void popMembers(ctx *c, int place, robj *o, bool max, uint64_t count, boo
         if (arrays) replyArray(c, 2);
         zsetReplyPair(c, &pair, true, false);
     }
-    zsetDropRange(c, place, o, &range, max ? "zpopmax" : "zpopmin");
+    zsetDeleteRange(c, arg_index, o, &range, max ? "zpopmax" : "zpopmin");
 }
 
 static void pop(ctx *c, bool max) {
@@ -39,26 +40,28 @@ static void pop(ctx *c, bool max) {
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     uint64_t wanted = o ? sizeMin((uint64_t)count, zsetLength(o)) : 0;
     zsetReplyHead(c, wanted, true, many);
-    if (wanted > 0) popMembers(c, 1, o, max, wanted, many && c->who->proto > 2);
+    if (wanted > 0) popMembers(c, 1, o, max, wanted, many && c->proto > 2);
 }
 
-/* ZPOPMIN key [count]. Reply: the members with the lowest scores, which are gone. */
+/* ZPOPMIN key [count]. Removes the members with the lowest scores. Reply: the members and their
+ * scores. */
 void zpopminCommand(ctx *c) { pop(c, false); }
 
-/* ZPOPMAX key [count]. Reply: the members with the highest scores, which are gone. */
+/* ZPOPMAX key [count]. Removes the members with the highest scores. Reply: the members and their
+ * scores. */
 void zpopmaxCommand(ctx *c) { pop(c, true); }
 
-/* ZPOPMIN or ZPOPMAX goes out. */
-static void propagatePop(ctx *c, int place, bool max, uint64_t count) {
-    collectionPropagatePop(c, place, max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), count);
+/* Propagates ZPOPMIN or ZPOPMAX. */
+static void propagatePop(ctx *c, int arg_index, bool max, uint64_t count) {
+    collectionPropagatePop(c, arg_index, max ? SLICE("ZPOPMAX") : SLICE("ZPOPMIN"), count);
 }
 
-/* Numkeys stands at argument `place`. */
-static bool parseManyPop(ctx *c, int place, collectionPop *out) {
-    return collectionParsePop(c, place, "min", "max", out);
+/* Parses the arguments; numkeys is argument `arg_index`. */
+static bool parseManyPop(ctx *c, int arg_index, collectionPop *out) {
+    return collectionParsePop(c, arg_index, "min", "max", out);
 }
 
-/* Pops from the first of the sorted sets that is there. False: none is, and nothing was replied. */
+/* Pops from the first sorted set that exists. False if none does; nothing was replied. */
 static bool popFirst(ctx *c, const collectionPop *p) {
     for (int i = p->first; i < p->end; i++) {
         robj *o;
@@ -75,16 +78,16 @@ static bool popFirst(ctx *c, const collectionPop *p) {
     return false;
 }
 
-/* ZMPOP numkeys key [key ...] MIN|MAX [COUNT count]. Reply: the first key that has members and those popped, or
- * null. */
+/* ZMPOP numkeys key [key ...] MIN|MAX [COUNT count]. Reply: the first key that exists and the
+ * popped members, or null. */
 void zmpopCommand(ctx *c) {
     collectionPop p;
     if (parseManyPop(c, 1, &p) && !popFirst(c, &p)) replyNullArray(c);
 }
 
-/* ------------------------------------------------------------------ those that wait */
+/* ------------------------------------------------------------------ blocking commands */
 
-static void popOrWait(ctx *c, bool max) {
+static void popOrBlock(ctx *c, bool max) {
     int64_t deadline_ms;
     int end = c->argc - 1;
     if (!blockArgDeadline(c, end, &deadline_ms)) return;
@@ -98,20 +101,20 @@ static void popOrWait(ctx *c, bool max) {
         popMembers(c, i, o, max, 1, false);
         return;
     }
-    collectionWait(c, 1, end, TYPE_ZSET, deadline_ms);
+    collectionBlock(c, 1, end, TYPE_ZSET, deadline_ms);
 }
 
-/* BZPOPMIN key [key ...] timeout. Reply: the key, its member with the lowest score, and that; a null array when the
- * time is up. */
-void bzpopminCommand(ctx *c) { popOrWait(c, false); }
+/* BZPOPMIN key [key ...] timeout. Reply: the key, the member with the lowest score, and its score;
+ * a null array on timeout. */
+void bzpopminCommand(ctx *c) { popOrBlock(c, false); }
 
-/* BZPOPMAX key [key ...] timeout. Reply: likewise with the highest score. */
-void bzpopmaxCommand(ctx *c) { popOrWait(c, true); }
+/* BZPOPMAX key [key ...] timeout. Reply: like BZPOPMIN, with the highest score. */
+void bzpopmaxCommand(ctx *c) { popOrBlock(c, true); }
 
-/* BZMPOP timeout numkeys key [key ...] MIN|MAX [COUNT count]. Reply: as ZMPOP. */
+/* BZMPOP timeout numkeys key [key ...] MIN|MAX [COUNT count]. Reply: like ZMPOP. */
 void bzmpopCommand(ctx *c) {
     collectionPop p;
     int64_t deadline_ms;
     if (!parseManyPop(c, 2, &p) || !blockArgDeadline(c, 1, &deadline_ms)) return;
-    if (!popFirst(c, &p)) collectionWait(c, p.first, p.end, TYPE_ZSET, deadline_ms);
+    if (!popFirst(c, &p)) collectionBlock(c, p.first, p.end, TYPE_ZSET, deadline_ms);
 }

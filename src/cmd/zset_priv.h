@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of sorted set commands share. */
+ * Declarations shared by the files of sorted set commands. */
 #ifndef CMD_ZSET_PRIV_H
 #define CMD_ZSET_PRIV_H
 
 #include "engine/ctx.h"
 #include "store/type_zset.h"
 
-/* Up to where a sorted set is kept packed, as the directives say now. */
+/* Current limits of the packed encoding. */
 packLimits zsetLimitsNow(void);
 
-/* Members to add to the sorted set of argument 1, their scores read and everything else refused already. */
+/* Members to add to the sorted set at argument 1; their scores are parsed and all checks done. */
 typedef struct zsetAdding {
     unsigned flags;     /* of enum zsetAddFlag */
-    bool count_changed; /* the reply counts members whose score changed, too */
-    int first, step;    /* arguments of the first member, and from one to the next */
+    bool count_changed; /* the reply also counts members whose score changed */
+    int first, step;    /* index of the first member; distance to the next one */
     int count;
     double few[8];
-    double *scores; /* one a member: `few`, or a block */
+    double *scores; /* one per member: `few`, or a heap block */
 } zsetAdding;
-/* Room for the scores of a->count members. */
+/* Provides space for the scores of a->count members. */
 void zsetAddingInit(zsetAdding *a);
 void zsetAddingClear(zsetAdding *a);
-/* Adds them, tells it and replies, as ZADD does. */
+/* Adds the members, notifies and replies, as ZADD does. */
 void zsetAddAll(ctx *c, const zsetAdding *a);
 
-/* Replies with a pair, or the member only. RESP3 has pairs as arrays of their own when `nested`. */
+/* Replies a member with or without its score. With `nested`, RESP3 has an array per pair. */
 void zsetReplyPair(ctx *c, const zsetPair *pair, bool scores, bool nested);
-/* The head of an array of `count` such pairs. */
+/* Header of an array of `count` such pairs. */
 void zsetReplyHead(ctx *c, uint64_t count, bool scores, bool nested);
-/* Arguments `min_place` and `max_place` as ends of a range. False: the error was replied. */
-bool zsetArgScores(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);
-bool zsetArgTexts(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max);
-/* Argument `place` as how many to pop. False: the error was replied. */
-bool zsetArgPositive(ctx *c, int place, int64_t *out);
-/* Takes a range out of the value `o` of argument `place`, which was looked up last. */
-void zsetDropRange(ctx *c, int place, robj *o, const zsetRange *range, const char *event);
+/* Parse arguments `min_index` and `max_index` as bounds of a range. False: the error was
+ * replied. */
+bool zsetArgScoreBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max);
+bool zsetArgLexBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max);
+/* Parses argument `arg_index` as a number of members to pop. False: the error was replied. */
+bool zsetArgPositive(ctx *c, int arg_index, int64_t *out);
+/* Removes a range from the value `o` at argument `arg_index`, which must be the most recent lookup. */
+void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const char *event);
 
 #endif

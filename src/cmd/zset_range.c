@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted set commands on ranges, by place, by score and by text. Main thread only. */
+ * Sorted set commands on ranges by rank, score or text. Main thread only. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -9,10 +9,10 @@
 #include "cmd/procs.h"
 #include "cmd/zset_priv.h"
 
-/* ------------------------------------------------------------------ ends of a range */
+/* ------------------------------------------------------------------ bounds */
 
-/* A number as ends of ranges are written: none at all is 0, a zero byte ends it, and what is too large or too small for a double is
- * infinite or 0. */
+/* Parses a number as strtod() does for range bounds: text without digits is 0, a NUL ends it,
+ * overflow gives infinity and underflow 0. */
 static bool parseNumber(slice text, double *out) {
     const char *zero = text.len ? memchr(text.ptr, 0, text.len) : NULL;
     if (zero) text.len = (size_t)(zero - text.ptr);
@@ -30,7 +30,7 @@ static bool parseNumber(slice text, double *out) {
     return end == copy + text.len;
 }
 
-/* A score, or one after '(' which does not belong to the range. */
+/* A score, or an exclusive one after '('. */
 static bool parseScore(slice text, zsetBound *out) {
     *out = (zsetBound){.by = ZSET_BY_SCORE};
     if (text.len > 0 && text.ptr[0] == '(') {
@@ -40,8 +40,8 @@ static bool parseScore(slice text, zsetBound *out) {
     return parseNumber(text, &out->score);
 }
 
-bool zsetArgScores(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max) {
-    if (parseScore(c->argv[min_place], min) && parseScore(c->argv[max_place], max)) return true;
+bool zsetArgScoreBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max) {
+    if (parseScore(c->argv[min_index], min) && parseScore(c->argv[max_index], max)) return true;
     replyError(c, SLICE("ERR min or max is not a float"));
     return false;
 }
@@ -58,14 +58,14 @@ static bool parseText(slice text, zsetBound *out) {
     return kind == '(' || kind == '[' || out->by != ZSET_BY_LEX;
 }
 
-bool zsetArgTexts(ctx *c, int min_place, int max_place, zsetBound *min, zsetBound *max) {
-    if (parseText(c->argv[min_place], min) && parseText(c->argv[max_place], max)) return true;
+bool zsetArgLexBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max) {
+    if (parseText(c->argv[min_index], min) && parseText(c->argv[max_index], max)) return true;
     replyError(c, SLICE("ERR min or max not valid string range item"));
     return false;
 }
 
-/* Places, negative ones from the end, as a range of `length` members. */
-static zsetRange rangeOfPlaces(int64_t start, int64_t stop, size_t length) {
+/* Converts ranks, negative ones counted from the end, to a range of `length` members. */
+static zsetRange rangeOfRanks(int64_t start, int64_t stop, size_t length) {
     int64_t count = (int64_t)length;
     if (start < 0) start = start + count < 0 ? 0 : start + count;
     if (stop < 0) stop += count;
@@ -76,25 +76,25 @@ static zsetRange rangeOfPlaces(int64_t start, int64_t stop, size_t length) {
 
 /* ------------------------------------------------------------------ queries */
 
-typedef enum queryBy { BY_ANY, BY_PLACE, BY_SCORE, BY_LEX } queryBy;
+typedef enum queryBy { BY_ANY, BY_RANK, BY_SCORE, BY_LEX } queryBy;
 typedef enum queryDirection { GO_ANY, GO_FORWARD, GO_BACK } queryDirection;
 
 typedef struct query {
-    queryBy by; /* BY_ANY, GO_ANY: the words tell */
+    queryBy by; /* BY_ANY, GO_ANY: determined by the options */
     queryDirection direction;
     bool scores, stores;
-    int64_t offset, limit; /* limit below 0: all */
+    int64_t offset, limit; /* limit below 0: no limit */
     int64_t start, stop;
     zsetBound min, max;
 } query;
 
-/* One option at *place, which is moved behind it. */
-static bool parseOption(ctx *c, query *q, int *place) {
-    int i = (*place)++;
+/* Parses the option at *place and moves *place past it. */
+static bool parseOption(ctx *c, query *q, int *arg_index) {
+    int i = (*arg_index)++;
     if (!q->stores && ctxArgIs(c, i, "withscores")) {
         q->scores = true;
     } else if (ctxArgIs(c, i, "limit") && i + 2 < c->argc) {
-        *place += 2;
+        *arg_index += 2;
         return ctxArgInt(c, i + 1, &q->offset) && ctxArgInt(c, i + 2, &q->limit);
     } else if (q->direction == GO_ANY && ctxArgIs(c, i, "rev")) {
         q->direction = GO_BACK;
@@ -109,15 +109,15 @@ static bool parseOption(ctx *c, query *q, int *place) {
     return true;
 }
 
-/* Reads the ends at arguments `first` and behind it, and the options behind these. False: the error was
- * replied. */
+/* Parses the bounds at arguments `first` and the next one, and the options after them. False: the
+ * error was replied. */
 static bool parseQuery(ctx *c, query *q, int first) {
     q->limit = -1;
     for (int i = first + 2; i < c->argc;) {
         if (!parseOption(c, q, &i)) return false;
     }
-    if (q->by == BY_ANY) q->by = BY_PLACE;
-    if (q->by == BY_PLACE && q->limit != -1) {
+    if (q->by == BY_ANY) q->by = BY_RANK;
+    if (q->by == BY_RANK && q->limit != -1) {
         replyError(c, SLICE("ERR syntax error, LIMIT is only supported in combination with either "
                             "BYSCORE or BYLEX"));
         return false;
@@ -127,25 +127,26 @@ static bool parseQuery(ctx *c, query *q, int first) {
                    SLICE("ERR syntax error, WITHSCORES not supported in combination with BYLEX"));
         return false;
     }
-    if (q->by == BY_PLACE)
+    if (q->by == BY_RANK)
         return ctxArgInt(c, first, &q->start) && ctxArgInt(c, first + 1, &q->stop);
     int min = q->direction == GO_BACK ? first + 1 : first, max = 2 * first + 1 - min;
-    if (q->by == BY_SCORE) return zsetArgScores(c, min, max, &q->min, &q->max);
-    return zsetArgTexts(c, min, max, &q->min, &q->max);
+    if (q->by == BY_SCORE) return zsetArgScoreBounds(c, min, max, &q->min, &q->max);
+    return zsetArgLexBounds(c, min, max, &q->min, &q->max);
 }
 
-/* Which members are asked for: how many, and the place of the first one, in the direction of the query. */
-static zsetRange answer(const query *q, const robj *o) {
+/* The requested members: their number and the rank of the first one, in the direction of the
+ * query. */
+static zsetRange findMembers(const query *q, const robj *o) {
     size_t length = zsetLength(o);
     zsetRange r;
-    if (q->by == BY_PLACE) {
-        r = rangeOfPlaces(q->start, q->stop, length);
+    if (q->by == BY_RANK) {
+        r = rangeOfRanks(q->start, q->stop, length);
         if (q->direction == GO_BACK) r.index = length - 1 - r.index;
         return r;
     }
     r = zsetFindRange(o, &q->min, &q->max);
     int64_t offset = q->offset;
-    /* Large ones take a negative offset as counted from the end: clients may have come to rely on it. */
+    /* As in Valkey, skiplist-encoded sets count a negative offset from the end. */
     if (offset < 0 && !objectIsPacked(o)) offset += (int64_t)r.count;
     if (offset < 0 || (uint64_t)offset >= r.count) return (zsetRange){0, 0};
     uint64_t skip = (uint64_t)offset;
@@ -157,7 +158,7 @@ static zsetRange answer(const query *q, const robj *o) {
 
 static void replyRange(ctx *c, const query *q, const robj *o) {
     zsetRange r = {0, 0};
-    if (o) r = answer(q, o);
+    if (o) r = findMembers(q, o);
     zsetReplyHead(c, r.count, q->scores, true);
     if (r.count == 0) return;
     zsetCursor cursor;
@@ -177,29 +178,31 @@ static void runQuery(ctx *c, queryBy by, queryDirection direction) {
 /* ZRANGE key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count] [WITHSCORES]. Reply: members. */
 void zrangeCommand(ctx *c) { runQuery(c, BY_ANY, GO_ANY); }
 
-/* ZREVRANGE key start stop [WITHSCORES]. Reply: members, the greatest first. */
-void zrevrangeCommand(ctx *c) { runQuery(c, BY_PLACE, GO_BACK); }
+/* ZREVRANGE key start stop [WITHSCORES]. Reply: members in descending order. */
+void zrevrangeCommand(ctx *c) { runQuery(c, BY_RANK, GO_BACK); }
 
 /* ZRANGEBYSCORE key min max [WITHSCORES] [LIMIT offset count]. Reply: members. */
 void zrangebyscoreCommand(ctx *c) { runQuery(c, BY_SCORE, GO_FORWARD); }
 
-/* ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]. Reply: members, the greatest first. */
+/* ZREVRANGEBYSCORE key max min [WITHSCORES] [LIMIT offset count]. Reply: members in descending
+ * order. */
 void zrevrangebyscoreCommand(ctx *c) { runQuery(c, BY_SCORE, GO_BACK); }
 
 /* ZRANGEBYLEX key min max [LIMIT offset count]. Reply: members. */
 void zrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_FORWARD); }
 
-/* ZREVRANGEBYLEX key max min [LIMIT offset count]. Reply: members, the greatest first. */
+/* ZREVRANGEBYLEX key max min [LIMIT offset count]. Reply: members in descending order. */
 void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 
 /* ------------------------------------------------------------------ storing */
 
-/* A new object with the members asked for. */
+/* A new object with the selected members. As in Valkey only a range of ranks is sized in advance: the others begin
+ * packed, where a score of -0 becomes 0, also when they outgrow that encoding later. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
-    zsetRange r = answer(q, o);
+    zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();
-    robj *into = zsetNew(c->argv[1], r.count, 0, &most);
+    robj *into = zsetNew(c->argv[1], q->by == BY_RANK ? r.count : 1, 0, &most);
     zsetCursor cursor;
     zsetPair pair;
     zsetAdded added;
@@ -226,16 +229,16 @@ static void countRange(ctx *c, const zsetBound *min, const zsetBound *max) {
     replyInteger(c, o ? (int64_t)zsetFindRange(o, min, max).count : 0);
 }
 
-/* ZCOUNT key min max. Reply: members with scores between them. */
+/* ZCOUNT key min max. Reply: number of members with a score in the range. */
 void zcountCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgScores(c, 2, 3, &min, &max)) countRange(c, &min, &max);
+    if (zsetArgScoreBounds(c, 2, 3, &min, &max)) countRange(c, &min, &max);
 }
 
-/* ZLEXCOUNT key min max. Reply: members between them. */
+/* ZLEXCOUNT key min max. Reply: number of members in the range. */
 void zlexcountCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgTexts(c, 2, 3, &min, &max)) countRange(c, &min, &max);
+    if (zsetArgLexBounds(c, 2, 3, &min, &max)) countRange(c, &min, &max);
 }
 
 static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, const char *event) {
@@ -243,30 +246,30 @@ static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, cons
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
     if (o) r = zsetFindRange(o, min, max);
-    if (r.count > 0) zsetDropRange(c, 1, o, &r, event);
+    if (r.count > 0) zsetDeleteRange(c, 1, o, &r, event);
     replyInteger(c, (int64_t)r.count);
 }
 
-/* ZREMRANGEBYSCORE key min max. Reply: how many were removed. */
+/* ZREMRANGEBYSCORE key min max. Reply: number of members removed. */
 void zremrangebyscoreCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgScores(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebyscore");
+    if (zsetArgScoreBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebyscore");
 }
 
-/* ZREMRANGEBYLEX key min max. Reply: how many were removed. */
+/* ZREMRANGEBYLEX key min max. Reply: number of members removed. */
 void zremrangebylexCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgTexts(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebylex");
+    if (zsetArgLexBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebylex");
 }
 
-/* ZREMRANGEBYRANK key start stop. Reply: how many were removed. */
+/* ZREMRANGEBYRANK key start stop. Reply: number of members removed. */
 void zremrangebyrankCommand(ctx *c) {
     int64_t start, stop;
     robj *o;
     if (!ctxArgInt(c, 2, &start) || !ctxArgInt(c, 3, &stop)) return;
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
-    if (o) r = rangeOfPlaces(start, stop, zsetLength(o));
-    if (r.count > 0) zsetDropRange(c, 1, o, &r, "zremrangebyrank");
+    if (o) r = rangeOfRanks(start, stop, zsetLength(o));
+    if (r.count > 0) zsetDeleteRange(c, 1, o, &r, "zremrangebyrank");
     replyInteger(c, (int64_t)r.count);
 }

@@ -192,8 +192,8 @@ bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
 }
 
 bool blockIsDenied(const ctx *c) {
-    const uint32_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL | SESSION_PRIMARY;
-    return c->who->flags & denied || c->flags & CTX_REPLAY || !c->request;
+    const uint32_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
+    return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
 /* Whether the key stands among the first `count` of the wait. */
@@ -300,7 +300,8 @@ static void end(blockWait *w, slice error) {
              .argc = w->kept.argc,
              .cmd = w->kept.command,
              .request = &w->kept,
-             .now_ms = engineHot.now_ms};
+             .now_ms = engineHot.now_ms,
+             .proto = s->proto};
     c.out = outOf(w, &silence);
     if (error.len) {
         replyError(&c, error);
@@ -336,7 +337,12 @@ void blockTurn(int64_t *wait_ms) {
 static void runAgain(blockWait *w) {
     session *s = w->who;
     outbuf silence;
-    ctx c = {.who = s, .db = s->db, .now_ms = engineHot.now_ms};
+    ctx c = {.who = s,
+             .db = s->db,
+             .proto = s->proto,
+             .origin = s->origin,
+             .targets = s->targets,
+             .now_ms = engineHot.now_ms};
     c.out = outOf(w, &silence);
     w->again = false;
     s->flags &= ~(uint32_t)SESSION_BLOCKED;

@@ -33,6 +33,25 @@ blob *ctxTakeArg(ctx *c, int i) {
     return NULL;
 }
 
+void ctxInitInner(ctx *c, ctx *outer) {
+    *c = (ctx){.who = outer->who,
+               .db = outer->db,
+               .out = outer->out,
+               .proto = outer->proto,
+               .origin = outer->origin,
+               .targets = outer->targets,
+               .now_ms = outer->now_ms,
+               .outer = outer};
+}
+
+void ctxSetProto(ctx *c, int proto) {
+    session *s = c->who;
+    s->proto = (uint8_t)proto;
+    for (ctx *at = c; at; at = at->outer) {
+        if (at->who == s) at->proto = s->proto;
+    }
+}
+
 void ctxTellObservers(ctx *c, slice key, const char *event) { hooksKeyChanged(c->db, key, event); }
 
 void ctxDatasetChanged(ctx *c, uint64_t n) {

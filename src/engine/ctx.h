@@ -15,8 +15,6 @@
 #include "resp/resp.h"
 
 enum ctxFlag {
-    CTX_REPLAY = 1u << 0, /* from the AOF or our primary: no gates that protect clients */
-    CTX_SCRIPT = 1u << 1,
     CTX_IN_MULTI = 1u << 2, /* run by EXEC */
     CTX_FAILED = 1u << 3,   /* an error was replied */
     CTX_CHANGED = 1u << 4,  /* ctxKeyChanged() was called, or the dataset changed otherwise */
@@ -38,13 +36,29 @@ struct ctx {
     const slice *argv; /* argc of them; argv[0] is the name as sent */
     int argc;
     uint32_t flags;
-    outbuf *out;
+    outbuf *out;           /* bytes of the session, or a sink: see resp/reply_sink.h */
+    uint8_t proto;         /* 2 or 3: of the replies of this command, whatever the session speaks */
+    uint8_t origin;        /* enum ctxOrigin */
+    uint8_t targets;       /* enum propagateTarget: who may get what this command changes */
+    uint32_t gates_exempt; /* gates that are not asked, beside those that do not ask its origin */
     const command *cmd;
     int64_t now_ms;    /* wall clock, frozen for this command */
-    uint64_t key_hash; /* hashBytes() of the first key; only for commands whose first_key is 1 */
+    uint64_t key_hash; /* storeHash() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL when there are no RESP bytes (script, module) */
-    struct ctx *outer; /* the command that runs this one (EXEC), NULL for most */
+    struct ctx *outer; /* the command that runs this one (EXEC, a script), NULL for most */
+    struct ctx
+        *below; /* what was being executed when this began: `outer`, or in a nested turn of the loop
+                        * a command of another session */
 };
+
+/* Where the command comes from that changes nothing itself but what it runs: `c` takes over `outer`'s session,
+ * database, protocol, origin, targets, time and output. The caller sets argv and argc, and what shall
+ * differ; then executeInner(). */
+void ctxInitInner(ctx *c, ctx *outer);
+/* True for what was accepted before, elsewhere: no limit that protects this server from clients applies. */
+static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }
+/* HELLO: changes the protocol of the session, and of the commands of it that are being executed. */
+void ctxSetProto(ctx *c, int proto);
 
 /* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:
  * copy from argv[i]. Release with blobRelease(). */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 enum maxmemoryPolicy {
     POLICY_VOLATILE_LRU,

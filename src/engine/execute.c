@@ -21,6 +21,7 @@
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
+#include "resp/reply_sink.h"
 #include "store/store.h"
 
 engineHotLine engineHot ALIGNED(CACHE_LINE);
@@ -137,6 +138,11 @@ static void replyUnknown(ctx *c) {
 /* Names an HTTP client would send: somebody makes a browser talk to us. */
 static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
 
+/* Of the armed gates those that see this command, come into question for its origin and are not settled. */
+static uint32_t gatesToAsk(const ctx *c, uint32_t armed) {
+    return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
+}
+
 /* Admission in the order in which the checks win. */
 static gateVerdict admit(ctx *c, uint32_t armed) {
     const command *cmd = c->cmd;
@@ -160,7 +166,7 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
         replyErrorArity(c);
         return GATE_REFUSED;
     }
-    return gateAsk(c, armed & cmd->gates & ~(GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN));
+    return gateAsk(c, gatesToAsk(c, armed));
 }
 
 /* Runs the admitted command under everybody's eyes; returns how long it took. */
@@ -272,8 +278,12 @@ static inline void judgeTime(ctx *c, int ran, uint64_t ticks) {
 }
 
 int executeRun(session *s, request *requests, int count) {
-    ctx c = {.who = s, .out = &s->out};
-    ctx *outer = engineHot.current;
+    ctx c = {.who = s,
+             .out = &s->out,
+             .proto = s->proto,
+             .origin = s->origin,
+             .targets = s->targets,
+             .below = engineHot.current};
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
     if (unlikely(engineHot.memory_limited)) memoryKeep();
@@ -311,7 +321,7 @@ int executeRun(session *s, request *requests, int count) {
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
-                if (c.flags & CTX_WAKES && !outer) started += wakeOthers();
+                if (c.flags & CTX_WAKES && !c.below) started += wakeOthers();
             }
             if (unlikely(engineHot.sinks)) {
                 propagateUnitEnd();
@@ -333,34 +343,22 @@ int executeRun(session *s, request *requests, int count) {
     }
     propagateUnitEnd();
     if (unlikely(own_eyes)) keyspaceLookAsUsual();
-    engineHot.current = outer;
+    engineHot.current = c.below;
     if (s->out.first) sessionWantWrite(s);
     return i;
 }
 
-void executeInner(ctx *c) {
-    ctx *outer = engineHot.current;
-    engineHot.current = c;
-    propagateUnitBegin();
-    uint64_t ticks = runSeen(c);
-    propagateUnitEnd();
-    bool rejected = c->flags & CTX_REJECTED, ran = !(c->flags & (CTX_REJECTED | CTX_NOT_RUN));
-    account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, rejected, ticks);
-    if (unlikely(c->flags & CTX_WAKES) && c->outer) c->outer->flags |= CTX_WAKES;
-    if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
-    engineHot.current = outer;
+bool executeResolveInner(ctx *c) {
+    bool unknown_sub;
+    const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);
+    c->cmd = cmd && !unknown_sub ? cmd : &unknown_command;
+    if (c->cmd->first_key == 1 && c->argc > 1) c->key_hash = storeHash(c->argv[1]);
+    return c->cmd != &unknown_command;
 }
 
-/* Judges a kept request again where its first admission may no longer hold. */
-static bool admitAgain(ctx *c) {
-    request *r = c->request;
-    if (unlikely(r->command_epoch != commandEpoch())) {
-        bool unknown_sub;
-        const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);
-        bindCommand(r, unknown_sub ? NULL : cmd);
-    }
-    c->cmd = r->command;
-    c->key_hash = r->key_hash;
+/* Admission of a command that another one runs: whoever sent it has logged in, and refusing it does not refuse the
+ * request that runs it. */
+static bool admitInner(ctx *c) {
     if (unlikely(c->cmd == &unknown_command)) {
         replyUnknown(c);
         return false;
@@ -369,30 +367,55 @@ static bool admitAgain(ctx *c) {
         replyErrorArity(c);
         return false;
     }
-    uint32_t armed = (engineHot.armed | c->who->armed) & gateAgainMask();
-    return gateAsk(c, armed & c->cmd->gates) == GATE_PASS;
+    uint32_t ask = gatesToAsk(c, engineHot.armed | c->who->armed);
+    if (likely(!ask)) return true;
+    gateVerdict verdict = gateAsk(c, ask);
+    check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* nobody could run it later */
+    return verdict == GATE_PASS;
+}
+
+void executeInner(ctx *c) {
+    c->below = engineHot.current;
+    engineHot.current = c;
+    if (!c->cmd) (void)executeResolveInner(c); /* an unknown name is refused below */
+    if (likely(admitInner(c))) {
+        propagateUnitBegin();
+        uint64_t ticks = runSeen(c);
+        propagateUnitEnd();
+        bool ran = !(c->flags & CTX_NOT_RUN);
+        account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);
+        if (unlikely(c->flags & CTX_WAKES) && c->outer) c->outer->flags |= CTX_WAKES;
+        if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
+    } else {
+        c->flags |= CTX_REJECTED;
+        account(c->who, c->cmd, 0, 0, 1, 0);
+    }
+    if (unlikely(c->out->sink != NULL) && !(c->outer && c->outer->out == c->out))
+        outbufSinkFlush(c->out);
+    engineHot.current = c->below;
 }
 
 void executeKept(ctx *outer, request *r, uint32_t flags) {
-    session *s = outer->who;
-    ctx c = {.who = s,
-             .db = s->db,
-             .argv = r->argv,
-             .argc = r->argc,
-             .flags = flags | (outer->flags & CTX_REPLAY),
-             .out = outer->out,
-             .now_ms = outer->now_ms,
-             .request = r,
-             .outer = outer};
-    if (admitAgain(&c)) {
-        executeInner(&c);
-    } else {
-        account(s, c.cmd, 0, 0, 1, 0);
+    ctx c;
+    ctxInitInner(&c, outer);
+    if (unlikely(r->command_epoch != commandEpoch())) {
+        bool unknown_sub;
+        const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
+        bindCommand(r, unknown_sub ? NULL : cmd);
     }
+    c.db = c.who->db; /* one of the transaction's commands may have selected another */
+    c.argv = r->argv;
+    c.argc = r->argc;
+    c.cmd = r->command;
+    c.key_hash = r->key_hash;
+    c.request = r;
+    c.flags = flags;
+    c.gates_exempt = ~gateAgainMask();
+    executeInner(&c);
 }
 
 void executeProtocolError(session *s, slice text) {
-    ctx c = {.who = s, .out = &s->out, .db = s->db};
+    ctx c = {.who = s, .out = &s->out, .db = s->db, .proto = s->proto};
     outbuf silence;
     outbufInitNull(&silence);
     if (s->flags & SESSION_REPLY_MODES) c.out = &silence;

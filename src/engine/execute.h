@@ -22,12 +22,13 @@ void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns how many ran: the
  * caller keeps the bytes of the rest and parses them again when the session goes on. */
 int executeRun(session *s, request *requests, int count);
-/* Runs one resolved command for an inner caller (EXEC, script, loader): no admission but what the caller
- * did; counted and propagated like any other. */
+/* Finds the command of a ctx made with ctxInitInner() and the hash of its first key. False for an unknown name:
+ * executeInner() then refuses it. */
+bool executeResolveInner(ctx *c);
+/* Runs a command inside another one (EXEC, a script, a module, the loader's): the one way to do that. Resolves it when
+ * `cmd` is NULL, judges name, arity and the gates that its origin is asked by, runs it, counts and propagates it. The
+ * reply goes to c->out; a sink has got all of it on return. CTX_REJECTED, CTX_FAILED in c->flags say how it ended. */
 void executeInner(ctx *c);
-/* Runs a request that was admitted and kept since (EXEC): what may have changed meanwhile is judged again,
- * the command behind the name and gates that ask for it. `flags` go to its ctx. Replies to `outer`. */
-void executeKept(ctx *outer, request *r, uint32_t flags);
 /* A new turn of the loop: commands see this wall time from now on. */
 void executeNewTurn(void);
 /* Takes what the caller's session shall not do now, with no error but the close: a protocol error's text

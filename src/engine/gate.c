@@ -12,14 +12,20 @@ static struct {
     const gate *list[GATES_MAX];
     int count;
     uint32_t again;
+    uint32_t of_origin[ORIGIN_COUNT];
 } gates;
 
 void gateInstall(const gate *const *order, int count) {
     check(count <= GATES_MAX);
     gates.again = 0;
+    memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= 1u << i;
+        uint32_t origins = order[i]->origins ? order[i]->origins : GATE_ASKS_USERS;
+        for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
+            if (origins & 1u << origin) gates.of_origin[origin] |= 1u << i;
+        }
     }
     gates.count = count;
     engineHot.armed |= GATE_BIT_UNKNOWN;
@@ -64,6 +70,8 @@ void gateArmSession(session *s, const gate *g, bool on) {
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }
 
 uint32_t gateAgainMask(void) { return gates.again; }
+
+uint32_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
 
 gateVerdict gateAsk(ctx *c, uint32_t mask) {
     for (int i = 0; i < gates.count; i++) {

@@ -24,6 +24,8 @@ uint32_t gateAgainMask(void);
 /* Fixes the order; at most GATES_MAX. */
 void gateInstall(const gate *const *order, int count);
 void gateUninstall(void);
+/* The gates that judge commands of an origin. */
+uint32_t gateMaskOfOrigin(ctxOrigin origin);
 /* Asks the armed ones of `mask` in order; stops at the first that does not pass. */
 gateVerdict gateAsk(ctx *c, uint32_t mask);
 

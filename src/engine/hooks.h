@@ -24,7 +24,13 @@ typedef struct gate {
     bool (*selects)(const commandSpec *spec); /* commands it wants to see; NULL: all */
     gateVerdict (*ask)(ctx *c);
     bool again; /* asked again for each command that EXEC runs: the answer may have changed since */
+    uint32_t origins; /* GATE_ASKS_...: whose commands it judges; 0: GATE_ASKS_USERS */
 } gate;
+enum {
+    GATE_ASKS_CLIENTS = 1u << ORIGIN_CLIENT,
+    GATE_ASKS_USERS = GATE_ASKS_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
+    GATE_ASKS_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
+};
 void gateArm(const gate *g, bool on);                    /* for everybody */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */
 bool gateIsArmed(const gate *g);

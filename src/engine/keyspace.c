@@ -50,7 +50,7 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
 
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     if (likely(expire_ms > c->now_ms)) return false;
-    return !importing && !(c->flags & CTX_REPLAY);
+    return !importing && !ctxIsReplay(c);
 }
 
 /* A key gone for want of memory, between two requests. */

@@ -119,7 +119,6 @@ static bool mayNeedMemory(const commandSpec *spec) {
 }
 
 static gateVerdict ask(ctx *c) {
-    if (c->flags & CTX_REPLAY) return GATE_PASS;
     if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_DENYOOM)) return GATE_PASS;
     replyError(c, SLICE("OOM command not allowed when used memory > 'maxmemory'."));
     return GATE_REFUSED;

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/command.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/engine_priv.h"
 #include "engine/memory.h"
 #include "engine/hot.h"

@@ -121,11 +121,11 @@ static bool mayWrite(const ctx *c) {
 
 static gateVerdict hold(ctx *c) {
     session *s = c->who;
-    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY | SESSION_REPLICA)) return GATE_PASS;
+    if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
     s->flags |= SESSION_PAUSED;
     listAppend(heldList(), &s->held);
     return GATE_HELD;
 }
 
-const gate pauseGate = {.name = "pause", .ask = hold};
+const gate pauseGate = {.name = "pause", .ask = hold, .origins = GATE_ASKS_CLIENTS};

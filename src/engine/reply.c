@@ -45,8 +45,13 @@ static void countAndSend(ctx *c, slice text) {
     strFree(&with_code);
 }
 
+/* Errors that nobody reads and nobody expects: the stream of our primary and the AOF hold commands that have
+ * succeeded once. */
+static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
+
 void replyError(ctx *c, slice text) {
     c->flags |= CTX_FAILED;
+    if (unlikely(isUnexpected(c))) statsCountUnexpectedError();
     str instead = STR_EMPTY;
     if (unlikely(c->flags & CTX_ADMISSION) && transactionRefused(c, text, &instead)) {
         text = strSlice(&instead);

@@ -23,18 +23,16 @@ static inline void replyStatus(ctx *c, slice text) { respStatus(c->out, text); }
 static inline void replyInteger(ctx *c, int64_t v) { respInteger(c->out, v); }
 static inline void replyBulk(ctx *c, slice bytes) { respBulk(c->out, bytes); }
 static inline void replyBulkText(ctx *c, const char *text) { respBulk(c->out, sliceOf(text)); }
-static inline void replyNull(ctx *c) { respNull(c->out, c->who->proto); }
-static inline void replyNullArray(ctx *c) { respNullArray(c->out, c->who->proto); }
+static inline void replyNull(ctx *c) { respNull(c->out, c->proto); }
+static inline void replyNullArray(ctx *c) { respNullArray(c->out, c->proto); }
 static inline void replyArray(ctx *c, int64_t n) { respArray(c->out, n); }
-static inline void replyMap(ctx *c, int64_t pairs) { respMap(c->out, c->who->proto, pairs); }
-static inline void replySet(ctx *c, int64_t n) { respSet(c->out, c->who->proto, n); }
-static inline void replyDouble(ctx *c, double v) { respDouble(c->out, c->who->proto, v); }
-static inline void replyDoubleText(ctx *c, slice text) {
-    respDoubleText(c->out, c->who->proto, text);
-}
-static inline void replyBool(ctx *c, bool v) { respBool(c->out, c->who->proto, v); }
+static inline void replyMap(ctx *c, int64_t pairs) { respMap(c->out, c->proto, pairs); }
+static inline void replySet(ctx *c, int64_t n) { respSet(c->out, c->proto, n); }
+static inline void replyDouble(ctx *c, double v) { respDouble(c->out, c->proto, v); }
+static inline void replyDoubleText(ctx *c, slice text) { respDoubleText(c->out, c->proto, text); }
+static inline void replyBool(ctx *c, bool v) { respBool(c->out, c->proto, v); }
 static inline void replyVerbatim(ctx *c, slice bytes, const char *format) {
-    respVerbatim(c->out, c->who->proto, bytes, format);
+    respVerbatim(c->out, c->proto, bytes, format);
 }
 
 /* An error. `text` begins with its code ("ERR ..."); without one "ERR " is put in front. CR and LF become

@@ -25,6 +25,7 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
     s->flags = flags;
     s->carrier = carrier;
     s->proto = 2;
+    s->targets = PROPAGATE_ALL;
     s->db = engineHot.dbs[0];
     s->created_ms = s->active_ms = engineHot.now_ms;
     outbufInit(&s->out);
@@ -73,6 +74,19 @@ void sessionReset(session *s) {
     if (s->extra) strClear(&s->extra->name);
     sessionSetAuthenticated(s, NULL, true);
     hooksSessionEvent(s, SESSION_OPENED);
+}
+
+void sessionSetOrigin(session *s, ctxOrigin origin) {
+    static const uint8_t targets[ORIGIN_COUNT] = {
+        [ORIGIN_CLIENT] = PROPAGATE_ALL,
+        [ORIGIN_SCRIPT] = PROPAGATE_ALL,
+        [ORIGIN_MODULE] = PROPAGATE_ALL,
+        [ORIGIN_PRIMARY] = PROPAGATE_AOF | PROPAGATE_SLOT_EXPORT,
+    };
+    s->origin = (uint8_t)origin;
+    s->targets = targets[origin];
+    s->flags &= ~(uint32_t)SESSION_PRIMARY;
+    if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
 }
 
 void sessionCloseSoon(session *s) {

@@ -59,6 +59,24 @@ enum sessionFlag {
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };
 
+/* Where a command comes from: decides which gates it is asked by. The order matters: see ctxIsReplay(). */
+typedef enum ctxOrigin {
+    ORIGIN_CLIENT,
+    ORIGIN_SCRIPT,
+    ORIGIN_MODULE,
+    ORIGIN_PRIMARY, /* the stream of our primary */
+    ORIGIN_AOF,
+    ORIGIN_COUNT,
+} ctxOrigin;
+
+/* Who gets what a command changes. */
+enum propagateTarget {
+    PROPAGATE_AOF = 1u << 0,
+    PROPAGATE_REPLICAS = 1u << 1,
+    PROPAGATE_SLOT_EXPORT = 1u << 2,
+    PROPAGATE_ALL = PROPAGATE_AOF | PROPAGATE_REPLICAS | PROPAGATE_SLOT_EXPORT,
+};
+
 /* What carries a session. All may be NULL; `describe` writes CLIENT LIST's connection fields. */
 typedef struct sessionCarrier {
     void (*describe)(const session *s, str *out);
@@ -82,7 +100,9 @@ struct session {
     uint32_t armed; /* gates armed for this session alone */
     db *db;
     int32_t db_id;
-    uint8_t proto; /* 2 or 3 */
+    uint8_t proto;   /* 2 or 3 */
+    uint8_t origin;  /* enum ctxOrigin of its requests */
+    uint8_t targets; /* enum propagateTarget: who gets what its requests change */
     outbuf out;
     listNode pending;  /* place on the engine's pending-output list */
     listNode held;     /* place on the list of those that a pause holds back */
@@ -104,6 +124,9 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags);
 void sessionClear(session *s);
 /* Back to how a new connection begins, as RESET does (db 0, RESP2, no transaction, default user). */
 void sessionReset(session *s);
+/* Where the session's requests come from, and with it whom their changes are propagated to: all for clients, not the
+ * replicas for the stream of our primary (they get that stream itself), nobody for the AOF. */
+void sessionSetOrigin(session *s, ctxOrigin origin);
 /* Asks the carrier to close: after what is pending is written, or without it. */
 void sessionCloseSoon(session *s);
 void sessionCloseNow(session *s);

@@ -24,7 +24,7 @@ typedef struct errorCount {
 static struct {
     errorCount errors[ERROR_CODES_MAX]; /* in no order */
     int error_count;
-    uint64_t errors_total;
+    uint64_t errors_total, errors_unexpected;
     uint64_t errors_overflow; /* of codes seen after the table was full */
     rate ops;
     uint64_t commands_base; /* engineHot.commands at the last reset */
@@ -50,13 +50,15 @@ void statsCountError(slice code) {
     e->count = 1;
 }
 
+void statsCountUnexpectedError(void) { stats.errors_unexpected++; }
+
 void statsMakeHistogram(command *cmd) { cmd->latency = memNew(histogram); }
 
 void statsReset(void) {
     childResetStats();
     memset(stats.errors, 0, sizeof(stats.errors));
     stats.error_count = 0;
-    stats.errors_total = stats.errors_overflow = 0;
+    stats.errors_total = stats.errors_unexpected = stats.errors_overflow = 0;
     stats.commands_base = engineHot.commands;
     for (int id = 0; id < commandIdCount(); id++) {
         command *cmd = (command *)commandById(id);
@@ -95,6 +97,8 @@ static void printStats(str *out) {
                     (unsigned long long)(engineHot.commands - stats.commands_base));
     strAppendFormat(out, "instantaneous_ops_per_sec:%llu\r\n",
                     (unsigned long long)ratePerSecond(&stats.ops));
+    strAppendFormat(out, "unexpected_error_replies:%llu\r\n",
+                    (unsigned long long)stats.errors_unexpected);
     strAppendFormat(out, "total_error_replies:%llu\r\n", (unsigned long long)stats.errors_total);
 }
 

@@ -10,6 +10,8 @@
 
 /* One error reply with that code ("ERR", "WRONGTYPE"). */
 void statsCountError(slice code);
+/* One error of a command that was expected to succeed: from our primary or the AOF. */
+void statsCountUnexpectedError(void);
 /* CONFIG RESETSTAT: everything countable goes back to zero, in every wing. */
 void statsReset(void);
 

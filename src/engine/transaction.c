@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "engine/execute.h"
+#include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/kept_request.h"
 #include "engine/reply.h"
@@ -103,8 +104,15 @@ static gateVerdict queueForExec(ctx *c) {
     return GATE_DONE;
 }
 
-const gate noMultiGate = {.name = "no-multi", .selects = cannotBeInMulti, .ask = refuseInMulti};
-const gate queueGate = {.name = "queue", .selects = canBeQueued, .ask = queueForExec};
+/* What a script runs inside EXEC is no part of the transaction's text. */
+enum { THOSE_WHO_SAY_MULTI = GATE_ASKS_CLIENTS | GATE_ASKS_REPLAYS };
+
+const gate noMultiGate = {.name = "no-multi",
+                          .selects = cannotBeInMulti,
+                          .ask = refuseInMulti,
+                          .origins = THOSE_WHO_SAY_MULTI};
+const gate queueGate = {
+    .name = "queue", .selects = canBeQueued, .ask = queueForExec, .origins = THOSE_WHO_SAY_MULTI};
 
 static void armGates(session *s, bool on) {
     gateArmSession(s, &noMultiGate, on);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The HTTP server of the metrics port, in the server's own loop.
+ * The HTTP server of the metrics port. It runs in the main event loop.
  *
- * Invariants: a connection either reads a request or writes an answer, never both; it holds at most HEAD_MAX bytes of
- * input, at most CONNECTIONS_MAX live (the oldest makes room), and none lives longer than its deadline without
- * having finished a request. So nobody slow or hostile costs more than a few kilobytes. */
+ * Invariants: a connection either reads a request or writes a response, never both. It holds at
+ * most HEAD_MAX bytes of input. There are at most CONNECTIONS_MAX connections; a new one close_after_response the
+ * oldest. A connection that does not complete a request within its deadline is closed. So slow or
+ * malicious clients cost at most a few kilobytes. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -22,23 +23,24 @@ enum {
     CONNECTIONS_MAX = 16,
     LISTENERS_MAX = 16,
     BACKLOG = 128,
-    PATIENCE_MS = 10 * 1000,
+    REQUEST_TIMEOUT_MS = 10 * 1000,
     LINGER_MS = 1000,
-    ACCEPTS_A_TURN = 32,
+    ACCEPTS_PER_TURN = 32,
 };
 
 typedef struct httpConn {
     conn conn;
     listNode node; /* oldest first */
     int64_t deadline_ms;
-    bool closes;  /* behind the answer: nothing more is read as a request */
-    bool lingers; /* until the peer has closed, for it may still be sending */
+    bool close_after_response; /* after the response; further input is discarded */
+    bool
+        lingering; /* response sent, waiting for the peer to close because it may still be sending */
     bool is_local;
     size_t in_len;
     char in[HEAD_MAX];
-    str head; /* of the answer, and a short body */
-    httpAnswer answer;
-    size_t sent; /* of both */
+    str head; /* of the response, and a short body */
+    httpResponse response;
+    size_t sent; /* bytes of header and body sent */
 } httpConn;
 
 typedef struct listeners {
@@ -49,12 +51,12 @@ typedef struct listeners {
 static struct {
     loop *loop;
     listeners open;
-    str bound; /* what `bind` was when they were opened */
+    str bound; /* value of `bind` when they were opened */
     list conns;
     int conn_count;
-} door;
+} server;
 
-/* ------------------------------------------------------------------ life of a connection */
+/* ------------------------------------------------------------------ connections */
 
 static void readable(conn *c);
 static void writable(conn *c);
@@ -62,31 +64,34 @@ static void writable(conn *c);
 _Static_assert(offsetof(httpConn, conn) == 0, "a connection's pointer is ours");
 
 static void drop(httpConn *h) {
-    listRemove(&door.conns, &h->node);
-    door.conn_count--;
+    listRemove(&server.conns, &h->node);
+    server.conn_count--;
     connClose(&h->conn);
     strFree(&h->head);
-    strFree(&h->answer.body);
+    strFree(&h->response.body);
     memFree(h);
 }
 
-/* Everything is sent: the next request, or the end. A body we have not read would make the kernel reset the
- * connection and the answer with it, so then the peer closes first, or time does. False: it is gone. */
+/* Called when everything was sent: continues with the next request or close_after_response. If a request body is
+ * unread, closing would make the kernel reset the connection and discard the response; then the
+ * connection waits until the peer close_after_response or the deadline passes. Returns false if the connection
+ * was freed. */
 static bool finish(httpConn *h) {
     strClear(&h->head);
-    strFree(&h->answer.body);
+    strFree(&h->response.body);
     h->sent = 0;
-    h->deadline_ms = clockMonoMs() + (h->closes ? LINGER_MS : PATIENCE_MS);
-    bool goes_on = !h->closes || h->lingers;
+    h->deadline_ms = clockMonoMs() + (h->close_after_response ? LINGER_MS : REQUEST_TIMEOUT_MS);
+    bool goes_on = !h->close_after_response || h->lingering;
     if (goes_on && connOnWrite(&h->conn, NULL) == OK && connOnRead(&h->conn, readable) == OK)
         return true;
     drop(h);
     return false;
 }
 
-/* True when all of the answer is sent; false: later, or the connection is gone. */
+/* Returns true if the whole response was sent; false if more has to be sent later or the connection
+ * was freed. */
 static bool sendMore(httpConn *h) {
-    slice body = h->answer.page.len ? h->answer.page : strSlice(&h->answer.body);
+    slice body = h->response.page.len ? h->response.page : strSlice(&h->response.body);
     while (h->sent < h->head.len + body.len) {
         size_t from_body = h->sent > h->head.len ? h->sent - h->head.len : 0;
         size_t from_head = sizeMin(h->sent, h->head.len);
@@ -117,101 +122,101 @@ static const char *reasonOf(int code) {
     }
 }
 
-/* Writes the head; a HEAD request gets no body behind it. */
-static void beginAnswer(httpConn *h, bool head_only) {
-    h->deadline_ms = clockMonoMs() + PATIENCE_MS;
-    slice body = h->answer.page.len ? h->answer.page : strSlice(&h->answer.body);
+/* Writes the header of the response; the response to HEAD has no body. */
+static void beginResponse(httpConn *h, bool head_only) {
+    h->deadline_ms = clockMonoMs() + REQUEST_TIMEOUT_MS;
+    slice body = h->response.page.len ? h->response.page : strSlice(&h->response.body);
     strAppendFormat(&h->head,
                     "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
                     "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
                     "Content-Security-Policy: frame-ancestors 'none'\r\n%s%s\r\n",
-                    h->answer.code, reasonOf(h->answer.code), h->answer.type, body.len,
-                    h->answer.code == 405 ? "Allow: GET, HEAD\r\n" : "",
-                    h->closes ? "Connection: close\r\n" : "");
+                    h->response.code, reasonOf(h->response.code), h->response.type, body.len,
+                    h->response.code == 405 ? "Allow: GET, HEAD\r\n" : "",
+                    h->close_after_response ? "Connection: close\r\n" : "");
     if (!head_only) return;
-    h->answer.page = SLICE("");
-    strFree(&h->answer.body);
+    h->response.page = SLICE("");
+    strFree(&h->response.body);
 }
 
 static void refuse(httpConn *h, int code, const char *text) {
-    h->answer =
-        (httpAnswer){.code = code, .type = "text/plain; charset=utf-8", .page = sliceOf(text)};
-    h->closes = h->lingers = true;
+    h->response =
+        (httpResponse){.code = code, .type = "text/plain; charset=utf-8", .page = sliceOf(text)};
+    h->close_after_response = h->lingering = true;
 }
 
 /* ------------------------------------------------------------------ requests */
 
-/* Decides the answer to a whole request. */
-static void judge(httpConn *h, const httpRequest *r) {
+/* Produces the response to a complete request. */
+static void handleRequest(httpConn *h, const httpRequest *r) {
     bool get = sliceEqual(r->method, SLICE("GET")), head = sliceEqual(r->method, SLICE("HEAD"));
-    h->closes = !r->keep_alive || r->has_body;
-    h->lingers = r->has_body;
+    h->close_after_response = !r->keep_alive || r->has_body;
+    h->lingering = r->has_body;
     if (!h->is_local && netIsProtected() && !aclDefaultNeedsPassword()) {
         refuse(
             h, 403,
-            "Protected mode: without a password this server answers its own machine only. Set requirepass, "
+            "Protected mode: without a password, only local connections are accepted. Set requirepass "
             "or protected-mode no.\n");
     } else if (!get && !head) {
-        refuse(h, 405, "GET and HEAD only: nothing can be changed here.\n");
+        refuse(h, 405, "Only GET and HEAD are supported.\n");
     } else {
-        routeAnswer(r->path, r->accept, &h->answer);
+        routeRespond(r->path, r->accept, &h->response);
     }
-    beginAnswer(h, head);
+    beginResponse(h, head);
 }
 
-/* Answers the requests that are complete. The connection may be gone afterwards. */
-static void answerAll(httpConn *h) {
-    while (h->in_len && !h->closes) {
+/* Processes all complete requests. May free the connection. */
+static void handleRequests(httpConn *h) {
+    while (h->in_len && !h->close_after_response) {
         httpRequest r;
         int64_t size = httpParse(sliceMake(h->in, h->in_len), &r);
         if (size == 0 && h->in_len < HEAD_MAX) return;
         if (size > 0) {
-            judge(h, &r);
+            handleRequest(h, &r);
             h->in_len -= (size_t)size;
             memmove(h->in, h->in + size, h->in_len);
         } else {
             refuse(h, size < 0 ? 400 : 431,
-                   size < 0 ? "This is no HTTP request.\n" : "Too long.\n");
-            beginAnswer(h, false);
+                   size < 0 ? "Not an HTTP request.\n" : "Request header too long.\n");
+            beginResponse(h, false);
         }
         if (!sendMore(h) || !finish(h)) return;
     }
 }
 
 static void readable(conn *c) {
-    httpConn *h = (httpConn *)c;  /* its first member */
-    if (h->closes) h->in_len = 0; /* what comes behind the last request is not looked at */
+    httpConn *h = (httpConn *)c;                /* `conn` is the first member */
+    if (h->close_after_response) h->in_len = 0; /* discard input after the last request */
     ssize_t got = connRead(c, h->in + h->in_len, HEAD_MAX - h->in_len);
     if (got <= 0) {
         if (c->state != CONN_OPEN) drop(h);
         return;
     }
     h->in_len += (size_t)got;
-    answerAll(h);
+    handleRequests(h);
 }
 
 static void writable(conn *c) {
-    httpConn *h = (httpConn *)c; /* its first member */
-    if (sendMore(h) && finish(h)) answerAll(h);
+    httpConn *h = (httpConn *)c; /* `conn` is the first member */
+    if (sendMore(h) && finish(h)) handleRequests(h);
 }
 
 /* ------------------------------------------------------------------ the port */
 
 static void acceptOne(int fd) {
-    if (door.conn_count == CONNECTIONS_MAX)
-        drop(LIST_OWNER(listFirst(&door.conns), httpConn, node));
+    if (server.conn_count == CONNECTIONS_MAX)
+        drop(LIST_OWNER(listFirst(&server.conns), httpConn, node));
     httpConn *h = memNew(httpConn);
-    connInit(&h->conn, &connTcp, door.loop, fd, CONN_OPEN);
+    connInit(&h->conn, &connTcp, server.loop, fd, CONN_OPEN);
     h->is_local = netPeerIsLocal(fd);
-    h->deadline_ms = clockMonoMs() + PATIENCE_MS;
-    listAppend(&door.conns, &h->node);
-    door.conn_count++;
+    h->deadline_ms = clockMonoMs() + REQUEST_TIMEOUT_MS;
+    listAppend(&server.conns, &h->node);
+    server.conn_count++;
     if (connOnRead(&h->conn, readable) != OK) drop(h);
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)arg, (void)mask; /* one loop, and only readiness to read is watched */
-    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+    (void)l, (void)arg, (void)mask; /* there is one loop, and only readability is watched */
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
         int accepted = netAccept(fd);
         if (accepted < 0) return;
         acceptOne(accepted);
@@ -220,7 +225,7 @@ static void acceptable(loop *l, int fd, void *arg, int mask) {
 
 static void closeListeners(listeners *l) {
     for (int i = 0; i < l->count; i++) {
-        loopUnwatch(door.loop, l->fds[i], LOOP_READ);
+        loopUnwatch(server.loop, l->fds[i], LOOP_READ);
         close(l->fds[i]);
     }
     l->count = 0;
@@ -236,7 +241,8 @@ static status openOne(const char *addr, listeners *to, reason *why) {
         return reasonSet(why, ERR_IO, "Failed listening on metrics-port %d (%s): %s",
                          metricsConf.port, addr, detail.text);
     }
-    if (to->count == LISTENERS_MAX || loopWatch(door.loop, fd, LOOP_READ, acceptable, NULL) != OK) {
+    if (to->count == LISTENERS_MAX ||
+        loopWatch(server.loop, fd, LOOP_READ, acceptable, NULL) != OK) {
         close(fd);
         return reasonSet(why, ERR_IO, "Failed listening on metrics-port %d", metricsConf.port);
     }
@@ -257,59 +263,59 @@ static status openListeners(listeners *to, reason *why) {
     return st;
 }
 
-static void noteBind(str *out) {
+static void copyBind(str *out) {
     strClear(out);
     configGet(configFind(SLICE("bind")), out);
 }
 
 status metricsRelisten(reason *why) {
-    if (!door.loop) return OK; /* the start opens it */
+    if (!server.loop) return OK; /* not started yet; metricsListen() opens the port */
     listeners opened;
     status st = openListeners(&opened, why);
     if (st != OK) return st;
-    closeListeners(&door.open);
-    door.open = opened;
-    noteBind(&door.bound);
+    closeListeners(&server.open);
+    server.open = opened;
+    copyBind(&server.bound);
     return OK;
 }
 
-/* `bind` may have changed: the addresses are the same for both ports. */
+/* Reopens the listeners if `bind` has changed, as the metrics port uses the same addresses. */
 static void followBind(void) {
     str now = STR_EMPTY;
-    noteBind(&now);
-    bool same = sliceEqual(strSlice(&now), strSlice(&door.bound));
+    copyBind(&now);
+    bool same = sliceEqual(strSlice(&now), strSlice(&server.bound));
     strFree(&now);
     if (same) return;
-    closeListeners(&door.open); /* a wider address would collide with an old one */
+    closeListeners(&server.open); /* a wildcard address would conflict with the old addresses */
     reason why = {""};
     if (metricsRelisten(&why) == OK) return;
     logWarning("%s", why.text);
-    noteBind(&door.bound); /* said once */
+    copyBind(&server.bound); /* so that a failure is logged once only */
 }
 
 status metricsListen(loop *l, reason *why) {
-    door.loop = l;
-    listInit(&door.conns);
+    server.loop = l;
+    listInit(&server.conns);
     status st = metricsRelisten(why);
     if (st == OK && metricsConf.port)
-        logNotice("Metrics and the status page are on http port %d", metricsConf.port);
+        logNotice("Metrics and status page available on http port %d", metricsConf.port);
     return st;
 }
 
 void metricsStop(void) {
-    if (!door.loop) return;
-    closeListeners(&door.open);
-    while (door.conn_count) drop(LIST_OWNER(listFirst(&door.conns), httpConn, node));
-    strFree(&door.bound);
+    if (!server.loop) return;
+    closeListeners(&server.open);
+    while (server.conn_count) drop(LIST_OWNER(listFirst(&server.conns), httpConn, node));
+    strFree(&server.bound);
 }
 
 static void tick(int64_t budget_us) {
-    (void)budget_us; /* a few connections at most */
-    if (!door.loop || !metricsConf.port) return;
+    (void)budget_us; /* there are only a few connections */
+    if (!server.loop || !metricsConf.port) return;
     followBind();
     int64_t now_ms = clockMonoMs();
-    for (listNode *n = listFirst(&door.conns), *next; n; n = next) {
-        next = listNext(&door.conns, n);
+    for (listNode *n = listFirst(&server.conns), *next; n; n = next) {
+        next = listNext(&server.conns, n);
         httpConn *h = LIST_OWNER(n, httpConn, node);
         if (h->deadline_ms <= now_ms) drop(h);
     }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The head of an HTTP/1.x request: the line, and the two headers that matter. Bodies are not taken: who sends one gets
- * its answer and is closed. Reads nothing beyond `bytes`; allocates nothing. */
+ * Parser for the header of an HTTP/1.x request: the request line and the two header fields in use.
+ * Request bodies are not read: a client that sends one gets its response and is disconnected. Reads
+ * nothing beyond `bytes`; allocates nothing. */
 #include "base/base.h"
 #include "metrics/metrics_priv.h"
 
-/* Takes what stands before `end` off `text`; false when `end` is not there. */
+/* Removes the part before `end` from `text`; false if `end` is not found. */
 static bool takeUpTo(slice *text, char end, slice *out) {
     const char *at = text->len ? memchr(text->ptr, end, text->len) : NULL;
     if (!at) return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The metrics port: what the server says of itself over HTTP, to those who watch it. Read only, without
- * passwords, and so without user data where the server has a password. Main thread only. */
+ * The metrics port: server statistics over HTTP for monitoring. Read-only and without
+ * authentication; therefore no user data is shown if the server has a password. Main thread
+ * only. */
 #ifndef METRICS_METRICS_H
 #define METRICS_METRICS_H
 
@@ -11,7 +12,8 @@
 
 extern const feature metricsFeature;
 
-/* Opens the port, if there is one, on the addresses of `bind`; `l` carries its connections from now on. */
+/* Opens the metrics port, if configured, on the addresses of `bind`; connections are handled by
+ * `l`. */
 status metricsListen(loop *l, reason *why) MUST_USE;
 /* Closes the port and all its connections. */
 void metricsStop(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of the metrics port share. */
+ * Declarations shared by the files of the metrics port. */
 #ifndef METRICS_METRICS_PRIV_H
 #define METRICS_METRICS_PRIV_H
 
@@ -9,32 +9,32 @@
 
 #include "base/slice.h"
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 
 typedef struct metricsConfig {
-    int port; /* 0 = none */
+    int port; /* 0: disabled */
 } metricsConfig;
 
 extern metricsConfig metricsConf;
 extern const configOption metricsOptions[];
 
-/* Opens the port anew after metrics-port has changed. */
+/* Reopens the port after metrics-port has changed. */
 status metricsRelisten(reason *why);
 
 /* ------------------------------------------------------------------ HTTP */
 
-typedef struct httpAnswer {
-    int code; /* 200, ... */
+typedef struct httpResponse {
+    int code; /* status code */
     const char *type;
-    slice page; /* a body that lives for ever; else `body` */
+    slice page; /* a static body; if empty, `body` is used */
     str body;
-} httpAnswer;
+} httpResponse;
 
-/* Answers a GET of `path` (without query). `accept` is the header's value, empty when there is none. The answer's
- * body is the caller's to free. */
-void routeAnswer(slice path, slice accept, httpAnswer *out);
-/* What a request's bytes hold so far. Returns its size when the head is complete, 0 when more must come, -1 when it
- * is no request. */
+/* Produces the response to a GET of `path` (without the query). `accept` is the value of the Accept
+ * header, empty if there is none. The caller frees the body of the response. */
+void routeRespond(slice path, slice accept, httpResponse *out);
+/* Parses the bytes of a request received so far. Returns the size of the header if it is complete,
+ * 0 if more bytes are needed, -1 if this is not an HTTP request. */
 typedef struct httpRequest {
     slice method, path, accept;
     bool keep_alive, has_body;
@@ -43,30 +43,30 @@ int64_t httpParse(slice bytes, httpRequest *out);
 
 /* ------------------------------------------------------------------ contents */
 
-/* The lines "name:value" of all INFO sections, appended. */
-void factsRead(str *out);
-/* Takes the next fact off `text`; false at the end. Titles are skipped. */
-bool factsNext(slice *text, slice *name, slice *value);
-/* Facts in the order of their names, to find many; its slices point into the text. */
-typedef struct factsIndex {
-    struct fact *facts;
+/* Appends the lines "name:value" of all INFO sections. */
+void infoFieldsRead(str *out);
+/* Removes the next field from `text`; false at the end. Section titles are skipped. */
+bool infoFieldsNext(slice *text, slice *name, slice *value);
+/* Fields sorted by name, for many lookups; the slices point into the text. */
+typedef struct infoIndex {
+    struct infoField *fields;
     int count;
-} factsIndex;
-void factsIndexInit(factsIndex *index, slice text);
-void factsIndexClear(factsIndex *index);
-/* The value of one fact, empty when there is none. O(log n) steps. */
-slice factsFind(const factsIndex *index, const char *name);
-/* What follows `name=` in one of the parts of `text`, which `separator` parts; empty when there is none. */
-slice factsField(slice text, const char *name, char separator);
-/* The part "key=..." of a value "a=1,b=2", empty when there is none. */
-static inline slice factsPart(slice value, const char *key) { return factsField(value, key, ','); }
+} infoIndex;
+void infoIndexInit(infoIndex *index, slice text);
+void infoIndexClear(infoIndex *index);
+/* The value of a field, empty if there is none. O(log n). */
+slice infoIndexFind(const infoIndex *index, const char *name);
+/* The value after `name=` in a `text` of parts separated by `separator`; empty if there is none. */
+slice infoSubfield(slice text, const char *name, char separator);
+/* The value of `key` in "a=1,b=2", empty if there is none. */
+static inline slice infoPart(slice value, const char *key) { return infoSubfield(value, key, ','); }
 
-/* Prometheus text, or OpenMetrics. */
+/* Prints all metrics as Prometheus text or OpenMetrics. */
 void prometheusPrint(bool open_metrics, str *out);
-/* The object the status page asks for. */
+/* Prints the JSON object of /status.json. */
 void statusPrint(str *out);
 
-/* The status page; made of page.html by the build. */
+/* The status page; generated from page.html by the Makefile. */
 extern const unsigned char metricsPage[];
 extern const size_t metricsPageSize;
 

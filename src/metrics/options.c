@@ -6,7 +6,7 @@
 metricsConfig metricsConf;
 
 const configOption metricsOptions[] = {
-    /* Not one of Valkey's: off unless asked for. */
+    /* Not a directive of Valkey; disabled by default. */
     CONFIG_INT("metrics-port", metricsConf.port, 0, 0, CONFIG_PORT_MAX, .apply = metricsRelisten),
     CONFIG_END,
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Metrics as Prometheus text and as OpenMetrics, under the names redis_exporter has made known, so that its
- * dashboards and alarms fit. Every metric is a fact of INFO; facts that are not there are left out. */
+ * Metrics as Prometheus text and OpenMetrics, with the names used by redis_exporter, so that its
+ * dashboards and alerts work. Every metric is a field of INFO; missing fields are omitted. */
 #include <ctype.h>
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "metrics/metrics_priv.h"
 
 typedef enum metricKind { GAUGE, COUNTER } metricKind;
 
-/* A fact and its metric's name without "redis_"; NULL: the same. */
+/* An INFO field and the name of its metric without "redis_"; NULL means the same name. */
 typedef struct metricName {
-    const char *fact, *name;
+    const char *infoField, *name;
     metricKind kind;
 } metricName;
 
@@ -73,7 +73,7 @@ static const metricName names[] = {
     {"lazyfreed_objects", NULL, GAUGE},
     {"active_defrag_running", NULL, GAUGE},
     {"migrate_cached_sockets", "migrate_cached_sockets_total", GAUGE},
-    /* Files. */
+    /* Persistence. */
     {"loading", "loading_dump_file", GAUGE},
     {"async_loading", NULL, GAUGE},
     {"rdb_changes_since_last_save", NULL, GAUGE},
@@ -100,7 +100,7 @@ static const metricName names[] = {
     {"aof_buffer_length", NULL, GAUGE},
     {"aof_pending_bio_fsync", NULL, GAUGE},
     {"aof_delayed_fsync", NULL, GAUGE},
-    /* Work done. */
+    /* Activity. */
     {"total_connections_received", "connections_received_total", COUNTER},
     {"total_commands_processed", "commands_processed_total", COUNTER},
     {"instantaneous_ops_per_sec", NULL, GAUGE},
@@ -155,7 +155,7 @@ static const metricName names[] = {
     {"sync_partial_err", "replica_partial_resync_denied", GAUGE},
     {"master_link_status", "master_link_up", GAUGE},
     {"cluster_enabled", NULL, GAUGE},
-    /* Processor. */
+    /* CPU. */
     {"used_cpu_sys", "cpu_sys_seconds_total", COUNTER},
     {"used_cpu_user", "cpu_user_seconds_total", COUNTER},
     {"used_cpu_sys_children", "cpu_sys_children_seconds_total", COUNTER},
@@ -166,12 +166,13 @@ static const metricName names[] = {
 
 typedef struct printer {
     bool open_metrics;
-    slice facts;
-    factsIndex index; /* of the same */
+    slice fields;
+    infoIndex index; /* of `fields` */
     str *out;
 } printer;
 
-/* OpenMetrics calls a counter without its ending, and only what has that ending a counter. */
+/* In OpenMetrics the type line has the counter's name without "_total", and only names with that
+ * suffix are counters. */
 static void printType(printer *p, const char *name, metricKind kind) {
     static const char ending[] = "_total";
     size_t len = strlen(name), cut = sizeof(ending) - 1;
@@ -184,7 +185,7 @@ static void printType(printer *p, const char *name, metricKind kind) {
     strAppendFormat(p->out, "# TYPE redis_%.*s %s\n", (int)len, name, type);
 }
 
-/* A label's value: three bytes must be escaped, what is not ASCII is not ours to judge. */
+/* A label. Three bytes must be escaped in its value; other bytes are printed unchanged. */
 static void appendLabel(str *out, const char *label, slice value) {
     strAppendFormat(out, "%s=\"", label);
     for (size_t i = 0; i < value.len; i++) {
@@ -204,7 +205,7 @@ static bool isNumber(slice text) {
     return text.len && !isspace((unsigned char)text.ptr[0]) && numberParseDouble(text, &number);
 }
 
-/* The value as a metric can hold it: words of success are 1. Empty: it has no number. */
+/* The value as a number: words such as "ok" are 1, "fail" 0. Empty if it has no number. */
 static slice numberOf(slice value) {
     if (isNumber(value)) return value;
     if (sliceIs(value, "ok") || sliceIs(value, "up")) return SLICE("1");
@@ -226,26 +227,26 @@ static void printNumber(printer *p, const char *name, metricKind kind, double nu
 
 static void printNames(printer *p) {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
-        slice value = numberOf(factsFind(&p->index, names[i].fact));
+        slice value = numberOf(infoIndexFind(&p->index, names[i].infoField));
         if (value.len)
-            printPlain(p, names[i].name ? names[i].name : names[i].fact, names[i].kind, value);
+            printPlain(p, names[i].name ? names[i].name : names[i].infoField, names[i].kind, value);
     }
 }
 
-/* One metric for each fact that begins with `prefix`: its label is the rest, its value the part `key` times
- * `factor`. */
+/* One metric per field that begins with `prefix`: the rest of the field name is the label, the part
+ * `key` times `factor` is the value. */
 static void printFamily(printer *p, const char *name, metricKind kind, const char *prefix,
                         const char *label, const char *key, double factor) {
-    slice text = p->facts, fact, value;
+    slice text = p->fields, infoField, value;
     size_t prefix_len = strlen(prefix);
     bool has_type = false;
-    while (factsNext(&text, &fact, &value)) {
-        if (fact.len <= prefix_len || memcmp(fact.ptr, prefix, prefix_len)) continue;
+    while (infoFieldsNext(&text, &infoField, &value)) {
+        if (infoField.len <= prefix_len || memcmp(infoField.ptr, prefix, prefix_len)) continue;
         double number;
-        if (!numberParseDouble(factsPart(value, key), &number)) continue;
+        if (!numberParseDouble(infoPart(value, key), &number)) continue;
         if (!has_type) printType(p, name, kind);
         has_type = true;
-        slice rest = sliceMake(fact.ptr + prefix_len, fact.len - prefix_len);
+        slice rest = sliceMake(infoField.ptr + prefix_len, infoField.len - prefix_len);
         char digits[NUMBER_TEXT_MAX];
         numberPrintDouble(digits, number * factor);
         strAppendFormat(p->out, "redis_%s{", name);
@@ -254,25 +255,25 @@ static void printFamily(printer *p, const char *name, metricKind kind, const cha
     }
 }
 
-/* "db0:keys=..", and no other fact that begins so. */
-static bool isDatabase(slice fact) {
-    if (fact.len < 3 || memcmp(fact.ptr, "db", 2)) return false;
-    for (size_t i = 2; i < fact.len; i++) {
-        if (!isdigit((unsigned char)fact.ptr[i])) return false;
+/* True for "db0", "db1" ...: the only fields that begin with "db" and a digit. */
+static bool isDatabase(slice infoField) {
+    if (infoField.len < 3 || memcmp(infoField.ptr, "db", 2)) return false;
+    for (size_t i = 2; i < infoField.len; i++) {
+        if (!isdigit((unsigned char)infoField.ptr[i])) return false;
     }
     return true;
 }
 
 static void printKeyspace(printer *p, const char *name, const char *key, double factor) {
-    slice text = p->facts, fact, value;
+    slice text = p->fields, infoField, value;
     printType(p, name, GAUGE);
-    while (factsNext(&text, &fact, &value)) {
+    while (infoFieldsNext(&text, &infoField, &value)) {
         double number;
-        if (!isDatabase(fact) || !numberParseDouble(factsPart(value, key), &number)) continue;
+        if (!isDatabase(infoField) || !numberParseDouble(infoPart(value, key), &number)) continue;
         char digits[NUMBER_TEXT_MAX];
         numberPrintDouble(digits, number * factor);
         strAppendFormat(p->out, "redis_%s{", name);
-        appendLabel(p->out, "db", fact);
+        appendLabel(p->out, "db", infoField);
         strAppendFormat(p->out, "} %s\n", digits);
     }
 }
@@ -280,10 +281,11 @@ static void printKeyspace(printer *p, const char *name, const char *key, double 
 /* "latency_percentiles_usec_get:p50=1.003,p99=2.007" */
 static void printLatencies(printer *p) {
     static const char prefix[] = "latency_percentiles_usec_";
-    slice text = p->facts, fact, value;
+    slice text = p->fields, infoField, value;
     printType(p, "latency_percentiles_usec", GAUGE);
-    while (factsNext(&text, &fact, &value)) {
-        if (fact.len < sizeof(prefix) || memcmp(fact.ptr, prefix, sizeof(prefix) - 1)) continue;
+    while (infoFieldsNext(&text, &infoField, &value)) {
+        if (infoField.len < sizeof(prefix) || memcmp(infoField.ptr, prefix, sizeof(prefix) - 1))
+            continue;
         while (value.len) {
             const char *comma = memchr(value.ptr, ',', value.len);
             slice part = sliceMake(value.ptr, comma ? (size_t)(comma - value.ptr) : value.len);
@@ -295,9 +297,9 @@ static void printLatencies(printer *p) {
                 char quantile[NUMBER_TEXT_MAX];
                 numberPrintDouble(quantile, percent / 100);
                 strAppendText(p->out, "redis_latency_percentiles_usec{");
-                appendLabel(
-                    p->out, "cmd",
-                    sliceMake(fact.ptr + sizeof(prefix) - 1, fact.len - sizeof(prefix) + 1));
+                appendLabel(p->out, "cmd",
+                            sliceMake(infoField.ptr + sizeof(prefix) - 1,
+                                      infoField.len - sizeof(prefix) + 1));
                 strAppendFormat(p->out, ",quantile=\"%s\"} %.*s\n", quantile,
                                 (int)(part.ptr + part.len - equal - 1), equal + 1);
             }
@@ -309,7 +311,7 @@ static void printLatencies(printer *p) {
 
 static void printInstance(printer *p) {
     static const struct {
-        const char *label, *fact;
+        const char *label, *infoField;
     } labels[] = {
         {"role", "role"},
         {"redis_version", "redis_version"},
@@ -327,7 +329,7 @@ static void printInstance(printer *p) {
     strAppendText(p->out, "redis_instance_info{");
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         if (i) strAppendByte(p->out, ',');
-        appendLabel(p->out, labels[i].label, factsFind(&p->index, labels[i].fact));
+        appendLabel(p->out, labels[i].label, infoIndexFind(&p->index, labels[i].infoField));
     }
     strAppendText(p->out, "} 1\n");
 }
@@ -343,17 +345,17 @@ static void printSetting(printer *p, const char *directive, const char *name) {
 
 static void printStart(printer *p) {
     double uptime, now;
-    if (!numberParseDouble(factsFind(&p->index, "uptime_in_seconds"), &uptime)) return;
-    if (!numberParseDouble(factsFind(&p->index, "server_time_usec"), &now)) return;
+    if (!numberParseDouble(infoIndexFind(&p->index, "uptime_in_seconds"), &uptime)) return;
+    if (!numberParseDouble(infoIndexFind(&p->index, "server_time_usec"), &now)) return;
     double started = now / 1e6 - uptime;
     printNumber(p, "start_time_seconds", GAUGE, (double)(int64_t)started);
 }
 
 void prometheusPrint(bool open_metrics, str *out) {
-    str facts = STR_EMPTY;
-    factsRead(&facts);
-    printer p = {.open_metrics = open_metrics, .facts = strSlice(&facts), .out = out};
-    factsIndexInit(&p.index, p.facts);
+    str fields = STR_EMPTY;
+    infoFieldsRead(&fields);
+    printer p = {.open_metrics = open_metrics, .fields = strSlice(&fields), .out = out};
+    infoIndexInit(&p.index, p.fields);
     printPlain(&p, "up", GAUGE, SLICE("1"));
     printInstance(&p);
     printStart(&p);
@@ -371,6 +373,6 @@ void prometheusPrint(bool open_metrics, str *out) {
     printFamily(&p, "errors_total", COUNTER, "errorstat_", "err", "count", 1);
     printLatencies(&p);
     if (open_metrics) strAppendText(out, "# EOF\n");
-    factsIndexClear(&p.index);
-    strFree(&facts);
+    infoIndexClear(&p.index);
+    strFree(&fields);
 }

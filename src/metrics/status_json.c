@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The object of /status.json, which the status page asks for each second. Where the server has a password, what users
- * chose (names of clients, arguments of slow commands) is left out: this port knows no passwords. */
+ * The object of /status.json, which the status page requests every second. If the server has a
+ * password, user data (client names, arguments of slow commands) is omitted, because this port has
+ * no authentication. */
 #include "acl/acl.h"
 #include "base/base.h"
 #include "base/number.h"
@@ -13,7 +14,8 @@ enum { CLIENTS_MAX = 50, SLOW_MAX = 20, COMMAND_BYTES_MAX = 256 };
 
 /* ------------------------------------------------------------------ JSON */
 
-/* Bytes that are not ASCII come out as characters of their own number: any bytes make a valid text. */
+/* Non-ASCII bytes are printed as the code point of the same number, so any bytes give valid
+ * JSON. */
 static void appendText(str *out, slice text) {
     strAppendByte(out, '"');
     for (size_t i = 0; i < text.len; i++) {
@@ -29,13 +31,13 @@ static void appendText(str *out, slice text) {
     strAppendByte(out, '"');
 }
 
-/* "name":, with a comma in front unless it is the first of its object. */
+/* Prints "name":, preceded by a comma unless it is the first of its object. */
 static void appendName(str *out, const char *name) {
     if (out->len && out->ptr[out->len - 1] != '{') strAppendByte(out, ',');
     strAppendFormat(out, "\"%s\":", name);
 }
 
-/* A number as it stands in the text; 0 when it is none. JSON knows fewer forms of them than we do. */
+/* Prints the number in `text`, 0 if it is none. JSON allows fewer forms of numbers than Valkey. */
 static void appendNumber(str *out, const char *name, slice text) {
     double number;
     if (!numberParseDouble(text, &number)) number = 0;
@@ -52,27 +54,27 @@ static void appendNamed(str *out, const char *name, slice text) {
 }
 
 typedef struct fieldName {
-    const char *name, *fact;
+    const char *name, *info_name;
 } fieldName;
 
-static void appendFacts(str *out, const factsIndex *facts, const fieldName *fields, size_t count) {
+static void appendFields(str *out, const infoIndex *info, const fieldName *fields, size_t count) {
     for (size_t i = 0; i < count; i++)
-        appendNumber(out, fields[i].name, factsFind(facts, fields[i].fact));
+        appendNumber(out, fields[i].name, infoIndexFind(info, fields[i].info_name));
 }
 
-/* ------------------------------------------------------------------ parts */
+/* ------------------------------------------------------------------ sections */
 
-static void appendServer(str *out, const factsIndex *facts) {
+static void appendServer(str *out, const infoIndex *info) {
     static const fieldName fields[] = {
         {"uptime_seconds", "uptime_in_seconds"}, {"pid", "process_id"}, {"port", "tcp_port"}};
     strAppendByte(out, '{');
-    appendNamed(out, "version", factsFind(facts, "valkey_version"));
-    appendFacts(out, facts, fields, COUNT_OF(fields));
-    appendNamed(out, "mode", factsFind(facts, "server_mode"));
+    appendNamed(out, "version", infoIndexFind(info, "valkey_version"));
+    appendFields(out, info, fields, COUNT_OF(fields));
+    appendNamed(out, "mode", infoIndexFind(info, "server_mode"));
     strAppendByte(out, '}');
 }
 
-static void appendOps(str *out, const factsIndex *facts) {
+static void appendOps(str *out, const infoIndex *info) {
     static const fieldName fields[] = {
         {"per_second", "instantaneous_ops_per_sec"},
         {"total_commands", "total_commands_processed"},
@@ -82,11 +84,11 @@ static void appendOps(str *out, const factsIndex *facts) {
         {"output_bytes", "total_net_output_bytes"},
     };
     strAppendByte(out, '{');
-    appendFacts(out, facts, fields, COUNT_OF(fields));
+    appendFields(out, info, fields, COUNT_OF(fields));
     strAppendByte(out, '}');
 }
 
-static void appendMemory(str *out, const factsIndex *facts) {
+static void appendMemory(str *out, const infoIndex *info) {
     static const fieldName fields[] = {
         {"used", "used_memory"},
         {"peak", "used_memory_peak"},
@@ -95,14 +97,14 @@ static void appendMemory(str *out, const factsIndex *facts) {
         {"fragmentation", "mem_fragmentation_ratio"},
     };
     strAppendByte(out, '{');
-    appendFacts(out, facts, fields, COUNT_OF(fields));
+    appendFields(out, info, fields, COUNT_OF(fields));
     strAppendByte(out, '}');
 }
 
-/* The value behind " name=" of a line of CLIENT LIST; values hold no blanks. */
-static slice clientField(slice line, const char *name) { return factsField(line, name, ' '); }
+/* The value after " name=" in a line of CLIENT LIST; values contain no blanks. */
+static slice clientField(slice line, const char *name) { return infoSubfield(line, name, ' '); }
 
-static void appendClient(str *out, slice line, bool hides) {
+static void appendClient(str *out, slice line, bool hide_user_data) {
     static const fieldName numbers[] = {{"age", "age"},
                                         {"idle", "idle"},
                                         {"qbuf", "qbuf"},
@@ -111,14 +113,14 @@ static void appendClient(str *out, slice line, bool hides) {
     strAppendByte(out, '{');
     appendNumber(out, "id", clientField(line, "id"));
     appendNamed(out, "addr", clientField(line, "addr"));
-    appendNamed(out, "name", hides ? SLICE("") : clientField(line, "name"));
+    appendNamed(out, "name", hide_user_data ? SLICE("") : clientField(line, "name"));
     appendNamed(out, "cmd", clientField(line, "cmd"));
     for (size_t i = 0; i < COUNT_OF(numbers); i++)
-        appendNumber(out, numbers[i].name, clientField(line, numbers[i].fact));
+        appendNumber(out, numbers[i].name, clientField(line, numbers[i].info_name));
     strAppendByte(out, '}');
 }
 
-static void appendClientList(str *out, bool hides) {
+static void appendClientList(str *out, bool hide_user_data) {
     str lines = STR_EMPTY;
     netDescribeClients(CLIENTS_MAX, false, &lines);
     slice rest = strSlice(&lines);
@@ -127,7 +129,7 @@ static void appendClientList(str *out, bool hides) {
         const char *end = memchr(rest.ptr, '\n', rest.len);
         size_t len = end ? (size_t)(end - rest.ptr) : rest.len;
         if (!first) strAppendByte(out, ',');
-        appendClient(out, sliceMake(rest.ptr, len), hides);
+        appendClient(out, sliceMake(rest.ptr, len), hide_user_data);
         len += end != NULL;
         rest = sliceMake(rest.ptr + len, rest.len - len);
     }
@@ -135,38 +137,38 @@ static void appendClientList(str *out, bool hides) {
     strFree(&lines);
 }
 
-static void appendClients(str *out, const factsIndex *facts, bool hides) {
+static void appendClients(str *out, const infoIndex *info, bool hide_user_data) {
     static const fieldName fields[] = {
         {"connected", "connected_clients"}, {"blocked", "blocked_clients"}, {"max", "maxclients"}};
     strAppendByte(out, '{');
-    appendFacts(out, facts, fields, COUNT_OF(fields));
+    appendFields(out, info, fields, COUNT_OF(fields));
     appendName(out, "list");
-    appendClientList(out, hides);
+    appendClientList(out, hide_user_data);
     strAppendByte(out, '}');
 }
 
-static void appendKeyspace(str *out, slice facts) {
-    slice fact, value;
+static void appendKeyspace(str *out, slice info) {
+    slice info_name, value;
     bool first = true;
     strAppendByte(out, '[');
-    while (factsNext(&facts, &fact, &value)) {
+    while (infoFieldsNext(&info, &info_name, &value)) {
         int64_t db;
-        if (fact.len < 3 || memcmp(fact.ptr, "db", 2)) continue;
-        if (!numberParseInt(sliceMake(fact.ptr + 2, fact.len - 2), &db)) continue;
+        if (info_name.len < 3 || memcmp(info_name.ptr, "db", 2)) continue;
+        if (!numberParseInt(sliceMake(info_name.ptr + 2, info_name.len - 2), &db)) continue;
         strAppendText(out, first ? "{" : ",{");
         first = false;
-        appendNumber(out, "db", sliceMake(fact.ptr + 2, fact.len - 2));
-        appendNumber(out, "keys", factsPart(value, "keys"));
-        appendNumber(out, "expires", factsPart(value, "expires"));
+        appendNumber(out, "db", sliceMake(info_name.ptr + 2, info_name.len - 2));
+        appendNumber(out, "keys", infoPart(value, "keys"));
+        appendNumber(out, "expires", infoPart(value, "expires"));
         strAppendByte(out, '}');
     }
     strAppendByte(out, ']');
 }
 
-/* The command's name alone where arguments are nobody's business. */
-static void appendCommand(str *out, const commandlogEntry *e, bool hides) {
+/* Prints a slow command; only its name if `hide_user_data`. */
+static void appendCommand(str *out, const commandlogEntry *e, bool hide_user_data) {
     str text = STR_EMPTY;
-    int shown = hides && e->argc > 1 ? 1 : e->argc;
+    int shown = hide_user_data && e->argc > 1 ? 1 : e->argc;
     for (int i = 0; i < shown && text.len < COMMAND_BYTES_MAX; i++) {
         if (i) strAppendByte(&text, ' ');
         strAppendSlice(&text, strSlice(&e->argv[i]));
@@ -176,7 +178,7 @@ static void appendCommand(str *out, const commandlogEntry *e, bool hides) {
     strFree(&text);
 }
 
-static void appendSlowLog(str *out, bool hides) {
+static void appendSlowLog(str *out, bool hide_user_data) {
     const list *entries = commandlogOf(COMMANDLOG_SLOW);
     int count = 0;
     strAppendByte(out, '[');
@@ -184,32 +186,32 @@ static void appendSlowLog(str *out, bool hides) {
         const commandlogEntry *e = LIST_OWNER(n, commandlogEntry, node);
         strAppendFormat(out, "%s{\"id\":%lld,\"time\":%lld,\"micros\":%lld", count++ ? "," : "",
                         (long long)e->id, (long long)e->time_s, (long long)e->value);
-        appendCommand(out, e, hides);
+        appendCommand(out, e, hide_user_data);
         strAppendByte(out, '}');
     }
     strAppendByte(out, ']');
 }
 
 void statusPrint(str *out) {
-    bool hides = aclDefaultNeedsPassword();
+    bool hide_user_data = aclDefaultNeedsPassword();
     str text = STR_EMPTY;
-    factsRead(&text);
-    factsIndex facts;
-    factsIndexInit(&facts, strSlice(&text));
+    infoFieldsRead(&text);
+    infoIndex info;
+    infoIndexInit(&info, strSlice(&text));
     strAppendByte(out, '{');
     appendName(out, "server");
-    appendServer(out, &facts);
+    appendServer(out, &info);
     appendName(out, "ops");
-    appendOps(out, &facts);
+    appendOps(out, &info);
     appendName(out, "memory");
-    appendMemory(out, &facts);
+    appendMemory(out, &info);
     appendName(out, "clients");
-    appendClients(out, &facts, hides);
+    appendClients(out, &info, hide_user_data);
     appendName(out, "keyspace");
     appendKeyspace(out, strSlice(&text));
     appendName(out, "slowlog");
-    appendSlowLog(out, hides);
+    appendSlowLog(out, hide_user_data);
     strAppendText(out, "}\n");
-    factsIndexClear(&facts);
+    infoIndexClear(&info);
     strFree(&text);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/hooks.h"
 
 enum { BIND_MAX = 16 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When to write and what to trust on disk. Today: its directives, and the INFO fields of a server
- * that keeps nothing on disk. Main thread only. */
+ * Persistence. So far: its directives, and the INFO fields of a server that does not persist data.
+ * Main thread only. */
 #include "base/base.h"
 #include "engine/hot.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 
@@ -16,9 +16,18 @@ static void printPersistence(str *out) {
     strAppendText(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n");
 }
 
+/* A server configured to persist its data must not start without doing so. */
+static status init(reason *why) {
+    if (!persistConf.appendonly) return OK;
+    return reasonSet(
+        why, ERR_DENIED,
+        "this version of the server has no append only file: start it with appendonly no");
+}
+
 static const infoSection sections[] = {
     {"persistence", "# Persistence", INFO_NORMAL, INFO_PERSISTENCE, printPersistence},
     {0},
 };
 
-const feature persistFeature = {.name = "persist", .options = persistOptions, .info = sections};
+const feature persistFeature = {
+    .name = "persist", .options = persistOptions, .info = sections, .init = init};

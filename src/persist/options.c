@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of snapshots and the append only file, and `dir`: the folder the server works in.
- * Main thread only. */
+ * Directives of snapshots and the append only file, and `dir`, the working directory. Main thread
+ * only. */
 #include <errno.h>
 #include <limits.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ static const configWord fsync_words[] = {
 
 /* ------------------------------------------------------------------ save */
 
-/* Several lines of a file add up; one without words takes all back. */
+/* Several lines of a file accumulate; an empty one resets the list. */
 static status setSave(const slice *words, int count, bool more, reason *why) {
     int kept = more && count ? persistConf.save_point_count : 0;
     if (count % 2) return reasonSet(why, ERR_SYNTAX, "Invalid save parameters");
@@ -51,9 +51,9 @@ static const configSpecial save_points = {.set = setSave, .get = getSave};
 
 /* ------------------------------------------------------------------ dir */
 
-/* The value is the process's own: where we are. */
+/* The value is the current working directory of the process. */
 static status setDir(const slice *words, int count, bool more, reason *why) {
-    (void)count, (void)more; /* one word, as the row says; the last line counts */
+    (void)count, (void)more; /* the registry checks for one word; the last line applies */
     if (words[0].len == 0) return reasonSet(why, ERR_SYNTAX, "dir can't be empty");
     char *path = memDup(words[0].ptr, words[0].len);
     status st = chdir(path) == 0 ? OK : reasonSet(why, ERR_IO, "%s", strerror(errno));
@@ -130,7 +130,7 @@ const configOption persistOptions[] = {
                   .flags = CONFIG_IMMUTABLE, .alias = "aof_rewrite_cpulist"),
     CONFIG_BOOL("aof-disable-auto-gc", persistConf.aof_disable_auto_gc, false,
                 .flags = CONFIG_HIDDEN),
-    /* For tests: slower loading and saving. */
+    /* For tests: slow down loading and saving. */
     CONFIG_INT("key-load-delay", persistConf.key_load_delay, 0, INT_MIN, INT_MAX,
                .flags = CONFIG_HIDDEN),
     CONFIG_INT("rdb-key-save-delay", persistConf.rdb_key_save_delay, 0, INT_MIN, INT_MAX,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of snapshots and the append only file. A field is called as its directive; only the
- * registry writes them. */
+ * Directives of snapshots and the append only file. Each field is named after its directive; only
+ * the configuration registry writes them. */
 #ifndef PERSIST_PERSIST_PRIV_H
 #define PERSIST_PERSIST_PRIV_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
-/* Save when `seconds` have passed since the last time and at least `changes` were made. */
+/* Save if `seconds` have passed since the last save and at least `changes` were made. */
 typedef struct savePoint {
     int64_t seconds, changes;
 } savePoint;
@@ -22,14 +22,14 @@ typedef struct persistConfig {
     /* Snapshots. */
     savePoint *save_points;
     int save_point_count;
-    char *dbfilename; /* no path in it */
+    char *dbfilename; /* without a path */
     bool rdbcompression, rdbchecksum;
     int rdb_version_check; /* enum rdbVersionCheck */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
     /* Append only file. */
     bool appendonly;
-    char *appendfilename, *appenddirname; /* no paths in them */
+    char *appendfilename, *appenddirname; /* without paths */
     int appendfsync;                      /* enum appendFsync */
     bool no_appendfsync_on_rewrite;
     int auto_aof_rewrite_percentage;
@@ -38,7 +38,7 @@ typedef struct persistConfig {
     bool aof_rewrite_incremental_fsync;
     char *aof_rewrite_cpulist;
     bool aof_disable_auto_gc;
-    /* For tests: microseconds of pause per key, or keys per microsecond when negative; bytes. */
+    /* For tests: delay per key in microseconds, or keys per microsecond if negative; bytes. */
     int key_load_delay, rdb_key_save_delay, loading_process_events_interval_bytes;
 } persistConfig;
 

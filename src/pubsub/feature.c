@@ -2,7 +2,7 @@
  *
  * Channels, keyspace events, client tracking. Today: its directives. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 

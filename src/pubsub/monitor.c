@@ -46,7 +46,7 @@ static void appendLine(const ctx *c, str *out) {
     strAppendText(out, " [");
     strAppendInt(out, s->db_id);
     strAppendByte(out, ' ');
-    if (c->flags & CTX_SCRIPT) {
+    if (c->origin == ORIGIN_SCRIPT) {
         strAppendText(out, "lua");
     } else {
         appendPeer(s, out);
@@ -107,7 +107,8 @@ static gateVerdict refuse(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate monitorGate = {.name = "monitor", .selects = touchesKeys, .ask = refuse};
+const gate monitorGate = {
+    .name = "monitor", .selects = touchesKeys, .ask = refuse, .origins = GATE_ASKS_CLIENTS};
 
 static void leave(session *s) {
     int at = 0;

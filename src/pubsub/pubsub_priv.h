@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/hooks.h"
 
 /* Bits of notify-keyspace-events. */

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One primary, many replicas, one stream. Today: its directives, and the INFO fields of a primary
- * without replicas. Main thread only. */
+ * Replication. So far: its directives, and the INFO fields of a primary without replicas. Main
+ * thread only. */
 #include "base/base.h"
 #include "base/random.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
 
-static char replication_id[41]; /* of this run's dataset */
+static char replication_id[41]; /* identifies the dataset of this run */
 
+/* A server configured as a replica must not start as a primary and accept writes. */
 static status init(reason *why) {
-    (void)why; /* nothing can fail */
+    str primary = STR_EMPTY;
+    configGet(configFind(SLICE("replicaof")), &primary);
+    bool has_primary = primary.len > 0;
+    strFree(&primary);
+    if (has_primary) {
+        return reasonSet(why, ERR_DENIED,
+                         "this version of the server cannot replicate: start it without replicaof");
+    }
     randomHex(replication_id, 40);
     return OK;
 }

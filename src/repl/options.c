@@ -29,7 +29,7 @@ static status applyImportMode(reason *why) {
 /* ------------------------------------------------------------------ replicaof */
 
 static status setReplicaof(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* the last line counts */
+    (void)more; /* the last line applies */
     if (count != 2) return reasonSet(why, ERR_SYNTAX, "wrong number of arguments");
     if (sliceIs(words[0], "no") && sliceIs(words[1], "one")) {
         strFree(&replConf.primary_host);
@@ -52,7 +52,7 @@ static void getReplicaof(str *out) {
     strAppendFormat(out, " %d", replConf.primary_port);
 }
 
-/* A primary has no such line. */
+/* A primary has no replicaof line. */
 static void rewriteReplicaof(configLines *lines) {
     if (replConf.primary_host.len == 0) return;
     str rest = STR_EMPTY;
@@ -67,7 +67,7 @@ static const configSpecial primary_address = {
 
 enum { BACKLOG_BYTES_MIN = 16 * 1024 };
 
-/* Any size is taken, as ever; a smaller one would not even hold one block. */
+/* Any size is accepted, as in Valkey; a smaller backlog could not hold one block. */
 static status applyBacklogSize(reason *why) {
     (void)why; /* cannot fail */
     if (replConf.repl_backlog_size < BACKLOG_BYTES_MIN)
@@ -78,7 +78,7 @@ static status applyBacklogSize(reason *why) {
 /* ------------------------------------------------------------------ the table */
 
 const configOption replOptions[] = {
-    /* As a replica. */
+    /* For replicas. */
     CONFIG_SPECIAL("replicaof", &primary_address, "no one",
                    .flags = CONFIG_IMMUTABLE | CONFIG_MULTI_WORD, .alias = "slaveof"),
     CONFIG_STRING("primaryauth", replConf.primaryauth, "", .flags = CONFIG_SENSITIVE,
@@ -108,7 +108,7 @@ const configOption replOptions[] = {
                 PROPAGATION_ERROR_IGNORE),
     CONFIG_BOOL("import-mode", replConf.import_mode, false,
                 .flags = CONFIG_IN_CRASH_REPORT | CONFIG_APPLY_AT_START, .apply = applyImportMode),
-    /* As a primary. */
+    /* For primaries. */
     CONFIG_BOOL("repl-diskless-sync", replConf.repl_diskless_sync, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_INT("repl-diskless-sync-delay", replConf.repl_diskless_sync_delay, 5, 0, INT_MAX),
@@ -125,7 +125,7 @@ const configOption replOptions[] = {
                .alias = "min-slaves-to-write"),
     CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
                .alias = "min-slaves-max-lag"),
-    /* Both. */
+    /* For both. */
     CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX),
     CONFIG_BOOL("repl-disable-tcp-nodelay", replConf.repl_disable_tcp_nodelay, false),
     CONFIG_BOOL("repl-mptcp", replConf.repl_mptcp, false, .flags = CONFIG_IMMUTABLE),

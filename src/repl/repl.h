@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One primary, many replicas, one stream. Today: its directives, and the INFO fields of a primary
- * without replicas. Main thread only. */
+ * Replication. So far: its directives, and the INFO fields of a primary without replicas. Main
+ * thread only. */
 #ifndef REPL_REPL_H
 #define REPL_REPL_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of replication. A field is called as its directive; only the registry writes them, but
- * for the primary's address, which REPLICAOF changes too. */
+ * Directives of replication. Each field is named after its directive. Only the configuration
+ * registry writes them, except the address of the primary, which REPLICAOF changes, too. */
 #ifndef REPL_REPL_PRIV_H
 #define REPL_REPL_PRIV_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "engine/config.h"
+#include "config/config.h"
 
 enum disklessLoad {
     DISKLESS_LOAD_DISABLED,
@@ -24,8 +24,8 @@ enum propagationError {
 };
 
 typedef struct replConfig {
-    /* As a replica. */
-    str primary_host; /* empty: we are a primary */
+    /* For replicas. */
+    str primary_host; /* empty for a primary */
     int primary_port;
     str primaryauth, primaryuser;
     bool replica_serve_stale_data, replica_read_only, replica_ignore_maxmemory;
@@ -38,7 +38,7 @@ typedef struct replConfig {
     int repl_diskless_load;         /* enum disklessLoad */
     int propagation_error_behavior; /* enum propagationError */
     bool import_mode;
-    /* As a primary. */
+    /* For primaries. */
     bool repl_diskless_sync;
     int repl_diskless_sync_delay; /* seconds */
     int repl_diskless_sync_max_replicas;
@@ -47,7 +47,7 @@ typedef struct replConfig {
     int64_t repl_backlog_size;                       /* bytes */
     int64_t repl_backlog_ttl;                        /* seconds */
     int min_replicas_to_write, min_replicas_max_lag; /* replicas, seconds */
-    /* Both. */
+    /* For both. */
     int repl_timeout; /* seconds */
     bool repl_disable_tcp_nodelay, repl_mptcp;
 } replConfig;

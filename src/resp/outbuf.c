@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * outbuf: bytes on their way out, in a chain of blocks.
+ * outbuf: pending output in a chain of blocks.
  *
- * Each block may begin with a piece of a borrowed blob; its own bytes follow. The last block is open while
- * the outbuf's `at` points into it: then base..at are its pending bytes; when it is sealed it says
- * so itself and `at` is NULL. Invariants: pending bytes = queued + (at - base), always; an outbuf with
- * nothing pending has no block; a null sink is sealed, so that the inline append never finds room.
- * Cost: append and consume are O(bytes), the rest O(blocks); blocks of the usual size come from a bounded
- * pool of the thread. Threads: one at a time; blobs are retained and released by their owner only. */
+ * Each block may begin with a borrowed part of a blob, followed by its own bytes. The last block is open while the
+ * outbuf's `at` points into it; base..at are then its pending bytes. Sealing a block stores these values in the block
+ * and sets `at` to NULL.
+ *
+ * Invariants: pending bytes = queued + (at - base). An outbuf without pending bytes has no block. An outbuf with a
+ * sink is sealed unless the sink collects, so the inline append never finds space. Cost: append and consume are O(bytes), everything else
+ * O(blocks); blocks of the default size come from a bounded per-thread pool. One thread at a time uses an outbuf;
+ * only the thread that owns the blobs retains and releases them. */
 #include "base/bytes.h"
 #include "resp/outblock.h"
 
-_Static_assert(OUTBLOCK_SIZE - offsetof(outblock, bytes) >= OUTBUF_ROOM_MAX,
-               "room must fit a block");
-_Static_assert(OUTBLOCK_SMALL_SIZE - offsetof(outblock, bytes) >= OUTBUF_ROOM_MAX, "the same");
+_Static_assert(OUTBLOCK_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
+               "a reservation must fit in a block");
+_Static_assert(OUTBLOCK_SMALL_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
+               "a reservation must fit in a small block");
 
-/* Spare blocks of this thread. `unused` is the least number that lay there since the last ageing. */
+/* Free blocks of this thread. `unused` is the minimum of `count` since the last call of outbufPoolAge(). */
 static _Thread_local struct {
     outblock *first;
     int count;
@@ -83,7 +86,7 @@ static size_t blockMemory(const outblock *b) { return b->size + b->lent_len; }
 
 static char *blockEnd(outblock *b) { return (char *)b + b->size; }
 
-/* Own bytes of a block of `o` that are pending: where they begin, and *len of them. */
+/* The pending own bytes of a block of `o`: returns their address and sets *len. */
 static char *blockOwn(const outbuf *o, outblock *b, size_t *len) {
     if (b == o->last && o->at != NULL) {
         *len = (size_t)(o->at - o->base);
@@ -93,7 +96,7 @@ static char *blockOwn(const outbuf *o, outblock *b, size_t *len) {
     return b->bytes + b->start;
 }
 
-/* Writes down in the open block what the outbuf knows of it. */
+/* Closes the open block: stores its position in the block itself. */
 static void seal(outbuf *o) {
     if (o->at == NULL) return;
     outblock *b = o->last;
@@ -126,7 +129,7 @@ static void blockAdd(outbuf *o, uint32_t size) {
     unseal(o);
 }
 
-/* Takes the first block, whose bytes are all gone, out of the chain. */
+/* Removes the first block, which has been sent completely, from the chain. */
 static void blockDropFirst(outbuf *o) {
     outblock *b = o->first;
     if (b == o->last) {
@@ -154,7 +157,10 @@ void outbufReapSlow(outbuf *o) {
     }
 }
 
-/* ------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------ init and clear */
+
+/* Never written: nothing is collected for nobody. */
+static replySink null_sink;
 
 void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }
 
@@ -172,16 +178,17 @@ void outbufClear(outbuf *o) {
     o->queued = 0;
     outbufReap(o);
     check(o->memory == 0);
+    if (unlikely(o->sink != NULL) && o->sink->collecting) o->sink->collecting = false;
 }
 
 void outbufSetNullSink(outbuf *o, bool on) {
     seal(o);
-    o->null_sink = on;
+    o->sink = on ? &null_sink : NULL;
 }
 
 /* ------------------------------------------------------------------ appending */
 
-/* Opens the last block again when it has more than `need` bytes of room, else a new one. */
+/* Reopens the last block if it has more than `need` bytes free, else opens a new one. */
 static void openBlock(outbuf *o, size_t need) {
     if (o->last && o->at == NULL) {
         unseal(o);
@@ -190,16 +197,21 @@ static void openBlock(outbuf *o, size_t need) {
     blockAdd(o, OUTBLOCK_SIZE);
 }
 
-bool outbufMakeRoom(outbuf *o, size_t need) {
-    check(need <= OUTBUF_ROOM_MAX);
-    if (o->null_sink) return false;
+bool outbufReserve(outbuf *o, size_t need) {
+    check(need <= OUTBUF_RESERVE_MAX);
+    if (o->sink && !o->sink->collecting) return false;
     if ((size_t)(o->end - o->at) < need) openBlock(o, need);
     return true;
 }
 
 void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
-    if (o->null_sink) return;
     const char *from = bytes;
+    if (o->sink) {
+        size_t taken;
+        if (sinkTakeBytes(o, bytes, len, &taken)) return;
+        from += taken;
+        len -= taken;
+    }
     while (len > 0) {
         if (o->at == o->end) openBlock(o, 0);
         size_t n = sizeMin(len, (size_t)(o->end - o->at));
@@ -211,8 +223,8 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
 }
 
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
-    if (o->null_sink) return;
-    if (len == 0) return;
+    if (sinkDrops(o) || len == 0) return;
+    if (o->sink) sinkCollect(o);
     check(offset <= b->len);
     check(len <= b->len - offset);
     blockAdd(o, OUTBLOCK_SMALL_SIZE);
@@ -228,10 +240,11 @@ void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
 void outbufMoveAll(outbuf *to, outbuf *from) {
     outblock *b = from->first;
     if (b == NULL) return;
-    if (to->null_sink) {
+    if (sinkDrops(to)) {
         outbufClear(from);
         return;
     }
+    if (to->sink) sinkCollect(to);
     size_t len;
     const char *bytes = blockOwn(from, b, &len);
     if (b == from->last && b->lent == NULL && len <= OUTBLOCK_SIZE / 4) {
@@ -256,7 +269,7 @@ void outbufMoveAll(outbuf *to, outbuf *from) {
     from->queued = 0;
 }
 
-/* ------------------------------------------------------------------ leaving */
+/* ------------------------------------------------------------------ sending */
 
 size_t outbufBlocks(const outbuf *o) {
     size_t count = 0;
@@ -303,7 +316,10 @@ void outbufConsume(outbuf *o, size_t n) {
     }
 }
 
-outmark outbufMark(const outbuf *o) { return (outmark){outbufPending(o)}; }
+outmark outbufMark(const outbuf *o) {
+    if (unlikely(o->sink != NULL)) sinkCollect(o);
+    return (outmark){outbufPending(o)};
+}
 
 void outbufCutTo(outbuf *o, outmark mark) {
     size_t pending = outbufPending(o);
@@ -312,11 +328,11 @@ void outbufCutTo(outbuf *o, outmark mark) {
     seal(o);
     outblock *keep = NULL;
     outblock *b = o->first;
-    size_t before = 0; /* pending bytes before b */
+    size_t before = 0; /* pending bytes before `b` */
     while (before < mark.at) {
         size_t here = b->lent_left + (b->used - b->start);
         if (before + here > mark.at) {
-            check(mark.at - before >= b->lent_left); /* no mark stands inside a blob */
+            check(mark.at - before >= b->lent_left); /* a mark is never inside a blob */
             b->used = b->start + (uint32_t)(mark.at - before - b->lent_left);
             here = mark.at - before;
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replies as they come from a server we are a client of: one event per item, out of a buffer of the
- * caller's, resumable at any byte. The server is not trusted: each byte is checked, nothing is allocated,
- * counts are only counted down.
+ * Incremental parser for replies of a server we are a client of: one event per item, from the caller's buffer,
+ * resumable at any byte. The server is not trusted: every byte is validated, nothing is allocated, and announced
+ * counts never determine an allocation.
  *
- * Invariant: left[d] > 0 for every open aggregate, so an event is always an item that was announced.
- * Cost: linear in the bytes; a line is searched for its end once, however it arrives. */
+ * Invariant: left[d] > 0 for every open aggregate, so an event is always an announced item. Cost: linear in the
+ * number of bytes; a line is scanned for its end only once, however it arrives. */
 #include <math.h>
 
 #include "base/bytes.h"
@@ -14,12 +14,12 @@
 
 _Static_assert(REPLY_DEPTH_MAX <= 32, "replyReader.attributes has 32 bits");
 
-/* What stands at *pos, and where it ends. */
+/* The item at *pos. */
 typedef struct replyInput {
     replyReader *reader;
-    const char *at; /* the item's first byte */
-    size_t len;     /* bytes there */
-    size_t used;    /* bytes of the item, set when it is read */
+    const char *at; /* first byte of the item */
+    size_t len;     /* bytes available */
+    size_t used;    /* length of the item, set once it has been read */
     replyEvent *event;
 } replyInput;
 
@@ -30,7 +30,7 @@ static replyReadStatus refuse(replyInput *in, const char *error) {
     return REPLY_BAD;
 }
 
-/* The line behind the type byte, up to CRLF. */
+/* Reads the line after the type byte, up to CRLF. */
 static replyReadStatus readLine(replyInput *in, size_t line_max, slice *line) {
     replyReader *r = in->reader;
     size_t from = sizeMax(r->scanned, 1);
@@ -93,7 +93,7 @@ static replyReadStatus readDouble(replyInput *in) {
         e->number = e->text.ptr[0] == '-' ? -INFINITY : INFINITY;
     } else {
         for (size_t i = 0; i < e->text.len; i++) {
-            /* Of all that strtod() knows, RESP3 has decimal digits only. */
+            /* strtod() accepts more; RESP3 allows decimal digits only. */
             if (memchr("0123456789.eE+-", e->text.ptr[i], 15) == NULL)
                 return refuse(in, "invalid double");
         }
@@ -131,7 +131,7 @@ static replyReadStatus readBulk(replyInput *in, replyKind kind) {
     if (kind == REPLY_VERBATIM && size < 4) return refuse(in, "verbatim string without a format");
     e->integer = kind == REPLY_VERBATIM ? size - 4 : size;
     if (r->skip && kind != REPLY_ERROR) {
-        r->passing = size + 2;
+        r->skipping = size + 2;
         return st;
     }
     size_t rest = in->len - in->used;
@@ -193,7 +193,8 @@ static replyReadStatus readItem(replyInput *in) {
     }
 }
 
-/* Enters the item into the open aggregates: counts it, opens it, and closes all that end with it. */
+/* Updates the open aggregates: counts the item, opens it if it is an aggregate, and closes all aggregates that end
+ * with it. */
 static void countItem(replyReader *r, replyEvent *e) {
     e->depth = r->depth;
     bool attribute = e->kind == REPLY_ATTRIBUTE;
@@ -209,34 +210,34 @@ static void countItem(replyReader *r, replyEvent *e) {
     bool closed_attribute = attribute;
     while (r->depth > 0 && r->left[r->depth - 1] == 0) {
         r->depth--;
-        /* An attribute is no item: what it belongs to is still to come, so nothing else closes. */
+        /* An attribute is not an item: the value it belongs to follows, so nothing else is closed. */
         closed_attribute = r->attributes >> r->depth & 1;
     }
     e->complete = r->depth == 0 && !closed_attribute;
 }
 
-/* Skip mode: passes over the bytes of a bulk, the last two of which must be CRLF. */
-static replyReadStatus passBulk(replyReader *r, const char *buf, size_t len, size_t *pos) {
-    while (r->passing > 0) {
+/* Skip mode: skips the bytes of a bulk, the last two of which must be CRLF. */
+static replyReadStatus skipBulk(replyReader *r, const char *buf, size_t len, size_t *pos) {
+    while (r->skipping > 0) {
         if (*pos == len) return REPLY_NEED_MORE;
-        if (r->passing > 2) {
-            size_t n = sizeMin(len - *pos, (size_t)r->passing - 2);
+        if (r->skipping > 2) {
+            size_t n = sizeMin(len - *pos, (size_t)r->skipping - 2);
             *pos += n;
-            r->passing -= (int64_t)n;
+            r->skipping -= (int64_t)n;
             continue;
         }
-        if (buf[*pos] != "\n\r"[r->passing - 1]) {
+        if (buf[*pos] != "\n\r"[r->skipping - 1]) {
             r->error = "bulk without its end";
             return REPLY_BAD;
         }
         ++*pos;
-        r->passing--;
+        r->skipping--;
     }
     return REPLY_EVENT;
 }
 
-/* Skip mode: gives the head of a reply once the reply is passed over. */
-static bool passed(replyReader *r, replyEvent *event) {
+/* Skip mode: emits the event of a reply once all of it has been skipped. */
+static bool skipped(replyReader *r, replyEvent *event) {
     if (!r->head.complete) return false;
     *event = r->head;
     event->depth = 0;
@@ -248,9 +249,9 @@ replyReadStatus replyRead(replyReader *r, const char *buf, size_t len, size_t *p
                           replyEvent *event) {
     if (r->error) return REPLY_BAD;
     while (true) {
-        replyReadStatus st = passBulk(r, buf, len, pos);
+        replyReadStatus st = skipBulk(r, buf, len, pos);
         if (st != REPLY_EVENT) return st;
-        if (r->skip && passed(r, event)) return REPLY_EVENT;
+        if (r->skip && skipped(r, event)) return REPLY_EVENT;
         if (*pos == len) return REPLY_NEED_MORE;
         *event = (replyEvent){.kind = REPLY_NULL};
         replyInput in = {r, buf + *pos, len - *pos, 0, event};

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replies: every type of RESP2 and RESP3, appended to an outbuf.
+ * Writes replies: every type of RESP2 and RESP3, appended to an outbuf.
  *
- * A head ("$16\r\n") of a number below 10,000 is put together in a register and stored with eight bytes at
- * once, so a place of OUTBUF_ROOM_MAX bytes is made ready first, and what is stored behind the text's end is
- * overwritten by what follows. Nothing here allocates but the outbuf. Cost: O(bytes). */
+ * A header such as "$16\r\n" with a number below 10,000 is composed in a register and stored with one 8-byte store.
+ * Therefore OUTBUF_RESERVE_MAX bytes are reserved first; bytes stored after the end of the header are overwritten by
+ * what follows. Nothing here allocates except through the outbuf. Cost: O(bytes). */
 #include "base/bytes.h"
 #include "base/number.h"
 #include "resp/outblock.h"
 
-/* The longest head: a kind, a number of 20 digits, CRLF. */
+/* The longest header: type byte, number of 20 digits, CRLF. */
 enum { HEAD_MAX = 1 + 20 + 2 };
-_Static_assert(HEAD_MAX + NUMBER_TEXT_MAX + 2 <= OUTBUF_ROOM_MAX, "a double fits with its head");
+_Static_assert(HEAD_MAX + NUMBER_TEXT_MAX + 2 <= OUTBUF_RESERVE_MAX, "a double fits with its head");
 
-/* A place for OUTBUF_ROOM_MAX bytes at o->at; NULL for a null sink. */
+/* Reserves OUTBUF_RESERVE_MAX bytes; returns o->at, or NULL for a sink that takes items. */
 ALWAYS_INLINE char *place(outbuf *o) {
-    if (likely((size_t)(o->end - o->at) >= OUTBUF_ROOM_MAX)) return o->at;
-    return outbufMakeRoom(o, OUTBUF_ROOM_MAX) ? o->at : NULL;
+    if (likely((size_t)(o->end - o->at) >= OUTBUF_RESERVE_MAX)) return o->at;
+    return outbufReserve(o, OUTBUF_RESERVE_MAX) ? o->at : NULL;
 }
 
-/* Two decimal digits of a number below 100, the first in the lower byte. */
+/* The two decimal digits of a number below 100, the first one in the lower byte. */
 ALWAYS_INLINE uint64_t twoDigits(uint32_t n) {
     uint32_t tens = n * 103 >> 10;
     return (tens + ((n - tens * 10) << 8)) | 0x3030;
 }
 
-/* Writes the head and returns its end; up to OUTBUF_ROOM_MAX bytes there may be written over. */
+/* Writes the header and returns its end. May overwrite up to OUTBUF_RESERVE_MAX bytes. */
 ALWAYS_INLINE char *putHead(char *at, unsigned char kind, uint64_t n) {
     if (n < 10) {
         storeU32(at, kind | (uint32_t)(n + '0') << 8 | 0x0a0d0000u);
@@ -55,7 +55,7 @@ ALWAYS_INLINE char *putCrlf(char *at) {
     return at + 2;
 }
 
-/* Copies up to 64 bytes without a call, in two pieces that may overlap. */
+/* Copies up to 64 bytes without a function call, as two moves that may overlap. */
 ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
     if (len >= 32) {
         memcpy(to, from, 32);
@@ -78,13 +78,20 @@ ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
 
 static void head(outbuf *o, char kind, uint64_t n) {
     char *at = place(o);
-    if (at == NULL) return;
+    if (unlikely(at == NULL)) {
+        sinkTakeHead(o, kind, n);
+        return;
+    }
     o->at = putHead(at, (unsigned char)kind, n);
 }
 
-/* The text with CR and LF shown as blanks, between a kind and CRLF: a line cannot be broken. */
-static void line(outbuf *o, char kind, slice text) {
-    outbufAppend(o, &kind, 1);
+/* Writes type byte, text and CRLF. CR and LF in the text become blanks, so that it stays one line. */
+static void line(outbuf *o, unsigned char byte, replyKind kind, slice text) {
+    if (unlikely((size_t)(o->end - o->at) <= 1) && !outbufReserve(o, 2)) {
+        sinkTakeLine(o, kind, text);
+        return;
+    }
+    *o->at++ = (char)byte;
     while (text.len > 0) {
         size_t n = 0;
         while (n < text.len && text.ptr[n] != '\r' && text.ptr[n] != '\n') n++;
@@ -96,13 +103,16 @@ static void line(outbuf *o, char kind, slice text) {
     outbufAppend(o, "\r\n", 2);
 }
 
-void respStatus(outbuf *o, slice text) { line(o, '+', text); }
+void respStatus(outbuf *o, slice text) { line(o, '+', REPLY_STATUS, text); }
 
-void respError(outbuf *o, slice text) { line(o, '-', text); }
+void respError(outbuf *o, slice text) { line(o, '-', REPLY_ERROR, text); }
 
 void respInteger(outbuf *o, int64_t value) {
     char *at = place(o);
-    if (unlikely(at == NULL)) return;
+    if (unlikely(at == NULL)) {
+        sinkTake(o, &(replyEvent){.kind = REPLY_INTEGER, .integer = value});
+        return;
+    }
     if (likely(value >= 0)) {
         o->at = putHead(at, ':', (uint64_t)value);
         return;
@@ -111,15 +121,20 @@ void respInteger(outbuf *o, int64_t value) {
     o->at = putCrlf(at + 1 + numberPrintInt(at + 1, value));
 }
 
-/* Longer ones, and those that meet the end of a block. */
+/* Bulks that are long or cross the end of a block. */
 static NO_INLINE void bulkInPieces(outbuf *o, slice bytes) {
-    head(o, '$', bytes.len);
+    char *at = place(o);
+    if (unlikely(at == NULL)) {
+        sinkTakeText(o, REPLY_BULK, bytes);
+        return;
+    }
+    o->at = putHead(at, '$', bytes.len);
     outbufAppend(o, bytes.ptr, bytes.len);
     outbufAppend(o, "\r\n", 2);
 }
 
 void respBulk(outbuf *o, slice bytes) {
-    if (likely(bytes.len <= 64 && (size_t)(o->end - o->at) >= 64 + OUTBUF_ROOM_MAX)) {
+    if (likely(bytes.len <= 64 && (size_t)(o->end - o->at) >= 64 + OUTBUF_RESERVE_MAX)) {
         char *at = putHead(o->at, '$', bytes.len);
         copyShort(at, bytes.ptr, bytes.len);
         o->at = putCrlf(at + bytes.len);
@@ -129,7 +144,7 @@ void respBulk(outbuf *o, slice bytes) {
 }
 
 void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len) {
-    if (len < RESP_BORROW_MIN) {
+    if (len < RESP_BORROW_MIN || unlikely(o->sink != NULL)) {
         respBulk(o, sliceMake(b->bytes + offset, len));
         return;
     }
@@ -154,7 +169,7 @@ void respNullArray(outbuf *o, int proto) {
     }
 }
 
-/* Makes of the RESP3 kind what the protocol knows; 0 when nothing is written. */
+/* Maps a RESP3 type to one that `proto` supports; 0 if nothing is to be written. */
 static char kindOf(int proto, char kind, int64_t *count) {
     check(*count >= 0);
     if (proto != 2) return kind;
@@ -177,7 +192,10 @@ void respDouble(outbuf *o, int proto, double value) {
     char text[NUMBER_TEXT_MAX];
     size_t len = numberPrintDouble(text, value);
     char *at = place(o);
-    if (at == NULL) return;
+    if (unlikely(at == NULL)) {
+        sinkTakeText(o, proto == 2 ? REPLY_BULK : REPLY_DOUBLE, sliceMake(text, len));
+        return;
+    }
     if (proto == 2) {
         at = putHead(at, '$', len);
     } else {
@@ -191,7 +209,7 @@ void respDoubleText(outbuf *o, int proto, slice text) {
     if (proto == 2) {
         respBulk(o, text);
     } else {
-        line(o, ',', text);
+        line(o, ',', REPLY_DOUBLE, text);
     }
 }
 
@@ -207,7 +225,7 @@ void respBigNumber(outbuf *o, int proto, slice digits) {
     if (proto == 2) {
         respBulk(o, digits);
     } else {
-        line(o, '(', digits);
+        line(o, '(', REPLY_BIG_NUMBER, digits);
     }
 }
 
@@ -216,7 +234,14 @@ void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
         respBulk(o, bytes);
         return;
     }
-    head(o, '=', bytes.len + 4);
+    char *at = place(o);
+    if (unlikely(at == NULL)) {
+        replyEvent event = {.kind = REPLY_VERBATIM, .text = bytes, .integer = (int64_t)bytes.len};
+        memcpy(event.format, format, 3);
+        sinkTake(o, &event);
+        return;
+    }
+    o->at = putHead(at, '=', bytes.len + 4);
     outbufAppend(o, format, 3);
     outbufAppend(o, ":", 1);
     outbufAppend(o, bytes.ptr, bytes.len);
@@ -224,18 +249,19 @@ void respVerbatim(outbuf *o, int proto, slice bytes, const char *format) {
 }
 
 respDeferred respDeferBegin(outbuf *o) {
-    if (!outbufMakeRoom(o, HEAD_MAX)) return (respDeferred){NULL, 0};
+    if (unlikely(o->sink != NULL)) sinkCollect(o);
+    if (!outbufReserve(o, HEAD_MAX)) return (respDeferred){NULL, 0};
     respDeferred mark = {o->last, (uint32_t)(o->at - o->last->bytes)};
     o->at += HEAD_MAX;
     return mark;
 }
 
-/* Only what follows moves, to the left: marks of containers that are open around this one stay true.
- * At most one block is moved, and a block once per container, whatever the reply's size. */
+/* Only the bytes after the mark move, to the left, so marks of enclosing containers remain valid. At most one block
+ * is moved, once per container, whatever the size of the reply. */
 void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count) {
     outblock *b = mark.block;
     if (b == NULL) return;
-    char text[OUTBUF_ROOM_MAX];
+    char text[OUTBUF_RESERVE_MAX];
     kind = kindOf(proto, kind, &count);
     size_t len = kind ? (size_t)(putHead(text, (unsigned char)kind, (uint64_t)count) - text) : 0;
     size_t gap = HEAD_MAX - len;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests: RESP arrays out of a buffer of the caller's, whole batches at a time, without a copy.
+ * Parses requests that are RESP arrays from the caller's buffer, whole batches at a time, without copying.
  *
- * Two readers share the work. The fast one takes an array that is complete, small and plainly written, eight
- * bytes at a time, and knows no errors: whatever it does not understand it leaves to the slow one,
- * which goes from step to step, can stop at any byte, and alone decides what is wrong.
- * Invariant: what the slow reader remembers always belongs to the request at *pos, and no request of the
- * same session stands unexecuted before it; so a batch can be given up at any request (requestPutBack).
- * Cost: linear in the bytes however they are split: a rest that is parsed again has at most
- * REQUEST_KEEP_ARGS arguments and REQUEST_KEEP_LINE bytes of an unended line. */
+ * There are two parsers. The fast one reads an array that is complete, small and in canonical form, eight bytes at a
+ * time. It reports no errors: whatever it does not recognise it leaves to the slow one, which can stop and resume at
+ * any byte and is the only one that detects protocol errors.
+ *
+ * Invariant: the state of the slow parser always belongs to the request at *pos, and no earlier request of the same
+ * session is still to be executed; so a batch can be abandoned at any request (requestPutBack). Cost: linear in the
+ * bytes, however they are split: an incomplete request that is parsed again has at most REQUEST_KEEP_ARGS arguments
+ * and REQUEST_KEEP_LINE bytes of an incomplete line. */
 #include "resp/resp.h"
 
 #include "base/bytes.h"
@@ -18,10 +19,10 @@
 enum {
     UNAUTHENTICATED_ARGS_MAX = 10,
     UNAUTHENTICATED_BULK_MAX = 16384,
-    CRLF = 0x0a0d, /* as loadU16() reads it */
+    CRLF = 0x0a0d, /* as read by loadU16() */
 };
 
-/* The fast reader looks at 9 bytes from at most 17 behind the content's end. */
+/* The fast parser reads 9 bytes starting at most 17 bytes after the end of the contents. */
 _Static_assert(REQUEST_READ_SLACK >= 32, "the fast reader runs ahead");
 
 /* ------------------------------------------------------------------ batches */
@@ -49,16 +50,16 @@ void requestBatchClear(requestBatch *b) {
     requestBatchInit(b);
 }
 
-/* ------------------------------------------------------------------ the fast reader */
+/* ------------------------------------------------------------------ the fast parser */
 
-/* Three to six decimal digits in the bytes 1..6 of `line` with CR behind; 0 when it is not so. */
+/* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR; 0 if there is anything else. */
 NO_INLINE static unsigned mediumLength(uint64_t line, uint32_t *value) {
     uint64_t x = line ^ 0x0d0d0d0d0d0d0d0dULL;
     uint64_t cr = (x - 0x0101010101010101ULL) & ~x & 0x8080808080808080ULL;
     unsigned place = cr ? (unsigned)__builtin_ctzll(cr) / 8 : 0;
     if (place < 4) return 0;
     if ((line >> 8 & 0xff) == '0') return 0;
-    /* The digits go to the upper end, where the number's last ones belong, zeros before them. */
+    /* Shifts the digits to the upper end, so that the last digit is in the last place, with zeros before them. */
     unsigned empty = 8 * (9 - place);
     uint64_t d = (line >> 8) << empty;
     d |= 0x3030303030303030ULL & (((uint64_t)1 << empty) - 1);
@@ -72,8 +73,8 @@ NO_INLINE static unsigned mediumLength(uint64_t line, uint32_t *value) {
     return place;
 }
 
-/* Reads "<lead>digits\r\n" with one to six digits of canonical form; NULL when it is anything else. One and
- * two digits, nearly all there are, cost a compare each. */
+/* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else. One and two digits, by
+ * far the most frequent, cost one comparison each. */
 ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_t *value) {
     uint64_t line = loadU64(at);
     uint32_t ones = (uint32_t)(line >> 8 & 0xff) - '0';
@@ -94,8 +95,8 @@ ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_
     return at[place + 1] == '\n' ? at + place + 2 : NULL;
 }
 
-/* Takes one array of at most `args_max` arguments that is complete before `end`. Returns the byte behind it,
- * NULL when the slow reader must look. */
+/* Parses one array of at most `args_max` arguments that is complete before `end`. Returns the address after it, NULL
+ * if the slow parser has to try. */
 ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *argv,
                                       uint32_t args_max, uint32_t bulk_max, int *argc) {
     uint32_t count, size;
@@ -115,7 +116,7 @@ ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *ar
     return at;
 }
 
-/* ------------------------------------------------------------------ the slow reader: arrays */
+/* ------------------------------------------------------------------ the slow parser: arrays */
 
 requestStep requestRefuse(requestInput *in, const char *text) {
     static const char before[] = "ERR Protocol error: ";
@@ -127,7 +128,7 @@ requestStep requestRefuse(requestInput *in, const char *text) {
     return STEP_BAD;
 }
 
-/* The byte may be any; one that would end the line is shown as a blank. */
+/* `got` may be any byte; one that would end the line is shown as a blank. */
 static requestStep refuseByte(requestInput *in, char got) {
     requestRefuse(in, "expected '$', got '?'");
     bool ends_line = got == '\r' || got == '\n';
@@ -136,8 +137,8 @@ static requestStep refuseByte(requestInput *in, char got) {
 }
 
 bool requestArgReserve(requestPartial *s) {
-    if (s->arg_count < s->arg_room) return true;
-    int room = s->arg_room < 32 ? 64 : s->arg_room * 2;
+    if (s->arg_count < s->arg_cap) return true;
+    int room = s->arg_cap < 32 ? 64 : s->arg_cap * 2;
     size_t size = (size_t)room * sizeof(slice);
     slice *args = s->args_owned ? memTryRealloc(s->args, size) : memTryAlloc(size);
     if (args == NULL) {
@@ -146,12 +147,12 @@ bool requestArgReserve(requestPartial *s) {
     }
     if (!s->args_owned) memcpy(args, s->args, (size_t)s->arg_count * sizeof(slice));
     s->args = args;
-    s->arg_room = room;
+    s->arg_cap = room;
     s->args_owned = true;
     return true;
 }
 
-/* Finds the length line at `next`. STEP_DONE: it goes up to the CR at *cr, and one more byte stands there. */
+/* Finds the length line at `next`. STEP_DONE: the line ends at the CR at *cr, and the byte after it has arrived. */
 static requestStep findLine(requestInput *in, const char *too_big, size_t *cr) {
     requestPartial *s = in->state;
     size_t from = s->next + s->scanned;
@@ -166,7 +167,8 @@ static requestStep findLine(requestInput *in, const char *too_big, size_t *cr) {
     return *cr + 1 < in->len ? STEP_DONE : STEP_WAIT;
 }
 
-/* Moves behind the line that ends at `cr` and reads its number, written canonically, behind the lead. */
+/* Moves past the line that ends at `cr` and parses its number, which must be in canonical form, after the lead
+ * byte. */
 static requestStep takeLine(requestInput *in, size_t cr, const char *bad_number, int64_t *value) {
     requestPartial *s = in->state;
     if (in->start[cr + 1] != '\n') return requestRefuse(in, "invalid CRLF in request");
@@ -193,7 +195,7 @@ static requestStep readHead(requestInput *in) {
     if (count > UNAUTHENTICATED_ARGS_MAX && !in->limits->authenticated) {
         return requestRefuse(in, "unauthenticated multibulk length");
     }
-    if (count > s->arg_room && !s->args_owned && in->batch->count > 0) return STEP_FULL;
+    if (count > s->arg_cap && !s->args_owned && in->batch->count > 0) return STEP_FULL;
     skipLine(s, cr);
     if (count <= 0) return STEP_EMPTY;
     s->expected = (int32_t)count;
@@ -225,10 +227,10 @@ static void countFull(requestPartial *s, const requestLarge *l) {
     s->large_bytes += l->bytes->len;
 }
 
-/* The argument whose length is known: in the buffer, or in a block with only its CRLF in the buffer. */
+/* Reads an argument of known length: from the buffer, or from a block with only its CRLF in the buffer. */
 static requestStep readPayload(requestInput *in) {
     requestPartial *s = in->state;
-    size_t inside = (size_t)s->bulk; /* bytes of it that stand in the buffer */
+    size_t inside = (size_t)s->bulk; /* bytes of it in the buffer */
     if (s->filling) {
         const blob *block = s->large[s->large_count - 1].bytes;
         if (block == NULL) return STEP_WAIT;
@@ -267,12 +269,12 @@ static requestStep readArray(requestInput *in) {
 
 /* ------------------------------------------------------------------ large arguments */
 
-/* What a blob takes beside its room. The blocks' sizes are powers of two, header and all, because that
- * is what the allocator gives without a rest. */
+/* Overhead of a blob. The block sizes including header are powers of two, because the allocator serves those without
+ * waste. */
 enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1 };
 _Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
 
-/* Room in the block for at least one more byte: twice what has arrived, within the announced length. */
+/* Makes space for at least one more byte: twice what has arrived, at most the announced length. */
 static bool largeReserve(requestPartial *s, requestLarge *l) {
     size_t announced = (size_t)s->bulk;
     blob *block = l->bytes;
@@ -296,12 +298,12 @@ static void largeFilled(requestPartial *s, blob *block, size_t n) {
     if (block->len == (size_t)s->bulk) block->bytes[block->len] = 0;
 }
 
-/* Begins a block for the argument at `next` and moves what the buffer has of it there. The block itself is
- * made with the first byte, so an announcement alone costs nothing. */
+/* Starts a block for the argument at `next` and moves its bytes from the buffer into it. The block is allocated with
+ * the first byte, so that announcing a length costs nothing. */
 static void openLarge(requestInput *in, size_t *len) {
     requestPartial *s = in->state;
     int n = s->large_count;
-    if ((n & (n - 1)) == 0) { /* a power of two is full */
+    if ((n & (n - 1)) == 0) { /* a power of two: the array is full */
         requestLarge *list = memTryRealloc(s->large, (n ? (size_t)n * 2 : 1) * sizeof(*list));
         if (list == NULL) {
             s->failed = true;
@@ -322,7 +324,7 @@ static void openLarge(requestInput *in, size_t *len) {
         largeFilled(s, l->bytes, step);
         moved += step;
     }
-    memmove(from, from + moved, there - moved); /* at most the CR, unless memory ran out */
+    memmove(from, from + moved, there - moved); /* at most the CR, unless an allocation failed */
     *len -= moved;
 }
 
@@ -354,7 +356,7 @@ void requestParserCommit(requestParser *p, size_t n) {
     largeFilled(s, block, n);
 }
 
-/* ------------------------------------------------------------------ what is remembered */
+/* ------------------------------------------------------------------ kept state */
 
 bool requestParserFailed(const requestParser *p) { return p->partial && p->partial->failed; }
 
@@ -390,7 +392,7 @@ void requestParserClear(requestParser *p) {
     p->partial = NULL;
 }
 
-/* Whether reading this request again from its beginning would cost too much, or is no more possible. */
+/* True if parsing this request again from its start would cost too much, or is no longer possible. */
 static bool worthKeeping(const requestPartial *s, requestStep step) {
     if (s->failed) return true;
     if (step != STEP_WAIT) return false;
@@ -398,17 +400,17 @@ static bool worthKeeping(const requestPartial *s, requestStep step) {
     return s->arg_count > REQUEST_KEEP_ARGS || s->scanned > REQUEST_KEEP_LINE;
 }
 
-/* Takes a state from the stack, whose arguments may lie in the batch's pool, into memory of its own. */
+/* Moves a parse state from the stack, whose arguments may be in the batch's pool, to a block of its own. */
 static void partialKeep(requestParser *p, const requestPartial *s) {
     requestPartial *kept = memNew(requestPartial);
     *kept = *s;
     if (!s->args_owned) {
         kept->args = NULL;
-        kept->arg_room = s->arg_count;
+        kept->arg_cap = s->arg_count;
         kept->args_owned = true;
         if (s->arg_count > 0) {
             size_t size = (size_t)s->arg_count * sizeof(slice);
-            kept->args = memAlloc(size); /* as many as arrived; the pool bounds them */
+            kept->args = memAlloc(size); /* only arguments that have arrived, bounded by the pool */
             memcpy(kept->args, s->args, size);
         }
     }
@@ -422,7 +424,7 @@ void requestPutBack(requestParser *p, request *r) {
     *s = (requestPartial){.next = r->raw.len,
                           .args = r->argv,
                           .arg_count = r->argc,
-                          .arg_room = r->argc,
+                          .arg_cap = r->argc,
                           .args_owned = true,
                           .expected = r->argc,
                           .bulk = -1,
@@ -439,9 +441,9 @@ void requestPutBack(requestParser *p, request *r) {
     r->large_count = 0;
 }
 
-/* ------------------------------------------------------------------ putting it together */
+/* ------------------------------------------------------------------ parsing a batch */
 
-/* Enters the complete request into the batch; its arrays go over to it. */
+/* Adds the complete request to the batch, which takes ownership of its arrays. */
 static void finish(requestPartial *s, requestBatch *b, char *start) {
     for (int i = 0; i < s->arg_count; i++) {
         s->args[i].ptr = (const char *)((uintptr_t)start + (uintptr_t)s->args[i].ptr);
@@ -462,7 +464,7 @@ static void finish(requestPartial *s, requestBatch *b, char *start) {
     }
 }
 
-/* Reads the request at *pos as far as it goes. `fresh`: this call has added no request yet. */
+/* Parses the request at *pos as far as possible. `fresh`: this call has not added a request yet. */
 static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t *pos,
                                const requestLimits *limits, requestBatch *batch, bool fresh,
                                requestError *error) {
@@ -470,7 +472,7 @@ static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t 
     if (s == NULL) {
         s = &local;
         *s = (requestPartial){.args = batch->pool + batch->pool_used,
-                              .arg_room = REQUEST_POOL_SLICES - batch->pool_used,
+                              .arg_cap = REQUEST_POOL_SLICES - batch->pool_used,
                               .bulk = -1};
     }
     requestInput in = {s, buf + *pos, *len - *pos, limits, batch, error};

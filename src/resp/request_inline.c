@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inline requests: a line of words, as people type them.
+ * Parses inline requests: a line of words, as typed by hand.
  *
- * Words are slices of the line itself. A line with quotes gets a block of its own for argv and the unquoted
- * text, because the buffer's bytes must stay as they came: they are parsed again when the batch is dropped.
- * A NUL hides the end of its line, as it does in Valkey: clients that speak another protocol are not
- * answered word by word, but refused once 64 KiB of theirs are there. Cost: linear in the line. */
+ * Words are slices of the line. A line with quotes gets a block of its own for argv and the unquoted text: the bytes
+ * in the buffer must stay unchanged because they are parsed again if the batch is dropped. A NUL hides the end of its
+ * line, as in Valkey: clients that speak another protocol get no reply per line, but one error after 64 KiB. Cost:
+ * linear in the line. */
 #include "base/bytes.h"
 #include "resp/request_partial.h"
 
 enum { PLAIN, BLANK, QUOTE };
-/* A word begins at any byte isspace() denies, but only these blanks end it. */
+/* A word can begin at any byte for which isspace() is false, but only these blanks end it. */
 static const uint8_t byte_kind[256] = {
     [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\n'] = BLANK, ['"'] = QUOTE, ['\''] = QUOTE};
 
 static bool isBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Finds the LF that ends the line. Each byte is looked at once however the line arrives. */
+/* Finds the LF that ends the line. Each byte is examined once, however the line arrives. */
 static requestStep findEnd(requestInput *in, size_t *lf) {
     requestPartial *s = in->state;
     size_t rest = in->len - s->scanned;
@@ -39,7 +39,7 @@ static int hexDigit(char c) {
     return -1;
 }
 
-/* Unescapes what stands behind a backslash within double quotes; returns the first byte not used. */
+/* Decodes the escape sequence after a backslash inside double quotes; returns the first unused byte. */
 static const char *unescape(const char *at, const char *end, char *byte) {
     if (*at == 'x' && end - at > 2 && hexDigit(at[1]) >= 0 && hexDigit(at[2]) >= 0) {
         *byte = (char)(hexDigit(at[1]) * 16 + hexDigit(at[2]));
@@ -56,8 +56,8 @@ static const char *unescape(const char *at, const char *end, char *byte) {
     return at + 1;
 }
 
-/* Reads one word that begins at `at`, quotes and all, to *text, which moves on. Returns the first byte
- * behind the word, NULL when a quote stays open. The text is never longer than the word. */
+/* Decodes one word that begins at `at`, with its quotes, to *text and advances *text. Returns the byte after the
+ * word, NULL if a quote is not closed. The text is never longer than the word. */
 static const char *unquoteWord(const char *at, const char *end, char **text) {
     char *out = *text, quote = 0;
     for (; at < end; at++) {
@@ -72,7 +72,7 @@ static const char *unquoteWord(const char *at, const char *end, char **text) {
         } else if (c == quote) {
             quote = 0;
         } else if (c == '\\' && end - at > 2 && (quote == '"' || at[1] == '\'')) {
-            /* A backslash before the quote that ends the line is a plain byte. */
+            /* A backslash before the quote that ends the line is literal. */
             at = unescape(at + 1, end, out++) - 1;
         } else {
             *out++ = c;
@@ -82,8 +82,7 @@ static const char *unquoteWord(const char *at, const char *end, char **text) {
     return quote ? NULL : at;
 }
 
-/* Splits a line in which quotes stand. argv and text share one block: there are at most half as many words
- * as bytes, and one. */
+/* Splits a line that contains quotes. argv and text share one block; there are at most bytes / 2 + 1 words. */
 static requestStep splitQuoted(requestInput *in, const char *at, const char *end) {
     requestPartial *s = in->state;
     size_t len = (size_t)(end - at), words = len / 2 + 1;
@@ -95,7 +94,7 @@ static requestStep splitQuoted(requestInput *in, const char *at, const char *end
     if (s->args_owned) memFree(s->args);
     s->args = args;
     s->arg_count = 0;
-    s->arg_room = (int)words;
+    s->arg_cap = (int)words;
     s->args_owned = true;
     char *text = (char *)(args + words);
     while (true) {
@@ -105,13 +104,13 @@ static requestStep splitQuoted(requestInput *in, const char *at, const char *end
         at = unquoteWord(at, end, &text);
         if (at == NULL) return requestRefuse(in, "unbalanced quotes in request");
         check((size_t)s->arg_count < words);
-        /* As an offset from the line, like all the others. */
+        /* as an offset from the start of the line, like all others */
         uintptr_t offset = (uintptr_t)word - (uintptr_t)in->start;
         s->args[s->arg_count++] = (slice){(const char *)offset, (size_t)(text - word)};
     }
 }
 
-/* Splits the line up to `end`; STEP_DONE also when there is no word. */
+/* Splits the line up to `end`. Returns STEP_DONE even if there is no word. */
 static requestStep splitLine(requestInput *in, const char *end) {
     requestPartial *s = in->state;
     const char *at = in->start;

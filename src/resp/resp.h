@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The wire language: parse requests (RESP arrays and inline lines), parse replies, write replies.
- * Nothing here knows a socket, a command or a key. One parser, outbuf or reader belongs to one thread
- * at a time; different ones may be used by different threads at once (ANY_THREAD throughout). */
+ * The RESP protocol: parsing requests (arrays and inline lines), parsing replies, writing replies. Independent of
+ * sockets, commands and keys. A parser, outbuf or reader is used by one thread at a time; different ones may be used
+ * by different threads (ANY_THREAD throughout). */
 #ifndef RESP_RESP_H
 #define RESP_RESP_H
 
@@ -22,22 +22,22 @@
 
 /* A large argument that was read into a block of its own. */
 typedef struct requestLarge {
-    int arg;       /* its place in argv */
-    size_t gap_at; /* offset in `raw` where the block's bytes belong; ascending */
-    blob *bytes;   /* one reference belongs to the request */
+    int arg;       /* index in argv */
+    size_t gap_at; /* offset in `raw` at which the block's bytes belong; ascending */
+    blob *bytes;   /* the request holds one reference */
 } requestLarge;
 
-/* One complete request. Slices point into the caller's buffer, or into a large block: valid until the
- * batch is cleared or the buffer moves. From each argument's first byte on, REQUEST_READ_SLACK bytes are
- * readable memory at least. */
+/* One complete request. The slices point into the caller's buffer or into a large block and are valid until the batch
+ * is cleared or the buffer moves. At least REQUEST_READ_SLACK bytes from the first byte of each argument on are
+ * readable memory. */
 typedef struct request {
     slice *argv; /* argc >= 1 */
     int argc;
     int large_count;
-    requestLarge *large; /* NULL when there is none */
-    slice raw;      /* its own bytes in the buffer, the large blocks' left out; empty for inline */
-    size_t raw_end; /* offset in the buffer just behind it: where parsing goes on if it is the
-                          * last one run */
+    requestLarge *large; /* NULL if there is none */
+    slice raw; /* its bytes in the buffer, without those in large blocks; empty for inline */
+    size_t
+        raw_end; /* offset in the buffer of the byte after it: parsing resumes here if it is the last request run */
     /* For the caller: filled after parsing, neither set nor read here. */
     const void *command;
     uint64_t key_hash;
@@ -45,112 +45,112 @@ typedef struct request {
     void *owner;
 } request;
 
-/* Requests of one or of several sessions. Empty when zeroed; only `count` needs to be. */
+/* Requests of one or several sessions. A zeroed batch is empty; only `count` has to be zero. */
 typedef struct requestBatch {
     int count;
     int pool_used;
-    int owning; /* requests that own memory: an argv outside the pool, large blocks */
+    int owning; /* requests that own memory: an argv outside the pool, or large blocks */
     request items[REQUEST_BATCH_MAX];
     slice pool[REQUEST_POOL_SLICES];
 } requestBatch;
 
 void requestBatchInit(requestBatch *b);
-/* Releases what the requests hold (large blocks, argv arrays outside the pool) and empties the batch. */
+/* Frees what the requests own (large blocks, argv arrays outside the pool) and empties the batch. */
 void requestBatchClear(requestBatch *b);
 
 typedef struct requestLimits {
     int64_t bulk_max;      /* proto-max-bulk-len */
-    int32_t multibulk_max; /* items of one request */
-    bool authenticated;    /* false: 10 items of 16,384 bytes, with texts of their own */
+    int32_t multibulk_max; /* arguments per request */
+    bool authenticated; /* if false: 10 arguments of 16,384 bytes, with error texts of their own */
 } requestLimits;
 
-/* State of one request that has not arrived whole; all zero at a request's start. */
+/* State of one incomplete request; all zero at the start of a request. */
 typedef struct requestParser {
     struct requestPartial
-        *partial; /* NULL unless arguments are many, a line is long or an argument large */
+        *partial; /* NULL unless there are many arguments, a long line or a large argument */
 } requestParser;
 
 typedef enum requestStatus {
-    REQUEST_NEED_MORE, /* all complete requests are taken; what stands at *pos is a request's beginning */
-    REQUEST_BATCH_FULL, /* the batch cannot take the next request; clear it and call again */
-    REQUEST_BAD,        /* protocol error after the requests in the batch: *error says which */
+    REQUEST_NEED_MORE,  /* all complete requests were parsed; an incomplete one begins at *pos */
+    REQUEST_BATCH_FULL, /* the batch has no space for the next request; clear it and call again */
+    REQUEST_BAD,        /* protocol error after the requests in the batch; see *error */
 } requestStatus;
 
-/* The reply's text, "ERR Protocol error: ...", on one line. It may hold any other byte, NUL too. */
+/* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, including NUL. */
 typedef struct requestError {
     size_t len;
     char text[96];
 } requestError;
 
-/* Parses complete requests out of buf[*pos..*len) into `batch`, until `max` of them stand there in all,
- * its pool is used up, or bytes run out; moves *pos behind the last complete one. Empty requests (*0,
- * empty lines) are skipped. An empty batch always takes at least one request.
+/* Parses complete requests from buf[*pos..*len) into `batch` until it holds `max` requests, its pool is used up, or
+ * no complete request remains. Moves *pos past the last complete one. Empty requests (*0, empty lines) are skipped.
+ * An empty batch always accepts at least one request.
  *
- * The caller's duties:
- * - `buf` has REQUEST_READ_SLACK readable bytes behind *len; their content does not matter.
- * - Between two calls the buffer may move (offsets are kept, not pointers) and grow, but the bytes from
- *   *pos on stay as they are, and the next call begins at that same *pos. Bytes before *pos may be dropped.
- * - Earlier requests of the same parser were run, or put back, before the next call.
- * - A large argument that is not complete is read into a block: its bytes move from the buffer's end into
- *   the block, *len comes back smaller, and what arrives next goes where requestParserTail() says until
- *   the block is full. The CRLF behind it, and all that follows, goes into the buffer at *len again, so
- *   the buffer holds the request without the block's bytes. This happens only in a call that added no
- *   request: so parse what is left again after a batch was run, and before reading more.
- * - After REQUEST_BAD nothing more is read; a second call gives the same error. */
+ * Requirements for the caller:
+ * - `buf` has REQUEST_READ_SLACK readable bytes after *len; their contents do not matter.
+ * - Between two calls the buffer may move and grow (offsets are kept, not pointers). The bytes from *pos on must not
+ *   change, and the next call starts at the same *pos. Bytes before *pos may be dropped.
+ * - Earlier requests of the same parser were run or put back before the next call.
+ * - An incomplete large argument is read into a block: its bytes are moved from the end of the buffer into the block
+ *   and *len is reduced. The following bytes go to requestParserTail() until the block is full. The CRLF after it and
+ *   everything following goes into the buffer at *len again, so the buffer holds the request without the block's
+ *   bytes. This happens only in a call that added no request; so call again after running a batch, before reading
+ *   more.
+ * - After REQUEST_BAD nothing more is parsed; another call gives the same error. */
 requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos,
                            const requestLimits *limits, requestBatch *batch, int max,
                            requestError *error);
 
-/* Where the next bytes from the socket should go, when the parser is inside a large argument: up to `*cap`
- * bytes at the result; NULL with *cap = 0 otherwise (read into the buffer). The block grows with what has
- * arrived: at most twice that (and 16 KB), never beyond the announced length. When memory is out the
- * result is NULL too, and requestParse() answers REQUEST_BAD from then on. */
+/* Where to store the next bytes from the socket while a large argument is incomplete: up to `*cap` bytes at the
+ * returned address. Otherwise returns NULL and sets *cap to 0: read into the buffer. The block grows with the bytes
+ * that arrive: at most to twice their number (and 16 KB), never beyond the announced length. Also returns NULL if
+ * memory is exhausted; requestParse() then returns REQUEST_BAD. */
 char *requestParserTail(requestParser *p, size_t *cap);
-/* Bytes of the large argument that are still to come. When requestParserTail() gives room for all of them,
- * a readv may take what follows into the buffer at *len in the same call. */
+/* Bytes missing from the large argument. If requestParserTail() has space for all of them, one readv() may read the
+ * bytes after it into the buffer at *len. */
 size_t requestParserMissing(const requestParser *p);
-/* Takes in `n` bytes written at requestParserTail(). */
+/* Adds `n` bytes that were stored at requestParserTail(). */
 void requestParserCommit(requestParser *p, size_t n);
-/* Memory ran out for the request that is being read. */
+/* True if an allocation failed for the request being read. */
 bool requestParserFailed(const requestParser *p);
-/* Bytes of memory the partial state holds (arrived, not announced). */
+/* Memory held by the partial state in bytes (of what arrived, not of what was announced). */
 size_t requestParserMemory(const requestParser *p);
-/* Bytes of large arguments that have arrived; the others stand in the caller's buffer. */
+/* Bytes of large arguments that have arrived; all others are in the caller's buffer. */
 size_t requestParserBytes(const requestParser *p);
-/* Drops the partial state and what it holds. */
+/* Frees the partial state. */
 void requestParserClear(requestParser *p);
-/* For a request that will not be run now, before its batch is cleared: the first one of its session that
- * was not run. The caller keeps the buffer from that request's first byte on and parses from there later;
- * large blocks, whose bytes the buffer no longer has, go back into the parser here. */
+/* For a request that is not going to be run now: must be the first request of its session that was not run, and is
+ * called before its batch is cleared. The caller keeps the buffer from the first byte of that request on and parses
+ * again from there later. Large blocks, whose bytes are not in the buffer, move back into the parser. */
 void requestPutBack(requestParser *p, request *r);
 
 /* ------------------------------------------------------------------ output */
 
-/* Bytes on their way out: a chain of blocks, the last of which is appended to inline; borrowed blobs stand
- * in between. An idle outbuf owns no block; pending bytes and memory are known without a walk. */
+/* Pending output: a chain of blocks with borrowed blobs in between; bytes are appended inline to the last block. An
+ * empty outbuf owns no block. Pending bytes and memory are known without walking the chain. */
 typedef struct outblock outblock;
 typedef struct outbuf {
-    char *at;        /* where the next byte goes, in the last block; NULL while that is sealed */
-    char *end;       /* end of that block's room */
-    char *base;      /* first pending byte of that block's own */
-    outblock *first; /* NULL when nothing is pending */
+    char *at;   /* where the next byte is stored in the last block; NULL while that is sealed */
+    char *end;  /* end of that block */
+    char *base; /* first pending byte in that block */
+    outblock *first; /* NULL if nothing is pending */
     outblock *last;
-    outblock *spent; /* written blocks whose blobs are still to be released */
-    size_t queued;   /* pending bytes apart from base..at */
-    size_t memory;   /* bytes of the blocks, and of the pieces of blobs they borrow */
-    bool null_sink;  /* everything appended is dropped; set with outbufSetNullSink() */
+    outblock *spent;        /* sent blocks whose blobs still have to be released */
+    size_t queued;          /* pending bytes other than base..at */
+    size_t memory;          /* bytes of the blocks and of the borrowed parts of blobs */
+    struct replySink *sink; /* NULL: appended bytes are kept. See resp/reply_sink.h */
 } outbuf;
 
 void outbufInit(outbuf *o);
-/* For replies that nobody wants: a null sink from the start. */
+/* Initialises a null sink, for replies that are not sent. */
 void outbufInitNull(outbuf *o);
-/* Drops everything and gives all blocks back, as the owner of the blobs (see outbufReap). */
+/* Discards everything and frees all blocks. Only on the thread that owns the blobs (see outbufReap). */
 void outbufClear(outbuf *o);
-/* From now on everything appended is dropped, or no longer so. What is pending stays. */
+/* Starts or stops discarding what is appended. Bytes already pending remain. */
 void outbufSetNullSink(outbuf *o, bool on);
-/* Makes at least `need` bytes of contiguous room at o->at (need <= OUTBUF_ROOM_MAX); the caller writes
- * there and moves o->at on. False for a null sink: write nothing. */
-bool outbufMakeRoom(outbuf *o, size_t need);
+/* Reserves at least `need` contiguous bytes at o->at (need <= OUTBUF_RESERVE_MAX); the caller writes there and
+ * advances o->at. False for a null sink: write nothing. */
+bool outbufReserve(outbuf *o, size_t need);
 void outbufAppendSlow(outbuf *o, const void *bytes, size_t len);
 static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
     if (likely((size_t)(o->end - o->at) > len)) {
@@ -160,52 +160,51 @@ static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
         outbufAppendSlow(o, bytes, len);
     }
 }
-/* Sends `len` bytes from `offset` of a blob by reference: retains it until they are written. */
+/* Sends `len` bytes from `offset` of a blob by reference: the blob is retained until they are sent. */
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len);
 /* Bytes not yet written. */
 static inline size_t outbufPending(const outbuf *o) {
     return o->queued + (size_t)(o->at - o->base);
 }
-/* Bytes of memory held; a borrowed blob counts with the bytes borrowed from it. */
+/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it. */
 static inline size_t outbufMemory(const outbuf *o) { return o->memory; }
-/* Number of blocks in the chain; a borrowed piece makes one. */
+/* Number of blocks in the chain; each borrowed part has one. */
 size_t outbufBlocks(const outbuf *o);
-/* Fills at most `max` iovecs with what is pending; returns how many. */
+/* Fills at most `max` iovecs with the pending bytes; returns how many. */
 int outbufIovecs(const outbuf *o, struct iovec *iov, int max);
-/* Drops the first `n` pending bytes, which were written; gives empty blocks to the thread's pool. Any
- * thread that has the outbuf may call it: blobs are not touched, but kept for outbufReap(). */
+/* Removes the first `n` pending bytes, which were sent; empty blocks go to the thread's pool. May be called by any
+ * thread that currently owns the outbuf: blobs are not touched but kept for outbufReap(). */
 void outbufConsume(outbuf *o, size_t n);
 void outbufReapSlow(outbuf *o);
-/* Releases the blobs that are written. To be called by the thread that owns the blobs, whenever it has
- * the outbuf again. */
+/* Releases the blobs that were sent. Call on the thread that owns the blobs, whenever it owns the outbuf again. */
 static inline void outbufReap(outbuf *o) {
     if (unlikely(o->spent != NULL)) outbufReapSlow(o);
 }
-/* Moves everything pending in `from` behind what is pending in `to`. */
+/* Appends everything pending in `from` to `to`, leaving `from` empty. */
 void outbufMoveAll(outbuf *to, outbuf *from);
-/* A mark of the present end, to take back what follows (a nested reply that turned into an error). It holds
- * until something is consumed, or a container opened before it with respDeferBegin() is closed. */
+/* The current end, so that what follows can be removed again (a nested reply that became an error). Valid until bytes
+ * are consumed or a container opened before it with respDeferBegin() is closed. */
 typedef struct outmark {
     size_t at; /* pending bytes before it */
 } outmark;
 outmark outbufMark(const outbuf *o);
 void outbufCutTo(outbuf *o, outmark mark);
-/* All pending bytes in one new block with a NUL behind: for tests, MONITOR, scripts. Caller frees with
+/* Copies all pending bytes to a new block followed by a NUL: for tests, MONITOR, scripts. The caller frees it with
  * memFree(). */
 char *outbufCopy(const outbuf *o, size_t *len);
-/* Frees this thread's pool of spare blocks; returns the bytes given back (memory pressure, thread end). */
+/* Frees this thread's pool of blocks; returns the bytes freed. For memory pressure and at the end of a thread. */
 size_t outbufPoolTrim(void);
-/* Frees the spare blocks that were not needed since the last call: for a slow tick of each thread. */
+/* Frees the pooled blocks that were not needed since the last call; called periodically by each thread. */
 size_t outbufPoolAge(void);
 
 /* ------------------------------------------------------------------ writing replies
- * `proto` is 2 or 3. A function without it writes the same bytes in both. */
+ * `proto` is 2 or 3. Functions without it write the same bytes in both protocols. */
 
 void respStatus(outbuf *o, slice text);     /* +OK: CR and LF become blanks */
 void respError(outbuf *o, slice text);      /* -ERR ...: CR and LF become blanks */
 void respInteger(outbuf *o, int64_t value); /* :1 */
 void respBulk(outbuf *o, slice bytes);      /* $3 */
-/* A bulk whose bytes lie in a counted block: by reference from RESP_BORROW_MIN bytes on, else copied. */
+/* A bulk stored in a blob: sent by reference from RESP_BORROW_MIN bytes on, else copied. */
 void respBulkBlob(outbuf *o, blob *b, size_t offset, size_t len);
 void respNull(outbuf *o, int proto);                     /* $-1 or _ */
 void respNullArray(outbuf *o, int proto);                /* *-1 or _ */
@@ -215,29 +214,28 @@ void respSet(outbuf *o, int proto, int64_t count);       /* *N or ~N */
 void respAttribute(outbuf *o, int proto, int64_t pairs); /* nothing in RESP2, |N */
 void respPush(outbuf *o, int proto, int64_t count);      /* *N or >N */
 void respDouble(outbuf *o, int proto, double value);     /* $.. or ,.. */
-void respDoubleText(outbuf *o, int proto,
-                    slice text); /* a double some other way than respDouble() writes it */
-void respBool(outbuf *o, int proto, bool value);        /* :1 or #t */
-void respBigNumber(outbuf *o, int proto, slice digits); /* $.. or (..: CR and LF become blanks */
-/* $.. or =N txt:..; `format` is three characters, what comes behind is not looked at. */
+void respDoubleText(outbuf *o, int proto, slice text);   /* a double formatted by the caller */
+void respBool(outbuf *o, int proto, bool value);         /* :1 or #t */
+void respBigNumber(outbuf *o, int proto, slice digits);  /* $.. or (..: CR and LF become blanks */
+/* $.. or =N txt:..; `format` is three characters, further ones are ignored. */
 void respVerbatim(outbuf *o, int proto, slice bytes, const char *format);
 
-/* A container whose count is known only at its end: room for the longest head is kept, and closed again
- * by moving what follows in the same block. Nothing may be consumed or moved from `o` in between.
- * Containers may nest; the inner one is closed first. */
+/* A container whose count is known only at its end: space for the longest header is reserved, and closed afterwards
+ * by moving the bytes that follow it in the same block. Nothing may be consumed or moved from `o` in between.
+ * Containers may nest; the inner one is ended first. */
 typedef struct respDeferred {
     outblock *block; /* NULL for a null sink */
     uint32_t offset;
 } respDeferred;
 respDeferred respDeferBegin(outbuf *o);
-/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; count is of pairs for maps. */
+/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; `count` is the number of pairs for maps. */
 void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count);
 
 /* ------------------------------------------------------------------ reading replies */
 
 typedef enum replyKind {
     REPLY_STATUS,
-    REPLY_ERROR, /* a line, or RESP3's counted error */
+    REPLY_ERROR, /* a line, or RESP3's bulk error */
     REPLY_INTEGER,
     REPLY_BULK,
     REPLY_NULL,
@@ -255,35 +253,36 @@ typedef enum replyKind {
 /* One event of the reader. Bytes are borrowed from the buffer given to replyRead(). */
 typedef struct replyEvent {
     replyKind kind;
-    int depth;       /* 0 for a whole reply */
-    bool complete;   /* with this event a whole reply has arrived */
-    slice text;      /* status, error, bulk, double, big number, verbatim (without "txt:") */
-    int64_t integer; /* integer, bool, or the count of items of an aggregate (pairs for maps) */
-    double number;   /* doubles */
-    char format[4];  /* verbatim, with a NUL */
+    int depth;       /* 0 for a top-level reply */
+    bool complete;   /* this event completes a top-level reply */
+    slice text;      /* of status, error, bulk, double, big number, verbatim (without "txt:") */
+    int64_t integer; /* integer, bool, or number of items of an aggregate (pairs for maps) */
+    double number;   /* of doubles */
+    char format[4];  /* of verbatim strings, NUL-terminated */
 } replyEvent;
 
 typedef struct replyReader {
-    bool skip; /* no inner events: one event per whole reply. Change it between replies only */
-    int depth; /* open aggregates */
+    bool skip;           /* one event per top-level reply; may change only between replies */
+    int depth;           /* number of open aggregates */
     uint32_t attributes; /* bit d: the aggregate open at depth d is an attribute */
     int64_t bulk_max;    /* longest bulk or line accepted */
-    const char *error;   /* what was wrong, after REPLY_BAD */
-    size_t scanned;      /* bytes behind *pos known to hold no end of line */
-    int64_t passing; /* skip mode: bytes of a bulk still to be passed over, its CRLF with them */
-    replyEvent head; /* skip mode: the event to be given at the end of the reply */
-    int64_t left[REPLY_DEPTH_MAX]; /* items still to come per open aggregate */
+    const char *error;   /* reason of REPLY_BAD */
+    size_t scanned;      /* bytes after *pos known to contain no end of line */
+    int64_t skipping;    /* skip mode: bytes of a bulk still to be skipped, including its CRLF */
+    replyEvent head;     /* skip mode: the event to emit at the end of the reply */
+    int64_t left[REPLY_DEPTH_MAX]; /* remaining items per open aggregate */
 } replyReader;
 
 typedef enum replyReadStatus { REPLY_EVENT, REPLY_NEED_MORE, REPLY_BAD } replyReadStatus;
 
 void replyReaderInit(replyReader *r);
-/* Takes the next event out of buf[*pos..len); moves *pos behind it. An aggregate gives one event at its
- * head, its items follow with depth + 1; an attribute stands before what it belongs to, at the same depth,
- * and is no item itself. Bytes before *pos may be dropped and the buffer moved between calls.
- * In skip mode one event per whole reply is given, its head, when its last byte is there; the bytes of
- * bulks are then passed over as they arrive, and have no text (their length is in `integer`).
- * After REPLY_BAD the reader is of no more use. */
+/* Reads the next event from buf[*pos..len) and moves *pos past it. An aggregate gives one event for its header; its
+ * items follow with depth + 1. An attribute precedes the value it belongs to, at the same depth, and is not an item
+ * itself. Bytes before *pos may be dropped and the buffer may move between calls.
+ *
+ * In skip mode there is one event per top-level reply, for its header, when its last byte has arrived. Bulks are
+ * skipped as they arrive and have no text (`integer` is their length). After REPLY_BAD the reader cannot be used any
+ * more. */
 replyReadStatus replyRead(replyReader *r, const char *buf, size_t len, size_t *pos,
                           replyEvent *event);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * EVAL and functions. Today: its directives. Main thread only. */
+ * Scripts (EVAL) and functions. So far: directives. Main thread only. */
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "script/script.h"
 #include "script/script_priv.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * EVAL and functions. Today: its directives. Main thread only. */
+ * Scripts (EVAL) and functions. So far: directives. Main thread only. */
 #ifndef SCRIPT_SCRIPT_H
 #define SCRIPT_SCRIPT_H
 

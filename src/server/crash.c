@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The crash report. What needs nothing of the process (signal, trace, registers) comes first, what walks through
- * it (INFO, clients) later: a crash inside the report is told in short and ends it.
+ * The crash report. Parts that depend on little of the process state (signal, trace, registers)
+ * come first, those that walk its data structures (INFO, clients) later. A crash inside the report
+ * prints a short report and ends the process.
  *
- * Invariants: one thread reports, others that crash meanwhile wait for ever; secrets of users are never
- * printed, and other data of theirs only where hide-user-data-from-log is off. Handlers of signals: they use
- * what the rest of the process uses, for the process is lost already; an alarm ends a report that hangs. */
+ * Invariants: only one thread reports; other threads that crash meanwhile wait forever. Users'
+ * secrets are never printed, other user data only if hide-user-data-from-log is off. The signal
+ * handlers call functions that are not async-signal-safe, since the process is going to end anyway;
+ * an alarm ends a report that hangs. */
 #define _GNU_SOURCE
 #include "server/crash.h"
 
@@ -19,39 +21,39 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "io/file.h"
 #include "net/net.h"
 #include "server/memcheck.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 #include "server/trace.h"
 
 enum {
-    REPORT_SECONDS = 30,           /* a report that takes longer hangs */
-    MEMCHECK_US = 5 * 1000 * 1000, /* no more of the memory is tested */
+    REPORT_SECONDS = 30,           /* limit for the report, which may hang */
+    MEMCHECK_US = 5 * 1000 * 1000, /* limit for the memory test */
     ARGUMENTS_SHOWN = 32,
     ARGUMENT_BYTES_SHOWN = 128,
 };
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The report needs some room of its own: the stack may be what has run out. */
+/* The report runs on a stack of its own, because a stack overflow may be the cause. */
 static char handler_stack[256 * 1024];
 #endif
 
 static struct {
-    int tid;        /* who reports */
-    bool is_told;   /* the report is written: the next signal just ends the process */
-    bool is_nested; /* crashed inside the report */
+    int tid;             /* the reporting thread */
+    bool report_written; /* the report is complete: the next signal only ends the process */
+    bool is_nested;      /* crashed inside the report */
     volatile sig_atomic_t tests_memory;
-    sigjmp_buf untestable; /* back into the memory test, from a page that cannot be touched */
+    sigjmp_buf skip_region; /* jump back into the memory test from an inaccessible page */
 } crash;
 
 static int ownTid(void) { return (int)syscall(SYS_gettid); }
 
-/* ------------------------------------------------------------------ begin and end */
+/* ------------------------------------------------------------------ start and end */
 
 static void reportBegin(void) {
     logRaw("\n\n=== VALKEY BUG REPORT START: Cut & paste starting from here ===\n");
@@ -59,14 +61,14 @@ static void reportBegin(void) {
 
 static void reportEnd(void) {
     logRaw("\n=== VALKEY BUG REPORT END. Make sure to include from START to END. ===\n\n"
-           "       Please report the crash, with all that stands above.\n\n"
+           "       Please report the crash, including everything above.\n\n"
            "  Suspect RAM error? Use valkey-server --test-memory to verify it.\n\n"
            "  Some other issues could be detected by valkey-server --check-system\n");
     if (serverConf.daemonize && serverRunNow()->supervisor == SUPERVISED_NO) daemonRemovePidFile();
-    crash.is_told = true;
+    crash.report_written = true;
 }
 
-/* Ends the process as the signal would have done without us. */
+/* Ends the process as the signal would have done by default. */
 static void __attribute__((noreturn)) endBySignal(int signal_number) {
     struct sigaction action = {.sa_handler = SIG_DFL};
     sigemptyset(&action.sa_mask);
@@ -76,12 +78,12 @@ static void __attribute__((noreturn)) endBySignal(int signal_number) {
     sigaddset(&set, signal_number);
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     (void)raise(signal_number);
-    _exit(1); /* nobody comes here */
+    _exit(1); /* not reached */
 }
 
-/* ------------------------------------------------------------------ the process's own account */
+/* ------------------------------------------------------------------ state of the process */
 
-/* Commands whose arguments may be secrets, or hold some. */
+/* Commands whose arguments may contain secrets. */
 static bool mayHoldSecrets(slice command_name) {
     static const char *const names[] = {"auth", "hello", "acl", "config", "migrate", "sentinel"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -111,8 +113,7 @@ static void printCurrentClient(void) {
     const ctx *c = engineHot.current;
     if (!c) return;
     str out = STR_EMPTY;
-    (void)netDescribeForLog(c->who,
-                            &out); /* a script's or a loader's has no connection to tell of */
+    (void)netDescribeForLog(c->who, &out); /* sessions of scripts and loaders have no connection */
     strAppendByte(&out, '\n');
     appendArguments(c, &out);
     logRaw("\n------ CURRENT CLIENT INFO ------\n");
@@ -130,7 +131,7 @@ static void printClients(void) {
 
 static void appendSection(const infoSection *section, void *arg) {
     str *out = arg;
-    if (!section->when) return; /* only for who asks: it may walk the keyspace */
+    if (!section->when) return; /* printed on request only: it may walk the keyspace */
     if (!strstr(strText(out), section->title)) strAppendFormat(out, "\n%s\r\n", section->title);
     section->print(out);
 }
@@ -154,11 +155,11 @@ static void printConfiguration(void) {
 /* ------------------------------------------------------------------ memory test */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-/* Terabytes of a sanitizer's notes would be tested. */
+/* The shadow memory of a sanitizer is too large to be tested. */
 static void testMemory(void) { logRaw("\n------ FAST MEMORY TEST ------\nNot in this build.\n"); }
 #else
-/* True when the test itself lives in that region. */
-static bool isOurs(uintptr_t from, uintptr_t to) {
+/* True if the region contains the stack of the test itself. */
+static bool containsOwnStack(uintptr_t from, uintptr_t to) {
     const void *const ours[] = {handler_stack, &crash, __builtin_frame_address(0),
                                 (const void *)&errno};
     for (size_t i = 0; i < COUNT_OF(ours); i++) {
@@ -167,7 +168,7 @@ static bool isOurs(uintptr_t from, uintptr_t to) {
     return false;
 }
 
-/* Anonymous memory, as a line of /proc/self/maps tells it. */
+/* Parses a line of /proc/self/maps; true for anonymous memory. */
 static bool isTestable(const char *line, uintptr_t *from, uintptr_t *to) {
     unsigned long begin, end, inode;
     char mode[8];
@@ -175,31 +176,39 @@ static bool isTestable(const char *line, uintptr_t *from, uintptr_t *to) {
     *from = begin;
     *to = end;
     return !strncmp(mode, "rw-p", 4) && inode == 0 && !strstr(line, "[stack") &&
-           !strstr(line, "[v") && !isOurs(begin, end);
+           !strstr(line, "[v") && !containsOwnStack(begin, end);
+}
+
+/* Tests one piece of a mapping. False: it has an inaccessible page. */
+static bool testPiece(uintptr_t at, size_t size, size_t *errors) {
+    if (sigsetjmp(crash.skip_region, 1)) {
+        crash.tests_memory = 0;
+        return false;
+    }
+    crash.tests_memory = 1;
+    *errors += memcheckRange((void *)at, size);
+    crash.tests_memory = 0;
+    return true;
 }
 
 static void testMemory(void) {
     logRaw("\n------ FAST MEMORY TEST ------\n");
-    static char maps[64 * 1024]; /* read first: reading later would change them */
+    static char maps[64 * 1024]; /* read completely before the test, which may change them */
     if (fileReadText("/proc/self/maps", maps, sizeof(maps)) <= 0) return;
     size_t errors = 0, bytes = 0;
     int64_t end_us = clockMonoUs() + MEMCHECK_US;
     for (char *line = strtok(maps, "\n"); line; line = strtok(NULL, "\n")) {
         uintptr_t from, to;
         if (!isTestable(line, &from, &to)) continue;
-        for (volatile uintptr_t at = from; at < to && clockMonoUs() < end_us;) {
+        for (uintptr_t at = from; at < to && clockMonoUs() < end_us;) {
             size_t size = sizeMin(to - at, 1024 * 1024);
-            if (sigsetjmp(crash.untestable, 1)) break; /* a page nobody may touch */
-            crash.tests_memory = 1;
-            errors += memcheckRange((void *)at, size);
-            crash.tests_memory = 0;
+            if (!testPiece(at, size, &errors)) break;
             bytes += size;
             at += size;
         }
-        crash.tests_memory = 0;
     }
     char text[128];
-    snprintf(text, sizeof(text), "%zu MB were tested.\n", bytes >> 20);
+    snprintf(text, sizeof(text), "Tested %zu MB.\n", bytes >> 20);
     logRaw(text);
     logRaw(errors
                ? "!!! MEMORY ERROR DETECTED! Check your memory ASAP !!!\n"
@@ -210,7 +219,7 @@ static void testMemory(void) {
 
 /* ------------------------------------------------------------------ the report */
 
-/* Traces and all that the process knows of itself. `context` NULL: of a failed check. */
+/* Stack traces and the state of the process. `context` is NULL for a failed check. */
 static void printProcess(const void *context) {
     logRaw("\n------ STACK TRACE ------\n");
     tracePrint(context);
@@ -237,7 +246,7 @@ static void printSignal(int signal_number, const siginfo_t *info, const void *co
     if (tracePc(context)) logWarning("Crashed running the instruction at: %p", tracePc(context));
 }
 
-/* A crash inside the report: where it was, and the end. */
+/* A crash inside the report: prints where it happened and ends the process. */
 static void __attribute__((noreturn))
 crashAgain(int signal_number, const siginfo_t *info, const void *context) {
     if (crash.is_nested) endBySignal(signal_number);
@@ -253,14 +262,14 @@ crashAgain(int signal_number, const siginfo_t *info, const void *context) {
 }
 
 static void onCrash(int signal_number, siginfo_t *info, void *context) {
-    if (crash.is_told) endBySignal(signal_number);
+    if (crash.report_written) endBySignal(signal_number);
     int nobody = 0, me = ownTid();
     if (!__atomic_compare_exchange_n(&crash.tid, &nobody, me, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
         if (nobody != me) traceFreeze();
         if (crash.tests_memory) {
             crash.tests_memory = 0;
-            siglongjmp(crash.untestable, 1);
+            siglongjmp(crash.skip_region, 1);
         }
         crashAgain(signal_number, info, context);
     }
@@ -278,12 +287,13 @@ static void onCrash(int signal_number, siginfo_t *info, void *context) {
     endBySignal(signal_number);
 }
 
-/* ------------------------------------------------------------------ failed checks, panics, no memory */
+/* ------------------------------------------------------------------ failed checks, panics, out of
+ * memory */
 
 static void onFailureBegin(void) { reportBegin(); }
 
 static void onFailure(const char *what, const char *file, int line) {
-    (void)what, (void)file, (void)line; /* the log has them */
+    (void)what, (void)file, (void)line; /* already logged */
     crash.tid = ownTid();
     if (serverConf.crash_log_enabled) {
         signal(SIGALRM, SIG_DFL);
@@ -315,7 +325,7 @@ status crashApply(reason *why) {
 
 void crashInit(void) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    /* Sanitizers bring one of their own, and free it. */
+    /* Sanitizers install and free a stack of their own. */
     stack_t stack = {.ss_sp = handler_stack, .ss_size = sizeof(handler_stack)};
     if (sigaltstack(&stack, NULL)) logWarning("No stack for crash reports: %s", strerror(errno));
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The crash report: what the log gets when a signal, a failed check or a panic ends the process. */
+ * The crash report: what is logged when a signal, a failed check or a panic ends the process. */
 #ifndef SERVER_CRASH_H
 #define SERVER_CRASH_H
 
 #include "base/error.h"
 
-/* Hangs up the reports of failed checks and of memory that is out, and the handlers of the crash signals as
- * crash-log-enabled says. Once, at start. */
+/* Registers the report for failed checks and memory exhaustion, and installs the signal handlers
+ * according to crash-log-enabled. Called once, at startup. */
 void crashInit(void);
-/* Brings crash-log-enabled into effect. Cannot fail. */
+/* Applies crash-log-enabled. Cannot fail. */
 status crashApply(reason *why);
 
 #endif

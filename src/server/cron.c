@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cron timer: hz times a second it reads the clock, looks for signals and runs the periodic jobs of all
- * wings within their share of the time. Main thread only. */
+ * The cron timer: hz times per second it reads the clock, handles signals and runs the periodic
+ * jobs of all features within a time budget. Main thread only. */
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/tick.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 #include "server/watchdog.h"
 
 static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
-    (void)l, (void)id, (void)arg; /* one loop, one cron */
+    (void)l, (void)id, (void)arg; /* there is one loop and one cron */
     executeNewTurn();
     signalsPoll();
     shutdownPoll();
@@ -24,6 +24,6 @@ static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
 
 void cronStart(void) {
     watchdogSet(serverConf.watchdog_period);
-    /* Runs until the end: its id is never needed. */
+    /* Never removed, so its id is not needed. */
     (void)loopAddTimer(serverRunNow()->loop, 1, cronTurn, NULL);
 }

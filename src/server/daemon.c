@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Life as a daemon: detaching, the pid file, the supervisor's datagrams, the process title.
- * Main thread only. */
+ * Daemon functions: detaching, pid file, notifications to the supervisor, process title. Main
+ * thread only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,10 +13,10 @@
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "io/file.h"
 #include "net/net.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 
 extern char **environ;
@@ -55,15 +55,15 @@ void daemonRemovePidFile(void) {
     const char *path = pidFilePath();
     if (!path[0]) return;
     logNotice("Removing the pid file.");
-    (void)unlink(path); /* it may be gone already */
+    (void)unlink(path); /* it may have been removed already */
 }
 
 /* ------------------------------------------------------------------ the supervisor */
 
 static struct {
-    int64_t period_ms; /* of its watchdog; 0: it has none */
-    int64_t due_ms;    /* monotonic: when it is to hear from us */
-} barking;
+    int64_t period_ms; /* of its watchdog; 0: none */
+    int64_t due_ms;    /* monotonic: time of the next notification */
+} watchdog;
 
 static bool fillAddress(struct sockaddr_un *addr, socklen_t *size) {
     const char *path = getenv("NOTIFY_SOCKET");
@@ -71,7 +71,7 @@ static bool fillAddress(struct sockaddr_un *addr, socklen_t *size) {
     if (len == 0 || len >= sizeof(addr->sun_path)) return false;
     *addr = (struct sockaddr_un){.sun_family = AF_UNIX};
     memcpy(addr->sun_path, path, len);
-    if (addr->sun_path[0] == '@') addr->sun_path[0] = 0; /* the abstract namespace */
+    if (addr->sun_path[0] == '@') addr->sun_path[0] = 0; /* abstract namespace */
     *size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
     return true;
 }
@@ -89,7 +89,7 @@ void daemonNotify(const char *state) {
     close(fd);
 }
 
-/* The systemd watchdog's period, where it is meant for this process. */
+/* The period of the systemd watchdog, if it applies to this process. */
 static int64_t watchdogPeriodMs(void) {
     const char *period = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
     int64_t us, owner;
@@ -108,7 +108,7 @@ void daemonFindSupervisor(void) {
         logWarning("upstart supervision requested, but UPSTART_JOB not found");
     if (systemd && (wanted == SUPERVISED_SYSTEMD || wanted == SUPERVISED_AUTO)) {
         *found = SUPERVISED_SYSTEMD;
-        barking.period_ms = watchdogPeriodMs();
+        watchdog.period_ms = watchdogPeriodMs();
         logNotice(
             "Supervised by systemd. Please make sure you set appropriate values for TimeoutStartSec "
             "and TimeoutStopSec in your service unit.");
@@ -124,18 +124,18 @@ void daemonFindSupervisor(void) {
 void daemonReady(void) { daemonNotify("STATUS=Ready to accept connections\nREADY=1\n"); }
 
 void daemonTick(int64_t budget_us) {
-    (void)budget_us; /* one datagram now and then */
-    if (!barking.period_ms || clockMonoMs() < barking.due_ms) return;
-    barking.due_ms = clockMonoMs() + barking.period_ms;
+    (void)budget_us; /* sends at most one datagram */
+    if (!watchdog.period_ms || clockMonoMs() < watchdog.due_ms) return;
+    watchdog.due_ms = clockMonoMs() + watchdog.period_ms;
     daemonNotify("WATCHDOG=1\n");
 }
 
 /* ------------------------------------------------------------------ the process title */
 
-/* The title overwrites argv and the environment behind it, which lie in one stretch. */
+/* The title is written over argv and the environment after it, which are contiguous in memory. */
 static struct {
     char *at;
-    size_t room;
+    size_t capacity;
 } title;
 
 void titleInit(int argc, char **argv) {
@@ -151,12 +151,13 @@ void titleInit(int argc, char **argv) {
         kept[i] = memDup(environ[i], strlen(environ[i]));
     }
     kept[count] = NULL;
-    environ = kept; /* lives as long as the process */
+    environ = kept; /* never freed */
     title.at = argv[0];
-    title.room = (size_t)(end - argv[0]);
+    title.capacity = (size_t)(end - argv[0]);
 }
 
-/* Replaces {name} by its value and {{ by a brace; unknown names were refused when the template was set. */
+/* Replaces {name} by its value and {{ by a brace. Unknown names were refused when the template was
+ * set. */
 static void expandTemplate(const char *from, const char *(*value)(slice name), str *to) {
     while (*from) {
         if (from[0] == '{' && from[1] == '{') {
@@ -198,8 +199,8 @@ void titleSet(void) {
     str text = STR_EMPTY;
     expandTemplate(serverConf.proc_title_template, titleValue, &text);
     while (text.len && text.ptr[text.len - 1] == ' ') strCut(&text, text.len - 1);
-    size_t len = sizeMin(text.len, title.room - 1);
-    memset(title.at, 0, title.room);
+    size_t len = sizeMin(text.len, title.capacity - 1);
+    memset(title.at, 0, title.capacity);
     memcpy(title.at, strText(&text), len);
     strFree(&text);
 }

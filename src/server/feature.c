@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The roof's own feature: the directives of the process, its INFO sections, its periodic jobs. */
+ * The feature of `server` itself: directives of the process, its INFO sections and periodic
+ * jobs. */
 #include "server/kernel.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 
 static const tickJob ticks[] = {

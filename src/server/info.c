@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The roof's INFO sections: Server, CPU, its share of Stats; Memory: memory.c. Main thread only. */
-#define _GNU_SOURCE /* RUSAGE_THREAD */
+ * INFO sections of `server`: Server, CPU, and its part of Stats. Section Memory is in memory.c.
+ * Main thread only. */
+#define _GNU_SOURCE /* for RUSAGE_THREAD */
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -12,7 +13,7 @@
 #include "base/number.h"
 #include "engine/hot.h"
 #include "net/net.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 #include "store/store.h"
 
@@ -55,8 +56,8 @@ static void printServer(str *out) {
     strAppendFormat(
         out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\navailability_zone:%s\r\n",
         run->executable, serverConfigFile(), serverConf.availability_zone);
-    if (shutdownLeftMs() >= 0)
-        strAppendFormat(out, "shutdown_in_milliseconds:%lld\r\n", (long long)shutdownLeftMs());
+    if (shutdownRemainingMs() >= 0)
+        strAppendFormat(out, "shutdown_in_milliseconds:%lld\r\n", (long long)shutdownRemainingMs());
     netPrintListeners(out);
 }
 
@@ -109,7 +110,7 @@ void infoLoopTick(int64_t budget_us) {
     run->busy_base_us = run->busy_us;
 }
 
-/* There are no modules: the title stands alone. */
+/* There are no modules: only the title is printed. */
 static void printModules(str *out) { (void)out; }
 
 static void printDebug(str *out) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings of the kernel for this process, and checks of the system. Where there is no such setting (other
- * kernels than Linux) nothing happens.
+ * Kernel settings of this process, and checks of system settings. Does nothing where a setting does
+ * not exist (on kernels other than Linux).
  *
- * Invariant: `oom.ours` says that the score in /proc is one we wrote, and `oom.found` what it was before.
- * Main thread only. */
+ * Invariant: `oom.ours` is true if the score in /proc was written by us; `oom.found` is its
+ * previous value. Main thread only. */
 #include "server/kernel.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 
 enum { OOM_SCORE_MAX = 1000, LINE_BYTES = 256 };
 
-/* Reads the first line of a file under /proc or /sys; false when there is none. */
+/* Reads the first line of a file under /proc or /sys; false if it does not exist. */
 static bool readLine(const char *path, char line[LINE_BYTES]) {
     if (fileReadText(path, line, LINE_BYTES) <= 0) return false;
     line[strcspn(line, "\n")] = 0;
@@ -78,36 +78,36 @@ status kernelApplyOomScore(void) {
 }
 
 void kernelChildEvent(childEvent e, int kind, int exit_code, int signal) {
-    (void)kind, (void)exit_code, (void)signal; /* every child is as dispensable */
+    (void)kind, (void)exit_code, (void)signal; /* the same for all kinds of children */
     if (e == CHILD_IN_CHILD)
-        (void)applyOomScore(OOM_CHILD); /* logged; the child can work all the same */
+        (void)applyOomScore(OOM_CHILD); /* a failure is logged; the child can run anyway */
 }
 
 /* ------------------------------------------------------------------ checks */
 
-typedef enum verdict { CHECK_OK, CHECK_SKIPPED, CHECK_WARNING } verdict;
+typedef enum checkResult { CHECK_OK, CHECK_SKIPPED, CHECK_WARNING } checkResult;
 
 static const char clock_path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/* Reading the time must not need the kernel. */
-static verdict checkSlowClock(str *why) {
+/* Reading the clock should not require a system call. */
+static checkResult checkSlowClock(str *why) {
     enum { READS = 20000, SLOW_NS = 400 };
     char line[LINE_BYTES];
     if (!readLine(clock_path, line)) return CHECK_SKIPPED;
     int64_t start_ns = clockMonoNs();
-    for (int i = 0; i < READS; i++) (void)clockWallUs(); /* only its price counts */
+    for (int i = 0; i < READS; i++) (void)clockWallUs(); /* measures the cost */
     int64_t each_ns = (clockMonoNs() - start_ns) / READS;
     if (each_ns < SLOW_NS) return CHECK_OK;
     strAppendFormat(
         why,
-        "Reading the clock takes %lld ns, because the kernel's clock source '%s' needs a system call. "
-        "Commands become slower by that. Choose a faster one of those listed in "
+        "Reading the clock takes %lld ns, because the kernel's clock source '%s' requires a system call. "
+        "This slows down all commands. Choose a faster one listed in "
         "/sys/devices/system/clocksource/clocksource0/available_clocksource (tsc).",
         (long long)each_ns, line);
     return CHECK_WARNING;
 }
 
-static verdict checkXenClock(str *why) {
+static checkResult checkXenClock(str *why) {
     char line[LINE_BYTES];
     if (!readLine(clock_path, line)) return CHECK_SKIPPED;
     if (strcmp(line, "xen") != 0) return CHECK_OK;
@@ -116,34 +116,34 @@ static verdict checkXenClock(str *why) {
     return CHECK_WARNING;
 }
 
-static verdict checkOvercommit(str *why) {
+static checkResult checkOvercommit(str *why) {
     char line[LINE_BYTES];
     if (!readLine("/proc/sys/vm/overcommit_memory", line)) return CHECK_SKIPPED;
     if (strtol(line, NULL, 10) == 1) return CHECK_OK;
     strAppendText(
         why,
         "Memory overcommit must be enabled! Without it, a background save or replication may fail "
-        "when more than half of the memory is in use, and allocations may fail earlier. Put "
-        "'vm.overcommit_memory = 1' into /etc/sysctl.conf, and run 'sysctl vm.overcommit_memory=1' "
-        "for the change to count at once.");
+        "when more than half of the memory is in use, and allocations may fail earlier. Add "
+        "'vm.overcommit_memory = 1' to /etc/sysctl.conf, and run 'sysctl vm.overcommit_memory=1' "
+        "to apply the change immediately.");
     return CHECK_WARNING;
 }
 
-static verdict checkHugePages(str *why) {
+static checkResult checkHugePages(str *why) {
     char line[LINE_BYTES];
     if (!readLine("/sys/kernel/mm/transparent_hugepage/enabled", line)) return CHECK_SKIPPED;
     if (!strstr(line, "[always]")) return CHECK_OK;
     strAppendText(
         why,
-        "Transparent huge pages are set to 'always', which makes latency worse and costs memory when a "
-        "child saves. Run 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' as root, and put "
-        "it where it runs at each boot. ('disable-thp yes' does it for this process alone.)");
+        "Transparent huge pages are set to 'always', which increases latency, and memory use while a "
+        "child saves. Run 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled' as root, and add "
+        "it to the commands run at boot. ('disable-thp yes' has this effect for this process only.)");
     return CHECK_WARNING;
 }
 
 static const struct {
     const char *name;
-    verdict (*judge)(str *why);
+    checkResult (*run)(str *why);
 } checks[] = {
     {"slow-clocksource", checkSlowClock},
     {"xen-clocksource", checkXenClock},
@@ -155,7 +155,7 @@ int kernelCheckSystem(str *out) {
     int failed = 0;
     for (size_t i = 0; i < COUNT_OF(checks); i++) {
         str why = STR_EMPTY;
-        verdict v = checks[i].judge(&why);
+        checkResult v = checks[i].run(&why);
         static const char *const words[] = {"OK", "skipped", "WARNING:"};
         strAppendFormat(out, "[%s]...%s\n", checks[i].name, words[v]);
         if (v == CHECK_WARNING) strAppendFormat(out, "%s\n\n", strText(&why));
@@ -165,15 +165,15 @@ int kernelCheckSystem(str *out) {
     return failed;
 }
 
-/* ------------------------------------------------------------------ start */
+/* ------------------------------------------------------------------ startup */
 
-static void warnIfNot(verdict (*judge)(str *why)) {
+static void warnIfNot(checkResult (*run)(str *why)) {
     str why = STR_EMPTY;
-    if (judge(&why) == CHECK_WARNING) logWarning("WARNING %s", strText(&why));
+    if (run(&why) == CHECK_WARNING) logWarning("WARNING %s", strText(&why));
     strFree(&why);
 }
 
-/* Huge pages off for this process, where the system has them always on. */
+/* Disables huge pages for this process where they are always on. */
 static void disableHugePages(void) {
     str why = STR_EMPTY;
     bool hurts = checkHugePages(&why) == CHECK_WARNING;

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO keysizes: how long the values are, in powers of two, by database and type. Worked out when asked, so that no
- * write pays for it: exact up to KEYS_LOOKED_AT keys a database, beyond that a sample scaled up to all keys (a bin
- * that holds one key in a hundred is then right within about 13 %). Main thread only. */
+ * INFO keysizes: histograms of value sizes in powers of two, by database and type. Computed on
+ * request, so that writes do not pay for it: exact up to KEYS_SAMPLED_MAX keys per database, above
+ * that scaled up from a sample (a bin that holds one key in a hundred is then accurate to about 13
+ * %). Main thread only. */
 #include "base/base.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "store/store.h"
 #include "store/type.h"
 
-enum { KEYS_LOOKED_AT = 20000, BINS = 62, TYPES = TYPE_STREAM + 1 };
+enum { KEYS_SAMPLED_MAX = 20000, BINS = 62, TYPES = TYPE_STREAM + 1 };
 
 typedef struct sizes {
-    uint64_t bins[TYPES][BINS]; /* bin 0: empty; bin n: 2^(n-1) and more */
+    uint64_t bins[TYPES][BINS]; /* bin 0: empty; bin n: at least 2^(n-1) */
 } sizes;
 
-static void note(void *arg, const robj *o) {
+static void addKey(void *arg, const robj *o) {
     sizes *all = arg;
     const typeOps *ops = typeOf(o);
     if (!ops->length) return;
@@ -34,7 +35,7 @@ static void printBound(str *out, unsigned bin) {
     }
 }
 
-/* As in "lists", but "hashes". */
+/* The plural as used in field names: "lists", "hashes". */
 static const char *plural(valueType type) {
     static const char *const names[TYPES] = {"strings", "lists",  "sets",
                                              "zsets",   "hashes", "streams"};
@@ -60,7 +61,7 @@ void infoPrintKeysizes(str *out) {
         const db *d = storeDb(i);
         if (!dbSize(d)) continue;
         sizes all = {0};
-        uint64_t seen = dbSample(d, KEYS_LOOKED_AT, note, &all);
+        uint64_t seen = dbSample(d, KEYS_SAMPLED_MAX, addKey, &all);
         if (!seen) continue;
         double scale = (double)dbSize(d) / (double)seen;
         for (int type = 0; type < TYPES; type++)

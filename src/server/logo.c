@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a person sees first when the server starts in a terminal. */
+ * The logo printed when the server starts in a terminal. */
 #include <unistd.h>
 
 #include "base/base.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "net/net.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 
 void logoPrint(void) {
@@ -21,7 +21,7 @@ void logoPrint(void) {
     strAppendFormat(&text, "     )  keys   (      Config: %s\n",
                     configFilePath() ? configFilePath() : "(none)");
     strAppendText(&text,
-                  "    (           )     --help tells what can be given on the command line\n");
+                  "    (           )     run with --help to list the command line options\n");
     strAppendText(&text, "    (__(__)___(__)\n\n");
     logRaw(strText(&text));
     strFree(&text);

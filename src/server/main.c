@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The server's start, from argv to the loop. The order matters and is told step by step in main(). */
+ * Startup of the server, from argv to the event loop. The order of the steps matters; see main().
+ * Main thread only. */
 #include <errno.h>
 #include <locale.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "cluster/cluster.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
@@ -24,7 +25,7 @@
 #include "net/net.h"
 #include "server/crash.h"
 #include "server/kernel.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 #include "store/store.h"
 
@@ -40,7 +41,7 @@ int serverDatabaseCount(void) {
 
 const char *serverConfigFile(void) { return configFilePath() ? configFilePath() : ""; }
 
-/* Called as a sentinel we would be a plain server on the sentinel's port, which nobody wants. */
+/* Started as valkey-sentinel the process would be a plain server on the sentinel's port. */
 static void refuseSentinel(int argc, char **argv) {
     bool asked = strstr(argv[0], "sentinel") != NULL;
     for (int i = 1; i < argc; i++) asked = asked || !strcmp(argv[i], "--sentinel");
@@ -49,7 +50,7 @@ static void refuseSentinel(int argc, char **argv) {
     exit(1);
 }
 
-/* What no directive can refuse by itself. */
+/* Checks combinations of directives. */
 static bool directivesFit(str *report) {
     str primary = STR_EMPTY;
     configGet(configFind(SLICE("replicaof")), &primary);
@@ -70,7 +71,8 @@ static void loadConfiguration(int argc, char **argv) {
     exit(1);
 }
 
-/* The hash key: from hash-seed, so that equal seeds scan in equal order, or random. */
+/* Sets the hash key: from hash-seed, so that servers with the same seed scan in the same order, or
+ * random. */
 static void seedHashes(void) {
     uint8_t seed[16];
     const char *text = serverConf.hash_seed;
@@ -86,30 +88,30 @@ static void seedHashes(void) {
     hashSetSeed(seed);
 }
 
-static uint64_t woken_ticks; /* when the last sleep of the outermost turn ended */
+static uint64_t wake_ticks; /* end of the last sleep of the outermost loop turn */
 
 static uint64_t usSince(uint64_t ticks) {
     return (uint64_t)(clockTicksToNs(clockTicks() - ticks) / 1000);
 }
 
-/* Commands run between two looks at the clock, and so is a turn without its sleep. */
+/* Commands run between two reads of the clock; so does a loop turn without its sleep. */
 static void beforeSleep(loop *l, void *arg) {
-    (void)arg; /* one loop */
+    (void)arg; /* there is one loop */
     uint64_t started = clockTicks(), commands = engineHot.commands;
     stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
     run.command_us += usSince(started);
     commands = engineHot.commands - commands;
     if (commands > run.turn_commands_max) run.turn_commands_max = commands;
     stagesRun(STAGE_EXPIRE, STAGE_FREE);
-    if (!woken_ticks || loopDepth(l) != 1) return;
-    uint64_t turn_us = usSince(woken_ticks);
+    if (!wake_ticks || loopDepth(l) != 1) return;
+    uint64_t turn_us = usSince(wake_ticks);
     run.busy_us += turn_us;
     if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }
 
 static void afterSleep(loop *l, void *arg) {
-    (void)arg; /* one loop */
-    if (loopDepth(l) == 1) woken_ticks = clockTicks();
+    (void)arg; /* there is one loop */
+    if (loopDepth(l) == 1) wake_ticks = clockTicks();
     executeNewTurn();
     run.turns++;
     signalsPoll();
@@ -128,7 +130,8 @@ static void startLoop(void) {
     netSetLoop(run.loop);
 }
 
-/* Descriptors for all clients and some for ourselves; fewer clients when the system refuses. */
+/* Raises the limit of file descriptors to that of all clients plus a reserve; lowers maxclients if
+ * the system refuses. */
 static void raiseDescriptorLimit(void) {
     reason why = {""};
     if (netFitDescriptors(&why) != OK) {
@@ -147,7 +150,7 @@ static void startFeatures(void) {
     }
 }
 
-static void openDoors(void) {
+static void openListeners(void) {
     reason why;
     if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
     logWarning("%s", why.text);
@@ -172,14 +175,14 @@ static void identify(engineIdentity *out) {
                             .availability_zone = serverConf.availability_zone};
 }
 
-/* Answers to what commands ask of the server as a whole. */
-static void hangUp(void) {
-    engineSetShutdownProc(shutdownAsk);
-    engineSetRestartProc(restartAsk);
+/* Registers the functions with which commands query and control the process. */
+static void registerHandlers(void) {
+    engineSetShutdownProc(shutdownRequest);
+    engineSetRestartProc(restartRequest);
     engineSetIdentityProc(identify);
 }
 
-static void greet(void) {
+static void logStartup(void) {
     logNotice("oO0OoO0OoO0Oo Valkey is starting oO0OoO0OoO0Oo");
     logNotice("Valkey version=%s, bits=%d, commit=%s, modified=%s, pid=%d, just started",
               SERVER_VERSION, (int)(sizeof(void *) * 8), buildGitSha, buildGitDirty, (int)getpid());
@@ -195,13 +198,13 @@ static void greet(void) {
 
 int main(int argc, char **argv) {
     refuseSentinel(argc, argv);
-    askBeforeAll(argc, argv);
+    commandLineRunEarly(argc, argv);
     setlocale(LC_COLLATE, "");
     umask(umask(0777));
     run.argc = argc;
     run.argv = argv;
-    run.kept_argv = memNewArray(char *, (size_t)argc + 1);
-    for (int i = 0; i < argc; i++) run.kept_argv[i] = memDup(argv[i], strlen(argv[i]));
+    run.argv_copy = memNewArray(char *, (size_t)argc + 1);
+    for (int i = 0; i < argc; i++) run.argv_copy[i] = memDup(argv[i], strlen(argv[i]));
     run.program = memDup(argv[0], strlen(argv[0]));
     run.executable = fileAbsolute(argv[0]);
     randomHex(run.run_id, 40);
@@ -212,15 +215,15 @@ int main(int argc, char **argv) {
     hooksInstall(serverFeatures, serverFeatureCount, serverGateOrder, serverGateCount);
     installOptions();
     commandInstall(serverCommands, serverCommandCount, false);
-    hangUp();
-    askConfiguration(argc, argv);
+    registerHandlers();
+    commandLineRunConfig(argc, argv);
     loadConfiguration(argc, argv);
     serverApplyLogging();
     daemonFindSupervisor();
     titleInit(argc, argv);
     if (serverConf.daemonize && run.supervisor == SUPERVISED_NO) daemonDetach();
     seedHashes();
-    greet();
+    logStartup();
     kernelPrepare();
     signalsInit();
     crashInit();
@@ -229,10 +232,10 @@ int main(int argc, char **argv) {
     startLoop();
     storeInit(serverDatabaseCount(), serverIsCluster());
     startFeatures();
-    openDoors();
+    openListeners();
     if (serverConf.daemonize || serverConf.pidfile[0]) daemonWritePidFile();
     titleSet();
-    (void)kernelApplyOomScore(); /* logged; the server can work all the same */
+    (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
     bioInit(serverConf.bio_cpulist);
     bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
                     isatty(STDOUT_FILENO);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The memory test: per page four patterns and each word's own address, written to the whole page before it is read
- * back, so that bits that leak into their neighbours show. Invariant: between two pages all memory holds what
- * it held before. Takes about a second a gigabyte and pass. */
+ * The memory test: four patterns and each word's own address, each written to a whole page before
+ * it is read back, so that coupled bits are detected. Invariant: between two pages all memory has
+ * its original contents. Takes about a second per gigabyte and pass. */
 #include "server/memcheck.h"
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ enum { PAGE_BYTES = 4096, PAGE_WORDS = PAGE_BYTES / 8 };
 static const uint64_t patterns[] = {0, UINT64_MAX, UINT64_C(0x5555555555555555),
                                     UINT64_C(0xaaaaaaaaaaaaaaaa)};
 
-/* Own addresses, for lines of the address bus that stick. */
+/* Each word holds its own address, which detects stuck address lines. */
 static size_t testAddresses(volatile uint64_t *page) {
     size_t errors = 0;
     for (int i = 0; i < PAGE_WORDS; i++) page[i] = (uint64_t)(uintptr_t)(page + i);
@@ -61,10 +61,10 @@ bool memcheckRun(size_t megabytes, int passes) {
     }
     munmap(block, size);
     if (errors) {
-        printf("Memory errors were found: change the modules, this machine cannot be trusted.\n");
+        printf("Memory errors were found: replace the memory modules before using this machine.\n");
     } else {
         printf(
-            "Your memory passed this test. Hours of memtest86 tell more, should you still doubt it.\n");
+            "Your memory passed this test. For a more thorough test run memtest86 for several hours.\n");
     }
     return errors == 0;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the memory is: INFO's section Memory, MEMORY STATS, MEMORY DOCTOR. A report costs a walk over the clients and
- * some 10 us for the allocator's figures. Main thread only. */
+ * Memory reports: INFO's section Memory, MEMORY STATS, MEMORY DOCTOR. A report costs a walk over
+ * the clients and about 10 us for the allocator's statistics. Main thread only. */
 #include <unistd.h>
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "store/store.h"
 
 static struct { size_t startup, peak; } memory;
@@ -108,7 +108,8 @@ static void replyFraction(ctx *c, const char *name, double value) {
     replyDouble(c, value);
 }
 
-/* Each database with keys: what its table takes. Times to live stand in the objects. */
+/* Table memory of each non-empty database. Expiry times are stored in the objects, so their
+ * overhead is 0. */
 static int replyDatabases(ctx *c) {
     int count = 0;
     for (int i = 0; i < storeDbCount(); i++) {
@@ -141,7 +142,7 @@ static int replyProcess(ctx *c, const memoryFigures *f) {
     return 12;
 }
 
-/* MEMORY STATS. Reply: a map of figures. */
+/* MEMORY STATS. Reply: a map of values. */
 void memoryStatsCommand(ctx *c) {
     static const char *const absent[] = {
         "replication.backlog", "replicas.repl.buffer", "clients.slaves",      "clients.normal",
@@ -169,41 +170,40 @@ void memoryStatsCommand(ctx *c) {
     replyFraction(c, "dataset.percentage", f.dataset_percent);
     replyFraction(c, "peak.percentage", f.peak_percent);
     fields += 9 + replyProcess(c, &f);
-    respDeferEnd(c->out, map, '%', c->who->proto, fields);
+    respDeferEnd(c->out, map, '%', c->proto, fields);
 }
 
 /* ------------------------------------------------------------------ MEMORY DOCTOR */
 
-/* What looks wrong, one paragraph each; returns how many. */
+/* Appends one paragraph per detected issue; returns their number. */
 static int diagnose(const memoryFigures *f, str *out) {
     enum { SLACK_BYTES = 10 * 1024 * 1024, CLIENT_BYTES = 200 * 1024 };
     int found = 0;
     if (ratio(memory.peak, f->used) > 1.5) {
         strAppendText(
-            out,
-            " * Peak memory: this server once used more than 150% of what it uses now. The "
-            "allocator may keep pages from that time, which makes the fragmentation ratio look "
-            "worse than it is. MEMORY PURGE asks it to give them back.\n\n");
+            out, " * Peak memory: the peak was more than 150% of the memory in use now. The "
+                 "allocator may still hold pages from that time, so the fragmentation ratio looks "
+                 "worse than it is. MEMORY PURGE asks it to return them.\n\n");
         found++;
     }
     if (ratio(f->process.rss, f->used) > 1.4 && f->process.rss - f->used > SLACK_BYTES) {
         strAppendText(
             out,
-            " * High total memory: the process takes more than 1.4 times the memory that is in "
-            "use, and more than 10 MB beyond it: a sign of fragmentation, or of a past peak.\n\n");
+            " * High total memory: the process has more than 1.4 times the memory that is in "
+            "use, and at least 10 MB more: an indication of fragmentation or of an earlier peak.\n\n");
         found++;
     }
     if (netClientCount() && f->clients / (size_t)netClientCount() > CLIENT_BYTES) {
         strAppendText(
             out,
-            " * Big client buffers: clients hold more than 200 KB each on average. Look at omem and "
-            "qbuf in CLIENT LIST for those that do not read their replies.\n\n");
+            " * Large client buffers: clients use more than 200 KB each on average. Check omem and "
+            "qbuf in CLIENT LIST for clients that do not read their replies.\n\n");
         found++;
     }
     return found;
 }
 
-/* MEMORY DOCTOR. Reply: a report in words. */
+/* MEMORY DOCTOR. Reply: a report as text. */
 void memoryDoctorCommand(ctx *c) {
     enum { EMPTY_BYTES = 5 * 1024 * 1024 };
     memoryFigures f = measure();

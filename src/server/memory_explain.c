@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MEMORY EXPLAIN: where every megabyte is, and what to do about it, in words. What keys take is estimated from a
- * sample of them; each figure comes with the bound that it keeps in 95 of 100 samples. Main thread only. */
+ * MEMORY EXPLAIN: a breakdown of used memory with recommendations, as text. The memory of keys is
+ * estimated from a sample; each value is given with its 95 % confidence interval. Main thread
+ * only. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +13,13 @@
 #include "engine/reply.h"
 #include "net/net.h"
 #include "server/procs.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "store/store.h"
 #include "store/type.h"
 
 enum { GROUPS_MAX = 200, NAME_MAX_BYTES = 40, VALUE_SAMPLES = 5, SHOWN = 10 };
 
-/* Keys that have something in common. */
+/* A group of sampled keys. */
 typedef struct keyGroup {
     char name[NAME_MAX_BYTES + 1];
     uint64_t keys;
@@ -26,15 +27,15 @@ typedef struct keyGroup {
 } keyGroup;
 
 typedef struct keyGroups {
-    keyGroup list[GROUPS_MAX + 1]; /* the last one: all for which there was no room */
+    keyGroup list[GROUPS_MAX + 1]; /* the last one collects keys that do not fit */
     int count;
 } keyGroups;
 
-typedef struct keyCensus {
+typedef struct keySample {
     keyGroups kinds, prefixes;
     uint64_t seen, timed;
     double bytes;
-} keyCensus;
+} keySample;
 
 static void addTo(keyGroups *groups, const char *name, double bytes) {
     int i = 0;
@@ -53,7 +54,7 @@ static void addTo(keyGroups *groups, const char *name, double bytes) {
     g->bytes_squared += bytes * bytes;
 }
 
-/* What stands before the first of the separators people use, with it; unprintable bytes become dots. */
+/* The prefix up to and including the first common separator; unprintable bytes become dots. */
 static void prefixOf(slice key, char *name) {
     size_t len = 0;
     while (len < key.len && !strchr(":./|-_", key.ptr[len])) len++;
@@ -68,8 +69,8 @@ static void prefixOf(slice key, char *name) {
     name[len + 1] = 0;
 }
 
-static void look(void *arg, const robj *o) {
-    keyCensus *all = arg;
+static void addKey(void *arg, const robj *o) {
+    keySample *all = arg;
     char name[NAME_MAX_BYTES + 1];
     double bytes = (double)objectMemory(o, VALUE_SAMPLES);
     const typeOps *ops = typeOf(o);
@@ -82,7 +83,7 @@ static void look(void *arg, const robj *o) {
     all->bytes += bytes;
 }
 
-/* ------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------ output */
 
 static void line(str *out, const char *what, size_t bytes, size_t of) {
     char human[NUMBER_TEXT_MAX];
@@ -96,7 +97,8 @@ static int byBytes(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* A sum over `g` scaled up to `keys` keys, of which `seen` were looked at, and the half width of its 95 % interval. */
+/* Estimates the sum of a group over all `keys` from `seen` sampled ones, and half of its 95 %
+ * confidence interval. */
 static void printGroup(str *out, const keyGroup *g, uint64_t seen, uint64_t keys) {
     char human[NUMBER_TEXT_MAX];
     double scale = (double)keys / (double)seen, n = (double)seen;
@@ -117,36 +119,37 @@ static void printGroups(str *out, keyGroups *groups, const char *title, uint64_t
     if (count > SHOWN) strAppendFormat(out, "  (and %d more)\n", count - SHOWN);
 }
 
-static void advise(str *out, const keyCensus *all, const storeWaste *waste, size_t used,
+static void advise(str *out, const keySample *all, const storeWaste *waste, size_t used,
                    size_t clients, const memReport *process) {
     enum { SMALL = 16 << 20 };
     size_t start = out->len;
     uint64_t limit = memoryLimit();
     if (waste->recoverable > SMALL && waste->recoverable > waste->live / 10)
-        strAppendText(out,
-                      "  * Holes between keys: CONFIG SET activedefrag yes closes them faster.\n");
+        strAppendText(
+            out, "  * Free space between keys: CONFIG SET activedefrag yes compacts it faster.\n");
     if (clients > used / 5)
-        strAppendText(out, "  * Clients hold much: CLIENT LIST (omem, qbuf, tot-mem) names them, "
-                           "maxmemory-clients bounds them.\n");
+        strAppendText(out,
+                      "  * Clients use much memory: CLIENT LIST (omem, qbuf, tot-mem) shows which, "
+                      "maxmemory-clients limits it.\n");
     if (process->active > process->allocated + SMALL &&
         process->active > process->allocated / 4 * 5)
         strAppendText(out,
-                      "  * The allocator keeps free memory: MEMORY PURGE returns some of it.\n");
+                      "  * The allocator holds free memory: MEMORY PURGE returns some of it.\n");
     if (limit && used > limit / 10 * 9)
-        strAppendText(out,
-                      "  * Used memory is near maxmemory: keys will go, or writes be refused, as "
-                      "maxmemory-policy says.\n");
+        strAppendText(
+            out, "  * Used memory is near maxmemory: keys will be evicted, or writes refused, as "
+                 "set by maxmemory-policy.\n");
     if (!limit)
         strAppendText(out,
-                      "  * maxmemory is not set: nothing but the machine limits this server.\n");
+                      "  * maxmemory is not set: memory use is limited only by the machine.\n");
     if (all->seen && all->timed == 0)
         strAppendText(out,
-                      "  * No key looked at has an expire time: volatile-... policies would find "
-                      "nothing to remove.\n");
-    if (out->len == start) strAppendText(out, "  Nothing stands out.\n");
+                      "  * None of the sampled keys has a TTL: volatile-... policies would find "
+                      "nothing to evict.\n");
+    if (out->len == start) strAppendText(out, "  No recommendations.\n");
 }
 
-/* MEMORY EXPLAIN [SAMPLES count]. Reply: a report in words. */
+/* MEMORY EXPLAIN [SAMPLES count]. Reply: a report as text. */
 void memoryExplainCommand(ctx *c) {
     enum { SAMPLES_DEFAULT = 10000, SAMPLES_MAX = 1000000 };
     int64_t samples = SAMPLES_DEFAULT;
@@ -161,7 +164,7 @@ void memoryExplainCommand(ctx *c) {
             return;
         }
     }
-    keyCensus *all = memNew(keyCensus);
+    keySample *all = memNew(keySample);
     size_t used = memUsed(), clients = netClientsMemory(), tables = 0;
     uint64_t keys = 0;
     for (int i = 0; i < storeDbCount(); i++) keys += dbSize(storeDb(i));
@@ -170,7 +173,7 @@ void memoryExplainCommand(ctx *c) {
         tables += dbTableMemory(d);
         if (!dbSize(d)) continue;
         uint64_t share = (uint64_t)((double)samples * (double)dbSize(d) / (double)keys) + 1;
-        (void)dbSample(d, share, look, all); /* it counts itself */
+        (void)dbSample(d, share, addKey, all); /* the callback counts the keys */
     }
     storeWaste waste;
     memReport process;
@@ -179,26 +182,26 @@ void memoryExplainCommand(ctx *c) {
     double scale = all->seen ? (double)keys / (double)all->seen : 0;
     size_t data = (size_t)(all->bytes * scale), known = data + tables + clients + waste.metadata;
     str out = STR_EMPTY;
-    strAppendFormat(&out, "Used memory (%llu keys, %llu looked at)\n", (unsigned long long)keys,
+    strAppendFormat(&out, "Used memory (%llu keys, %llu sampled)\n", (unsigned long long)keys,
                     (unsigned long long)all->seen);
     line(&out, "keys and values", data, used);
     line(&out, "tables of the databases", tables, used);
     line(&out, "clients and their buffers", clients, used);
-    line(&out, "bookkeeping of the slabs", waste.metadata, used);
-    line(&out, "the server itself, and what is not listed", used > known ? used - known : 0, used);
-    line(&out, "all of it: used_memory", used, used);
-    strAppendText(&out, "\nBeyond that\n");
-    line(&out, "holes between keys", waste.holes, used);
-    line(&out, "  of these compaction would win", waste.recoverable, used);
+    line(&out, "slab metadata", waste.metadata, used);
+    line(&out, "the server itself and everything else", used > known ? used - known : 0, used);
+    line(&out, "total: used_memory", used, used);
+    strAppendText(&out, "\nIn addition to used memory\n");
+    line(&out, "free space between keys", waste.holes, used);
+    line(&out, "  of which compaction can recover", waste.recoverable, used);
     line(&out, "empty slabs kept for reuse", waste.empty, used);
-    line(&out, "free memory kept by the allocator",
+    line(&out, "free memory held by the allocator",
          process.active > process.allocated ? process.active - process.allocated : 0, used);
-    line(&out, "resident in all: used_memory_rss", process.rss, used);
+    line(&out, "resident total: used_memory_rss", process.rss, used);
     if (all->seen) {
         printGroups(&out, &all->kinds, "Keys by type and encoding", all->seen, keys);
         printGroups(&out, &all->prefixes, "Keys by prefix", all->seen, keys);
     }
-    strAppendText(&out, "\nWhat to do\n");
+    strAppendText(&out, "\nRecommendations\n");
     advise(&out, all, &waste, used, clients, &process);
     replyVerbatim(c, strSlice(&out), "txt");
     strFree(&out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of the process: how it runs, logs, is titled and ends. Main thread only. */
+ * Directives of the process: running, logging, title, shutdown. Main thread only. */
 #include <errno.h>
 #include <limits.h>
 #include <locale.h>
@@ -12,7 +12,7 @@
 #include "io/file.h"
 #include "server/crash.h"
 #include "server/kernel.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/watchdog.h"
 #include "server/server_priv.h"
 
@@ -20,7 +20,7 @@ serverConfig serverConf;
 
 enum { HZ_MIN = 1, HZ_MAX = 500 };
 
-/* ------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------ enum values */
 
 static const configWord supervised_words[] = {{"upstart", SUPERVISED_UPSTART},
                                               {"systemd", SUPERVISED_SYSTEMD},
@@ -38,7 +38,7 @@ static const configWord time_words[] = {{"legacy", LOG_TIME_LEGACY},
                                         {"iso8601", LOG_TIME_ISO8601},
                                         {"milliseconds", LOG_TIME_MILLISECONDS},
                                         {NULL, 0}};
-/* As logSetSyslog() counts them. */
+/* As logSetSyslog() expects them. */
 static const configWord facility_words[] = {
     {"user", -1},  {"local0", 0}, {"local1", 1}, {"local2", 2}, {"local3", 3},
     {"local4", 4}, {"local5", 5}, {"local6", 6}, {"local7", 7}, {NULL, 0}};
@@ -68,7 +68,7 @@ static status acceptShutdown(slice text, int64_t bits, reason *why) {
 /* ------------------------------------------------------------------ oom-score-adj-values */
 
 static status setOomValues(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* the last line counts */
+    (void)more; /* the last line applies */
     if (count != OOM_PROCESSES) return reasonSet(why, ERR_SYNTAX, "wrong number of arguments");
     int values[OOM_PROCESSES];
     for (int i = 0; i < OOM_PROCESSES; i++) {
@@ -98,16 +98,16 @@ static const configSpecial oom_values = {.set = setOomValues, .get = getOomValue
 
 /* ------------------------------------------------------------------ proc-title-template */
 
-/* Variables, and if each has something to show in every server. */
+/* Variables, and whether each one is non-empty on every server. */
 static const struct {
     const char *name;
-    bool shows;
+    bool never_empty;
 } title_variables[] = {
     {"title", false},   {"listen-addr", true}, {"server-mode", false}, {"port", true},
     {"tls-port", true}, {"unixsocket", false}, {"config-file", true},
 };
 
-/* The index in title_variables, -1 for none. */
+/* The index in title_variables, -1 if unknown. */
 static int findVariable(slice name) {
     for (size_t i = 0; i < COUNT_OF(title_variables); i++) {
         if (sliceEqual(name, sliceOf(title_variables[i].name))) return (int)i;
@@ -115,32 +115,32 @@ static int findVariable(slice name) {
     return -1;
 }
 
-/* All variables must be known, and something must be left to show even where the optional ones are empty. */
+/* All variables must be known, and the title must not be empty if the optional ones are. */
 static status acceptTitle(slice text, int64_t number, reason *why) {
     (void)number;
-    bool shows = false, good = true;
+    bool never_empty = false, good = true;
     while (text.len && good) {
         size_t skip = 1;
         if (text.ptr[0] != '{') {
-            shows |= text.ptr[0] != ' ';
+            never_empty |= text.ptr[0] != ' ';
         } else if (text.len > 1 && text.ptr[1] == '{') {
-            shows = true; /* a literal brace */
+            never_empty = true; /* a literal brace */
             skip = 2;
         } else {
             const char *end = memchr(text.ptr, '}', text.len);
             int variable =
                 end ? findVariable(sliceMake(text.ptr + 1, (size_t)(end - text.ptr - 1))) : -1;
             good = variable >= 0;
-            if (good) shows |= title_variables[variable].shows;
+            if (good) never_empty |= title_variables[variable].never_empty;
             if (good) skip = (size_t)(end - text.ptr) + 1;
         }
         text = sliceMake(text.ptr + skip, text.len - skip);
     }
-    if (good && shows) return OK;
+    if (good && never_empty) return OK;
     return reasonSet(why, ERR_SYNTAX, "template format is invalid or contains unknown variables");
 }
 
-/* ------------------------------------------------------------------ effects */
+/* ------------------------------------------------------------------ applying values */
 
 void serverApplyLogging(void) {
     logSetLevel((logLevel)serverConf.loglevel);
@@ -176,7 +176,7 @@ static status applyOomScore(reason *why) {
     return reasonSet(why, ERR_IO, "Failed to set current oom_score_adj. Check server logs.");
 }
 
-/* Any number is taken, as ever, and brought into the bounds. */
+/* Any number is accepted, as in Valkey, and clamped. */
 static status applyHz(reason *why) {
     (void)why; /* cannot fail */
     if (serverConf.hz < HZ_MIN) serverConf.hz = HZ_MIN;
@@ -184,17 +184,18 @@ static status applyHz(reason *why) {
     return OK;
 }
 
-/* The watchdog would bark at every turn if it slept less than two turns of the cron. */
+/* The watchdog would expire regularly if its period were less than two cron periods. */
 static status applyWatchdog(reason *why) {
     (void)why; /* cannot fail */
     int min_ms = 2 * (1000 / (serverConf.hz > 0 ? serverConf.hz : HZ_MIN));
     if (serverConf.watchdog_period && serverConf.watchdog_period < min_ms)
         serverConf.watchdog_period = min_ms;
-    if (serverRunNow()->loop) watchdogSet(serverConf.watchdog_period); /* else the start does it */
+    if (serverRunNow()->loop)
+        watchdogSet(serverConf.watchdog_period); /* otherwise done at startup */
     return OK;
 }
 
-/* "" is what the environment says; where that is nonsense, C stays. */
+/* "" uses the environment; if that is invalid, the C locale remains. */
 static status applyLocale(reason *why) {
     bool known = setlocale(LC_COLLATE, serverConf.locale_collate) != NULL;
     if (known || !serverConf.locale_collate[0]) return OK;
@@ -244,7 +245,7 @@ const configOption serverOptions[] = {
                   .alias = "server_cpulist"),
     CONFIG_STRING("bio-cpulist", serverConf.bio_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bio_cpulist"),
-    /* End and crash. */
+    /* Shutdown and crash. */
     CONFIG_INT("shutdown-timeout", serverConf.shutdown_timeout, 10, 0, INT_MAX),
     CONFIG_ENUM("shutdown-on-sigint", serverConf.shutdown_on_sigint, shutdown_words, 0,
                 .flags = CONFIG_MULTI_WORD, .accept = acceptShutdown),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The one list of what this server is made of. The order is the order of start; shutdown goes back. */
+ * The list of all features, in the order of their start; shutdown uses the reverse order. */
 #include "acl/acl.h"
 #include "cluster/cluster.h"
 #include "cmd/cmd.h"
@@ -14,10 +14,10 @@
 #include "pubsub/pubsub.h"
 #include "repl/repl.h"
 #include "script/script.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 
-/* One a line, so that two people may add theirs. */
+/* One per line, to avoid merge conflicts. */
 // clang-format off
 const feature *const serverFeatures[] = {
     &serverFeature,
@@ -40,7 +40,8 @@ const feature *const serverFeatures[] = {
 };
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
 
-/* Who wins when several gates would refuse. What is to be queued has passed all others before. */
+/* Precedence of gates that would refuse the same request. The gate that queues commands comes last:
+ * queued commands have passed all others. */
 const gate *const serverGateOrder[] = {
     &debugGate,
     &noMultiGate,

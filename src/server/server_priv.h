@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of the process. A field is called as its directive; only the registry writes them. */
+ * Directives of the process. Each field is named after its directive; only the configuration
+ * registry writes them. */
 #ifndef SERVER_SERVER_PRIV_H
 #define SERVER_SERVER_PRIV_H
 
 #include <stdbool.h>
 
-#include "engine/config.h"
+#include "config/config.h"
 
 enum supervised { SUPERVISED_NO, SUPERVISED_AUTO, SUPERVISED_SYSTEMD, SUPERVISED_UPSTART };
 enum oomScoreAdj { OOM_NO, OOM_RELATIVE, OOM_ABSOLUTE };
@@ -20,10 +21,10 @@ typedef struct serverConfig {
     int databases;
     int hz; /* 1..500 */
     bool set_proc_title;
-    char *proc_title_template; /* its {variables} are known ones */
+    char *proc_title_template; /* contains only known {variables} */
     bool always_show_logo;
     char *availability_zone, *hash_seed, *locale_collate, *ignore_warnings;
-    /* Log: brought into effect by serverApplyLogging(). */
+    /* Log: applied by serverApplyLogging(). */
     int loglevel;
     char *logfile;
     int log_format, log_timestamp_format;
@@ -35,18 +36,18 @@ typedef struct serverConfig {
     int oom_score_adj_values[OOM_PROCESSES]; /* by enum oomProcess */
     bool disable_thp;
     char *server_cpulist, *bio_cpulist;
-    /* End and crash. */
+    /* Shutdown and crash. */
     int shutdown_timeout;                        /* seconds */
-    int shutdown_on_sigint, shutdown_on_sigterm; /* bits SHUTDOWN_... of engine/hooks.h */
+    int shutdown_on_sigint, shutdown_on_sigterm; /* SHUTDOWN_... flags of engine/hooks.h */
     bool crash_log_enabled, crash_memcheck_enabled, use_exit_on_panic, enable_debug_assert;
     char *debug_context;
-    int watchdog_period; /* ms, 0 = off */
+    int watchdog_period; /* ms, 0: off */
 } serverConfig;
 
 extern serverConfig serverConf;
 extern const configOption serverOptions[];
 
-/* Hands the directives of the log to base/log. Behind configLoad(). */
+/* Passes the log directives to base/log. Called after configLoad(). */
 void serverApplyLogging(void);
 
 #endif

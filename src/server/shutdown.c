@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The end of the house: wings are asked in reverse order of their start, then doors close, files go, and the
- * process exits 0. A wing may refuse (the save failed) or ask to be called again (replicas lag).
- * Main thread only. */
+ * Shutdown. The features' shutdown functions run in reverse order of their start; then the
+ * listeners are closed, files removed, and the process exits with 0. A feature may refuse (the save
+ * failed) or ask to be called again (replicas lag). Main thread only. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,31 +11,32 @@
 #include "engine/hot.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
-#include "server/roof.h"
+#include "server/server.h"
 #include "server/server_priv.h"
 #include "store/store.h"
 
 static struct {
-    bool waiting; /* a wing asked for more time */
+    bool waiting; /* a feature asked for more time */
     bool announced;
     uint32_t flags;
-    int64_t deadline_ms; /* monotonic: how long wings may ask for more (shutdown-timeout) */
-} ending;
+    int64_t
+        deadline_ms; /* monotonic: until when features may ask for more time (shutdown-timeout) */
+} shutdown_state;
 
-/* Files go, and with them the process. */
-static void __attribute__((noreturn)) end(void) {
+/* Removes the files of this run and exits. */
+static void __attribute__((noreturn)) finish(void) {
     metricsStop();
     netStopListening();
     netCloseAll();
     daemonRemovePidFile();
 #ifdef LEAK_CHECKED
-    storeShutdown(); /* table words are no pointers to a leak checker */
+    storeShutdown(); /* leak checkers do not recognise the pointers in table words */
 #endif
     logWarning("Valkey is now ready to exit, bye bye...");
     exit(0);
 }
 
-/* Who asked: a client's line, or a signal. */
+/* Logs who requested the shutdown: a client or a signal. */
 static void announce(void) {
     str line = STR_EMPTY;
     if (engineHot.current && netDescribeForLog(engineHot.current->who, &line)) {
@@ -47,42 +48,42 @@ static void announce(void) {
 }
 
 status shutdownNow(uint32_t flags, reason *why) {
-    if (!ending.announced) {
+    if (!shutdown_state.announced) {
         announce();
         daemonNotify("STATUS=Shutting down\nSTOPPING=1\n");
-        ending.announced = true;
-        ending.deadline_ms = clockMonoMs() + (int64_t)serverConf.shutdown_timeout * 1000;
+        shutdown_state.announced = true;
+        shutdown_state.deadline_ms = clockMonoMs() + (int64_t)serverConf.shutdown_timeout * 1000;
     }
-    if (clockMonoMs() >= ending.deadline_ms) flags |= SHUTDOWN_NOW;
-    ending.flags = flags;
+    if (clockMonoMs() >= shutdown_state.deadline_ms) flags |= SHUTDOWN_NOW;
+    shutdown_state.flags = flags;
     status st = hooksShutdown(flags, why);
-    ending.waiting = st == ERR_AGAIN;
-    if (st == OK) end();
+    shutdown_state.waiting = st == ERR_AGAIN;
+    if (st == OK) finish();
     if (st != ERR_AGAIN) {
-        ending.announced = false;
+        shutdown_state.announced = false;
         daemonNotify("STATUS=Shutdown failed, still serving\n");
     }
     return st;
 }
 
 void shutdownPoll(void) {
-    if (!ending.waiting) return;
+    if (!shutdown_state.waiting) return;
     reason why = {""};
-    status st = shutdownNow(ending.flags, &why);
+    status st = shutdownNow(shutdown_state.flags, &why);
     if (st != ERR_AGAIN && why.text[0]) logWarning("%s", why.text);
 }
 
-int64_t shutdownLeftMs(void) {
-    if (!ending.waiting) return -1;
-    int64_t left_ms = ending.deadline_ms - clockMonoMs();
+int64_t shutdownRemainingMs(void) {
+    if (!shutdown_state.waiting) return -1;
+    int64_t left_ms = shutdown_state.deadline_ms - clockMonoMs();
     return left_ms > 0 ? left_ms : 0;
 }
 
-status shutdownAsk(uint32_t flags, bool abort, reason *why) {
+status shutdownRequest(uint32_t flags, bool abort, reason *why) {
     if (!abort) return shutdownNow(flags, why);
-    if (!ending.waiting) return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");
+    if (!shutdown_state.waiting) return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");
     logNotice("Shutdown manually aborted.");
-    ending.waiting = ending.announced = false;
+    shutdown_state.waiting = shutdown_state.announced = false;
     daemonReady();
     return OK;
 }

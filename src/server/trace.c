@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stack traces. A thread is asked for its trace by SIGUSR2 and writes the frames into one slot, which the asker
- * then prints: one thread after the other, so the slot needs no lock.
+ * Stack traces of all threads. A thread that receives SIGUSR2 writes its frames to a shared slot,
+ * which the reporting thread then prints. Threads are processed one after the other, so the slot
+ * needs no lock.
  *
- * Invariant: `answer.tid` names the thread that may write the slot, 0 nobody. Called from signal handlers: no
- * allocation but what opendir() needs. */
-#define _GNU_SOURCE /* dladdr(), tgkill() */
+ * Invariant: `slot.tid` is the thread that may write to the slot, 0 if none. Called from signal
+ * handlers: allocates nothing, except in opendir(). */
+#define _GNU_SOURCE /* for dladdr(), tgkill() */
 #include "server/trace.h"
 
 #include <dirent.h>
@@ -19,22 +20,23 @@
 #include "base/base.h"
 #include "io/file.h"
 
-enum { FRAMES_MAX = 100, ANSWER_WAIT_US = 100 * 1000, LINE_BYTES = 1024 };
+enum { FRAMES_MAX = 100, TRACE_WAIT_US = 100 * 1000, LINE_BYTES = 1024 };
 
 static struct {
-    int tid; /* who is asked */
+    int tid; /* the thread being traced */
     int count;
     bool done, freeze;
     void *frames[FRAMES_MAX];
-} answer;
+} slot;
 
-/* The main program's place and name: the process title overwrites what the loader knows of it. */
+/* Address and name of the main program: the process title overwrites the name known to the
+ * loader. */
 static const void *program_base;
 static const char *program_name;
 
 static int ownTid(void) { return (int)syscall(SYS_gettid); }
 
-/* `is_return`: where a call returns to, which may be the next function when the call never does. */
+/* `is_return`: a return address, which may be in the next function if the call never returns. */
 static void printFrame(void *address, bool is_return) {
     char line[LINE_BYTES];
     Dl_info info;
@@ -56,23 +58,23 @@ void tracePrint(const void *context) {
     void *frames[FRAMES_MAX];
     int count = backtrace(frames, FRAMES_MAX), first = 1;
     void *pc = context ? tracePc(context) : NULL;
-    /* What stands above the interrupted instruction is our own handler. */
+    /* Frames above the interrupted instruction belong to our handler. */
     for (int i = 0; pc && i < count; i++) {
         if (frames[i] == pc) first = i;
     }
     if (pc && frames[first] != pc)
-        printFrame(pc, false); /* a wild jump: the unwinder does not know it */
+        printFrame(pc, false); /* a jump to an invalid address, unknown to the unwinder */
     for (int i = first; i < count; i++) printFrame(frames[i], frames[i] != pc);
 }
 
 /* ------------------------------------------------------------------ other threads */
 
-static void onAsked(int signal_number) {
-    (void)signal_number; /* there is one reason only */
-    if (__atomic_load_n(&answer.tid, __ATOMIC_ACQUIRE) != ownTid()) return;
-    answer.count = backtrace(answer.frames, FRAMES_MAX);
-    bool freeze = answer.freeze;
-    __atomic_store_n(&answer.done, true, __ATOMIC_RELEASE);
+static void onTraceRequest(int signal_number) {
+    (void)signal_number; /* there is only one reason */
+    if (__atomic_load_n(&slot.tid, __ATOMIC_ACQUIRE) != ownTid()) return;
+    slot.count = backtrace(slot.frames, FRAMES_MAX);
+    bool freeze = slot.freeze;
+    __atomic_store_n(&slot.done, true, __ATOMIC_RELEASE);
     if (freeze) traceFreeze();
 }
 
@@ -86,7 +88,7 @@ void traceInit(const char *program) {
     program_name = program;
     if (dladdr((void *)traceInit, &info)) program_base = info.dli_fbase;
     (void)backtrace(&frame, 1); /* loads its library */
-    struct sigaction action = {.sa_handler = onAsked, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = onTraceRequest, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGUSR2, &action, NULL);
 }
@@ -95,25 +97,25 @@ static void printName(int tid) {
     char path[64], line[96];
     char name[32] = "\n";
     snprintf(path, sizeof(path), "/proc/self/task/%d/comm", tid);
-    (void)fileReadText(path, name, sizeof(name)); /* "" for one that has just ended */
+    (void)fileReadText(path, name, sizeof(name)); /* "" if the thread has just ended */
     snprintf(line, sizeof(line), "\n%d %s", tid, name);
     logRaw(line);
 }
 
 static void printOther(int tid, bool freeze) {
-    answer.done = false;
-    answer.freeze = freeze;
-    __atomic_store_n(&answer.tid, tid, __ATOMIC_RELEASE);
+    slot.done = false;
+    slot.freeze = freeze;
+    __atomic_store_n(&slot.tid, tid, __ATOMIC_RELEASE);
     printName(tid);
-    int64_t end_us = clockMonoUs() + ANSWER_WAIT_US;
+    int64_t end_us = clockMonoUs() + TRACE_WAIT_US;
     bool asked = syscall(SYS_tgkill, getpid(), tid, SIGUSR2) == 0;
-    while (asked && !__atomic_load_n(&answer.done, __ATOMIC_ACQUIRE) && clockMonoUs() < end_us) {
+    while (asked && !__atomic_load_n(&slot.done, __ATOMIC_ACQUIRE) && clockMonoUs() < end_us) {
         clockSleepUs(100);
     }
-    bool done = __atomic_load_n(&answer.done, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&answer.tid, 0, __ATOMIC_RELEASE);
-    if (!done) logRaw("(no answer)\n");
-    for (int i = 2; done && i < answer.count; i++) printFrame(answer.frames[i], i > 2);
+    bool done = __atomic_load_n(&slot.done, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&slot.tid, 0, __ATOMIC_RELEASE);
+    if (!done) logRaw("(no response)\n");
+    for (int i = 2; done && i < slot.count; i++) printFrame(slot.frames[i], i > 2);
 }
 
 void tracePrintOthers(bool freeze) {

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stack traces of this process, written to the log. Everything here is for signal handlers. */
+ * Stack traces of this process, written to the log. To be called from signal handlers. */
 #ifndef SERVER_TRACE_H
 #define SERVER_TRACE_H
 
 #include <signal.h>
 #include <stdbool.h>
 
-/* Loads the unwinder, which must not happen first in a crash, and makes every thread answer SIGUSR2 with its
- * trace. `program` is its name in traces, borrowed for ever. */
+/* Loads the unwinder, which must not happen for the first time in a crash, and installs the SIGUSR2
+ * handler with which threads report their traces. `program` is the name shown in traces; it must
+ * remain valid. */
 void traceInit(const char *program);
-/* The trace of the calling thread, from the instruction that `context` (the third argument of a signal's handler)
- * was interrupted at; NULL: from here. Allocates nothing. */
+/* Prints the trace of the calling thread, starting at the instruction that was interrupted
+ * according to `context` (third argument of a signal handler), or here if NULL. Allocates
+ * nothing. */
 void tracePrint(const void *context);
-/* Where the context was interrupted; NULL when this processor is unknown. */
+/* The interrupted instruction; NULL if the processor is not supported. */
 void *tracePc(const void *context);
-/* The traces of all other threads, one after the other. `freeze`: none of them goes on afterwards. */
+/* Prints the traces of all other threads, one after the other. `freeze`: they do not continue
+ * afterwards. */
 void tracePrintOthers(bool freeze);
-/* A thread that must not go on while another one reports. Does not return. */
+/* Stops the calling thread while another one reports. Does not return. */
 void traceFreeze(void) __attribute__((noreturn));
-/* Registers, and the words on the stack unless user data are to be hidden. */
+/* Prints the registers and, with `show_stack`, the words on the stack. */
 void tracePrintRegisters(const void *context, bool show_stack);
-/* The bytes around the instruction, to be disassembled. */
+/* Prints the bytes around the instruction for disassembly. */
 void tracePrintCode(const void *context);
 
 #endif

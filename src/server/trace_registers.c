@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a signal's context tells of the processor: registers, the top of the stack, the code around the
- * instruction. Memory is read by the kernel for us, so that a wild pointer is an error and not another crash. */
-#define _GNU_SOURCE /* register names, process_vm_readv(), dladdr() */
+ * Prints the processor state of a signal context: registers, top of the stack, code around the
+ * instruction. Memory is read with process_vm_readv(), so that an invalid pointer is an error
+ * instead of another crash. */
+#define _GNU_SOURCE /* for register names, process_vm_readv(), dladdr() */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <sys/uio.h>
@@ -14,7 +15,7 @@
 
 enum { STACK_WORDS = 16, CODE_BEFORE = 64, CODE_AFTER = 64, LINE_BYTES = 256 };
 
-/* False when not all of it can be read. */
+/* False if not all of it can be read. */
 static bool readMemory(uintptr_t at, void *dst, size_t size) {
     struct iovec here = {dst, size}, there = {(void *)at, size};
     return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)size;
@@ -67,10 +68,10 @@ void *tracePc(const void *context) {
 
 void tracePrintRegisters(const void *context, bool show_stack) {
     (void)context, (void)show_stack;
-    logRaw("Registers are not known for this kind of machine.\n");
+    logRaw("Registers are not supported on this architecture.\n");
 }
 
-void tracePrintCode(const void *context) { (void)context; /* where it was is not known either */ }
+void tracePrintCode(const void *context) { (void)context; /* the address is not known either */ }
 #else
 void *tracePc(const void *context) { return (void *)pcOf(context); }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The watchdog. Invariant: while it is on, an alarm is always set, and each turn of the cron puts it off.
- * The handler runs on the main thread: workers block its signal. */
+ * The software watchdog. Invariant: while it is on, an alarm is set, which each cron run postpones.
+ * The handler runs on the main thread; other threads block its signal. */
 #include "server/watchdog.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 static int period_now_ms;
 
-/* The name alone: arguments are the users' own. */
+/* Prints only the name: arguments are user data. */
 static void printCommand(void) {
     const ctx *c = engineHot.current;
     if (!c || !c->cmd) return;
@@ -35,7 +35,7 @@ static void onAlarm(int signal_number, siginfo_t *info, void *context) {
     logRaw("\n------ STACK TRACE DONE ------\n");
     printCommand();
     if (info->si_code <= 0)
-        logFromSignal("Sent by another process: the watchdog has nothing to say.");
+        logFromSignal("The signal was sent by another process: the watchdog timer did not expire.");
     logFromSignal("--------\n");
     errno = saved;
 }
@@ -43,7 +43,7 @@ static void onAlarm(int signal_number, siginfo_t *info, void *context) {
 void watchdogKick(void) {
     if (!period_now_ms) return;
     struct itimerval timer = {.it_value = {period_now_ms / 1000, period_now_ms % 1000 * 1000}};
-    (void)setitimer(ITIMER_REAL, &timer, NULL); /* the period is in its bounds */
+    (void)setitimer(ITIMER_REAL, &timer, NULL); /* the period is valid */
 }
 
 void watchdogSet(int period_ms) {
@@ -52,7 +52,7 @@ void watchdogSet(int period_ms) {
     struct sigaction action = {.sa_sigaction = onAlarm, .sa_flags = SA_SIGINFO | SA_RESTART};
     if (!period_ms) {
         struct itimerval none = {{0, 0}, {0, 0}};
-        (void)setitimer(ITIMER_REAL, &none, NULL); /* the same */
+        (void)setitimer(ITIMER_REAL, &none, NULL); /* the timer is valid */
         action = (struct sigaction){.sa_handler = SIG_IGN};
     }
     sigemptyset(&action.sa_mask);

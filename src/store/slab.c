@@ -21,7 +21,7 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     void *ptr = slabSlotTake(s, c);
     if (unlikely(!ptr)) return memAlloc(c->size); /* as much as slabSameClass() promises */
     memCount((ptrdiff_t)c->size);
-    memNoteRequest();
+    memNoteAllocation();
     slabUnearth(ptr, c->size);
     return ptr;
 }

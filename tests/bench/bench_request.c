@@ -11,7 +11,7 @@
 #include "base/histogram.h"
 #include "base/random.h"
 #include "cmd/procs.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/hot.h"

@@ -5,11 +5,10 @@
     tests/bench/gate.py budgets [GATE]      instructions a request and bytes a key of the program GATE
                                             (build/release/tests/bench/gate) against budgets.txt
     tests/bench/gate.py lower [GATE]        lowers in budgets.txt what is cheaper now
-    tests/bench/gate.py history             has every raised budget a new reason? Asks git.
     tests/bench/gate.py compare [REF]       the present source against REF, built beside each other: instructions,
                                             bytes, and CPU of the servers in alternating rounds
 
-`make bench-gate` runs all three, `make test` the first two, which tell the same every time: instructions are counted by
+`make bench-gate` runs budgets and compare, `make test` the first, which gives the same every time: instructions are counted by
 valgrind over fixed work (gate.c), whose clocks stand still. A figure fails above its limit by 2 % (instructions) or
 0.5 B (bytes). A row without a budget fails, and so does a budget without a row. The budgets are for the compiler that
 budgets.txt names: with another one the instructions are not judged, which is a failure where CI is set.
@@ -65,7 +64,7 @@ class Report:
 # ---- budgets ----
 
 def parse_budgets(text):
-    """The compiler the file names, and {name: (limit, unit, reason)}. ValueError tells what is wrong."""
+    """The compiler the file names, and {name: (limit, unit)}. ValueError tells what is wrong."""
     compiler, rows = "", {}
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("compiler:"):
@@ -74,16 +73,14 @@ def parse_budgets(text):
         if not line.strip() or line.startswith("#"):
             continue
         parts = [part.strip() for part in line.split("|")]
-        if len(parts) != 4:
-            raise ValueError(f"line {number}: not of the form name | limit | unit | reason")
-        name, limit, unit, reason = parts
+        if len(parts) != 3:
+            raise ValueError(f"line {number}: not of the form name | limit | unit")
+        name, limit, unit = parts
         if unit not in ROOM:
             raise ValueError(f"line {number}: unit {unit!r}")
-        if not reason:
-            raise ValueError(f"line {number}: no reason")
         if name in rows:
-            raise ValueError(f"line {number}: {name!r} stands twice")
-        rows[name] = (float(limit), unit, reason)
+            raise ValueError(f"line {number}: {name!r} is there twice")
+        rows[name] = (float(limit), unit)
     if not compiler:
         raise ValueError("no compiler named")
     return compiler, rows
@@ -95,7 +92,7 @@ def judge_budgets(report, measured, rows):
         if name not in rows:
             report.judge(False, f"{name}: {value:.1f} {unit}, and no budget for it in {BUDGETS}")
             continue
-        limit, of_unit, _ = rows[name]
+        limit, of_unit = rows[name]
         good = unit == of_unit and value <= ROOM[unit](limit)
         note = f"; {BUDGETS} may be lowered" if value < limit * 0.97 - 0.5 else ""
         report.judge(good, f"{name:28}{value:10.1f} of {limit:.1f} {unit}{note}")
@@ -104,44 +101,11 @@ def judge_budgets(report, measured, rows):
             report.judge(False, f"{name}: a budget, and no such row")
 
 
-def raised_without_reason(versions):
-    """`versions`: the rows of the file as they were, newest first. Names of those whose limit is higher than when their
-    present reason was given."""
-    bad, now = [], versions[0]
-    for name, (limit, _, reason) in now.items():
-        given = limit
-        for old in versions[1:]:
-            if name not in old or old[name][2] != reason:
-                break
-            given = old[name][0]
-            if limit > given:
-                bad.append(name)
-                break
-    return bad
-
-
 def git(*words, cwd=ROOT, check=True):
     done = subprocess.run(["git", *words], cwd=cwd, capture_output=True, text=True)
     if check and done.returncode:
         sys.exit(f"gate: git {' '.join(words)}: {done.stderr.strip()}")
     return done.stdout.strip() if done.returncode == 0 else None
-
-
-def history():
-    compiler, now = parse_budgets(open(os.path.join(ROOT, BUDGETS)).read())
-    if not shutil.which("git") or git("rev-parse", "--git-dir", check=False) is None:
-        print(f"budgets: {len(now)} rows for {compiler}; their history is not known here")
-        return 0
-    versions = [now]
-    for commit in (git("log", "--format=%H", "--", BUDGETS) or "").split():
-        text = git("show", f"{commit}:{BUDGETS}", check=False)
-        if text is not None:
-            versions.append(parse_budgets(text)[1])
-    bad = raised_without_reason(versions)
-    for name in bad:
-        print(f"{BUDGETS}: {name} was raised; say why in its reason")
-    print(f"budgets: {len(now)} rows for {compiler}, {len(versions) - 1} older states")
-    return 1 if bad else 0
 
 
 # ---- counting ----
@@ -188,7 +152,7 @@ def lowered(text, measured):
     for line in text.splitlines(keepends=True):
         parts = line.split("|")
         name = parts[0].strip()
-        if len(parts) == 4 and not line.startswith("#") and name in measured:
+        if len(parts) == 3 and not line.startswith("#") and name in measured:
             value = round(measured[name][0], 1)
             if value < float(parts[1]):
                 parts[1] = f"{value:{len(parts[1]) - 1}.1f} "
@@ -347,8 +311,6 @@ def main(words):
     if words[:1] in (["budgets"], ["lower"]) and len(words) <= 2:
         program = os.path.abspath(words[1] if words[1:] else os.path.join(ROOT, "build/release/tests/bench/gate"))
         return budgets(program) if words[0] == "budgets" else lower(program)
-    if words == ["history"]:
-        return history()
     if words[:1] == ["compare"] and len(words) <= 2:
         return compare(words[1] if words[1:] else "")
     print(__doc__)

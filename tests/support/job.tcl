@@ -146,7 +146,6 @@ proc run_job {job} {
     chan configure stdout -encoding utf-8
     expr {srand($::seed)}
     set ::next_port [expr {11000 + ([pid] * 97) % 9900}]
-    set ::job_path [file normalize $::tests_dir/$::job_name.tcl]
     note_pids [pid]
     if {[catch run_file message options]} {
         report fail {[outside of a test]} [dict get $options -errorinfo]

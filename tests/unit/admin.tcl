@@ -75,6 +75,24 @@ start_server {tags {admin}} {
         assert_equal {HELP {    Print this help.}} [lrange $lines end-1 end]
     }
 
+    test {LOLWUT draws a picture of its own for versions 5, 6 and 9} {
+        set text [r lolwut version 5 10 2 2]
+        assert_match "*\n\nGeorg Nees - schotter, plotter on paper, 1968. Valkey ver. *\n" $text
+        assert_equal [list 5 10] [list [regexp -all -line {^[\u2800-\u28ff]+$} [encoding convertfrom utf-8 $text]] \
+            [string length [lindex [split [encoding convertfrom utf-8 $text] "\n"] 0]]]
+        set text [r lolwut version 6 20 7]
+        assert_match "*\nDedicated to the 8 bit game developers of past and present.\n*Valkey ver. *\n" $text
+        assert_equal [expr {20 * 7}] [regexp -all {\033\[0;(97;107|37;47|90;100|30;40)m \033\[0m} $text]
+        assert_match "*Julia set*Valkey ver. *\n" [r lolwut version 9]
+        assert_match "Valkey ver.\[0-9]*\n" [r lolwut version 7]
+        foreach arguments {{5 a} {5 1 a} {5 1 1 a} {6 a} {6 1 a}} {
+            assert_error "ERR value is not an integer or out of range" {r lolwut version {*}$arguments}
+        }
+        foreach arguments {{5 0 0 0} {5 -1 -1 -1} {6 0 -5} {5 9223372036854775807 1 1} {6 9223372036854775807 2} {5 5 300 300}} {
+            assert_match "*Valkey ver. *" [r lolwut version {*}$arguments]
+        }
+    }
+
     test {SHUTDOWN refuses words that are unknown or contradict each other} {
         foreach words {
             foo {save nosave} {nosave now save} {abort now} {now abort} {save abort} {now now abort} {save save nosave}

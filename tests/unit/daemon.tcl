@@ -60,7 +60,7 @@ tags {daemon needs:config} {
     test {--check-config of a good file, of none, of the command line} {
         foreach args [list [list [config_file "port 1\nrename-command get \"\""]] {} {--port 7} [list [config_file "port 1"] --hz 5]] {
             lassign [run_server --check-config {*}$args] code out errors
-            assert_equal {0 {The configuration is good.} {}} [list $code $out $errors]
+            assert_equal {0 {The configuration is valid.} {}} [list $code $out $errors]
         }
     }
 

@@ -14,8 +14,8 @@ import gate  # noqa: E402
 FILE = """# words
 compiler: gcc 12
 
-GET, P1 | 1000.0 | instructions | first measured
-a key   |   50.0 | bytes        | first measured
+GET, P1 | 1000.0 | instructions
+a key   |   50.0 | bytes       
 """
 
 
@@ -63,11 +63,11 @@ class File(unittest.TestCase):
     def test_rows_are_read(self):
         compiler, rows = gate.parse_budgets(FILE)
         self.assertEqual(compiler, "gcc 12")
-        self.assertEqual(rows["a key"], (50.0, "bytes", "first measured"))
+        self.assertEqual(rows["a key"], (50.0, "bytes"))
 
     def test_what_is_incomplete_is_refused(self):
-        for old, new in (("| first measured", "|"), ("| bytes ", "| ells "), ("compiler: gcc 12", ""),
-                         ("GET, P1 | 1000.0 | instructions | first measured", "GET, P1 | 1000.0"),
+        for old, new in (("| bytes ", "| ells "), ("compiler: gcc 12", ""),
+                         ("GET, P1 | 1000.0 | instructions", "GET, P1 | 1000.0"),
                          ("a key  ", "GET, P1")):
             with self.assertRaises(ValueError, msg=new):
                 gate.parse_budgets(FILE.replace(old, new, 1))
@@ -75,29 +75,6 @@ class File(unittest.TestCase):
     def test_the_file_in_use_is_complete(self):
         with open(os.path.join(gate.ROOT, gate.BUDGETS), encoding="utf-8") as file:
             self.assertGreater(len(gate.parse_budgets(file.read())[1]), 70)
-
-
-def version(limit, reason="first measured"):
-    return {"row": (limit, "bytes", reason)}
-
-
-class History(unittest.TestCase):
-    def check(self, bad, *versions):
-        self.assertEqual(gate.raised_without_reason(list(versions)), ["row"] if bad else [])
-
-    def test_a_raise_needs_a_new_reason(self):
-        self.check(True, version(51), version(50))
-        self.check(True, version(51), version(51), version(50))
-        self.check(False, version(51, "holds more"), version(50))
-        self.check(True, version(52, "holds more"), version(51, "holds more"), version(50))
-
-    def test_what_falls_or_is_new_needs_none(self):
-        self.check(False, version(49), version(50))
-        self.check(False, version(50), {}, version(40))
-        self.check(False, version(50))
-
-    def test_a_fall_is_not_taken_back_without_a_reason(self):
-        self.check(True, version(50), version(40), version(50))
 
 
 class Processors(unittest.TestCase):

@@ -2,5 +2,6 @@
  *
  * C tests of cmd/. */
 int test_allocations(void);
+int test_reply_sink(void);
 
-int main(void) { return test_allocations() != 0; }
+int main(void) { return test_allocations() + test_reply_sink() != 0; }

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "cmd/procs.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
@@ -59,7 +59,7 @@ static uint64_t requestsOf(const char *text, char reply_begins) {
         len += (size_t)sprintf(input + len, "$%d\r\n%.*s\r\n", size, size, at);
         at += size;
     }
-    uint64_t before = memRequests();
+    uint64_t before = memAllocationCount();
     (void)requestParse(&parser, input, &len, &pos, &limits, &batch, REQUEST_BATCH_MAX, &error);
     assert_int_equal(batch.count, 1);
     executeResolve(&batch.items[0]);
@@ -67,7 +67,7 @@ static uint64_t requestsOf(const char *text, char reply_begins) {
     executePrefetch(&part, 1);
     assert_int_equal(executeRun(&asker, batch.items, 1), 1);
     requestBatchClear(&batch);
-    uint64_t asked = memRequests() - before;
+    uint64_t asked = memAllocationCount() - before;
     struct iovec iov[4];
     assert_true(outbufIovecs(&asker.out, iov, 4) > 0);
     assert_int_equal(*(char *)iov[0].iov_base, reply_begins);

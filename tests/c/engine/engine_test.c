@@ -21,6 +21,7 @@ static struct {
 } house;
 gateVerdict verdict;
 const char *verdict_for;
+innerManner inner_manner;
 
 void note(const char *format, ...) {
     va_list args;
@@ -164,15 +165,25 @@ static void swapCommand(ctx *c) {
 }
 
 static void innerCommand(ctx *c) {
-    ctx inner = {.who = c->who,
-                 .db = c->db,
-                 .argv = c->argv + 1,
-                 .argc = c->argc - 1,
-                 .out = c->out,
-                 .cmd = commandFind(c->argv[1]),
-                 .now_ms = c->now_ms};
-    if (inner.argc > 1) inner.key_hash = storeHash(c->argv[2]);
+    ctx inner;
+    ctxInitInner(&inner, c);
+    inner.argv = c->argv + 1;
+    inner.argc = c->argc - 1;
+    inner.origin = (uint8_t)inner_manner.origin;
+    inner.gates_exempt = inner_manner.gates_exempt;
+    if (inner_manner.proto) inner.proto = (uint8_t)inner_manner.proto;
+    if (inner_manner.out) inner.out = inner_manner.out;
     executeInner(&inner);
+    if (inner_manner.out) replyOk(c);
+}
+
+static void kindsCommand(ctx *c) {
+    replyArray(c, 3);
+    replyNull(c);
+    replyBool(c, true);
+    replyMap(c, 1);
+    replyStatus(c, SLICE("pi"));
+    replyDouble(c, 3.25);
 }
 
 static void selectCommand(ctx *c) {
@@ -225,6 +236,7 @@ static const commandSpec specs[] = {
     {.name = "fail", .proc = failCommand, .arity = 1, .flags = CMD_QUICK},
     {.name = "flush", .proc = flushCommand, .arity = 1, .flags = CMD_WRITE},
     {.name = "inner", .proc = innerCommand, .arity = -2},
+    {.name = "kinds", .proc = kindsCommand, .arity = 1},
     {.name = "later", .proc = laterCommand, .arity = 2},
     {.name = "multi", .proc = multiCommand, .arity = 1, .flags = CMD_AT_ONCE | CMD_NO_MULTI},
     {.name = "put",
@@ -310,6 +322,7 @@ int houseBuild(void **state) {
     assert_int_equal(keyspaceFeature.init(&why), OK);
     verdict = GATE_PASS;
     verdict_for = NULL;
+    inner_manner = (innerManner){.origin = ORIGIN_SCRIPT};
     houseSetTime(HOUSE_NOW);
     logSetLevel(LOG_NOTHING);
     return 0;

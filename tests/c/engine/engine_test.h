@@ -38,7 +38,18 @@ void houseSetTime(int64_t now_ms);
  *   box open x, box shut    a container and its subcommands
  *   await key ... seconds   takes the value of the first key that is there and drops it, or waits for one
  *   flush, swap             empty all databases; exchange the contents of 0 and 1
- *   inner word ...          runs the command `word ...` through executeInner() */
+ *   kinds                   replies null, a boolean and a map with a double
+ *   inner word ...          runs the command `word ...` through executeInner(), as `inner_manner` says; replies OK
+ *                           itself when that sends the reply elsewhere */
+
+/* How `inner` runs its command: as a script's, at first. */
+typedef struct innerManner {
+    ctxOrigin origin;
+    uint32_t gates_exempt;
+    int proto;   /* 0: of who asks */
+    outbuf *out; /* NULL: of who asks */
+} innerManner;
+extern innerManner inner_manner;
 
 /* Runs requests of a session: words separated by blanks, requests by '|'. Returns how many ran. */
 int ask(session *s, const char *requests);

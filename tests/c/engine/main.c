@@ -4,7 +4,7 @@
 int test_block(void);
 int test_child(void);
 int test_command(void);
-int test_config(void);
+int test_ctx(void);
 int test_execute(void);
 int test_hooks(void);
 int test_measure(void);
@@ -18,7 +18,7 @@ int main(void) {
     failed += test_block();
     failed += test_child();
     failed += test_command();
-    failed += test_config();
+    failed += test_ctx();
     failed += test_execute();
     failed += test_hooks();
     failed += test_measure();

@@ -4,6 +4,7 @@
 #include "engine_test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/base.h"
 #include "base/histogram.h"
@@ -11,6 +12,7 @@
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
+#include "engine/stats_priv.h"
 
 static const command *named(const char *name) { return commandFindByFullName(sliceOf(name)); }
 
@@ -401,16 +403,32 @@ static void an_inner_command_counts_like_any_other(void **state) {
     sessionClear(&s);
 }
 
-static void refused_inner_commands_are_none(void **state) {
-    session s;
-    sessionOpen(&s);
-    gateArm(&allGate, true);
-    verdict = GATE_REFUSED;
-    verdict_for = "put";
-    ask(&s, "inner put a 1"); /* whoever runs it inside has judged it */
-    assert_replies(&s, "+OK");
-    gateArm(&allGate, false);
-    sessionClear(&s);
+static unsigned long long statsField(const char *name) {
+    str text = STR_EMPTY;
+    for (const infoSection *section = statsSections; section->name; section++)
+        section->print(&text);
+    const char *at = strstr(strText(&text), name);
+    assert_non_null(at);
+    unsigned long long value = strtoull(at + strlen(name) + 1, NULL, 10);
+    strFree(&text);
+    return value;
+}
+
+static void an_error_from_the_primary_is_unexpected(void **state) {
+    session client, primary;
+    sessionOpen(&client);
+    sessionOpen(&primary);
+    sessionSetOrigin(&primary, ORIGIN_PRIMARY);
+    statsReset();
+    ask(&client, "fail|nosuch");
+    assert_int_equal(statsField("unexpected_error_replies"), 0);
+    ask(&primary, "fail|put a 1");
+    assert_int_equal(statsField("unexpected_error_replies"), 1);
+    assert_int_equal(statsField("total_error_replies"), 3);
+    statsReset();
+    assert_int_equal(statsField("unexpected_error_replies"), 0);
+    sessionClear(&client);
+    sessionClear(&primary);
 }
 
 int test_execute(void) {
@@ -436,10 +454,10 @@ int test_execute(void) {
         TEST(one_reply_may_be_skipped),
         TEST(equal_commands_share_stamps_but_counts_are_exact),
         TEST(a_run_of_quick_commands_has_one_duration),
+        TEST(an_error_from_the_primary_is_unexpected),
         TEST(only_what_ran_is_counted_as_a_call),
         TEST(the_running_command_is_not_counted_yet),
         TEST(an_inner_command_counts_like_any_other),
-        TEST(refused_inner_commands_are_none),
     };
     return cmocka_run_group_tests_name("engine/execute", tests, NULL, NULL);
 }

@@ -80,7 +80,7 @@ static void appendRandom(outbuf *o, model *m, const char *source) {
     static const size_t usual[] = {1, 5, 20, 100, 1000, OUTBLOCK_SIZE, 3 * OUTBLOCK_SIZE + 7};
     size_t len = randomBelow(usual[randomBelow(7)] + 1);
     const char *from = source + randomBelow(1000);
-    if (randomBelow(3) == 0 && outbufMakeRoom(o, 24)) {
+    if (randomBelow(3) == 0 && outbufReserve(o, 24)) {
         memcpy(o->at, from, 24);
         o->at += 24;
         modelAppend(m, from, 24);
@@ -154,7 +154,7 @@ static void beDeaf(outbuf *o, const char *source) {
     outbufAppend(o, source, randomBelow(1000));
     outbufAppendBlob(o, b, 0, 10);
     assert_int_equal(b->refs, 1);
-    assert_false(outbufMakeRoom(o, 10));
+    assert_false(outbufReserve(o, 10));
     outbufMoveAll(o, &other);
     assert_int_equal(outbufMemory(&other), 0);
     outbufCutTo(o, mark);

@@ -130,6 +130,14 @@ start_server {tags {zset}} {
             assert_equal -0 [r zincrby k2 -0.0 zero]
         }
 
+        test "an option of ZADD in place of ZINCRBY's increment is a syntax error ($form)" {
+            force $form
+            r del k
+            foreach option {nx XX gt lt ch incr} {assert_error "ERR syntax error" {r zincrby k $option m}}
+            assert_error "ERR value is not a valid float" {r zincrby k foo m}
+            assert_equal {1 0} [list [r zincrby k 1 nx] [r exists m]]
+        }
+
         test "ranks count from either end ($form)" {
             force $form
             r del k
@@ -476,5 +484,18 @@ start_server {tags {zset}} {
         assert_equal [expr {$count - 50 - 20}] [r zremrangebyrank big 10 -11]
         assert_equal 20 [r zcard big]
         r del big
+    }
+
+    test {ZRANGESTORE by score stores -0 as 0 as long as the destination is packed} {
+        set long [string repeat L 70]
+        r config set zset-max-listpack-entries 0
+        r zadd source -0 m 3 c -0 $long -0 m2
+        r config set zset-max-listpack-entries 3
+        assert_equal -0 [r zscore source m2]
+        r zrangestore to source +inf -inf byscore rev
+        assert_equal {0 0 -0} [r zmscore to m m2 $long]
+        r zrangestore to source 0 -1 rev
+        assert_equal {-0 -0 -0} [r zmscore to m m2 $long]
+        r config set zset-max-listpack-entries 128
     }
 }

@@ -4,7 +4,7 @@
  *
  * Invariant: between calls every value has passed its option's checks, and after a refused CONFIG SET
  * all values and effects are what they were. A lookup takes O(log n) steps. Main thread only. */
-#include "engine/config.h"
+#include "config/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 #include "base/base.h"
 #include "base/glob.h"
 #include "base/number.h"
-#include "engine/config_priv.h"
-#include "engine/hot.h"
+#include "config/config_priv.h"
 
 /* Of one value: more than any option can use, and too few to hurt. */
 enum { WORDS_MAX = 64 * 1024 };
@@ -501,7 +500,7 @@ typedef struct change {
     bool differs;
 } change;
 
-static status refuseName(const configEntry *entry, slice name, bool protected_allowed, str *error) {
+static status refuseName(const configEntry *entry, slice name, unsigned allowed, str *error) {
     const char *words = NULL;
     if (!entry || entry->option->kind == CONFIG_KIND_FILE_ONLY) {
         strAppendText(error, "ERR Unknown option or number of arguments for CONFIG SET - '");
@@ -512,9 +511,9 @@ static status refuseName(const configEntry *entry, slice name, bool protected_al
     uint32_t flags = entry->option->flags;
     if (flags & CONFIG_IMMUTABLE) {
         words = "can't set immutable config";
-    } else if ((flags & CONFIG_PROTECTED) && !protected_allowed) {
+    } else if ((flags & CONFIG_PROTECTED) && !(allowed & CONFIG_ALLOW_PROTECTED)) {
         words = "can't set protected config";
-    } else if ((flags & CONFIG_NOT_WHILE_LOADING) && engineHot.loading) {
+    } else if ((flags & CONFIG_NOT_WHILE_LOADING) && !(allowed & CONFIG_ALLOW_NOT_WHILE_LOADING)) {
         strAppendText(error, "LOADING Valkey is loading the dataset in memory");
         return ERR_DENIED;
     }
@@ -526,12 +525,12 @@ static status refuseName(const configEntry *entry, slice name, bool protected_al
 }
 
 /* Finds the options of all names before any value is looked at. */
-static status findChanges(const slice *pairs, int count, bool protected_allowed, change *changes,
+static status findChanges(const slice *pairs, int count, unsigned allowed, change *changes,
                           str *error) {
     for (int i = 0; i < count; i++) {
         slice name = pairs[2 * i];
         configEntry *entry = configEntryFind(name);
-        status st = refuseName(entry, name, protected_allowed, error);
+        status st = refuseName(entry, name, allowed, error);
         if (st != OK) return st;
         for (int j = 0; j < i; j++) {
             if (changes[j].entry != entry) continue;
@@ -612,9 +611,9 @@ static status applyChanges(change *changes, int count, str *error) {
     return OK;
 }
 
-status configSet(const slice *pairs, int count, bool protected_allowed, str *error) {
+status configSet(const slice *pairs, int count, unsigned allowed, str *error) {
     change *changes = memNewArray(change, (size_t)count + 1);
-    status st = findChanges(pairs, count, protected_allowed, changes, error);
+    status st = findChanges(pairs, count, allowed, changes, error);
     if (st == OK) st = assignChanges(changes, count, error);
     if (st == OK) st = applyChanges(changes, count, error);
     for (int i = 0; i < count; i++) {

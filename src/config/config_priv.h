@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What the three files of the configuration share: the index of names, and giving an option a value. */
-#ifndef ENGINE_CONFIG_PRIV_H
-#define ENGINE_CONFIG_PRIV_H
+#ifndef CONFIG_CONFIG_PRIV_H
+#define CONFIG_CONFIG_PRIV_H
 
-#include "engine/config.h"
+#include "config/config.h"
 
 typedef enum configOriginKind {
     CONFIG_FROM_DEFAULT,

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The options that answer a question and end: --version, --help, --check-system, --test-memory, --check-config,
- * --print-config. Nothing is started, nothing is listened on, no file is written. Main thread only. */
+ * Options that print information and exit: --version, --help, --check-system, --test-memory,
+ * --check-config, --print-config. They start nothing, listen on no port and write no files. Main
+ * thread only. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "base/build_info.h"
 #include "base/number.h"
-#include "engine/config.h"
+#include "config/config.h"
 #include "server/kernel.h"
 #include "server/memcheck.h"
-#include "server/roof.h"
+#include "server/server.h"
 
 enum { TEST_PASSES = 50 };
 
@@ -20,17 +21,17 @@ static void printVersion(void) {
            buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
 }
 
-/* A % in these lines stands for the program's name. */
+/* A % in these lines is replaced by the name of the program. */
 static const char help_text[] =
     "Usage: % [/path/to/valkey.conf] [options] [-]\n"
     "       % - (read config from stdin)\n"
     "       % -v or --version\n"
     "       % -h or --help\n"
-    "       % --check-config [/path/to/valkey.conf] [options] (tell all its errors, start nothing)\n"
-    "       % --print-config [/path/to/valkey.conf] [options] (each value, and where it comes from)\n"
+    "       % --check-config [/path/to/valkey.conf] [options] (report all errors and exit)\n"
+    "       % --print-config [/path/to/valkey.conf] [options] (print each value and its origin, and exit)\n"
     "       % --test-memory <megabytes>\n"
     "       % --check-system\n\n"
-    "Each directive of the configuration file can be given as an option, with two dashes in front.\n\n"
+    "Each directive of the configuration file can be given as an option with a leading --.\n\n"
     "Examples:\n"
     "       % (run the server with default conf)\n"
     "       echo 'maxmemory 128mb' | % -\n"
@@ -71,7 +72,7 @@ static bool is(const char *arg, const char *a, const char *b) {
     return !strcmp(arg, a) || (b && !strcmp(arg, b));
 }
 
-void askBeforeAll(int argc, char **argv) {
+void commandLineRunEarly(int argc, char **argv) {
     if (argc < 2) return;
     if (argc == 2 && is(argv[1], "-v", "--version")) {
         printVersion();
@@ -85,7 +86,8 @@ void askBeforeAll(int argc, char **argv) {
     if (argc == 2 && is(argv[1], "--check-system", NULL)) exit(checkSystem());
 }
 
-/* ------------------------------------------------------------------ questions about the configuration */
+/* ------------------------------------------------------------------ --check-config,
+ * --print-config */
 
 static void printOption(const char *name, const configOption *o, void *arg) {
     (void)arg;
@@ -108,20 +110,20 @@ static void printOption(const char *name, const configOption *o, void *arg) {
     strFree(&value);
 }
 
-void askConfiguration(int argc, char **argv) {
+void commandLineRunConfig(int argc, char **argv) {
     bool check_only = argc > 1 && is(argv[1], "--check-config", NULL);
     bool print = argc > 1 && is(argv[1], "--print-config", NULL);
     if (!check_only && !print) return;
     str report = STR_EMPTY;
-    /* The option itself stands where the program's name is looked for. */
+    /* The option itself takes the place of the program's name in argv. */
     bool good = configLoad(argc - 1, (const char *const *)argv + 1, &report) == OK;
     if (!good) {
         fputs(strText(&report), stderr);
     } else if (print) {
         configEach(printOption, NULL);
     } else {
-        printf("The configuration is good.\n");
+        printf("The configuration is valid.\n");
     }
     strFree(&report);
-    exit(good ? 0 : ASK_EXIT_BAD_CONFIG);
+    exit(good ? 0 : EXIT_BAD_CONFIG);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/config*.c with a table of their own: kinds, bounds, rollback, files, rewriting. */
+ * Tests of config/ with a table of their own: kinds, bounds, rollback, files, rewriting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <limits.h>
@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "engine/config.h"
-#include "engine/hot.h"
+#include "config/config.h"
 
 static struct {
     bool lamp, door;
@@ -175,6 +174,8 @@ static void assertValue(const char *name, const char *expected) {
     strFree(&value);
 }
 
+static unsigned allowed = CONFIG_ALLOW_NOT_WHILE_LOADING; /* for assertSet() */
+
 /* CONFIG SET name value [name value]; `error` NULL when it must work. */
 static void assertSet(const char *a, const char *av, const char *b, const char *bv,
                       const char *error) {
@@ -182,7 +183,7 @@ static void assertSet(const char *a, const char *av, const char *b, const char *
     if (b) pairs[2] = sliceOf(b);
     if (b) pairs[3] = sliceOf(bv);
     str text = STR_EMPTY;
-    status st = configSet(pairs, b ? 2 : 1, false, &text);
+    status st = configSet(pairs, b ? 2 : 1, allowed, &text);
     assert_string_equal(strText(&text), error ? error : "");
     assert_int_equal(st == OK, error == NULL);
     strFree(&text);
@@ -321,7 +322,7 @@ static void testAValueOfTooManyWordsIsRefused(void **state) {
     memset(blanks, ' ', len);
     slice pair[2] = {SLICE("list"), {blanks, len}};
     str error = STR_EMPTY;
-    assert_int_equal(configSet(pair, 1, true, &error), ERR_LIMIT);
+    assert_int_equal(configSet(pair, 1, CONFIG_ALLOW_ALL, &error), ERR_LIMIT);
     assert_string_equal(strText(&error),
                         "ERR CONFIG SET failed (possibly related to argument 'list') - "
                         "wrong number of arguments");
@@ -335,10 +336,10 @@ static void testString(void **state) {
     assertRefused("name", "bad", "no such name");
     slice with_nul[2] = {SLICE("name"), SLICE("a\0b")};
     str error = STR_EMPTY;
-    assert_int_not_equal(configSet(with_nul, 1, true, &error), OK);
+    assert_int_not_equal(configSet(with_nul, 1, CONFIG_ALLOW_ALL, &error), OK);
     strClear(&error);
     with_nul[0] = SLICE("secret");
-    assert_int_equal(configSet(with_nul, 1, true, &error), OK);
+    assert_int_equal(configSet(with_nul, 1, CONFIG_ALLOW_ALL, &error), OK);
     assert_int_equal(conf.secret.len, 3);
     strFree(&error);
 }
@@ -370,9 +371,9 @@ static void testNothingIsChangedWhileLoadingWhereThatIsForbidden(void **state) {
     const configOption *tables[] = {loading};
     configUninstall();
     configInstall(tables, 1);
-    engineHot.loading = true;
+    allowed = 0;
     assertSet("flag", "yes", NULL, NULL, "LOADING Valkey is loading the dataset in memory");
-    engineHot.loading = false;
+    allowed = CONFIG_ALLOW_NOT_WHILE_LOADING;
     assertTakes("flag", "yes", "yes");
 }
 
@@ -707,5 +708,5 @@ int test_config(void) {
         TEST(testLinesOfAnOptionGrowAndShrink),
         TEST(testRewriteKeepsTheModeAndMakesALostFileAgain),
     };
-    return cmocka_run_group_tests_name("engine/config", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("config", tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
  *
  * A value lives in a static struct of the folder that owns it; the registry writes it through the
  * pointer of the table's row, and only there. Main thread only. */
-#ifndef ENGINE_CONFIG_H
-#define ENGINE_CONFIG_H
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -195,10 +195,12 @@ typedef struct configMatch {
  * count; *found is the caller's to memFree, its names point into `patterns` and the tables. */
 int configMatchAll(const slice *patterns, int count, configMatch **found);
 
-/* CONFIG SET: `pairs` are `count` names, each with a value behind it. All or nothing. On failure `error`
- * gets the whole reply ("ERR ..."). ERR_NOT_FOUND: unknown name; ERR_DENIED: not allowed now; others:
- * a value or its effect was refused. */
-status configSet(const slice *pairs, int count, bool protected_allowed, str *error) MUST_USE;
+/* What the caller of configSet() may change now. */
+enum { CONFIG_ALLOW_PROTECTED = 1, CONFIG_ALLOW_NOT_WHILE_LOADING = 2, CONFIG_ALLOW_ALL = 3 };
+/* CONFIG SET: `pairs` are `count` names, each followed by its value; `allowed` are CONFIG_ALLOW_ bits. All or
+ * nothing. On failure `error` gets the whole reply ("ERR ..."). ERR_NOT_FOUND: unknown name; ERR_DENIED: not
+ * allowed now; others: a value or its effect was refused. */
+status configSet(const slice *pairs, int count, unsigned allowed, str *error) MUST_USE;
 /* True when a value of that option must not be shown to those who watch. */
 bool configIsSensitive(slice name);
 /* "name value" lines of the options a crash report shows. */

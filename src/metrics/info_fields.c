@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the server knows of itself, as INFO tells it: every section a wing has hung up counts here at once, and
- * numbers agree with what INFO shows. */
+ * Access to the fields of INFO. All registered INFO sections are included, so the values agree with
+ * those that INFO shows. */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -10,9 +10,9 @@
 
 static void printSection(const infoSection *section, void *arg) { section->print(arg); }
 
-void factsRead(str *out) { hooksEachInfoSection(printSection, out); }
+void infoFieldsRead(str *out) { hooksEachInfoSection(printSection, out); }
 
-bool factsNext(slice *text, slice *name, slice *value) {
+bool infoFieldsNext(slice *text, slice *name, slice *value) {
     while (text->len) {
         const char *end = memchr(text->ptr, '\n', text->len);
         size_t len = end ? (size_t)(end - text->ptr) : text->len;
@@ -29,43 +29,43 @@ bool factsNext(slice *text, slice *name, slice *value) {
     return false;
 }
 
-typedef struct fact {
+typedef struct infoField {
     slice name, value;
-} fact;
+} infoField;
 
-static int compareFacts(const void *a, const void *b) {
-    slice x = ((const fact *)a)->name, y = ((const fact *)b)->name;
+static int compareFields(const void *a, const void *b) {
+    slice x = ((const infoField *)a)->name, y = ((const infoField *)b)->name;
     int order = memcmp(x.ptr, y.ptr, sizeMin(x.len, y.len));
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-void factsIndexInit(factsIndex *index, slice text) {
+void infoIndexInit(infoIndex *index, slice text) {
     int cap = 0;
-    *index = (factsIndex){NULL, 0};
-    for (fact f; factsNext(&text, &f.name, &f.value);) {
+    *index = (infoIndex){NULL, 0};
+    for (infoField f; infoFieldsNext(&text, &f.name, &f.value);) {
         if (index->count == cap) {
             cap = cap ? cap * 2 : 256;
-            index->facts = memRealloc(index->facts, sizeof(fact) * (size_t)cap);
+            index->fields = memRealloc(index->fields, sizeof(infoField) * (size_t)cap);
         }
-        index->facts[index->count++] = f;
+        index->fields[index->count++] = f;
     }
-    if (index->count) qsort(index->facts, (size_t)index->count, sizeof(fact), compareFacts);
+    if (index->count) qsort(index->fields, (size_t)index->count, sizeof(infoField), compareFields);
 }
 
-void factsIndexClear(factsIndex *index) {
-    memFree(index->facts);
-    *index = (factsIndex){NULL, 0};
+void infoIndexClear(infoIndex *index) {
+    memFree(index->fields);
+    *index = (infoIndex){NULL, 0};
 }
 
-slice factsFind(const factsIndex *index, const char *name) {
+slice infoIndexFind(const infoIndex *index, const char *name) {
     if (index->count == 0) return SLICE("");
-    fact key = {.name = sliceOf(name)};
-    const fact *found =
-        bsearch(&key, index->facts, (size_t)index->count, sizeof(fact), compareFacts);
+    infoField key = {.name = sliceOf(name)};
+    const infoField *found =
+        bsearch(&key, index->fields, (size_t)index->count, sizeof(infoField), compareFields);
     return found ? found->value : SLICE("");
 }
 
-slice factsField(slice value, const char *key, char separator) {
+slice infoSubfield(slice value, const char *key, char separator) {
     size_t key_len = strlen(key);
     while (value.len) {
         const char *end = memchr(value.ptr, separator, value.len);

@@ -4,14 +4,14 @@
  * looked at even after errors, so that one start tells them all.
  *
  * Invariant: a file that is being read is not read again from inside itself. Main thread only. */
-#include "engine/config.h"
+#include "config/config.h"
 
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
 
 #include "base/base.h"
-#include "engine/config_priv.h"
+#include "config/config_priv.h"
 #include "io/file.h"
 
 enum {

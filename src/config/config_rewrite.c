@@ -5,10 +5,10 @@
  * Invariant: a line that is no option of ours (comment, blank, include, unknown) comes out as it went
  * in. Values that hold blanks, quotes or line ends are quoted, so none can become a line of its own.
  * Costs lines x options. Main thread only. */
-#include "engine/config.h"
+#include "config/config.h"
 
 #include "base/base.h"
-#include "engine/config_priv.h"
+#include "config/config_priv.h"
 #include "io/file.h"
 
 enum { FILE_BYTES_MAX = 64 * 1024 * 1024, NEW_FILE_MODE = 0644 };

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Declarations shared by the files of `server`: the loop, identity of this run, startup and
+ * shutdown steps. */
+#ifndef SERVER_ROOF_H
+#define SERVER_ROOF_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/hooks.h"
+#include "engine/stats.h"
+#include "io/loop.h"
+
+/* The compatible version, as parsed by clients and tools. */
+#define SERVER_VERSION "9.1.2"
+#define SERVER_REDIS_VERSION "7.2.4"
+
+/* The features in the order of their start, and the precedence of the gates. */
+extern const feature *const serverFeatures[];
+extern const int serverFeatureCount;
+extern const gate *const serverGateOrder[];
+extern const int serverGateCount;
+/* Generated from the specs. */
+extern const commandSpec serverCommands[];
+extern const int serverCommandCount;
+
+/* State of this run, shown by INFO. */
+typedef struct serverRun {
+    loop *loop;
+    int64_t started_ms; /* wall clock */
+    char run_id[41];
+    char *executable; /* absolute path */
+    char *program;    /* argv[0] */
+    int argc;
+    char **argv;         /* the original memory, which the process title overwrites */
+    char **argv_copy;    /* a copy, NULL-terminated */
+    int supervisor;      /* enum supervised, never AUTO */
+    uint64_t turns;      /* number of loop turns */
+    uint64_t busy_us;    /* in loop turns, without the sleeps */
+    uint64_t command_us; /* of busy_us, in the stage that runs commands */
+    uint64_t cron_us;    /* of busy_us, in the cron */
+    uint64_t turn_us_max, turn_commands_max; /* maximum in one turn */
+    rate turn_rate;
+    uint64_t turns_base, busy_base_us; /* values one or two seconds ago */
+} serverRun;
+serverRun *serverRunNow(void);
+
+extern const feature serverFeature;
+extern const infoSection serverSections[];
+/* Records the memory used by a server without data. */
+void infoMemoryStarted(void);
+/* Updates the peak of used memory. */
+void infoMemoryTick(int64_t budget_us);
+void infoPrintMemory(str *out);
+void infoPrintKeysizes(str *out);
+/* Samples the loop statistics. */
+void infoLoopTick(int64_t budget_us);
+void infoResetStats(void); /* CONFIG RESETSTAT */
+
+bool serverIsCluster(void);
+int serverDatabaseCount(void);
+const char *serverConfigFile(void); /* absolute path, "" if there is none */
+
+/* Exit code of --check-config and --print-config if the configuration has errors. */
+enum { EXIT_BAD_CONFIG = 2 };
+/* Handle options that print information and exit; return if argv contains none of them. The first
+ * needs nothing, the second the tables of directives and commands. */
+void commandLineRunEarly(int argc, char **argv);
+void commandLineRunConfig(int argc, char **argv);
+
+/* Installs signal handlers, which only set a flag and wake the loop. */
+void signalsInit(void);
+/* Handles what the signal handlers recorded. Called by the cron and after each wake-up. */
+void signalsPoll(void);
+
+/* Starts the cron timer: hz times per second. */
+void cronStart(void);
+
+/* Shuts down and exits. Returns only if the shutdown was refused or has to wait (`why` gives the
+ * reason). */
+status shutdownNow(uint32_t flags, reason *why);
+/* Retries a waiting shutdown; called by the cron. */
+void shutdownPoll(void);
+/* Remaining time of shutdown-timeout in ms while a shutdown waits, else -1. */
+int64_t shutdownRemainingMs(void);
+/* For SHUTDOWN: requests a shutdown, or with `abort` cancels a waiting one. */
+status shutdownRequest(uint32_t flags, bool abort, reason *why);
+
+/* For DEBUG RESTART, as engineRestartProc. */
+status restartRequest(bool graceful, int64_t delay_ms, reason *why);
+
+/* Detaches from the terminal: fork, setsid, /dev/null. */
+void daemonDetach(void);
+void daemonWritePidFile(void);
+void daemonRemovePidFile(void);
+/* Determines the supervisor as configured and sets serverRun.supervisor. Stops the process for
+ * upstart. */
+void daemonFindSupervisor(void);
+/* Notifies the supervisor that the server is ready. */
+void daemonReady(void);
+/* Periodic job: notifies the supervisor's watchdog. */
+void daemonTick(int64_t budget_us);
+/* Sends one datagram such as "READY=1" to the supervisor, if there is one. */
+void daemonNotify(const char *state);
+/* titleInit() prepares the memory of argv and environ for the title; titleSet() writes it from its
+ * template. */
+void titleInit(int argc, char **argv);
+void titleSet(void);
+
+/* Prints the logo to the log. */
+void logoPrint(void);
+
+#endif
