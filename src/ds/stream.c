@@ -233,12 +233,9 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
         s->length--;
         removed++;
     }
+    /* A node left without live entries stays, as Valkey's does: its last id is not below the bound. */
     size_t room = n->room;
-    if (n->live == 0) {
-        dropNode(s, first);
-    } else {
-        nodeMoved(s, first->id, n, room, streamNodeSettle(n, first->id));
-    }
+    nodeMoved(s, first->id, n, room, streamNodeSettle(n, first->id));
     return removed;
 }
 

@@ -9,7 +9,8 @@
 #include "ds/stream.h"
 #include "ds/stream_group.h"
 
-/* Invariant: `nodes` holds each node under its first id; no node is without live entries, but for loaded ones; `tail` is the
+/* Invariant: `nodes` holds each node under its first id; only loaded nodes and the first one after trimming may
+ * be without live entries; `tail` is the
  * last one; first_id is that of the first live entry. */
 struct stream {
     idTree nodes; /* one value: the node's address */

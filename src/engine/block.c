@@ -400,7 +400,7 @@ static void keyChanged(db *d, slice key, const char *event) {
     if (k) markReady(k);
 }
 
-const keyObserver blockObserver = {"block", keyChanged};
+const keyObserver blockObserver = {.name = "block", .changed = keyChanged};
 
 void blockDbEvent(const dbEvent *e) {
     if (e->kind != DB_SWAPPED || !blocked.all.count) return;

@@ -73,6 +73,12 @@ static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
     engineHot.dirty++;
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
+/* Tells of an event that WATCH and caches do not see, for the value is as it was: "xgroup-create". Neither counted nor
+ * propagated by itself. */
+void ctxTellEvent(ctx *c, slice key, const char *event);
+static inline void ctxKeyEvent(ctx *c, slice key, const char *event) {
+    if (engineHot.observers) ctxTellEvent(c, key, event);
+}
 /* The dataset changed in a way no single key tells (FLUSHALL, SWAPDB): propagate, count `n` changes. */
 void ctxDatasetChanged(ctx *c, uint64_t n);
 /* Propagates `argv` instead of the request; the bytes are copied. Several calls propagate several. */

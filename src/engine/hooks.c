@@ -102,6 +102,13 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     }
 }
 
+void hooksKeyEvent(db *d, slice key, const char *event) {
+    for (uint32_t i = 0; i < engineHot.observers; i++) {
+        const keyObserver *o = hooks.observers[i];
+        if (o->event) o->event(d, key, event);
+    }
+}
+
 void seerArm(const seer *s, bool on) {
     engineHot.seers = armIn((const void **)hooks.seers, engineHot.seers, s, on);
     if (engineHot.seers) {

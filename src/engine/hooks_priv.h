@@ -10,6 +10,7 @@
 void hooksSinks(const propagated *p);
 /* 3. Tells every armed observer. */
 void hooksKeyChanged(db *d, slice key, const char *event);
+void hooksKeyEvent(db *d, slice key, const char *event);
 /* 14. Before and after a command. */
 void hooksSeenBefore(ctx *c);
 void hooksSeenAfter(ctx *c, int64_t duration_ns);

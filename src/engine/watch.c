@@ -182,7 +182,7 @@ static void keyChanged(db *d, slice key, const char *event) {
     }
 }
 
-const keyObserver watchObserver = {"watch", keyChanged};
+const keyObserver watchObserver = {.name = "watch", .changed = keyChanged};
 
 /* The key's database will hold what `next` holds (NULL: nothing). True when that breaks the watch. */
 static bool breaks(watch *w, const db *next) {

@@ -9,6 +9,7 @@
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
+#include "store/type_stream.h"
 
 storeState storeNow;
 
@@ -48,6 +49,7 @@ void storeInit(int count, bool slotted) {
     storeNow.touch_lru = storeNow.touching = true;
     (void)slabKeyspace(); /* used memory shall not rise by the stores later */
     (void)slabElements();
+    streamTypeInit();
     for (int i = 0; i < count; i++) {
         storeNow.dbs[i] = memNew(db);
         storeNow.dbs[i]->id = i;

@@ -63,7 +63,7 @@ typedef struct typeOps {
 size_t savedTextSize(slice text);
 static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 16384 ? 2 : 5; }
 
-extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps;
+extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
 
 /* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
 void objectDigest(const robj *o, digest *out);

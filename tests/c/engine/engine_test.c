@@ -297,7 +297,7 @@ static void seenAfter(ctx *c, int64_t duration_ns) {
 }
 
 const sink noteSink = {"note", sinkTake};
-const keyObserver noteObserver = {"note", keyChanged};
+const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
 const seer noteSeer = {"note", seenBefore, seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};
