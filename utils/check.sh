@@ -31,6 +31,7 @@ run generated utils/check_generated.sh
 run conf utils/check_conf.py
 run docs utils/gen_docs.py --check
 run page utils/check_page.py
+run output utils/check_output.sh
 run words utils/check_words.sh
 run format utils/check_format.sh
 echo "$passed passed, $failed failed"

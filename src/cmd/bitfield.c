@@ -202,7 +202,7 @@ static uint64_t runAll(ctx *c, const fieldRequest *r, char *bytes, size_t len, b
 }
 
 static void runWrites(ctx *c, const fieldRequest *r) {
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!stringIsType(c, o)) return;
     size_t len = (r->end + 7) / 8;
     bool grew = !o || stringLen(o) < len;
@@ -213,8 +213,7 @@ static void runWrites(ctx *c, const fieldRequest *r) {
         return;
     }
     uint64_t changes = runAll(c, r, bytes, stringLen(o), grew);
-    dbPlace(c->db, c->key_hash,
-            o); /* stays a raw string of this length even if nothing was written */
+    dbPlace(c->db, &c->at, o); /* stays a raw string of this length even if nothing was written */
     if (!changes) return;
     ctxKeyChanged(c, c->argv[1], "setbit");
     engineHot.dirty += changes - 1;
@@ -229,7 +228,7 @@ void bitfieldCommand(ctx *c) {
     if (r.writes) {
         runWrites(c, &r);
     } else {
-        const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
         if (stringIsType(c, o)) runReads(c, &r, o);
     }
     memFree(r.operations);
@@ -242,7 +241,7 @@ void bitfieldRoCommand(ctx *c) {
     if (r.writes) {
         replyError(c, SLICE("ERR BITFIELD_RO only supports the GET subcommand"));
     } else {
-        const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
         if (stringIsType(c, o)) runReads(c, &r, o);
     }
     memFree(r.operations);

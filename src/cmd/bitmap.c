@@ -28,7 +28,7 @@ static bool parseBitOffset(ctx *c, int i, uint64_t *out) {
 void getbitCommand(ctx *c) {
     uint64_t offset;
     if (!parseBitOffset(c, 2, &offset)) return;
-    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     if (!stringIsType(c, o)) return;
     replyInteger(c, o ? stringBit(o, offset) : 0);
 }
@@ -39,7 +39,7 @@ void setbitCommand(ctx *c) {
     int64_t bit;
     if (!parseBitOffset(c, 2, &offset)) return;
     if (!ctxArgIntIn(c, 3, 0, 1, &bit, "ERR bit is not an integer or out of range")) return;
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!stringIsType(c, o)) return;
     bool was = o && stringBit(o, offset);
     size_t len = offset / 8 + 1;
@@ -52,7 +52,7 @@ void setbitCommand(ctx *c) {
     }
     unsigned mask = 0x80u >> offset % 8;
     text[offset / 8] = (char)(bit ? text[offset / 8] | (int)mask : text[offset / 8] & (int)~mask);
-    dbPlace(c->db, c->key_hash, o); /* stays a raw string even if no bit changes */
+    dbPlace(c->db, &c->at, o); /* stays a raw string even if no bit changes */
     if (changes) ctxKeyChanged(c, c->argv[1], "setbit");
     replyInteger(c, was);
 }
@@ -100,7 +100,7 @@ static bool clampRange(const bitRange *r, size_t len, uint64_t *from, uint64_t *
 void bitcountCommand(ctx *c) {
     bitRange range;
     if (!parseRange(c, 2, &range)) return;
-    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     if (!stringIsType(c, o)) return;
     char digits[NUMBER_TEXT_MAX];
     slice text = o ? objectText(o, digits) : SLICE("");
@@ -121,7 +121,7 @@ void bitposCommand(ctx *c) {
         return;
     }
     if (!parseRange(c, 3, &range)) return;
-    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     if (!stringIsType(c, o)) return;
     if (!o) {
         replyInteger(c, bit ? -1 : 0);
@@ -174,7 +174,7 @@ static bool findSources(ctx *c, bitSources *out) {
     keyWalk w;
     keyWalkInit(&w, c, 3, c->argc, 1);
     while (keyWalkNext(&w)) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (!stringIsType(c, o)) {
             sourcesClear(out);
             return false;
@@ -223,13 +223,13 @@ static blob *combine(bitOperation op, const bitSources *s) {
 static void storeResult(ctx *c, blob *result) {
     slice key = c->argv[2];
     uint64_t hash = collectionHash(c, 2);
-    (void)dbDelete(c->db, key, hash, c->now_ms); /* the key may be missing */
-    check(dbFind(c->db, key, hash, c->now_ms) == NULL);
+    (void)dbDelete(c->db, key, hash, c->look); /* the key may be missing */
+    check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
     if (result->len > OBJECT_EMBED_MAX) {
-        dbPlace(c->db, hash, objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0));
+        dbPlace(c->db, &c->at, objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0));
     } else {
         slice text = sliceMake(result->bytes, result->len);
-        dbPlace(c->db, hash, objectNewString(key, text, OBJECT_NO_EXPIRE, 0, KEEP_RAW));
+        dbPlace(c->db, &c->at, objectNewString(key, text, OBJECT_NO_EXPIRE, 0, KEEP_RAW));
         blobRelease(result);
     }
     ctxKeyChanged(c, key, "set");
@@ -256,7 +256,7 @@ void bitopCommand(ctx *c) {
     } else if (s.len > 0) {
         stringReplyNoMemory(c);
         return;
-    } else if (dbDelete(c->db, c->argv[2], collectionHash(c, 2), c->now_ms)) {
+    } else if (dbDelete(c->db, c->argv[2], collectionHash(c, 2), c->look)) {
         ctxKeyChanged(c, c->argv[2], "del");
     }
     replyInteger(c, (int64_t)s.len);

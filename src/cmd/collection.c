@@ -18,23 +18,23 @@ static bool isOfType(ctx *c, const robj *o, valueType type) {
 }
 
 bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out) {
-    *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->now_ms);
+    *out = dbFindRead(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look);
     return isOfType(c, *out, type);
 }
 
 bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
-    *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->now_ms);
+    *out = dbFind(c->db, c->argv[arg_index], collectionHash(c, arg_index), c->look, &c->at);
     return isOfType(c, *out, type);
 }
 
 void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
     slice key = c->argv[arg_index];
     uint64_t hash = collectionHash(c, arg_index);
-    bool existed = dbDelete(c->db, key, hash, c->now_ms);
+    bool existed = dbDelete(c->db, key, hash, c->look);
     size_t length = into ? typeOf(into)->length(into) : 0;
     if (length > 0) {
-        check(dbFind(c->db, key, hash, c->now_ms) == NULL);
-        dbPlace(c->db, hash, into);
+        check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
+        dbPlace(c->db, &c->at, into);
         ctxKeyChanged(c, key, event);
     } else {
         if (into) objectFree(into);
@@ -45,7 +45,7 @@ void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
 
 void collectionRemove(ctx *c, int arg_index) {
     slice key = c->argv[arg_index];
-    (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->now_ms); /* the key exists */
+    (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->look); /* the key exists */
     collectionNotify(c, key, "del");
 }
 

@@ -23,7 +23,8 @@ bool collectionFindRead(ctx *c, int arg_index, valueType type, robj **out);
 bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out);
 /* Stores the changed value of the key at `arg_index`, which must be the most recent lookup. */
 static inline void collectionPlace(ctx *c, int arg_index, robj *o) {
-    dbPlace(c->db, collectionHash(c, arg_index), o);
+    check(c->at.at.hash == collectionHash(c, arg_index));
+    dbPlace(c->db, &c->at, o);
 }
 /* Deletes the key at `arg_index` because its last element was removed; notifies "del". */
 void collectionRemove(ctx *c, int arg_index);

@@ -161,5 +161,6 @@ void resetCommand(ctx *c) {
     bool skipped = c->who->flags & SESSION_REPLY_SKIP;
     sessionReset(c->who);
     ctxSetProto(c, c->who->proto);
-    respStatus(skipped ? c->out : &c->who->out, SLICE("RESET"));
+    if (!skipped) replyUnmute(c);
+    replyStatus(c, SLICE("RESET"));
 }

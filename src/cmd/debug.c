@@ -14,6 +14,7 @@
 #include "cmd/procs.h"
 #include "engine/child.h"
 #include "config/config.h"
+#include "engine/deliver.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/reply.h"
@@ -70,9 +71,7 @@ static void replySomePush(ctx *c) {
         return;
     }
     replyBulkText(c, "Some real reply following the push reply");
-    respPush(c->out, c->proto, 2);
-    replyBulkText(c, "server-cpu-usage");
-    replyInteger(c, 42);
+    sessionDeliver(c->who, DELIVER_PUSH, SLICE(">2\r\n$16\r\nserver-cpu-usage\r\n:42\r\n"));
 }
 
 static void replyTrue(ctx *c) { replyBool(c, true); }
@@ -154,7 +153,7 @@ static void replyDigest(ctx *c, const digest *d) {
 
 static void debugDigest(ctx *c) {
     digest all;
-    storeDigest(&all);
+    storeDigest(c->look, &all);
     replyDigest(c, &all);
 }
 
@@ -165,7 +164,7 @@ static void debugDigestValue(ctx *c) {
         slice key = c->argv[i];
         const robj *o = dbPeek(c->db, key, storeHash(key));
         digest d = {{0}};
-        if (o) objectDigest(o, &d);
+        if (o) objectDigest(o, c->look, &d);
         replyDigest(c, &d);
     }
 }
@@ -184,7 +183,7 @@ static void debugPopulate(ctx *c) {
         strAppendSlice(&key, prefix);
         strAppendFormat(&key, ":%lld", (long long)i);
         uint64_t hash = storeHash(strSlice(&key));
-        if (dbFind(c->db, strSlice(&key), hash, c->now_ms)) continue;
+        if (dbFind(c->db, strSlice(&key), hash, c->look, &c->at)) continue;
         strClear(&value);
         strAppendFormat(&value, "value:%lld", (long long)i);
         size_t len = size ? (size_t)size : value.len;
@@ -193,7 +192,7 @@ static void debugPopulate(ctx *c) {
             memset(strReserve(&value, more), 0, more);
             strGrow(&value, more);
         }
-        dbSetString(c->db, strSlice(&key), hash, NULL, sliceMake(value.ptr, len), NULL,
+        dbSetString(c->db, strSlice(&key), &c->at, NULL, sliceMake(value.ptr, len), NULL,
                     OBJECT_NO_EXPIRE);
         if (engineHot.observers) ctxTellObservers(c, strSlice(&key), NULL);
     }

@@ -82,7 +82,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
     uint32_t conditions;
     int64_t expire_ms;
     if (!parseConditions(c, &conditions) || !parseTime(c, unit_ms, relative, &expire_ms)) return;
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!o || !conditionsHold(conditions, objectExpire(o), expire_ms)) {
         replyInteger(c, 0);
         return;
@@ -91,7 +91,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
         keyspaceExpireNow(c, c->argv[1], c->key_hash);
     } else {
         if (expire_ms < 0) expire_ms = 0; /* -1 would mean no expiry */
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, expire_ms));
+        dbPlace(c->db, &c->at, objectSetExpire(o, expire_ms));
         if (relative || unit_ms != 1) propagateTime(c, expire_ms);
         ctxKeyChanged(c, c->argv[1], "expire");
     }
@@ -110,7 +110,7 @@ void pexpireatCommand(ctx *c) { expire(c, 1, false); }
 /* Replies the remaining time (`relative`) or the Unix time of expiry; -1 without a TTL, -2 if the
  * key is missing. Seconds are rounded to the nearest. */
 static void replyTime(ctx *c, bool in_seconds, bool relative) {
-    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->look);
     int64_t time_ms = o ? objectExpire(o) : -2;
     if (!o || time_ms == OBJECT_NO_EXPIRE) {
         replyInteger(c, time_ms);
@@ -131,10 +131,10 @@ void pexpiretimeCommand(ctx *c) { replyTime(c, false, false); }
 
 /* PERSIST key. Reply: 1, or 0 if the key is missing or has no TTL. */
 void persistCommand(ctx *c) {
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     bool had_time = o && objectHasExpire(o);
     if (had_time) {
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, OBJECT_NO_EXPIRE));
+        dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
         ctxKeyChanged(c, c->argv[1], "persist");
     }
     replyInteger(c, had_time);

@@ -18,17 +18,9 @@ packLimits hashLimits(void) {
                         .bytes = (size_t)cmdConf.hash_max_listpack_value};
 }
 
-void hashLook(const ctx *c) { hashLookAt(ctxIsReplay(c) ? INT64_MIN : storeLookTime(c->now_ms)); }
+bool hashFindRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_HASH, out); }
 
-bool hashFindRead(ctx *c, robj **out) {
-    hashLook(c);
-    return collectionFindRead(c, 1, TYPE_HASH, out);
-}
-
-bool hashFindWrite(ctx *c, robj **out) {
-    hashLook(c);
-    return collectionFindWrite(c, 1, TYPE_HASH, out);
-}
+bool hashFindWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_HASH, out); }
 
 /* ------------------------------------------------------------------ setting */
 
@@ -38,7 +30,7 @@ static void setOne(ctx *c, robj *o, slice field, slice value) {
     packLimits most = hashLimits();
     hashOutcome outcome;
     if (!o) o = hashNew(c->argv[1]);
-    o = hashSetTimed(o, field, value, HASH_KEEP_TIME, &most, &outcome);
+    o = hashSetTimed(o, field, value, HASH_KEEP_TIME, c->look, &most, &outcome);
     collectionPlace(c, 1, o);
     if (outcome == HASH_REPLACED_DEAD) collectionNotify(c, c->argv[1], "hexpired");
 }
@@ -72,7 +64,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
     for (int i = 2; i < c->argc; i += 2) {
         hashOutcome outcome;
-        o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, &most, &outcome);
+        o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, c->look, &most, &outcome);
         *created_count += outcome != HASH_UPDATED;
         dead |= outcome == HASH_REPLACED_DEAD;
     }
@@ -100,7 +92,7 @@ void hsetnxCommand(ctx *c) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (!hashFindWrite(c, &o)) return;
-    if (o && hashGet(o, c->argv[2], digits, &value)) {
+    if (o && hashGet(o, c->argv[2], c->look, digits, &value)) {
         replyInteger(c, 0);
         return;
     }
@@ -117,7 +109,7 @@ void hincrbyCommand(ctx *c) {
     char digits[NUMBER_TEXT_MAX];
     if (!ctxArgInt(c, 3, &by)) return;
     if (!hashFindWrite(c, &o)) return;
-    if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseInt(value, &number)) {
+    if (o && hashGet(o, c->argv[2], c->look, digits, &value) && !numberParseInt(value, &number)) {
         replyError(c, SLICE("ERR hash value is not an integer"));
         return;
     }
@@ -126,7 +118,7 @@ void hincrbyCommand(ctx *c) {
         return;
     }
     bool timed = o && hashTimedCount(o) > 0;
-    int64_t time_ms = timed ? hashTime(o, c->argv[2]) : HASH_NO_TIME;
+    int64_t time_ms = timed ? hashTime(o, c->argv[2], c->look) : HASH_NO_TIME;
     slice result = sliceMake(digits, numberPrintInt(digits, number));
     setOne(c, o, c->argv[2], result);
     if (timed) propagateNumber(c, time_ms, result);
@@ -150,7 +142,8 @@ void hincrbyfloatCommand(ctx *c) {
         return;
     }
     if (!hashFindWrite(c, &o)) return;
-    if (o && hashGet(o, c->argv[2], digits, &value) && !numberParseLongDouble(value, &number)) {
+    if (o && hashGet(o, c->argv[2], c->look, digits, &value) &&
+        !numberParseLongDouble(value, &number)) {
         replyError(c, SLICE("ERR hash value is not a float"));
         return;
     }
@@ -160,7 +153,7 @@ void hincrbyfloatCommand(ctx *c) {
         return;
     }
     slice result = sliceMake(text, numberPrintLongDouble(text, number));
-    int64_t time_ms = o ? hashTime(o, c->argv[2]) : HASH_NO_TIME;
+    int64_t time_ms = o ? hashTime(o, c->argv[2], c->look) : HASH_NO_TIME;
     setOne(c, o, c->argv[2], result);
     propagateNumber(c, time_ms, result);
     ctxKeyChanged(c, c->argv[1], "hincrbyfloat");
@@ -174,7 +167,7 @@ void hdelCommand(ctx *c) {
     int64_t deleted = 0;
     bool emptied = false;
     for (int i = 2; o && i < c->argc && !emptied; i++) {
-        if (!hashDelete(&o, c->argv[i])) continue;
+        if (!hashDelete(&o, c->argv[i], c->look)) continue;
         deleted++;
         emptied = hashLength(o) == 0;
     }
@@ -191,7 +184,7 @@ void hdelCommand(ctx *c) {
 void hashReplyField(ctx *c, const robj *o, slice field) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
-    if (o && hashGet(o, field, digits, &value)) {
+    if (o && hashGet(o, field, c->look, digits, &value)) {
         replyBulk(c, value);
     } else {
         replyNull(c);
@@ -224,7 +217,7 @@ void hstrlenCommand(ctx *c) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], digits, &value) ? (int64_t)value.len : 0);
+    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value) ? (int64_t)value.len : 0);
 }
 
 /* HEXISTS key field. Reply: 1 or 0. */
@@ -233,13 +226,13 @@ void hexistsCommand(ctx *c) {
     slice value;
     char digits[NUMBER_TEXT_MAX];
     if (!hashFindRead(c, &o)) return;
-    replyInteger(c, o && hashGet(o, c->argv[2], digits, &value));
+    replyInteger(c, o && hashGet(o, c->argv[2], c->look, digits, &value));
 }
 
 static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, c->look);
     while (hashNext(&it, &pair)) {
         if (fields) replyBulk(c, pair.field);
         if (values) replyBulk(c, pair.value);
@@ -251,14 +244,14 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
 void hgetallCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
-    replyMap(c, o ? (int64_t)hashSeenCount(o) : 0);
+    replyMap(c, o ? (int64_t)hashSeenCount(o, c->look) : 0);
     if (o) replyPairs(c, o, true, true);
 }
 
 static void replyHalf(ctx *c, bool fields) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
-    replyArray(c, o ? (int64_t)hashSeenCount(o) : 0);
+    replyArray(c, o ? (int64_t)hashSeenCount(o, c->look) : 0);
     if (o) replyPairs(c, o, fields, !fields);
 }
 
@@ -293,16 +286,16 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
         return;
     }
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
-    uint64_t seen = hashSeenCount(o);
+    uint64_t seen = hashSeenCount(o, c->look);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
     if (count < -DRAWS_MANY && seen) {
         outmark mark = outbufMark(c->out);
-        hashRandom(o, DRAWS_PROBED, false, replyPair, &r);
+        hashRandom(o, c->look, DRAWS_PROBED, false, replyPair, &r);
         if (!collectionDrawsFit(c, mark, wanted)) return;
     }
     replyArray(c, (int64_t)(wanted * (values && !r.nested ? 2 : 1)));
-    hashRandom(o, wanted, count > 0, replyPair, &r);
+    hashRandom(o, c->look, wanted, count > 0, replyPair, &r);
 }
 
 /* HRANDFIELD key [count [WITHVALUES]]. Reply: a field or null; with a count, that many distinct
@@ -324,8 +317,8 @@ void hrandfieldCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
     pairReply r = {.c = c};
-    if (o && hashSeenCount(o) > 0) {
-        hashRandom(o, 1, false, replyPair, &r);
+    if (o && hashSeenCount(o, c->look) > 0) {
+        hashRandom(o, c->look, 1, false, replyPair, &r);
     } else {
         replyNull(c);
     }
@@ -339,8 +332,7 @@ static void replyScanned(void *arg, const hashPair *pair) {
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
-    (void)c; /* the visitor has it */
-    return hashScan(o, cursor, replyScanned, arg);
+    return hashScan(o, c->look, cursor, replyScanned, arg);
 }
 
 /* HSCAN key cursor [MATCH pattern] [COUNT count] [NOVALUES]. Reply: the next cursor and an array of

@@ -12,14 +12,11 @@
 /* Limits of the packed encoding. */
 packLimits hashLimits(void);
 /* Looks up the hash at argument 1 for reading or writing. *out is NULL if the key is missing.
- * False: WRONGTYPE was replied. Afterwards expired fields are invisible. */
+ * False: WRONGTYPE was replied. */
 bool hashFindRead(ctx *c, robj **out);
 bool hashFindWrite(ctx *c, robj **out);
 
 /* Replies the value of a field, or null; `o` may be NULL. */
 void hashReplyField(ctx *c, const robj *o, slice field);
-
-/* Makes fields that have expired invisible, except where expiry is controlled by another node. */
-void hashLook(const ctx *c);
 
 #endif

@@ -262,11 +262,11 @@ static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned condition
     replyArray(c, f->size);
     for (int64_t i = 0; i < f->size; i++) {
         slice field = fieldAt(c, f, i);
-        int64_t old_ms = hashTime(o, field);
+        int64_t old_ms = hashTime(o, field, c->look);
         bool allowed = old_ms != HASH_NO_FIELD && conditionHolds(conditions, old_ms, time_ms);
         if (allowed) {
             changed[count++] = field;
-            check(past ? hashDelete(&o, field) : hashSetTime(&o, field, time_ms));
+            check(past ? hashDelete(&o, field, c->look) : hashSetTime(&o, field, time_ms, c->look));
         }
         replyInteger(c, old_ms == HASH_NO_FIELD ? -2 : !allowed ? 0 : past ? 2 : 1);
     }
@@ -330,7 +330,7 @@ static void replyTimes(ctx *c, bool seconds, bool relative) {
     if (!hashFindRead(c, &o)) return;
     replyArray(c, f.size);
     for (int64_t i = 0; i < f.size; i++) {
-        int64_t time_ms = o ? hashTime(o, fieldAt(c, &f, i)) : HASH_NO_FIELD;
+        int64_t time_ms = o ? hashTime(o, fieldAt(c, &f, i), c->look) : HASH_NO_FIELD;
         if (time_ms >= 0) {
             if (relative) time_ms = time_ms < c->now_ms ? 0 : time_ms - c->now_ms;
             if (seconds) time_ms = (int64_t)(((uint64_t)time_ms + 500) / 1000);
@@ -364,8 +364,8 @@ void hpersistCommand(ctx *c) {
     }
     replyArray(c, f.size);
     for (int64_t i = 0; i < f.size; i++) {
-        int64_t old_ms = hashTime(o, fieldAt(c, &f, i));
-        if (old_ms >= 0) check(hashSetTime(&o, fieldAt(c, &f, i), HASH_NO_TIME));
+        int64_t old_ms = hashTime(o, fieldAt(c, &f, i), c->look);
+        if (old_ms >= 0) check(hashSetTime(&o, fieldAt(c, &f, i), HASH_NO_TIME, c->look));
         count += old_ms >= 0;
         replyInteger(c, old_ms >= 0 ? 1 : old_ms);
     }
@@ -384,7 +384,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const fieldList *f, bool expired
     for (int64_t i = 0; i < f->size; i++) {
         slice field = fieldAt(c, f, i);
         hashReplyField(c, o, field);
-        if (o && hashDelete(&o, field)) gone[count++] = field;
+        if (o && hashDelete(&o, field, c->look)) gone[count++] = field;
     }
     if (count) {
         collectionPlace(c, 1, o);
@@ -408,11 +408,11 @@ static void getAndExpireFields(ctx *c, robj *o, const fieldList *f, int64_t time
     replyArray(c, f->size);
     for (int64_t i = 0; i < f->size; i++) {
         slice field = fieldAt(c, f, i);
-        int64_t old_ms = hashTime(o, field);
+        int64_t old_ms = hashTime(o, field, c->look);
         hashReplyField(c, o, field);
         if (old_ms == HASH_NO_FIELD || (time_ms == HASH_NO_TIME && old_ms == HASH_NO_TIME))
             continue;
-        check(hashSetTime(&o, field, time_ms));
+        check(hashSetTime(&o, field, time_ms, c->look));
         changed[count++] = field;
     }
     if (count) {
@@ -450,7 +450,7 @@ static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fiel
     if ((given & OPT_NX && o) || (given & OPT_XX && !o)) return false;
     if (!(given & (OPT_FNX | OPT_FXX))) return true;
     for (int64_t i = 0; i < f->size; i++) {
-        bool exists = o && hashTime(o, fieldAt(c, f, i)) != HASH_NO_FIELD;
+        bool exists = o && hashTime(o, fieldAt(c, f, i), c->look) != HASH_NO_FIELD;
         if (exists == (bool)(given & OPT_FNX)) return false;
     }
     return true;
@@ -461,7 +461,7 @@ static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     for (int64_t i = 0; o && i < f->size; i++) {
-        if (hashDelete(&o, fieldAt(c, f, i))) gone[count++] = fieldAt(c, f, i);
+        if (hashDelete(&o, fieldAt(c, f, i), c->look)) gone[count++] = fieldAt(c, f, i);
     }
     if (o) {
         collectionPlace(c, 1, o);
@@ -501,8 +501,8 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
     if (!o) o = hashNew(c->argv[1]);
     for (int64_t i = 0; i < f->size; i++) {
         hashOutcome outcome;
-        o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, &most,
-                         &outcome);
+        o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
+                         &most, &outcome);
         dead |= outcome == HASH_REPLACED_DEAD;
     }
     collectionPlace(c, 1, o);

@@ -83,7 +83,7 @@ static hllOutcome raiseRegister(robj **o, hllPlace place) {
 
 /* PFADD key [element ...]. Reply: 1 if the estimate may have changed or the key is new, else 0. */
 void pfaddCommand(ctx *c) {
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!isHll(c, o)) return;
     uint64_t changes = !o;
     hllOutcome outcome = HLL_SAME;
@@ -97,7 +97,7 @@ void pfaddCommand(ctx *c) {
         changes += outcome == HLL_CHANGED;
     }
     if (changes) hllForgetCount(makeWritable(&o, 0));
-    dbPlace(c->db, c->key_hash, o);
+    dbPlace(c->db, &c->at, o);
     if (changes) collectionChanged(c, c->argv[1], "pfadd", changes);
     if (outcome == HLL_BROKEN) {
         replyBroken(c);
@@ -113,7 +113,7 @@ static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
     keyWalk w;
     keyWalkInit(&w, c, first, c->argc, 1);
     while (keyWalkNext(&w)) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (!isHll(c, o)) return false;
         if (!o) continue;
         *any_dense |= !hllIsSparse(hllBytes(o).ptr);
@@ -125,8 +125,10 @@ static bool mergeKeys(ctx *c, int first, uint8_t *registers, bool *any_dense) {
 }
 
 static void countOne(ctx *c) {
-    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     if (!isHll(c, o)) return;
+    /* Counting may write: the count is kept, and the text is raw from now on. */
+    if (o) check(dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at) == o);
     uint64_t count = 0;
     if (o && !hllKnownCount(hllBytes(o).ptr, &count)) {
         uint8_t registers[HLL_REGISTERS] = {0};
@@ -136,11 +138,11 @@ static void countOne(ctx *c) {
         }
         count = hllEstimate(registers);
         hllSetKnownCount(makeWritable(&o, 0), count);
-        dbPlace(c->db, c->key_hash, o);
+        dbPlace(c->db, &c->at, o);
         ctxKeyChanged(c, c->argv[1], NULL);
     } else if (o) {
         (void)makeWritable(&o, 0); /* stays raw from now on */
-        dbPlace(c->db, c->key_hash, o);
+        dbPlace(c->db, &c->at, o);
     }
     replyInteger(c, (int64_t)count);
 }
@@ -162,7 +164,7 @@ void pfmergeCommand(ctx *c) {
     uint8_t registers[HLL_REGISTERS] = {0};
     bool any_dense = false;
     if (!mergeKeys(c, 1, registers, &any_dense)) return;
-    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (!o) o = newHll(c->argv[1]);
     if (any_dense) {
         check(makeDense(&o)); /* it was just parsed successfully */
@@ -174,7 +176,7 @@ void pfmergeCommand(ctx *c) {
         }
     }
     hllForgetCount(makeWritable(&o, 0));
-    dbPlace(c->db, c->key_hash, o);
+    dbPlace(c->db, &c->at, o);
     ctxKeyChanged(c, c->argv[1], "pfadd");
     replyOk(c);
 }
@@ -189,7 +191,7 @@ static bool debugDense(ctx *c, robj *o, robj **out, bool *changed) {
         replyBroken(c);
         return false;
     }
-    dbPlace(c->db, collectionHash(c, 2), o);
+    dbPlace(c->db, &c->at, o);
     if (*changed) ctxKeyChanged(c, c->argv[2], NULL);
     *out = o;
     return true;
@@ -238,7 +240,7 @@ void pfdebugCommand(ctx *c) {
         }
         return;
     }
-    robj *o = dbFind(c->db, c->argv[2], collectionHash(c, 2), c->now_ms);
+    robj *o = dbFind(c->db, c->argv[2], collectionHash(c, 2), c->look, &c->at);
     if (!o) {
         replyError(c, SLICE("ERR The specified key does not exist"));
         return;

@@ -19,8 +19,8 @@ static dbKey keyAt(const ctx *c, db *d, int arg_index) {
     return (dbKey){.db = d, .key = key, .hash = hash};
 }
 
-static robj *findKey(const ctx *c, const dbKey *k) {
-    return dbFind(k->db, k->key, k->hash, c->now_ms);
+static robj *findKey(ctx *c, const dbKey *k) {
+    return dbFind(k->db, k->key, k->hash, c->look, &c->at);
 }
 
 /* Publishes an event for a change that was already signalled. */
@@ -30,14 +30,14 @@ static void notifyAlso(ctx *c, slice key, const char *event) {
 
 /* ------------------------------------------------------------------ DEL, EXISTS and the like */
 
-typedef bool removeProc(db *d, slice key, uint64_t hash, int64_t now_ms);
+typedef bool removeProc(db *d, slice key, uint64_t hash, storeLook look);
 
 static void removeKeys(ctx *c, removeProc *removes) {
     int64_t deleted = 0;
     keyWalk w;
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (keyWalkNext(&w)) {
-        if (!removes(c->db, w.key, w.hash, c->now_ms)) continue;
+        if (!removes(c->db, w.key, w.hash, c->look)) continue;
         ctxKeyChanged(c, w.key, "del");
         deleted++;
     }
@@ -50,36 +50,32 @@ void delCommand(ctx *c) { removeKeys(c, cmdConf.lazyfree_lazy_user_del ? dbUnlin
 /* UNLINK key [key ...]. Reply: number of keys deleted. */
 void unlinkCommand(ctx *c) { removeKeys(c, dbUnlink); }
 
-typedef robj *findProc(db *d, slice key, uint64_t hash, int64_t now_ms);
+typedef robj *findProc(db *d, slice key, uint64_t hash, storeLook look);
 
-static void replyFound(ctx *c, findProc *find) {
+static void replyFound(ctx *c, findProc *find, storeLook look) {
     int64_t found = 0;
     keyWalk w;
     keyWalkInit(&w, c, 1, c->argc, 1);
-    while (keyWalkNext(&w)) found += find(c->db, w.key, w.hash, c->now_ms) != NULL;
+    while (keyWalkNext(&w)) found += find(c->db, w.key, w.hash, look) != NULL;
     replyInteger(c, found);
 }
 
 /* EXISTS key [key ...]. Reply: number of arguments that exist; repeated keys count repeatedly. */
-void existsCommand(ctx *c) { replyFound(c, dbFindQuiet); }
+void existsCommand(ctx *c) { replyFound(c, dbFindQuiet, c->look); }
 
 /* TOUCH key [key ...]. Reply: like EXISTS. Counts as an access even with CLIENT NO-TOUCH. */
-void touchCommand(ctx *c) {
-    bool touching = storeSetTouching(true);
-    replyFound(c, dbFindRead);
-    (void)storeSetTouching(touching); /* it was on */
-}
+void touchCommand(ctx *c) { replyFound(c, dbFindRead, lookWithTouch(c->look)); }
 
 /* TYPE key. Reply: name of the type, "none" if the key is missing. */
 void typeCommand(ctx *c) {
-    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->now_ms);
+    const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->look);
     replyStatus(c, o ? sliceOf(typeName(objectType(o))) : SLICE("none"));
 }
 
 /* RANDOMKEY. Reply: a key, null if the database is empty. */
 void randomkeyCommand(ctx *c) {
     propagateUnwrapped();
-    const robj *o = dbRandom(c->db, c->now_ms);
+    const robj *o = dbRandom(c->db, c->look);
     if (o) {
         replyBulk(c, objectKey(o));
     } else {
@@ -105,7 +101,7 @@ static bool renameKey(ctx *c, bool only_new, bool *refused) {
     if (sliceEqual(from.key, to.key)) return false;
     if (findKey(c, &to)) {
         if (only_new) return false;
-        (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it exists */
+        (void)dbDelete(to.db, to.key, to.hash, c->look); /* it exists */
     }
     dbMove(&from, &to);
     ctxKeyChanged(c, from.key, "rename_from");
@@ -199,11 +195,11 @@ void copyCommand(ctx *c) {
         replyError(c, ERR_SAME_OBJECT_TEXT);
         return;
     }
-    if (!dbFindRead(from.db, from.key, from.hash, c->now_ms) || (findKey(c, &to) && !replace)) {
+    if (!dbFindRead(from.db, from.key, from.hash, c->look) || (findKey(c, &to) && !replace)) {
         replyInteger(c, 0);
         return;
     }
-    (void)dbDelete(to.db, to.key, to.hash, c->now_ms); /* it may be missing */
+    (void)dbDelete(to.db, to.key, to.hash, c->look); /* it may be missing */
     dbCopy(&from, &to);
     ctxDatasetChanged(c, 1);
     notifyIn(c, target, to.key, "copy_to");

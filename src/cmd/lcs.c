@@ -155,7 +155,7 @@ static bool findTexts(ctx *c, lcsRequest *r) {
     uint64_t hash[2] = {c->key_hash, storeHash(c->argv[2])};
     bool are_strings = true;
     for (int i = 0; i < 2; i++) {
-        const robj *o = dbFindRead(c->db, c->argv[1 + i], hash[i], c->now_ms);
+        const robj *o = dbFindRead(c->db, c->argv[1 + i], hash[i], c->look);
         if (o && objectType(o) != TYPE_STRING) are_strings = false;
     }
     if (!are_strings) {

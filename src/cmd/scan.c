@@ -129,7 +129,7 @@ static void visitScan(void *arg, const robj *o) {
     keyScan *s = arg;
     if (!wanted(s, o)) return;
     slice key = objectKey(o);
-    if (storeIsDead(o, s->c->now_ms)) {
+    if (storeIsDead(o, s->c->look)) {
         strAppend(&s->expired, &key.len, sizeof(key.len));
         strAppendSlice(&s->expired, key);
         return;
@@ -146,7 +146,7 @@ static void deleteExpired(keyScan *s) {
         slice key = sliceMake(s->expired.ptr + at + sizeof(len), len);
         at += sizeof(len) + len;
         /* It does not matter whether the key still exists. */
-        (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->now_ms);
+        (void)dbFindUncounted(s->c->db, key, storeHash(key), s->c->look);
     }
     strFree(&s->expired);
 }
@@ -182,7 +182,7 @@ void scanCommand(ctx *c) {
 
 static void visitKeys(void *arg, const robj *o) {
     keyScan *s = arg;
-    if (storeIsDead(o, s->c->now_ms) || !wanted(s, o)) return;
+    if (storeIsDead(o, s->c->look) || !wanted(s, o)) return;
     replyBulk(s->c, objectKey(o));
     s->found++;
 }

@@ -27,7 +27,7 @@ static bool findSources(ctx *c, int first, int end, sources *out) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 1);
     while (keyWalkNext(&w)) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (o && objectType(o) != TYPE_SET) {
             replyError(c, ERR_WRONG_TYPE_TEXT);
             memFree(out->sets);

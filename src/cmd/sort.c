@@ -136,9 +136,9 @@ static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits
     strAppendSlice(&s->name, element);
     strAppendSlice(&s->name, behind);
     slice name = strSlice(&s->name);
-    const robj *o = dbFindRead(c->db, name, storeHash(name), c->now_ms);
+    const robj *o = dbFindRead(c->db, name, storeHash(name), c->look);
     if (!o) return false;
-    if (field.ptr) return objectType(o) == TYPE_HASH && hashGet(o, field, digits, out);
+    if (field.ptr) return objectType(o) == TYPE_HASH && hashGet(o, field, c->look, digits, out);
     if (objectType(o) != TYPE_STRING) return false;
     *out = objectText(o, digits);
     return true;
@@ -441,7 +441,7 @@ static void clear(sorter *s) {
 
 /* Looks up the value to sort. False: the error was replied. */
 static bool findSource(ctx *c, sorter *s) {
-    robj *o = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->now_ms);
+    robj *o = dbFindRead(c->db, c->argv[1], collectionHash(c, 1), c->look);
     valueType type = o ? objectType(o) : TYPE_LIST;
     if (type != TYPE_LIST && type != TYPE_SET && type != TYPE_ZSET) {
         replyError(c, ERR_WRONG_TYPE_TEXT);
@@ -451,6 +451,7 @@ static bool findSource(ctx *c, sorter *s) {
         /* As in Valkey, SORT converts a sorted set from listpack to skiplist, visible to OBJECT
          * ENCODING. */
         const packLimits nothing = {0, 0};
+        check(dbFind(c->db, c->argv[1], collectionHash(c, 1), c->look, &c->at) == o);
         o = zsetPrepare(o, 1, 0, &nothing);
         collectionPlace(c, 1, o);
     }
@@ -462,7 +463,6 @@ static void run(ctx *c, bool reads_only) {
     sorter s = {.reads_only = reads_only};
     if (!parseRequest(c, &s)) goto done;
     if (!findSource(c, &s)) goto done;
-    hashLook(c);
     if (s.o && !sortAll(c, &s)) goto done;
     if (s.store) {
         visitResult(c, &s, storeResult);

@@ -56,22 +56,25 @@ static bool parseOptions(ctx *c, bool creates, groupOptions *out) {
     return true;
 }
 
+/* False: there are more words than the options need, and the error was replied. */
+static bool fewWords(ctx *c) {
+    enum { WORDS_MAX = 8 };
+    if (c->argc > WORDS_MAX) replyErrorSubcommand(c);
+    return c->argc <= WORDS_MAX;
+}
+
 /* XGROUP CREATE key group id|$ [MKSTREAM] [ENTRIESREAD entries-read]. Reply: OK. */
 void xgroupCreateCommand(ctx *c) {
-    enum { WORDS_MAX = 8 };
     groupOptions p;
     stream *s;
     streamId id = STREAM_ID_MIN;
-    if (c->argc > WORDS_MAX) {
-        replyErrorSubcommand(c);
-        return;
-    }
     if (!parseOptions(c, true, &p)) return;
     if (!streamFindWrite(c, 2, &s)) return;
     if (!s && !p.makes_stream) {
         replyNoStream(c);
         return;
     }
+    if (!fewWords(c)) return;
     if (!sliceEqual(c->argv[4], SLICE("$"))) {
         if (!streamArgId(c, 4, 0, &id)) return;
     } else if (s) {
@@ -97,16 +100,11 @@ void xgroupCreateCommand(ctx *c) {
 
 /* XGROUP SETID key group id|$ [ENTRIESREAD entries-read]. Reply: OK. */
 void xgroupSetidCommand(ctx *c) {
-    enum { WORDS_MAX = 8 };
     groupOptions p;
     stream *s;
     streamGroup *g;
     streamId id;
-    if (c->argc > WORDS_MAX) {
-        replyErrorSubcommand(c);
-        return;
-    }
-    if (!parseOptions(c, false, &p) || !findGroup(c, &s, &g)) return;
+    if (!parseOptions(c, false, &p) || !findGroup(c, &s, &g) || !fewWords(c)) return;
     if (sliceEqual(c->argv[4], SLICE("$"))) {
         id = streamLastId(s);
     } else if (!streamArgIdOrEnd(c, 4, 0, &id)) {

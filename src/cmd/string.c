@@ -43,14 +43,19 @@ void stringReplyNoMemory(ctx *c) {
 /* Looks up the first key for reading. *out is NULL if it is missing. False: the error was
  * replied. */
 static bool findRead(ctx *c, robj **out) {
-    *out = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    *out = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     return stringIsType(c, *out);
 }
 
 /* Like findRead(), for writing. */
 static bool findWrite(ctx *c, robj **out) {
-    *out = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    *out = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     return stringIsType(c, *out);
+}
+
+/* Looks up the first key, which was found, once more: where a change of it goes. */
+static void findAgain(ctx *c, const robj *o) {
+    check(dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at) == o);
 }
 
 static void replyStringOrNull(ctx *c, const robj *o) {
@@ -63,13 +68,12 @@ static void replyStringOrNull(ctx *c, const robj *o) {
 
 /* Sets the first key to argument `value`. `old` is the result of dbFind(). */
 static void setValue(ctx *c, robj *old, int value, int64_t expire_ms) {
-    dbSetString(c->db, c->argv[1], c->key_hash, old, c->argv[value], stringTakeArg(c, value),
-                expire_ms);
+    dbSetString(c->db, c->argv[1], &c->at, old, c->argv[value], stringTakeArg(c, value), expire_ms);
 }
 
 /* Deletes the first key, which exists. */
 static void deleteKey(ctx *c) {
-    (void)dbDelete(c->db, c->argv[1], c->key_hash, c->now_ms); /* it was found before */
+    (void)dbDelete(c->db, c->argv[1], c->key_hash, c->look); /* it was found before */
     slice words[2] = {SLICE("DEL"), c->argv[1]};
     ctxPropagateAs(c, 2, words);
     ctxKeyChanged(c, c->argv[1], "del");
@@ -140,8 +144,8 @@ static NO_INLINE void setWithOptions(ctx *c) {
     stringOptions o;
     if (!stringOptionsParse(c, 3, known, &o)) return;
     bool wants_old = o.given & OPTION_GET;
-    robj *old = wants_old ? dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms)
-                          : dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *old = wants_old ? dbFindReadAt(c->db, c->argv[1], c->key_hash, c->look, &c->at)
+                          : dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     if (o.given & (OPTION_GET | OPTION_IFEQ) && !stringIsType(c, old)) return;
     if (wants_old) replyStringOrNull(c, old);
     if (setIsAllowed(c, &o, old)) {
@@ -159,7 +163,7 @@ void setCommand(ctx *c) {
         setWithOptions(c);
         return;
     }
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     setValue(c, old, 2, OBJECT_NO_EXPIRE);
     ctxKeyChanged(c, c->argv[1], "set");
     replyOk(c);
@@ -167,7 +171,7 @@ void setCommand(ctx *c) {
 
 /* SETNX key value. Reply: 1, or 0 if the key exists. */
 void setnxCommand(ctx *c) {
-    if (dbFind(c->db, c->argv[1], c->key_hash, c->now_ms)) {
+    if (dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at)) {
         replyInteger(c, 0);
         return;
     }
@@ -179,7 +183,7 @@ void setnxCommand(ctx *c) {
 static void setForTime(ctx *c, enum stringOption unit) {
     int64_t expire_ms;
     if (!stringParseTime(c, c->argv[2], unit, &expire_ms)) return;
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     setValue(c, old, 3, expire_ms);
     propagateTime(c, SLICE("SET"), &c->argv[3], "PXAT", expire_ms);
     stringNotifySet(c, c->argv[1], expire_ms);
@@ -194,8 +198,8 @@ void psetexCommand(ctx *c) { setForTime(c, OPTION_PX); }
 
 /* GETSET key value. Reply: the old value or null. */
 void getsetCommand(ctx *c) {
-    robj *old;
-    if (!findRead(c, &old)) return;
+    robj *old = dbFindReadAt(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    if (!stringIsType(c, old)) return;
     replyStringOrNull(c, old);
     setValue(c, old, 2, OBJECT_NO_EXPIRE);
     slice words[3] = {SLICE("SET"), c->argv[1], c->argv[2]};
@@ -248,11 +252,13 @@ void getexCommand(ctx *c) {
             keyspaceExpireNow(c, c->argv[1], c->key_hash);
             return;
         }
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, options.expire_ms));
+        findAgain(c, o);
+        dbPlace(c->db, &c->at, objectSetExpire(o, options.expire_ms));
         propagateTime(c, SLICE("PEXPIREAT"), NULL, NULL, options.expire_ms);
         ctxKeyChanged(c, c->argv[1], "expire");
     } else if (options.given & OPTION_PERSIST && objectHasExpire(o)) {
-        dbPlace(c->db, c->key_hash, objectSetExpire(o, OBJECT_NO_EXPIRE));
+        findAgain(c, o);
+        dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
         slice words[2] = {SLICE("PERSIST"), c->argv[1]};
         ctxPropagateAs(c, 2, words);
         ctxKeyChanged(c, c->argv[1], "persist");
@@ -311,7 +317,7 @@ static bool writeAt(ctx *c, robj *o, size_t offset, slice bytes, size_t *len) {
     }
     memcpy(text + offset, bytes.ptr, bytes.len);
     *len = stringLen(o);
-    dbPlace(c->db, c->key_hash, o);
+    dbPlace(c->db, &c->at, o);
     return true;
 }
 
@@ -364,7 +370,7 @@ static void increment(ctx *c, int64_t by) {
         return;
     }
     o = o ? stringSetInt(o, value) : objectNewInt(c->argv[1], value, OBJECT_NO_EXPIRE, 0);
-    dbPlace(c->db, c->key_hash, o);
+    dbPlace(c->db, &c->at, o);
     ctxKeyChanged(c, c->argv[1], "incrby");
     replyInteger(c, value);
 }
@@ -412,7 +418,7 @@ void incrbyfloatCommand(ctx *c) {
     slice result = sliceMake(text, numberPrintLongDouble(text, value));
     o = o ? stringSetText(o, result)
           : objectNewString(c->argv[1], result, OBJECT_NO_EXPIRE, 0, KEEP_TEXT);
-    dbPlace(c->db, c->key_hash, o);
+    dbPlace(c->db, &c->at, o);
     slice words[4] = {SLICE("SET"), c->argv[1], result, SLICE("KEEPTTL")};
     ctxPropagateAs(c, 4, words);
     ctxKeyChanged(c, c->argv[1], "incrbyfloat");

@@ -16,7 +16,7 @@ void mgetCommand(ctx *c) {
     keyWalk w;
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (keyWalkNext(&w)) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (o && objectType(o) == TYPE_STRING) {
             stringReply(c, o);
         } else {
@@ -30,9 +30,9 @@ static void setPairs(ctx *c, int first, int end, const stringOptions *o) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
     while (keyWalkNext(&w)) {
-        robj *old = dbFind(c->db, w.key, w.hash, c->now_ms);
+        robj *old = dbFind(c->db, w.key, w.hash, c->look, &c->at);
         bool keeps = o->given & OPTION_KEEPTTL && old;
-        dbSetString(c->db, w.key, w.hash, old, c->argv[w.arg_index + 1],
+        dbSetString(c->db, w.key, &c->at, old, c->argv[w.arg_index + 1],
                     stringTakeArg(c, w.arg_index + 1), keeps ? objectExpire(old) : o->expire_ms);
         stringNotifySet(c, w.key, o->expire_ms);
     }
@@ -43,7 +43,7 @@ static bool allAre(ctx *c, int first, int end, bool wanted) {
     keyWalk w;
     keyWalkInit(&w, c, first, end, 2);
     while (keyWalkNext(&w)) {
-        bool exists = dbFind(c->db, w.key, w.hash, c->now_ms) != NULL;
+        bool exists = dbFind(c->db, w.key, w.hash, c->look, &c->at) != NULL;
         if (exists != wanted) return false;
     }
     return true;

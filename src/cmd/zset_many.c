@@ -92,7 +92,7 @@ static bool findSources(ctx *c, job *j, int first) {
     keyWalk w;
     keyWalkInit(&w, c, first, first + (int)j->count, 1);
     for (size_t i = 0; keyWalkNext(&w); i++) {
-        const robj *o = dbFindRead(c->db, w.key, w.hash, c->now_ms);
+        const robj *o = dbFindRead(c->db, w.key, w.hash, c->look);
         if (o && objectType(o) != TYPE_ZSET && !isSet(o)) {
             replyError(c, ERR_WRONG_TYPE_TEXT);
             return false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The registry of options: names, parsing, bounds, CONFIG GET and SET.
+ * The registry of directives: names, parsing, limits, CONFIG GET and SET.
  *
- * Invariant: between calls every value has passed its option's checks, and after a refused CONFIG SET
- * all values and effects are what they were. A lookup takes O(log n) steps. Main thread only. */
+ * Invariant: between calls every value has passed the checks of its option, and after a failed CONFIG SET all
+ * values and effects are as before. A lookup takes O(log n) steps. Main thread only. */
 #include "config/config.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "base/number.h"
 #include "config/config_priv.h"
 
-/* Of one value: more than any option can use, and too few to hurt. */
+/* Limit of words per value. */
 enum { WORDS_MAX = 64 * 1024 };
 
 static struct {
@@ -72,7 +72,7 @@ bool configIsSensitive(slice name) {
     return o && (o->flags & CONFIG_SENSITIVE);
 }
 
-/* ------------------------------------------------------------------ values in storage */
+/* ------------------------------------------------------------------ stored values */
 
 static int64_t loadNumber(const configOption *o) {
     if (o->kind == CONFIG_KIND_BOOL) return *(const bool *)o->at;
@@ -130,7 +130,7 @@ static status refuseBounds(const configOption *o, reason *why) {
                      (long long)o->min, (unsigned long long)o->max);
 }
 
-/* Numbers above INT64_MAX come as the same bits; only unsigned options have them. */
+/* Unsigned numbers above INT64_MAX are passed with the same bits. */
 static status checkBounds(const configOption *o, int64_t number, reason *why) {
     if (o->max > INT64_MAX) return OK;
     if (number < o->min) return refuseBounds(o, why);
@@ -170,7 +170,7 @@ static status parseMemory(const configOption *o, slice text, int64_t *out, reaso
     return checkBounds(o, *out, why);
 }
 
-/* Where a CONFIG_MEMORY_LIMIT keeps shares: among numbers of bytes that nobody has or writes. */
+/* A CONFIG_MEMORY_LIMIT stores percentages in a range of values that are not realistic numbers of bytes. */
 enum { SHARE_MAX = 100 };
 static const int64_t limit_shares = (int64_t)0xF000000000000000;
 
@@ -302,7 +302,7 @@ static void printEnum(const configOption *o, int64_t number, str *out) {
         bool shown = is_set ? (word->value & number) != 0 : word->value == number;
         if (!shown) continue;
         strAppendFormat(out, "%s%s", out->len > start ? " " : "", word->name);
-        if (!is_set) return; /* others of the same value are synonyms */
+        if (!is_set) return; /* other words with this value are synonyms */
     }
 }
 
@@ -434,7 +434,7 @@ void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg) {
     for (int i = 0; i < registry.count; i++) {
         const configOption *o = registry.entries[i].option;
         if (!(o->flags & CONFIG_APPLY_AT_START)) continue;
-        bool done = false; /* several options may share one effect */
+        bool done = false; /* several options may share one `apply` */
         for (int j = 0; j < i && !done; j++) {
             const configOption *before = registry.entries[j].option;
             done = (before->flags & CONFIG_APPLY_AT_START) && before->apply == o->apply;
@@ -459,7 +459,7 @@ static int compareMatches(const void *a, const void *b) {
     return order ? order : (x.len > y.len) - (x.len < y.len);
 }
 
-/* Adds what one name or pattern finds and `seen` (by entry) does not have yet. */
+/* Adds the matches of one name or pattern that are not in `seen` (indexed by entry) yet. */
 static int addMatches(slice pattern, bool *seen, configMatch *found) {
     if (!isPattern(pattern)) {
         const configEntry *entry = configEntryFind(pattern);
@@ -496,7 +496,7 @@ int configMatchAll(const slice *patterns, int count, configMatch **found) {
 typedef struct change {
     configEntry *entry;
     slice value;
-    str old; /* as configGet() shows it */
+    str old; /* in the format of configGet() */
     bool differs;
 } change;
 
@@ -524,7 +524,7 @@ static status refuseName(const configEntry *entry, slice name, unsigned allowed,
     return ERR_DENIED;
 }
 
-/* Finds the options of all names before any value is looked at. */
+/* Looks up all names before any value is parsed. */
 static status findChanges(const slice *pairs, int count, unsigned allowed, change *changes,
                           str *error) {
     for (int i = 0; i < count; i++) {
@@ -549,7 +549,7 @@ static void refuseChange(const change *c, const reason *why, str *error) {
                     c->entry->name, why->text);
 }
 
-/* Puts back the values of changes[0..count), last one first. */
+/* Restores the values of changes[0..count) in reverse order. */
 static void restoreValues(change *changes, int count) {
     for (int i = count - 1; i >= 0; i--) {
         reason why;
@@ -581,7 +581,7 @@ static status assignChanges(change *changes, int count, str *error) {
     return OK;
 }
 
-/* True when changes[i] is the first of those before `count` that has its effect to bring about. */
+/* True if changes[i] is the first change with its `apply` that must be called. */
 static bool isFirstOfEffect(const change *changes, int i) {
     if (!changes[i].differs || !changes[i].entry->option->apply) return false;
     for (int j = 0; j < i; j++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading the configuration at start: a file, the files it includes, the command line. Every line is
- * looked at even after errors, so that one start tells them all.
+ * Reads the configuration at start: a file, included files, the command line. Parsing continues after errors,
+ * so that all are reported together.
  *
- * Invariant: a file that is being read is not read again from inside itself. Main thread only. */
+ * Invariant: a file does not include itself, directly or indirectly. Main thread only. */
 #include "config/config.h"
 
 #include <errno.h>
@@ -21,21 +21,21 @@ enum {
 };
 
 static struct {
-    char *path;   /* of the main file, absolute */
-    char **names; /* of all files read: origins point to them */
+    char *path;   /* absolute path of the main file */
+    char **names; /* of all files read; origins refer to them */
     int name_count;
 } files;
 
 typedef struct loader {
     str *report;
     int errors;
-    const char *file;                     /* being read; NULL: the command line */
-    const char *stack[INCLUDE_DEPTH_MAX]; /* the files around it, absolute */
+    const char *file;                     /* current file; NULL: the command line */
+    const char *stack[INCLUDE_DEPTH_MAX]; /* absolute paths of the including files */
     int depth;
 } loader;
 
 static status ignoreWords(const slice *words, int count, reason *why) {
-    (void)words, (void)count, (void)why; /* that is what it is for */
+    (void)words, (void)count, (void)why; /* ignored on purpose */
     return OK;
 }
 
@@ -50,7 +50,7 @@ void configFileForget(void) {
     memset(&files, 0, sizeof(files));
 }
 
-/* A copy of the name that lives as long as origins do. */
+/* Copies a file name; valid as long as the origins. */
 static const char *keepName(const char *name) {
     for (int i = 0; i < files.name_count; i++) {
         if (strcmp(files.names[i], name) == 0) return files.names[i];
@@ -62,7 +62,7 @@ static const char *keepName(const char *name) {
 
 /* ------------------------------------------------------------------ errors */
 
-/* Letters to change, add, drop, or swap with their neighbour to get from one name to the other. */
+/* Damerau-Levenshtein distance: number of letters to change, insert, delete or swap. */
 static int editDistance(slice from, const char *to) {
     int rows[3][SUGGEST_LEN_MAX + 1];
     int len = (int)strlen(to);
@@ -87,10 +87,10 @@ static int editDistance(slice from, const char *to) {
     return last[len];
 }
 
-/* The name somebody may have meant, NULL when none is near. */
+/* The most similar name, NULL if none is similar enough. */
 static const char *suggestName(slice name) {
     const char *best = NULL;
-    int best_distance = name.len < 5 ? 2 : 4; /* nearer than this */
+    int best_distance = name.len < 5 ? 2 : 4; /* maximum distance, exclusive */
     if (name.len == 0 || name.len > SUGGEST_LEN_MAX) return NULL;
     int count;
     const configEntry *entries = configEntries(&count);
@@ -104,7 +104,7 @@ static const char *suggestName(slice name) {
     return best;
 }
 
-/* The line as it may be shown: what follows a directive that holds a secret is nobody's business. */
+/* Appends the line as it may be shown: without the value of a secret directive. */
 static void appendShown(str *out, slice line) {
     size_t len = 0;
     while (len < line.len && !memchr(" \t\"'", line.ptr[len], 4)) len++;
@@ -114,7 +114,7 @@ static void appendShown(str *out, slice line) {
     if (is_secret) strAppendText(out, " (hidden)");
 }
 
-/* The first three lines are those people search the web for; ours come behind them. */
+/* The first three lines have Valkey's format, which users search the web for; additions follow. */
 static void reportLine(loader *l, slice line, int number, const char *words,
                        const char *suggestion) {
     l->errors++;
@@ -147,7 +147,7 @@ static status takeInclude(loader *l, const char *path, reason *why) {
     status st = OK;
     for (size_t i = 0; i < found.gl_pathc && st == OK; i++) {
         const char *name = found.gl_pathv[i];
-        if (name[strlen(name) - 1] == '/') continue; /* a folder */
+        if (name[strlen(name) - 1] == '/') continue; /* a directory */
         st = takeFile(l, name, &newlines, why);
     }
     globfree(&found);
@@ -164,7 +164,7 @@ static status takeOption(loader *l, configEntry *entry, const slice *words, int 
     }
     configOrigin *origin = &entry->main->origin;
     bool more = origin->kind != CONFIG_FROM_DEFAULT;
-    bool split = count == 1 && (o->flags & CONFIG_MULTI_WORD); /* bind "::1 127.0.0.1" */
+    bool split = count == 1 && (o->flags & CONFIG_MULTI_WORD); /* e.g. bind "::1 127.0.0.1" */
     status st =
         split ? configAssignText(o, words[0], more, why) : configAssign(o, words, count, more, why);
     if (st != OK) return st;
@@ -227,7 +227,7 @@ static int takeLines(loader *l, slice content) {
 
 /* ------------------------------------------------------------------ files */
 
-/* Takes all lines of a file; `*newlines` is how many line ends it has. */
+/* Processes all lines of a file; `*newlines` is set to the number of line ends. */
 static status takeFile(loader *l, const char *path, int *newlines, reason *why) {
     *newlines = 0;
     bool is_stdin = strcmp(path, "-") == 0;
@@ -259,7 +259,7 @@ static status takeFile(loader *l, const char *path, int *newlines, reason *why) 
     return OK;
 }
 
-/* The main file or standard input; what cannot be read has no line to show. */
+/* Processes the main file or standard input. If it cannot be read, there is no line to show in the error. */
 static int takeMain(loader *l, const char *path) {
     reason why;
     int newlines;
@@ -272,8 +272,9 @@ static int takeMain(loader *l, const char *path) {
 
 /* ------------------------------------------------------------------ command line */
 
-/* True when `arg` starts a new option after `values` values of the one in `line`. The first word behind
- * an option is its value whatever it looks like (a password "--x"), unless the option can do without. */
+/* True if `arg` starts a new option after `values` values of the one in `line`. The first word after an
+ * option is its value even if it looks like an option (a password "--x"), unless the option may have no
+ * value. */
 static bool startsOption(const char *arg, slice line, int values) {
     if (strncmp(arg, "--", 2) != 0) return false;
     if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;
@@ -281,7 +282,7 @@ static bool startsOption(const char *arg, slice line, int values) {
     return o && (o->flags & CONFIG_MAY_BE_BARE);
 }
 
-/* Puts the words into lines as a file would hold them; numbers go on behind `newlines` lines of files. */
+/* Converts the arguments to lines as in a file, numbered from `newlines` + 1 on. */
 static void takeArguments(loader *l, int argc, const char *const *argv, int newlines) {
     str line = STR_EMPTY;
     int values = 0, number = newlines + 1;
@@ -314,9 +315,9 @@ status configLoad(int argc, const char *const *argv, str *report) {
     int newlines = 0, first = 1;
     if (argc > 1 && (argv[1][0] != '-' || argv[1][1] == 0)) {
         first = 2;
-        /* Before any `dir` line moves us to another folder. */
+        /* Must precede the `dir` directive, which changes the current directory. */
         if (argv[1][0] && argv[1][0] != '-') files.path = fileAbsolute(argv[1]);
-        if (argv[1][0]) newlines += takeMain(&l, argv[1]); /* an empty name is no file */
+        if (argv[1][0]) newlines += takeMain(&l, argv[1]); /* an empty name means no file */
     }
     if (argc > first && strcmp(argv[argc - 1], "-") == 0) {
         argc--;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the three files of the configuration share: the index of names, and giving an option a value. */
+ * Declarations shared by the files of the configuration: the index of names, and assigning values. */
 #ifndef CONFIG_CONFIG_PRIV_H
 #define CONFIG_CONFIG_PRIV_H
 
@@ -16,10 +16,10 @@ typedef enum configOriginKind {
 typedef struct configOrigin {
     configOriginKind kind;
     int line;
-    const char *file; /* kept by config_file.c until configUninstall() */
+    const char *file; /* owned by config_file.c until configUninstall() */
 } configOrigin;
 
-/* A name and what it stands for. Sorted by name in the index. */
+/* A name and its option. The index is sorted by name. */
 typedef struct configEntry {
     const char *name;
     const configOption *option;
@@ -27,25 +27,25 @@ typedef struct configEntry {
     configOrigin origin;      /* of the main entry */
 } configEntry;
 
-/* NULL when nothing is called that. File-only directives are found too. */
+/* NULL if the name is unknown. Finds file-only directives, too. */
 configEntry *configEntryFind(slice name);
 configEntry *configEntries(int *count);
 
-/* Gives an option that is not file-only a value in words. `more` as in configSpecial. */
+/* Assigns a value given as words to an option that is not file-only. `more` as in configSpecial. */
 status configAssign(const configOption *o, const slice *words, int count, bool more,
                     reason *why) MUST_USE;
-/* Gives it a value in one text, as CONFIG SET does: multi-word options split it at each blank. */
+/* Assigns a value given as one text, as CONFIG SET does: multi-word options split it at blanks. */
 status configAssignText(const configOption *o, slice text, bool more, reason *why) MUST_USE;
-/* The default as CONFIG GET would show it; false when there is none that is always the same. */
+/* Appends the default in the format of CONFIG GET; false if it is not constant. */
 bool configDefault(const configOption *o, str *out);
-/* Calls `apply` of all options with CONFIG_APPLY_AT_START; `proc` hears of each refusal. */
+/* Calls `apply` of all options with CONFIG_APPLY_AT_START; calls `proc` for each failure. */
 void configApplyAtStart(void (*proc)(const reason *why, void *arg), void *arg);
-/* Frees what config_file.c remembers. */
+/* Frees the data of config_file.c. */
 void configFileForget(void);
 
 struct configLines {
     const char *name;
-    str *lines; /* vector of whole lines without line end */
+    str *lines; /* vector of lines without line ends */
     int count, cap;
 };
 

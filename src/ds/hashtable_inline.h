@@ -86,9 +86,12 @@ ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, uint64_t hash,
 ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t hash,
                                                 hashtableMatchProc *match, const void *key,
                                                 size_t len, hashtablePosition *position) {
-    *position = (hashtablePosition){.hash = hash};
-    if (unlikely(!t->body)) return NULL;
+    if (unlikely(!t->body)) {
+        *position = (hashtablePosition){.hash = hash};
+        return NULL;
+    }
     tableProbe p = tableProbeAt(t, hash);
+    position->hash = hash;
     position->home = p.home;
     position->tag = (uint32_t)p.tag;
     position->word = tableProbeFind(&p, match, key, len);

@@ -17,6 +17,7 @@
 #include "engine/execute.h"
 #include "engine/execute_priv.h"
 #include "engine/hot.h"
+#include "engine/keyspace.h"
 #include "engine/kept_request.h"
 #include "engine/reply.h"
 #include "store/store.h"
@@ -301,6 +302,7 @@ static void end(blockWait *w, slice error) {
              .cmd = w->kept.command,
              .request = &w->kept,
              .now_ms = engineHot.now_ms,
+             .look = keyspaceLookOf(s, engineHot.now_ms),
              .proto = s->proto};
     c.out = outOf(w, &silence);
     if (error.len) {
@@ -342,7 +344,8 @@ static void runAgain(blockWait *w) {
              .proto = s->proto,
              .origin = s->origin,
              .targets = s->targets,
-             .now_ms = engineHot.now_ms};
+             .now_ms = engineHot.now_ms,
+             .look = keyspaceLookOf(s, engineHot.now_ms)};
     c.out = outOf(w, &silence);
     w->again = false;
     s->flags &= ~(uint32_t)SESSION_BLOCKED;
@@ -357,7 +360,8 @@ static bool isReady(const blockedKey *k, const blockWait *w) {
     const uint32_t closing = SESSION_CLOSE_NOW | SESSION_CLOSE_SOON;
     if (w->who->flags & closing) return false;
     slice key = textOf(k);
-    const robj *o = dbFindUncounted(storeDb(k->db_id), key, storeHash(key), engineHot.now_ms);
+    const robj *o =
+        dbFindUncounted(storeDb(k->db_id), key, storeHash(key), lookAt(engineHot.now_ms));
     return o && objectType(o) == w->type;
 }
 

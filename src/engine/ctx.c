@@ -41,6 +41,7 @@ void ctxInitInner(ctx *c, ctx *outer) {
                .origin = outer->origin,
                .targets = outer->targets,
                .now_ms = outer->now_ms,
+               .look = outer->look,
                .outer = outer};
 }
 

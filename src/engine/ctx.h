@@ -13,6 +13,7 @@
 #include "engine/hot.h"
 #include "engine/session.h"
 #include "resp/resp.h"
+#include "store/look.h"
 
 enum ctxFlag {
     CTX_IN_MULTI = 1u << 2, /* run by EXEC */
@@ -27,6 +28,7 @@ enum ctxFlag {
     CTX_SECRETS = 1u << 11,  /* ctxRedact() was called */
     CTX_MEASURED = 1u << 12, /* its time was taken by itself */
     CTX_WOKEN = 1u << 13,    /* runs again after it had to wait */
+    CTX_DELIVERS = 1u << 15, /* output for its own session waits for the end of the reply */
     CTX_WAKES = 1u << 14,    /* made a key ready that somebody waits for */
 };
 
@@ -43,12 +45,14 @@ struct ctx {
     uint32_t gates_exempt; /* gates that are not asked, beside those that do not ask its origin */
     const command *cmd;
     int64_t now_ms;    /* wall clock, frozen for this command */
+    storeLook look;    /* how its lookups see the keyspace: keyspaceLookOf() */
     uint64_t key_hash; /* storeHash() of the first key; only for commands whose first_key is 1 */
     request *request;  /* NULL when there are no RESP bytes (script, module) */
     struct ctx *outer; /* the command that runs this one (EXEC, a script), NULL for most */
     struct ctx
         *below; /* what was being executed when this began: `outer`, or in a nested turn of the loop
                         * a command of another session */
+    dbPosition at; /* written by a lookup for a change of its key, read by that change */
 };
 
 /* Where the command comes from that changes nothing itself but what it runs: `c` takes over `outer`'s session,

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/command_priv.h"
+#include "engine/deliver_priv.h"
 #include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
@@ -169,14 +170,17 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
     return gateAsk(c, gatesToAsk(c, armed));
 }
 
+static bool isSeen(const ctx *c) { return engineHot.seers || c->who->observed; }
+
 /* Runs the admitted command under everybody's eyes; returns how long it took. */
 static uint64_t runSeen(ctx *c) {
     size_t pending = outbufPending(c->out);
-    if (engineHot.seers && !(c->flags & CTX_WOKEN)) hooksSeenBefore(c);
+    bool seen = isSeen(c);
+    if (seen && !(c->flags & CTX_WOKEN)) hooksSeenBefore(c);
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
-    if (engineHot.seers) hooksSeenAfter(c, clockTicksToNs(ticks));
+    if (seen) hooksSeenAfter(c, clockTicksToNs(ticks));
     c->flags |= CTX_MEASURED;
     /* What EXEC runs came with other requests. */
     int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
@@ -206,14 +210,14 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-        if (!modes && !engineHot.seers) return true;
+        if (!modes && !isSeen(c)) return true;
         (void)runSeen(c); /* the run's account takes the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
         /* A refused EXEC ends its transaction, so whoever looks on sees it. */
-        if (engineHot.seers && c->cmd->flags & CMD_RUNS_QUEUE) hooksSeenAfter(c, 0);
+        if (isSeen(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksSeenAfter(c, 0);
     }
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
@@ -291,14 +295,13 @@ int executeRun(session *s, request *requests, int count) {
     if (unlikely(engineHot.hotkeys_in < 0)) hotkeysLook(s->db_id, requests, count);
     uint64_t started = clockTicks();
     int i = 0;
-    bool own_eyes = s->flags & SESSION_OWN_EYES;
-    if (unlikely(own_eyes)) keyspaceLookAs(s);
     propagateUnitBegin();
     while (i < count && !(s->flags & SESSION_STOPS)) {
         const command *cmd = requests[i].command;
         int first = i, failed = 0, rejected = 0, not_run = 0;
         c.cmd = cmd;
         c.now_ms = engineHot.now_ms;
+        c.look = keyspaceLookOf(s, c.now_ms);
         do {
             request *r = &requests[i++];
             c.argv = r->argv;
@@ -317,11 +320,13 @@ int executeRun(session *s, request *requests, int count) {
             } else if (unlikely(c.flags & CTX_HELD)) {
                 i--;
             }
-            if (unlikely(c.flags & (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES))) {
+            if (unlikely(c.flags &
+                         (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS))) {
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
                 if (c.flags & CTX_WAKES && !c.below) started += wakeOthers();
+                if (c.flags & CTX_DELIVERS) deliverWaiting(s);
             }
             if (unlikely(engineHot.sinks)) {
                 propagateUnitEnd();
@@ -342,7 +347,6 @@ int executeRun(session *s, request *requests, int count) {
         }
     }
     propagateUnitEnd();
-    if (unlikely(own_eyes)) keyspaceLookAsUsual();
     engineHot.current = c.below;
     if (s->out.first) sessionWantWrite(s);
     return i;
@@ -393,6 +397,7 @@ void executeInner(ctx *c) {
     if (unlikely(c->out->sink != NULL) && !(c->outer && c->outer->out == c->out))
         outbufSinkFlush(c->out);
     engineHot.current = c->below;
+    if (unlikely(c->flags & CTX_DELIVERS)) deliverWaiting(c->who);
 }
 
 void executeKept(ctx *outer, request *r, uint32_t flags) {

@@ -6,6 +6,7 @@
 
 #include "engine/block.h"
 #include "engine/child.h"
+#include "engine/deliver_priv.h"
 #include "engine/engine_priv.h"
 #include "engine/pause.h"
 #include "engine/stats_priv.h"
@@ -23,7 +24,7 @@ static void onDb(const dbEvent *e) {
 }
 
 /* For keys that changed without a command. */
-static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {0}};
+static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {STAGE_LOG, deliverAll}, {0}};
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&watchObserver, &blockObserver, NULL};

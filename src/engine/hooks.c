@@ -6,9 +6,12 @@
 #include "engine/hooks.h"
 
 #include "base/base.h"
+#include "engine/ctx.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/session_priv.h"
+#include "engine/session_slot.h"
 
 enum { FEATURES_MAX = 32, ARMED_MAX = 8, STAGE_JOBS_MAX = 64 };
 
@@ -118,15 +121,70 @@ void seerArm(const seer *s, bool on) {
     }
 }
 
+/* Those armed for one session. */
+typedef struct sessionSeers {
+    uint32_t count, cap;
+    const seer *list[];
+} sessionSeers;
+
+static void freeSeers(session *s, void *state) {
+    (void)s; /* it ends */
+    memFree(state);
+}
+
+static const sessionSlot seers_slot = {.name = "seers", .free = freeSeers};
+
+static int seersSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&seers_slot);
+    return index;
+}
+
+void seerArmSession(session *s, const seer *w, bool on) {
+    sessionSeers *seers = sessionSlotGet(s, seersSlot());
+    if (!seers && !on) return;
+    if (!seers || seers->count == seers->cap) {
+        uint32_t count = seers ? seers->count : 0, cap = count + 4;
+        seers = memRealloc(seers, sizeof(*seers) + cap * sizeof(seers->list[0]));
+        seers->count = count;
+        seers->cap = cap;
+        sessionSlotSet(s, seersSlot(), seers);
+    }
+    uint32_t at = 0;
+    while (at < seers->count && seers->list[at] != w) at++;
+    if (on) {
+        seers->list[at] = w;
+        if (at == seers->count) seers->count++;
+    } else if (at < seers->count) {
+        seers->list[at] = seers->list[--seers->count];
+    }
+    s->observed = seers->count > 0;
+    sessionUpdateSpecial(s);
+}
+
+void hooksForgetSession(session *s) {
+    sessionSeers *seers = sessionSlotGet(s, seersSlot());
+    if (seers) seers->count = 0;
+    s->observed = false;
+}
+
 void hooksSeenBefore(ctx *c) {
     for (uint32_t i = 0; i < engineHot.seers; i++) {
         if (hooks.seers[i]->before) hooks.seers[i]->before(c);
+    }
+    const sessionSeers *own = c->who->observed ? sessionSlotGet(c->who, seersSlot()) : NULL;
+    for (uint32_t i = 0; own && i < own->count; i++) {
+        if (own->list[i]->before) own->list[i]->before(c);
     }
 }
 
 void hooksSeenAfter(ctx *c, int64_t duration_ns) {
     for (uint32_t i = 0; i < engineHot.seers; i++) {
         if (hooks.seers[i]->after) hooks.seers[i]->after(c, duration_ns);
+    }
+    const sessionSeers *own = c->who->observed ? sessionSlotGet(c->who, seersSlot()) : NULL;
+    for (uint32_t i = 0; own && i < own->count; i++) {
+        if (own->list[i]->after) own->list[i]->after(c, duration_ns);
     }
 }
 

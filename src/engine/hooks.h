@@ -148,6 +148,9 @@ typedef struct seer {
     void (*after)(ctx *c, int64_t duration_ns);
 } seer;
 void seerArm(const seer *s, bool on);
+/* For one session alone (a tracked client): only its own commands leave the fast path. May be called from a seer of
+ * another session, not from one of its own. RESET disarms. */
+void seerArmSession(session *s, const seer *w, bool on);
 
 /* INFO: a section, or a wing's share of one: shares of the same order stand under one title. */
 enum { INFO_IN_DEFAULT = 1, INFO_IN_ALL = 2, INFO_IN_EVERYTHING = 4, INFO_NORMAL = 7 };

@@ -14,6 +14,8 @@ void hooksKeyEvent(db *d, slice key, const char *event);
 /* 14. Before and after a command. */
 void hooksSeenBefore(ctx *c);
 void hooksSeenAfter(ctx *c, int64_t duration_ns);
+/* Disarms all that are armed for this session. */
+void hooksForgetSession(session *s);
 /* The installed features, in the roof's order. */
 int hooksFeatureCount(void);
 const feature *hooksFeature(int index);

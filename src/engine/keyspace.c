@@ -89,34 +89,25 @@ static const storeListener listener = {.expired = keyExpired,
 
 /* ------------------------------------------------------------------ who sees what */
 
-static void setExpiry(bool source) {
-    if (importing && source) {
-        storeSetExpiry(EXPIRY_IGNORE);
-    } else {
-        storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE);
-    }
-}
+static void setExpiry(void) { storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE); }
 
 void keyspaceSetFrozen(bool on) {
     frozen = on;
-    setExpiry(false);
+    setExpiry();
 }
 
 void keyspaceSetImportMode(bool on) {
     importing = on;
-    setExpiry(false);
+    setExpiry();
 }
 
 bool keyspaceIsImporting(void) { return importing; }
 
-void keyspaceLookAs(const session *s) {
-    (void)storeSetTouching(!(s->flags & SESSION_NO_TOUCH)); /* it was on */
-    setExpiry(s->flags & SESSION_IMPORT_SOURCE);
-}
-
-void keyspaceLookAsUsual(void) {
-    (void)storeSetTouching(true); /* whatever it was */
-    setExpiry(false);
+storeLook keyspaceSpecialLook(const session *s, int64_t now_ms) {
+    bool sees_expired =
+        s->flags & SESSION_REPLAY || (importing && s->flags & SESSION_IMPORT_SOURCE);
+    storeLook look = sees_expired ? lookAtAll() : lookAt(now_ms);
+    return s->flags & SESSION_NO_TOUCH ? lookWithoutTouch(look) : look;
 }
 
 /* ------------------------------------------------------------------ periodic care */

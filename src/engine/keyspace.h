@@ -22,9 +22,12 @@ void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);
 /* While it is frozen no key goes because of its time or for lack of memory; dead ones are not seen. */
 void keyspaceSetFrozen(bool on);
-/* Around the requests of a session with SESSION_OWN_EYES. */
-void keyspaceLookAs(const session *s);
-void keyspaceLookAsUsual(void);
+/* How the commands of a session with SESSION_OWN_LOOK see the keyspace. */
+storeLook keyspaceSpecialLook(const session *s, int64_t now_ms);
+/* How the commands of a session see the keyspace. */
+static inline storeLook keyspaceLookOf(const session *s, int64_t now_ms) {
+    return likely(!(s->flags & SESSION_OWN_LOOK)) ? lookAt(now_ms) : keyspaceSpecialLook(s, now_ms);
+}
 /* Off: keys whose time has come go only when they are met. */
 void keyspaceSetActiveExpire(bool on);
 /* Ms until expiry that is behind wants to go on, so that the loop does not sleep longer; -1: it is not behind. */

@@ -95,6 +95,10 @@ void replyErrorSubcommand(ctx *c) {
     strFree(&name);
 }
 
+void replyUnmute(ctx *c) {
+    if (c->out != &c->who->out && outbufIsNull(c->out)) c->out = &c->who->out;
+}
+
 void replyHelp(ctx *c, const char *const *lines) {
     int count = 0;
     while (lines[count]) count++;

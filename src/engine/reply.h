@@ -44,6 +44,9 @@ void replyErrorFormat(ctx *c, const char *format, ...) __attribute__((format(pri
 void replyErrorArity(ctx *c);
 /* "ERR unknown subcommand or wrong number of arguments for 'FOO'. Try DEBUG HELP." */
 void replyErrorSubcommand(ctx *c);
+/* The replies of `c` are sent from here on, although CLIENT REPLY has switched them off: for the commands that switch
+ * them on. */
+void replyUnmute(ctx *c);
 /* HELP of a container: NULL-terminated lines, framed as Valkey frames them. */
 void replyHelp(ctx *c, const char *const *lines);
 

@@ -6,11 +6,13 @@
 
 #include "base/base.h"
 #include "engine/block.h"
+#include "engine/deliver.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
 #include "engine/session_priv.h"
+#include "engine/session_slot.h"
 #include "engine/transaction_priv.h"
 #include "store/store.h"
 
@@ -18,6 +20,23 @@ static struct {
     list pending;
     uint64_t next_id;
 } sessions;
+
+static void freeExtra(session *s, void *state) {
+    (void)s; /* it ends */
+    sessionExtra *extra = state;
+    strFree(&extra->name);
+    strFree(&extra->lib_name);
+    strFree(&extra->lib_version);
+    memFree(extra);
+}
+
+static const sessionSlot extra_slot = {.name = "names", .free = freeExtra};
+
+static int extraSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&extra_slot);
+    return index;
+}
 
 void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
     if (!sessions.pending.head.next) listInit(&sessions.pending);
@@ -50,13 +69,7 @@ void sessionClear(session *s) {
     s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
     outbufClear(&s->out);
     transactionFree(s);
-    if (s->extra) {
-        strFree(&s->extra->name);
-        strFree(&s->extra->lib_name);
-        strFree(&s->extra->lib_version);
-        memFree(s->extra);
-        s->extra = NULL;
-    }
+    sessionSlotsClear(s);
 }
 
 void sessionReset(session *s) {
@@ -71,7 +84,9 @@ void sessionReset(session *s) {
     s->user = NULL;
     s->db_id = 0;
     s->db = engineHot.dbs[0];
-    if (s->extra) strClear(&s->extra->name);
+    sessionExtra *extra = sessionSlotGet(s, extraSlot());
+    if (extra) strClear(&extra->name);
+    hooksForgetSession(s);
     sessionSetAuthenticated(s, NULL, true);
     hooksSessionEvent(s, SESSION_OPENED);
 }
@@ -85,8 +100,9 @@ void sessionSetOrigin(session *s, ctxOrigin origin) {
     };
     s->origin = (uint8_t)origin;
     s->targets = targets[origin];
-    s->flags &= ~(uint32_t)SESSION_PRIMARY;
+    s->flags &= ~(uint32_t)(SESSION_PRIMARY | SESSION_REPLAY);
     if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
+    if (origin >= ORIGIN_PRIMARY) s->flags |= SESSION_REPLAY;
 }
 
 void sessionCloseSoon(session *s) {
@@ -112,12 +128,20 @@ void sessionPeer(const session *s, str *out) {
     if (s->carrier && s->carrier->peer) s->carrier->peer(s, out);
 }
 
+const sessionExtra *sessionExtraFind(const session *s) { return sessionSlotGet(s, extraSlot()); }
+
 sessionExtra *sessionExtraOf(session *s) {
-    if (!s->extra) s->extra = memNew(sessionExtra);
-    return s->extra;
+    sessionExtra *extra = sessionSlotGet(s, extraSlot());
+    if (extra) return extra;
+    extra = memNew(sessionExtra);
+    sessionSlotSet(s, extraSlot(), extra);
+    return extra;
 }
 
-slice sessionName(const session *s) { return s->extra ? strSlice(&s->extra->name) : SLICE(""); }
+slice sessionName(const session *s) {
+    const sessionExtra *extra = sessionExtraFind(s);
+    return extra ? strSlice(&extra->name) : SLICE("");
+}
 
 void sessionSetAuthenticated(session *s, user *user, bool yes) {
     s->user = user;
@@ -135,7 +159,8 @@ void sessionSetReplyMode(session *s, uint32_t modes) {
 }
 
 void sessionUpdateSpecial(session *s) {
-    if (!(s->flags & SESSION_AUTHENTICATED) || (s->flags & SESSION_REPLY_MODES)) {
+    bool must_log_in = !(s->flags & SESSION_AUTHENTICATED);
+    if (must_log_in || s->flags & SESSION_REPLY_MODES || s->observed) {
         s->armed |= GATE_BIT_SPECIAL;
     } else {
         s->armed &= ~GATE_BIT_SPECIAL;
@@ -150,10 +175,15 @@ void sessionWantWrite(session *s) {
 
 session *sessionNextPending(void) {
     if (!sessions.pending.head.next) return NULL;
-    listNode *first = listFirst(&sessions.pending);
-    if (!first) return NULL;
-    session *s = LIST_OWNER(first, session, pending);
-    listRemove(&sessions.pending, first);
+    listNode *n = listFirst(&sessions.pending);
+    /* In a nested turn of the loop: the reply of a command that is still running is not written, it may yet be cut or
+     * get its length, and must not leave before its changes are logged. */
+    while (unlikely(engineHot.current != NULL) && n &&
+           sessionIsExecuting(LIST_OWNER(n, session, pending)))
+        n = listNext(&sessions.pending, n);
+    if (!n) return NULL;
+    session *s = LIST_OWNER(n, session, pending);
+    listRemove(&sessions.pending, n);
     s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
     return s;
 }

@@ -51,11 +51,13 @@ enum sessionFlag {
     SESSION_DENY_BLOCKING = 1u << 25, /* inside EXEC or a script */
     SESSION_CLOSING = 1u << 26,       /* its end was announced by hook 6 */
     SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are fine */
+    SESSION_REPLAY = 1u << 28,        /* its origin decides about expiry: sessionSetOrigin() */
+    SESSION_LENT = 1u << 29,          /* an I/O thread owns it: nobody else touches its output */
     /* Any of these stops the run of requests before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
-    /* Sees the keyspace otherwise than most: see keyspaceLookAs(). */
-    SESSION_OWN_EYES = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE,
+    /* Its commands see the keyspace otherwise than most: keyspaceSpecialLook(). */
+    SESSION_OWN_LOOK = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY,
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };
 
@@ -88,6 +90,8 @@ typedef struct sessionCarrier {
     void (*close_now)(session *s);
     /* Appends the peer's address, as CLIENT LIST shows it. */
     void (*peer)(const session *s, str *out);
+    /* Its output grew outside of its own requests: the output limits are applied. */
+    void (*output_grew)(session *s);
 } sessionCarrier;
 
 /* Parts few sessions have; made on first use. */
@@ -103,15 +107,16 @@ struct session {
     uint8_t proto;   /* 2 or 3 */
     uint8_t origin;  /* enum ctxOrigin of its requests */
     uint8_t targets; /* enum propagateTarget: who gets what its requests change */
+    bool observed;   /* seerArmSession() armed somebody for it */
     outbuf out;
     listNode pending;  /* place on the engine's pending-output list */
     listNode held;     /* place on the list of those that a pause holds back */
     listNode released; /* place on the list of those that no longer wait and go on */
     const command *last_command;
-    user *user;         /* NULL: the default user */
-    transaction *multi; /* NULL until the first MULTI or WATCH */
-    blockWait *blocked; /* NULL while it does not wait */
-    sessionExtra *extra;
+    user *user;                 /* NULL: the default user */
+    transaction *multi;         /* NULL until the first MULTI or WATCH */
+    blockWait *blocked;         /* NULL while it does not wait */
+    struct sessionSlots *slots; /* what subsystems keep for it: see session_slot.h */
     const sessionCarrier *carrier;
     uint64_t id;
     uint64_t commands, bytes_in, bytes_out;
@@ -132,7 +137,8 @@ void sessionCloseSoon(session *s);
 void sessionCloseNow(session *s);
 /* ERR_RANGE when there is no such database. */
 status sessionSelect(session *s, int64_t id);
-sessionExtra *sessionExtraOf(session *s); /* makes it */
+sessionExtra *sessionExtraOf(session *s);               /* makes it */
+const sessionExtra *sessionExtraFind(const session *s); /* NULL when there is none */
 /* Appends the address of who is asking; nothing for a session without a connection. */
 void sessionPeer(const session *s, str *out);
 slice sessionName(const session *s); /* empty when none */

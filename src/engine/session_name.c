@@ -17,7 +17,7 @@ bool sessionNameIsValid(slice name) {
 
 void sessionSetName(session *s, slice name) {
     hotCheck(sessionNameIsValid(name));
-    if (!s->extra && !name.len) return;
+    if (!name.len && !sessionExtraFind(s)) return;
     str *to = &sessionExtraOf(s)->name;
     strClear(to);
     strAppendSlice(to, name);

@@ -9,4 +9,7 @@
 /* Arms the special bit while the session must log in or has its replies switched off. */
 void sessionUpdateSpecial(session *s);
 
+/* Frees all slots: the session ends. */
+void sessionSlotsClear(session *s);
+
 #endif

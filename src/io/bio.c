@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Background jobs. One queue, lock and thread per kind.
+ * Background jobs, with one queue, lock and thread per kind.
  *
- * Invariant: jobs[first .. first + waiting) (mod room) wait, in order; pending = waiting + the
- * one that runs. Submitting costs a lock and a signal. Submitted by the main thread, run by the
+ * Invariant: jobs[first .. first + waiting) (modulo cap) are the waiting jobs in order; pending = waiting +
+ * the running one. Submitting costs a lock and a signal. Jobs are submitted by the main thread and run by the
  * workers. */
 #include "io/bio.h"
 
@@ -23,9 +23,9 @@ typedef struct bioJob {
 
 typedef struct bioQueue {
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* a job came, a job is done, or stop */
+    pthread_cond_t changed; /* a job was added or is done, or stop was set */
     bioJob *jobs;
-    size_t room;
+    size_t cap;
     size_t first;
     size_t waiting;
     size_t pending;
@@ -45,7 +45,7 @@ void bioInit(const char *cpus) {
     worker_cpus = memDup(cpus, strlen(cpus));
 }
 
-/* Runs jobs until told to stop and none is left. */
+/* Runs jobs until `stop` is set and no job is left. */
 static void *workerProc(void *arg) {
     bioQueue *q = arg;
     pthread_mutex_lock(&q->lock);
@@ -53,7 +53,7 @@ static void *workerProc(void *arg) {
         while (!q->waiting && !q->stop) pthread_cond_wait(&q->changed, &q->lock);
         if (!q->waiting) break;
         bioJob job = q->jobs[q->first];
-        q->first = (q->first + 1) % q->room;
+        q->first = (q->first + 1) % q->cap;
         q->waiting--;
         pthread_mutex_unlock(&q->lock);
         job.proc(job.arg);
@@ -65,14 +65,14 @@ static void *workerProc(void *arg) {
     return NULL;
 }
 
-/* Makes room for one more; the queue comes out straightened. */
+/* Makes space for one more job; afterwards the first job is at index 0. */
 static void queueGrow(bioQueue *q) {
-    size_t room = q->room ? q->room * 2 : 16;
-    bioJob *jobs = memNewArray(bioJob, room);
-    for (size_t i = 0; i < q->waiting; i++) jobs[i] = q->jobs[(q->first + i) % q->room];
+    size_t cap = q->cap ? q->cap * 2 : 16;
+    bioJob *jobs = memNewArray(bioJob, cap);
+    for (size_t i = 0; i < q->waiting; i++) jobs[i] = q->jobs[(q->first + i) % q->cap];
     memFree(q->jobs);
     q->jobs = jobs;
-    q->room = room;
+    q->cap = cap;
     q->first = 0;
 }
 
@@ -82,15 +82,15 @@ void bioSubmit(bioKind kind, bioProc *proc, void *arg) {
     if (!q->worker.running) {
         reason why = {{0}};
         if (threadStart(&q->worker, names[kind], worker_cpus, workerProc, q, &why) != OK) {
-            /* Slow is better than never; nothing is pending, so the order holds. */
+            /* Without a worker the job runs here. Nothing is pending, so the order is kept. */
             logWarning("Background job runs in the foreground: %s", why.text);
             proc(arg);
             return;
         }
     }
     pthread_mutex_lock(&q->lock);
-    if (q->waiting == q->room) queueGrow(q);
-    q->jobs[(q->first + q->waiting) % q->room] = (bioJob){proc, arg};
+    if (q->waiting == q->cap) queueGrow(q);
+    q->jobs[(q->first + q->waiting) % q->cap] = (bioJob){proc, arg};
     q->waiting++;
     q->pending++;
     pthread_cond_broadcast(&q->changed);
@@ -125,7 +125,7 @@ void bioShutdown(void) {
         check(q->pending == 0);
         memFree(q->jobs);
         q->jobs = NULL;
-        q->room = q->first = 0;
+        q->cap = q->first = 0;
         q->stop = false;
     }
     memFree(worker_cpus);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections: life and readiness. What carries the bytes is the connType's matter.
+ * Connections: life cycle and readiness. Transferring bytes is up to the connType.
  *
- * Invariant: the loop watches the descriptor for reading exactly while on_read is set, and for
- * writing while on_write is. A callback may close the connection, and free what it is embedded
- * in: nothing is touched after it returns. One thread at a time owns a connection. */
+ * Invariant: the loop watches the descriptor for reading if and only if on_read is set, and for writing if
+ * and only if on_write is set. A callback may close the connection and free the structure that contains it:
+ * nothing is accessed after it returns. One thread at a time owns a connection. */
 #include "io/conn.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
     *c = (conn){.type = type, .loop = l, .fd = fd, .state = (uint8_t)state};
 }
 
-/* A dial has come to an end, good or bad. */
-static void finishDial(conn *c) {
+/* A connect has finished, successfully or not. */
+static void finishConnect(conn *c) {
     int error = netSocketError(c->fd);
     c->last_errno = error;
     c->state = error ? CONN_FAILED : CONN_OPEN;
@@ -27,18 +27,18 @@ static void finishDial(conn *c) {
 static void readableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (c->state == CONN_CONNECTING) finishDial(c);
+    if (c->state == CONN_CONNECTING) finishConnect(c);
     c->on_read(c);
 }
 
 static void writableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (c->state == CONN_CONNECTING) finishDial(c);
+    if (c->state == CONN_CONNECTING) finishConnect(c);
     c->on_write(c);
 }
 
-/* One direction: starts or stops watching if that changes. */
+/* For one direction: starts or stops watching if that changes. */
 static status watch(conn *c, int direction, connProc **slot, connProc *proc, loopFdProc *ready) {
     if (c->fd < 0) return proc ? ERR_IO : OK;
     if (proc && !*slot) {

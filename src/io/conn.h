@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * conn: one connected byte stream over a descriptor, whatever carries it (TCP, Unix socket,
- * TLS). Embedded in its owner; readiness comes as two callbacks from the loop. One thread at a
- * time owns it. */
+ * conn: a connected byte stream over a descriptor, independent of its transport (TCP, Unix socket, TLS). It
+ * is embedded in its owner; the event loop reports readiness with two callbacks. One thread at a time owns
+ * it. */
 #ifndef IO_CONN_H
 #define IO_CONN_H
 
@@ -28,18 +28,18 @@ typedef enum connState {
     CONN_FAILED
 } connState;
 
-/* What a carrier must offer. The table of carriers is read-only and shared. */
+/* Functions of a transport. The tables are read-only and shared. */
 typedef struct connType {
     const char *name; /* "tcp", "unix", "tls" */
-    /* Bytes read; 0 at the peer's end; -1 with errno (EAGAIN: later). */
+    /* Returns bytes read; 0 if the peer has closed; -1 with errno (EAGAIN: try later). */
     ssize_t (*read)(conn *c, void *dst, size_t cap);
     ssize_t (*readv)(conn *c, const struct iovec *iov, int count);
     ssize_t (*writev)(conn *c, const struct iovec *iov, int count);
-    /* Finishes what accept began (TLS handshake); `done` is called with state OPEN or FAILED. */
+    /* Completes an accepted connection (TLS handshake); `done` is called in state OPEN or FAILED. */
     status (*accept)(conn *c, connProc *done);
     void (*shutdown)(conn *c);
     void (*close)(conn *c);
-    bool (*has_pending)(const conn *c); /* bytes decoded and not yet read (TLS) */
+    bool (*has_pending)(const conn *c); /* decoded bytes that were not read yet (TLS) */
 } connType;
 
 extern const connType connTcp;
@@ -53,16 +53,16 @@ struct conn {
     int fd; /* -1 when closed */
     int last_errno;
     uint8_t state; /* connState */
-    uint8_t flags; /* of the carrier */
+    uint8_t flags; /* for the transport */
 };
 
-/* Takes over an accepted or dialled descriptor. A CONNECTING one becomes OPEN or FAILED (with
- * last_errno) right before its first callback. The process must ignore SIGPIPE. */
+/* Initialises a connection with an accepted or connecting descriptor. CONNECTING becomes OPEN or FAILED (with
+ * last_errno) just before the first callback. The process must ignore SIGPIPE. */
 void connInit(conn *c, const connType *type, loop *l, int fd, connState state);
-/* Sets or, with NULL, removes the procedure called when bytes can be read or written. */
+/* Sets or, with NULL, removes the callback for readability or writability. */
 status connOnRead(conn *c, connProc *proc) MUST_USE;
 status connOnWrite(conn *c, connProc *proc) MUST_USE;
-/* Removes it from the loop and closes the descriptor; twice is fine. */
+/* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);
 static inline ssize_t connRead(conn *c, void *dst, size_t cap) {
     return c->type->read(c, dst, cap);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The two plain carriers: TCP and Unix sockets. They differ in nothing but their name once a
- * descriptor is there. Invariant: a call that moved no bytes and is not to be tried again leaves
- * the connection CLOSED (peer's end) or FAILED (last_errno). */
+ * The two plain transports, TCP and Unix sockets, which differ only in their names. Invariant: a call that
+ * transferred nothing and should not be retried leaves the connection CLOSED (by the peer) or FAILED
+ * (last_errno). */
 #include "io/conn.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "io/sys.h"
 
-/* Takes note of what a call returned. */
+/* Updates the state of the connection from the result of a call. */
 static ssize_t noteResult(conn *c, ssize_t result) {
     if (likely(result >= 0)) return result;
     c->last_errno = errno;
@@ -20,9 +20,9 @@ static ssize_t noteResult(conn *c, ssize_t result) {
     return result;
 }
 
-/* The same for reads, where nothing means the peer's end. */
-static ssize_t noteRead(conn *c, ssize_t result, bool had_room) {
-    if (unlikely(result == 0) && had_room) c->state = CONN_CLOSED;
+/* Like noteResult() for reads, where 0 means that the peer has closed. */
+static ssize_t noteRead(conn *c, ssize_t result, bool cap_not_zero) {
+    if (unlikely(result == 0) && cap_not_zero) c->state = CONN_CLOSED;
     return noteResult(c, result);
 }
 
@@ -52,7 +52,7 @@ static ssize_t socketWritev(conn *c, const struct iovec *iov, int count) {
     return noteResult(c, sent);
 }
 
-/* Nothing is left to do for a plain socket once it is accepted. */
+/* An accepted plain socket needs no handshake. */
 static status socketAccept(conn *c, connProc *done) {
     check(c->state == CONN_ACCEPTING);
     c->state = CONN_OPEN;
@@ -61,12 +61,12 @@ static status socketAccept(conn *c, connProc *done) {
 }
 
 static void socketShutdown(conn *c) {
-    /* It fails when the peer was faster, which is what we want of it. */
+    /* Fails if the peer has closed first, which has the same effect. */
     (void)shutdown(c->fd, SHUT_RDWR);
 }
 
 static void socketClose(conn *c) {
-    /* The descriptor is gone whatever close() says, and unsent bytes are not its matter. */
+    /* The descriptor is closed whatever close() returns; unsent bytes do not matter. */
     (void)close(c->fd);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole files. Invariant: fileReplace() leaves the old content or the new one under the name at
- * every moment, on the disk too, and no temporary file when it fails. ANY_THREAD. */
+ * Operations on whole files. Invariant: with fileReplace() the name always refers to the complete old or the
+ * complete new content, also on disk, and no temporary file remains after a failure. ANY_THREAD. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 
 #define READ_STEP ((size_t)64 * 1024)
 
-/* Reads `fd` to its end. */
+/* Reads `fd` up to its end. */
 static status readToEnd(int fd, const char *path, size_t max, str *content, reason *why) {
     for (;;) {
-        /* One byte more than allowed tells a file that is too long from one that just fits. */
+        /* One byte more than allowed distinguishes a file that is too long from one that just fits. */
         size_t room = sizeMin(READ_STEP, max - content->len + 1);
         ssize_t got = sysCallsNow()->read(fd, strReserve(content, room), room);
         if (got < 0 && errno == EINTR) continue;
@@ -64,10 +64,10 @@ static status writeAll(int fd, slice content) {
     return OK;
 }
 
-/* Creates the file `name` with `content` on the disk. */
+/* Creates the file `name` with `content` and flushes it to disk. */
 static status writeNew(const char *name, slice content, const struct stat *old, mode_t mode,
                        reason *why) {
-    /* Never open to more people than the old file was, not even for a moment. */
+    /* Never more permissive than the old file, not even temporarily. */
     if (old) mode = old->st_mode & 0777;
     int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
@@ -93,7 +93,7 @@ status fileReplace(const char *path, slice content, mode_t mode, reason *why) {
     status st = writeNew(name.ptr, content, is_old ? &old : NULL, mode, why);
     if (st == OK && sysCallsNow()->rename(name.ptr, path) != 0)
         st = reasonSetErrno(why, "can't rename %s", name.ptr);
-    /* Nothing to remove when it could not be created: then the name is free still. */
+    /* If the file was not created, this removes nothing. */
     if (st != OK) unlink(name.ptr);
     strFree(&name);
     return st == OK ? fileSyncFolder(path, why) : st;
@@ -125,7 +125,7 @@ status fileWriteText(const char *path, const char *text) {
     return written ? OK : ERR_IO;
 }
 
-/* The folder of `path`: "." when it names none. */
+/* The directory of `path`: "." if it contains none. */
 static str folderOf(const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash) return strNew(SLICE("."));
@@ -146,11 +146,11 @@ status fileSyncFolder(const char *path, reason *why) {
     status st = OK;
     int fd = open(folder.ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        st = reasonSetErrno(why, "can't open folder %s", folder.ptr);
+        st = reasonSetErrno(why, "can't open directory %s", folder.ptr);
     } else {
-        /* EINVAL comes from file systems that have nothing to sync in a folder. */
+        /* EINVAL: the file system does not support fsync of directories. */
         if (sysCallsNow()->fsync(fd) != 0 && errno != EINVAL)
-            st = reasonSetErrno(why, "can't fsync folder %s", folder.ptr);
+            st = reasonSetErrno(why, "can't fsync directory %s", folder.ptr);
         close(fd);
     }
     strFree(&folder);
@@ -173,7 +173,7 @@ char *fileAbsolute(const char *path) {
             break;
         }
     }
-    if (len > 0 && folder[len - 1] == '/') len--; /* the root */
+    if (len > 0 && folder[len - 1] == '/') len--; /* the root directory */
     str absolute = strNew(sliceMake(folder, len));
     strAppendByte(&absolute, '/');
     strAppendText(&absolute, path);

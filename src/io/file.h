@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole files: read all, replace atomically and durably. ANY_THREAD. */
+ * Operations on whole files: read, replace atomically and durably. ANY_THREAD. */
 #ifndef IO_FILE_H
 #define IO_FILE_H
 
@@ -12,23 +12,22 @@
 #include "base/error.h"
 #include "base/str.h"
 
-/* Reads all of `path` ("-" reads standard input). `out` is the caller's to free. At most `max`
- * bytes. */
+/* Reads at most `max` bytes of `path` ("-" is standard input). The caller frees `out`. */
 status fileReadAll(const char *path, size_t max, str *out, reason *why) MUST_USE;
-/* Replaces `path` by `content` so that a crash leaves the old or the new whole: temporary file
- * in the same folder, fsync, rename, fsync of the folder. Keeps the old file's mode; `mode` for
- * a new one. */
+/* Replaces the content of `path` so that a crash leaves either the old or the new content: temporary file in
+ * the same directory, fsync, rename, fsync of the directory. Keeps the mode of an existing file; `mode` is
+ * for a new one. */
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) MUST_USE;
-/* Reads the beginning of a file of the kernel's (/proc, /sys) into `dst`, with a NUL behind it; at most `cap` - 1
- * bytes. Returns how many, -1 with errno when it cannot be read. Async-signal-safe. */
+/* Reads the start of a kernel file (/proc, /sys) into `dst`, at most `cap` - 1 bytes and a NUL. Returns the
+ * number of bytes, -1 with errno on failure. Async-signal-safe. */
 ssize_t fileReadText(const char *path, char *dst, size_t cap);
-/* Writes `text` in one piece to a file of the kernel's, which must exist. ERR_IO with errno. */
+/* Writes `text` to an existing kernel file with a single write. ERR_IO with errno on failure. */
 status fileWriteText(const char *path, const char *text) MUST_USE;
-/* Appends nothing and truncates nothing: only asks whether it could be written. */
+/* True if the file can be opened for writing. Changes nothing. */
 bool fileIsWritable(const char *path);
-/* fsync of the folder that holds `path`. */
+/* Flushes the directory of `path` to disk. */
 status fileSyncFolder(const char *path, reason *why) MUST_USE;
-/* An absolute form of `path` against the present folder; caller frees with memFree(). */
+/* The absolute form of `path` relative to the current directory; the caller frees it with memFree(). */
 char *fileAbsolute(const char *path);
 
 #endif

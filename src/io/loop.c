@@ -2,11 +2,11 @@
  *
  * The event loop over a back end (epoll, kqueue, poll).
  *
- * Invariants: fds[i].mask is what the back end watches on descriptor i. A descriptor's
- * generation changes when nothing is watched on it any more, so an event fetched before it was
- * closed is never given to the next owner of its number. The heap is ordered by deadline; a
- * running timer is not in it. Cost: one wait and two clock reads per turn; a timer costs O(log
- * timers). One thread owns a loop; only loopWake() may be called from others. */
+ * Invariants: fds[i].mask is what the back end watches on descriptor i. The generation of a descriptor
+ * changes when it is no longer watched, so an event fetched before it was closed is never delivered to the
+ * next owner of the same number. The heap is ordered by deadline; a running timer is not in it. Cost: one
+ * wait and two clock reads per turn; O(log timers) per timer. One thread owns a loop; other threads may only
+ * call loopWake(). */
 #include "io/loop.h"
 
 #include <errno.h>
@@ -36,9 +36,10 @@ typedef struct loopFd {
     uint32_t generation;
 } loopFd;
 
-/* A place for a timer. Its id is place and generation, so an old id finds no new timer. */
+/* A timer slot. A timer's id consists of slot and generation, so the id of a removed timer matches no new
+ * one. */
 typedef struct loopTimer {
-    loopTimerProc *proc; /* NULL: free or dropped while it runs */
+    loopTimerProc *proc; /* NULL: free, or removed while running */
     void *arg;
     int64_t deadline_us;
     uint32_t generation;
@@ -54,19 +55,19 @@ struct loop {
     size_t fd_count;
 
     loopTimer *timers;
-    uint32_t *heap; /* places of armed timers */
-    uint32_t timer_room;
-    uint32_t timer_count; /* places ever used */
+    uint32_t *heap; /* slots of armed timers */
+    uint32_t timer_cap;
+    uint32_t timer_count; /* slots ever used */
     uint32_t heap_count;
     uint32_t first_free;
-    int64_t timers_begin_us; /* when timers ran last */
+    int64_t timers_begin_us; /* start of the last run of timers */
 
     loopSleepProc *before_sleep, *after_sleep;
     void *before_arg, *after_arg;
     int64_t sleep_limit_ms;
     int depth;
     bool stopped;
-    int wake_read_fd, wake_write_fd; /* the same one where there is eventfd */
+    int wake_read_fd, wake_write_fd; /* the same one if eventfd is used */
 };
 
 /* ---- waking ---------------------------------------------------------------------------------- */
@@ -80,7 +81,7 @@ static int wakeOpen(loop *l) {
     int ends[2];
     if (pipe(ends) != 0) return -1;
     for (int i = 0; i < 2; i++) {
-        fcntl(ends[i], F_SETFL, O_NONBLOCK); /* cannot fail on an open pipe */
+        fcntl(ends[i], F_SETFL, O_NONBLOCK); /* cannot fail on a new pipe */
         fcntl(ends[i], F_SETFD, FD_CLOEXEC);
     }
     l->wake_read_fd = ends[0];
@@ -94,7 +95,7 @@ static void wakeClose(loop *l) {
     if (l->wake_write_fd >= 0 && l->wake_write_fd != l->wake_read_fd) close(l->wake_write_fd);
 }
 
-/* Any number of wakes is one: an eventfd gives its sum, a pipe is read until it is empty. */
+/* Consumes any number of wakes: an eventfd returns their sum, a pipe is read until it is empty. */
 static void wakeDrain(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)arg, (void)mask;
     char sink[64];
@@ -109,11 +110,11 @@ void loopWake(loop *l) {
     do {
         written = write(l->wake_write_fd, &one, sizeof(one));
     } while (written < 0 && errno == EINTR);
-    /* EAGAIN means that it is full of wakes, and so awake. */
+    /* EAGAIN means that it is full, so the loop is going to wake anyway. */
     errno = saved;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- creating and freeing ---------------------------------------------------------------------- */
 
 static const loopBackend *backendNamed(const char *name) {
     const loopBackend *all[] = {loopEpoll, loopKqueue, loopPoll};
@@ -198,7 +199,7 @@ void loopUnwatch(loop *l, int fd, int mask) {
     loopFd *entry = &l->fds[fd];
     int left = entry->mask & ~mask;
     if (left == entry->mask) return;
-    /* It fails only for a descriptor that is closed already, and then nothing is watched anyway. */
+    /* Fails only for a descriptor that was closed already and therefore is not watched any more. */
     (void)l->backend->change(l->state, fd, entry->mask, left);
     entry->mask = left;
     if (left == 0) entry->generation++;
@@ -210,9 +211,9 @@ int loopWatched(const loop *l, int fd) {
 
 /* ---- timers ---------------------------------------------------------------------------------- */
 
-static void heapPut(loop *l, uint32_t index, uint32_t place) {
-    l->heap[index] = place;
-    l->timers[place].heap_index = index;
+static void heapPut(loop *l, uint32_t index, uint32_t slot) {
+    l->heap[index] = slot;
+    l->timers[slot].heap_index = index;
 }
 
 static int64_t heapDeadline(const loop *l, uint32_t index) {
@@ -220,18 +221,18 @@ static int64_t heapDeadline(const loop *l, uint32_t index) {
 }
 
 static void heapUp(loop *l, uint32_t index) {
-    uint32_t place = l->heap[index];
-    int64_t deadline_us = l->timers[place].deadline_us;
+    uint32_t slot = l->heap[index];
+    int64_t deadline_us = l->timers[slot].deadline_us;
     while (index > 0 && heapDeadline(l, (index - 1) / 2) > deadline_us) {
         heapPut(l, index, l->heap[(index - 1) / 2]);
         index = (index - 1) / 2;
     }
-    heapPut(l, index, place);
+    heapPut(l, index, slot);
 }
 
 static void heapDown(loop *l, uint32_t index) {
-    uint32_t place = l->heap[index];
-    int64_t deadline_us = l->timers[place].deadline_us;
+    uint32_t slot = l->heap[index];
+    int64_t deadline_us = l->timers[slot].deadline_us;
     for (;;) {
         uint32_t child = index * 2 + 1;
         if (child >= l->heap_count) break;
@@ -241,18 +242,18 @@ static void heapDown(loop *l, uint32_t index) {
         heapPut(l, index, l->heap[child]);
         index = child;
     }
-    heapPut(l, index, place);
+    heapPut(l, index, slot);
 }
 
-static void heapAdd(loop *l, uint32_t place) {
-    l->heap[l->heap_count] = place;
+static void heapAdd(loop *l, uint32_t slot) {
+    l->heap[l->heap_count] = slot;
     heapUp(l, l->heap_count++);
 }
 
-static void heapRemove(loop *l, uint32_t place) {
-    uint32_t index = l->timers[place].heap_index;
+static void heapRemove(loop *l, uint32_t slot) {
+    uint32_t index = l->timers[slot].heap_index;
     check(index < l->heap_count);
-    l->timers[place].heap_index = NOT_IN_HEAP;
+    l->timers[slot].heap_index = NOT_IN_HEAP;
     l->heap_count--;
     if (index == l->heap_count) return;
     uint32_t moved = l->heap[l->heap_count];
@@ -261,86 +262,85 @@ static void heapRemove(loop *l, uint32_t place) {
     heapDown(l, l->timers[moved].heap_index);
 }
 
-static uint32_t timerPlace(loop *l) {
+static uint32_t timerSlot(loop *l) {
     if (l->first_free != NOT_IN_HEAP) {
-        uint32_t place = l->first_free;
-        l->first_free = l->timers[place].next_free;
-        return place;
+        uint32_t slot = l->first_free;
+        l->first_free = l->timers[slot].next_free;
+        return slot;
     }
-    if (l->timer_count == l->timer_room) {
-        l->timer_room = l->timer_room ? l->timer_room * 2 : 8;
-        l->timers = memRealloc(l->timers, l->timer_room * sizeof(*l->timers));
-        l->heap = memRealloc(l->heap, l->timer_room * sizeof(*l->heap));
+    if (l->timer_count == l->timer_cap) {
+        l->timer_cap = l->timer_cap ? l->timer_cap * 2 : 8;
+        l->timers = memRealloc(l->timers, l->timer_cap * sizeof(*l->timers));
+        l->heap = memRealloc(l->heap, l->timer_cap * sizeof(*l->heap));
     }
     l->timers[l->timer_count].generation = 0;
     return l->timer_count++;
 }
 
-static void timerRelease(loop *l, uint32_t place) {
-    loopTimer *t = &l->timers[place];
+static void timerRelease(loop *l, uint32_t slot) {
+    loopTimer *t = &l->timers[slot];
     t->proc = NULL;
     t->next_free = l->first_free;
-    l->first_free = place;
+    l->first_free = slot;
 }
 
-/* Puts the timer in the heap. One armed while timers run gets a deadline behind the moment at
- * which they began, even if its delay is 0: it waits for the next turn, and descriptors get
- * their share. */
-static void timerArm(loop *l, uint32_t place, int64_t delay_ms) {
+/* Adds the timer to the heap. A timer armed while timers run gets a deadline after the start of that run,
+ * even with delay 0: it runs in the next turn, so that descriptors are served in between. */
+static void timerArm(loop *l, uint32_t slot, int64_t delay_ms) {
     int64_t delay_us, deadline_us;
     if (delay_ms < 0) delay_ms = 0;
     if (__builtin_mul_overflow(delay_ms, 1000, &delay_us) ||
         __builtin_add_overflow(clockMonoUs(), delay_us, &deadline_us))
         deadline_us = INT64_MAX;
     if (deadline_us <= l->timers_begin_us) deadline_us = l->timers_begin_us + 1;
-    l->timers[place].deadline_us = deadline_us;
-    heapAdd(l, place);
+    l->timers[slot].deadline_us = deadline_us;
+    heapAdd(l, slot);
 }
 
 uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg) {
     check(proc != NULL);
-    uint32_t place = timerPlace(l);
-    loopTimer *t = &l->timers[place];
+    uint32_t slot = timerSlot(l);
+    loopTimer *t = &l->timers[slot];
     t->proc = proc;
     t->arg = arg;
     t->running = false;
     t->generation++;
-    timerArm(l, place, delay_ms);
-    return (uint64_t)t->generation << 32 | place;
+    timerArm(l, slot, delay_ms);
+    return (uint64_t)t->generation << 32 | slot;
 }
 
-void loopDropTimer(loop *l, uint64_t id) {
-    uint32_t place = (uint32_t)id;
-    if (place >= l->timer_count) return;
-    loopTimer *t = &l->timers[place];
+void loopRemoveTimer(loop *l, uint64_t id) {
+    uint32_t slot = (uint32_t)id;
+    if (slot >= l->timer_count) return;
+    loopTimer *t = &l->timers[slot];
     if (!t->proc || t->generation != (uint32_t)(id >> 32)) return;
     t->proc = NULL;
-    if (t->running) return; /* runTimers() gives the place back when the procedure returns */
-    heapRemove(l, place);
-    timerRelease(l, place);
+    if (t->running) return; /* runTimers() releases the slot when the callback returns */
+    heapRemove(l, slot);
+    timerRelease(l, slot);
 }
 
-/* Runs what is due now. */
+/* Runs all timers that are due. */
 static int runTimers(loop *l) {
     if (l->heap_count == 0) return 0;
     int64_t begin_us = clockMonoUs();
     l->timers_begin_us = begin_us;
     int count = 0;
     while (l->heap_count && heapDeadline(l, 0) <= begin_us) {
-        uint32_t place = l->heap[0];
-        loopTimer *t = &l->timers[place];
-        uint64_t id = (uint64_t)t->generation << 32 | place;
-        heapRemove(l, place);
+        uint32_t slot = l->heap[0];
+        loopTimer *t = &l->timers[slot];
+        uint64_t id = (uint64_t)t->generation << 32 | slot;
+        heapRemove(l, slot);
         t->running = true;
         int64_t again_ms = t->proc(l, id, t->arg);
-        t = &l->timers[place]; /* the table may have grown */
+        t = &l->timers[slot]; /* the table may have been reallocated */
         t->running = false;
         count++;
         if (!t->proc || again_ms < 0) {
-            timerRelease(l, place);
+            timerRelease(l, slot);
             continue;
         }
-        timerArm(l, place, again_ms);
+        timerArm(l, slot, again_ms);
     }
     return count;
 }
@@ -362,7 +362,7 @@ void loopLimitSleep(loop *l, int64_t ms) {
     if (l->sleep_limit_ms == NO_LIMIT || ms < l->sleep_limit_ms) l->sleep_limit_ms = ms;
 }
 
-/* How long the coming sleep may last; takes the limit with it. */
+/* Timeout of the next wait; consumes the sleep limit. */
 static int sleepTimeout(loop *l, bool wait) {
     int64_t limit_ms = l->sleep_limit_ms;
     l->sleep_limit_ms = NO_LIMIT;
@@ -376,7 +376,7 @@ static int sleepTimeout(loop *l, bool wait) {
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
 }
 
-/* Calls what watches the descriptor; returns how many procedures that were. */
+/* Calls the callbacks of a ready descriptor; returns their number. */
 static int dispatch(loop *l, const loopReady *ready) {
     const loopFd *entry = &l->fds[ready->fd];
     if (entry->generation != ready->generation) return 0;
@@ -391,8 +391,8 @@ static int dispatch(loop *l, const loopReady *ready) {
     if (mask & LOOP_READ) {
         entry->read_proc(l, ready->fd, entry->read_arg, LOOP_READ);
         count++;
-        /* The reader may have grown the table, closed the descriptor or lost interest in
-         * writing. */
+        /* The read callback may have reallocated the table, closed the descriptor or stopped watching for
+         * writability. */
         entry = &l->fds[ready->fd];
         if (entry->generation != ready->generation) return count;
     }
@@ -404,7 +404,7 @@ static int dispatch(loop *l, const loopReady *ready) {
 }
 
 int loopTurn(loop *l, bool wait) {
-    /* On the stack, for turns nest. */
+    /* On the stack, because turns can be nested. */
     loopReady ready[LOOP_EVENTS_MAX];
     l->depth++;
     if (l->before_sleep) l->before_sleep(l, l->before_arg);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The event loop: file descriptors, timers, and one procedure before and one after each sleep.
- * One loop belongs to one thread; loopWake() alone may be called from any. Turns may nest (a long
- * script or a load serves clients meanwhile): loopTurn() from inside a callback is legal. */
+ * The event loop: file descriptors, timers, and one callback before and one after each sleep. A loop belongs
+ * to one thread; other threads may only call loopWake(). Turns can be nested: loopTurn() may be called from a
+ * callback, to serve clients during a long script or load. */
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
 
@@ -22,38 +22,37 @@ typedef void loopFdProc(loop *l, int fd, void *arg, int mask);
 typedef int64_t loopTimerProc(loop *l, uint64_t id, void *arg);
 typedef void loopSleepProc(loop *l, void *arg);
 
-/* `backend` NULL takes the platform's best; "epoll", "kqueue", "poll" by name (tests). NULL on
- * failure. */
+/* `backend` NULL selects the best one; tests pass "epoll", "kqueue" or "poll". NULL on failure. */
 loop *loopNew(const char *backend, reason *why);
 void loopFree(loop *l);
-/* "epoll", ...: INFO multiplexing_api. */
+/* Name of the back end, as in INFO multiplexing_api. */
 const char *loopBackendName(const loop *l);
 
-/* Adds `mask` to what is watched on `fd`; one procedure and argument per direction. The reader is
- * called before the writer of the same descriptor; if both are the same with the same argument it
- * is called once, with both bits. An error or hang-up counts as ready. Unwatch before closing. */
+/* Adds `mask` to what is watched on `fd`, with one callback and argument per direction. The read callback
+ * runs before the write callback of the same descriptor; if both are identical, including the argument, it is
+ * called once with both bits. An error or hang-up counts as ready. Call loopUnwatch() before closing. */
 status loopWatch(loop *l, int fd, int mask, loopFdProc *proc, void *arg) MUST_USE;
 void loopUnwatch(loop *l, int fd, int mask);
 int loopWatched(const loop *l, int fd);
 
 uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg);
-/* Fine to call for one that is gone, and from inside the timer itself. */
-void loopDropTimer(loop *l, uint64_t id);
+/* Removes a timer. May be called with the id of a removed timer, and from the timer's callback. */
+void loopRemoveTimer(loop *l, uint64_t id);
 
 void loopSetBeforeSleep(loop *l, loopSleepProc *proc, void *arg);
 void loopSetAfterSleep(loop *l, loopSleepProc *proc, void *arg);
-/* The next sleep lasts at most `ms`; 0 means do not sleep this turn. Reset after each turn. */
+/* Limits the next sleep to `ms`; 0 means no sleep. Reset after each turn. */
 void loopLimitSleep(loop *l, int64_t ms);
 
-/* One turn: before-sleep, wait, after-sleep, events, timers. `wait` false polls only. Returns
- * events handled. */
+/* One turn: before-sleep, wait, after-sleep, events, timers. With `wait` false it does not sleep. Returns the
+ * number of events handled. */
 int loopTurn(loop *l, bool wait);
-/* Turns until loopStop(). */
+/* Runs turns until loopStop(). */
 void loopRun(loop *l);
 void loopStop(loop *l);
-/* Ends the present or the next sleep at once. Async-signal-safe. ANY_THREAD. */
+/* Ends the current or next sleep immediately. Async-signal-safe. ANY_THREAD. */
 void loopWake(loop *l);
-/* How deep turns are nested now: 1 in a plain turn. */
+/* Nesting depth of turns: 1 in an outermost turn. */
 int loopDepth(const loop *l);
 
 #endif

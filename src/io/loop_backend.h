@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the loop and its back ends: what a way to wait for descriptors must offer. Private to
- * io. */
+ * Interface between the loop and its back ends. Private to io. */
 #ifndef IO_LOOP_BACKEND_H
 #define IO_LOOP_BACKEND_H
 
@@ -9,7 +8,7 @@
 
 #include "base/error.h"
 
-#define LOOP_EVENTS_MAX 1024 /* taken from the kernel in one turn; the rest waits for the next */
+#define LOOP_EVENTS_MAX 1024 /* maximum per turn; the rest is delivered in the next one */
 
 typedef struct loopReady {
     int fd;
@@ -19,17 +18,17 @@ typedef struct loopReady {
 
 typedef struct loopBackend {
     const char *name;
-    /* The back end's state, NULL with errno on failure. */
+    /* Returns the back end's state, NULL with errno on failure. */
     void *(*open)(void);
     void (*close)(void *state);
-    /* What is watched on `fd` becomes `mask` where it was `old_mask`. 0, or -1 with errno. */
+    /* Changes what is watched on `fd` from `old_mask` to `mask`. Returns 0, or -1 with errno. */
     int (*change)(void *state, int fd, int old_mask, int mask);
-    /* Waits up to `timeout_ms` (-1: for ever) and fills `ready` with up to LOOP_EVENTS_MAX; an
-     * error or hang-up counts as both directions. Returns their count; 0 when a signal came. */
+    /* Waits up to `timeout_ms` (-1: no limit) and fills `ready` with up to LOOP_EVENTS_MAX entries; an error
+     * or hang-up counts as both directions. Returns their number; 0 if interrupted by a signal. */
     int (*wait)(void *state, int timeout_ms, loopReady *ready);
 } loopBackend;
 
-/* NULL where the platform does not have it. */
+/* NULL if not available on this platform. */
 extern const loopBackend *const loopEpoll;
 extern const loopBackend *const loopKqueue;
 extern const loopBackend *const loopPoll;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The loop's back end on the BSDs and macOS: kqueue. A descriptor has one filter per direction.
- * Invariant: the kernel has exactly the filters of the mask that the loop told last. */
+ * Back end for the BSDs and macOS: kqueue, with one filter per direction and descriptor. Invariant: the
+ * kernel's filters match the last mask passed for each descriptor. */
 #include "io/loop_backend.h"
 
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__) || \
@@ -64,7 +64,7 @@ static int kqueueWait(void *arg, int timeout_ms, loopReady *ready) {
         check(errno == EINTR);
         return 0;
     }
-    /* Two sweeps, so that a descriptor's reader comes before its writer. */
+    /* Two passes, so that the read event of a descriptor precedes its write event. */
     int filled = 0;
     for (int writers = 0; writers <= 1; writers++) {
         for (int i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The loop's back end where nothing better is: poll(). A turn costs time in the highest descriptor.
- * Invariant: entry i is about descriptor i, or switched off by the number -1. */
+ * Fallback back end: poll(). The cost of a turn is linear in the highest descriptor. Invariant: entry i is
+ * for descriptor i, or disabled with the descriptor -1. */
 #include "io/loop_backend.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 typedef struct pollState {
     struct pollfd *entries;
     size_t count;
-    size_t room;
-    size_t start; /* where the next look begins: more may be ready than one turn takes */
+    size_t cap;
+    size_t start; /* where the next scan starts: more may be ready than fits in one turn */
 } pollState;
 
 static void *pollOpen(void) { return memNew(pollState); }
@@ -29,12 +29,12 @@ static void pollClose(void *arg) {
 }
 
 static int pollChange(void *arg, int fd, int old_mask, int mask) {
-    (void)old_mask; /* the entry is written whole */
+    (void)old_mask; /* the entry is overwritten */
     pollState *state = arg;
     size_t need = (size_t)fd + 1;
-    if (need > state->room) {
-        state->room = sizePowerOfTwo(sizeMax(need, 64));
-        state->entries = memRealloc(state->entries, state->room * sizeof(*state->entries));
+    if (need > state->cap) {
+        state->cap = sizePowerOfTwo(sizeMax(need, 64));
+        state->entries = memRealloc(state->entries, state->cap * sizeof(*state->entries));
     }
     while (state->count < need) state->entries[state->count++] = (struct pollfd){.fd = -1};
     struct pollfd *entry = &state->entries[fd];

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sockets and their names. Invariant: every descriptor given out is non-blocking and
- * close-on-exec, and none is left open when a function fails. Names are resolved in the calling
- * thread (a dial to a host name may block on the resolver; one to an address never does).
- * ANY_THREAD. */
+ * Sockets and addresses. Invariant: every returned descriptor is non-blocking and close-on-exec, and no
+ * descriptor leaks on failure. Host names are resolved by the calling thread, which may block; literal
+ * addresses never block. ANY_THREAD. */
 #include "io/net_addr.h"
 
 #include <arpa/inet.h>
@@ -35,7 +34,7 @@ typedef union netAddr {
     struct sockaddr_in ip4;
     struct sockaddr_in6 ip6;
     struct sockaddr_un local;
-    struct sockaddr_storage room;
+    struct sockaddr_storage storage;
 } netAddr;
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -50,7 +49,7 @@ status netSetKeepAlive(int fd, int seconds) {
     if (setOption(fd, SOL_SOCKET, SO_KEEPALIVE, seconds > 0) != OK) return ERR_IO;
     if (seconds <= 0) return OK;
 #if defined(TCP_KEEPIDLE) && defined(TCP_KEEPINTVL) && defined(TCP_KEEPCNT)
-    /* A dead peer is found after twice the time: three probes, a third of it apart. */
+    /* A dead peer is detected after twice the time: three probes at a third of it. */
     int interval = seconds / 3 > 0 ? seconds / 3 : 1;
     if (setOption(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds) != OK) return ERR_IO;
     if (setOption(fd, IPPROTO_TCP, TCP_KEEPINTVL, interval) != OK) return ERR_IO;
@@ -90,7 +89,7 @@ int64_t netRaiseFdLimit(int64_t want) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return -1;
     int64_t granted = limit.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)limit.rlim_cur;
-    /* The kernel does not say what it would grant: halve the range between yes and no. */
+    /* The kernel does not report its limit: find it by bisection. */
     int64_t refused = want + 1;
     for (int64_t ask = want; granted < ask; ask = granted + (refused - granted) / 2) {
         struct rlimit raised = limit;
@@ -105,7 +104,7 @@ int64_t netRaiseFdLimit(int64_t want) {
     return granted;
 }
 
-/* ---- making sockets -------------------------------------------------------------------------- */
+/* ---- creating sockets ------------------------------------------------------------------------ */
 
 static int newSocket(int family, int protocol) {
 #ifdef SOCK_NONBLOCK
@@ -121,7 +120,7 @@ static int newSocket(int family, int protocol) {
 #endif
 }
 
-/* close() that leaves errno to whoever reports it. */
+/* close() that preserves errno. */
 static void closeQuietly(int fd) {
     int saved = errno;
     close(fd);
@@ -135,7 +134,7 @@ static bool isUnsupported(int error) {
 
 static int tcpProtocol(bool mptcp) { return mptcp ? IPPROTO_MPTCP : IPPROTO_TCP; }
 
-/* Addresses of `host`; NULL means any address of `family`. NULL on failure. */
+/* Addresses of `host`; with NULL any address of `family`. Returns NULL on failure. */
 static struct addrinfo *resolve(const char *host, int family, int port, int flags, reason *why) {
     struct addrinfo hints = {.ai_family = family, .ai_socktype = SOCK_STREAM, .ai_flags = flags};
     struct addrinfo *found = NULL;
@@ -149,7 +148,7 @@ static struct addrinfo *resolve(const char *host, int family, int port, int flag
     return found;
 }
 
-/* The steps from a socket to a listening one; tells which failed. */
+/* The steps from a new socket to a listening one; `why` tells which one failed. */
 static status bindAndListen(int fd, const struct addrinfo *to, const netListenOptions *options,
                             reason *why) {
     if (to->ai_family == AF_INET6 && options->ip6_only &&
@@ -171,7 +170,7 @@ int netListenTcp(const char *addr, int port, const netListenOptions *options, bo
     if (strcmp(addr, "*") == 0 || strcmp(addr, "::*") == 0) host = NULL;
     struct addrinfo *found = resolve(host, family, port, AI_PASSIVE, why);
     if (!found) {
-        /* An IPv6 address on a machine without IPv6 does not even resolve. */
+        /* Without IPv6 support, resolving an IPv6 address fails already. */
         if (unsupported) *unsupported = netAddrIsValid(addr);
         return -1;
     }
@@ -188,11 +187,11 @@ int netListenTcp(const char *addr, int port, const netListenOptions *options, bo
     return fd;
 }
 
-/* Fills in a Unix socket's address; false when the path is too long or empty. */
+/* Fills in the address of a Unix socket; false if the path is too long or empty. */
 static bool unixAddr(const char *path, struct sockaddr_un *addr, reason *why) {
     size_t len = strlen(path);
     if (len == 0 || len >= sizeof(addr->sun_path)) {
-        reasonSet(why, ERR_LIMIT, "unix socket path of %zu bytes: 1 to %zu are possible", len,
+        reasonSet(why, ERR_LIMIT, "unix socket path of %zu bytes: must be 1 to %zu", len,
                   sizeof(addr->sun_path) - 1);
         errno = ENAMETOOLONG;
         return false;
@@ -203,7 +202,7 @@ static bool unixAddr(const char *path, struct sockaddr_un *addr, reason *why) {
     return true;
 }
 
-/* Rights of the file that bind() made. */
+/* Sets mode and group of the socket file. */
 static status setUnixRights(const char *path, mode_t mode, const char *group, reason *why) {
     if (group && *group) {
         errno = 0;
@@ -223,7 +222,7 @@ int netListenUnix(const char *path, mode_t mode, const char *group, int backlog,
         reasonSetErrno(why, "socket");
         return -1;
     }
-    unlink(path); /* mostly there is none; a file that stays makes bind() fail and say so */
+    unlink(path); /* usually it does not exist; if it cannot be removed, bind() reports the error */
     if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) != 0) {
         reasonSetErrno(why, "bind");
         goto fail;
@@ -235,7 +234,7 @@ int netListenUnix(const char *path, mode_t mode, const char *group, int backlog,
     }
     return fd;
 fail_bound:
-    unlink(path); /* our own file, of no use any more */
+    unlink(path); /* remove our own socket file */
 fail:
     closeQuietly(fd);
     return -1;
@@ -249,12 +248,12 @@ int netAccept(int listen_fd) {
         int fd = sysCallsNow()->accept4(listen_fd, NULL, NULL, 0);
 #endif
         if (fd >= 0) return fd;
-        /* A peer that left the queue before its turn is no reason to stop. */
+        /* The peer closed while waiting in the queue: try the next one. */
         if (errno != EINTR && errno != ECONNABORTED) return -1;
     }
 }
 
-/* Binds `fd` to one of the addresses of `source` that its family has. */
+/* Binds `fd` to an address of `source` of the same family. */
 static status bindSource(int fd, int family, const char *source, reason *why) {
     if (!source || !*source) return OK;
     struct addrinfo *found = resolve(source, family, 0, 0, why);
@@ -272,7 +271,7 @@ static status bindSource(int fd, int family, const char *source, reason *why) {
     return st;
 }
 
-int netDialTcp(const char *addr, int port, const char *source, bool mptcp, reason *why) {
+int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why) {
     struct addrinfo *found = resolve(addr, AF_UNSPEC, port, 0, why);
     if (!found) return -1;
     int fd = -1;
@@ -293,7 +292,7 @@ int netDialTcp(const char *addr, int port, const char *source, bool mptcp, reaso
     return fd;
 }
 
-int netDialUnix(const char *path, reason *why) {
+int netConnectUnix(const char *path, reason *why) {
     struct sockaddr_un addr;
     if (!unixAddr(path, &addr, why)) return -1;
     int fd = newSocket(AF_UNIX, 0);
@@ -313,8 +312,8 @@ int netDialUnix(const char *path, reason *why) {
 
 typedef int nameCall(int fd, struct sockaddr *addr, socklen_t *len);
 
-/* Asks the kernel for one end's address; `*len` is how much of it was filled in. */
-static bool askName(nameCall *call, int fd, netAddr *addr, socklen_t *len) {
+/* Gets the address of one end; `*len` is the length filled in. */
+static bool getName(nameCall *call, int fd, netAddr *addr, socklen_t *len) {
     memset(addr, 0, sizeof(*addr));
     *len = sizeof(*addr);
     return call(fd, &addr->any, len) == 0;
@@ -328,7 +327,7 @@ static bool endText(nameCall *call, nameCall *other, int fd, char dst[NET_ADDR_T
     netAddr addr;
     socklen_t len;
     char ip[INET6_ADDRSTRLEN];
-    if (!askName(call, fd, &addr, &len)) goto unknown;
+    if (!getName(call, fd, &addr, &len)) goto unknown;
     switch (addr.any.sa_family) {
     case AF_INET:
         if (!inet_ntop(AF_INET, &addr.ip4.sin_addr, ip, sizeof(ip))) goto unknown;
@@ -339,8 +338,8 @@ static bool endText(nameCall *call, nameCall *other, int fd, char dst[NET_ADDR_T
         snprintf(dst, NET_ADDR_TEXT_MAX, "[%s]:%u", ip, (unsigned)ntohs(addr.ip6.sin6_port));
         return true;
     case AF_UNIX:
-        /* Only the listening side has a path; both ends are known by it. */
-        if (!hasPath(&addr, len) && (!askName(other, fd, &addr, &len) || !hasPath(&addr, len)))
+        /* Only the listening side has a path, which is shown for both ends. */
+        if (!hasPath(&addr, len) && (!getName(other, fd, &addr, &len) || !hasPath(&addr, len)))
             goto unknown;
         snprintf(dst, NET_ADDR_TEXT_MAX, "%.*s:0", NET_ADDR_TEXT_MAX - 3, addr.local.sun_path);
         return true;
@@ -362,7 +361,7 @@ bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]) {
 bool netPeerIsLocal(int fd) {
     netAddr addr;
     socklen_t len;
-    if (!askName(getpeername, fd, &addr, &len)) return false;
+    if (!getName(getpeername, fd, &addr, &len)) return false;
     const uint8_t *ip6 = addr.ip6.sin6_addr.s6_addr;
     switch (addr.any.sa_family) {
     case AF_UNIX: return true;

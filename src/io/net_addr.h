@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Addresses and sockets: listen, dial, accept, name both ends, set options. All descriptors are
+ * Sockets and addresses: listen, connect, accept, names of both ends, options. All descriptors are
  * non-blocking and close-on-exec. ANY_THREAD. */
 #ifndef IO_NET_ADDR_H
 #define IO_NET_ADDR_H
@@ -12,43 +12,43 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-#define NET_ADDR_TEXT_MAX 128 /* "[ip6]:port" or a shortened socket path, with NUL */
+#define NET_ADDR_TEXT_MAX 128 /* "[ip6]:port" or a truncated socket path, with a NUL */
 
 typedef struct netListenOptions {
     int backlog;
-    uint32_t mark; /* SO_MARK; 0 = none */
+    uint32_t mark; /* SO_MARK; 0: none */
     bool mptcp;
     bool ip6_only;
 } netListenOptions;
 
-/* A listening TCP socket on a literal address ("*" = all IPv4, "::*" = all IPv6). `*unsupported`
- * (may be NULL) tells that the address family or address is not there, which an optional bind
- * forgives. -1 on failure. */
+/* A listening TCP socket on a literal address ("*" = all IPv4, "::*" = all IPv6). Sets `*unsupported` (may be
+ * NULL) if the machine does not have the address or its family, which is not an error for an optional
+ * address. -1 on failure. */
 int netListenTcp(const char *addr, int port, const netListenOptions *options, bool *unsupported,
                  reason *why);
-/* A listening Unix socket; an old file there is removed first; `mode` 0 leaves the umask's;
- * `group` "" leaves it. */
+/* A listening Unix socket; replaces an existing file. `mode` 0 uses the umask; `group` "" keeps the default
+ * group. */
 int netListenUnix(const char *path, mode_t mode, const char *group, int backlog, reason *why);
-/* One waiting connection, or -1 (errno EAGAIN: none). */
+/* Accepts one connection; -1 if there is none (errno EAGAIN). */
 int netAccept(int listen_fd);
-/* Starts a non-blocking connect; `source` "" lets the kernel choose. -1 on failure. */
-int netDialTcp(const char *addr, int port, const char *source, bool mptcp, reason *why);
-int netDialUnix(const char *path, reason *why);
+/* Starts a non-blocking connect; with `source` "" the kernel chooses the address. -1 on failure. */
+int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why);
+int netConnectUnix(const char *path, reason *why);
 
-/* "ip:port" or "[ip6]:port" of either end; a Unix socket shows "path:0". Returns false and "?:0"
- * when unknown. */
+/* Address of either end as "ip:port" or "[ip6]:port"; "path:0" for a Unix socket. False and "?:0" if
+ * unknown. */
 bool netPeerText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netPeerIsLocal(int fd);           /* loopback or Unix socket */
 bool netAddrIsValid(const char *text); /* a literal IPv4 or IPv6 address */
 
 status netSetNoDelay(int fd, bool on);
-/* Sends probes after `seconds` of silence; 0 switches them off. */
+/* Sends probes after `seconds` without traffic; 0 disables them. */
 status netSetKeepAlive(int fd, int seconds);
 status netSetNonBlocking(int fd, bool on);
 status netSetMark(int fd, uint32_t mark);
-int netSocketError(int fd); /* SO_ERROR, cleared by reading it */
-/* Raises the soft limit of descriptors towards `want`; returns what it is then. */
+int netSocketError(int fd); /* SO_ERROR; reading it clears it */
+/* Raises the soft limit of descriptors towards `want`; returns the resulting limit. */
 int64_t netRaiseFdLimit(int64_t want);
 
 #endif

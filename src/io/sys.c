@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of kernel calls. Invariant: no field of the table in use is NULL.
- * Read by any thread; written only before threads start. */
+ * The table of system calls. Invariant: no field of the table in use is NULL. Read by any thread; changed
+ * only before threads start. */
 #define _GNU_SOURCE
 #include "io/sys.h"
 
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #ifndef __linux__
-/* The same in three steps where accept4() is missing. */
+/* accept4() in three steps for platforms that lack it. */
 static int acceptFlags(int fd, struct sockaddr *addr, socklen_t *len, int flags) {
-    (void)flags; /* we always ask for both */
+    (void)flags; /* always both flags */
     int accepted = accept(fd, addr, len);
     if (accepted < 0) return -1;
     if (fcntl(accepted, F_SETFL, O_NONBLOCK) < 0 || fcntl(accepted, F_SETFD, FD_CLOEXEC) < 0) {

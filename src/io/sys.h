@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The kernel calls that tests may bend: short reads, EAGAIN, full disks. Everything in io/ that
- * moves bytes goes through this table; release builds never change it. ANY_THREAD. */
+ * System calls that tests can replace to simulate short reads, EAGAIN or full disks. All transfers in io/ go
+ * through this table; release builds never change it. ANY_THREAD. */
 #ifndef IO_SYS_H
 #define IO_SYS_H
 
@@ -15,7 +15,7 @@ typedef struct sysCalls {
     ssize_t (*write)(int fd, const void *src, size_t len);
     ssize_t (*readv)(int fd, const struct iovec *iov, int count);
     ssize_t (*writev)(int fd, const struct iovec *iov, int count);
-    /* For sockets: some 50 ns less than read() and write(), which pass the file layer first. */
+    /* For sockets: about 50 ns faster than read() and write(). */
     ssize_t (*recv)(int fd, void *dst, size_t len, int flags);
     ssize_t (*send)(int fd, const void *src, size_t len, int flags);
     int (*accept4)(int fd, struct sockaddr *addr, socklen_t *len, int flags);
@@ -25,8 +25,7 @@ typedef struct sysCalls {
 
 /* The table in use. */
 const sysCalls *sysCallsNow(void);
-/* Puts `calls` in place (its NULL fields mean the kernel's); NULL restores all. Before threads
- * start. */
+/* Installs `calls` (NULL fields mean the kernel's functions); NULL restores all. Before threads start. */
 void sysCallsSet(const sysCalls *calls);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Worker threads. Invariant: signals from outside are blocked in every worker from its first instruction, so
- * that the main thread alone handles them. ANY_THREAD, each `thread` by one at a time. */
+ * Worker threads. Invariant: external signals are blocked in every worker from its start, so only the main
+ * thread handles them. ANY_THREAD; each `thread` is used by one thread at a time. */
 #define _GNU_SOURCE
 #include "io/thread.h"
 
@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 
-#define NAME_MAX_BYTES 16 /* what the kernel keeps, with the NUL */
+#define NAME_MAX_BYTES 16 /* limit of the kernel, including the NUL */
 
 typedef struct threadStartArgs {
     char name[NAME_MAX_BYTES];
@@ -43,7 +43,7 @@ status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(
     start->cpus = memDup(cpus ? cpus : "", cpus ? strlen(cpus) : 0);
     start->proc = proc;
     start->arg = arg;
-    /* What a thread does wrong itself must reach the handler of crashes, and SIGUSR2 asks it for a trace. */
+    /* Signals caused by the thread itself must reach the crash handler; SIGUSR2 requests a stack trace. */
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGUSR2};
     sigset_t all, before;
     sigfillset(&all);
@@ -71,7 +71,7 @@ void threadJoin(thread *t) {
 void threadSetName(const char *name) {
     char cut[NAME_MAX_BYTES] = {0};
     memcpy(cut, name, sizeMin(strlen(name), sizeof(cut) - 1));
-    /* A name is for people who look: if it cannot be set, nothing else changes. */
+    /* The name is informational only, so failures are ignored. */
 #if defined(__linux__)
     (void)pthread_setname_np(pthread_self(), cut);
 #elif defined(__APPLE__)
@@ -80,8 +80,8 @@ void threadSetName(const char *name) {
 }
 
 #ifdef __linux__
-/* Reads digits; false when there are none or the number is no processor's. */
-static bool takeNumber(const char **text, int *out) {
+/* Parses digits; false if there are none or the number is not a valid CPU. */
+static bool parseCpu(const char **text, int *out) {
     const char *p = *text;
     int value = 0;
     if (*p < '0' || *p > '9') return false;
@@ -94,17 +94,17 @@ static bool takeNumber(const char **text, int *out) {
     return true;
 }
 
-/* "first", "first-last" or "first-last:step" into `set`. */
-static bool takeRange(const char **text, cpu_set_t *set) {
+/* Parses "first", "first-last" or "first-last:step" into `set`. */
+static bool parseCpuRange(const char **text, cpu_set_t *set) {
     int first, last, step = 1;
-    if (!takeNumber(text, &first)) return false;
+    if (!parseCpu(text, &first)) return false;
     last = first;
     if (**text == '-') {
         (*text)++;
-        if (!takeNumber(text, &last)) return false;
+        if (!parseCpu(text, &last)) return false;
         if (**text == ':') {
             (*text)++;
-            if (!takeNumber(text, &step)) return false;
+            if (!parseCpu(text, &step)) return false;
         }
     }
     if (last < first || step == 0) return false;
@@ -117,7 +117,7 @@ bool threadSetCpus(const char *cpus) {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (;;) {
-        if (!takeRange(&cpus, &set)) return false;
+        if (!parseCpuRange(&cpus, &set)) return false;
         if (!*cpus) break;
         if (*cpus++ != ',') return false;
     }

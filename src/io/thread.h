@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Worker threads: start with a name and a set of processors, stop, join. ANY_THREAD. */
+ * Worker threads: start with a name and a set of CPUs, join. ANY_THREAD. */
 #ifndef IO_THREAD_H
 #define IO_THREAD_H
 
@@ -15,13 +15,13 @@ typedef struct thread {
     bool running;
 } thread;
 
-/* `name` is cut to 15 bytes; `cpus` is "0,2-5,8-15:2" or "" for all; all signals but those of
- * a crash are blocked in it. */
+/* `name` is truncated to 15 bytes; `cpus` is "0,2-5,8-15:2", or "" for all. All signals except those of
+ * crashes are blocked in the new thread. */
 status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(void *), void *arg,
                    reason *why) MUST_USE;
 void threadJoin(thread *t);
 void threadSetName(const char *name);
-/* Pins the calling thread; false when `cpus` does not parse or the kernel refuses. */
+/* Pins the calling thread; false if `cpus` is invalid or the kernel refuses. */
 bool threadSetCpus(const char *cpus);
 
 #endif

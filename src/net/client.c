@@ -7,7 +7,9 @@
 
 #include "base/base.h"
 #include "engine/block.h"
+#include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/session_slot.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "io/net_addr.h"
@@ -70,7 +72,8 @@ void clientFreeClosed(void) {
     for (listNode *n = listFirst(&clients.closing); n;) {
         client *cl = LIST_OWNER(n, client, closing);
         n = listNext(&clients.closing, n);
-        if (!(cl->session.flags & SESSION_IN_BATCH)) clientFree(cl);
+        if (cl->session.flags & SESSION_IN_BATCH || sessionIsExecuting(&cl->session)) continue;
+        clientFree(cl);
     }
 }
 
@@ -81,7 +84,7 @@ size_t clientInputMemory(const client *cl) {
 size_t clientMemory(const client *cl) {
     const session *s = &cl->session;
     return sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&s->out) + transactionMemory(s) +
-           watchMemory(s) + blockMemory(s);
+           watchMemory(s) + blockMemory(s) + sessionSlotMemory(s);
 }
 
 static void carrierPauseReading(session *s, bool paused) {
@@ -96,6 +99,11 @@ static void carrierCloseSoon(session *s) {
     sessionWantWrite(s); /* the writer closes it when nothing is left to write */
 }
 
+static void carrierOutputGrew(session *s) {
+    if (unlikely(sessionOutputMemory(s) > OUTBLOCK_SIZE))
+        (void)limitsCheckOutput(clientOf(s)); /* it has closed the client when it says so */
+}
+
 static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }
 
 static void carrierPeer(const session *s, str *out) { clientAppendPeer((const client *)s, out); }
@@ -107,7 +115,8 @@ const sessionCarrier clientCarrier = {.describe = carrierDescribe,
                                       .resume = carrierResume,
                                       .close_soon = carrierCloseSoon,
                                       .close_now = carrierCloseNow,
-                                      .peer = carrierPeer};
+                                      .peer = carrierPeer,
+                                      .output_grew = carrierOutputGrew};
 
 int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
 

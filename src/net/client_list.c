@@ -88,11 +88,13 @@ static slice userOf(const session *s) {
 }
 
 static slice libNameOf(const session *s) {
-    return s->extra ? strSlice(&s->extra->lib_name) : SLICE("");
+    const sessionExtra *extra = sessionExtraFind(s);
+    return extra ? strSlice(&extra->lib_name) : SLICE("");
 }
 
 static slice libVersionOf(const session *s) {
-    return s->extra ? strSlice(&s->extra->lib_version) : SLICE("");
+    const sessionExtra *extra = sessionExtraFind(s);
+    return extra ? strSlice(&extra->lib_version) : SLICE("");
 }
 
 static clientType typeOf(const session *s) {

@@ -98,7 +98,8 @@ void clientReplyCommand(ctx *c) {
     session *s = c->who;
     if (ctxArgIs(c, 2, "on")) {
         sessionSetReplyMode(s, 0);
-        respStatus(&s->out, SLICE("OK")); /* c->out is deaf when they were off */
+        replyUnmute(c);
+        replyOk(c);
     } else if (ctxArgIs(c, 2, "off")) {
         sessionSetReplyMode(s, SESSION_REPLY_OFF);
     } else if (!ctxArgIs(c, 2, "skip")) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "engine/deliver.h"
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/transaction.h"
@@ -35,7 +36,7 @@ bool limitsCheckOutput(client *cl) {
     session *s = &cl->session;
     if (s->flags & SESSION_CLOSE_NOW) return true;
     if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY)) return false;
-    size_t held = outbufMemory(&s->out);
+    size_t held = sessionOutputMemory(s);
     const outputLimit *limit = limitOf(s);
     bool over = limit->hard_bytes && held >= limit->hard_bytes;
     if (softLimitHolds(cl, limit, held)) over = true;

@@ -8,6 +8,8 @@
 #include <sys/uio.h>
 
 #include "base/base.h"
+#include "engine/deliver.h"
+#include "engine/hot.h"
 #include "net/net_priv.h"
 
 enum {
@@ -15,7 +17,16 @@ enum {
     WRITER_BYTES_PER_TURN = 1024 * 1024, /* one greedy reader must not starve the others */
 };
 
-static void writable(conn *c) { writerWrite(CONTAINER_OF(c, client, conn)); }
+static void writable(conn *c) {
+    client *cl = CONTAINER_OF(c, client, conn);
+    if (unlikely(engineHot.current != NULL) && sessionIsExecuting(&cl->session)) {
+        /* A nested turn: its reply is not complete. The writer comes back to it. */
+        check(connOnWrite(c, NULL) == OK);
+        sessionWantWrite(&cl->session);
+        return;
+    }
+    writerWrite(cl);
+}
 
 /* Asks to be told when the kernel takes more. */
 static void waitForRoom(client *cl) {

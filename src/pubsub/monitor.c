@@ -5,6 +5,7 @@
  * length once, and a copy per listener. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/deliver.h"
 #include "engine/hooks.h"
 #include "engine/reply.h"
 #include "pubsub/pubsub.h"
@@ -62,16 +63,14 @@ static void appendLine(const ctx *c, str *out) {
     }
 }
 
-/* Tells those who listen; who switched replies off hears nothing of this, either. */
+/* Sends the command's line to all of them. */
 static void tell(const ctx *c) {
-    const uint32_t deaf =
-        SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
     strClear(&monitors.line);
+    strAppendByte(&monitors.line, '+');
     appendLine(c, &monitors.line);
+    strAppendText(&monitors.line, "\r\n");
     for (int i = 0; i < monitors.count; i++) {
-        if (monitors.list[i]->flags & deaf) continue;
-        respStatus(&monitors.list[i]->out, strSlice(&monitors.line));
-        sessionWantWrite(monitors.list[i]);
+        sessionDeliver(monitors.list[i], DELIVER_LINE, strSlice(&monitors.line));
     }
     if (monitors.line.cap > LINE_KEPT_MAX) strFree(&monitors.line);
 }

@@ -186,6 +186,8 @@ void outbufSetNullSink(outbuf *o, bool on) {
     o->sink = on ? &null_sink : NULL;
 }
 
+bool outbufIsNull(const outbuf *o) { return sinkDrops(o); }
+
 /* ------------------------------------------------------------------ appending */
 
 /* Reopens the last block if it has more than `need` bytes free, else opens a new one. */

@@ -148,6 +148,7 @@ void outbufInitNull(outbuf *o);
 void outbufClear(outbuf *o);
 /* Starts or stops discarding what is appended. Bytes already pending remain. */
 void outbufSetNullSink(outbuf *o, bool on);
+bool outbufIsNull(const outbuf *o);
 /* Reserves at least `need` contiguous bytes at o->at (need <= OUTBUF_RESERVE_MAX); the caller writes there and
  * advances o->at. False for a null sink: write nothing. */
 bool outbufReserve(outbuf *o, size_t need);

@@ -25,7 +25,7 @@ void storeSetClock(int64_t now_ms) {
 }
 
 static void setTouch(void) {
-    storeNow.touch_lru = storeNow.touching && !storeNow.forked && storeNow.access == ACCESS_LRU;
+    storeNow.touch_lru = !storeNow.forked && storeNow.access == ACCESS_LRU;
 }
 
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes) {
@@ -34,13 +34,6 @@ void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes) {
     storeNow.lfu_decay_minutes = decay_minutes;
     setTouch();
     setClock();
-}
-
-bool storeSetTouching(bool on) {
-    bool was = storeNow.touching;
-    storeNow.touching = on;
-    setTouch();
-    return was;
 }
 
 static void pauseResizes(void) { hashtableSetPaused(storeNow.forked || storeNow.resizes_off); }
@@ -83,7 +76,7 @@ uint8_t storeFrequency(const robj *o) {
 }
 
 void accessTouchSlow(robj *o) {
-    if (!storeNow.touching || storeNow.forked) return;
+    if (storeNow.forked) return;
     uint32_t counter = storeFrequency(o);
     if (counter < LFU_MAX) {
         /* Each step is rarer than the one before. */

@@ -2,7 +2,7 @@
  *
  * Databases: tables of objects, found by key, with lazy expiry on the way.
  *
- * A lookup leaves its position in the database, so that the SET which follows it places the object without
+ * A lookup writes its position where the caller says, so that the SET which follows it places the object without
  * looking again. Main thread only. */
 #include "base/base.h"
 #include "base/hash.h"
@@ -46,7 +46,7 @@ void storeInit(int count, bool slotted) {
     storeNow.dbs = memNewArray(db *, (size_t)count);
     storeNow.count = count;
     storeNow.slotted = slotted;
-    storeNow.touch_lru = storeNow.touching = true;
+    storeNow.touch_lru = true;
     (void)slabKeyspace(); /* used memory shall not rise by the stores later */
     (void)slabElements();
     streamTypeInit();
@@ -120,14 +120,16 @@ static inline const hashtable *tableOf(const db *d, uint64_t hash) {
     return likely(d->table != NULL) ? d->table : kvstoreTable(d->keys, slotOf(hash));
 }
 
-ALWAYS_INLINE robj *findPosition(db *d, slice key, uint64_t hash) {
+ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPosition *at) {
     const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
-    if (unlikely(!t)) {
-        d->last_slot = slotOf(hash);
-        t = kvstoreTable(d->keys, d->last_slot);
-    }
-    return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &d->last);
+    if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
+    return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &at->at);
+}
+
+/* Takes what stands at a position out of its table. */
+static void removeAt(db *d, const dbPosition *at) {
+    (void)kvstoreDeleteAt(d->keys, slotOf(at->at.hash), &at->at); /* the caller has the object */
 }
 
 unsigned dbWordFlags(const robj *o) {
@@ -148,16 +150,27 @@ void dbRemoveExpired(db *d, robj *o) {
     bury(d, o);
 }
 
-/* The last lookup found an object whose time has come: what the caller is to see of it. */
-static NO_INLINE robj *foundExpired(db *d, slice key, uint64_t hash, robj *o, bool hide) {
-    if (storeNow.expiry == EXPIRY_IGNORE) return o;
-    if (storeNow.expiry == EXPIRY_HIDE && hide) return NULL;
-    (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
-    bury(d, o);
-    return findPosition(d, key, hash);
+/* A lookup by a reader met an expired object. */
+static NO_INLINE void readExpired(db *d, robj *o) {
+    if (storeNow.expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
 }
 
-ALWAYS_INLINE void touch(robj *o) {
+static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
+    (void)entry, (void)key, (void)len; /* whatever they are */
+    return false;
+}
+
+/* A lookup by a writer met an expired object: removes it; the position becomes that of a missing key. */
+static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
+    uint64_t hash = at->at.hash;
+    removeAt(d, at);
+    bury(d, o);
+    /* Its hash is enough: there is no other object with this key to compare with. */
+    (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
+}
+
+ALWAYS_INLINE void touch(robj *o, storeLook look) {
+    if (unlikely(!lookTouches(look))) return;
     if (likely(storeNow.touch_lru)) {
         /* Reading first keeps the lines of hot objects clean. */
         if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
@@ -166,24 +179,30 @@ ALWAYS_INLINE void touch(robj *o) {
     }
 }
 
-ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, int64_t now_ms, bool hide) {
-    robj *o = findPosition(d, key, hash);
-    if (o && objectIsExpired(o, now_ms)) o = foundExpired(d, key, hash, o, hide);
+ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    robj *o = findPosition(d, key, hash, at);
+    if (likely(!o || !storeIsDead(o, look))) return o;
+    removeFound(d, o, at);
+    return NULL;
+}
+
+robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    robj *o = find(d, key, hash, look, at);
+    if (o) touch(o, look);
     return o;
 }
 
-robj *dbFind(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    robj *o = find(d, key, hash, now_ms, false);
-    if (o) touch(o);
+robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
+    robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
+    if (o && storeIsDead(o, look)) {
+        readExpired(d, o);
+        return NULL;
+    }
     return o;
 }
 
-robj *dbFindUncounted(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    return find(d, key, hash, now_ms, true);
-}
-
-robj *dbFindQuiet(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    robj *o = find(d, key, hash, now_ms, true);
+robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look) {
+    robj *o = dbFindUncounted(d, key, hash, look);
     if (o) {
         storeNow.stats.hits++;
     } else {
@@ -192,9 +211,19 @@ robj *dbFindQuiet(db *d, slice key, uint64_t hash, int64_t now_ms) {
     return o;
 }
 
-robj *dbFindRead(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    robj *o = dbFindQuiet(d, key, hash, now_ms);
-    if (o) touch(o);
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+    robj *o = dbFindQuiet(d, key, hash, look);
+    if (o) touch(o, look);
+    return o;
+}
+
+robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    robj *o = dbFind(d, key, hash, look, at);
+    if (o) {
+        storeNow.stats.hits++;
+    } else {
+        storeNow.stats.misses++;
+    }
     return o;
 }
 
@@ -214,58 +243,72 @@ void storePrefetch(const storeWant *wants, int count) {
 
 /* ------------------------------------------------------------------ changes of one key */
 
-void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *take,
+void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms) {
-    check(d->last.hash == hash);
+    hotCheck(at->at.hash == storeHash(key));
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
     if (old && !take && had_time == expires && objectOverwrite(old, value)) {
         if (!expires) return;
         objectSettleBesideTime(old);
-        dbPlace(d, hash, objectSetExpire(old, expire_ms));
+        dbPlace(d, at, objectSetExpire(old, expire_ms));
         return;
     }
     uint32_t lru = old ? objectLru(old) : accessFresh();
     robj *o = take ? objectNewStringTake(key, take, expire_ms, lru)
                    : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
     if (had_time) objectSettleBesideTime(o);
-    dbPlace(d, hash, o);
+    dbPlace(d, at, o);
     if (old) freeObject(old, storeNow.lazy_deleted);
 }
 
-void dbPlace(db *d, uint64_t hash, robj *o) {
-    check(d->last.hash == hash);
-    unsigned flags = dbWordFlags(o);
-    if (flags & HASHTABLE_MARK) itemsNote(d, hash, o);
-    if (!d->last.word) {
-        if (objectLru(o) == 0) objectSetLru(o, accessFresh());
-        kvstoreInsertAt(d->keys, d->last_slot, &d->last, o, flags);
-        return;
-    }
-    hashtableReplaceAt(&d->last, o);
-    if (unlikely(hashtableFlagsAt(&d->last) != flags))
-        kvstoreSetFlagsAt(d->keys, d->last_slot, &d->last, flags);
+/* The rare ways of dbPlace(), apart from it so that the usual one saves no registers. */
+static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
+    if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
+    if (objectLru(o) == 0) objectSetLru(o, accessFresh());
+    kvstoreInsertAt(d->keys, slotOf(at->at.hash), &at->at, o, flags);
 }
 
-static bool removeKey(db *d, slice key, uint64_t hash, int64_t now_ms, bool later) {
-    /* Where the dead must stay until somebody removes them, this is how. */
+static NO_INLINE void setFlagsAt(db *d, const dbPosition *at, const robj *o, unsigned flags) {
+    kvstoreSetFlagsAt(d->keys, slotOf(at->at.hash), &at->at, flags);
+    if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
+}
+
+void dbPlace(db *d, const dbPosition *at, robj *o) {
+    hotCheck(at->at.hash == hashOfObject(o));
+    unsigned flags = dbWordFlags(o);
+    if (!at->at.word) {
+        insertAt(d, at, o, flags);
+        return;
+    }
+    hashtableReplaceAt(&at->at, o);
+    if (unlikely(hashtableFlagsAt(&at->at) != flags)) {
+        setFlagsAt(d, at, o, flags);
+    } else if (flags & HASHTABLE_MARK && objectType(o) == TYPE_HASH) {
+        itemsNote(d, at->at.hash, o);
+    }
+}
+
+static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
+    /* Where expired keys stay until somebody removes them, this is how. */
     bool removable = storeNow.expiry != EXPIRY_DELETE;
-    robj *o = removable ? findPosition(d, key, hash) : find(d, key, hash, now_ms, false);
+    dbPosition at;
+    robj *o = removable ? findPosition(d, key, hash, &at) : find(d, key, hash, look, &at);
     if (!o) return false;
-    (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
+    removeAt(d, &at);
     freeObject(o, later);
     return true;
 }
 
-bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    return removeKey(d, key, hash, now_ms, storeNow.lazy_deleted);
+bool dbDelete(db *d, slice key, uint64_t hash, storeLook look) {
+    return removeKey(d, key, hash, look, storeNow.lazy_deleted);
 }
 
-bool dbUnlink(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    return removeKey(d, key, hash, now_ms, true);
+bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look) {
+    return removeKey(d, key, hash, look, true);
 }
 
-bool dbDeleteNow(db *d, slice key, uint64_t hash, int64_t now_ms) {
-    return removeKey(d, key, hash, now_ms, false);
+bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look) {
+    return removeKey(d, key, hash, look, false);
 }
 
 void storeSetLazyFree(bool expired, bool deleted) {
@@ -273,32 +316,33 @@ void storeSetLazyFree(bool expired, bool deleted) {
     storeNow.lazy_deleted = deleted;
 }
 
-void dbExpire(db *d, slice key, uint64_t hash) {
-    robj *o = findPosition(d, key, hash);
+/* Takes a key that is there out of its table. */
+static robj *takeKey(db *d, slice key, uint64_t hash) {
+    dbPosition at;
+    robj *o = findPosition(d, key, hash, &at);
     check(o != NULL);
-    (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
+    removeAt(d, &at);
+    return o;
+}
+
+void dbExpire(db *d, slice key, uint64_t hash) {
+    robj *o = takeKey(d, key, hash);
     freeObject(o, storeNow.lazy_expired);
     storeNow.stats.expired++;
 }
 
-void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
-    robj *o = findPosition(d, key, hash);
-    check(o != NULL);
-    (void)kvstoreDeleteAt(d->keys, d->last_slot, &d->last); /* it is `o` */
-    freeObject(o, false);
-}
+void dbRemoveEmptied(db *d, slice key, uint64_t hash) { freeObject(takeKey(d, key, hash), false); }
 
 /* Puts `o` where nothing stands. */
 static void add(const dbKey *to, robj *o) {
-    check(findPosition(to->db, to->key, to->hash) == NULL);
+    dbPosition at;
+    check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
-    kvstoreInsertAt(to->db->keys, to->db->last_slot, &to->db->last, o, dbWordFlags(o));
+    kvstoreInsertAt(to->db->keys, slotOf(to->hash), &at.at, o, dbWordFlags(o));
 }
 
 void dbMove(const dbKey *from, const dbKey *to) {
-    robj *o = findPosition(from->db, from->key, from->hash);
-    check(o != NULL);
-    (void)kvstoreDeleteAt(from->db->keys, from->db->last_slot, &from->db->last); /* it is `o` */
+    robj *o = takeKey(from->db, from->key, from->hash);
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
 
@@ -359,11 +403,11 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
     return kvstoreScan(d->keys, cursor, slot, visitEntry, &v);
 }
 
-robj *dbRandom(db *d, int64_t now_ms) {
+robj *dbRandom(db *d, storeLook look) {
     enum { TRIES_MAX = 100 }; /* where the dead must stay, and there may be nobody else */
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
-        if (!o || !storeIsDead(o, now_ms)) return o;
+        if (!o || !storeIsDead(o, look)) return o;
         if (storeNow.expiry == EXPIRY_DELETE) {
             dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {
@@ -390,22 +434,29 @@ size_t dbTableMemory(const db *d) { return kvstoreBytes(d->keys); }
 
 void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, out); }
 
+typedef struct digestSum {
+    storeLook look;
+    digest all;     /* of all keys so far */
+    digest of_dbid; /* of the database whose keys are being added */
+} digestSum;
+
 static void addToDigest(void *arg, const robj *o) {
-    digest *sum = arg, key = sum[1], value = {{0}};
-    objectDigest(o, &value);
+    digestSum *sum = arg;
+    digest key = sum->of_dbid, value = {{0}};
+    objectDigest(o, sum->look, &value);
     digestMix(&key, objectKey(o));
     digestMix(&key, sliceMake(value.word, sizeof(value.word)));
-    digestXor(sum, &key);
+    digestXor(&sum->all, &key);
 }
 
-void storeDigest(digest *out) {
-    digest sum[2] = {0}; /* of all keys, and of the database whose keys are being added */
+void storeDigest(storeLook look, digest *out) {
+    digestSum sum = {.look = look};
     for (int i = 0; i < storeNow.count; i++) {
-        sum[1] = (digest){{0}};
-        digestMix(&sum[1], sliceMake(&storeNow.dbs[i]->id, sizeof(int)));
-        dbEach(storeNow.dbs[i], -1, addToDigest, sum);
+        sum.of_dbid = (digest){{0}};
+        digestMix(&sum.of_dbid, sliceMake(&storeNow.dbs[i]->id, sizeof(int)));
+        dbEach(storeNow.dbs[i], -1, addToDigest, &sum);
     }
-    *out = sum[0];
+    *out = sum.all;
 }
 
 const char *dbVerify(const db *d) { return kvstoreVerify(d->keys); }

@@ -13,8 +13,6 @@
 struct db {
     const hashtable *table; /* the only one; NULL when there is one for each slot */
     kvstore *keys;
-    hashtablePosition last; /* of the last lookup */
-    int last_slot;          /* whose table that position is in */
     int id;
     uint64_t expire_cursor;           /* where active expiry goes on */
     uint64_t expire_size;             /* keys when that walk began */
@@ -29,8 +27,7 @@ typedef struct storeState {
     int count;
     bool slotted;
     storeExpiry expiry;
-    bool touch_lru; /* lookups note the time; the hot path's one test */
-    bool touching;
+    bool touch_lru;   /* lookups note the time; the hot path's one test */
     bool time_deaths; /* storeTimeDeaths() */
     bool resizes_off; /* storeSetResizing() */
     bool forked;      /* between storeForkBegin() and storeForkEnd() */

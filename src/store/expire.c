@@ -90,14 +90,6 @@ static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_u
 
 void storeSetExpiry(storeExpiry mode) { storeNow.expiry = mode; }
 
-bool storeIsDead(const robj *o, int64_t now_ms) {
-    return objectIsExpired(o, now_ms) && storeNow.expiry != EXPIRY_IGNORE;
-}
-
-int64_t storeLookTime(int64_t now_ms) {
-    return storeNow.expiry == EXPIRY_IGNORE ? INT64_MIN : now_ms;
-}
-
 void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
     check(effort > 0);
     if (storeNow.expiry != EXPIRY_DELETE) return;

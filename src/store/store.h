@@ -17,6 +17,7 @@
 #include "base/slice.h"
 #include "ds/hashtable.h"
 #include "store/digest.h"
+#include "store/look.h"
 #include "store/object.h"
 #include "store/type.h"
 
@@ -86,24 +87,21 @@ typedef struct storeCompactReport { /* calls add to it */
  * No pointer to an object or value outlives it. */
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
-/* What happens to keys whose time has come. */
+/* What happens to expired keys. A lookup with lookAtAll() finds them as long as they are there. */
 typedef enum storeExpiry {
     EXPIRY_DELETE, /* they are removed when met */
     EXPIRY_HIDE,   /* reads do not see them; dbFind() removes them */
-    EXPIRY_IGNORE, /* they are as good as any: somebody else decides */
 } storeExpiry;
 void storeSetExpiry(storeExpiry mode);
-/* For hashLookAt(): fields whose time has come by then are not seen. */
-int64_t storeLookTime(int64_t now_ms);
-/* True when nobody is to see the object any more. */
-bool storeIsDead(const robj *o, int64_t now_ms);
+/* True when a lookup like this one would not find the object. */
+static inline bool storeIsDead(const robj *o, storeLook look) {
+    return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
+}
 
 /* What lookups note in an object, for eviction: the time of the last one, or how often. */
 typedef enum storeAccess { ACCESS_LRU, ACCESS_LFU } storeAccess;
 /* `log_factor`, `decay_minutes`: of ACCESS_LFU, as lfu-log-factor and lfu-decay-time say. */
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes);
-/* Off: lookups note nothing. Returns how it was before. */
-bool storeSetTouching(bool on);
 /* Around the life of a forked child, which shares our pages until one of us writes on them: between the two
  * calls objects are replaced instead of changed where they stand, tables do not resize, accesses are not noted. */
 void storeForkBegin(void);
@@ -150,30 +148,32 @@ uint64_t dbItemKeys(db *d);
 int64_t dbMeanTtl(const db *d);
 
 /* The object, or NULL; for a command that may change it. An expired one is removed (and told) as
- * storeSetExpiry() says, and never returned. Counts as an access. */
-robj *dbFind(db *d, slice key, uint64_t hash, int64_t now_ms);
+ * storeSetExpiry() says, and not returned. Counts as an access. Writes *at, where a change goes. */
+robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* The same for a command that reads: counts hits and misses too. */
-robj *dbFindRead(db *d, slice key, uint64_t hash, int64_t now_ms);
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
+/* dbFind() for a command that replies what it overwrites: counts hits and misses too. */
+robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* The same for a command that asks about the key: counts hits and misses, but is no access. */
-robj *dbFindQuiet(db *d, slice key, uint64_t hash, int64_t now_ms);
+robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
 /* The same, but nothing is counted or noted. */
-robj *dbFindUncounted(db *d, slice key, uint64_t hash, int64_t now_ms);
+robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
 /* What stands there, its time passed or not: nothing is removed, told or counted. */
 const robj *dbPeek(const db *d, slice key, uint64_t hash);
 
 /* Sets a string. `take` is a blob with the value's bytes, whose reference moves to the store (NULL: the
  * bytes are copied from `value`). `expire_ms` OBJECT_NO_EXPIRE for none; `old` is the object that dbFind()
- * has just returned for the key, NULL for none. */
-void dbSetString(db *d, slice key, uint64_t hash, robj *old, slice value, blob *take,
+ * returned for the key, NULL for none, and `at` the position it wrote. */
+void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms);
-/* Puts `o` where the last dbFind() of this database looked: in the place of the object it found, which by
- * now is `o` in another form or is freed, or as a new key when it found none. */
-void dbPlace(db *d, uint64_t hash, robj *o);
+/* Puts `o` at the position of a lookup since which the database has not changed: replaces the object found, which
+ * by now is `o` in another form or is freed, or adds a new key when none was found. */
+void dbPlace(db *d, const dbPosition *at, robj *o);
 /* Removes a key; false when there was none. Expired ones count as none. */
-bool dbDelete(db *d, slice key, uint64_t hash, int64_t now_ms);
+bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
 /* The same; a large collection is freed in the background, or at once, whatever storeSetLazyFree() says. */
-bool dbUnlink(db *d, slice key, uint64_t hash, int64_t now_ms);
-bool dbDeleteNow(db *d, slice key, uint64_t hash, int64_t now_ms);
+bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look);
+bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look);
 /* Which values the store frees in the background where nobody says: those of dead keys; those that
  * dbDelete() removes. */
 void storeSetLazyFree(bool expired, bool deleted);
@@ -210,8 +210,8 @@ uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);
  * a cursor. An object that is there from the first call to the last is visited once; see ds/hashtable.h.
  * `slot` -1: all. */
 uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg);
-/* A random live key's object, or NULL; removes dead ones it meets. */
-robj *dbRandom(db *d, int64_t now_ms);
+/* A random live key's object, or NULL; removes expired ones it meets. */
+robj *dbRandom(db *d, storeLook look);
 
 /* One turn of active expiry over all databases: removes keys whose time has come, for at most `budget_us`,
  * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
@@ -244,8 +244,9 @@ uint64_t storeFreedLater(void);
 size_t dbTableMemory(const db *d);
 /* For DEBUG HTSTATS: walks all tables. */
 void dbTableStats(const db *d, hashtableStats *out);
-/* Stands for everything in the store: equal contents have equal digests, on any server. */
-void storeDigest(digest *out);
+/* Digest of everything in the store: equal contents have equal digests, on any server. Expired keys that are not
+ * removed count, fields that `look` does not see do not. */
+void storeDigest(storeLook look, digest *out);
 /* Checks every table; NULL when sound, else what is broken. For tests. */
 const char *dbVerify(const db *d);
 

@@ -23,9 +23,9 @@ size_t savedTextSize(slice text) {
     return text.len + savedLengthSize(text.len);
 }
 
-void objectDigest(const robj *o, digest *out) {
+void objectDigest(const robj *o, storeLook look, digest *out) {
     digestMix(out, sliceOf(typeName(objectType(o))));
-    typeOf(o)->digest(o, out);
+    typeOf(o)->digest(o, look, out);
     if (objectHasExpire(o)) digestMix(out, SLICE("expires"));
 }
 

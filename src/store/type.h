@@ -10,6 +10,7 @@
 
 #include "ds/hashtable.h"
 #include "store/digest.h"
+#include "store/look.h"
 #include "store/object.h"
 #include "store/slab.h"
 
@@ -37,8 +38,8 @@ typedef struct typeOps {
     const char *(*encoding)(const robj *o);
     /* Bytes of a string, elements of what has elements. */
     size_t (*length)(const robj *o);
-    /* Adds the value to a digest: equal values, however kept, add the same. */
-    void (*digest)(const robj *o, digest *to);
+    /* Adds the value to a digest: equal values, however kept, add the same. What `look` does not see is left out. */
+    void (*digest)(const robj *o, storeLook look, digest *to);
     /* Of a value behind a pointer: gives it up; a second owner for an equal one; bytes it takes (elements
      * are sampled; 0 samples: all are looked at); what freeing it costs, in elements (NULL: one). */
     void (*free_value)(void *value, valueFreer *by);
@@ -66,7 +67,7 @@ static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 1
 extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
 
 /* Stands for type, value and whether there is an expire time; not for the key. `out` begins all zero. */
-void objectDigest(const robj *o, digest *out);
+void objectDigest(const robj *o, storeLook look, digest *out);
 
 const typeOps *typeOf(const robj *o);
 /* "string", "list" and so on. */

@@ -23,11 +23,6 @@ enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
 
 /* ------------------------------------------------------------------ elements of a table */
 
-/* Fields whose time has come by then are not seen. */
-static int64_t seen_ms = INT64_MIN;
-
-void hashLookAt(int64_t now_ms) { seen_ms = now_ms; }
-
 static inline bool elementHasTime(const void *element) {
     return unlikely(*(const uint8_t *)element == ELEMENT_TIMED);
 }
@@ -37,8 +32,8 @@ static inline int64_t elementTime(const void *element) {
     return (int64_t)loadU64((const char *)element + 1);
 }
 
-static inline bool elementIsDead(const void *element) {
-    return elementHasTime(element) && elementTime(element) <= seen_ms;
+static inline bool elementIsDead(const void *element, storeLook look) {
+    return elementHasTime(element) && lookIsPast(look, elementTime(element));
 }
 
 static inline const char *elementText(const void *element) {
@@ -137,7 +132,7 @@ static inline const uint8_t *findPacked(const uint8_t *lp, slice field) {
     return listpackFind(lp, NULL, &item, 1);
 }
 
-bool hashGet(const robj *o, slice field, char *digits, slice *value) {
+bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *value) {
     if (objectIsPacked(o)) {
         const uint8_t *lp = objectPacked(o), *at = findPacked(lp, field);
         if (at) *value = listpackGetText(listpackNext(lp, at), digits);
@@ -146,7 +141,7 @@ bool hashGet(const robj *o, slice field, char *digits, slice *value) {
     hashtable t = tableOf(o);
     const void *element = hashtableInlineFind(&t, hashBytes(field.ptr, field.len), elementHasField,
                                               field.ptr, field.len);
-    if (!element || elementIsDead(element)) return false;
+    if (!element || elementIsDead(element, look)) return false;
     *value = elementValue(element);
     return true;
 }
@@ -156,11 +151,11 @@ static void *findElement(const hashtable *t, slice field) {
                                field.len);
 }
 
-int64_t hashTime(const robj *o, slice field) {
+int64_t hashTime(const robj *o, slice field, storeLook look) {
     if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
     hashtable t = tableOf(o);
     const void *element = findElement(&t, field);
-    return !element || elementIsDead(element) ? HASH_NO_FIELD : elementTime(element);
+    return !element || elementIsDead(element, look) ? HASH_NO_FIELD : elementTime(element);
 }
 
 uint64_t hashTimedCount(const robj *o) {
@@ -177,7 +172,7 @@ static robj *toTable(robj *o, size_t count) {
     hashtableReserve(&t, &fields_type, count);
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, lookAtAll());
     while (hashNext(&it, &pair)) {
         uint64_t hash = hashBytes(pair.field.ptr, pair.field.len);
         hashtableInsert(&t, &fields_type, hash, elementNew(pair.field, pair.value, HASH_NO_TIME),
@@ -234,8 +229,8 @@ static void changeElement(hashtable *t, const hashtablePosition *position, void 
     if (changed != element) hashtableReplaceAt(position, changed);
 }
 
-robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, const packLimits *limits,
-                   hashOutcome *outcome) {
+robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook look,
+                   const packLimits *limits, hashOutcome *outcome) {
     *outcome = HASH_CREATED;
     if (objectIsPacked(o)) {
         size_t most = sizeMax(field.len, value.len);
@@ -252,7 +247,7 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, const pac
     uint64_t hash = hashBytes(field.ptr, field.len);
     void *element =
         hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
-    bool dead = element && elementIsDead(element);
+    bool dead = element && elementIsDead(element, look);
     if (time_ms == HASH_KEEP_TIME) time_ms = element && !dead ? elementTime(element) : HASH_NO_TIME;
     if (element) {
         *outcome = dead ? HASH_REPLACED_DEAD : HASH_UPDATED;
@@ -267,13 +262,13 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, const pac
 
 robj *hashSet(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
     hashOutcome outcome;
-    o = hashSetTimed(o, field, value, HASH_NO_TIME, limits, &outcome);
+    o = hashSetTimed(o, field, value, HASH_NO_TIME, lookAtAll(), limits, &outcome);
     *created = outcome != HASH_UPDATED;
     return o;
 }
 
-bool hashSetTime(robj **o, slice field, int64_t time_ms) {
-    if (hashTime(*o, field) == HASH_NO_FIELD) return false;
+bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
+    if (hashTime(*o, field, look) == HASH_NO_FIELD) return false;
     if (objectIsPacked(*o)) {
         if (time_ms == HASH_NO_TIME) return true;
         *o = toTable(*o, hashLength(*o));
@@ -297,7 +292,7 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms) {
     return true;
 }
 
-bool hashDelete(robj **o, slice field) {
+bool hashDelete(robj **o, slice field, storeLook look) {
     if (objectIsPacked(*o)) {
         const uint8_t *at = findPacked(objectPacked(*o), field);
         if (!at) return false;
@@ -311,7 +306,7 @@ bool hashDelete(robj **o, slice field) {
     hashtablePosition position;
     void *element = hashtableInlineFindPosition(&t, hashBytes(field.ptr, field.len),
                                                 elementHasField, field.ptr, field.len, &position);
-    if (!element || elementIsDead(element)) return false;
+    if (!element || elementIsDead(element, look)) return false;
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
@@ -320,8 +315,9 @@ bool hashDelete(robj **o, slice field) {
 
 /* ------------------------------------------------------------------ many pairs */
 
-void hashIteratorInit(hashIterator *it, const robj *o) {
+void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     it->o = o;
+    it->look = look;
     if (objectIsPacked(o)) {
         it->at = listpackFirst(objectPacked(o));
         return;
@@ -352,7 +348,7 @@ bool hashNext(hashIterator *it, hashPair *out) {
     const void *element;
     do {
         element = hashtableIteratorNext(&it->walk, NULL);
-    } while (element && elementIsDead(element));
+    } while (element && elementIsDead(element, it->look));
     if (element) *out = pairOf(element);
     return element != NULL;
 }
@@ -364,26 +360,27 @@ void hashIteratorClear(hashIterator *it) {
 typedef struct visitor {
     hashVisitProc *visit;
     void *arg;
+    storeLook look;
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
     (void)flags; /* any */
     const visitor *v = context;
-    if (elementIsDead(element)) return;
+    if (elementIsDead(element, v->look)) return;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
 }
 
-uint64_t hashScan(const robj *o, uint64_t cursor, hashVisitProc *visit, void *arg) {
+uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc *visit, void *arg) {
     if (!objectIsPacked(o)) {
         hashtable t = tableOf(o);
-        visitor v = {visit, arg};
+        visitor v = {visit, arg, look};
         cursor &= (UINT64_C(1) << HASHTABLE_CURSOR_BITS) - 1;
         return hashtableScan(&t, &fields_type, cursor, visitElement, &v);
     }
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, look);
     while (hashNext(&it, &pair)) visit(arg, &pair);
     hashIteratorClear(&it);
     return 0;
@@ -412,7 +409,7 @@ static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor 
     hashtableIterator it;
     hashtableIteratorInit(&it, t, &fields_type);
     while ((element = hashtableIteratorNext(&it, NULL))) {
-        if (!elementIsDead(element)) seen[size++] = element;
+        if (!elementIsDead(element, v->look)) seen[size++] = element;
     }
     hashtableIteratorClear(&it);
     if (unique) count = sizeMin(count, size);
@@ -425,8 +422,9 @@ static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor 
     memFree(seen);
 }
 
-void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, void *arg) {
-    visitor v = {visit, arg};
+void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVisitProc *visit,
+                void *arg) {
+    visitor v = {visit, arg, look};
     if (objectIsPacked(o)) {
         pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
         return;
@@ -441,12 +439,12 @@ void hashRandom(const robj *o, size_t count, bool unique, hashVisitProc *visit, 
 
 /* ------------------------------------------------------------------ fields whose time has come */
 
-uint64_t hashSeenCount(const robj *o) {
+uint64_t hashSeenCount(const robj *o, storeLook look) {
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
     hashPair pair;
     uint64_t count = 0;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, look);
     while (hashNext(&it, &pair)) count++;
     hashIteratorClear(&it);
     return count;
@@ -490,10 +488,10 @@ static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "hashtable";
 }
 
-static void digestHash(const robj *o, digest *to) {
+static void digestHash(const robj *o, storeLook look, digest *to) {
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, look);
     while (hashNext(&it, &pair)) {
         digest own = {{0}};
         digestMix(&own, pair.field);
@@ -559,7 +557,7 @@ static size_t savedHash(const robj *o) {
     hashIterator it;
     hashPair pair;
     size_t size = savedLengthSize(hashLength(o));
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, lookAtAll());
     while (hashNext(&it, &pair)) size += savedTextSize(pair.field) + savedTextSize(pair.value);
     hashIteratorClear(&it);
     return size;

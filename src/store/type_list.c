@@ -181,7 +181,8 @@ static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "quicklist";
 }
 
-static void digestList(const robj *o, digest *to) {
+static void digestList(const robj *o, storeLook look, digest *to) {
+    (void)look; /* nothing in it expires */
     listCursor c;
     listpackItem item;
     char digits[NUMBER_TEXT_MAX];

@@ -556,7 +556,8 @@ static const char *encodingOf(const robj *o) {
     }
 }
 
-static void digestSet(const robj *o, digest *to) {
+static void digestSet(const robj *o, storeLook look, digest *to) {
+    (void)look; /* nothing in it expires */
     setIterator it;
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];

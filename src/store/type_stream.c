@@ -31,7 +31,8 @@ static const char *encodingOf(const robj *o) {
 
 static size_t lengthOf(const robj *o) { return streamLength(streamOf(o)); }
 
-static void digestStream(const robj *o, digest *to) {
+static void digestStream(const robj *o, storeLook look, digest *to) {
+    (void)look; /* entries have no expiry times */
     streamCursor c;
     streamId id;
     streamFields fields;

@@ -159,7 +159,8 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
 
 /* ------------------------------------------------------------------ as one type among others */
 
-static void digestString(const robj *o, digest *to) {
+static void digestString(const robj *o, storeLook look, digest *to) {
+    (void)look; /* nothing in it expires */
     char digits[NUMBER_TEXT_MAX];
     digestMix(to, objectText(o, digits));
 }

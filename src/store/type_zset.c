@@ -431,7 +431,10 @@ static void digestPair(void *arg, const zsetPair *pair) {
     digestXor(arg, &own);
 }
 
-static void digestZset(const robj *o, digest *to) { visitAll(o, digestPair, to); }
+static void digestZset(const robj *o, storeLook look, digest *to) {
+    (void)look; /* nothing in it expires */
+    visitAll(o, digestPair, to);
+}
 
 static void freeVisited(void *context, void *element, unsigned flags) {
     (void)flags; /* every element goes */

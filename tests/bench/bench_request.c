@@ -125,8 +125,9 @@ int main(void) {
         char key[32];
         slice k = sliceMake(key, (size_t)snprintf(key, sizeof(key), "key:%012d", i));
         uint64_t hash = hashBytes(k.ptr, k.len);
-        robj *old = dbFind(s.db, k, hash, 0);
-        dbSetString(s.db, k, hash, old, SLICE("xxxxxxxxxxxxxxxx"), NULL, OBJECT_NO_EXPIRE);
+        dbPosition at;
+        robj *old = dbFind(s.db, k, hash, lookAt(0), &at);
+        dbSetString(s.db, k, &at, old, SLICE("xxxxxxxxxxxxxxxx"), NULL, OBJECT_NO_EXPIRE);
     }
     benchKind(&s, "ping");
     benchKind(&s, "get");

@@ -34,6 +34,17 @@ start_server {tags {monitor}} {
         }
     }
 
+    test {a monitor's own transaction gets its reply whole, the lines follow it} {
+        set m [connect]
+        assert_equal OK [$m monitor]
+        assert_equal OK [$m multi]
+        assert_equal {"multi"} [next_words $m]
+        assert_equal QUEUED [$m ping]
+        assert_equal QUEUED [$m echo text]
+        assert_equal {PONG text} [$m exec]
+        foreach words {{"ping"} {"echo" "text"} {"exec"}} { assert_equal $words [next_words $m] }
+    }
+
     test {a refused EXEC is told: it ends its transaction} {
         r ping ;# its HELLO is not to be told
         set m [connect]

@@ -32,6 +32,25 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_not_equal $digest [r debug digest]
     }
 
+    test {DEBUG DIGEST of a hash with timed fields does not depend on the command that ran last} {
+        r flushall
+        r debug set-active-expire 0
+        r hset h f v
+        set without [r debug digest]
+        r hset h g w
+        set with [r debug digest]
+        set at_ms [expr {[clock milliseconds] + 30}]
+        r hpexpireat h $at_ms fields 1 g
+        r set other v pxat $at_ms
+        wait_for_condition 100 10 {[r exists other] == 0} else {fail "the key does not expire"}
+        # No hash was looked up since the field has expired.
+        assert_equal $without [r debug digest]
+        r hget h g
+        assert_equal $without [r debug digest]
+        assert_not_equal $with $without
+        r debug set-active-expire 1
+    }
+
     test {DEBUG DIGEST does not care how long a key lives, in which order keys came, how values are kept} {
         r flushall
         r mset a 1 b 2 c text

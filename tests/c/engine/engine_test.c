@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "engine/block.h"
+#include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/execute.h"
 #include "engine/pause.h"
@@ -22,6 +23,7 @@ static struct {
 gateVerdict verdict;
 const char *verdict_for;
 innerManner inner_manner;
+session *deliver_to;
 
 void note(const char *format, ...) {
     va_list args;
@@ -58,14 +60,14 @@ static void putCommand(ctx *c) {
     int64_t until = OBJECT_NO_EXPIRE;
     if (c->argc > 3 && !ctxArgInt(c, 3, &until)) return;
     assert_int_equal(c->key_hash, hashOf(c));
-    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->now_ms);
-    dbSetString(c->db, c->argv[1], c->key_hash, old, c->argv[2], ctxTakeArg(c, 2), until);
+    robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    dbSetString(c->db, c->argv[1], &c->at, old, c->argv[2], ctxTakeArg(c, 2), until);
     ctxKeyChanged(c, c->argv[1], "put");
     replyOk(c);
 }
 
 static void takeCommand(ctx *c) {
-    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->now_ms);
+    robj *o = dbFindRead(c->db, c->argv[1], c->key_hash, c->look);
     char digits[NUMBER_TEXT_MAX];
     if (o) {
         replyBulk(c, objectText(o, digits));
@@ -75,7 +77,7 @@ static void takeCommand(ctx *c) {
 }
 
 static void dropCommand(ctx *c) {
-    if (dbDelete(c->db, c->argv[1], c->key_hash, c->now_ms)) {
+    if (dbDelete(c->db, c->argv[1], c->key_hash, c->look)) {
         ctxKeyChanged(c, c->argv[1], "drop");
         replyInteger(c, 1);
     } else {
@@ -128,11 +130,11 @@ static void awaitCommand(ctx *c) {
     for (int i = 1; i < c->argc - 1; i++) {
         slice key = c->argv[i];
         uint64_t hash = storeHash(key);
-        const robj *o = dbFind(c->db, key, hash, c->now_ms);
+        const robj *o = dbFind(c->db, key, hash, c->look, &c->at);
         if (!o) continue;
         char digits[NUMBER_TEXT_MAX];
         replyBulk(c, objectText(o, digits));
-        (void)dbDelete(c->db, key, hash, c->now_ms); /* it was found */
+        (void)dbDelete(c->db, key, hash, c->look); /* it was found */
         ctxKeyChanged(c, key, "del");
         return;
     }
@@ -186,6 +188,14 @@ static void kindsCommand(ctx *c) {
     replyDouble(c, 3.25);
 }
 
+static void deliverCommand(ctx *c) {
+    str item = STR_EMPTY;
+    strAppendFormat(&item, "+%.*s\r\n", (int)c->argv[1].len, c->argv[1].ptr);
+    sessionDeliver(deliver_to, DELIVER_PUSH, strSlice(&item));
+    strFree(&item);
+    replyOk(c);
+}
+
 static void selectCommand(ctx *c) {
     int64_t id;
     if (!ctxArgInt(c, 1, &id)) return;
@@ -229,6 +239,7 @@ static const commandSpec specs[] = {
     {.name = "again", .proc = okCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
     {.name = "await", .proc = awaitCommand, .arity = -3, .flags = CMD_WRITE | CMD_BLOCKING},
     {.name = "box", .arity = -2, .subs = box_subs, .sub_count = COUNT_OF(box_subs)},
+    {.name = "deliver", .proc = deliverCommand, .arity = 2},
     {.name = "discard", .proc = discardCommand, .arity = 1, .flags = CMD_AT_ONCE},
     {.name = "drop", .proc = dropCommand, .arity = 2, .flags = CMD_WRITE | CMD_QUICK, ONE_KEY},
     {.name = "enter", .proc = enterCommand, .arity = 1, .flags = CMD_NO_AUTH},
@@ -344,6 +355,7 @@ int houseRaze(void **state) {
 
 static void carrierPause(session *s, bool paused) { note("paused %d;", paused); }
 static void carrierCloseSoon(session *s) { note("closes soon;"); }
+static void carrierOutputGrew(session *s) { note("grew %d;", s->out.first != NULL); }
 static void carrierCloseNow(session *s) { note("closes now;"); }
 
 static void carrierPeer(const session *s, str *out) {
@@ -355,7 +367,8 @@ void sessionOpen(session *s) {
     static const sessionCarrier carrier = {.pause_reading = carrierPause,
                                            .close_soon = carrierCloseSoon,
                                            .close_now = carrierCloseNow,
-                                           .peer = carrierPeer};
+                                           .peer = carrierPeer,
+                                           .output_grew = carrierOutputGrew};
     sessionInit(s, &carrier, 0);
 }
 

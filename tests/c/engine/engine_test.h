@@ -50,6 +50,8 @@ typedef struct innerManner {
     outbuf *out; /* NULL: of who asks */
 } innerManner;
 extern innerManner inner_manner;
+/* Whom `deliver text` sends the status `text`. */
+extern session *deliver_to;
 
 /* Runs requests of a session: words separated by blanks, requests by '|'. Returns how many ran. */
 int ask(session *s, const char *requests);

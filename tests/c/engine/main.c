@@ -5,6 +5,7 @@ int test_block(void);
 int test_child(void);
 int test_command(void);
 int test_ctx(void);
+int test_deliver(void);
 int test_execute(void);
 int test_hooks(void);
 int test_measure(void);
@@ -19,6 +20,7 @@ int main(void) {
     failed += test_child();
     failed += test_command();
     failed += test_ctx();
+    failed += test_deliver();
     failed += test_execute();
     failed += test_hooks();
     failed += test_measure();

@@ -82,8 +82,9 @@ static void setAll(slice value) {
     for (int i = 0; i < KEYS; i++) {
         slice key = keyOf(i);
         uint64_t hash = storeHash(key);
-        robj *old = dbFind(storeDb(0), key, hash, HOUSE_NOW);
-        dbSetString(storeDb(0), key, hash, old, value, NULL, OBJECT_NO_EXPIRE);
+        dbPosition at;
+        robj *old = dbFind(storeDb(0), key, hash, lookAt(HOUSE_NOW), &at);
+        dbSetString(storeDb(0), key, &at, old, value, NULL, OBJECT_NO_EXPIRE);
     }
 }
 

@@ -22,7 +22,7 @@ static void a_session_begins_plain(void **state) {
     assert_int_equal(s.created_ms, HOUSE_NOW);
     assert_int_equal(next.id, s.id + 1);
     assert_null(s.multi);
-    assert_null(s.extra);
+    assert_null(s.slots);
     sessionClear(&s);
     sessionClear(&next);
 }

@@ -266,7 +266,7 @@ static void test_dial_opens_or_fails_before_its_callback(void **state) {
     assert_true(netLocalText(listen_fd, text));
     int port = atoi(strrchr(text, ':') + 1);
     owner dialled = {0};
-    connInit(&dialled.c, &connTcp, fx.l, netDialTcp("127.0.0.1", port, "", false, NULL),
+    connInit(&dialled.c, &connTcp, fx.l, netConnectTcp("127.0.0.1", port, "", false, NULL),
              CONN_CONNECTING);
     assert_int_equal(connOnWrite(&dialled.c, countWrite), OK);
     while (!dialled.writes) loopTurn(fx.l, true);
@@ -275,7 +275,7 @@ static void test_dial_opens_or_fails_before_its_callback(void **state) {
     connClose(&dialled.c);
     close(listen_fd);
 
-    int fd = netDialTcp("127.0.0.1", port, "", false, NULL);
+    int fd = netConnectTcp("127.0.0.1", port, "", false, NULL);
     if (fd < 0) return; /* refused at once */
     memset(&dialled, 0, sizeof(dialled));
     connInit(&dialled.c, &connTcp, fx.l, fd, CONN_CONNECTING);

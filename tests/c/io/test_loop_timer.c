@@ -59,7 +59,7 @@ static void test_fires_once_when_due(void **state) {
     assert_true(c.id == id);
     now_us += 1000000;
     assert_int_equal(loopTurn(l, false), 0);
-    loopDropTimer(l, id); /* gone: fine */
+    loopRemoveTimer(l, id); /* gone: fine */
 }
 
 static void test_repeats_by_what_it_returns(void **state) {
@@ -75,7 +75,7 @@ static void test_repeats_by_what_it_returns(void **state) {
     now_us += 50000;
     assert_int_equal(loopTurn(l, false), 1);
     assert_int_equal(loopTurn(l, false), 0);
-    loopDropTimer(l, id);
+    loopRemoveTimer(l, id);
     now_us += 50000;
     assert_int_equal(loopTurn(l, false), 0);
     assert_int_equal(c.calls, 3);
@@ -121,7 +121,7 @@ typedef struct dropper {
 static int64_t drop(loop *owner, uint64_t id, void *arg) {
     dropper *d = arg;
     d->calls++;
-    loopDropTimer(owner, d->victim ? d->victim : id);
+    loopRemoveTimer(owner, d->victim ? d->victim : id);
     return d->again_ms;
 }
 
@@ -147,12 +147,12 @@ static void test_an_old_id_does_not_drop_a_new_timer(void **state) {
     (void)state;
     counter c = {.again_ms = LOOP_TIMER_END};
     uint64_t old_id = loopAddTimer(l, 1, count, &c);
-    loopDropTimer(l, old_id);
+    loopRemoveTimer(l, old_id);
     uint64_t new_id = loopAddTimer(l, 1, count, &c);
     assert_true(new_id != old_id);
-    loopDropTimer(l, old_id);
-    loopDropTimer(l, 0);
-    loopDropTimer(l, UINT64_MAX);
+    loopRemoveTimer(l, old_id);
+    loopRemoveTimer(l, 0);
+    loopRemoveTimer(l, UINT64_MAX);
     now_us += 1000;
     assert_int_equal(loopTurn(l, false), 1);
     assert_true(c.id == new_id);
@@ -227,7 +227,7 @@ static void test_random_history_against_a_model(void **state) {
             m->due_us = now_us + delay_ms * 1000;
             m->id = loopAddTimer(l, delay_ms, modelProc, m);
         } else if (randomUniform(3) == 0) {
-            loopDropTimer(l, m->id);
+            loopRemoveTimer(l, m->id);
             m->due_us = -1;
         }
         if (randomUniform(4)) continue;

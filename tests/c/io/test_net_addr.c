@@ -66,7 +66,7 @@ static void connectAndCompare(const char *bind_addr, const char *dial_addr,
     assert_int_equal(netAccept(listen_fd), -1);
     assert_int_equal(errno, EAGAIN);
     reason why = {{0}};
-    int client = netDialTcp(dial_addr, port, "", false, &why);
+    int client = netConnectTcp(dial_addr, port, "", false, &why);
     if (client < 0) fail_msg("%s", why.text);
     assertFlags(client);
     int served = acceptOne(listen_fd);
@@ -118,7 +118,7 @@ static void test_source_address(void **state) {
     (void)state;
     int port = 0;
     int listen_fd = listenAnywhere("127.0.0.1", &port);
-    int client = netDialTcp("127.0.0.1", port, "127.0.0.2", false, NULL);
+    int client = netConnectTcp("127.0.0.1", port, "127.0.0.2", false, NULL);
     assert_true(client >= 0);
     int served = acceptOne(listen_fd);
     char text[NET_ADDR_TEXT_MAX];
@@ -127,7 +127,7 @@ static void test_source_address(void **state) {
     close(client);
     close(served);
     reason why = {{0}};
-    assert_int_equal(netDialTcp("127.0.0.1", port, "203.0.113.1", false, &why), -1);
+    assert_int_equal(netConnectTcp("127.0.0.1", port, "203.0.113.1", false, &why), -1);
     assert_non_null(strstr(why.text, "bind: "));
     close(listen_fd);
 }
@@ -149,7 +149,7 @@ static void test_failures_say_why(void **state) {
     assert_true(why.text[0] != '\0');
     assert_false(unsupported);
     assert_int_equal(netListenTcp("256.1.1.1.", 0, &plain, NULL, NULL), -1);
-    assert_int_equal(netDialTcp("256.1.1.1.", 1, "", false, &why), -1);
+    assert_int_equal(netConnectTcp("256.1.1.1.", 1, "", false, &why), -1);
 }
 
 /* Nobody listens on a port that was just given back. */
@@ -159,7 +159,7 @@ static void test_refused_dial_shows_as_socket_error(void **state) {
     int fd = listenAnywhere("127.0.0.1", &port);
     close(fd);
     reason why = {{0}};
-    int client = netDialTcp("127.0.0.1", port, NULL, false, &why);
+    int client = netConnectTcp("127.0.0.1", port, NULL, false, &why);
     if (client < 0) { /* told at once */
         assert_non_null(strstr(why.text, "Connection refused"));
         return;
@@ -184,7 +184,7 @@ static void test_unix_sockets(void **state) {
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0700);
-    int client = netDialUnix(path, &why);
+    int client = netConnectUnix(path, &why);
     assert_true(client >= 0);
     assertFlags(client);
     int served = acceptOne(listen_fd);
@@ -216,9 +216,9 @@ static void test_unix_failures(void **state) {
     path[sizeof(path) - 1] = '\0';
     assert_int_equal(netListenUnix(path, 0, "", 16, &why), -1);
     assert_non_null(strstr(why.text, "199 bytes"));
-    assert_int_equal(netDialUnix(path, &why), -1);
-    assert_int_equal(netDialUnix("", &why), -1);
-    assert_int_equal(netDialUnix(testPath("nobody"), &why), -1);
+    assert_int_equal(netConnectUnix(path, &why), -1);
+    assert_int_equal(netConnectUnix("", &why), -1);
+    assert_int_equal(netConnectUnix(testPath("nobody"), &why), -1);
     assert_string_equal(why.text, "connect: No such file or directory");
     assert_int_equal(netListenUnix("/nonexistent/x", 0, "", 16, &why), -1);
     assert_string_equal(why.text, "bind: No such file or directory");

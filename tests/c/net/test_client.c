@@ -49,6 +49,31 @@ static void killCommand(ctx *c) {
     replyOk(c);
 }
 
+/* What has come, with a NUL; the length, or -1 at the end of the stream. Who was closed with bytes of his
+ * unread (hostile builds read a few at a time) sees a reset. */
+static ssize_t receive(int fd, char *dst, size_t cap) {
+    ssize_t n = read(fd, dst, cap - 1);
+    if (n == 0 || (n < 0 && errno == ECONNRESET)) return -1;
+    if (n < 0) n = 0;
+    dst[n] = 0;
+    return n;
+}
+
+/* Who sees during a nested turn what has left for the client that made it. */
+static int nest_fd;
+static char seen_while_nested[64];
+
+/* Serves the others from inside, with half a reply built, as a long script does. */
+static void nestCommand(ctx *c) {
+    respDeferred head = respDeferBegin(c->out);
+    replyStatus(c, SLICE("one"));
+    sessionWantWrite(c->who);
+    while (loopTurn(test_loop, false)) continue;
+    (void)receive(nest_fd, seen_while_nested, sizeof(seen_while_nested));
+    replyStatus(c, SLICE("two"));
+    respDeferEnd(c->out, head, '*', c->proto, 2);
+}
+
 #define SPEC(name_, proc_, arity_, flags_) \
     { \
         .name = (name_), .proc = (proc_), .arity = (arity_), .flags = (flags_), .group = "t", \
@@ -60,6 +85,7 @@ static const commandSpec specs[] = {
     SPEC("pause", pauseCommand, 1, 0),
     SPEC("leave", leaveCommand, 1, 0),
     SPEC("kill", killCommand, 1, 0),
+    SPEC("nest", nestCommand, 1, 0),
 };
 
 static void beforeSleep(loop *l, void *arg) {
@@ -112,16 +138,6 @@ static void turns(int count) {
 
 static void sendText(int fd, const char *text) {
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-}
-
-/* What has come, with a NUL; the length, or -1 at the end of the stream. Who was closed with bytes of his
- * unread (hostile builds read a few at a time) sees a reset. */
-static ssize_t receive(int fd, char *dst, size_t cap) {
-    ssize_t n = read(fd, dst, cap - 1);
-    if (n == 0 || (n < 0 && errno == ECONNRESET)) return -1;
-    if (n < 0) n = 0;
-    dst[n] = 0;
-    return n;
 }
 
 static void expectReply(int fd, const char *want) {
@@ -178,6 +194,24 @@ static void what_follows_a_blocking_command_waits_and_then_runs(void **state) {
     readerResume(cl);
     turns(SETTLED);
     expectReply(fd, "$1\r\na\r\n$1\r\nb\r\n");
+    close(fd);
+    turns(SETTLED);
+}
+
+static void a_nested_turn_never_writes_a_reply_that_is_being_built(void **state) {
+    (void)state;
+    client *cl, *other;
+    nest_fd = newClient(&cl);
+    int fd = newClient(&other);
+    sendText(nest_fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n*1\r\n$4\r\nnest\r\n");
+    loopTurn(test_loop, false); /* reads; the next turn executes */
+    sendText(fd, "*2\r\n$3\r\nsay\r\n$1\r\nb\r\n");
+    stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
+    assert_string_equal(seen_while_nested, "");
+    expectReply(fd, "$1\r\nb\r\n");
+    turns(SETTLED);
+    expectReply(nest_fd, "$1\r\na\r\n*2\r\n+one\r\n+two\r\n");
+    close(nest_fd);
     close(fd);
     turns(SETTLED);
 }
@@ -260,6 +294,8 @@ int test_client(void) {
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
         cmocka_unit_test_setup_teardown(what_follows_a_blocking_command_waits_and_then_runs, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_client_that_leaves_gets_its_reply_and_nothing_more_runs,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_client_killed_by_another_of_the_same_batch_runs_nothing,

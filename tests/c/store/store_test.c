@@ -45,8 +45,8 @@ bool testSurvives(void (*proc)(void)) {
 robj *testCopied(robj *o) {
     robj *copy = objectCopy(o, SLICE("other"), 3);
     digest a = {{0}}, b = {{0}};
-    objectDigest(o, &a);
-    objectDigest(copy, &b);
+    objectDigest(o, lookAtAll(), &a);
+    objectDigest(copy, lookAtAll(), &b);
     assert_memory_equal(&a, &b, sizeof(a));
     objectFree(o);
     return copy;

@@ -29,7 +29,8 @@ static void change(int k, int i, bool add) {
     char key_text[32], text[64];
     slice key = keyText(k, key_text), element = elementText(i, text);
     uint64_t hash = storeHash(key);
-    robj *o = dbFind(storeDb(0), key, hash, 1000);
+    dbPosition at;
+    robj *o = dbFind(storeDb(0), key, hash, lookAt(1000), &at);
     listpackItem member = listpackItemOf(element);
     packLimits packed = {0, 64};
     setLimits limits = {{0, 64}, 0};
@@ -41,10 +42,10 @@ static void change(int k, int i, bool add) {
         if (!o) o = hashNew(key);
         o = hashSet(o, element, element, &packed, &changed);
     } else {
-        changed = k % 2 ? setRemove(&o, &member) : hashDelete(&o, element);
+        changed = k % 2 ? setRemove(&o, &member) : hashDelete(&o, element, lookAtAll());
     }
     assert_true(changed);
-    dbPlace(storeDb(0), hash, o);
+    dbPlace(storeDb(0), &at, o);
 }
 
 static size_t residentBytes(void) {
@@ -75,7 +76,8 @@ static void test_sparse_slabs_run_empty(void **state) {
         for (int i = 0; i < ELEMENTS; i++) {
             slice element = elementText(i, text);
             listpackItem member = listpackItemOf(element);
-            bool has = k % 2 ? setHas(o, &member) : hashGet(o, element, digits, &value);
+            bool has =
+                k % 2 ? setHas(o, &member) : hashGet(o, element, lookAtAll(), digits, &value);
             assert_int_equal(has, i % KEPT_EACH == 0);
             if (has && k % 2 == 0) assert_true(sliceEqual(value, element));
         }
@@ -101,14 +103,15 @@ static void test_nodes_of_lists_move_together(void **state) {
         for (int k = 0; k < LISTS; k++) {
             slice key = listKey(k, key_text), element = elementText(i, text);
             uint64_t hash = storeHash(key);
-            robj *o = dbFind(storeDb(0), key, hash, 1000);
+            dbPosition at;
+            robj *o = dbFind(storeDb(0), key, hash, lookAt(1000), &at);
             o = listPrepare(o ? o : listNew(key), &element, 1, &limits);
-            dbPlace(storeDb(0), hash, listPush(o, &element, 1, false));
+            dbPlace(storeDb(0), &at, listPush(o, &element, 1, false));
         }
     }
     for (int k = 0; k < LISTS; k++) {
         slice key = listKey(k, key_text);
-        if (k % 10) dbDelete(storeDb(0), key, storeHash(key), 1000);
+        if (k % 10) dbDelete(storeDb(0), key, storeHash(key), lookAt(1000));
     }
     storeTidy(0); /* makes the store of elements */
     size_t used = memUsed();

@@ -20,6 +20,7 @@ typedef struct modelKey {
     uint64_t value;
     int64_t expire_ms;
 } modelKey;
+static dbPosition found; /* of the last dbFind() */
 
 static struct {
     modelKey keys[DBS][KEYS];
@@ -74,13 +75,13 @@ static void assertValue(const robj *o, const modelKey *k) {
 static void setKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
-    robj *old = dbFind(at.db, at.key, at.hash, model.now_ms);
+    robj *old = dbFind(at.db, at.key, at.hash, lookAt(model.now_ms), &found);
     assert_int_equal(old != NULL, k->there && !isDead(k));
     k->there = true;
     k->value = model.next_value++;
     k->expire_ms =
         randomUniform(2) ? OBJECT_NO_EXPIRE : model.now_ms + 1 + (int64_t)randomUniform(3000);
-    dbSetString(at.db, at.key, at.hash, old, valueOf(k->value), NULL, k->expire_ms);
+    dbSetString(at.db, at.key, &found, old, valueOf(k->value), NULL, k->expire_ms);
 }
 
 static void getKey(int d, int index) {
@@ -89,8 +90,8 @@ static void getKey(int d, int index) {
     bool dead = isDead(k);
     assert_int_equal(dbPeek(at.db, at.key, at.hash) != NULL, k->there);
     uint64_t told = model.told;
-    robj *o = randomUniform(2) ? dbFindRead(at.db, at.key, at.hash, model.now_ms)
-                               : dbFindQuiet(at.db, at.key, at.hash, model.now_ms);
+    robj *o = randomUniform(2) ? dbFindRead(at.db, at.key, at.hash, lookAt(model.now_ms))
+                               : dbFindQuiet(at.db, at.key, at.hash, lookAt(model.now_ms));
     assert_int_equal(model.told - told, dead);
     if (dead) k->there = false;
     if (k->there) {
@@ -104,7 +105,7 @@ static void deleteKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
     bool alive = k->there && !isDead(k);
-    assert_int_equal(dbDelete(at.db, at.key, at.hash, model.now_ms), alive);
+    assert_int_equal(dbDelete(at.db, at.key, at.hash, lookAt(model.now_ms)), alive);
     k->there = false;
     assert_null(dbPeek(at.db, at.key, at.hash));
 }
@@ -112,7 +113,7 @@ static void deleteKey(int d, int index) {
 static void expireKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
-    robj *o = dbFind(at.db, at.key, at.hash, model.now_ms);
+    robj *o = dbFind(at.db, at.key, at.hash, lookAt(model.now_ms), &found);
     if (!o) {
         k->there = false;
         return;
@@ -121,7 +122,7 @@ static void expireKey(int d, int index) {
     k->expire_ms = randomUniform(3) == 0   ? OBJECT_NO_EXPIRE
                    : randomUniform(8) == 0 ? wide[randomUniform(2)]
                                            : model.now_ms + 1 + (int64_t)randomUniform(3000);
-    dbPlace(at.db, at.hash, objectSetExpire(o, k->expire_ms));
+    dbPlace(at.db, &found, objectSetExpire(o, k->expire_ms));
 }
 
 /* Another key or database gets the object, or a copy. */
@@ -130,11 +131,11 @@ static void passOn(int d, int index, bool copy) {
     if (d == to_db && index == to_index) return;
     modelKey *from_model = &model.keys[d][index], *to_model = &model.keys[to_db][to_index];
     dbKey from = placeOf(d, index), to = placeOf(to_db, to_index);
-    if (!dbFind(from.db, from.key, from.hash, model.now_ms)) {
+    if (!dbFind(from.db, from.key, from.hash, lookAt(model.now_ms), &found)) {
         from_model->there = false;
         return;
     }
-    (void)dbDelete(to.db, to.key, to.hash, model.now_ms);
+    (void)dbDelete(to.db, to.key, to.hash, lookAt(model.now_ms));
     *to_model = *from_model;
     if (copy) {
         dbCopy(&from, &to);
@@ -206,7 +207,8 @@ static void scanAll(int d) {
     do {
         cursor = dbScan(storeDb(d), cursor, -1, visit, &v);
         dbKey extra = placeOf(d, (int)randomUniform(KEYS));
-        if (randomUniform(8) == 0) (void)dbFindRead(extra.db, extra.key, extra.hash, model.now_ms);
+        if (randomUniform(8) == 0)
+            (void)dbFindRead(extra.db, extra.key, extra.hash, lookAt(model.now_ms));
     } while (cursor);
     for (int i = 0; i < KEYS; i++) {
         dbKey at = placeOf(d, i);
@@ -242,7 +244,7 @@ static void checkDb(int d) {
 }
 
 static void drawOne(int d) {
-    robj *o = dbRandom(storeDb(d), model.now_ms);
+    robj *o = dbRandom(storeDb(d), lookAt(model.now_ms));
     bool any = false;
     for (int i = 0; i < KEYS; i++) {
         dbKey at = placeOf(d, i);
@@ -345,8 +347,8 @@ static void fill(db *d, int count, int64_t expire_ms) {
     for (int i = 0; i < count; i++) {
         char text[32];
         slice key = sliceMake(text, (size_t)snprintf(text, sizeof(text), "k%d", i));
-        robj *old = dbFind(d, key, storeHash(key), 0);
-        dbSetString(d, key, storeHash(key), old, SLICE("some value"), NULL, expire_ms);
+        robj *old = dbFind(d, key, storeHash(key), lookAt(0), &found);
+        dbSetString(d, key, &found, old, SLICE("some value"), NULL, expire_ms);
     }
 }
 
@@ -357,20 +359,20 @@ static void whatExpiryModesPromise(void **state) {
     slice key = SLICE("k0");
     uint64_t hash = storeHash(key);
     fill(d, 1, 100);
-    storeSetExpiry(EXPIRY_IGNORE);
-    assert_non_null(dbFindRead(d, key, hash, 100));
-    assert_non_null(dbRandom(d, 100));
     storeSetExpiry(EXPIRY_HIDE);
-    assert_null(dbFindRead(d, key, hash, 100));
-    assert_null(dbRandom(d, 100));
+    assert_non_null(dbFindRead(d, key, hash, lookAtAll()));
+    assert_non_null(dbFind(d, key, hash, lookAtAll(), &found));
+    assert_non_null(dbRandom(d, lookAtAll()));
+    assert_null(dbFindRead(d, key, hash, lookAt(100)));
+    assert_null(dbRandom(d, lookAt(100)));
     storeExpireTurn(100, 1000000, 1);
     assert_int_equal(dbSize(d), 1);
-    assert_null(dbFind(d, key, hash, 100));
+    assert_null(dbFind(d, key, hash, lookAt(100), &found));
     assert_int_equal(dbSize(d), 0);
     fill(d, 1, 100);
     storeSetExpiry(EXPIRY_DELETE);
-    assert_non_null(dbFindRead(d, key, hash, 99));
-    assert_null(dbFindRead(d, key, hash, 100));
+    assert_non_null(dbFindRead(d, key, hash, lookAt(99)));
+    assert_null(dbFindRead(d, key, hash, lookAt(100)));
     assert_int_equal(dbSize(d), 0);
     storeShutdown();
 }
@@ -382,8 +384,8 @@ static void aCopyOfALargeValueSharesIt(void **state) {
     dbKey b = {storeDb(0), SLICE("b"), storeHash(SLICE("b"))};
     blob *bytes = blobNew(5000);
     memset(bytes->bytes, 'x', bytes->len = 5000);
-    robj *old = dbFind(a.db, a.key, a.hash, 0);
-    dbSetString(a.db, a.key, a.hash, old, SLICE(""), blobRetain(bytes), OBJECT_NO_EXPIRE);
+    robj *old = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
+    dbSetString(a.db, a.key, &found, old, SLICE(""), blobRetain(bytes), OBJECT_NO_EXPIRE);
     dbCopy(&a, &b);
     assert_int_equal(bytes->refs, 3);
     assert_ptr_equal(objectPointer(dbPeek(b.db, b.key, b.hash)), bytes);
@@ -404,8 +406,8 @@ static void sharedValuesComeBackFromTheBackground(void **state) {
         memset(bytes->bytes, 'x', bytes->len = 5000);
         fill(storeDb(0), 2000, OBJECT_NO_EXPIRE);
         fill(storeDb(1), all ? 0 : 10, OBJECT_NO_EXPIRE);
-        robj *old = dbFind(a.db, a.key, a.hash, 0);
-        dbSetString(a.db, a.key, a.hash, old, SLICE(""), blobRetain(bytes), OBJECT_NO_EXPIRE);
+        robj *old = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
+        dbSetString(a.db, a.key, &found, old, SLICE(""), blobRetain(bytes), OBJECT_NO_EXPIRE);
         assert_int_equal(dbFlush(storeDb(0), true), 2001);
         assert_int_equal(storeFreePending(), 0);
         assert_int_equal(bytes->refs, 2);
@@ -438,27 +440,27 @@ static void digestsStandForContent(void **state) {
     storeInit(2, false);
     dbKey a = {storeDb(0), SLICE("k0"), storeHash(SLICE("k0"))};
     digest empty = {{0}}, one, moved, back, timed;
-    storeDigest(&one);
+    storeDigest(lookAtAll(), &one);
     assert_memory_equal(&one, &empty, sizeof(digest));
     fill(storeDb(0), 50, OBJECT_NO_EXPIRE);
-    storeDigest(&one);
+    storeDigest(lookAtAll(), &one);
     assert_memory_not_equal(&one, &empty, sizeof(digest));
     dbKey other = {storeDb(1), a.key, a.hash};
     dbMove(&a, &other);
-    storeDigest(&moved);
+    storeDigest(lookAtAll(), &moved);
     assert_memory_not_equal(&moved, &one, sizeof(digest));
     dbMove(&other, &a);
-    robj *o = dbFind(a.db, a.key, a.hash, 0);
-    dbPlace(a.db, a.hash, objectSetExpire(o, 1000));
-    storeDigest(&timed);
+    robj *o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
+    dbPlace(a.db, &found, objectSetExpire(o, 1000));
+    storeDigest(lookAtAll(), &timed);
     assert_memory_not_equal(&timed, &one, sizeof(digest));
-    o = dbFind(a.db, a.key, a.hash, 0);
-    dbPlace(a.db, a.hash, objectSetExpire(o, 2000));
-    storeDigest(&back);
+    o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
+    dbPlace(a.db, &found, objectSetExpire(o, 2000));
+    storeDigest(lookAtAll(), &back);
     assert_memory_equal(&back, &timed, sizeof(digest));
-    o = dbFind(a.db, a.key, a.hash, 0);
-    dbPlace(a.db, a.hash, objectSetExpire(o, OBJECT_NO_EXPIRE));
-    storeDigest(&back);
+    o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
+    dbPlace(a.db, &found, objectSetExpire(o, OBJECT_NO_EXPIRE));
+    storeDigest(lookAtAll(), &back);
     assert_memory_equal(&back, &one, sizeof(digest));
     storeShutdown();
 }
@@ -474,23 +476,24 @@ static void accessesAreNoted(void **state) {
     fill(d, 1, OBJECT_NO_EXPIRE);
     storeSetClock(5060000);
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 60);
-    (void)dbFindQuiet(d, key, hash, 0); /* it is there */
+    (void)dbFindQuiet(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 60);
-    assert_true(storeSetTouching(false));
-    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    storeLook without_touch = lookWithoutTouch(lookAt(0));
+    assert_non_null(dbFindRead(d, key, hash, without_touch));
+    assert_non_null(dbFind(d, key, hash, without_touch, &found));
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 60);
-    assert_false(storeSetTouching(true));
-    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    assert_true(lookTouches(lookWithTouch(without_touch)));
+    (void)dbFindRead(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
     (void)storeFlush(false); /* one key */
 
     storeForkBegin();
     fill(d, 1, OBJECT_NO_EXPIRE);
     storeSetClock(5070000);
-    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    (void)dbFindRead(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 10);
     storeForkEnd();
-    (void)dbFindRead(d, key, hash, 0); /* it is there */
+    (void)dbFindRead(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
     (void)storeFlush(false); /* one key */
 
@@ -498,7 +501,7 @@ static void accessesAreNoted(void **state) {
     storeSetAccess(ACCESS_LFU, 0, 1); /* factor 0: each access counts */
     fill(d, 1, OBJECT_NO_EXPIRE);
     assert_int_equal(storeFrequency(dbPeek(d, key, hash)), 5);
-    for (int i = 0; i < 20; i++) assert_non_null(dbFindRead(d, key, hash, 0));
+    for (int i = 0; i < 20; i++) assert_non_null(dbFindRead(d, key, hash, lookAt(0)));
     assert_int_equal(storeFrequency(dbPeek(d, key, hash)), 25);
     storeSetClock(5060000 + 7 * 60000);
     assert_int_equal(storeFrequency(dbPeek(d, key, hash)), 18);

@@ -26,8 +26,9 @@ static void expired(db *d, slice key) {
 static const storeListener listener = {.expired = expired, .evicted = evicted};
 
 static void put(db *d, slice key, int64_t expire_ms) {
-    robj *old = dbFind(d, key, storeHash(key), 0);
-    dbSetString(d, key, storeHash(key), old, SLICE("value"), NULL, expire_ms);
+    dbPosition at;
+    robj *old = dbFind(d, key, storeHash(key), lookAt(0), &at);
+    dbSetString(d, key, &at, old, SLICE("value"), NULL, expire_ms);
 }
 
 static slice keyOf(uint64_t i) {
@@ -96,7 +97,7 @@ static void what_was_used_since_stays(void **state) {
     for (uint64_t i = 0; i < 40; i++) {
         slice key = keyOf(i);
         if (i % 2 && has(d, i))
-            (void)dbFindRead(d, key, storeHash(key), 0); /* only its time matters */
+            (void)dbFindRead(d, key, storeHash(key), lookAt(0)); /* only its time matters */
         if (i % 4 == 1 && has(d, i)) put(d, keyOf(i), OBJECT_NO_EXPIRE);
     }
     uint64_t even = 0;
@@ -130,7 +131,7 @@ static void the_least_used_go(void **state) {
         slice key = keyOf(i);
         put(d, key, OBJECT_NO_EXPIRE);
         for (uint64_t k = 0; k < i / 10; k++)
-            assert_non_null(dbFindRead(d, key, storeHash(key), 0));
+            assert_non_null(dbFindRead(d, key, storeHash(key), lookAt(0)));
     }
     for (int i = 0; i < 100; i++) assert_true(storeEvictOne(&rule));
     uint64_t cold = 0;
@@ -170,11 +171,11 @@ static void random_changes_between_victims(void **state) {
             assert_int_equal(dbSize(storeDb(0)) + dbSize(storeDb(1)), before - gone);
             break;
         }
-        case 1: (void)dbFindRead(d, key, storeHash(key), 0); break; /* there or not */
+        case 1: (void)dbFindRead(d, key, storeHash(key), lookAt(0)); break; /* there or not */
         case 2:
             if (randomUniform(500) == 0) (void)dbFlush(d, false); /* how many does not matter */
             break;
-        case 3: (void)dbDelete(d, key, storeHash(key), 0); break; /* there or not */
+        case 3: (void)dbDelete(d, key, storeHash(key), lookAt(0)); break; /* there or not */
         default: put(d, key, randomUniform(2) ? OBJECT_NO_EXPIRE : INT64_C(1) << 40);
         }
     }

@@ -31,14 +31,14 @@ static void inspect(const robj *o) {
         char text[32], digits[NUMBER_TEXT_MAX];
         slice field = fieldText(i, text), value;
         bool is_seen = times[i] != HASH_NO_FIELD && !isDead(times[i]);
-        assert_int_equal(hashTime(o, field), is_seen ? times[i] : HASH_NO_FIELD);
-        assert_int_equal(hashGet(o, field, digits, &value), is_seen);
+        assert_int_equal(hashTime(o, field, lookAt(now_ms)), is_seen ? times[i] : HASH_NO_FIELD);
+        assert_int_equal(hashGet(o, field, lookAt(now_ms), digits, &value), is_seen);
         if (is_seen) assert_true(sliceEqual(value, field) || value.len == 0);
         seen += is_seen;
         kept += times[i] != HASH_NO_FIELD;
         timed += times[i] >= 0;
     }
-    assert_int_equal(hashSeenCount(o), seen);
+    assert_int_equal(hashSeenCount(o, lookAt(now_ms)), seen);
     assert_int_equal(hashLength(o), kept);
     assert_int_equal(hashTimedCount(o), timed);
 }
@@ -64,25 +64,22 @@ static robj *step(robj *o) {
     int64_t time_ms = now_ms + 1 + (int64_t)randomUniform(50);
     hashOutcome outcome;
     switch (randomUniform(8)) {
-    case 0:
-        now_ms += (int64_t)randomUniform(10);
-        hashLookAt(now_ms);
-        return o;
+    case 0: now_ms += (int64_t)randomUniform(10); return o;
     case 1: return removeDead(o);
     case 2:
-        assert_int_equal(hashDelete(&o, field), was_kept && !was_dead);
+        assert_int_equal(hashDelete(&o, field, lookAt(now_ms)), was_kept && !was_dead);
         if (!was_dead) times[i] = HASH_NO_FIELD;
         return o;
     case 3:
     case 4:
         if (randomUniform(2)) time_ms = HASH_NO_TIME;
-        assert_int_equal(hashSetTime(&o, field, time_ms), was_kept && !was_dead);
+        assert_int_equal(hashSetTime(&o, field, time_ms, lookAt(now_ms)), was_kept && !was_dead);
         if (was_kept && !was_dead) times[i] = time_ms;
         return o;
     default:
         if (randomUniform(3) == 0) time_ms = randomUniform(2) ? HASH_NO_TIME : HASH_KEEP_TIME;
-        o = hashSetTimed(o, field, randomUniform(2) ? field : SLICE(""), time_ms, &limits,
-                         &outcome);
+        o = hashSetTimed(o, field, randomUniform(2) ? field : SLICE(""), time_ms, lookAt(now_ms),
+                         &limits, &outcome);
         assert_int_equal(outcome, was_dead   ? HASH_REPLACED_DEAD
                                   : was_kept ? HASH_UPDATED
                                              : HASH_CREATED);
@@ -103,23 +100,23 @@ static void historiesMatchTheModel(void **state) {
     for (int history = 0; history < 4; history++) {
         robj *o = hashNew(SLICE("key"));
         for (int i = 0; i < FIELDS; i++) times[i] = HASH_NO_FIELD;
-        hashLookAt(now_ms);
         for (int i = 0; i < STEPS; i++) {
             o = step(o);
             if (i % 10) continue;
             inspect(o);
             uint64_t picked = 0, scanned = 0, cursor = 0;
-            hashRandom(o, FIELDS, true, countPair, &picked);
-            assert_int_equal(picked, hashSeenCount(o));
-            do { cursor = hashScan(o, cursor, countPair, &scanned); } while (cursor);
-            assert_int_equal(scanned, hashSeenCount(o));
+            hashRandom(o, lookAt(now_ms), FIELDS, true, countPair, &picked);
+            assert_int_equal(picked, hashSeenCount(o, lookAt(now_ms)));
+            do {
+                cursor = hashScan(o, lookAt(now_ms), cursor, countPair, &scanned);
+            } while (cursor);
+            assert_int_equal(scanned, hashSeenCount(o, lookAt(now_ms)));
         }
         robj *copy = objectCopy(o, SLICE("copy"), 0);
         inspect(copy);
         objectFree(copy);
         objectFree(o);
     }
-    hashLookAt(INT64_MIN);
 }
 
 /* ------------------------------------------------------------------ active expiry */
@@ -138,15 +135,16 @@ static const storeListener listener = {.fields_expired = tellFields};
 /* Fields 0 to before `count` get the time; one more has none if `stays`. */
 static void put(db *d, slice key, uint64_t count, int64_t time_ms, bool stays) {
     uint64_t hash = storeHash(key);
-    assert_null(dbFind(d, key, hash, 0));
+    dbPosition at;
+    assert_null(dbFind(d, key, hash, lookAt(0), &at));
     robj *o = hashNew(key);
     hashOutcome outcome;
     for (uint64_t i = 0; i < count + stays; i++) {
         char text[32];
         o = hashSetTimed(o, fieldText(i, text), SLICE("v"), i < count ? time_ms : HASH_NO_TIME,
-                         &limits, &outcome);
+                         lookAtAll(), &limits, &outcome);
     }
-    dbPlace(d, hash, o);
+    dbPlace(d, &at, o);
 }
 
 static slice keyText(unsigned i, char *to) {
@@ -164,7 +162,7 @@ static void deadFieldsGoAndNoOthers(bool slotted) {
     put(d, SLICE("plain"), 0, 0, true);
     for (unsigned i = 0; i < 20; i++) { /* names of keys that are gone */
         slice key = keyText(i, text);
-        assert_true(dbDelete(d, key, storeHash(key), 0));
+        assert_true(dbDelete(d, key, storeHash(key), lookAt(0)));
     }
     assert_int_equal(dbItemKeys(d), KEYS - 20 + 1);
     /* However small the pieces, all is done in the end. */
@@ -190,6 +188,29 @@ static void deadFieldsGoAndNoOthers(bool slotted) {
     storeShutdown();
 }
 
+/* The digest depends on the look alone, whatever was looked up before. */
+static void digestsFollowTheirLook(void **state) {
+    (void)state; /* nothing is set up */
+    storeInit(1, false);
+    db *d = storeDb(0);
+    slice key = SLICE("hash"), value;
+    char digits[NUMBER_TEXT_MAX];
+    digest before, after, all;
+    put(d, key, 1, 500, true); /* one more field, until 500 */
+    robj *o = hashNew(SLICE("other"));
+    const int64_t times_ms[] = {0, 499, 500, 10000};
+    for (size_t i = 0; i < COUNT_OF(times_ms); i++) {
+        assert_false(hashGet(o, SLICE("f"), lookAt(times_ms[i]), digits, &value));
+        storeDigest(lookAt(499), &before);
+        storeDigest(lookAt(500), &after);
+        storeDigest(lookAtAll(), &all);
+        assert_memory_equal(&before, &all, sizeof(all));
+        assert_memory_not_equal(&before, &after, sizeof(after));
+    }
+    objectFree(o);
+    storeShutdown();
+}
+
 static void activeExpiryFindsDeadFields(void **state) {
     (void)state;
     deadFieldsGoAndNoOthers(false);
@@ -200,6 +221,7 @@ int test_items(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(historiesMatchTheModel),
         cmocka_unit_test(activeExpiryFindsDeadFields),
+        cmocka_unit_test(digestsFollowTheirLook),
     };
     return cmocka_run_group_tests_name("items", tests, NULL, testNoObjects);
 }

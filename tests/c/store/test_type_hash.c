@@ -45,7 +45,7 @@ static void inspectField(const robj *o, size_t i) {
     static char field[200], value[VALUE_MAX];
     char digits[NUMBER_TEXT_MAX];
     slice found;
-    bool has = hashGet(o, fieldText(i, field), digits, &found);
+    bool has = hashGet(o, fieldText(i, field), lookAtAll(), digits, &found);
     assert_int_equal(has, lens[i] != ABSENT);
     if (has) assert_true(sliceEqual(found, valueText(i, lens[i], value)));
 }
@@ -68,13 +68,13 @@ static void inspect(const robj *o) {
     assert_int_equal(hashLength(o), want_count);
     hashIterator it;
     hashPair pair;
-    hashIteratorInit(&it, o);
+    hashIteratorInit(&it, o, lookAtAll());
     while (hashNext(&it, &pair)) countPair(seen, &pair);
     hashIteratorClear(&it);
     uint64_t cursor = 0;
-    do { cursor = hashScan(o, cursor, countPair, scanned); } while (cursor);
+    do { cursor = hashScan(o, lookAtAll(), cursor, countPair, scanned); } while (cursor);
     size_t want_picked = (size_t)randomUniform(FIELDS), all = 0;
-    hashRandom(o, want_picked, true, countPair, picked);
+    hashRandom(o, lookAtAll(), want_picked, true, countPair, picked);
     for (size_t i = 0; i < FIELDS; i++) {
         inspectField(o, i);
         assert_int_equal(seen[i], lens[i] != ABSENT);
@@ -99,7 +99,7 @@ static robj *step(robj *o, const packLimits *limits) {
         want_count += created;
         lens[i] = len;
     } else if (what < 7) {
-        assert_int_equal(hashDelete(&o, fieldText(i, field)), lens[i] != ABSENT);
+        assert_int_equal(hashDelete(&o, fieldText(i, field), lookAtAll()), lens[i] != ABSENT);
         want_count -= lens[i] != ABSENT;
         lens[i] = ABSENT;
     } else {

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unsolicited output (deliver.h).
+ * Invariant: a session is on the list of those with waiting output exactly while its slot holds some, and then
+ * everything delivered to it goes there, so order is kept. A session that neither executes nor is lent costs one flag
+ * test and a walk over the commands being executed, mostly one. */
+#include "engine/deliver.h"
+
+#include "base/base.h"
+#include "engine/ctx.h"
+#include "engine/deliver_priv.h"
+#include "engine/hot.h"
+#include "engine/session_slot.h"
+#include "resp/resp.h"
+
+/* What a session's slot holds while output waits. */
+typedef struct waitingOutput {
+    session *to;
+    outbuf bytes;
+    listNode all;
+} waitingOutput;
+
+static list waiting;
+
+static void dropWaiting(session *s, void *state) {
+    (void)s; /* it ends */
+    waitingOutput *w = state;
+    outbufClear(&w->bytes);
+    listRemove(&waiting, &w->all);
+    memFree(w);
+}
+
+static size_t waitingMemory(const void *state) {
+    return sizeof(waitingOutput) + outbufMemory(&((const waitingOutput *)state)->bytes);
+}
+
+static const sessionSlot waiting_slot = {"waiting output", dropWaiting, waitingMemory};
+
+static int slotIndex(void) {
+    static int index = -1;
+    if (index < 0) {
+        index = sessionSlotRegister(&waiting_slot);
+        listInit(&waiting);
+    }
+    return index;
+}
+
+static waitingOutput *waitingOf(const session *s) { return sessionSlotGet(s, slotIndex()); }
+
+/* The outermost command of the session that is being executed; NULL when none is. */
+static ctx *executing(const session *s) {
+    ctx *found = NULL;
+    for (ctx *c = engineHot.current; c; c = c->below) {
+        if (c->who == s) found = c;
+    }
+    return found;
+}
+
+bool sessionIsExecuting(const session *s) { return executing(s) != NULL; }
+
+size_t sessionOutputMemory(const session *s) {
+    const waitingOutput *w = waitingOf(s);
+    return outbufMemory(&s->out) + (w ? outbufMemory(&w->bytes) : 0);
+}
+
+/* Where the bytes go now; NULL when nobody is to get them. */
+static outbuf *outputOf(session *s, deliverKind kind) {
+    const uint32_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
+    const uint32_t silent = SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
+    if (s->flags & closing || (kind == DELIVER_LINE && s->flags & silent)) return NULL;
+    waitingOutput *w = waitingOf(s);
+    if (w) return &w->bytes;
+    ctx *running = executing(s);
+    if (likely(!running) && likely(!(s->flags & SESSION_LENT))) return &s->out;
+    if (running) running->flags |= CTX_DELIVERS;
+    w = memNew(waitingOutput);
+    w->to = s;
+    outbufInit(&w->bytes);
+    listAppend(&waiting, &w->all);
+    sessionSlotSet(s, slotIndex(), w);
+    return &w->bytes;
+}
+
+static void delivered(session *s, const outbuf *to) {
+    if (to == &s->out) sessionWantWrite(s);
+    if (s->carrier && s->carrier->output_grew) s->carrier->output_grew(s);
+}
+
+void sessionDeliver(session *s, deliverKind kind, slice bytes) {
+    outbuf *to = outputOf(s, kind);
+    if (!to) return;
+    outbufAppend(to, bytes.ptr, bytes.len);
+    delivered(s, to);
+}
+
+void sessionDeliverShared(session *s, deliverKind kind, blob *bytes) {
+    if (bytes->len < RESP_BORROW_MIN) {
+        sessionDeliver(s, kind, sliceMake(bytes->bytes, bytes->len));
+        return;
+    }
+    outbuf *to = outputOf(s, kind);
+    if (!to) return;
+    outbufAppendBlob(to, bytes, 0, bytes->len);
+    delivered(s, to);
+}
+
+void deliverWaiting(session *s) {
+    waitingOutput *w = waitingOf(s);
+    if (!w || s->flags & SESSION_LENT) return;
+    outbufMoveAll(&s->out, &w->bytes);
+    dropWaiting(s, w);
+    sessionSlotSet(s, slotIndex(), NULL);
+    sessionWantWrite(s);
+}
+
+void deliverAll(void) {
+    if (likely(!waiting.count)) return;
+    for (listNode *n = listFirst(&waiting); n;) {
+        session *s = LIST_OWNER(n, waitingOutput, all)->to;
+        n = listNext(&waiting, n);
+        if (!sessionIsExecuting(s)) deliverWaiting(s);
+    }
+}
+
+void sessionLend(session *s) { s->flags |= SESSION_LENT; }
+
+void sessionReturn(session *s) {
+    s->flags &= ~(uint32_t)SESSION_LENT;
+    if (!sessionIsExecuting(s)) deliverWaiting(s);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Unsolicited output, the slots of a session and observers of one session alone. */
+#include "engine_test.h"
+
+#include "base/base.h"
+#include "engine/deliver.h"
+#include "engine/hot.h"
+#include "engine/session_slot.h"
+#include "engine/transaction.h"
+
+static session s, other;
+
+static int build(void **state) {
+    int failed = houseBuild(state);
+    sessionOpen(&s);
+    sessionOpen(&other);
+    return failed;
+}
+
+static int raze(void **state) {
+    sessionClear(&s);
+    sessionClear(&other);
+    return houseRaze(state);
+}
+
+/* ------------------------------------------------------------------ delivery */
+
+static void another_session_gets_it_at_once(void **state) {
+    deliver_to = &other;
+    ask(&s, "multi|deliver a|deliver b");
+    assert_replies(&other, "");
+    ask(&s, "exec");
+    assert_replies(&s, "+OK +QUEUED +QUEUED *2 +OK +OK");
+    assert_replies(&other, "+a +b");
+    assert_noted("grew 1;grew 1;");
+}
+
+static void its_own_session_gets_it_after_the_reply(void **state) {
+    deliver_to = &s;
+    ask(&s, "deliver a|say b|deliver c");
+    assert_replies(&s, "+OK +a $1 b +OK +c");
+    assert_true(s.flags & SESSION_PENDING_OUT);
+}
+
+static void what_a_transaction_delivers_to_itself_follows_its_reply(void **state) {
+    deliver_to = &s;
+    ask(&s, "multi|deliver a|say b|inner deliver c|exec|say d");
+    assert_replies(&s, "+OK +QUEUED +QUEUED +QUEUED *3 +OK $1 b +OK +a +c $1 d");
+}
+
+static void a_woken_command_ends_before_what_is_delivered_meanwhile(void **state) {
+    deliver_to = &other;
+    ask(&other, "await a 0");
+    ask(&s, "put a 1|deliver x");
+    assert_replies(&other, "$1 1 +x");
+}
+
+static void a_lent_session_gets_it_when_it_returns(void **state) {
+    deliver_to = &other;
+    sessionLend(&other);
+    ask(&s, "deliver a|deliver b");
+    assert_replies(&other, "");
+    assert_true(sessionOutputMemory(&other) > outbufMemory(&other.out));
+    sessionReturn(&other);
+    assert_replies(&other, "+a +b");
+    assert_int_equal(sessionOutputMemory(&other), 0);
+}
+
+static void a_session_may_end_while_output_waits(void **state) {
+    deliver_to = &other;
+    sessionLend(&other);
+    ask(&s, "deliver a");
+    sessionClear(&other);
+    sessionOpen(&other);
+    stagesRun(STAGE_LOG, STAGE_LOG);
+    assert_replies(&other, "");
+}
+
+static void lines_obey_client_reply_and_pushes_do_not(void **state) {
+    sessionSetReplyMode(&other, SESSION_REPLY_OFF);
+    sessionDeliver(&other, DELIVER_LINE, SLICE("+line\r\n"));
+    sessionDeliver(&other, DELIVER_PUSH, SLICE("+push\r\n"));
+    assert_replies(&other, "+push");
+}
+
+static void nobody_gets_it_who_is_closing(void **state) {
+    sessionCloseSoon(&other);
+    sessionDeliver(&other, DELIVER_PUSH, SLICE("+push\r\n"));
+    assert_replies(&other, "");
+}
+
+static void a_long_block_is_shared(void **state) {
+    blob *b = blobNew(100000);
+    memset(b->bytes, 'x', b->len);
+    sessionDeliverShared(&s, DELIVER_PUSH, b);
+    sessionDeliverShared(&other, DELIVER_PUSH, b);
+    assert_int_equal(outbufPending(&s.out), 100000);
+    struct iovec iov;
+    assert_int_equal(outbufIovecs(&other.out, &iov, 1), 1);
+    assert_ptr_equal(iov.iov_base, b->bytes);
+    blobRelease(b);
+}
+
+/* ------------------------------------------------------------------ slots */
+
+static void freeState(session *owner, void *state) {
+    note("free %s of %d;", (const char *)state, owner == &s ? 1 : 2);
+}
+
+static size_t stateMemory(const void *state) { return strlen(state); }
+
+static const sessionSlot first_slot = {"first", freeState, stateMemory};
+static const sessionSlot second_slot = {"second", freeState, NULL};
+static const sessionSlot late_slot = {"late", freeState, NULL};
+
+static void a_subsystem_keeps_its_own_state_in_a_session(void **state) {
+    static char one[] = "one", two[] = "two";
+    int first = sessionSlotRegister(&first_slot), second = sessionSlotRegister(&second_slot);
+    assert_int_not_equal(first, second);
+    assert_int_equal(sessionSlotRegister(&first_slot), first);
+    assert_null(sessionSlotGet(&s, first));
+    assert_null(s.slots);
+    sessionSlotSet(&s, first, one);
+    assert_ptr_equal(sessionSlotGet(&s, first), one);
+    assert_null(sessionSlotGet(&s, second));
+    assert_null(sessionSlotGet(&other, first));
+    assert_true(sessionSlotMemory(&s) > 3);
+    int late = sessionSlotRegister(&late_slot); /* by a module, when the array is made already */
+    assert_null(sessionSlotGet(&s, late));
+    sessionSlotSet(&s, late, two);
+    assert_ptr_equal(sessionSlotGet(&s, first), one);
+    sessionClear(&s);
+    assert_noted("free one of 1;free two of 1;");
+}
+
+/* ------------------------------------------------------------------ observers of one session */
+
+static void one_observed_session_leaves_the_others_alone(void **state) {
+    uint32_t armed = engineHot.armed;
+    seerArmSession(&s, &noteSeer, true);
+    assert_int_equal(engineHot.armed, armed);
+    assert_int_equal(other.armed, 0);
+    ask(&other, "put a 1");
+    assert_noted("");
+    ask(&s, "take a|multi|put b 1|exec");
+    assert_noted(
+        "before take;after take;before multi;after multi;before exec;before put;after put;after exec;");
+    seerArmSession(&s, &noteSeer, false);
+    assert_int_equal(s.armed, 0);
+    ask(&s, "take a");
+    assert_noted("");
+}
+
+static void reset_ends_the_observation(void **state) {
+    seerArmSession(&s, &noteSeer, true);
+    sessionReset(&s);
+    ask(&s, "take a");
+    assert_noted("");
+    seerArmSession(&s, &noteSeer, true);
+    ask(&s, "take a");
+    assert_noted("before take;after take;");
+}
+
+static void many_may_observe_one_session(void **state) {
+    static seer many[12];
+    for (size_t i = 0; i < COUNT_OF(many); i++) {
+        many[i] = noteSeer;
+        seerArmSession(&s, &many[i], true);
+        seerArmSession(&s, &many[i], true);
+    }
+    for (size_t i = 1; i < COUNT_OF(many); i++) seerArmSession(&s, &many[i], false);
+    ask(&s, "take a");
+    assert_noted("before take;after take;");
+}
+
+int test_deliver(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, build, raze)
+    const struct CMUnitTest tests[] = {
+        TEST(another_session_gets_it_at_once),
+        TEST(its_own_session_gets_it_after_the_reply),
+        TEST(what_a_transaction_delivers_to_itself_follows_its_reply),
+        TEST(a_woken_command_ends_before_what_is_delivered_meanwhile),
+        TEST(a_lent_session_gets_it_when_it_returns),
+        TEST(a_session_may_end_while_output_waits),
+        TEST(lines_obey_client_reply_and_pushes_do_not),
+        TEST(nobody_gets_it_who_is_closing),
+        TEST(a_long_block_is_shared),
+        TEST(a_subsystem_keeps_its_own_state_in_a_session),
+        TEST(one_observed_session_leaves_the_others_alone),
+        TEST(reset_ends_the_observation),
+        TEST(many_may_observe_one_session),
+    };
+    return cmocka_run_group_tests_name("engine/deliver", tests, NULL, NULL);
+#undef TEST
+}
