@@ -223,11 +223,11 @@ static void appendChains(str *out, const hashtableStats *s) {
 }
 
 static void appendTable(str *out, int index, const char *what, uint64_t slots, uint64_t count,
-                        int64_t sweep) {
+                        int64_t resize_position) {
     strAppendFormat(out, "Hash table %d stats (%s):\n table size: %llu\n", index, what,
                     (unsigned long long)slots);
     strAppendFormat(out, " number of entries: %llu\n rehashing index: %lld\n",
-                    (unsigned long long)count, (long long)sweep);
+                    (unsigned long long)count, (long long)resize_position);
 }
 
 /* Volatile keys are entries of the same table: the table of expiry times is reported with no slots
@@ -244,10 +244,10 @@ static void debugHtstats(ctx *c) {
     str text = STR_EMPTY;
     strAppendText(&text, "[Dictionary HT]\n");
     if (s.count) {
-        appendTable(&text, 0, "main hash table", s.slots, s.count, s.sweep_position);
+        appendTable(&text, 0, "main hash table", s.slots, s.count, s.resize_position);
         if (c->argc > 3 && ctxArgIs(c, 3, "full")) appendChains(&text, &s);
-        if (s.sweep_slots)
-            appendTable(&text, 1, "rehashing target", s.sweep_slots, 0, s.sweep_position);
+        if (s.resize_slots)
+            appendTable(&text, 1, "rehashing target", s.resize_slots, 0, s.resize_position);
     }
     strAppendText(&text, "[Expires HT]\n");
     if (s.volatile_count) appendTable(&text, 0, "main hash table", 0, s.volatile_count, -1);
@@ -267,7 +267,7 @@ static void debugHtstatsKey(ctx *c) {
     hashtableStats s;
     ops->table_stats(objectPointer(o), &s);
     str text = STR_EMPTY;
-    appendTable(&text, 0, "main hash table", s.slots, s.count, s.sweep_position);
+    appendTable(&text, 0, "main hash table", s.slots, s.count, s.resize_position);
     if (c->argc > 3 && ctxArgIs(c, 3, "full")) appendChains(&text, &s);
     replyVerbatim(c, strSlice(&text), "txt");
     strFree(&text);

@@ -294,7 +294,7 @@ static void add(finder *f, found *item, const zsetCursor *cursor) {
         }
     }
     if (full && f->s->order == ORDER_ASC && f->shape.kind == GEO_CIRCLE)
-        geoShapeNarrow(&f->shape, f->items[0].distance);
+        geoShapeShrink(&f->shape, f->items[0].distance);
 }
 
 /* Visits the members in one range of scores. False if the limit was reached. */
@@ -310,7 +310,7 @@ static bool findInRun(finder *f, const geoScores *run) {
     for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--) {
         geoPoint p = geohashDecode(geohashOfScore(pair.score));
         found item = {.member = pair.member, .score = pair.score};
-        if (!geoShapeHas(&f->shape, &p, f->measured, &item.distance)) continue;
+        if (!geoShapeContains(&f->shape, &p, f->measured, &item.distance)) continue;
         add(f, &item, &cursor);
         if (f->s->any && f->count == f->limit) return false;
     }
@@ -330,10 +330,10 @@ static int compareFar(const void *a, const void *b) {
 }
 
 static void find(finder *f, search *s) {
-    geoShapeReady(&s->shape);
+    geoShapePrepare(&s->shape);
     *f = (finder){.s = s, .shape = s->shape, .limit = (uint64_t)s->count};
     f->measured = s->dist || s->store_dist || s->order != ORDER_NONE;
-    geoScores runs[GEO_RUNS_MAX];
+    geoScores runs[GEO_RANGES_MAX];
     unsigned count = geoShapeCover(&s->shape, runs);
     for (unsigned i = 0; i < count && findInRun(f, &runs[i]); i++) continue;
     if (f->count > 1 && s->order != ORDER_NONE)

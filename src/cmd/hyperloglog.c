@@ -65,7 +65,7 @@ static bool makeDense(robj **o) {
 }
 
 /* Raises one register in either representation; never returns HLL_FULL. */
-static hllOutcome raiseRegister(robj **o, hllPlace place) {
+static hllOutcome raiseRegister(robj **o, hllUpdate place) {
     hllOutcome outcome = HLL_FULL;
     if (hllIsSparse(hllBytes(*o).ptr)) {
         outcome = hllTrySparse(hllBytes(*o), place);
@@ -75,7 +75,7 @@ static hllOutcome raiseRegister(robj **o, hllPlace place) {
             outcome = hllRaiseSparse(bytes, &len, (size_t)cmdConf.hll_sparse_max_bytes, place);
             stringCut(o, len);
         }
-        if (outcome == HLL_FULL && !makeDense(o)) return HLL_BROKEN;
+        if (outcome == HLL_FULL && !makeDense(o)) return HLL_CORRUPT;
     }
     if (outcome != HLL_FULL) return outcome;
     return hllRaiseDense(makeWritable(o, 0), place) ? HLL_CHANGED : HLL_SAME;
@@ -92,14 +92,14 @@ void pfaddCommand(ctx *c) {
     } else {
         o = newHll(c->argv[1]);
     }
-    for (int i = 2; i < c->argc && outcome != HLL_BROKEN; i++) {
-        outcome = raiseRegister(&o, hllPlaceOf(c->argv[i]));
+    for (int i = 2; i < c->argc && outcome != HLL_CORRUPT; i++) {
+        outcome = raiseRegister(&o, hllUpdateOf(c->argv[i]));
         changes += outcome == HLL_CHANGED;
     }
-    if (changes) hllForgetCount(makeWritable(&o, 0));
+    if (changes) hllInvalidateCount(makeWritable(&o, 0));
     dbPlace(c->db, &c->at, o);
     if (changes) collectionChanged(c, c->argv[1], "pfadd", changes);
-    if (outcome == HLL_BROKEN) {
+    if (outcome == HLL_CORRUPT) {
         replyBroken(c);
     } else {
         replyInteger(c, changes > 0);
@@ -130,14 +130,14 @@ static void countOne(ctx *c) {
     /* Counting may write: the count is kept, and the text is raw from now on. */
     if (o) check(dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at) == o);
     uint64_t count = 0;
-    if (o && !hllKnownCount(hllBytes(o).ptr, &count)) {
+    if (o && !hllCachedCount(hllBytes(o).ptr, &count)) {
         uint8_t registers[HLL_REGISTERS] = {0};
         if (!hllMergeInto(registers, hllBytes(o))) {
             replyBroken(c);
             return;
         }
         count = hllEstimate(registers);
-        hllSetKnownCount(makeWritable(&o, 0), count);
+        hllSetCachedCount(makeWritable(&o, 0), count);
         dbPlace(c->db, &c->at, o);
         ctxKeyChanged(c, c->argv[1], NULL);
     } else if (o) {
@@ -172,10 +172,10 @@ void pfmergeCommand(ctx *c) {
     } else {
         for (unsigned i = 0; i < HLL_REGISTERS; i++) {
             if (registers[i] > 0)
-                check(raiseRegister(&o, (hllPlace){i, registers[i]}) != HLL_BROKEN);
+                check(raiseRegister(&o, (hllUpdate){i, registers[i]}) != HLL_CORRUPT);
         }
     }
-    hllForgetCount(makeWritable(&o, 0));
+    hllInvalidateCount(makeWritable(&o, 0));
     dbPlace(c->db, &c->at, o);
     ctxKeyChanged(c, c->argv[1], "pfadd");
     replyOk(c);
@@ -268,7 +268,7 @@ static bool selfTest(uint64_t count) {
     bool sound = makeDense(&dense);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t element[2] = {count, i};
-        hllPlace place = hllPlaceOf(sliceMake((const char *)element, sizeof(element)));
+        hllUpdate place = hllUpdateOf(sliceMake((const char *)element, sizeof(element)));
         sound &= raiseRegister(&sparse, place) == raiseRegister(&dense, place);
     }
     uint8_t registers[HLL_REGISTERS] = {0}, others[HLL_REGISTERS] = {0};

@@ -2,15 +2,15 @@
  *
  * Fenwick tree: prefix sums over an array of counts.
  *
- * Counting from 1: node i holds the sum of the (i & -i) counts that end at count i. It lies in
- * node[i - 1], so that 16,384 counts fill exactly 128 KB. Invariant: `total` is the sum of all
- * counts. Update and search take O(log n) steps. Not thread-safe: the owner locks or is alone. */
+ * Counting from 1, node i holds the sum of the (i & -i) counts that end at count i. It is stored in node[i -
+ * 1], so that 16,384 counts take exactly 128 KB. Invariant: `total` is the sum of all counts. Update and
+ * search take O(log n) steps. Not thread-safe. */
 #include "ds/fenwick.h"
 
 #include "base/alloc.h"
 #include "base/assert.h"
 
-/* The part of `i` that its lowest set bit makes: the number of counts node i covers. */
+/* The lowest set bit of `i`: the number of counts covered by node i. */
 static size_t coveredBy(size_t i) { return i & (~i + 1); }
 
 void fenwickInit(fenwick *f, size_t count) {
@@ -30,7 +30,7 @@ void fenwickClear(fenwick *f) {
 void fenwickAdd(fenwick *f, size_t index, int64_t delta) {
     hotCheck(index < f->count);
     if (delta < 0) hotCheck(fenwickGet(f, index) >= (uint64_t)-delta);
-    /* Unsigned wrap-around makes subtraction of an addition. */
+    /* With a negative delta, unsigned wrap-around subtracts. */
     for (size_t i = index + 1; i <= f->count; i += coveredBy(i)) f->node[i - 1] += (uint64_t)delta;
     f->total += (uint64_t)delta;
 }
@@ -45,7 +45,7 @@ uint64_t fenwickSumBefore(const fenwick *f, size_t index) {
 uint64_t fenwickGet(const fenwick *f, size_t index) {
     hotCheck(index < f->count);
     uint64_t sum = f->node[index];
-    /* What node index + 1 covers besides the count itself, nodes index and before it cover too. */
+    /* The other counts covered by node index + 1 are also covered by the nodes before it. */
     size_t start = index + 1 - coveredBy(index + 1);
     for (size_t i = index; i > start; i -= coveredBy(i)) sum -= f->node[i - 1];
     return sum;

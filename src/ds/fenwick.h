@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fenwick tree: an array of counts that answers "how many before here" and "who holds the n-th" in
- * O(log n) steps. 8 bytes per count. Not thread-safe: the owner locks or is alone. */
+ * Fenwick tree: an array of counts with O(log n) prefix sums and search by rank. 8 bytes per count. Not
+ * thread-safe: one owner at a time. */
 #ifndef DS_FENWICK_H
 #define DS_FENWICK_H
 
@@ -14,21 +14,21 @@ typedef struct fenwick {
     uint64_t total; /* sum of all counts */
 } fenwick;
 
-/* `count` counts of zero. */
+/* Initialises `count` counts with zero. */
 void fenwickInit(fenwick *f, size_t count);
 void fenwickClear(fenwick *f);
-/* Adds `delta` to count `index`; no count may fall below zero. */
+/* Adds `delta` to count `index`; a count must not become negative. */
 void fenwickAdd(fenwick *f, size_t index, int64_t delta);
-/* Sum of the counts before `index`; index may be `count`, for all. */
+/* Sum of the counts before `index`, which may be `count`. */
 uint64_t fenwickSumBefore(const fenwick *f, size_t index);
 /* Count `index` itself. */
 uint64_t fenwickGet(const fenwick *f, size_t index);
-/* The index whose count holds number `rank` (0..total-1) when all are laid end to end; `*rest`,
- * if not NULL, receives the number within that count. */
+/* The index whose count contains item number `rank` (0..total-1) if all items are numbered in order. If
+ * `rest` is not NULL, *rest is set to the item's number within that count. */
 size_t fenwickFind(const fenwick *f, uint64_t rank, uint64_t *rest);
-/* The first index at or after `index` whose count is not zero, or `count` when there is none. */
+/* The first index at or after `index` with a non-zero count, or `count` if there is none. */
 size_t fenwickNext(const fenwick *f, size_t index);
-/* Bytes of memory behind the tree. */
+/* Memory of the tree in bytes. */
 size_t fenwickBytes(const fenwick *f);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shapes on the map (geo_shape.h). A shape is covered by the cell of its centre and the eight around it, of a depth
- * at which they are as large as the shape. ANY_THREAD. */
+ * Shapes on the map (geo_shape.h). A shape is covered by the cell of its centre and the eight cells around
+ * it, at a depth at which a cell is as large as the shape. ANY_THREAD. */
 #include "ds/geo_shape.h"
 
 #include <math.h>
 
 #include "base/base.h"
 
-/* ------------------------------------------------------------------ within */
+/* ------------------------------------------------------------------ containment */
 
-/* The middle of places on the sphere, projected back to it. */
+/* The mean of points on the sphere, projected to its surface. */
 static geoPoint middleOf(const geoPoint *places, size_t count) {
     double x = 0, y = 0, z = 0;
     for (size_t i = 0; i < count; i++) {
@@ -22,7 +22,7 @@ static geoPoint middleOf(const geoPoint *places, size_t count) {
     return (geoPoint){geoDegrees(atan2(y, x)), geoDegrees(atan2(z, sqrt(x * x + y * y)))};
 }
 
-void geoShapeReady(geoShape *s) {
+void geoShapePrepare(geoShape *s) {
     if (s->kind == GEO_POLYGON) {
         s->metres = 1;
         s->centre = middleOf(s->vertices, s->vertex_count);
@@ -30,18 +30,18 @@ void geoShapeReady(geoShape *s) {
     s->centre_lon = geoRadians(s->centre.lon);
     s->centre_lat = geoRadians(s->centre.lat);
     s->centre_cos = cos(s->centre_lat);
-    geoShapeNarrow(s, s->radius * s->metres);
+    geoShapeShrink(s, s->radius * s->metres);
 }
 
-void geoShapeNarrow(geoShape *s, double metres) {
+void geoShapeShrink(geoShape *s, double metres) {
     double angle = metres / GEO_EARTH_RADIUS / 2;
     s->limit = metres;
-    /* From the other side of the Earth on, everything is within. */
+    /* A radius that reaches the opposite side of the Earth contains everything. */
     s->far = angle < 1.57 ? sin(angle) * sin(angle) : (double)INFINITY;
 }
 
-/* The way to the centre as geoDistance() has it, but what is known of the centre is not computed again. The edge is
- * found by the distance itself, which is rounded; what lies clearly on one side of it is told by cheaper means. */
+/* Distance to the centre as computed by geoDistance(), reusing what is known of the centre. Points clearly
+ * inside or outside are decided by a cheaper test; near the edge the rounded distance itself decides. */
 static bool withinCircle(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
     const double sure = 1e-9;
     double lat = geoRadians(p->lat);
@@ -80,16 +80,16 @@ static bool withinPolygon(const geoShape *s, const geoPoint *p) {
     return odd;
 }
 
-bool geoShapeHas(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
+bool geoShapeContains(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
     if (s->kind == GEO_CIRCLE) return withinCircle(s, p, measured, distance);
     if (!(s->kind == GEO_BOX ? withinBox(s, p) : withinPolygon(s, p))) return false;
     if (measured) *distance = geoDistance(&s->centre, p);
     return true;
 }
 
-/* ------------------------------------------------------------------ covering */
+/* ------------------------------------------------------------------ covering cells */
 
-/* The degrees within which the shape lies, about. */
+/* Approximate bounding box of the shape in degrees. */
 static geoBox boundsOf(const geoShape *s) {
     if (s->kind == GEO_POLYGON) {
         geoBox box = {s->vertices[0], s->vertices[0]};
@@ -104,14 +104,14 @@ static geoBox boundsOf(const geoShape *s) {
     double height = s->metres * (circle ? s->radius : s->height / 2);
     double width = s->metres * (circle ? s->radius : s->width / 2);
     double lat = s->centre.lat, lat_delta = geoDegrees(height / GEO_EARTH_RADIUS);
-    /* Degrees of longitude are shorter the nearer they are to a pole. */
+    /* A degree of longitude is shorter near the poles. */
     double wide_at = lat < 0 ? lat - lat_delta : lat + lat_delta;
     double lon_delta = geoDegrees(width / GEO_EARTH_RADIUS / cos(geoRadians(wide_at)));
     return (geoBox){{s->centre.lon - lon_delta, lat - lat_delta},
                     {s->centre.lon + lon_delta, lat + lat_delta}};
 }
 
-/* How far a shape reaches from its centre, in metres. */
+/* Distance from the centre to the farthest point, in metres. */
 static double reachOf(const geoShape *s, const geoBox *bounds) {
     if (s->kind == GEO_CIRCLE) return s->radius * s->metres;
     if (s->kind == GEO_BOX) {
@@ -128,7 +128,7 @@ static double reachOf(const geoShape *s, const geoBox *bounds) {
     return reach;
 }
 
-/* A depth at which nine cells are sure to hold a shape around the latitude, but near its edges. */
+/* A depth at which nine cells contain a shape around this latitude, except possibly near its edges. */
 static unsigned depthFor(double reach, double lat) {
     const double half_equator = 20037726.37;
     if (reach == 0) return GEO_DEPTH_MAX;
@@ -140,7 +140,7 @@ static unsigned depthFor(double reach, double lat) {
     return depth < 1 ? 1 : depth > GEO_DEPTH_MAX ? GEO_DEPTH_MAX : (unsigned)depth;
 }
 
-/* Whether the cells around one end within the bounds. */
+/* True if the surrounding cells do not reach the bounds. */
 static bool isTooSmall(const geoCell *middle, const geoBox *bounds) {
     geoCell north = geoCellMove(middle, 0, 1), south = geoCellMove(middle, 0, -1);
     geoCell east = geoCellMove(middle, 1, 0), west = geoCellMove(middle, -1, 0);
@@ -150,13 +150,13 @@ static bool isTooSmall(const geoCell *middle, const geoBox *bounds) {
            geoCellBox(&west).min.lon > bounds->min.lon;
 }
 
-unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RUNS_MAX]) {
+unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RANGES_MAX]) {
     static const struct {
         int8_t east, north;
-    } moves[GEO_RUNS_MAX] = {{0, 0}, {0, 1},  {0, -1}, {1, 0},  {-1, 0},
-                             {1, 1}, {1, -1}, {-1, 1}, {-1, -1}};
+    } moves[GEO_RANGES_MAX] = {{0, 0}, {0, 1},  {0, -1}, {1, 0},  {-1, 0},
+                               {1, 1}, {1, -1}, {-1, 1}, {-1, -1}};
     geoBox bounds = boundsOf(s);
-    /* The centre of a polygon may lie beyond the map, towards a pole. */
+    /* The centre of a polygon may be outside the map, near a pole. */
     geoPoint centre = {s->centre.lon, fmax(-GEO_LAT_MAX, fmin(GEO_LAT_MAX, s->centre.lat))};
     geoCell middle = geoCellOf(&centre, depthFor(reachOf(s, &bounds), s->centre.lat));
     if (middle.depth > 1 && isTooSmall(&middle, &bounds))
@@ -165,7 +165,7 @@ unsigned geoShapeCover(const geoShape *s, geoScores runs[GEO_RUNS_MAX]) {
     unsigned count = 0;
     for (unsigned i = 0; i < COUNT_OF(moves); i++) {
         int east = moves[i].east, north = moves[i].north;
-        /* No use to look where the shape does not reach. */
+        /* Skip cells that the shape does not reach. */
         bool useless = (north < 0 && inner.min.lat < bounds.min.lat) ||
                        (north > 0 && inner.max.lat > bounds.max.lat) ||
                        (east < 0 && inner.min.lon < bounds.min.lon) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Places and cells (geohash.h). Where sums and products could be written otherwise, the order is that which gives
- * the doubles everybody prints. ANY_THREAD. */
+ * Points and cells (geohash.h). The order of floating-point operations is significant: it gives the same
+ * doubles as Valkey. ANY_THREAD. */
 #include "ds/geohash.h"
 
 #include <math.h>
@@ -13,9 +13,9 @@ bool geoPointIsValid(const geoPoint *p) {
            p->lat <= GEO_LAT_MAX;
 }
 
-/* ------------------------------------------------------------------ bits in turn */
+/* ------------------------------------------------------------------ interleaving bits */
 
-/* The bits of `v` to the even places. */
+/* Moves the bits of `v` to the even positions. */
 static uint64_t spread(uint32_t v) {
     uint64_t x = v;
     x = (x | x << 16) & 0x0000ffff0000ffffull;
@@ -34,14 +34,15 @@ static uint32_t gather(uint64_t x) {
     return (uint32_t)(x | x >> 16);
 }
 
-/* ------------------------------------------------------------------ strips */
+/* ------------------------------------------------------------------ intervals */
 
-/* The strip of `v` when -max..max is cut into 2^depth. The upper edge itself is the strip behind the last. */
+/* The index of the interval containing `v` when [-max, max] is divided into 2^depth intervals; 2^depth for
+ * the upper edge itself. */
 static uint32_t stripOf(double v, double max, unsigned depth) {
     return (uint32_t)((v + max) / (max + max) * (double)(1ull << depth));
 }
 
-/* Where strip `n` begins. */
+/* Lower bound of interval `n`. */
 static double stripEdge(uint64_t n, double max, unsigned depth) {
     return -max + (double)n / (double)(1ull << depth) * (max + max);
 }
@@ -62,7 +63,8 @@ geoPoint geohashDecode(uint64_t cell) {
                       stripMiddle(gather(cell), GEO_LAT_MAX)};
 }
 
-/* As processors convert that have no instruction for unsigned numbers: C itself leaves it open. */
+/* Converts like processors without an instruction for unsigned numbers; in C the result is undefined for some
+ * values. */
 uint64_t geohashOfScore(double score) {
     const double half = 9223372036854775808.0; /* 2^63 */
     const uint64_t none = 1ull << 63;
@@ -74,7 +76,7 @@ void geohashPrint(char *dst, const geoPoint *p) {
     static const char letters[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     uint64_t cell = spread(stripOf(p->lat, 90, GEO_DEPTH_MAX)) |
                     spread(stripOf(p->lon, GEO_LON_MAX, GEO_DEPTH_MAX)) << 1;
-    /* 10 letters have 50 of the 52 bits; the last two are not enough for another. */
+    /* 10 letters encode 50 of the 52 bits; the last two bits are not enough for another letter. */
     for (int i = 0; i < GEO_TEXT_LEN - 1; i++) dst[i] = letters[cell >> (47 - 5 * i) & 31];
     dst[GEO_TEXT_LEN - 1] = '0';
     dst[GEO_TEXT_LEN] = '\0';
@@ -105,7 +107,7 @@ geoCell geoCellOf(const geoPoint *p, unsigned depth) {
 geoCell geoCellMove(const geoCell *cell, int east, int north) {
     uint32_t mask = (1u << cell->depth) - 1;
     geoCell moved = *cell;
-    /* A strip behind the last, of a place on the map's edge, stays what it is where it does not move. */
+    /* An index of 2^depth (a point on the edge of the map) is kept in a direction without movement. */
     if (east) moved.lon = (cell->lon + (uint32_t)east) & mask;
     if (north) moved.lat = (cell->lat + (uint32_t)north) & mask;
     return moved;

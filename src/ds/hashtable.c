@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: a set of entries found by key; hash-ordered open addressing in cache-line buckets.
- * This file holds what is done to one entry, and to the table as a whole; hashtable_layout.h tells
- * how it works.
+ * hashtable: a set of entries found by key, with hash-ordered open addressing in cache-line buckets. This
+ * file contains operations on single entries and on the table as a whole; hashtable_layout.h explains the
+ * data structure.
  *
- * Invariants: those of hashtable_layout.h; a table without entries has no body, unless room was
- * reserved. Cost of a lookup: the header (hot), one bucket, the entry. Insert and delete the
- * same, plus some 9 words moved on average while the table grows. Not thread-safe. */
+ * Invariants: those of hashtable_layout.h; an empty table has no body unless space was reserved. Cost of a
+ * lookup: the header (usually cached), one bucket, the entry. Insert and delete cost the same, plus moving
+ * about 9 words on average while the table grows. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -14,7 +14,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/hashtable_private.h"
 
-/* ---- looking up ---- */
+/* ---- lookup ---- */
 
 void *hashtableFind(const hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
                     size_t len) {
@@ -32,7 +32,7 @@ void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
     hashtableInlinePrefetchEntry(t, hash);
 }
 
-/* The position of an entry known by address; its word is NULL when it is not there. */
+/* The position of an entry given by address; its `word` is NULL if the entry is not in the table. */
 static hashtablePosition findEntry(const hashtable *t, uint64_t hash, const void *entry) {
     hashtablePosition position = {.hash = hash};
     if (!t->body) return position;
@@ -59,7 +59,7 @@ static void smallInsert(hashtable *t, const hashtableType *type, uint64_t hash, 
         tableRebuild(t, type, 1, &item);
         return;
     }
-    /* The last percent would make long runs; in a few buckets they are short anyway. */
+    /* Filling the last few percent would make long runs, except in tables of few buckets. */
     unsigned words = s->allocated * BUCKET_WORDS;
     unsigned fill_max = s->allocated > 4 ? words - words / 32 : words;
     if (s->count < fill_max) {
@@ -79,10 +79,10 @@ static void bigInserted(tableBig *g, const hashtableType *type, uint64_t hash, u
                         bool long_run) {
     g->count++;
     if (unlikely(word & HASHTABLE_VOLATILE)) volatileCount(g, hash, 1);
-    if (g->state != SWEEP_NONE) {
-        sweepWork(g, type, SWEEP_QUOTA);
+    if (g->state != RESIZE_NONE) {
+        resizeWork(g, type, RESIZE_QUOTA);
     } else if (unlikely(g->count > g->grow_at) || unlikely(long_run)) {
-        sweepConsiderGrowth(g, type, long_run);
+        resizeConsiderGrowth(g, type, long_run);
     }
 }
 
@@ -94,8 +94,8 @@ static void bigInsert(tableBig *g, const hashtableType *type, uint64_t hash, uin
             bigInserted(g, type, hash, word, r.long_run);
             return;
         }
-        /* The lower region would touch the upper one: let the sweep make room. */
-        sweepStep(g, type);
+        /* The lower region would reach the upper one: let the resize make space. */
+        resizeStep(g, type);
     }
     bigPlaceUpper(g, type, hash, scaleTagged(&g->scales[1], hash, word), &long_run);
     bigInserted(g, type, hash, word, long_run);
@@ -168,14 +168,14 @@ static void bigDeleteAt(hashtable *t, const hashtableType *type,
     g->count--;
     if (unlikely(g->count == 0)) {
         tableFreeBody(t);
-    } else if (g->state != SWEEP_NONE) {
-        sweepWork(g, type, SWEEP_QUOTA);
-    } else if (unlikely(g->count < g->shrink_at) && !sweepIsPaused()) {
+    } else if (g->state != RESIZE_NONE) {
+        resizeWork(g, type, RESIZE_QUOTA);
+    } else if (unlikely(g->count < g->shrink_at) && !resizeIsPaused()) {
         uint64_t want = g->count * 100 / (BUCKET_WORDS * FILL_SHRUNK) + 1;
         if (want < BIG_MIN / 2) {
             tableRebuild(t, type, want, NULL);
         } else if (want < g->scales[1].bucket_count) {
-            sweepBeginShrink(g, type, want);
+            resizeBeginShrink(g, type, want);
         }
     }
 }
@@ -214,7 +214,7 @@ void *hashtablePop(hashtable *t, const hashtableType *type) {
     return entry;
 }
 
-/* ---- changing ---- */
+/* ---- modification ---- */
 
 void hashtableReplaceAt(const hashtablePosition *position, void *entry) {
     check(position->word);
@@ -257,7 +257,7 @@ bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned 
     return true;
 }
 
-/* ---- the table as a whole ---- */
+/* ---- the whole table ---- */
 
 uint64_t hashtableCount(const hashtable *t) {
     if (!t->body) return 0;
@@ -285,21 +285,21 @@ void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count) {
     }
     tableBig *g = tableAsBig(t);
     for (;;) {
-        while (g->state != SWEEP_NONE) sweepStep(g, type);
+        while (g->state != RESIZE_NONE) resizeStep(g, type);
         uint64_t now = g->scales[1].bucket_count;
         if (now >= want) return;
-        sweepBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
+        resizeBeginGrowth(g, type, want < 2 * now ? want : 2 * now);
     }
 }
 
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets) {
-    if (!hashtableIsSweeping(t)) return false;
-    sweepWork(tableAsBig(t), type, buckets);
-    return hashtableIsSweeping(t) && !sweepIsPaused();
+    if (!hashtableIsResizing(t)) return false;
+    resizeWork(tableAsBig(t), type, buckets);
+    return hashtableIsResizing(t) && !resizeIsPaused();
 }
 
-bool hashtableIsSweeping(const hashtable *t) {
-    return tableIsBig(t) && tableAsBig(t)->state != SWEEP_NONE;
+bool hashtableIsResizing(const hashtable *t) {
+    return tableIsBig(t) && tableAsBig(t)->state != RESIZE_NONE;
 }
 
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context) {

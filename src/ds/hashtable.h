@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: a set of entries, found by key. An entry is a pointer of the caller's; the table keeps
- * it in a word with two flags, and never reads the key except through the caller's hashtableType.
+ * hashtable: a set of entries found by key. An entry is a pointer supplied by the caller; the table stores it
+ * in a word with two flags and reads keys only through the caller's hashtableType.
  *
- * The handle is 8 bytes and all zero when empty, so thousands of tables cost nothing until they are
- * used. The table grows and shrinks in place, a little with each insert and delete. It costs 9 to
- * 10.3 bytes per entry at any size. This header does not say how: another table could stand behind
- * it (ds/hashtable_inline.h is the exception, for lookups on the hot path).
+ * The handle has 8 bytes and is all zero when empty, so many empty tables cost nothing. The table grows and
+ * shrinks in place, incrementally with each insert and delete. It uses 9 to 10.3 bytes per entry at any size.
+ * The implementation is not visible in this header (ds/hashtable_inline.h is the exception, for lookups on
+ * the hot path).
  *
- * Scans and iterators walk in an order that keeps the table evenly filled if entries are deleted on
- * the way, and another table that takes what they find, in their order.
+ * Scans and iterators visit entries in an order that keeps a table evenly filled if entries are deleted
+ * meanwhile, or inserted into another table in that order.
  *
- * Not thread-safe: one owner at a time. hashtableFree() may run on another thread than the one
- * that filled the table. */
+ * Not thread-safe: one owner at a time. hashtableFree() may run on a different thread than the one that
+ * filled the table. */
 #ifndef DS_HASHTABLE_H
 #define DS_HASHTABLE_H
 
@@ -24,75 +24,74 @@ typedef struct hashtable {
     void *body; /* NULL when empty */
 } hashtable;
 
-/* What a table must know of its entries. Calls that may need it take it as an argument; all
- * calls on one table must name the same one. */
+/* How to access entries. Functions that may need it take it as an argument; all calls on one table must pass
+ * the same one. */
 typedef struct hashtableType {
-    /* The hash an entry was inserted with. */
+    /* The hash with which an entry was inserted. */
     uint64_t (*hash_of)(const void *entry);
-    /* Whether the entry has this key. */
+    /* True if the entry has this key. */
     bool (*match)(const void *entry, const void *key, size_t len);
 } hashtableType;
 
-/* Flags kept beside an entry, readable without touching it. Volatile entries are those that die at
- * some time: the table counts them and finds them fast. The mark is the caller's own. */
+/* Flags of an entry, readable without accessing the entry. Volatile entries have an expiry time: the table
+ * counts them and can find them quickly. The meaning of the mark is defined by the caller. */
 enum { HASHTABLE_VOLATILE = 1, HASHTABLE_MARK = 4 };
 
-/* Gets an entry and its flags. */
+/* Receives an entry and its flags. */
 typedef void hashtableVisitProc(void *context, void *entry, unsigned flags);
 
-/* ---- one entry ---- */
+/* ---- single entries ---- */
 
-/* An entry is any value of 48 bits that is not 0 and a multiple of 8: a pointer, or an integer in
- * the shape of one. Hashes must be strong (keyed): the table trusts all 64 bits to be random. */
+/* An entry is a non-zero multiple of 8, below 2^48: a pointer, or an integer in that form. Hashes must be
+ * strong (keyed): the table relies on all 64 bits being random. */
 
 void *hashtableFind(const hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
                     size_t len);
-/* The key of `entry` must be absent. `flags`: of the enum above. */
+/* The table must not contain the key of `entry`. `flags` are those of the enum above. */
 void hashtableInsert(hashtable *t, const hashtableType *type, uint64_t hash, void *entry,
                      unsigned flags);
-/* Takes the entry with this key out and returns it; NULL when absent. */
+/* Removes and returns the entry with this key; NULL if there is none. */
 void *hashtableDelete(hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
                       size_t len);
-/* Takes out the entry at this address; false when it is not there. No key is read. */
+/* Removes the entry with this address; false if it is not in the table. Does not read keys. */
 bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash,
                           const void *entry);
-/* Whether the entry at this address is in it, which may be freed by now: nothing of it is read. */
+/* True if the entry with this address is in the table. The entry is not accessed and may have been freed. */
 bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry);
-/* The entry `old` moved to `entry`; flags stay. False when `old` is not there. */
+/* Replaces the address `old` by `entry`; the flags are kept. False if `old` is not in the table. */
 bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry);
-/* Sets the flags of `entry` to exactly `flags`. False when it is not there. */
+/* Sets the flags of `entry` to exactly `flags`. False if it is not in the table. */
 bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned flags);
 
-/* ---- one entry, looked up once ---- */
+/* ---- single entries, with one lookup ---- */
 
-/* A position is what a lookup found: an entry or its absence. It is good until the next change of
- * the table. */
+/* A position is the result of a lookup: an entry or its absence. Valid until the next change of the table. */
 
 typedef struct hashtablePosition {
     uint64_t hash;
-    void *home;     /* private: where the search began */
-    uint64_t *word; /* private: where it ended; NULL when absent */
+    void *home;     /* private: where the search started */
+    uint64_t *word; /* private: where it ended; NULL if absent */
     uint32_t tag;   /* private */
 } hashtablePosition;
 
-/* Like hashtableFind(); always fills `position`. */
+/* Like hashtableFind(); always sets `position`. */
 void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint64_t hash,
                             const void *key, size_t len, hashtablePosition *position);
-/* Inserts where the lookup found nothing. */
+/* Inserts at the position of a lookup that found nothing. */
 void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtablePosition *position,
                        void *entry, unsigned flags);
-/* These want a position with an entry. */
+/* These require a position with an entry. */
 void *hashtableDeleteAt(hashtable *t, const hashtableType *type, const hashtablePosition *position);
 void hashtableReplaceAt(const hashtablePosition *position, void *entry);
 void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsigned flags);
 unsigned hashtableFlagsAt(const hashtablePosition *position);
 
-/* Fetch the cache lines a later lookup of this hash will want: first of the table, then, one
- * memory latency later, of the entry. Hints only; the table may change meanwhile. */
+/* Prefetch the cache lines that a later lookup of this hash will read: first those of the table, then, one
+ * memory latency later, those of the entry. These are only hints; the table may change in between. */
 void hashtablePrefetch(const hashtable *t, uint64_t hash);
 void hashtablePrefetchEntry(const hashtable *t, uint64_t hash);
 
-/* ---- many entries ---- */
+/* ---- iteration ---- */
 
 uint64_t hashtableCount(const hashtable *t);
 uint64_t hashtableVolatileCount(const hashtable *t);
@@ -100,52 +99,53 @@ uint64_t hashtableVolatileCount(const hashtable *t);
 /* A scan cursor is below 2^HASHTABLE_CURSOR_BITS; any number of that size is accepted. */
 #define HASHTABLE_CURSOR_BITS 39
 
-/* Visits some entries (a bucket or two, about 8) and returns the cursor for the next call; start
- * with 0; 0 returned means all were visited. What a cursor has passed is a fixed set of hashes,
- * whatever the table's size does meanwhile. So an entry that is present from the first call to
- * the last is visited exactly once, and no entry is visited twice, not even one that is deleted
- * and added again or moved. One exception: if the table shrinks to less than a 64th while a scan
- * is under way, the scan begins anew, so nothing is missed, but entries may be visited a second
- * time. `visit` may delete the entry it is given and may insert; it must not free another entry. */
+/* Visits some entries (one or two buckets, about 8) and returns the cursor for the next call. Start with 0; a
+ * returned 0 means that all were visited. The part of the hash space covered so far does not depend on
+ * changes of the table's size. So an entry that is present from the first to the last call is visited exactly
+ * once, and no entry is visited twice, even if it is deleted and inserted again. Exception: if the table
+ * shrinks to less than 1/64 during a scan, the scan restarts; then nothing is missed, but entries may be
+ * visited twice. `visit` may delete the given entry and may insert entries; it must not free other
+ * entries. */
 uint64_t hashtableScan(const hashtable *t, const hashtableType *type, uint64_t cursor,
                        hashtableVisitProc *visit, void *context);
-/* The same, with the same guarantees, for volatile entries only: passes over the rest of the table
- * at almost no cost, so that a whole walk costs about 1 us per volatile entry when they are few. */
+/* Like hashtableScan(), with the same guarantees, for volatile entries only. Other parts of the table are
+ * skipped at almost no cost: if there are few volatile entries, a complete scan takes about 1 us per volatile
+ * entry. */
 uint64_t hashtableScanVolatile(const hashtable *t, const hashtableType *type, uint64_t cursor,
                                hashtableVisitProc *visit, void *context);
 
-/* An entry, each with exactly the same chance; NULL when empty. */
+/* A uniformly random entry; NULL if the table is empty. */
 void *hashtableRandom(const hashtable *t);
-/* The same among volatile entries. */
+/* A uniformly random volatile entry; NULL if there is none. */
 void *hashtableRandomVolatile(const hashtable *t, const hashtableType *type);
-/* Takes out a random entry; NULL when empty. */
+/* Removes and returns a random entry; NULL if the table is empty. */
 void *hashtablePop(hashtable *t, const hashtableType *type);
-/* Up to `want` different entries into `out`, near each other from a random start: cheap (seven
- * per cache line) and fair enough for eviction, but not independent draws. Returns how many;
- * none only when there is none. */
+/* Stores up to `want` distinct entries in `out`, adjacent ones from a random start: cheap (seven per cache
+ * line) and random enough for eviction, but not independent. Returns their number, 0 only if there are
+ * none. */
 size_t hashtableSample(const hashtable *t, void **out, size_t want);
 size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, void **out,
                                size_t want);
 
-/* The entries of the next buckets as they lie, at most `room`, which is 8 or more; *place goes from 0 on, and 0 are
- * returned at the end. The table may not change meanwhile. It costs least, but the order is that of the hashes: only for
- * those who neither delete as they go nor fill a table with what they find. */
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room);
-/* Words of a table, collected before anyone is called who might change it. Private. */
-enum { HASHTABLE_WORDS_ROOM = 64 };
+/* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more. *position is 0 at
+ * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration, but in
+ * order of hashes: do not delete from the table, or fill another one, while using it. */
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap);
+/* Words of a table, collected before callbacks that may change the table are called. Private. */
+enum { HASHTABLE_WORDS_LOCAL = 64 };
 typedef struct hashtableWords {
-    uint64_t *words; /* `room`, or a block when there are more */
+    uint64_t *words; /* `local`, or a heap block if there are more */
     size_t count, cap;
-    uint64_t room[HASHTABLE_WORDS_ROOM];
+    uint64_t local[HASHTABLE_WORDS_LOCAL];
 } hashtableWords;
-/* Walks all entries in scan order, with the guarantees of hashtableScan() except this: a few
- * entries are fetched ahead, so of those not yet returned none may be freed. Not to be copied. */
+/* Iterates over all entries in scan order, with the guarantees of hashtableScan() except this: some entries
+ * are fetched ahead, so entries not returned yet must not be freed. Must not be copied. */
 typedef struct hashtableIterator {
     const hashtable *table;
     const hashtableType *type;
     uint64_t cursor;
     bool last;   /* private from here on */
-    size_t next; /* of the entries fetched */
+    size_t next; /* index in `fetched` */
     hashtableWords fetched;
 } hashtableIterator;
 
@@ -154,44 +154,44 @@ void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hash
 void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags);
 void hashtableIteratorClear(hashtableIterator *it);
 
-/* ---- the table as a whole ---- */
+/* ---- the whole table ---- */
 
-/* Makes room for `count` entries at once, so that filling it costs no growth; of most use on an
- * empty table. On one with entries it moves them all before it returns. Never shrinks. */
+/* Makes space for `count` entries, so that filling the table requires no resize. On a non-empty table all
+ * entries are moved before it returns. Never shrinks. */
 void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count);
-/* Continues a resize that is under way by about `buckets` buckets. True while there is more to
- * do. */
+/* Continues a running resize by about `buckets` buckets. Returns true if there is more to do. */
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets);
-bool hashtableIsSweeping(const hashtable *t);
-/* For all tables: while a forked child shares our pages, resizes neither start nor go on unless
- * a table is nearly full. Main thread. */
+bool hashtableIsResizing(const hashtable *t);
+/* Applies to all tables: while a forked child shares our pages, resizes are neither started nor continued,
+ * unless a table is nearly full. Main thread. */
 void hashtableSetPaused(bool paused);
-/* Moves the table's block to where it lies closer (memMoveIfSparse()), if it is a small one's; true when it did. */
+/* Moves the block of a small table to a denser page (memMoveIfSparse()); true if it was moved. */
 bool hashtableCompact(hashtable *t);
-/* Frees the table, calling `visit` (may be NULL) for every entry first; the handle is empty
- * afterwards. ANY_THREAD, if no other uses the table. */
+/* Frees the table after calling `visit` (may be NULL) for every entry; the handle is empty afterwards.
+ * ANY_THREAD, if no other thread uses the table. */
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context);
-/* Bytes of memory behind the handle. */
+/* Memory of the table in bytes, without the handle. */
 size_t hashtableBytes(const hashtable *t);
 
 #define HASHTABLE_PROBES_MAX 32
 
-/* What DEBUG HTSTATS tells. */
+/* Statistics shown by DEBUG HTSTATS. */
 typedef struct hashtableStats {
-    uint64_t slots;   /* entries it is made for, during a resize before it */
+    uint64_t slots;   /* number of entries the table is sized for; during a resize, before it */
     uint64_t buckets; /* cache lines of 8 slots, spare ones included */
     uint64_t count;
     uint64_t volatile_count;
-    int64_t sweep_position; /* bucket a resize has come to, or -1 */
-    uint64_t sweep_slots;   /* slots after the resize, or 0 */
+    int64_t resize_position; /* bucket that the resize has reached, or -1 */
+    uint64_t resize_slots;   /* slots after the resize, or 0 */
     uint64_t bytes;
-    /* probes[i]: entries for which a lookup reads i + 1 buckets; the last one: that many or more */
+    /* probes[i]: entries whose lookup reads i + 1 buckets; the last element: or more */
     uint64_t probes[HASHTABLE_PROBES_MAX];
 } hashtableStats;
 
-/* Walks the whole table: for debugging. */
+/* Walks the whole table; for debugging. */
 void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtableStats *out);
-/* Checks every invariant, hashing every entry; NULL when sound, else what is broken. For tests. */
+/* Checks all invariants, including the hashes of all entries. Returns NULL if they hold, else a description
+ * of the violation. For tests. */
 const char *hashtableVerify(const hashtable *t, const hashtableType *type);
 
 #endif

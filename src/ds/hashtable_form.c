@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: the memory of its two forms, and building a table anew.
+ * hashtable: memory of the small and the big form, and rebuilding a table.
  *
- * Invariant: a small table is one block of whole buckets; a big one has a header and an array
- * that starts on a cache line, in a block of the allocator or, from MAP_MIN on, in a mapping of
- * its own that grows without a copy. Building costs a pass over all words. Not thread-safe;
- * freeing may be on any thread. */
+ * Invariant: a small table is one block of whole buckets. A big table has a header and a cache-aligned array,
+ * which is part of an allocator block or, from MAP_MIN on, of a mapping that grows without copying.
+ * Rebuilding costs a pass over all words. Not thread-safe; freeing may be done by any thread. */
 #include "ds/hashtable_private.h"
 
 #include "base/alloc.h"
 #include "base/map.h"
 
-/* Below this the allocator serves arrays: thousands of mappings would meet the kernel's limit. */
+/* Smaller arrays come from the allocator: thousands of mappings would reach a kernel limit. */
 #define MAP_MIN ((uint64_t)256 << 10)
-/* From here on an array is aligned so that the kernel moves it 2 MB at a time. */
+/* Larger arrays are aligned so that the kernel can move them 2 MB at a time. */
 #define MAP_ALIGN_MIN ((uint64_t)4 << 20)
 #define MAP_ALIGN_HUGE ((size_t)2 << 20)
 
@@ -31,26 +30,26 @@ static void blockFree(void *block, size_t bytes, bool mapped) {
     }
 }
 
-/* Copies the array into a new block of the allocator, or into the first mapping. */
+/* Copies the array to a new allocator block, or to its first mapping. */
 static void resizeByCopy(tableBig *g, size_t bytes) {
     bool mapped = bytes >= MAP_MIN;
     size_t block_bytes = mapped ? sizeRoundUp(bytes, MAP_PAGE) : bytes + CACHE_LINE;
     char *block = mapped ? memMap(block_bytes, alignmentOf(block_bytes)) : memAlloc(block_bytes);
     if (!mapped) block_bytes = memSizeOf(block);
     char *array = (char *)sizeRoundUp((size_t)(uintptr_t)block, CACHE_LINE);
-    size_t room = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
-    size_t kept = sizeMin(room, g->allocated);
-    check(room * sizeof(tableBucket) >= bytes);
+    size_t capacity = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
+    size_t kept = sizeMin(capacity, g->allocated);
+    check(capacity * sizeof(tableBucket) >= bytes);
     if (kept) memcpy(array, g->buckets, kept * sizeof(tableBucket));
     if (!mapped) {
-        memset(array + kept * sizeof(tableBucket), 0, (room - kept) * sizeof(tableBucket));
+        memset(array + kept * sizeof(tableBucket), 0, (capacity - kept) * sizeof(tableBucket));
     }
     if (g->block) blockFree(g->block, g->block_bytes, g->mapped);
     g->block = block;
     g->block_bytes = block_bytes;
     g->mapped = mapped;
     g->buckets = (tableBucket *)(void *)array;
-    g->allocated = room;
+    g->allocated = capacity;
 }
 
 void bigResizeArray(tableBig *g, uint64_t buckets) {
@@ -87,10 +86,10 @@ uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, ui
     return at;
 }
 
-/* ---- building ---- */
+/* ---- rebuilding ---- */
 
-/* Buckets in the block the allocator would really give for a small table of `buckets`. */
-static uint64_t smallRoom(uint64_t buckets) {
+/* Number of buckets that fit in the block which the allocator provides for a small table of `buckets`. */
+static uint64_t smallBuckets(uint64_t buckets) {
     size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
     return (good - sizeof(tableSmall)) / sizeof(tableBucket);
 }
@@ -103,10 +102,10 @@ tableRegion smallRegion(tableSmall *s, const hashtableType *type, tableScale *sc
 static tableSmall *smallBuild(uint64_t bucket_count, const hashtableType *type,
                               const tableItem *items, size_t count) {
     tableScale sc;
-    bucket_count = smallRoom(bucket_count);
+    bucket_count = smallBuckets(bucket_count);
     scaleInit(&sc, bucket_count, 0);
     uint64_t need = itemsNeed(&sc, items, count);
-    uint64_t allocated = need > bucket_count ? smallRoom(need) : bucket_count;
+    uint64_t allocated = need > bucket_count ? smallBuckets(need) : bucket_count;
     check(allocated <= UINT16_MAX / BUCKET_WORDS);
     tableSmall *s = memCalloc(1, sizeof(*s) + allocated * sizeof(tableBucket));
     s->count = (uint16_t)count;
@@ -163,14 +162,14 @@ void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count
     if (bucket_count < least) bucket_count = least;
     check(bucket_count > 0);
     bool to_big = bucket_count >= BIG_MIN;
-    /* A step into the big form keeps tags that are whole units; its next growth reads the keys. */
+    /* Conversion to the big form uses tags that are whole units; the next growth reads the keys. */
     unsigned prefix_bits = bucket_count >= 2 * BIG_MIN ? prefixBitsFor(bucket_count) : 0;
     tableItem *items = memAlloc((count_max + 1) * sizeof(*items));
     if (t->body) {
         tableScale small_scale;
         tableRegion r = tableIsBig(t) ? bigRegion(tableAsBig(t), type, 0)
                                       : smallRegion(tableAsSmall(t), type, &small_scale);
-        if (tableIsBig(t)) check(tableAsBig(t)->state == SWEEP_NONE);
+        if (tableIsBig(t)) check(tableAsBig(t)->state == RESIZE_NONE);
         bool rehash = to_big && prefix_bits > scalePrefixBits(r.sc);
         for (uint64_t at = 0; at < r.limit; at++) {
             tableItem found[BUCKET_WORDS];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lookups in a hashtable with the caller's own match function inlined, for the hot path, where an
- * indirect call per lookup shows. Everyone else uses ds/hashtable.h.
+ * Lookups in a hashtable with the match function inlined, for the hot path, where an indirect call per lookup
+ * is measurable. Other code uses ds/hashtable.h.
  *
- * A batch of lookups runs in steps, so that the cache misses of all overlap:
- * hashtableInlinePrefetch() for each, then hashtableInlinePrefetchEntry() for each, then
- * hashtableInlineFind() for each. */
+ * Lookups of a batch run in steps, so that their cache misses overlap: hashtableInlinePrefetch() for each,
+ * then hashtableInlinePrefetchEntry() for each, then hashtableInlineFind() for each. */
 #ifndef DS_HASHTABLE_INLINE_H
 #define DS_HASHTABLE_INLINE_H
 
@@ -15,12 +14,12 @@
 
 typedef bool hashtableMatchProc(const void *entry, const void *key, size_t len);
 
-/* Where the search for a hash begins and what it compares. */
+/* Start of the search for a hash, and what it compares. */
 typedef struct tableProbe {
     tableBucket *home;
     uint64_t tag;
     uint64_t base;  /* see tagsBeyond() */
-    bool unordered; /* tags of this scale cannot be compared for order */
+    bool unordered; /* tags of this scale do not reflect the order of units */
 } tableProbe;
 
 /* The table must not be empty. */
@@ -32,8 +31,8 @@ ALWAYS_INLINE tableProbe tableProbeAt(const hashtable *t, uint64_t hash) {
         uint64_t unit = scaleUnit(sc, hash);
         p.home = g->buckets + scaleUnitHome(sc, unit);
         p.tag = unit & TAG_MASK;
-        /* Units that meet in a probe differ by less than 2^15, so the difference of their tags
-         * has the right sign; tags that are whole units compare as unsigned numbers. */
+        /* Units met in one search differ by less than 2^15, so the difference of their tags has the correct
+         * sign; tags that are whole units are compared as unsigned numbers. */
         p.base = sc->shift == TAG_SHIFT ? 0x8000 : p.tag;
         p.unordered = sc->inexact;
     } else {
@@ -46,13 +45,13 @@ ALWAYS_INLINE tableProbe tableProbeAt(const hashtable *t, uint64_t hash) {
     return p;
 }
 
-/* True if nothing behind bucket `b` can be what the probe looks for. */
+/* True if the searched entry cannot be after bucket `b`. */
 ALWAYS_INLINE bool tableProbeEnds(const tableProbe *p, const tableBucket *b, tagVector tags) {
     if (likely(!bucketOverflows(b))) return true;
     return likely(!p->unordered) && tagsBeyond(tags, p->tag, p->base);
 }
 
-/* The word with this key, or NULL. */
+/* The word of the entry with this key, or NULL. */
 ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, hashtableMatchProc *match,
                                        const void *key, size_t len) {
     for (tableBucket *b = p->home;; b++) {
@@ -66,14 +65,14 @@ ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, hashtableMatchProc *
     }
 }
 
-/* Fetches what follows the home bucket. */
+/* Prefetches the buckets after the home bucket. */
 ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
     prefetchRead(p->home + 1);
     prefetchRead(p->home + 2);
     prefetchRead(p->home + 3);
 }
 
-/* hashtableFind() with `match` inlined: name a static inline function. */
+/* hashtableFind() with `match`, a static inline function, inlined. */
 ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, uint64_t hash,
                                         hashtableMatchProc *match, const void *key, size_t len) {
     if (unlikely(!t->body)) return NULL;
@@ -95,35 +94,35 @@ ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t has
     position->home = p.home;
     position->tag = (uint32_t)p.tag;
     position->word = tableProbeFind(&p, match, key, len);
-    /* A change would walk the run of overflowing buckets. */
+    /* A change would walk the overflowing buckets. */
     if (bucketOverflows(p.home)) tableProbePrefetchRun(&p);
     return position->word ? wordEntry(*position->word) : NULL;
 }
 
-/* Before the first step, where there are many tables: fetches the table's own head. */
+/* Step 0, useful with many tables: prefetches the header of the table. */
 ALWAYS_INLINE void hashtableInlinePrefetchHead(const hashtable *t) { prefetchRead(t->body); }
 
-/* First step of a batch: fetches the home bucket. */
+/* Step 1 of a batch: prefetches the home bucket. */
 ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
     if (unlikely(!t->body)) return;
     tableProbe p = tableProbeAt(t, hash);
     prefetchRead(p.home);
 }
 
-/* Fetches the entry that will probably match, or else the next bucket. */
+/* Prefetches the entry that probably matches, or else the next bucket. */
 ALWAYS_INLINE void tableProbePrefetchEntry(const tableProbe *p) {
     tagVector tags = bucketTags(p->home);
     unsigned hits = tagsEqual(tags, p->tag);
     if (likely(hits)) {
         const char *entry = wordEntry(p->home->word[__builtin_ctz(hits)]);
         prefetchRead(entry);
-        prefetchRead(entry + 40); /* entries of some 40 bytes often stand across two lines */
+        prefetchRead(entry + 40); /* entries of about 40 bytes often cross a cache line */
     } else if (!tableProbeEnds(p, p->home, tags)) {
         prefetchRead(p->home + 1);
     }
 }
 
-/* Second step of a batch. */
+/* Step 2 of a batch: prefetches the entry. */
 ALWAYS_INLINE void hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
     if (unlikely(!t->body)) return;
     tableProbe p = tableProbeAt(t, hash);

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a hashtable lies in memory: words, buckets, scales, and the small and the big form. Private
- * to hashtable*.c and hashtable_inline.h. How it works, from the ground up:
+ * Memory layout of a hashtable: words, buckets, scales, the small and the big form. Private to hashtable*.c
+ * and hashtable_inline.h. The data structure:
  *
- * A bucket is one cache line of 8 words; a word is an entry, 0 means free:
+ * A bucket is one cache line of 8 words. A word holds an entry; 0 means free:
  *
  *     [ 16 bits of tag | 45 bits of pointer | 3 flags ]
  *
  * Flags 0 and 2 belong to the user; flag 1 of the last word is the bucket's OVERFLOW bit.
  *
- * A scale says where a hash belongs in an array of n buckets, n being any number. It looks only at
- * the leading bits of the hash, called its unit: some prefix bits, about log2(n) - 5, and the 16
- * bits behind them, the tag.
+ * A scale maps hashes to an array of n buckets; n can be any number. It uses only the leading bits of the
+ * hash, called the unit: some prefix bits, about log2(n) - 5, followed by 16 bits, the tag.
  *
  *     unit = hash >> shift      home = unit * n / 2^(bits of a unit)      tag = unit & 0xffff
  *
- * So the order of buckets is the order of hashes; and since the home is computed from the unit
- * alone, the place of a word and its tag give the unit back exactly (regionDistance). Entries move
- * to another n without their keys being read; only after n grew fourfold does a resize read keys,
- * to put fresh bits into the tags.
+ * So buckets are in the order of hashes. The home bucket depends only on the unit; therefore the unit can be
+ * computed from the position of a word and its tag (regionDistance). When n changes, entries are moved
+ * without reading their keys. Only after n has grown fourfold does a resize read the keys, to obtain new bits
+ * for the tags.
  *
- * Invariants. (1) Nothing lies before its home, and every unit in a bucket is <= every unit in
- * the next one; inside a bucket there is no order. (2) OVERFLOW of bucket q is set exactly if an
- * entry whose home is q or before lies in bucket q + 1; bucket q is then full. (3) Thus the
- * layout follows from the set of hashes, whatever the history. A lookup walks from the home
- * bucket while OVERFLOW is set and no greater unit was met. */
+ * Invariants. (1) No word is in a bucket before its home, and every unit in a bucket is <= every unit in the
+ * next one; within a bucket there is no order. (2) OVERFLOW of bucket q is set if and only if an entry with
+ * home <= q is in bucket q + 1; bucket q is full then. (3) So the layout, except for the order in a bucket,
+ * is determined by the set of hashes. A lookup reads buckets from the home bucket on while OVERFLOW is set
+ * and no greater unit was found. */
 #ifndef DS_HASHTABLE_LAYOUT_H
 #define DS_HASHTABLE_LAYOUT_H
 
@@ -67,14 +66,14 @@ static inline void bucketSetOverflow(tableBucket *b) { b->word[BUCKET_WORDS - 1]
 static inline void bucketClearOverflow(tableBucket *b) {
     b->word[BUCKET_WORDS - 1] &= ~WORD_OVERFLOW;
 }
-/* The OVERFLOW bit stays with the bucket, not with the word. */
+/* The OVERFLOW bit belongs to the bucket, not to the word. */
 static inline void bucketStore(tableBucket *b, unsigned index, uint64_t word) {
     hotCheck(index < BUCKET_WORDS);
     uint64_t kept = index == BUCKET_WORDS - 1 ? b->word[index] & WORD_OVERFLOW : 0;
     b->word[index] = (word & ~WORD_OVERFLOW) | kept;
 }
 
-/* The 8 tags of a bucket, and masks of 8 bits with bit i for word i. */
+/* The 8 tags of a bucket, and 8-bit masks with bit i for word i. */
 #if HASHTABLE_SIMD
 
 typedef __m128i tagVector;
@@ -83,7 +82,7 @@ typedef __m128i tagVector;
 static inline __m128 bucketPair(const tableBucket *b, unsigned index) {
     return _mm_loadu_ps((const float *)&b->word[index]);
 }
-/* Puts the upper halves of 8 words, given as pairs, into lanes of 32 bits. */
+/* Collects the upper halves of words, given as pairs, in lanes of 32 bits. */
 #define UPPER_HALVES(low, high) _mm_castps_si128(_mm_shuffle_ps(low, high, 0xdd))
 
 static inline tagVector bucketTags(const tableBucket *b) {
@@ -97,8 +96,7 @@ static inline unsigned laneMask(__m128i lanes) {
 static inline unsigned tagsEqual(tagVector tags, uint64_t tag) {
     return laneMask(_mm_cmpeq_epi16(tags, _mm_set1_epi16((short)tag)));
 }
-/* Whether some tag is greater than `tag` when both are counted from `base`, as signed numbers of
- * 16 bits. */
+/* True if some tag is greater than `tag`, both relative to `base` as signed 16-bit numbers. */
 static inline bool tagsBeyond(tagVector tags, uint64_t tag, uint64_t base) {
     __m128i from = _mm_sub_epi16(tags, _mm_set1_epi16((short)base));
     return _mm_movemask_epi8(_mm_cmpgt_epi16(from, _mm_set1_epi16((short)(tag - base)))) != 0;
@@ -154,8 +152,8 @@ typedef struct tableScale {
     uint64_t reciprocal; /* for scaleLastUnit() */
     uint8_t reciprocal_shift;
     uint8_t shift; /* bits of a hash below its unit */
-    uint8_t reach; /* within so many buckets of home a tag surely tells the unit */
-    bool inexact; /* an entry lies too far from home for its tag: units are hashed, not recovered */
+    uint8_t reach; /* within this distance in buckets from home, the tag determines the unit */
+    bool inexact;  /* an entry is too far from home: units must be computed from the key's hash */
 } tableScale;
 
 static inline uint64_t mulHigh(uint64_t a, uint64_t b) {
@@ -174,48 +172,49 @@ static inline uint64_t scaleTag(const tableScale *sc, uint64_t hash) {
 /* Without prefix bits the tag is the whole unit. */
 static inline unsigned scalePrefixBits(const tableScale *sc) { return 48u - sc->shift; }
 
-/* ---- the two forms ---- */
+/* ---- the small and the big form ---- */
 
-/* A few buckets and 8 bytes, in one block; prefix bits 0; resized by building it anew. */
+/* A few buckets and 8 bytes in one block, with 0 prefix bits; resized by rebuilding. */
 typedef struct tableSmall {
     uint16_t count;
     uint16_t volatile_count;
     uint16_t bucket_count; /* of the scale */
-    uint16_t allocated;    /* buckets, some of them perhaps behind the scale's last */
+    uint16_t allocated;    /* buckets allocated, possibly more than the scale uses */
     tableBucket buckets[];
 } tableSmall;
 
 typedef struct volatileIndex volatileIndex;
 
-typedef enum tableSweep { SWEEP_NONE, SWEEP_GROW, SWEEP_SHRINK } tableSweep;
+typedef enum tableResize { RESIZE_NONE, RESIZE_GROW, RESIZE_SHRINK } tableResize;
 
-/* An array of its own that is resized in place. During a resize (a sweep) both scales are in
- * force: hashes below `bound` follow scales[0] and lie in the lower region, the buckets before
- * `limit`; the others follow scales[1]. The two regions never touch. Between sweeps bound is 0,
- * so that scales[1] is the only one. */
+/* A separate array that is resized in place. During a resize both scales are in use: hashes below `bound`
+ * follow scales[0] and are in the lower region, the buckets before `limit`; the others follow scales[1]. The
+ * regions never overlap. Otherwise bound is 0, so that only scales[1] is used. */
 typedef struct tableBig {
-    /* What a lookup reads: one line. */
+    /* Read by lookups: one cache line. */
     tableBucket *buckets;
     uint64_t bound;
     tableScale scales[2];
-    /* What inserts and deletes add to it. */
+    /* Also used by inserts and deletes. */
     uint64_t count;
-    uint64_t grow_at;   /* count above which to grow, between sweeps */
-    uint64_t shrink_at; /* count below which to shrink, between sweeps */
-    uint64_t allocated; /* buckets in the array: the scale's and some more for what overflows */
-    uint64_t sweep;     /* old home buckets below it (growing) or from it on are still to do */
+    uint64_t grow_at;   /* grow if the count exceeds it, unless resizing */
+    uint64_t shrink_at; /* shrink if the count falls below it, unless resizing */
+    uint64_t allocated; /* buckets in the array: those of the scale and spare ones for overflow */
+    uint64_t
+        resize_at; /* old home buckets below it (growing) or from it on (shrinking) still have to be moved */
     uint64_t limit;
-    uint32_t credit; /* buckets of sweep work owed */
-    tableSweep state;
-    volatileIndex *volatiles;      /* counts all volatile entries; NULL until there is one */
-    volatileIndex *volatiles_next; /* counts those swept, while a sweep changes the prefix bits */
-    void *block;                   /* what the array lies in */
+    uint32_t credit; /* buckets of resize work that are due */
+    tableResize state;
+    volatileIndex *volatiles; /* counts all volatile entries; NULL until there is one */
+    volatileIndex
+        *volatiles_next; /* counts the moved ones, during a resize that changes the prefix bits */
+    void *block;         /* memory that contains the array */
     size_t block_bytes;
-    bool mapped; /* the block comes from memMap() */
+    bool mapped; /* `block` comes from memMap() */
 } tableBig;
 _Static_assert(offsetof(tableBig, count) == CACHE_LINE, "a lookup reads one line of the header");
 
-/* The big form is marked in the lowest bit of the handle. */
+/* The big form is marked by the lowest bit of the handle. */
 static inline bool tableIsBig(const hashtable *t) { return (uintptr_t)t->body & 1; }
 static inline tableBig *tableAsBig(const hashtable *t) {
     return (tableBig *)((uintptr_t)t->body - 1);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: putting words into an array of buckets, and taking them out, without breaking its
- * order.
+ * hashtable: storing words in an array of buckets and removing them, preserving the order.
  *
- * Invariants (hashtable_layout.h): units ascend from bucket to bucket; OVERFLOW of a bucket
- * tells exactly if something of it or of those before lies in the next; such a bucket is full.
- * Both functions hold them at every return. Cost: one cache line mostly; at 88 % fill half of
- * the calls walk a run of some 4 more. Not thread-safe. */
+ * Invariants (hashtable_layout.h): units ascend from bucket to bucket; OVERFLOW is set if and only if a word
+ * of this bucket or earlier ones is in the next bucket; such a bucket is full. They hold after each function.
+ * Cost: usually one cache line; at 88 % fill half of the calls access about 4 more. Not thread-safe. */
 #include "ds/hashtable_private.h"
 
 void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
@@ -18,15 +16,14 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
     sc->bucket_count = bucket_count;
     sc->shift = (uint8_t)(64 - unit_bits);
     sc->inexact = false;
-    /* A bucket has at most 2^(16 - lag) units. */
+    /* A bucket covers at most 2^(16 - lag) units. */
     unsigned lag = size_bits - prefix_bits;
     unsigned reach = lag < 16 ? (DISTANCE_MAX >> (16 - lag)) : DISTANCE_MAX;
     sc->reach = (uint8_t)(prefix_bits == 0 || reach > UINT8_MAX ? UINT8_MAX
                           : reach > 0                           ? reach - 1
                                                                 : 0);
     if (prefix_bits == 0) {
-        /* Small tables make one of these per change; few buckets need no more than this
-         * precision. */
+        /* Small tables compute this for every change; for few buckets this precision is sufficient. */
         sc->reciprocal = UINT64_MAX / bucket_count;
         sc->reciprocal_shift = (uint8_t)(64 - unit_bits);
     } else {
@@ -35,13 +32,13 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
     }
 }
 
-/* Where the tags of a scale no longer tell how far a word is from home, the scale says so. Tags
- * that are the whole unit always tell. */
+/* Marks the scale as inexact if tags no longer determine the distance of a word from home. Tags that are
+ * whole units always do. */
 static void noteDistance(tableScale *sc, uint64_t distance) {
     if (unlikely(distance > DISTANCE_MAX) && sc->shift != TAG_SHIFT) sc->inexact = true;
 }
 
-/* The word with the greatest unit of a full bucket, and its distance. */
+/* The word with the greatest unit in a full bucket, and its distance. */
 static unsigned bucketGreatest(const tableRegion *r, const tableBucket *b, uint64_t last,
                                uint64_t *distance) {
 #if HASHTABLE_SIMD
@@ -64,8 +61,8 @@ static unsigned bucketGreatest(const tableRegion *r, const tableBucket *b, uint6
     return index;
 }
 
-/* How many words of a bucket have their home before it (a distance of `width` or more), and in
- * `index` the word with the smallest unit. The bucket must not be empty. */
+/* Number of words in a bucket whose home is before it (distance >= `width`); sets `index` to the word with
+ * the smallest unit. The bucket must not be empty. */
 static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint64_t last,
                                 uint64_t width, unsigned *index) {
 #if HASHTABLE_SIMD
@@ -74,8 +71,7 @@ static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint
         __m128i distances = _mm_sub_epi16(_mm_set1_epi16((short)last), bucketTags(b));
         __m128i inverse = _mm_or_si128(_mm_xor_si128(distances, _mm_set1_epi16(-1)), free);
         *index = (unsigned)_mm_cvtsi128_si32(_mm_minpos_epu16(inverse)) >> 16;
-        /* A free word looks like a distance of 0, which in the spare buckets all others may
-         * have. */
+        /* A free word looks like a distance of 0, which all words in the spare buckets may have. */
         unsigned free_mask = laneMask(free);
         if (unlikely(free_mask >> *index & 1)) *index = (unsigned)__builtin_ctz(~free_mask);
         __m128i at_least = _mm_max_epu16(distances, _mm_set1_epi16((short)width));
@@ -98,8 +94,8 @@ static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint
     return count;
 }
 
-/* The home bucket is full: from there to the first free word each bucket passes its greatest
- * unit on. */
+/* The home bucket is full: from there up to the first free word, each bucket passes its greatest unit on to
+ * the next one. */
 static NO_INLINE uint64_t placeDisplaced(tableRegion *r, uint64_t home, uint64_t unit,
                                          uint64_t word) {
     uint64_t end = home + 1;
@@ -147,7 +143,7 @@ void regionRemove(tableRegion *r, uint64_t at, unsigned index, bool displaced) {
     unsigned next_index;
     hotCheck((b->word[index] & WORD_ENTRY) != 0);
     if (displaced) {
-        /* If it was the only one displaced into this bucket, the one before overflows no more. */
+        /* If it was the only one displaced into this bucket, the bucket before no longer overflows. */
         uint64_t width = last - scaleLastUnit(r->sc, at - 1);
         if (bucketDisplaced(r, b, last, width, &next_index) < 2) bucketClearOverflow(b - 1);
     }
@@ -179,7 +175,7 @@ static void putInOrder(uint64_t *low, uint64_t *high) {
     *high = a < b ? b : a;
 }
 
-/* Sorts 8 numbers without a branch: the network of 19 comparators. */
+/* Sorts 8 numbers without branches: a sorting network of 19 comparators. */
 static void sortEight(uint64_t *n) {
     putInOrder(&n[0], &n[2]), putInOrder(&n[1], &n[3]);
     putInOrder(&n[4], &n[6]), putInOrder(&n[5], &n[7]);
@@ -205,7 +201,8 @@ unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *
         }
         return count;
     }
-    /* Counted from `last`, tags stand in the order of units; so do the words they lead. */
+    /* Relative to `last`, tags are in the order of units, and so are words with the tag in their upper
+     * bits. */
     uint64_t keys[BUCKET_WORDS], base = (last + 1) << TAG_SHIFT;
     for (unsigned i = 0; i < BUCKET_WORDS; i++) {
         uint64_t word = b->word[i] & ~WORD_OVERFLOW;

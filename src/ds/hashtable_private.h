@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files hashtable*.c share: tuning, regions, and the functions of one file that another
- * calls. Read hashtable_layout.h first. */
+ * Declarations shared by hashtable*.c: tuning, regions, internal functions. Read hashtable_layout.h first. */
 #ifndef DS_HASHTABLE_PRIVATE_H
 #define DS_HASHTABLE_PRIVATE_H
 
@@ -14,39 +13,37 @@
 /* ---- tuning ---- */
 
 #ifdef HOSTILE_BUILD
-#define BIG_MIN 4        /* buckets from which a table takes the big form */
-#define SWEEP_BURST 1    /* old buckets a sweep moves in one go */
-#define SWEEP_QUOTA 2    /* old buckets an insert or delete pays for */
-#define PREFIX_LAG_MIN 3 /* log2(buckets) - prefix bits right after keys were read ... */
-#define PREFIX_LAG_MAX 3 /* ... and at most; each more halves the useful bits of a tag */
-#define RUN_MAX 16       /* full buckets in a row that are taken for a skew or an attack */
+#define BIG_MIN 4             /* number of buckets from which the big form is used */
+#define RESIZE_STEP_BUCKETS 1 /* old buckets moved in one step of a resize */
+#define RESIZE_QUOTA 2        /* old buckets of resize work per insert or delete */
+#define PREFIX_LAG_MIN 3      /* log2(buckets) - prefix bits directly after keys were read ... */
+#define PREFIX_LAG_MAX 3      /* ... and at most; each step halves the useful bits of a tag */
+#define RUN_MAX 16 /* consecutive full buckets that indicate skewed hashes or an attack */
 #else
 #define BIG_MIN 128
-#define SWEEP_BURST 16
-#define SWEEP_QUOTA 8
+#define RESIZE_STEP_BUCKETS 16
+#define RESIZE_QUOTA 8
 #define PREFIX_LAG_MIN 5
 #define PREFIX_LAG_MAX 6
 #define RUN_MAX 128
 #endif
 
-/* Percent of all words. Above GROW misses and inserts get dear quickly (the mean run of overflowing
- * buckets is 4 at 88, 9 at 92, 24 at 95). Above GROW_PAUSED words lie so far from home that tags no
- * longer tell where they belong, and an insert costs microseconds. */
+/* Fill limits in percent of all words. Above GROW, misses and inserts become expensive quickly (the mean run
+ * of overflowing buckets is 4 at 88, 9 at 92, 24 at 95). Above GROW_PAUSED, words are so far from home that
+ * tags do not determine the unit, and an insert takes microseconds. */
 #define FILL_GROW 88
 #define FILL_GROW_PAUSED 95
 #define FILL_GROW_SKEWED 55
 #define FILL_SHRINK 45
 #define FILL_SHRUNK 75
-/* A table grows by an eighth. A growth moves all words, so a smaller step costs time, a larger
- * one memory. */
+/* A table grows by 1/8. A growth moves all words, so a smaller step costs time, a larger one memory. */
 #define GROW_STEP 8
-_Static_assert(SWEEP_QUOTA > GROW_STEP * 100 / FILL_GROW / 8,
-               "a sweep ends before the next is due");
+_Static_assert(RESIZE_QUOTA > GROW_STEP * 100 / FILL_GROW / 8,
+               "a resize ends before the next one is due");
 
-/* Buckets behind the scale's last, for what overflows there; more are added when needed. */
+/* Buckets after the last one of the scale, for overflow; more are added if needed. */
 #define SPARE_BUCKETS 16
-/* Distances beyond this make a scale inexact: tags of 16 bits still tell order and unit with
- * room to spare. */
+/* Larger distances make a scale inexact: up to here 16-bit tags determine order and unit with a margin. */
 #define DISTANCE_MAX 0x6fffu
 
 /* ---- scales and regions ---- */
@@ -63,15 +60,15 @@ static inline uint64_t mirrorBits(uint64_t x, unsigned count) {
     return count ? __builtin_bswap64(x) >> (64 - count) : 0;
 }
 
-/* The prefix bits a resize to n buckets gives when it reads the keys anyway. */
+/* Prefix bits of a resize to n buckets that reads the keys. */
 static inline unsigned prefixBitsFor(uint64_t n) {
     unsigned bits = log2Floor(n);
     return bits > PREFIX_LAG_MIN ? bits - PREFIX_LAG_MIN : 0;
 }
 void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits);
 
-/* The greatest unit whose home is bucket `at` or before it: ceil((at + 1) * units / n) - 1, with
- * a reciprocal in place of the division, which may be one off. */
+/* The greatest unit with home <= `at`: ceil((at + 1) * units / n) - 1. Uses a reciprocal instead of a
+ * division, corrected by at most one. */
 static inline uint64_t scaleLastUnit(const tableScale *sc, uint64_t at) {
     if (unlikely(at + 1 >= sc->bucket_count)) return ~0ull >> sc->shift;
     uint64_t unit =
@@ -79,25 +76,25 @@ static inline uint64_t scaleLastUnit(const tableScale *sc, uint64_t at) {
     if (scaleUnitHome(sc, unit + 1) <= at) return unit + 1;
     return unit - (scaleUnitHome(sc, unit) > at);
 }
-/* The first unit whose home is bucket `at`. */
+/* The first unit with home `at`. */
 static inline uint64_t scaleFirstUnit(const tableScale *sc, uint64_t at) {
     return at ? scaleLastUnit(sc, at - 1) + 1 : 0;
 }
-/* `word` with its tag for this scale. */
+/* `word` with its tag in this scale. */
 static inline uint64_t scaleTagged(const tableScale *sc, uint64_t hash, uint64_t word) {
     return scaleTag(sc, hash) << TAG_SHIFT | (word & (WORD_ENTRY | WORD_USER));
 }
 
-/* A run of buckets under one scale. */
+/* A range of buckets under one scale. */
 typedef struct tableRegion {
     tableBucket *buckets; /* of the whole array */
     tableScale *sc;
     const hashtableType *type;
-    uint64_t limit; /* the region ends before this bucket */
-    bool long_run;  /* set when a word found its home and RUN_MAX more buckets full */
+    uint64_t limit; /* the first bucket after the region */
+    bool long_run;  /* set if a word found RUN_MAX + 1 full buckets from its home on */
 } tableRegion;
 
-/* How far the unit of `word`, in a bucket whose scaleLastUnit() is `last`, lies below that. */
+/* Distance of the unit of `word` below `last`, the scaleLastUnit() of its bucket. */
 static inline uint64_t regionDistance(const tableRegion *r, uint64_t last, uint64_t word) {
     if (unlikely(r->sc->inexact)) {
         return last - scaleUnit(r->sc, r->type->hash_of(wordEntry(word)));
@@ -107,35 +104,34 @@ static inline uint64_t regionDistance(const tableRegion *r, uint64_t last, uint6
 
 #define PLACE_FULL UINT64_MAX
 
-/* Puts `word` (tagged for this region) in its place; full buckets pass on their greatest unit.
- * Returns the bucket whose free word was taken, or PLACE_FULL, with nothing changed, if there is
- * none before the limit. */
+/* Stores `word`, which has the tag of this region; full buckets pass on their greatest unit. Returns the
+ * bucket in which a free word was used, or PLACE_FULL, without changes, if there is none before the limit. */
 uint64_t regionPlace(tableRegion *r, uint64_t hash, uint64_t word);
-/* Takes word `index` of bucket `at` out and closes the gap from the right. `displaced`: its home
- * is not `at`. */
+/* Removes word `index` of bucket `at` and closes the gap from the right. `displaced`: its home is not
+ * `at`. */
 void regionRemove(tableRegion *r, uint64_t at, unsigned index, bool displaced);
 
-/* A word on its way to another place; only the bits of the hash that are known are set. */
+/* A word being moved; only the known bits of the hash are set. */
 typedef struct tableItem {
     uint64_t hash;
     uint64_t word;
 } tableItem;
 
-/* The words of a bucket, without overflow bits, in order of hash, into `items` of 8; returns how
- * many. `rehash`: with their whole hashes, from the keys. */
+/* Stores the words of a bucket, without overflow bits and sorted by hash, in `items` (8); returns their
+ * number. `rehash`: with complete hashes, computed from the keys. */
 unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *items);
-/* Puts `item` in its place among `count` sorted items; there must be room for one more. */
+/* Inserts `item` into `count` sorted items; there must be space for one more. */
 void itemsInsert(tableItem *items, size_t count, tableItem item);
-/* How many buckets sorted items would take. */
+/* Number of buckets that the sorted items require. */
 uint64_t itemsNeed(const tableScale *sc, const tableItem *items, size_t count);
 
-/* Lays words that come in order of hash into free buckets, from bucket `at` of a region on. */
+/* Writes words in order of hash to free buckets, starting at bucket `at` of a region. */
 typedef struct tableLayout {
     tableRegion region;
     uint64_t at;
-    unsigned used; /* words of that bucket */
+    unsigned used; /* words used in that bucket */
 } tableLayout;
-/* `word` has its tag for the region. False when the region ends before a place for it. */
+/* `word` has its tag for the region. False if the end of the region is reached. */
 static inline bool layoutAdd(tableLayout *l, uint64_t hash, uint64_t word) {
     tableScale *sc = l->region.sc;
     uint64_t home = scaleHome(sc, hash), at = l->at;
@@ -144,7 +140,7 @@ static inline bool layoutAdd(tableLayout *l, uint64_t hash, uint64_t word) {
         l->at = at = home;
         l->used = 0;
     } else if (unlikely(l->used == BUCKET_WORDS)) {
-        /* The bucket is full; this word, whose home it is or one before, goes on to the next. */
+        /* The bucket is full; this word, with home here or before, goes to the next one. */
         if (at + 1 >= l->region.limit) return false;
         bucketSetOverflow(&l->region.buckets[at]);
         l->at = ++at;
@@ -160,9 +156,9 @@ static inline bool layoutAddItem(tableLayout *l, tableItem item) {
 
 /* ---- the forms (hashtable_form.c) ---- */
 
-/* The region and scale a small table is; `sc` is the room for it. */
+/* The region and scale of a small table; `sc` receives the scale. */
 tableRegion smallRegion(tableSmall *s, const hashtableType *type, tableScale *sc);
-/* The region that `hash` belongs to. */
+/* The region of `hash`. */
 static inline tableRegion bigRegion(tableBig *g, const hashtableType *type, uint64_t hash) {
     unsigned side = hash >= g->bound;
     return (tableRegion){.buckets = g->buckets,
@@ -170,39 +166,38 @@ static inline tableRegion bigRegion(tableBig *g, const hashtableType *type, uint
                          .type = type,
                          .limit = side ? g->allocated : g->limit};
 }
-/* Builds the table anew for `bucket_count` buckets or more, with `extra` (may be NULL) added. No
- * sweep may be under way. */
+/* Rebuilds the table with at least `bucket_count` buckets, adding `extra` (may be NULL). Not during a
+ * resize. */
 void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count,
                   const tableItem *extra);
 /* Frees the memory, not the entries. */
 void tableFreeBody(hashtable *t);
-/* Gives the array at least `buckets` buckets (and not many more); contents stay, new ones are
+/* Resizes the array to at least `buckets` buckets (and not many more); contents are kept, new ones are
  * free. */
 void bigResizeArray(tableBig *g, uint64_t buckets);
-/* Places a word of the region of scales[1], where room can be made behind. Returns the bucket. */
+/* Stores a word of the region of scales[1], extending the array if necessary. Returns the bucket. */
 uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
                        bool *long_run);
 void bigSetThresholds(tableBig *g);
 
-/* ---- sweeps (hashtable_sweep.c) ---- */
+/* ---- resizing (hashtable_resize.c) ---- */
 
-void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
-void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count);
-/* One burst. */
-void sweepStep(tableBig *g, const hashtableType *type);
-/* What an insert or delete, or the cron, does: `buckets` more are owed; pays when a burst is
+void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
+void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count);
+/* Performs one step of a resize. */
+void resizeStep(tableBig *g, const hashtableType *type);
+/* Called by inserts, deletes and the cron: adds `buckets` to the work due and performs a step if enough is
  * due. */
-void sweepWork(tableBig *g, const hashtableType *type, unsigned buckets);
-/* Starts a growth if the count, or a long run, asks for it. */
-void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run);
-bool sweepIsPaused(void);
+void resizeWork(tableBig *g, const hashtableType *type, unsigned buckets);
+/* Starts growing if required by the count or a long run. */
+void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run);
+bool resizeIsPaused(void);
 
 /* ---- volatile entries (hashtable_volatile.c) ---- */
 
-/* Counts volatile entries per block of hashes: a block is the hashes with equal prefix bits, in
- * a table the words of 32 to 128 buckets. Blocks of hashes, not of buckets, so that moving words
- * changes no count. Numbers of blocks are mirrored, so that walking the counts in order is
- * walking the table in scan order. */
+/* Counts volatile entries per block of hashes. A block is all hashes with equal prefix bits, in a table the
+ * words of 32 to 128 buckets. Because blocks are defined by hashes, moving words does not change the counts.
+ * Block numbers are bit-reversed, so iterating over the counts follows the scan order. */
 struct volatileIndex {
     fenwick counts;
     unsigned bits;
@@ -212,42 +207,42 @@ static inline size_t volatileBlock(const volatileIndex *v, uint64_t hash) {
 }
 volatileIndex *volatileIndexNew(unsigned bits);
 void volatileIndexFree(volatileIndex *v);
-/* Adds `delta` (1 or -1) to what the table counts for `hash`; makes the index at the first. */
+/* Adds `delta` (1 or -1) to the count for `hash`; creates the index on first use. */
 void volatileCount(tableBig *g, uint64_t hash, int delta);
 
-/* ---- walking (hashtable_scan.c) ---- */
+/* ---- scanning (hashtable_scan.c) ---- */
 
 /* Words collected from a range of hashes. */
 typedef hashtableWords wordList;
 void wordListInit(wordList *list);
 void wordListClear(wordList *list);
 
-/* A scan cursor, taken apart. Hash space is cut into 2^block_bits blocks, visited in mirrored
+/* A decoded scan cursor. The hash space is divided into 2^block_bits blocks, visited in bit-reversed
  * order. */
 typedef struct scanPlace {
     unsigned block_bits;
-    uint64_t position; /* mirrored block number, then the cell within the block */
+    uint64_t position; /* bit-reversed block number, then the cell within the block */
 } scanPlace;
 #define SCAN_POSITION_BITS 34
 #define SCAN_BLOCK_BITS (HASHTABLE_CURSOR_BITS - SCAN_POSITION_BITS)
 #define SCAN_BLOCK_BITS_MAX ((1u << SCAN_BLOCK_BITS) - 1)
-#define SCAN_SHRINK_BITS 6 /* a scan begins anew after a shrink to less than 2^-6 */
+#define SCAN_SHRINK_BITS 6 /* a scan restarts after a shrink to less than 2^-6 */
 #define SCAN_CELL_MASK (~0ull >> SCAN_POSITION_BITS)
 
 scanPlace scanPlaceDecode(const hashtable *t, uint64_t cursor);
 /* 0 at the end of the table. */
 uint64_t scanPlaceEncode(const scanPlace *place);
-/* The first hash at a place. */
+/* The first hash at a scan position. */
 uint64_t scanPlaceHash(const scanPlace *place);
-/* Appends the words with one of `flags` (0: all words) of hashes in [low, high]. */
+/* Appends the words with one of `flags` (0: all words) and hashes in [low, high]. */
 void scanCollect(const hashtable *t, const hashtableType *type, uint64_t low, uint64_t high,
                  uint64_t flags, wordList *list);
-/* Collects what stands at `place`, up to the end of its bucket (`whole_block`: of its block),
- * and moves on. */
+/* Collects the words at `place`, up to the end of its bucket (`whole_block`: of its block), and advances
+ * it. */
 void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place, bool whole_block,
                  uint64_t flags, wordList *list);
 
-/* All buckets of the table, whatever the form. */
+/* All buckets of a table in either form. */
 typedef struct tableArray {
     tableBucket *buckets;
     uint64_t count;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: walking it by cursor, iterating, random entries.
+ * hashtable: cursor scans, iterators, random entries.
  *
- * A cursor names a place in hash space, never in the array: how many bits of the hash make a
- * block (fixed when the walk begins, about log2 of the buckets) and a position counted in cells
- * of 2^30 hashes. Blocks are visited in mirrored order: the order of the buckets is the order of
- * hashes, and who deletes or copies in plain hash order would empty one end of a table, or fill
- * it, until every operation walks long runs. Invariant: what a cursor has passed is a set of
- * whole cells, so it does not depend on the table's size. Cost: a call visits a bucket or two, one
- * cache miss that the call before has asked for. Not thread-safe. */
+ * A cursor is a position in the hash space, not in the array: the number of hash bits that make a block
+ * (fixed at the start of a scan, about log2 of the buckets), and a position in cells of 2^30 hashes. Blocks
+ * are visited in bit-reversed order. Buckets are ordered by hash; deleting or copying in plain hash order
+ * would empty or fill one end of a table and make long runs there. Invariant: a cursor has passed a set of
+ * whole cells, independent of the table's size. Cost: a call visits one or two buckets, with one cache miss
+ * that the previous call has prefetched. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -18,33 +17,33 @@
 /* ---- collecting ---- */
 
 void wordListInit(wordList *list) {
-    list->words = list->room;
+    list->words = list->local;
     list->count = 0;
-    list->cap = HASHTABLE_WORDS_ROOM;
+    list->cap = HASHTABLE_WORDS_LOCAL;
 }
 
 void wordListClear(wordList *list) {
-    if (list->words != list->room) memFree(list->words);
+    if (list->words != list->local) memFree(list->words);
 }
 
 static void wordListAdd(wordList *list, uint64_t word) {
     if (unlikely(list->count == list->cap)) {
-        uint64_t *old = list->words == list->room ? NULL : list->words;
+        uint64_t *old = list->words == list->local ? NULL : list->words;
         list->words = memRealloc(old, 2 * list->cap * sizeof(uint64_t));
-        if (!old) memcpy(list->words, list->room, sizeof(list->room));
+        if (!old) memcpy(list->words, list->local, sizeof(list->local));
         list->cap *= 2;
     }
     list->words[list->count++] = word;
 }
 
-/* The words of one region with a hash in [low, high], which belong to it altogether. */
+/* Appends the words of one region with hashes in [low, high], all of which must belong to it. */
 static void collectRegion(const tableRegion *r, uint64_t low, uint64_t high, uint64_t flags,
                           wordList *list) {
     const tableScale *sc = r->sc;
     uint64_t first = scaleUnit(sc, low), final = scaleUnit(sc, high);
     uint64_t end = scaleHome(sc, high);
-    /* The range may cut a unit in two, after a shrink took bits from the tags: then the key must
-     * tell. */
+    /* The range may split a unit, if a shrink removed bits from the tags: then the hash of the key
+     * decides. */
     uint64_t below = ~(~0ull << sc->shift);
     bool exact = (low & below) != 0 || (~high & below) != 0;
     for (uint64_t at = scaleHome(sc, low);; at++) {
@@ -96,8 +95,8 @@ scanPlace scanPlaceDecode(const hashtable *t, uint64_t cursor) {
         tableIsBig(t) ? tableAsBig(t)->scales[1].bucket_count : tableAsSmall(t)->bucket_count;
     unsigned own_bits = log2Floor(bucket_count);
     if (own_bits > SCAN_BLOCK_BITS_MAX) own_bits = SCAN_BLOCK_BITS_MAX;
-    /* Blocks far smaller than buckets, after a great shrink or by a made-up cursor, would take a
-     * multitude of calls that find nothing. */
+    /* Blocks much smaller than buckets, after shrinking or from an invalid cursor, would require many calls
+     * that find nothing. */
     if (place.position == 0 || place.block_bits > own_bits + SCAN_SHRINK_BITS) {
         place.position = 0;
         place.block_bits = own_bits;
@@ -117,7 +116,7 @@ uint64_t scanPlaceHash(const scanPlace *place) {
     return (block << cell_bits | cell) << (64 - SCAN_POSITION_BITS);
 }
 
-/* The scale in force for a hash. */
+/* The scale in use for a hash. */
 static tableScale scaleFor(const hashtable *t, uint64_t hash) {
     if (tableIsBig(t)) return tableAsBig(t)->scales[hash >= tableAsBig(t)->bound];
     tableScale sc;
@@ -132,7 +131,7 @@ void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place
     tableScale sc = scaleFor(t, low);
     uint64_t home = scaleHome(&sc, low);
     if (!whole_block && scaleHome(&sc, high) > home + 2) {
-        /* The table grew: to the end of the bucket only, and of the cell that lies in. */
+        /* The table has grown: advance only to the end of the bucket, and of the cell that contains it. */
         uint64_t edge = ((scaleLastUnit(&sc, home) + 1) << sc.shift) - 1;
         edge |= SCAN_CELL_MASK;
         if (edge < high) high = edge;
@@ -147,7 +146,7 @@ static void visitWords(const wordList *list, hashtableVisitProc *visit, void *co
     }
 }
 
-/* Fetches the bucket of the next call, and the entries of this one. */
+/* Prefetches the bucket of the next call, and the entries of this one. */
 static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordList *list) {
     for (size_t i = 0; i < list->count; i++) prefetchRead(wordEntry(list->words[i]));
     if (!tableIsBig(t) || next->position >> SCAN_POSITION_BITS) return;
@@ -156,7 +155,7 @@ static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordLi
     prefetchRead(&g->buckets[scaleHome(&g->scales[hash >= g->bound], hash)]);
 }
 
-/* Appends what stands at the cursor; returns the next one, 0 at the end. */
+/* Appends the words at the cursor; returns the next cursor, 0 at the end. */
 static uint64_t scanStep(const hashtable *t, const hashtableType *type, uint64_t cursor,
                          wordList *list) {
     if (!t->body) return 0;
@@ -208,12 +207,11 @@ void hashtableIteratorClear(hashtableIterator *it) {
 
 /* ---- random entries ---- */
 
-/* Random words tried before the whole table is walked: enough for any table that is not nearly
- * empty. */
+/* Random words tried before scanning the whole table: enough unless the table is nearly empty. */
 #define RANDOM_TRIES 1024
 
-/* Every entry owns exactly one word, so a random word that is in use is a fair draw; and so is
- * counting to a random number. */
+/* Every entry occupies exactly one word, so a random used word is a uniform choice; so is counting up to a
+ * random number. */
 void *hashtableRandom(const hashtable *t) {
     uint64_t count = hashtableCount(t);
     if (count == 0) return NULL;
@@ -232,11 +230,11 @@ void *hashtableRandom(const hashtable *t) {
     panic("a table holds fewer entries than it counts");
 }
 
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t room) {
-    check(room >= BUCKET_WORDS);
+size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap) {
+    check(cap >= BUCKET_WORDS);
     tableArray array = tableBuckets(t);
     size_t found = 0;
-    for (; *place < array.count && found + BUCKET_WORDS <= room; ++*place) {
+    for (; *place < array.count && found + BUCKET_WORDS <= cap; ++*place) {
         const tableBucket *b = &array.buckets[*place];
         for (unsigned used = bucketUsed(b); used; used &= used - 1)
             out[found++] = wordEntry(b->word[__builtin_ctz(used)]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: what DEBUG HTSTATS tells, and the checker of all invariants that tests run. Both
- * walk the whole table. Not thread-safe. */
+ * hashtable: statistics for DEBUG HTSTATS, and a check of all invariants for tests. Both walk the whole
+ * table. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "ds/hashtable_private.h"
 
-/* One side of a table as a region from `start`; returns false when there is no such side. */
+/* One side of a table as a region from `start` on; returns false if there is no such side. */
 static bool regionOfSide(const hashtable *t, const hashtableType *type, unsigned side,
                          tableScale *small_scale, tableRegion *r, uint64_t *start) {
     *start = 0;
@@ -24,7 +24,7 @@ static bool regionOfSide(const hashtable *t, const hashtableType *type, unsigned
 }
 
 void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtableStats *out) {
-    *out = (hashtableStats){.sweep_position = -1};
+    *out = (hashtableStats){.resize_position = -1};
     out->count = hashtableCount(t);
     out->volatile_count = hashtableVolatileCount(t);
     out->bytes = hashtableBytes(t);
@@ -32,11 +32,11 @@ void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtable
     out->slots = out->buckets * BUCKET_WORDS;
     if (tableIsBig(t)) {
         const tableBig *g = tableAsBig(t);
-        unsigned now = g->state != SWEEP_GROW;
+        unsigned now = g->state != RESIZE_GROW;
         out->slots = g->scales[now].bucket_count * BUCKET_WORDS;
-        if (g->state != SWEEP_NONE) {
-            out->sweep_position = (int64_t)g->sweep;
-            out->sweep_slots = g->scales[!now].bucket_count * BUCKET_WORDS;
+        if (g->state != RESIZE_NONE) {
+            out->resize_position = (int64_t)g->resize_at;
+            out->resize_slots = g->scales[!now].bucket_count * BUCKET_WORDS;
         }
     }
     for (unsigned side = 0; side < 2; side++) {
@@ -57,15 +57,15 @@ void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtable
     }
 }
 
-/* What was seen of a table so far. */
+/* State of a verification. */
 typedef struct verifyState {
     const hashtable *table;
     tableRegion region;
     unsigned side;
     uint64_t start;    /* of the region */
-    uint64_t unit_max; /* in the buckets before this one */
+    uint64_t unit_max; /* greatest unit in the buckets before this one */
     uint64_t count;
-    fenwick volatiles; /* counted anew, by the blocks of the table's own index */
+    fenwick volatiles; /* counted again, by the blocks of the table's own index */
     uint64_t volatile_count, volatile_next_count;
 } verifyState;
 
@@ -77,11 +77,11 @@ static const char *verifyWord(verifyState *v, uint64_t at, unsigned index, uint6
     uint64_t home = scaleHome(r->sc, hash);
     if (tableIsBig(v->table)) {
         const tableBig *g = tableAsBig(v->table);
-        if ((hash >= g->bound) != v->side) return "an entry on the wrong side of the sweep";
+        if ((hash >= g->bound) != v->side) return "an entry on the wrong side of the resize";
         if (word & HASHTABLE_VOLATILE) {
             if (!g->volatiles) return "a volatile entry without an index";
             fenwickAdd(&v->volatiles, volatileBlock(g->volatiles, hash), 1);
-            v->volatile_next_count += v->side == (g->state == SWEEP_GROW);
+            v->volatile_next_count += v->side == (g->state == RESIZE_GROW);
         }
     }
     v->count++;
@@ -138,10 +138,10 @@ static const char *verifyCounts(const verifyState *v) {
     if (v->volatile_count != hashtableVolatileCount(v->table)) return "a wrong volatile count";
     if (!tableIsBig(v->table)) return NULL;
     const tableBig *g = tableAsBig(v->table);
-    if (g->state == SWEEP_NONE && g->bound != 0) return "a bound without a sweep";
-    if (g->state == SWEEP_NONE && g->volatiles_next) return "a second index without a sweep";
+    if (g->state == RESIZE_NONE && g->bound != 0) return "a bound without a resize";
+    if (g->state == RESIZE_NONE && g->volatiles_next) return "a second index without a resize";
     if (g->volatiles_next && g->volatiles_next->counts.total != v->volatile_next_count) {
-        return "a second index that does not count what was swept";
+        return "a second index that does not count what was moved";
     }
     for (size_t i = 0; g->volatiles && i < v->volatiles.count; i++) {
         if (fenwickGet(&v->volatiles, i) != fenwickGet(&g->volatiles->counts, i)) {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: finding volatile entries at a cost that follows their number, not the table's.
+ * hashtable: finding volatile entries at a cost proportional to their number, not to the size of the table.
  *
- * A Fenwick tree counts them per block of hashes with equal prefix bits: as moving a word does
- * not change its hash, only inserts, deletes and changes of the flag touch it. 8 bytes per 32 to
- * 128 buckets, and only in a table that has volatile entries; a small table has but one count,
- * and is walked whole. Invariant: `volatiles` counts every volatile entry; `volatiles_next`,
- * while a sweep changes the prefix bits, those that were swept. Cost of a count: log2(blocks)
- * additions. Not thread-safe. */
+ * A Fenwick tree counts them per block of hashes with equal prefix bits. As moving a word does not change its
+ * hash, the tree is updated only by inserts, deletes and changes of the flag. It takes 8 bytes per 32 to 128
+ * buckets, and exists only in tables with volatile entries; a small table has a single count and is scanned
+ * completely. Invariant: `volatiles` counts all volatile entries; `volatiles_next`, during a resize that
+ * changes the prefix bits, those that were moved. Cost of an update: log2(blocks) additions. Not
+ * thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
 #include "base/random.h"
 #include "ds/hashtable_private.h"
 
-/* With fewer volatile entries per block than this, on average, whole blocks are visited. */
+/* With fewer volatile entries per block than this on average, whole blocks are visited. */
 #define SPARSE_BLOCK 16
-/* Buckets or blocks looked at in one call that finds nothing. */
+/* Buckets or blocks examined in one call that finds nothing. */
 #define WALK_TRIES 64
-/* From one volatile entry in so many on, trying random places beats the index. */
+/* If at least one entry in this many is volatile, trying random buckets is faster than using the index. */
 #define DENSE_SHARE 8
 #define RANDOM_TRIES 256
 
@@ -37,16 +37,16 @@ void volatileIndexFree(volatileIndex *v) {
 
 void volatileCount(tableBig *g, uint64_t hash, int delta) {
     if (!g->volatiles) {
-        const tableScale *from = &g->scales[g->state == SWEEP_GROW ? 0 : 1];
-        const tableScale *to = &g->scales[g->state == SWEEP_GROW ? 1 : 0];
+        const tableScale *from = &g->scales[g->state == RESIZE_GROW ? 0 : 1];
+        const tableScale *to = &g->scales[g->state == RESIZE_GROW ? 1 : 0];
         g->volatiles = volatileIndexNew(scalePrefixBits(from));
-        if (g->state != SWEEP_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
+        if (g->state != RESIZE_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
             g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
         }
     }
     fenwickAdd(&g->volatiles->counts, volatileBlock(g->volatiles, hash), delta);
     bool upper = hash >= g->bound;
-    if (g->volatiles_next && upper == (g->state == SWEEP_GROW)) {
+    if (g->volatiles_next && upper == (g->state == RESIZE_GROW)) {
         fenwickAdd(&g->volatiles_next->counts, volatileBlock(g->volatiles_next, hash), delta);
     }
 }
@@ -55,19 +55,19 @@ static const volatileIndex *indexOf(const hashtable *t) {
     return tableIsBig(t) ? tableAsBig(t)->volatiles : NULL;
 }
 
-/* ---- walking ---- */
+/* ---- scanning ---- */
 
-/* With few volatile entries a walk goes from block to block of the index, skipping those without
- * one; with many it goes bucket by bucket, as every scan. The block bits of the cursor tell which,
- * and both pass sets of hashes. */
+/* With few volatile entries a scan goes from block to block of the index, skipping empty ones; with many it
+ * goes from bucket to bucket, like every scan. The block bits of the cursor determine which; both cover sets
+ * of hashes. */
 static bool walkIsSparse(const volatileIndex *v, const scanPlace *place) {
     return v && place->block_bits == v->bits;
 }
 
-/* Moves on to the next block with volatile entries; false when there is none. */
+/* Advances to the next block with volatile entries; false if there is none. */
 static bool skipEmptyBlocks(const volatileIndex *v, scanPlace *place) {
     unsigned cell_bits = SCAN_POSITION_BITS - place->block_bits;
-    if (place->position & ((1ull << cell_bits) - 1)) return true; /* in the midst of one */
+    if (place->position & ((1ull << cell_bits) - 1)) return true; /* within a block */
     size_t block = fenwickNext(&v->counts, (size_t)(place->position >> cell_bits));
     place->position = (uint64_t)block << cell_bits;
     return block < v->counts.count;
@@ -104,7 +104,7 @@ static bool volatileIsDense(const hashtable *t, uint64_t volatile_count) {
     return volatile_count * DENSE_SHARE >= hashtableCount(t);
 }
 
-/* Collects the block that holds volatile entry number `rank`; returns which of them it is. */
+/* Collects the block that contains volatile entry number `rank`; returns its index in the block. */
 static size_t collectBlock(const hashtable *t, const hashtableType *type, uint64_t rank,
                            wordList *list) {
     const volatileIndex *v = indexOf(t);
@@ -138,7 +138,7 @@ void *hashtableRandomVolatile(const hashtable *t, const hashtableType *type) {
     return entry;
 }
 
-/* From a random bucket on; for tables where a few buckets suffice. */
+/* Starts at a random bucket; for tables where a few buckets are sufficient. */
 static size_t sampleDense(const hashtable *t, void **out, size_t want) {
     tableArray array = tableBuckets(t);
     uint64_t at = randomUniform(array.count);
@@ -161,7 +161,7 @@ size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, vo
         if (found) return found;
     }
     if (want > count) want = (size_t)count;
-    /* Whole blocks from a random rank on, wrapping around, so that no entry comes twice. */
+    /* Whole blocks from a random rank on, wrapping around, so that no entry is returned twice. */
     uint64_t rank = randomUniform(count);
     size_t found = 0;
     while (found < want) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HyperLogLog (hyperloglog.h). The estimator is the one of Ertl, "New cardinality estimation algorithms for
- * HyperLogLog sketches" (2017), algorithm 6: no thresholds, no tables. */
+ * HyperLogLog (hyperloglog.h). The estimator is algorithm 6 of Ertl, "New cardinality estimation algorithms
+ * for HyperLogLog sketches" (2017), which needs neither thresholds nor tables. */
 #include "ds/hyperloglog.h"
 
 #include <math.h>
@@ -17,14 +17,14 @@ enum {
     INDEX_BITS = 14,
     RANK_MAX = 64 - INDEX_BITS + 1,
     REGISTER_MAX = 63,
-    ZEROS_MAX = 64,         /* of one byte */
-    WIDE_ZEROS_MAX = 16384, /* of two */
+    ZEROS_MAX = 64,         /* registers per run of one byte */
+    WIDE_ZEROS_MAX = 16384, /* registers per run of two bytes */
     VALUE_MAX = 32,
     VALUE_RUN_MAX = 4,
-    JOIN_STEPS = 5, /* runs looked at behind a change, to join those with equal values */
+    JOIN_STEPS = 5, /* runs examined after a change, to join those with equal values */
 };
 
-/* ------------------------------------------------------------------ the head */
+/* ------------------------------------------------------------------ header */
 
 bool hllIsValid(slice bytes) {
     if (bytes.len < HLL_HEAD_BYTES || memcmp(bytes.ptr, "HYLL", 4) != 0) return false;
@@ -35,22 +35,22 @@ bool hllIsValid(slice bytes) {
 void hllInit(char *bytes) {
     memset(bytes, 0, HLL_HEAD_BYTES);
     memcpy(bytes, "HYLL\1", 5);
-    hllForgetCount(bytes);
+    hllInvalidateCount(bytes);
     memcpy(bytes + HLL_HEAD_BYTES, "\x7f\xff", 2);
 }
 
-bool hllKnownCount(const char *bytes, uint64_t *out) {
+bool hllCachedCount(const char *bytes, uint64_t *out) {
     *out = loadU64(bytes + 8);
     return !(*out >> 63);
 }
 
-void hllSetKnownCount(char *bytes, uint64_t count) { storeU64(bytes + 8, count); }
+void hllSetCachedCount(char *bytes, uint64_t count) { storeU64(bytes + 8, count); }
 
-void hllForgetCount(char *bytes) { bytes[15] = (char)((unsigned char)bytes[15] | 0x80); }
+void hllInvalidateCount(char *bytes) { bytes[15] = (char)((unsigned char)bytes[15] | 0x80); }
 
 /* ------------------------------------------------------------------ elements */
 
-/* MurmurHash2, 64 bits, with the seed that all servers of the family use. */
+/* MurmurHash2, 64 bits, with the seed used by Valkey. */
 static uint64_t murmur(slice text) {
     const uint64_t m = UINT64_C(0xc6a4a7935bd1e995);
     uint64_t hash = UINT64_C(0xadc83b19) ^ (uint64_t)text.len * m;
@@ -68,16 +68,16 @@ static uint64_t murmur(slice text) {
     return hash ^ hash >> 47;
 }
 
-hllPlace hllPlaceOf(slice element) {
+hllUpdate hllUpdateOf(slice element) {
     uint64_t hash = murmur(element);
     uint64_t rest = hash >> INDEX_BITS | UINT64_C(1) << (RANK_MAX - 1);
-    return (hllPlace){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
+    return (hllUpdate){(unsigned)(hash & (HLL_REGISTERS - 1)), (unsigned)__builtin_ctzll(rest) + 1};
 }
 
-bool hllRaiseDense(char *bytes, hllPlace place) {
+bool hllRaiseDense(char *bytes, hllUpdate place) {
     unsigned char *at = (unsigned char *)bytes + HLL_HEAD_BYTES + place.index * 6 / 8;
     unsigned shift = place.index * 6 % 8;
-    /* A register that begins at bit 2 or before ends in the same byte, which may be the last one. */
+    /* A register that starts at bit 2 or before ends in the same byte, which may be the last one. */
     unsigned window = at[0] | (shift > 2 ? (unsigned)at[1] << 8 : 0);
     if ((window >> shift & REGISTER_MAX) >= place.rank) return false;
     window = (window & ~((unsigned)REGISTER_MAX << shift)) | place.rank << shift;
@@ -108,7 +108,7 @@ static char valueRun(unsigned value, unsigned count) {
     return (char)(0x80 | (value - 1) << 2 | (count - 1));
 }
 
-/* Writes `count` registers of that value, none for 0; returns the bytes it took. */
+/* Writes `count` registers of that value, nothing if 0; returns the number of bytes. */
 static size_t writeRun(char *to, unsigned count, unsigned value) {
     if (count == 0) return 0;
     if (value > 0) {
@@ -124,10 +124,11 @@ static size_t writeRun(char *to, unsigned count, unsigned value) {
     return 2;
 }
 
-/* Where a register stands. */
+/* Position of a register. */
 typedef struct runPlace {
-    size_t before, at, end; /* the run before (or the first one), its own, behind it */
-    unsigned first;         /* register the run begins with */
+    size_t before, at,
+        end;        /* offsets of the previous run (or the first one), the run itself, its end */
+    unsigned first; /* first register of the run */
     hllRun run;
 } runPlace;
 
@@ -146,14 +147,14 @@ static bool findRun(slice bytes, unsigned index, runPlace *out) {
     return false;
 }
 
-hllOutcome hllTrySparse(slice bytes, hllPlace place) {
+hllOutcome hllTrySparse(slice bytes, hllUpdate place) {
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
-    if (!findRun(bytes, place.index, &found)) return HLL_BROKEN;
+    if (!findRun(bytes, place.index, &found)) return HLL_CORRUPT;
     return found.run.value >= place.rank ? HLL_SAME : HLL_CHANGED;
 }
 
-/* Value runs side by side become one where they fit, from `at` on. */
+/* Joins adjacent value runs where possible, from `at` on. */
 static void joinRuns(char *bytes, size_t *len, size_t at) {
     for (int step = 0; step < JOIN_STEPS && at < *len; step++) {
         size_t next = at, behind;
@@ -171,10 +172,10 @@ static void joinRuns(char *bytes, size_t *len, size_t at) {
     }
 }
 
-hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace place) {
+hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place) {
     if (place.rank > VALUE_MAX) return HLL_FULL;
     runPlace found;
-    if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_BROKEN;
+    if (!findRun(sliceMake(bytes, *len), place.index, &found)) return HLL_CORRUPT;
     if (found.run.value >= place.rank) return HLL_SAME;
     char runs[2 + 1 + 2];
     unsigned before = place.index - found.first;
@@ -187,15 +188,15 @@ hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllPlace p
     memcpy(bytes + found.at, runs, size);
     *len = *len + size - old_size;
     joinRuns(bytes, len, found.before);
-    hllForgetCount(bytes);
+    hllInvalidateCount(bytes);
     return HLL_CHANGED;
 }
 
 /* ------------------------------------------------------------------ all registers */
 
-enum { PACKED = 6, UNPACKED = 8 }; /* bytes of eight registers */
+enum { PACKED = 6, UNPACKED = 8 }; /* bytes for eight registers */
 
-/* Eight registers of 6 bits become eight bytes, in three steps of halving. */
+/* Expands eight 6-bit registers to eight bytes, in three steps. */
 static uint64_t unpack(uint64_t x) {
     x = (x & 0xffffff) | (x & UINT64_C(0xffffff000000)) << 8;
     x = (x & UINT64_C(0x00000fff00000fff)) | (x & UINT64_C(0x00fff00000fff000)) << 4;
@@ -208,7 +209,7 @@ static uint64_t pack(uint64_t x) {
     return (x & 0xffffff) | (x & UINT64_C(0x00ffffff00000000)) >> 8;
 }
 
-/* Raises eight registers to those that stand packed at `packed`. */
+/* Raises eight registers to those stored at `packed`. */
 static void mergeEight(uint8_t *registers, const char *packed) {
     uint64_t others = unpack(loadU32(packed) | (uint64_t)loadU16(packed + 4) << 32);
     for (size_t i = 0; i < UNPACKED; i++) {
@@ -225,12 +226,12 @@ static void packEight(char *packed, const uint8_t *registers) {
 
 #if defined(__x86_64__)
 enum {
-    WIDE = 32,                             /* registers of a vector, half of them in each lane */
-    LANE_PACKED = 12,                      /* bytes of them */
-    WIDE_REGISTERS = HLL_REGISTERS - WIDE, /* the last vector would reach beyond the value */
+    WIDE = 32,                             /* registers per vector, half of them in each lane */
+    LANE_PACKED = 12,                      /* their bytes */
+    WIDE_REGISTERS = HLL_REGISTERS - WIDE, /* the last vector would read beyond the value */
 };
 
-/* Each three bytes, four registers, go to 32 bits, and are shifted apart there. */
+/* Every three bytes, four registers, are moved to 32 bits and shifted apart there. */
 __attribute__((target("avx2"))) static void mergeWide(uint8_t *registers, const char *packed) {
     const __m256i spread = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, -1, 3, 4, 5, -1, 6, 7, 8, -1, 9, 10, 11, -1));
@@ -249,7 +250,7 @@ __attribute__((target("avx2"))) static void mergeWide(uint8_t *registers, const 
     }
 }
 
-/* The way back. Each lane writes some bytes of the next one. */
+/* The inverse. Each lane overwrites some bytes of the next one. */
 __attribute__((target("avx2"))) static void packWide(char *packed, const uint8_t *registers) {
     const __m256i close = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
@@ -313,9 +314,9 @@ void hllWriteDense(char *bytes, const uint8_t *registers) {
         packEight(packed + i / UNPACKED * PACKED, registers + i);
 }
 
-/* ------------------------------------------------------------------ the estimate */
+/* ------------------------------------------------------------------ estimate */
 
-/* Ertl's sigma: corrects for registers that are still zero. */
+/* Ertl's sigma: correction for registers that are zero. */
 static double sigma(double x) {
     if (x == 1.0) return (double)INFINITY;
     double y = 1, z = x, last;
@@ -328,7 +329,7 @@ static double sigma(double x) {
     return z;
 }
 
-/* Ertl's tau: corrects for registers that are full. */
+/* Ertl's tau: correction for saturated registers. */
 static double tau(double x) {
     if (x == 0.0 || x == 1.0) return 0.0;
     double y = 1, z = 1 - x, last;
@@ -342,7 +343,7 @@ static double tau(double x) {
 }
 
 uint64_t hllEstimate(const uint8_t *registers) {
-    /* Four counts side by side: equal registers in a row do not wait for each other. */
+    /* Four separate counters avoid dependencies between equal consecutive registers. */
     unsigned counts[4][REGISTER_MAX + 1] = {{0}};
     for (size_t i = 0; i < HLL_REGISTERS; i += 4) {
         for (size_t k = 0; k < 4; k++) counts[k][registers[i + k] & REGISTER_MAX]++;
@@ -355,7 +356,7 @@ uint64_t hllEstimate(const uint8_t *registers) {
     for (int rank = RANK_MAX - 1; rank >= 1; rank--) z = (z + histogram[rank]) * 0.5;
     z += m * sigma(histogram[0] / m);
     double estimate = alpha * m * m / z;
-    /* Registers that no element can fill: an answer that clients have always got, and that stays out of date. */
+    /* Values that no element can produce: this is Valkey's result, and it is never cached. */
     if (!(estimate < 0x1p63)) return UINT64_C(1) << 63;
     return (uint64_t)llround(estimate);
 }

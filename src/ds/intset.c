@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted packed integers (intset.h has the format).
+ * Sorted packed integers (format: intset.h).
  *
- * Invariant: integers rise strictly; the width suffices for all, and never falls. ANY_THREAD that owns the
- * bytes. */
+ * Invariant: integers are strictly ascending; the width suffices for all, and never decreases. ANY_THREAD
+ * that owns the bytes. */
 #include "ds/intset.h"
 
 #include "base/assert.h"
@@ -37,7 +37,7 @@ int64_t intsetGet(const uint8_t *set, size_t index) {
     return loadAt(set, intsetWidth(set), index);
 }
 
-/* The first index whose integer is not below `value`. */
+/* The first index whose integer is >= `value`. */
 static inline size_t lowerBound(const uint8_t *set, size_t width, size_t count, int64_t value) {
     size_t from = 0;
     while (count > 0) {
@@ -60,25 +60,25 @@ bool intsetFind(const uint8_t *set, int64_t value, size_t *index) {
     return at < count && widthOf(value) <= width && loadAt(set, width, at) == value;
 }
 
-/* The value is wider than all others, so it goes to one of the ends. */
-static void addWidening(packRoom *room, int64_t value) {
-    size_t old_width = intsetWidth(room->bytes), count = intsetCount(room->bytes);
+/* A value that needs a greater width than all others is stored at one of the ends. */
+static void addWidening(packBuffer *buffer, int64_t value) {
+    size_t old_width = intsetWidth(buffer->bytes), count = intsetCount(buffer->bytes);
     size_t width = widthOf(value), shift = value < 0;
-    uint8_t *set = room->resize(room, INTSET_HEADER + width * (count + 1));
+    uint8_t *set = buffer->resize(buffer, INTSET_HEADER + width * (count + 1));
     /* From the end, so that nothing is overwritten before it is read. */
     for (size_t i = count; i-- > 0;) storeAt(set, width, i + shift, loadAt(set, old_width, i));
     storeAt(set, width, value < 0 ? 0 : count, value);
     setHeader(set, width, count + 1);
 }
 
-bool intsetAdd(packRoom *room, int64_t value) {
-    size_t width = intsetWidth(room->bytes), count = intsetCount(room->bytes), at;
+bool intsetAdd(packBuffer *buffer, int64_t value) {
+    size_t width = intsetWidth(buffer->bytes), count = intsetCount(buffer->bytes), at;
     if (widthOf(value) > width) {
-        addWidening(room, value);
+        addWidening(buffer, value);
         return true;
     }
-    if (intsetFind(room->bytes, value, &at)) return false;
-    uint8_t *set = room->resize(room, INTSET_HEADER + width * (count + 1));
+    if (intsetFind(buffer->bytes, value, &at)) return false;
+    uint8_t *set = buffer->resize(buffer, INTSET_HEADER + width * (count + 1));
     uint8_t *to = set + INTSET_HEADER + at * width;
     memmove(to + width, to, (count - at) * width);
     storeAt(set, width, at, value);
@@ -86,24 +86,25 @@ bool intsetAdd(packRoom *room, int64_t value) {
     return true;
 }
 
-void intsetRemoveAt(packRoom *room, size_t index) {
-    uint8_t *set = room->bytes;
+void intsetRemoveAt(packBuffer *buffer, size_t index) {
+    uint8_t *set = buffer->bytes;
     size_t width = intsetWidth(set), count = intsetCount(set);
     check(index < count);
     uint8_t *to = set + INTSET_HEADER + index * width;
     memmove(to, to + width, (count - index - 1) * width);
     setHeader(set, width, count - 1);
-    (void)room->resize(room, INTSET_HEADER + width * (count - 1)); /* `bytes` tells */
+    (void)buffer->resize(buffer,
+                         INTSET_HEADER + width * (count - 1)); /* the address is in `bytes` */
 }
 
-bool intsetRemove(packRoom *room, int64_t value) {
+bool intsetRemove(packBuffer *buffer, int64_t value) {
     size_t at;
-    if (!intsetFind(room->bytes, value, &at)) return false;
-    intsetRemoveAt(room, at);
+    if (!intsetFind(buffer->bytes, value, &at)) return false;
+    intsetRemoveAt(buffer, at);
     return true;
 }
 
-bool intsetIsSound(const void *bytes, size_t size, bool deep) {
+bool intsetIsValid(const void *bytes, size_t size, bool deep) {
     const uint8_t *set = bytes;
     if (size < INTSET_HEADER) return false;
     size_t width = intsetWidth(set), count = intsetCount(set);

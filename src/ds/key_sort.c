@@ -11,10 +11,10 @@
 enum {
     BYTES = 8,
     VALUES = 256,
-    FEW = 100, /* less are sorted faster by comparing them */
+    FEW = 100, /* fewer keys are sorted faster by comparison */
 };
 
-/* Sorts by `order`, from the lowest byte on; keys with equal ones keep their places. */
+/* Radix sort by `order`, from the lowest byte; stable. */
 static void sortByOrder(sortKey *keys, size_t count) {
     size_t ends[BYTES][VALUES] = {{0}};
     for (size_t i = 0; i < count; i++) {
@@ -22,7 +22,8 @@ static void sortByOrder(sortKey *keys, size_t count) {
     }
     sortKey *from = keys, *spare = memNewArray(sortKey, count), *to = spare;
     for (size_t k = 0; k < BYTES; k++) {
-        if (ends[k][keys[0].order >> 8 * k & 255] == count) continue; /* all have this byte */
+        if (ends[k][keys[0].order >> 8 * k & 255] == count)
+            continue; /* all keys have the same byte */
         size_t place = 0;
         for (size_t value = 0; value < VALUES; value++) {
             size_t some = ends[k][value];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorting of keys that are mostly told apart by 64 bits: those are sorted digit by digit, in O(n), and only keys with
- * the same ones are compared. ANY_THREAD. */
+ * Sorting of keys that mostly differ in their first 64 bits: radix sort in O(n), with comparisons only among
+ * keys whose 64 bits are equal. ANY_THREAD. */
 #ifndef DS_KEY_SORT_H
 #define DS_KEY_SORT_H
 
@@ -10,13 +10,13 @@
 
 typedef struct sortKey {
     uint64_t order;
-    union { /* the caller's */
+    union { /* for the caller */
         size_t index;
         void *entry;
     };
 } sortKey;
 
-/* As qsort() wants it: by `order` first, then by whatever tells keys apart. */
+/* As for qsort(): compares `order` first, then what else distinguishes the keys. */
 typedef int keyCompareProc(const void *a, const void *b);
 void keySort(sortKey *keys, size_t count, keyCompareProc *compare);
 

@@ -2,10 +2,10 @@
  *
  * kvstore: an array of hashtables, one per slot, with counts in Fenwick trees.
  *
- * Invariants: counts[slot] is the number of entries of a visible slot, 0 for a hidden one;
- * volatiles likewise, once there was a volatile entry. Bit `slot` of `sweeping` is set if its
- * table is being resized (and may be set a while longer). Every change costs what the table's
- * costs, and O(log slots). Not thread-safe. */
+ * Invariants: counts[slot] is the number of entries of a visible slot, 0 for a hidden one; volatiles
+ * likewise, once there was a volatile entry. Bit `slot` of `resizing` is set if its table is being resized
+ * (and may remain set for a while after). A change costs what it costs in the table, plus O(log slots). Not
+ * thread-safe. */
 #include "ds/kvstore.h"
 
 #include "base/alloc.h"
@@ -20,8 +20,8 @@ struct kvstore {
     unsigned slot_bits;
     fenwick counts;
     fenwick volatiles;  /* without nodes until there is a volatile entry */
-    uint64_t *hidden;   /* a bit per slot; NULL while all are visible */
-    uint64_t *sweeping; /* a bit per slot */
+    uint64_t *hidden;   /* one bit per slot; NULL while all are visible */
+    uint64_t *resizing; /* one bit per slot */
 };
 
 /* ---- bits ---- */
@@ -31,7 +31,7 @@ static bool bitIsSet(const uint64_t *bits, int slot) { return bits[slot / 64] >>
 static void bitSet(uint64_t *bits, int slot) { bits[slot / 64] |= 1ull << (slot % 64); }
 static void bitClear(uint64_t *bits, int slot) { bits[slot / 64] &= ~(1ull << (slot % 64)); }
 
-/* ---- making ---- */
+/* ---- creating and freeing ---- */
 
 kvstore *kvstoreNew(const hashtableType *type, unsigned slot_bits) {
     check(slot_bits <= KVSTORE_SLOT_BITS_MAX);
@@ -40,7 +40,7 @@ kvstore *kvstoreNew(const hashtableType *type, unsigned slot_bits) {
     kv->slot_bits = slot_bits;
     kv->slot_count = 1 << slot_bits;
     kv->tables = memNewArray(hashtable, (size_t)kv->slot_count);
-    kv->sweeping = memNewArray(uint64_t, bitWords(kv));
+    kv->resizing = memNewArray(uint64_t, bitWords(kv));
     fenwickInit(&kv->counts, (size_t)kv->slot_count);
     return kv;
 }
@@ -54,7 +54,7 @@ void kvstoreFree(kvstore *kv, hashtableVisitProc *visit, void *context) {
     fenwickClear(&kv->volatiles);
     memFree(kv->tables);
     memFree(kv->hidden);
-    memFree(kv->sweeping);
+    memFree(kv->resizing);
     memFree(kv);
 }
 
@@ -68,7 +68,7 @@ static hashtable *tableOf(const kvstore *kv, int slot) {
 
 const hashtable *kvstoreTable(const kvstore *kv, int slot) { return tableOf(kv, slot); }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
 /* The counts of a slot's table before a change. */
 typedef struct slotCounts {
@@ -79,7 +79,7 @@ static slotCounts countsOf(const hashtable *t) {
     return (slotCounts){hashtableCount(t), hashtableVolatileCount(t)};
 }
 
-/* Adds to the sums what a visible slot gained, or lost. */
+/* Updates the sums by the changes of a slot, if it is visible. */
 static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
     if (count) fenwickAdd(&kv->counts, (size_t)slot, count);
     if (unlikely(volatile_count)) {
@@ -90,10 +90,10 @@ static void addToSums(kvstore *kv, int slot, int64_t count, int64_t volatile_cou
 
 static void changedBy(kvstore *kv, int slot, int64_t count, int64_t volatile_count) {
     if (kvstoreIsVisible(kv, slot)) addToSums(kv, slot, count, volatile_count);
-    if (hashtableIsSweeping(&kv->tables[slot])) bitSet(kv->sweeping, slot);
+    if (hashtableIsResizing(&kv->tables[slot])) bitSet(kv->resizing, slot);
 }
 
-/* The same where only the table knows what happened. */
+/* The same if only the table knows what has changed. */
 static void changed(kvstore *kv, int slot, slotCounts before) {
     slotCounts now = countsOf(&kv->tables[slot]);
     changedBy(kv, slot, (int64_t)(now.count - before.count),
@@ -178,7 +178,7 @@ uint64_t kvstoreVolatileCountOf(const kvstore *kv, int slot) {
     return hashtableVolatileCount(tableOf(kv, slot));
 }
 
-/* The first slot from `slot` on with something in these counts, or -1. */
+/* The first slot from `slot` on with a non-zero count, or -1. */
 static int nextSlot(const fenwick *counts, int slot) {
     size_t next = fenwickNext(counts, (size_t)slot);
     return next < counts->count ? (int)next : -1;
@@ -255,7 +255,7 @@ uint64_t kvstoreScanVolatile(const kvstore *kv, uint64_t cursor, hashtableVisitP
     return next < 0 ? 0 : (uint64_t)next;
 }
 
-/* ---- draws ---- */
+/* ---- random entries ---- */
 
 void *kvstoreRandom(const kvstore *kv, int *slot) {
     if (kv->counts.total == 0) return NULL;
@@ -273,7 +273,7 @@ void *kvstoreRandomVolatile(const kvstore *kv, int *slot) {
 
 size_t kvstoreSample(const kvstore *kv, void **out, size_t want) {
     size_t found = 0;
-    /* One try is enough unless slots are small. */
+    /* One attempt is enough unless slots are small. */
     for (size_t try = 0; kv->counts.total && try < want && found < want; try++) {
         int slot = kvstoreSlotOfRank(kv, randomUniform(kv->counts.total));
         found += hashtableSample(tableOf(kv, slot), out + found, want - found);
@@ -302,12 +302,12 @@ void kvstoreIteratorInit(kvstoreIterator *it, const kvstore *kv, int only, bool 
         it->slot = -1;
         it->stop = kv->slot_count;
     }
-    /* Begins at the end of no table. */
+    /* Starts at the end of an empty table. */
     static const hashtable none;
     hashtableIteratorInit(&it->entries, &none, kv->type);
 }
 
-/* The slot after it->slot that is to be walked, or `stop`. */
+/* The next slot after it->slot to visit, or `stop`. */
 static int iteratorNextSlot(const kvstoreIterator *it) {
     int slot = it->slot + 1;
     if (it->hidden) {
@@ -333,37 +333,37 @@ void *kvstoreIteratorNext(kvstoreIterator *it, unsigned *flags) {
 
 void kvstoreIteratorClear(kvstoreIterator *it) { hashtableIteratorClear(&it->entries); }
 
-/* ---- the store as a whole ---- */
+/* ---- the whole store ---- */
 
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count) {
     hashtableReserve(tableOf(kv, slot), kv->type, count);
 }
 
-/* A slot whose table is being resized, or -1; forgets those that are done. */
-static int sweepingSlot(kvstore *kv) {
+/* A slot whose table is being resized, or -1; clears the bits of those that are done. */
+static int resizingSlot(kvstore *kv) {
     for (size_t i = 0; i < bitWords(kv); i++) {
-        while (kv->sweeping[i]) {
-            int slot = (int)(i * 64) + __builtin_ctzll((unsigned long long)kv->sweeping[i]);
-            if (hashtableIsSweeping(&kv->tables[slot])) return slot;
-            bitClear(kv->sweeping, slot);
+        while (kv->resizing[i]) {
+            int slot = (int)(i * 64) + __builtin_ctzll((unsigned long long)kv->resizing[i]);
+            if (hashtableIsResizing(&kv->tables[slot])) return slot;
+            bitClear(kv->resizing, slot);
         }
     }
     return -1;
 }
 
 bool kvstoreWork(kvstore *kv, unsigned buckets) {
-    int slot = sweepingSlot(kv);
+    int slot = resizingSlot(kv);
     if (slot < 0) return false;
     if (hashtableWork(&kv->tables[slot], kv->type, buckets)) return true;
-    /* Done, or paused as all are. */
-    if (hashtableIsSweeping(&kv->tables[slot])) return false;
-    return sweepingSlot(kv) >= 0;
+    /* Done, or paused like all tables. */
+    if (hashtableIsResizing(&kv->tables[slot])) return false;
+    return resizingSlot(kv) >= 0;
 }
 
 size_t kvstoreBytesOf(const kvstore *kv, int slot) { return hashtableBytes(tableOf(kv, slot)); }
 
 size_t kvstoreBytes(const kvstore *kv) {
-    size_t bytes = memSizeOf(kv) + memSizeOf(kv->tables) + memSizeOf(kv->sweeping) +
+    size_t bytes = memSizeOf(kv) + memSizeOf(kv->tables) + memSizeOf(kv->resizing) +
                    fenwickBytes(&kv->counts) + fenwickBytes(&kv->volatiles);
     if (kv->hidden) bytes += memSizeOf(kv->hidden);
     for (int slot = 0; slot < kv->slot_count; slot++) {
@@ -373,7 +373,7 @@ size_t kvstoreBytes(const kvstore *kv) {
 }
 
 void kvstoreStatsRead(const kvstore *kv, hashtableStats *out) {
-    *out = (hashtableStats){.sweep_position = -1};
+    *out = (hashtableStats){.resize_position = -1};
     for (int slot = 0; slot < kv->slot_count; slot++) {
         if (!kv->tables[slot].body) continue;
         hashtableStats one;
@@ -383,8 +383,8 @@ void kvstoreStatsRead(const kvstore *kv, hashtableStats *out) {
         out->count += one.count;
         out->volatile_count += one.volatile_count;
         out->bytes += one.bytes;
-        out->sweep_slots += one.sweep_slots;
-        if (one.sweep_position >= 0) out->sweep_position = one.sweep_position;
+        out->resize_slots += one.resize_slots;
+        if (one.resize_position >= 0) out->resize_position = one.resize_position;
         for (int i = 0; i < HASHTABLE_PROBES_MAX; i++) out->probes[i] += one.probes[i];
     }
 }
@@ -401,7 +401,7 @@ const char *kvstoreVerify(const kvstore *kv) {
         if (counted != (visible ? hashtableVolatileCount(t) : 0)) {
             return "a wrong volatile count of a slot";
         }
-        if (hashtableIsSweeping(t) && !bitIsSet(kv->sweeping, slot)) {
+        if (hashtableIsResizing(t) && !bitIsSet(kv->resizing, slot)) {
             return "a resize that is not noted";
         }
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kvstore: one hashtable, or one for each of 2^n slots, that together are one set of entries:
- * counted, walked, and drawn from as a whole or by slot. A table is made with the first entry of
- * its slot and freed with the last; 16,384 empty slots cost 256 KB.
+ * kvstore: one hashtable, or one for each of 2^n slots, which together form a set of entries that is counted,
+ * scanned and sampled as a whole or by slot. A table is allocated with the first entry of its slot and freed
+ * with the last; 16,384 empty slots take 256 KB.
  *
- * A hidden slot takes entries and gives them to who asks for them by key, but is in no count, scan,
- * iteration or draw.
+ * Entries of a hidden slot can be inserted and found by key, but are not included in any count, scan,
+ * iteration or sample.
  *
- * Lookups go straight to the table (kvstoreTable()); changes go through here, so that the counts
- * are right. Not thread-safe: one owner at a time. */
+ * Lookups use the table directly (kvstoreTable()); changes use the functions here, which update the counts.
+ * Not thread-safe: one owner at a time. */
 #ifndef DS_KVSTORE_H
 #define DS_KVSTORE_H
 
@@ -22,18 +22,17 @@ typedef struct kvstore kvstore;
 
 #define KVSTORE_SLOT_BITS_MAX 14
 
-/* 2^slot_bits slots, numbered from 0: 0 bits for a plain server, 14 for a cluster. `type` must
- * outlive it. */
+/* 2^slot_bits slots, numbered from 0: 0 bits without cluster mode, 14 with it. `type` must outlive the
+ * store. */
 kvstore *kvstoreNew(const hashtableType *type, unsigned slot_bits);
-/* Calls `visit` (may be NULL) for every entry, hidden ones too, and frees the store. ANY_THREAD,
- * if no other uses it. */
+/* Calls `visit` (may be NULL) for every entry, including hidden ones, and frees the store. ANY_THREAD, if no
+ * other thread uses it. */
 void kvstoreFree(kvstore *kv, hashtableVisitProc *visit, void *context);
 int kvstoreSlots(const kvstore *kv);
 
-/* ---- one entry: as in ds/hashtable.h ---- */
+/* ---- single entries: as in ds/hashtable.h ---- */
 
-/* The table of a slot, for lookups, prefetches and ds/hashtable_inline.h only. Its address is as
- * lasting as the store. */
+/* The table of a slot, for lookups, prefetches and ds/hashtable_inline.h only. Its address is constant. */
 const hashtable *kvstoreTable(const kvstore *kv, int slot);
 void *kvstoreFind(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len);
 void *kvstoreFindPosition(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len,
@@ -51,75 +50,72 @@ void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position,
 
 /* ---- counts, slots ---- */
 
-/* Entries, and volatile ones, of all visible slots; O(1). */
+/* Number of entries, and of volatile ones, in all visible slots; O(1). */
 uint64_t kvstoreCount(const kvstore *kv);
 uint64_t kvstoreVolatileCount(const kvstore *kv);
-/* The same of one slot, visible or not; O(1). */
+/* The same for one slot, visible or not; O(1). */
 uint64_t kvstoreCountOf(const kvstore *kv, int slot);
 uint64_t kvstoreVolatileCountOf(const kvstore *kv, int slot);
 /* The first visible slot from `slot` on that has entries, or -1; O(log slots). */
 int kvstoreNextSlot(const kvstore *kv, int slot);
-/* The slot of entry number `rank` (below kvstoreCount()) if all are counted slot by slot; O(log
+/* The slot of entry number `rank` (below kvstoreCount()) if entries are numbered slot by slot; O(log
  * slots). */
 int kvstoreSlotOfRank(const kvstore *kv, uint64_t rank);
-/* Slots are visible at first. O(log slots). */
+/* Slots are visible initially. O(log slots). */
 void kvstoreSetVisible(kvstore *kv, int slot, bool visible);
 bool kvstoreIsVisible(const kvstore *kv, int slot);
-/* Empties a slot, giving its table away: the caller frees it with hashtableFree(), perhaps on
- * another thread. */
+/* Empties a slot and returns its table: the caller frees it with hashtableFree(), possibly on another
+ * thread. */
 hashtable kvstoreTakeSlot(kvstore *kv, int slot);
 
-/* ---- many entries ---- */
+/* ---- iteration ---- */
 
-/* Scan cursors are below 2^53, slot and all: clients keep them in doubles. */
+/* Scan cursors including the slot are below 2^53, because clients store them in doubles. */
 _Static_assert(HASHTABLE_CURSOR_BITS + KVSTORE_SLOT_BITS_MAX <= 53, "cursors fit into doubles");
 
-/* Scans the visible slots in order, or, with `only` >= 0, that slot alone; each with the
- * guarantees of hashtableScan(). `visit` changes the store through kvstore functions. */
+/* Scans the visible slots in order, or only slot `only` if it is >= 0, with the guarantees of
+ * hashtableScan(). `visit` may change the store with kvstore functions. */
 uint64_t kvstoreScan(const kvstore *kv, uint64_t cursor, int only, hashtableVisitProc *visit,
                      void *context);
-/* hashtableScanVolatile() over all visible slots: passes over slots and blocks without volatile
- * entries. */
+/* hashtableScanVolatile() over all visible slots; skips slots and blocks without volatile entries. */
 uint64_t kvstoreScanVolatile(const kvstore *kv, uint64_t cursor, hashtableVisitProc *visit,
                              void *context);
-/* The slot a cursor of either scan stands in. */
+/* The slot in which a cursor of either scan is. */
 int kvstoreCursorSlot(const kvstore *kv, uint64_t cursor);
 
-/* An entry of the visible slots, each with exactly the same chance, or NULL. `*slot` (may be
- * NULL) receives its slot. */
+/* A uniformly random entry of the visible slots, or NULL. `*slot` (may be NULL) is set to its slot. */
 void *kvstoreRandom(const kvstore *kv, int *slot);
 void *kvstoreRandomVolatile(const kvstore *kv, int *slot);
-/* Up to `want` entries, cheaply, as hashtableSample(); from small slots an entry may come twice. */
+/* Up to `want` entries at low cost, as hashtableSample(); with small slots an entry may be returned twice. */
 size_t kvstoreSample(const kvstore *kv, void **out, size_t want);
 size_t kvstoreSampleVolatile(const kvstore *kv, void **out, size_t want);
 
-/* Walks all entries slot by slot; see hashtableIterator. */
+/* Iterates over all entries slot by slot; see hashtableIterator. */
 typedef struct kvstoreIterator {
     const kvstore *kv;
-    int slot;    /* of the entry returned last; -1 before the first */
-    int stop;    /* private: the slot to end before */
-    bool hidden; /* private: take hidden slots too */
+    int slot;    /* slot of the last entry returned; -1 before the first */
+    int stop;    /* private: the slot before which to stop */
+    bool hidden; /* private: include hidden slots */
     hashtableIterator entries;
 } kvstoreIterator;
 
-/* `only`: the slot to walk, visible or not, or -1 for all; `hidden`: hidden ones among them too. */
+/* `only`: the slot to iterate over, visible or not, or -1 for all; `hidden`: include hidden slots. */
 void kvstoreIteratorInit(kvstoreIterator *it, const kvstore *kv, int only, bool hidden);
 void *kvstoreIteratorNext(kvstoreIterator *it, unsigned *flags);
 void kvstoreIteratorClear(kvstoreIterator *it);
 
-/* ---- the store as a whole ---- */
+/* ---- the whole store ---- */
 
 /* See hashtableReserve(). */
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count);
-/* Continues resizes that are under way, by about `buckets` buckets. True while there is more to
- * do. */
+/* Continues running resizes by about `buckets` buckets. Returns true if there is more to do. */
 bool kvstoreWork(kvstore *kv, unsigned buckets);
-/* Bytes of memory of the store, entries not counted: O(slots); of one slot: O(1). */
+/* Memory of the store in bytes, without the entries: O(slots); of one slot: O(1). */
 size_t kvstoreBytes(const kvstore *kv);
 size_t kvstoreBytesOf(const kvstore *kv, int slot);
-/* The sums over all slots; the sweep position is that of one of the tables being resized. */
+/* Sums over all slots; the resize position is that of one of the tables being resized. */
 void kvstoreStatsRead(const kvstore *kv, hashtableStats *out);
-/* Checks every table and every count; NULL when sound, else what is broken. For tests. */
+/* Checks all tables and counts; NULL if valid, else a description of the violation. For tests. */
 const char *kvstoreVerify(const kvstore *kv);
 
 #endif

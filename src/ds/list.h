@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Intrusive doubly linked list: the node lies inside its owner, nothing is allocated. A node that is on
- * no list has next == NULL. Header only; O(1) throughout. */
+ * Intrusive doubly linked list: the node is embedded in its owner, nothing is allocated. A node that is in no
+ * list has next == NULL. Header only; O(1) throughout. */
 #ifndef DS_LIST_H
 #define DS_LIST_H
 
@@ -14,7 +14,7 @@ typedef struct listNode {
     struct listNode *next, *prev;
 } listNode;
 
-/* The head is a node itself: an empty list points to it. */
+/* The head is also a node: an empty list points to itself. */
 typedef struct list {
     listNode head;
     size_t count;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listpacks (listpack.h has the format).
+ * Listpacks (format: listpack.h).
  *
- * Invariant: the first 4 bytes say where the 0xff is; the next 2 say how many entries there are, or that nobody
- * has counted; every entry ends with its own length, so the last one is found from behind. Every change is one
- * memmove and one call of the owner's resize. ANY_THREAD that owns the bytes. */
+ * Invariant: the first 4 bytes determine the position of the final 0xff; the next 2 are the number of
+ * entries, or that it is unknown; every entry ends with its own length, so that the last one can be found
+ * from the end. Every change is one memmove and one call of the owner's resize. ANY_THREAD that owns the
+ * bytes. */
 #include "ds/listpack.h"
 
 #include "base/alloc.h"
@@ -12,8 +13,9 @@
 #include "base/number.h"
 #include "base/random.h"
 
-/* Heads of entries: 0xxxxxxx 7-bit number; 10 and 6 bits of length; 110 and 13 bits of number; 1110 and 12
- * bits of length; and these, followed by 4 bytes of length or a number of 2, 3, 4 or 8 bytes. */
+/* Encodings of entry headers: 0xxxxxxx: 7-bit number; 10 and 6 bits: length of a string; 110 and 13 bits:
+ * number; 1110 and 12 bits: length; and the following, with 4 bytes of length or a number of 2, 3, 4 or 8
+ * bytes. */
 enum {
     HEAD_STRING32 = 0xf0,
     HEAD_INT16 = 0xf1,
@@ -25,7 +27,7 @@ enum { BACK_BYTES_MAX = 5 };
 
 /* ---- sizes ---- */
 
-/* Bytes of the length that ends an entry. */
+/* Size of the length field at the end of an entry. */
 static inline size_t backSize(size_t len) {
     return len < 128 ? 1 : len < 16384 ? 2 : len < 2097152 ? 3 : len < 268435456 ? 4 : 5;
 }
@@ -36,7 +38,8 @@ static uint8_t *writeBack(uint8_t *at, size_t len) {
     return at + bytes;
 }
 
-/* Bytes of head and content behind a head; for one that nothing is known of there must be 5 bytes. 0: no head. */
+/* Size of header and content, from the header; at least 5 bytes must be readable if the data is not trusted.
+ * 0: invalid header. */
 static inline size_t bodySize(const uint8_t *at) {
     uint8_t head = *at;
     if (head < 0x80) return 1;
@@ -135,7 +138,7 @@ static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
     return writeBack(end, (size_t)(end - at));
 }
 
-/* A number of `bytes` bytes, its highest bit being the sign. */
+/* A signed number of `bytes` bytes. */
 static int64_t loadSigned(const uint8_t *at, size_t bytes) {
     uint64_t bits = 0;
     hotCheck(bytes >= 1);
@@ -145,7 +148,7 @@ static int64_t loadSigned(const uint8_t *at, size_t bytes) {
     return (int64_t)(bits << above) >> above;
 }
 
-/* What an entry holds that is no short text. */
+/* The content of an entry that is not short text. */
 static listpackItem otherItem(const uint8_t *at) {
     uint8_t head = *at;
     if (head < 0x80) return listpackItemInt(head);
@@ -187,7 +190,7 @@ bool listpackEquals(const uint8_t *at, const listpackItem *item) {
     return listpackItemEquals(&own, item);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole listpack ---- */
 
 static inline uint8_t *endOf(uint8_t *lp) { return lp + listpackSize(lp) - 1; }
 static inline const uint8_t *endOfConst(const uint8_t *lp) { return lp + listpackSize(lp) - 1; }
@@ -217,7 +220,7 @@ size_t listpackCount(const uint8_t *lp) {
     return count;
 }
 
-/* What the header says once `more` entries are added (or taken out). */
+/* Updates the header when `more` entries are added (or removed). */
 static void changeCount(uint8_t *lp, int64_t more) {
     size_t count = loadU16(lp + 4);
     if (count != LISTPACK_COUNT_UNKNOWN) {
@@ -227,7 +230,7 @@ static void changeCount(uint8_t *lp, int64_t more) {
     }
 }
 
-/* ---- walking ---- */
+/* ---- traversal ---- */
 
 const uint8_t *listpackFirst(const uint8_t *lp) {
     const uint8_t *at = lp + LISTPACK_HEADER;
@@ -274,7 +277,7 @@ const uint8_t *listpackSeek(const uint8_t *lp, int64_t index) {
     return at;
 }
 
-/* Passes over up to `n` entries; stops at the end. */
+/* Skips up to `n` entries; stops at the end. */
 static inline const uint8_t *passOver(const uint8_t *at, size_t n) {
     for (; n > 0 && *at != LISTPACK_END; n--) at += entrySize(at);
     return at;
@@ -286,14 +289,14 @@ static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) 
     listpackItem item = listpackItemInt(number);
     for (; *at != LISTPACK_END; at = passOver(at, (size_t)skip + 1)) {
         if (*at == wanted[0] && memcmp(at, wanted, len) == 0) return at;
-        /* We write a number in the shortest way, others may not. */
+        /* We encode a number in the shortest form, others may not. */
         bool is_short = *at < 0x80 || (*at >= 0xc0 && *at < 0xe0);
         if (!is_short && listpackEquals(at, &item)) return at;
     }
     return NULL;
 }
 
-/* Names of one length often begin alike, so most others are told apart here, without a call. */
+/* Names of equal length often have a common prefix, so most of them are distinguished here without a call. */
 static inline bool endsAlike(const uint8_t *a, const char *b, size_t len) {
     return len == 0 || a[len - 1] == (uint8_t)b[len - 1];
 }
@@ -322,65 +325,66 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
     return item->ptr ? findString(at, item->ptr, item->len, skip) : findInt(at, item->number, skip);
 }
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-/* Puts a gap of `gap` bytes in the place of `removed` bytes at offset `at`; the header knows the new size. */
-static uint8_t *openGap(packRoom *room, size_t at, size_t removed, size_t gap) {
-    uint8_t *lp = room->bytes;
+/* Replaces `removed` bytes at offset `at` by a gap of `gap` bytes and updates the size in the header. */
+static uint8_t *openGap(packBuffer *buffer, size_t at, size_t removed, size_t gap) {
+    uint8_t *lp = buffer->bytes;
     size_t old_size = listpackSize(lp), size = old_size - removed + gap;
     size_t behind = old_size - at - removed;
     check(size <= UINT32_MAX);
-    if (gap > removed) lp = room->resize(room, size);
+    if (gap > removed) lp = buffer->resize(buffer, size);
     memmove(lp + at + gap, lp + at + removed, behind);
-    if (gap <= removed) lp = room->resize(room, size);
+    if (gap <= removed) lp = buffer->resize(buffer, size);
     storeU32(lp, (uint32_t)size);
     return lp + at;
 }
 
-const uint8_t *listpackInsert(packRoom *room, const uint8_t *at, const listpackItem *items,
+const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listpackItem *items,
                               size_t count) {
-    size_t offset = at ? (size_t)(at - room->bytes) : listpackSize(room->bytes) - 1;
+    size_t offset = at ? (size_t)(at - buffer->bytes) : listpackSize(buffer->bytes) - 1;
     size_t gap = 0;
     for (size_t i = 0; i < count; i++) gap += listpackItemSize(&items[i]);
-    uint8_t *to = openGap(room, offset, 0, gap);
+    uint8_t *to = openGap(buffer, offset, 0, gap);
     for (size_t i = 0; i < count; i++) to = writeItem(to, &items[i]);
-    changeCount(room->bytes, (int64_t)count);
-    return room->bytes + offset;
+    changeCount(buffer->bytes, (int64_t)count);
+    return buffer->bytes + offset;
 }
 
-void listpackAppend(packRoom *room, const listpackItem *items, size_t count) {
-    (void)listpackInsert(room, NULL, items, count); /* where is known */
+void listpackAppend(packBuffer *buffer, const listpackItem *items, size_t count) {
+    (void)listpackInsert(buffer, NULL, items, count); /* the position is known */
 }
 
-void listpackPrepend(packRoom *room, const listpackItem *items, size_t count) {
-    (void)listpackInsert(room, room->bytes + LISTPACK_HEADER, items, count); /* likewise */
+void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count) {
+    (void)listpackInsert(buffer, buffer->bytes + LISTPACK_HEADER, items,
+                         count); /* the position is known */
 }
 
-const uint8_t *listpackReplace(packRoom *room, const uint8_t *at, const listpackItem *item) {
-    size_t offset = (size_t)(at - room->bytes);
-    uint8_t *to = openGap(room, offset, entrySize(at), listpackItemSize(item));
+const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item) {
+    size_t offset = (size_t)(at - buffer->bytes);
+    uint8_t *to = openGap(buffer, offset, entrySize(at), listpackItemSize(item));
     (void)writeItem(to, item); /* fills the gap */
-    return room->bytes + offset;
+    return buffer->bytes + offset;
 }
 
-const uint8_t *listpackDelete(packRoom *room, const uint8_t *at, size_t count) {
+const uint8_t *listpackDelete(packBuffer *buffer, const uint8_t *at, size_t count) {
     const uint8_t *end = at;
     size_t found = 0;
     for (; found < count && *end != LISTPACK_END; found++) end += entrySize(end);
-    const uint8_t *next = openGap(room, (size_t)(at - room->bytes), (size_t)(end - at), 0);
-    changeCount(room->bytes, -(int64_t)found);
+    const uint8_t *next = openGap(buffer, (size_t)(at - buffer->bytes), (size_t)(end - at), 0);
+    changeCount(buffer->bytes, -(int64_t)found);
     return *next == LISTPACK_END ? NULL : next;
 }
 
-void listpackDeleteRange(packRoom *room, int64_t index, size_t count) {
-    const uint8_t *at = count ? listpackSeek(room->bytes, index) : NULL;
-    if (at) (void)listpackDelete(room, at, count); /* what follows does not matter */
+void listpackDeleteRange(packBuffer *buffer, int64_t index, size_t count) {
+    const uint8_t *at = count ? listpackSeek(buffer->bytes, index) : NULL;
+    if (at) (void)listpackDelete(buffer, at, count); /* the next entry is not needed */
 }
 
-void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t places_count,
+void listpackDeleteMany(packBuffer *buffer, const uint8_t *const *places, size_t places_count,
                         unsigned width) {
     if (!places_count) return;
-    uint8_t *lp = room->bytes, *to = lp + (places[0] - lp);
+    uint8_t *lp = buffer->bytes, *to = lp + (places[0] - lp);
     const uint8_t *end = endOf(lp);
     size_t removed = 0;
     for (size_t i = 0; i < places_count; i++) {
@@ -393,15 +397,15 @@ void listpackDeleteMany(packRoom *room, const uint8_t *const *places, size_t pla
         to += until - from;
     }
     storeU32(lp, (uint32_t)(to - lp));
-    (void)room->resize(room, (size_t)(to - lp)); /* `bytes` tells */
-    changeCount(room->bytes, -(int64_t)removed);
+    (void)buffer->resize(buffer, (size_t)(to - lp)); /* the address is in `bytes` */
+    changeCount(buffer->bytes, -(int64_t)removed);
 }
 
-void listpackMerge(packRoom *room, const uint8_t *other, bool before) {
+void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before) {
     size_t bytes = listpackSize(other) - LISTPACK_EMPTY_SIZE, count = listpackCount(other);
-    size_t at = before ? LISTPACK_HEADER : listpackSize(room->bytes) - 1;
-    memcpy(openGap(room, at, 0, bytes), other + LISTPACK_HEADER, bytes);
-    changeCount(room->bytes, (int64_t)count);
+    size_t at = before ? LISTPACK_HEADER : listpackSize(buffer->bytes) - 1;
+    memcpy(openGap(buffer, at, 0, bytes), other + LISTPACK_HEADER, bytes);
+    changeCount(buffer->bytes, (int64_t)count);
 }
 
 /* ---- random entries ---- */
@@ -411,17 +415,17 @@ const uint8_t *listpackRandom(const uint8_t *lp, unsigned width) {
     return groups ? listpackSeek(lp, (int64_t)(randomUniform(groups) * width)) : NULL;
 }
 
-void listpackPlaces(const uint8_t *lp, unsigned width, const uint8_t **out) {
+void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out) {
     const uint8_t *at = lp + LISTPACK_HEADER;
     for (size_t i = 0; *at != LISTPACK_END; i++, at = passOver(at, width)) out[i] = at;
 }
 
-void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackPickProc *pick,
+void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg) {
     size_t left = listpackCount(lp) / width;
     want = sizeMin(want, left);
     for (const uint8_t *at = lp + LISTPACK_HEADER; want > 0; left--) {
-        /* Each group is taken with the chance that makes all choices equal. */
+        /* Each group is chosen with the probability that makes all combinations equally likely. */
         if (randomUniform(left) < want) {
             if (!pick(arg, at)) return;
             want--;
@@ -430,10 +434,10 @@ void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpa
     }
 }
 
-/* ---- bytes of strangers ---- */
+/* ---- validation of untrusted bytes ---- */
 
-/* Bytes of head and content at `at`, if the whole entry lies before `end`; else 0. */
-static size_t soundBody(const uint8_t *at, const uint8_t *end) {
+/* Size of header and content at `at`, if the complete entry ends before `end`; else 0. */
+static size_t validBody(const uint8_t *at, const uint8_t *end) {
     size_t left = (size_t)(end - at);
     uint8_t head = *at;
     size_t head_size = head >= 0xf0 ? (head == HEAD_STRING32 ? 5 : 1) : head >= 0xe0 ? 2 : 1;
@@ -443,7 +447,7 @@ static size_t soundBody(const uint8_t *at, const uint8_t *end) {
     return left - body >= backSize(body) ? body : 0;
 }
 
-bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
+bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc,
                      void *arg) {
     const uint8_t *lp = bytes;
     if (size < LISTPACK_EMPTY_SIZE || listpackSize(lp) != size) return false;
@@ -452,7 +456,7 @@ bool listpackIsSound(const void *bytes, size_t size, bool deep, listpackEntryPro
     if (!deep) return true;
     size_t count = 0;
     for (const uint8_t *at = lp + LISTPACK_HEADER; at != end; count++) {
-        size_t body = soundBody(at, end);
+        size_t body = validBody(at, end);
         if (!body) return false;
         uint8_t back[BACK_BYTES_MAX];
         size_t back_size = (size_t)(writeBack(back, body) - back);

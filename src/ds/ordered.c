@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A counted B+ tree (ordered.h). Entries stand in leaves, which are linked; an inner node has for each child its
- * first entry, the rank of that, and the number of entries below. No node is empty; all leaves have the same depth.
- * A node that got too small is merged with a neighbour when both fit well into one. Not thread-safe. */
+ * A counted B+ tree (ordered.h). Entries are in leaves, which are linked. An inner node has for each child
+ * its first entry, that entry's rank, and the number of entries below. No node is empty; all leaves have the
+ * same depth. A node that becomes too small is merged with a neighbour if both fit in one. Not
+ * thread-safe. */
 #include "ds/ordered_private.h"
 
 int orderedCompareText(slice a, slice b) {
@@ -12,14 +13,14 @@ int orderedCompareText(slice a, slice b) {
 
 /* ------------------------------------------------------------------ searching */
 
-/* What is searched: the point between entries that are before it and those that are not. */
+/* What is searched: the point between the entries before it and those after it. */
 typedef struct probe {
     const orderedType *type;
     uint64_t rank;
     slice text;
-    bool any_rank, any_text; /* does not matter */
-    bool after;              /* equal ones are before it */
-    const void *entry;       /* the one looked for, if there is one: never looked at */
+    bool any_rank, any_text; /* ignore the rank, or the text */
+    bool after;              /* equal entries are before the point */
+    const void *entry;       /* the entry searched, if there is one; its contents are not read */
 } probe;
 
 static inline bool isBefore(const probe *p, const void *entry) {
@@ -33,7 +34,7 @@ static inline bool isBefore(const probe *p, const void *entry) {
     return order < 0 || (order == 0 && p->after);
 }
 
-/* The number of sorted values below `v`. */
+/* Number of sorted values below `v`. */
 static inline unsigned countBelow(const uint64_t *values, unsigned count, uint64_t v) {
     const uint64_t *base = values;
     while (count > 1) {
@@ -44,7 +45,7 @@ static inline unsigned countBelow(const uint64_t *values, unsigned count, uint64
     return (unsigned)(base - values) + (count && *base < v);
 }
 
-/* Children of which the first entry is before the point. */
+/* Number of children whose first entry is before the point. */
 static unsigned searchInner(const innerNode *n, const probe *p) {
     const uint64_t *ranks = innerRanks(n);
     unsigned low = 0, high = n->count;
@@ -63,7 +64,7 @@ static unsigned searchInner(const innerNode *n, const probe *p) {
     return low;
 }
 
-/* Entries of a leaf before the point. */
+/* Number of entries of a leaf before the point. */
 static unsigned searchLeaf(const leafNode *l, const probe *p) {
     enum { FEW = 8 };
     unsigned low = 0, high = l->count;
@@ -72,7 +73,7 @@ static unsigned searchLeaf(const leafNode *l, const probe *p) {
         low = countBelow(l->word, l->count, makeWord(tag, NULL));
         if (tag < TAG_MAX)
             high = low + countBelow(l->word + low, high - low, makeWord(tag + 1, NULL));
-        /* A known entry is found without a look at any. */
+        /* A known entry is found by its address, without reading entries. */
         for (unsigned i = low; p->entry && high - low <= FEW && i < high; i++) {
             if (wordEntryOf(l->word[i]) == p->entry) return i + p->after;
         }
@@ -88,13 +89,13 @@ static unsigned searchLeaf(const leafNode *l, const probe *p) {
     return low;
 }
 
-/* The way from the root to a place in a leaf. */
+/* The path from the root to a position in a leaf. */
 typedef struct path {
     innerNode *node[LEVELS_MAX];
     unsigned at[LEVELS_MAX];
     leafNode *leaf;
-    unsigned place;  /* in the leaf */
-    uint64_t before; /* entries before it */
+    unsigned place;  /* index in the leaf */
+    uint64_t before; /* number of entries before the position */
 } path;
 
 static void prefetchLeaf(const void *leaf, uint64_t count) {
@@ -170,7 +171,7 @@ void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, v
     }
 }
 
-uint64_t orderedPlaceOf(const orderedIndex *x, const orderedType *type, const void *entry) {
+uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry) {
     path way;
     findEntry(x, type, entry, &way);
     return way.before;
@@ -192,7 +193,7 @@ uint64_t orderedCountBefore(const orderedIndex *x, const orderedType *type,
 
 /* ------------------------------------------------------------------ inserting */
 
-/* Puts an entry at a place of a leaf with room. */
+/* Inserts an entry at a position of a leaf that has space. */
 static void leafPut(leafNode *l, unsigned place, uint64_t rank, void *entry) {
     hotCheck(l->count < l->cap);
     memmove(l->word + place + 1, l->word + place, (l->count - place) * sizeof(*l->word));
@@ -209,8 +210,8 @@ static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l)
     return l;
 }
 
-/* Puts an entry into a full leaf by splitting it; *left stays where it was in the tree, the other one is returned.
- * Who only ever adds at an end leaves full nodes behind. */
+/* Inserts an entry into a full leaf by splitting it. *left remains at its position in the tree; the new leaf
+ * after it is returned. Appending or prepending only leaves full nodes. */
 static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **left,
                            unsigned place, void *entry) {
     leafNode *l = *left;
@@ -225,7 +226,7 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
     memcpy(r->word, l->word + from, moved * sizeof(*r->word));
     r->count = (uint16_t)moved;
     l->count = (uint16_t)from;
-    leafLinkBehind(r, l);
+    leafLinkAfter(r, l);
     l = leafFit(x, l, from + 1);
     uint64_t rank = type->rank_of(entry);
     if (place < from || (place == from && moved > 0)) {
@@ -233,7 +234,7 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
     } else {
         leafPut(r, place - from, rank, entry);
     }
-    /* A leaf with one entry makes its tags around it. */
+    /* The tags of a leaf with one entry are chosen around it. */
     if (l->count == 1) leafScale(l, type);
     if (r->count == 1) leafScale(r, type);
     leafScaleIfCoarse(l, type);
@@ -242,7 +243,7 @@ static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **
     return r;
 }
 
-/* Puts `child` into a full node by splitting it; likewise. */
+/* Inserts `child` into a full node by splitting it, like leafSplit(). */
 static innerNode *innerSplit(orderedIndex *x, innerNode *n, unsigned at, const childRecord *child,
                              innerNode **left) {
     unsigned from = at == n->count ? n->count : n->count / 2;
@@ -265,9 +266,10 @@ static void growRoot(orderedIndex *x, const childRecord *left, const childRecord
     x->levels++;
 }
 
-/* The leaf at the end of the way is `left` now, and `right` stands behind it: all nodes above learn. */
-static void settleSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
-                        leafNode *right) {
+/* After a split: the leaf at the end of the path is `left` now, followed by `right`. Updates all nodes
+ * above. */
+static void updateAfterSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
+                             leafNode *right) {
     childRecord l = leafRecord(left, type), r = leafRecord(right, type);
     bool split = true;
     for (unsigned level = x->levels; level-- > 0;) {
@@ -288,9 +290,9 @@ static void settleSplit(orderedIndex *x, const orderedType *type, path *way, lea
     if (split) growRoot(x, &l, &r);
 }
 
-/* An entry came to the way's place in its leaf, which is `leaf` now. */
-static void settleInsert(orderedIndex *x, const path *way, leafNode *leaf, uint64_t rank,
-                         void *entry) {
+/* After an insert at the position of the path, in `leaf`: updates all nodes above. */
+static void updateAfterInsert(orderedIndex *x, const path *way, leafNode *leaf, uint64_t rank,
+                              void *entry) {
     bool is_first = way->place == 0;
     void *node = leaf;
     for (unsigned level = x->levels; level-- > 0;) {
@@ -324,17 +326,17 @@ void orderedInsert(orderedIndex *x, const orderedType *type, void *entry) {
     leafNode *l = way.leaf;
     if (unlikely(l->count == LEAF_MAX)) {
         leafNode *right = leafSplit(x, type, &l, way.place, entry);
-        settleSplit(x, type, &way, l, right);
+        updateAfterSplit(x, type, &way, l, right);
         return;
     }
     l = leafGrow(x, type, l);
     leafPut(l, way.place, rank, entry);
-    settleInsert(x, &way, l, rank, entry);
+    updateAfterInsert(x, &way, l, rank, entry);
 }
 
 /* ------------------------------------------------------------------ deleting */
 
-/* Takes the right leaf into the left one. */
+/* Moves the entries of the right leaf to the left one. */
 static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *left,
                            leafNode *right) {
     left = leafFit(x, left, (size_t)left->count + right->count);
@@ -346,7 +348,7 @@ static leafNode *leafMerge(orderedIndex *x, const orderedType *type, leafNode *l
     return left;
 }
 
-/* Child `at` is small: it and a neighbour become one if that has room to spare. */
+/* Child `at` is small: merges it with a neighbour if both fit in one node with some space left. */
 static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, unsigned at,
                        bool leaves) {
     const uint64_t most = (leaves ? LEAF_MAX : INNER_MAX) * 3 / 4;
@@ -369,7 +371,7 @@ static void mergeChild(orderedIndex *x, const orderedType *type, innerNode *n, u
     }
 }
 
-/* The child at `at` changed and is at another place perhaps: its row learns. */
+/* Updates the parent's record of child `at`, which has changed and may have moved. */
 static void updateChild(const orderedType *type, innerNode *n, unsigned at, void *node, bool leaf,
                         bool first_too) {
     innerNodes(n)[at] = node;
@@ -379,10 +381,10 @@ static void updateChild(const orderedType *type, innerNode *n, unsigned at, void
     innerRanks(n)[at] = leaf ? type->rank_of(innerFirsts(n)[at]) : innerRanks(node)[0];
 }
 
-/* After `count` entries left the leaf: puts right what stands above it. `node` is the leaf, NULL when it is
- * gone. */
-static void settleDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
-                         uint64_t count, bool small) {
+/* After `count` entries were removed from the leaf: updates the nodes above. `node` is the leaf, NULL if it
+ * was freed. */
+static void updateAfterDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
+                              uint64_t count, bool small) {
     bool leaves = true, first_too = way->place == 0;
     for (unsigned level = x->levels; level-- > 0; leaves = false) {
         innerNode *n = way->node[level];
@@ -411,7 +413,7 @@ static void settleDelete(orderedIndex *x, const orderedType *type, const path *w
     }
 }
 
-/* Takes out `count` entries at the way's place of its leaf. */
+/* Removes `count` entries at the position of the path. */
 static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, unsigned count) {
     leafNode *l = way->leaf;
     check(way->place + count <= l->count);
@@ -426,7 +428,7 @@ static void deleteAt(orderedIndex *x, const orderedType *type, const path *way, 
     } else if (l->count < l->cap - l->cap / 3u) {
         l = leafFit(x, l, l->count + 1u);
     }
-    settleDelete(x, type, way, l, count, l && l->count < LEAF_MAX / 4);
+    updateAfterDelete(x, type, way, l, count, l && l->count < LEAF_MAX / 4);
 }
 
 void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) {
@@ -435,12 +437,14 @@ void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry) 
     deleteAt(x, type, &way, 1);
 }
 
-bool orderedMayKeep(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank) {
+bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *entry,
+                        uint64_t rank) {
     path way;
     findEntry(x, type, entry, &way);
     leafNode *l = way.leaf;
     unsigned at = way.place;
-    /* Neighbours in other leaves are not asked, nor is a first entry changed, whose rank stands above. */
+    /* False if the neighbour is in another leaf, or for the first entry, whose rank is stored in the
+     * parent. */
     bool may = at > 0 && at + 1u < l->count;
     if (may) {
         unsigned tag = leafTag(l, rank);
@@ -471,7 +475,7 @@ void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index
     }
 }
 
-/* ------------------------------------------------------------------ walking */
+/* ------------------------------------------------------------------ iteration */
 
 enum { FETCH_AHEAD = 8 };
 
@@ -511,7 +515,7 @@ void *orderedPrev(orderedCursor *cursor) {
 
 /* ------------------------------------------------------------------ moving nodes */
 
-/* The node behind `link` moves if that is better; returns where it stands. */
+/* Moves the node at `link` if that reduces fragmentation; returns its address. */
 static void *moveNode(void **link, uint64_t *moved, uint64_t *kept) {
     void *place = memMoveIfSparse(*link);
     ++*(place ? moved : kept);
@@ -525,7 +529,7 @@ uint64_t orderedCompact(orderedIndex *x, uint64_t index, uint64_t *moved, uint64
     findIndex(x, index, &way);
     void **link = &x->root;
     for (unsigned level = 0; level < x->levels; level++) {
-        /* Each inner node once: on the way to its first child. */
+        /* Each inner node once: on the path to its first child. */
         innerNode *n = way.at[level] == 0 ? moveNode(link, moved, kept) : *link;
         link = &innerNodes(n)[way.at[level]];
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes of ds/ordered.h: room, tags, links. Not thread-safe. */
+ * Nodes of ds/ordered.h: memory, tags, links. Not thread-safe. */
 #include "ds/ordered_private.h"
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ memory */
 
 static void *nodeAlloc(orderedIndex *x, size_t size) {
     void *node = memAlloc(size);
@@ -16,7 +16,7 @@ void nodeFree(orderedIndex *x, void *node) {
     memFree(node);
 }
 
-/* Words of a leaf whose block has room for `count` of them. */
+/* Number of words in a leaf whose block has space for `count`. */
 static size_t leafCapFor(size_t count) {
     size_t size = memGoodSize(sizeof(leafNode) + count * sizeof(uint64_t));
     return sizeMin(LEAF_MAX, (size - sizeof(leafNode)) / sizeof(uint64_t));
@@ -42,7 +42,7 @@ leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count) {
     return moved;
 }
 
-/* One less than a power of two children make a block of a power of two bytes. */
+/* With one child less than a power of two, a node is a block of a power of two bytes. */
 static size_t innerCapFor(size_t count) {
     return sizeMin(INNER_MAX, sizePowerOfTwo(count + 1) - 1);
 }
@@ -59,7 +59,7 @@ innerNode *innerNew(orderedIndex *x, size_t cap_min) {
 
 /* ------------------------------------------------------------------ leaves */
 
-void leafLinkBehind(leafNode *l, leafNode *behind) {
+void leafLinkAfter(leafNode *l, leafNode *behind) {
     l->prev = behind;
     l->next = behind->next;
     behind->next = l;
@@ -72,7 +72,7 @@ void leafUnlink(leafNode *l) {
 }
 
 void leafScale(leafNode *l, const orderedType *type) {
-    /* A quarter of all tags stays free below the first entry, and as many above the last. */
+    /* A quarter of the tags remains free below the first entry and another one above the last. */
     enum { SPAN_BITS = 15, FREE_BELOW = 1 << 14 };
     check(l->count > 0);
     uint64_t first = type->rank_of(wordEntryOf(l->word[0]));
@@ -92,7 +92,7 @@ void leafScale(leafNode *l, const orderedType *type) {
 }
 
 void leafScaleIfCoarse(leafNode *l, const orderedType *type) {
-    enum { FINE = 1 << 11 }; /* tags between first and last that are good enough */
+    enum { FINE = 1 << 11 }; /* number of tags between first and last that is sufficient */
     if (l->count < 2) return;
     unsigned spread = wordTag(l->word[l->count - 1]) - wordTag(l->word[0]);
     if (l->stale || (l->shift > 0 && spread < FINE)) leafScale(l, type);
@@ -113,7 +113,7 @@ void innerSet(innerNode *n, unsigned at, const childRecord *child) {
     innerCounts(n)[at] = child->count;
 }
 
-/* Moves the children from `from` on to begin at `to`. */
+/* Moves the children from `from` on to index `to`. */
 static void shiftChildren(innerNode *n, unsigned to, unsigned from) {
     for (unsigned array = 0; array < 4; array++) {
         uint64_t *at = innerRanks(n) + (size_t)array * n->cap;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes of ds/ordered.h, for its own files. */
+ * Nodes of ds/ordered.h. Private to ordered*.c. */
 #ifndef DS_ORDERED_PRIVATE_H
 #define DS_ORDERED_PRIVATE_H
 
 #include "base/base.h"
 #include "ds/ordered.h"
 
-/* Nodes in blocks of 1 and 2 KB at most. */
+/* Nodes are blocks of at most 1 and 2 KB. */
 enum {
 #ifdef HOSTILE_BUILD
     LEAF_MAX = 8,
@@ -22,19 +22,19 @@ enum {
 };
 #define ENTRY_MASK ((UINT64_C(1) << TAG_SHIFT) - 1)
 
-/* Entries in order. A word is an entry and a tag of 16 bits, which grows with the rank as `base` and `shift` say:
- * the order of two entries with different tags is known without a look at them. */
+/* Entries in order. A word is an entry and a 16-bit tag that increases with the rank, as determined by `base`
+ * and `shift`: the order of entries with different tags is known without reading them. */
 typedef struct leafNode {
     struct leafNode *prev, *next;
     uint64_t base;
     uint16_t count, cap;
     uint8_t shift;
-    bool stale; /* there are ranks beyond those for which the tags were made */
+    bool stale; /* some ranks are outside the range of the tags */
     uint64_t word[];
 } leafNode;
 _Static_assert(sizeof(leafNode) == 32, "the header of a leaf is half a cache line");
 
-/* One of the children of an inner node, as a whole: nodes keep their parts in four arrays. */
+/* The record of one child of an inner node, which stores the fields in four arrays. */
 typedef struct childRecord {
     uint64_t rank; /* of the first entry below */
     void *first;   /* that entry */
@@ -44,10 +44,12 @@ typedef struct childRecord {
 
 typedef struct innerNode {
     uint32_t count, cap;
-    uint64_t room[]; /* cap ranks, cap firsts, cap nodes, cap counts */
+    uint64_t fields[]; /* cap ranks, cap firsts, cap nodes, cap counts */
 } innerNode;
 
-static inline uint64_t *innerRanks(const innerNode *n) { return ((innerNode *)(uintptr_t)n)->room; }
+static inline uint64_t *innerRanks(const innerNode *n) {
+    return ((innerNode *)(uintptr_t)n)->fields;
+}
 static inline void **innerFirsts(const innerNode *n) { return (void **)(innerRanks(n) + n->cap); }
 static inline void **innerNodes(const innerNode *n) {
     return (void **)(innerRanks(n) + (size_t)2 * n->cap);
@@ -70,26 +72,26 @@ static inline unsigned leafTag(const leafNode *l, uint64_t rank) {
 
 /* ---- nodes (ordered_node.c) ---- */
 
-/* All change x->bytes. Those that return a node may have moved it. */
+/* All functions update x->bytes. Those that return a node may have moved it. */
 leafNode *leafNew(orderedIndex *x, size_t cap_min);
 innerNode *innerNew(orderedIndex *x, size_t cap_min);
 void nodeFree(orderedIndex *x, void *node);
-/* A leaf with room for `count` words, and not too much; neighbours learn where it is. */
+/* Resizes a leaf for `count` words; updates the links of its neighbours. */
 leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count);
-/* Links a new leaf behind another. */
-void leafLinkBehind(leafNode *l, leafNode *behind);
+/* Links a new leaf after another one. */
+void leafLinkAfter(leafNode *l, leafNode *behind);
 void leafUnlink(leafNode *l);
-/* Makes the tags anew. */
+/* Recomputes the tags. */
 void leafScale(leafNode *l, const orderedType *type);
-/* The same if that would tell more entries apart. */
+/* Recomputes the tags if that distinguishes more entries. */
 void leafScaleIfCoarse(leafNode *l, const orderedType *type);
 childRecord leafRecord(const leafNode *l, const orderedType *type);
 childRecord innerRecord(const innerNode *n);
-/* Puts a child at place `at`. */
+/* Inserts a child at index `at`. */
 innerNode *innerInsert(orderedIndex *x, innerNode *n, unsigned at, const childRecord *child);
 void innerSet(innerNode *n, unsigned at, const childRecord *child);
 void innerRemove(innerNode *n, unsigned at);
-/* Appends children `from` on of another node. */
+/* Appends the children from `from` on of another node. */
 innerNode *innerTake(orderedIndex *x, innerNode *n, innerNode *other, unsigned from);
 
 #endif

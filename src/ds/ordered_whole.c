@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Making, freeing and checking whole trees of ds/ordered.h. Not thread-safe. */
+ * Building, freeing and verifying whole trees of ds/ordered.h. Not thread-safe. */
 #include "ds/ordered_private.h"
 
 /* ------------------------------------------------------------------ filling */
 
-/* Nodes of equal size for `count` things, with some room for more. */
+/* Number of equally filled nodes for `count` items, with some space left. */
 static size_t nodesFor(size_t count, size_t max) {
     size_t fill = max - max / 8;
     return (count + fill - 1) / fill;
@@ -16,12 +16,13 @@ static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const 
     leafNode *l = leafNew(x, count);
     for (size_t i = 0; i < count; i++) l->word[i] = makeWord(0, entries[i]);
     l->count = (uint16_t)count;
-    if (behind) leafLinkBehind(l, behind);
+    if (behind) leafLinkAfter(l, behind);
     leafScale(l, type);
     return l;
 }
 
-/* One level of nodes above `count` children; returns how many they are, in the children's place. */
+/* Builds one level of nodes above `count` children; returns their number and stores them in place of the
+ * children. */
 static size_t fillLevel(orderedIndex *x, childRecord *children, size_t count) {
     size_t nodes = nodesFor(count, INNER_MAX);
     for (size_t i = 0; i < nodes; i++) {
@@ -71,7 +72,7 @@ void orderedFree(orderedIndex *x) {
 typedef struct verifier {
     const orderedType *type;
     const leafNode *last;
-    const void *entry; /* the last one met */
+    const void *entry; /* the previous one */
     uint64_t bytes;
 } verifier;
 

@@ -2,10 +2,10 @@
  *
  * Quicklists (quicklist.h).
  *
- * Invariant: no node is empty; `size` is the size of what a node holds when it is not compressed; with a depth d
- * no node of the first d and the last d is compressed, and of the others none is open but while it is changed
- * (or when compression would not pay). Which nodes are split and merged follows what Valkey does, so that the
- * same commands leave the same nodes. ANY_THREAD that owns the list. */
+ * Invariant: no node is empty; `size` is the uncompressed size of a node's content. With depth d, the first d
+ * and the last d nodes are uncompressed, and all others are compressed, except while they are changed or if
+ * compression saves too little. Nodes are split and merged as in Valkey, so that the same commands produce
+ * the same nodes. ANY_THREAD that owns the list. */
 #include "ds/quicklist.h"
 
 #include <lzf.h>
@@ -15,9 +15,9 @@
 #include "base/bytes.h"
 
 enum {
-    COUNTED_NODE_BYTES_MAX = 8192, /* of a listpack whose entries are counted */
-    ENTRY_OVERHEAD = 8,            /* what an entry is thought to need besides its text */
-    COMPRESS_FROM = 48,            /* bytes */
+    COUNTED_NODE_BYTES_MAX = 8192, /* limit of a listpack whose entries are limited by number */
+    ENTRY_OVERHEAD = 8,            /* assumed overhead of an entry in addition to its text */
+    COMPRESS_FROM = 48,            /* minimum size in bytes */
     COMPRESS_GAIN_MIN = 8,
 };
 
@@ -25,7 +25,7 @@ struct quicklistNode {
     quicklistNode *prev, *next;
     uint8_t *bytes;      /* a listpack, or the text of a plain node; either may be compressed */
     uint64_t size : 44;  /* of the listpack or the text */
-    uint64_t count : 17; /* entries */
+    uint64_t count : 17; /* number of entries */
     uint64_t plain : 1;
     uint64_t compressed : 1; /* `bytes` is [compressed size: 4] [compressed bytes] */
 };
@@ -34,7 +34,7 @@ _Static_assert(sizeof(quicklistNode) == 32, "a node is one small block");
 struct quicklist {
     quicklistNode *head, *tail;
     size_t count, nodes;
-    quicklistNode *compact_next; /* where quicklistCompact() goes on; NULL: nowhere */
+    quicklistNode *compact_next; /* where quicklistCompact() continues; NULL if nowhere */
     int16_t fill;
     uint16_t depth;
 };
@@ -46,25 +46,25 @@ void quicklistSetPlainFrom(size_t bytes) { plain_from = bytes; }
 
 /* ------------------------------------------------------------------ limits */
 
-quicklistRoom quicklistRoomOf(int fill) {
+quicklistLimits quicklistLimitsOf(int fill) {
     enum { LEVELS = 5 };
     static const size_t level_bytes[LEVELS] = {4096, 8192, 16384, 32768, 65536};
-    if (fill >= 0) return (quicklistRoom){SIZE_MAX, fill ? (size_t)fill : 1};
+    if (fill >= 0) return (quicklistLimits){SIZE_MAX, fill ? (size_t)fill : 1};
     int level = fill < -LEVELS ? LEVELS : -fill;
-    return (quicklistRoom){level_bytes[level - 1], SIZE_MAX};
+    return (quicklistLimits){level_bytes[level - 1], SIZE_MAX};
 }
 
 bool quicklistExceeds(int fill, size_t bytes, size_t entries) {
-    quicklistRoom room = quicklistRoomOf(fill);
-    if (room.bytes != SIZE_MAX) return bytes > room.bytes;
-    return bytes > COUNTED_NODE_BYTES_MAX || entries > room.entries;
+    quicklistLimits buffer = quicklistLimitsOf(fill);
+    if (buffer.bytes != SIZE_MAX) return bytes > buffer.bytes;
+    return bytes > COUNTED_NODE_BYTES_MAX || entries > buffer.entries;
 }
 
-/* Whether a string gets a node of its own. */
+/* True if a string gets a node of its own. */
 static bool isLarge(const quicklist *q, size_t len) {
     if (unlikely(plain_from)) return len >= plain_from;
     if (q->fill >= 0) return len > COUNTED_NODE_BYTES_MAX;
-    return len > quicklistRoomOf(q->fill).bytes;
+    return len > quicklistLimitsOf(q->fill).bytes;
 }
 
 static bool takesMore(const quicklist *q, const quicklistNode *n, size_t len) {
@@ -84,14 +84,14 @@ static size_t compressedSize(const quicklistNode *n) {
     return sizeof(uint32_t) + loadU32(n->bytes);
 }
 
-/* Writes what a compressed node holds to `to`, n->size bytes. */
+/* Decompresses the content of a node to `to`, n->size bytes. */
 static void decompressTo(const quicklistNode *n, uint8_t *to) {
     size_t size =
         lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), to, (unsigned)n->size);
     check(size == n->size);
 }
 
-/* Makes a node ready to be changed. */
+/* Decompresses a node so that it can be changed. */
 static void openNode(quicklistNode *n) {
     if (likely(!n->compressed)) return;
     uint8_t *bytes = memAlloc(n->size);
@@ -117,7 +117,7 @@ static void compressNode(quicklistNode *n) {
     n->compressed = 1;
 }
 
-/* Opens the nodes near both ends; those just behind them are compressed. */
+/* Decompresses the nodes near both ends and compresses the ones next to them. */
 static void settleEnds(quicklist *q) {
     if (likely(!q->depth)) return;
     quicklistNode *front = q->head, *back = q->tail;
@@ -132,7 +132,7 @@ static void settleEnds(quicklist *q) {
     compressNode(back);
 }
 
-/* A node was changed, or is new (NULL: gone). */
+/* Restores the compression invariant after a node was changed or added (NULL: removed). */
 static void settle(quicklist *q, quicklistNode *n) {
     if (likely(!q->depth)) return;
     settleEnds(q);
@@ -143,7 +143,7 @@ static void settle(quicklist *q, quicklistNode *n) {
     if (n) compressNode(n);
 }
 
-/* Settles those around a node that was split, two on each side. */
+/* Like settle(), for a node that was split and two nodes on each side. */
 static void settleBoth(quicklist *q, quicklistNode *n) {
     quicklistNode *before = n->prev, *behind = n->next;
     for (int i = 0; i < 2; i++) {
@@ -162,7 +162,7 @@ static quicklistNode *newNode(uint8_t *bytes, size_t size, size_t count, bool pl
     return n;
 }
 
-/* A node with nothing but this text. */
+/* A node containing only this text. */
 static quicklistNode *nodeOf(const quicklist *q, slice text) {
     if (unlikely(isLarge(q, text.len))) {
         uint8_t *bytes = memAlloc(sizeMax(text.len, 1));
@@ -170,9 +170,9 @@ static quicklistNode *nodeOf(const quicklist *q, slice text) {
         return newNode(bytes, text.len, 1, true);
     }
     listpackItem item = listpackItemOf(text);
-    packRoom room = packRoomHeap(listpackNew());
-    listpackAppend(&room, &item, 1);
-    return newNode(room.bytes, listpackSize(room.bytes), 1, false);
+    packBuffer buffer = packBufferHeap(listpackNew());
+    listpackAppend(&buffer, &item, 1);
+    return newNode(buffer.bytes, listpackSize(buffer.bytes), 1, false);
 }
 
 static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistNode *next) {
@@ -191,7 +191,7 @@ static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistN
     q->nodes++;
 }
 
-/* Puts a node behind `beside`, or before it. */
+/* Links a node after or before `beside`. */
 static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bool after) {
     if (after) {
         link(q, beside, n, beside->next);
@@ -200,7 +200,7 @@ static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bo
     }
 }
 
-/* Takes a node out and frees it; its entries are no longer counted. */
+/* Unlinks and frees a node, and updates the counts. */
 static void dropNode(quicklist *q, quicklistNode *n) {
     if (unlikely(q->compact_next == n)) q->compact_next = n->next;
     if (n->prev) {
@@ -218,33 +218,35 @@ static void dropNode(quicklist *q, quicklistNode *n) {
     memFree(n);
 }
 
-static void noteChange(quicklistNode *n, const packRoom *room, size_t count) {
-    n->bytes = room->bytes;
-    n->size = listpackSize(room->bytes);
+static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count) {
+    n->bytes = buffer->bytes;
+    n->size = listpackSize(buffer->bytes);
     n->count = count;
 }
 
-/* Puts a text before entry `index` of an open listpack; behind all when that is their number. */
+/* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number of
+ * entries. */
 static void insertInNode(quicklistNode *n, size_t index, slice text) {
     listpackItem item = listpackItemOf(text);
-    packRoom room = packRoomHeap(n->bytes);
+    packBuffer buffer = packBufferHeap(n->bytes);
     if (index == n->count) {
-        listpackAppend(&room, &item, 1);
+        listpackAppend(&buffer, &item, 1);
     } else {
-        (void)listpackInsert(&room, listpackSeek(n->bytes, (int64_t)index), &item, 1); /* known */
+        (void)listpackInsert(&buffer, listpackSeek(n->bytes, (int64_t)index), &item,
+                             1); /* the position is known */
     }
-    noteChange(n, &room, n->count + 1u);
+    noteChange(n, &buffer, n->count + 1u);
 }
 
 static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
-    packRoom room = packRoomHeap(n->bytes);
-    listpackDeleteRange(&room, (int64_t)index, count);
-    noteChange(n, &room, n->count - count);
+    packBuffer buffer = packBufferHeap(n->bytes);
+    listpackDeleteRange(&buffer, (int64_t)index, count);
+    noteChange(n, &buffer, n->count - count);
 }
 
-/* The entries from `index` on move to a new node, not yet linked. */
+/* Moves the entries from `index` on to a new node, which is not linked yet. */
 static quicklistNode *cutNode(quicklistNode *n, size_t index) {
-    packRoom rest = packRoomHeap(memAlloc(n->size));
+    packBuffer rest = packBufferHeap(memAlloc(n->size));
     memcpy(rest.bytes, n->bytes, n->size);
     listpackDeleteRange(&rest, 0, index);
     quicklistNode *cut = newNode(rest.bytes, listpackSize(rest.bytes), n->count - index, false);
@@ -252,19 +254,19 @@ static quicklistNode *cutNode(quicklistNode *n, size_t index) {
     return cut;
 }
 
-/* Two neighbours become one; returns it. */
+/* Merges two neighbours; returns the resulting node. */
 static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     openNode(a);
     openNode(b);
-    packRoom room = packRoomHeap(a->bytes);
+    packBuffer buffer = packBufferHeap(a->bytes);
     size_t count = (size_t)a->count + b->count;
-    listpackMerge(&room, b->bytes, false);
-    noteChange(a, &room, count);
+    listpackMerge(&buffer, b->bytes, false);
+    noteChange(a, &buffer, count);
     dropNode(q, b);
     return a;
 }
 
-/* Merges what can be merged on both sides of a node that was split off; returns what became of it. */
+/* Merges a node that was split off with its neighbours where possible; returns the resulting node. */
 static quicklistNode *mergeAround(quicklist *q, quicklistNode *n) {
     if (n->prev && canMerge(q, n->prev->prev, n->prev)) settle(q, merge(q, n->prev->prev, n->prev));
     if (n->next && canMerge(q, n->next, n->next->next)) settle(q, merge(q, n->next, n->next->next));
@@ -273,7 +275,7 @@ static quicklistNode *mergeAround(quicklist *q, quicklistNode *n) {
     return n;
 }
 
-/* ------------------------------------------------------------------ the whole */
+/* ------------------------------------------------------------------ the whole list */
 
 static int clip(int value, int min, int max) {
     return value < min ? min : value > max ? max : value;
@@ -321,7 +323,7 @@ size_t quicklistCount(const quicklist *q) { return q->count; }
 
 const uint8_t *quicklistOnlyListpack(const quicklist *q) {
     if (q->nodes != 1 || q->head->plain) return NULL;
-    check(!q->head->compressed); /* it is an end */
+    check(!q->head->compressed); /* the ends are never compressed */
     return q->head->bytes;
 }
 
@@ -362,7 +364,7 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
 
 /* ------------------------------------------------------------------ reading */
 
-/* The node that holds entry `index`, which becomes the index in it. */
+/* The node that contains entry `index`; `index` becomes the index in that node. */
 static quicklistNode *seekNode(const quicklist *q, size_t *index) {
     check(*index < q->count);
     if (*index < q->count / 2) {
@@ -370,14 +372,14 @@ static quicklistNode *seekNode(const quicklist *q, size_t *index) {
         for (; *index >= n->count; n = n->next) *index -= n->count;
         return n;
     }
-    size_t behind = q->count - 1 - *index; /* entries */
+    size_t behind = q->count - 1 - *index; /* entries after it */
     quicklistNode *n = q->tail;
     for (; behind >= n->count; n = n->prev) behind -= n->count;
     *index = n->count - 1 - behind;
     return n;
 }
 
-/* Gets the cursor's node ready to be read. */
+/* Prepares the cursor's node for reading. */
 static void enterNode(quicklistCursor *c) {
     const quicklistNode *n = c->node;
     memFree(c->scratch);
@@ -434,7 +436,7 @@ void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) 
     }
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
 void quicklistPush(quicklist *q, slice text, bool front) {
     quicklistNode *end = front ? q->head : q->tail;
@@ -452,7 +454,8 @@ void quicklistPush(quicklist *q, slice text, bool front) {
     settleEnds(q);
 }
 
-/* Puts a text beside entry `index` of a node. Returns the node that holds that entry then. */
+/* Inserts a text before or after entry `index` of a node. Returns the node that contains that entry
+ * afterwards. */
 static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index, slice text,
                                    bool after) {
     bool large = isLarge(q, text.len);
@@ -471,7 +474,7 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
         linkBeside(q, n, alone, after);
         settle(q, alone);
     } else {
-        /* What stands on the other side of the new text moves to a node of its own. */
+        /* The entries on the other side of the new text move to a node of their own. */
         quicklistNode *rest = cutNode(n, index + after);
         link(q, n, rest, n->next);
         quicklistNode *with_entry = after ? n : rest, *other = after ? rest : n;
@@ -492,8 +495,8 @@ void quicklistInsert(quicklist *q, size_t index, slice text, bool after) {
     settle(q, insertBeside(q, n, index, text, after));
 }
 
-/* A text that must stand in a node of its own takes the place of an entry of an open listpack: what follows is cut
- * off, and both parts are merged with their neighbours. */
+/* Replaces an entry of an uncompressed listpack by a text that needs a node of its own: the entries after it
+ * are split off, and both parts are merged with their neighbours. */
 static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
     quicklistNode *own = nodeOf(q, text);
     if (index == 0) {
@@ -513,7 +516,7 @@ static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
             deleteInNode(rest, 0, 1);
             (void)mergeAround(q, rest); /* settled below */
         }
-        (void)mergeAround(q, n); /* likewise */
+        (void)mergeAround(q, n); /* settled below */
     }
     settleBoth(q, own);
     settle(q, own);
@@ -530,12 +533,13 @@ void quicklistSet(quicklist *q, size_t index, slice text) {
         settle(q, n);
     } else if (!n->plain && !large && listpackCanGrow(n->bytes, text.len)) {
         listpackItem item = listpackItemOf(text);
-        packRoom room = packRoomHeap(n->bytes);
-        (void)listpackReplace(&room, listpackSeek(n->bytes, (int64_t)index), &item); /* known */
-        noteChange(n, &room, n->count);
+        packBuffer buffer = packBufferHeap(n->bytes);
+        (void)listpackReplace(&buffer, listpackSeek(n->bytes, (int64_t)index),
+                              &item); /* the position is known */
+        noteChange(n, &buffer, n->count);
         settle(q, n);
     } else if (n->plain) {
-        (void)insertBeside(q, n, 0, text, true); /* it stays alone */
+        (void)insertBeside(q, n, 0, text, true); /* it remains a separate node */
         q->count--;
         dropNode(q, n);
         settle(q, NULL);
@@ -566,7 +570,7 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
     settle(q, NULL);
 }
 
-/* The places of entries equal to `item`, at most so many, in order; the last ones when `from_back`. */
+/* Stores the positions of at most `most` entries equal to `item` in order; the last ones if `from_back`. */
 static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_t most,
                          bool from_back, const uint8_t **places) {
     const uint8_t *lp = n->bytes;
@@ -591,7 +595,7 @@ static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_
     return found;
 }
 
-/* Takes matches out of a node, which may go with them. */
+/* Removes matches from a node, which is freed if it becomes empty. */
 static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *item, size_t most,
                            bool from_back) {
     openNode(n);
@@ -610,9 +614,9 @@ static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *i
         dropNode(q, n);
     } else {
         if (found) {
-            packRoom room = packRoomHeap(n->bytes);
-            listpackDeleteMany(&room, places, found, 1);
-            noteChange(n, &room, n->count - found);
+            packBuffer buffer = packBufferHeap(n->bytes);
+            listpackDeleteMany(&buffer, places, found, 1);
+            noteChange(n, &buffer, n->count - found);
         }
         settle(q, n);
     }
@@ -642,12 +646,12 @@ static const char *verifyNode(const quicklistNode *n) {
         unsigned size = lzf_decompress(n->bytes + sizeof(uint32_t), loadU32(n->bytes), bytes,
                                        (unsigned)n->size);
         bool sound =
-            size == n->size && (n->plain || listpackIsSound(bytes, n->size, true, NULL, NULL));
+            size == n->size && (n->plain || listpackIsValid(bytes, n->size, true, NULL, NULL));
         memFree(bytes);
         return sound ? NULL : "a compressed node that is broken";
     }
     if (n->plain) return n->count == 1 ? NULL : "a plain node of several";
-    if (!listpackIsSound(n->bytes, n->size, true, NULL, NULL)) return "a broken listpack";
+    if (!listpackIsValid(n->bytes, n->size, true, NULL, NULL)) return "a broken listpack";
     return listpackCount(n->bytes) == n->count ? NULL : "a node's count";
 }
 

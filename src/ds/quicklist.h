@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * quicklist: a long list of strings, packed into listpacks that stand in a doubly linked list of nodes. A string
+ * quicklist: a long list of strings, packed in listpacks that form a doubly linked list of nodes. A string
  * too large to be packed is a node of its own ("plain"). Nodes far from both ends may be compressed.
  *
- * Both ends are O(1), an index costs its distance from the nearer end in nodes, a change what one node costs.
- * ANY_THREAD that owns the list; the threshold of plain nodes belongs to the main thread. */
+ * Access to the ends takes O(1), to an index O(nodes from the nearer end); a change costs the size of one
+ * node. ANY_THREAD that owns the list; the threshold for plain nodes belongs to the main thread. */
 #ifndef DS_QUICKLIST_H
 #define DS_QUICKLIST_H
 
@@ -20,29 +20,30 @@ typedef struct quicklistNode quicklistNode;
 
 enum { QUICKLIST_FILL_MAX = 32767, QUICKLIST_DEPTH_MAX = 65535 };
 
-/* ---- how full a listpack may be ---- */
+/* ---- limits of a listpack ---- */
 
-/* `fill` as list-max-listpack-size has it: entries, or -1..-5 for 4, 8, 16, 32, 64 KB. */
-typedef struct quicklistRoom {
+/* `fill` as in list-max-listpack-size: number of entries, or -1..-5 for 4, 8, 16, 32, 64 KB. */
+typedef struct quicklistLimits {
     size_t bytes, entries; /* SIZE_MAX: no limit */
-} quicklistRoom;
-quicklistRoom quicklistRoomOf(int fill);
-/* Whether a listpack of this size is more than one node holds. */
+} quicklistLimits;
+quicklistLimits quicklistLimitsOf(int fill);
+/* True if a listpack of this size exceeds the limits of one node. */
 bool quicklistExceeds(int fill, size_t bytes, size_t entries);
-/* From how many bytes on a string gets a node of its own; 0: when no listpack should hold it (the default).
- * For tests. */
+/* Minimum size in bytes of a string that gets a node of its own; 0: if it does not fit in a listpack
+ * (default). For tests. */
 void quicklistSetPlainFrom(size_t bytes);
 
-/* ---- the whole ---- */
+/* ---- the whole list ---- */
 
-/* `depth`: nodes at each end that are never compressed; 0: none is. Values out of range count as the nearest. */
+/* `depth`: number of nodes at each end that are not compressed; 0 disables compression. Values out of range
+ * are clamped. */
 quicklist *quicklistNew(int fill, int depth);
-/* Takes the listpack in a block of memAlloc(), which has entries, as the only node of an empty list. */
+/* Takes ownership of a non-empty listpack in a block of memAlloc() as the only node of an empty list. */
 void quicklistTakeListpack(quicklist *q, uint8_t **take);
 void quicklistFree(quicklist *q);
 quicklist *quicklistCopy(const quicklist *q);
 size_t quicklistCount(const quicklist *q);
-/* The listpack of a list that is one node and no plain one; NULL otherwise. Borrowed. */
+/* The listpack of a list that consists of one node which is not plain; else NULL. Borrowed. */
 const uint8_t *quicklistOnlyListpack(const quicklist *q);
 
 typedef struct quicklistStats {
@@ -51,52 +52,52 @@ typedef struct quicklistStats {
     int fill, depth;
 } quicklistStats;
 void quicklistGetStats(const quicklist *q, quicklistStats *out);
-/* Bytes of memory; nodes are sampled from both ends, 0: all are looked at. */
+/* Memory in bytes; estimated from `samples` nodes at both ends, 0: all nodes. */
 size_t quicklistMemory(const quicklist *q, size_t samples);
 
-/* Moves nodes and their blocks to where they lie closer (memMoveIfSparse()): of nodes with about `entries` entries from
- * the front on, or from where the last call ended when not `begin`; each block moved counts in `moved`, each that
- * stayed in `kept`. False when the end is reached; other changes of the list may come in between. Main thread. */
+/* Moves nodes and their blocks to denser pages (memMoveIfSparse()), for nodes with about `entries` entries in
+ * total: from the front if `begin`, else continuing after the last call. Adds to the numbers of blocks moved
+ * and kept. False at the end; the list may change between calls. Main thread. */
 bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept);
 
 /* ---- reading ---- */
 
-/* A walk over the list, which may not change meanwhile. Not to be copied. */
+/* Iterates over the list, which must not change meanwhile. Must not be copied. */
 typedef struct quicklistCursor {
     const quicklistNode *node; /* private */
     const uint8_t *lp, *at;
     uint8_t *scratch;
     bool backwards;
 } quicklistCursor;
-/* Begins at entry `index` (there may be none), towards the end or, `backwards`, towards the front. */
+/* Starts at entry `index` (which may not exist), towards the end or, if `backwards`, towards the front. */
 void quicklistCursorInit(quicklistCursor *at, const quicklist *q, size_t index, bool backwards);
-/* The next entry, or false at the end. Text is borrowed until the next call. */
+/* The next entry, or false at the end. Its text is borrowed until the next call. */
 bool quicklistNext(quicklistCursor *at, listpackItem *out);
 void quicklistCursorClear(quicklistCursor *at);
 
-/* One node as it stands, for those who show or write it. */
+/* Description of a node, for display or serialization. */
 typedef struct quicklistNodeView {
-    const uint8_t *listpack; /* NULL: plain or compressed */
+    const uint8_t *listpack; /* NULL if plain or compressed */
     size_t entries, bytes;   /* uncompressed */
-    size_t block_bytes;      /* it takes, compressed or not */
+    size_t block_bytes;      /* block size, compressed or not */
     bool plain, compressed;
 } quicklistNodeView;
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);
 
-/* ---- changing ---- */
+/* ---- changes ---- */
 
-/* Texts may not lie in the list. Indexes count from 0 and must be there. */
+/* Texts must not be part of the list. Indexes count from 0 and must exist. */
 
 void quicklistPush(quicklist *q, slice text, bool front);
 void quicklistInsert(quicklist *q, size_t index, slice text, bool after);
 void quicklistSet(quicklist *q, size_t index, slice text);
-/* Takes out `count` entries from `index` on, or as many as there are. */
+/* Removes `count` entries from `index` on, or as many as there are. */
 void quicklistDelete(quicklist *q, size_t index, size_t count);
-/* Takes out the first `most` entries equal to `item`, or the last ones. Returns how many went. */
+/* Removes the first `most` entries equal to `item`, or the last ones. Returns the number removed. */
 size_t quicklistRemove(quicklist *q, const listpackItem *item, size_t most, bool from_back);
 
-/* NULL when sound, else what is broken. For tests. */
+/* NULL if valid, else a description of the violation. For tests. */
 const char *quicklistVerify(const quicklist *q);
 
 #endif

@@ -31,7 +31,7 @@ int64_t commandlogLimit(commandlogKind kind) {
     return lengths[kind] ? limits[kind] : -1;
 }
 
-static int64_t roomOf(commandlogKind kind) {
+static int64_t maxEntries(commandlogKind kind) {
     return kind == COMMANDLOG_SLOW            ? engineConf.commandlog_slow_execution_max_len
            : kind == COMMANDLOG_LARGE_REQUEST ? engineConf.commandlog_large_request_max_len
                                               : engineConf.commandlog_large_reply_max_len;
@@ -46,9 +46,9 @@ static void dropLast(list *l) {
     memFree(e);
 }
 
-static void trim(commandlogKind kind, int64_t room) {
+static void trim(commandlogKind kind, int64_t limit) {
     list *l = entriesOf(kind);
-    while ((int64_t)l->count > room) dropLast(l);
+    while ((int64_t)l->count > limit) dropLast(l);
 }
 
 void commandlogClear(commandlogKind kind) { trim(kind, 0); }
@@ -87,5 +87,5 @@ void commandlogNote(const ctx *c, commandlogKind kind, int64_t value) {
     sessionPeer(c->who, &e->peer);
     copyArguments(e, c);
     listPrepend(entriesOf(kind), &e->node);
-    trim(kind, roomOf(kind));
+    trim(kind, maxEntries(kind));
 }

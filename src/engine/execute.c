@@ -126,9 +126,9 @@ static void replyUnknown(ctx *c) {
         strAppendText(&text, "', with args beginning with: ");
         size_t start = text.len;
         for (int i = 1; i < c->argc && text.len - start < 128; i++) {
-            size_t room = 128 - (text.len - start);
+            size_t available = 128 - (text.len - start);
             strAppendByte(&text, '\'');
-            appendCut(&text, c->argv[i], room);
+            appendCut(&text, c->argv[i], available);
             strAppendText(&text, "' ");
         }
     }

@@ -247,8 +247,8 @@ char *objectStretch(robj *o, size_t len) {
 
 /* Valkey's rule: key and value share an allocation of at most 128 bytes, with what it needs besides. */
 static bool isEmbstrSize(size_t key_len, size_t value_len, bool expires) {
-    size_t room = (key_len <= 31 ? 113 : 111) - (expires ? 8 : 0);
-    return key_len + value_len <= room;
+    size_t available = (key_len <= 31 ? 113 : 111) - (expires ? 8 : 0);
+    return key_len + value_len <= available;
 }
 
 /* The rule for a value that has a time now. One that gets a time where the key alone would be too long keeps
@@ -338,15 +338,15 @@ enum {
     LENGTH_BYTES_MAX = 9,
 };
 
-/* The room of a packed value of `size` bytes behind a head: what its block has anyway is used. */
-static size_t packedRoom(size_t head, size_t size) {
+/* The capacity of a packed value of `size` bytes behind a head: what its block has anyway is used. */
+static size_t packedCapacity(size_t head, size_t size) {
     size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);
     size_t block = slabUsableSize(head + objectLengthBytes(wanted) + wanted);
-    size_t room = block - head - objectLengthBytes(wanted);
-    /* The length of more room may itself be longer. */
-    if (head + objectLengthBytes(room) + room > block)
-        room = sizeMax(size, block - head - objectLengthBytes(room));
-    return room;
+    size_t capacity = block - head - objectLengthBytes(wanted);
+    /* The length of more capacity may itself be longer. */
+    if (head + objectLengthBytes(capacity) + capacity > block)
+        capacity = sizeMax(size, block - head - objectLengthBytes(capacity));
+    return capacity;
 }
 
 static void checkCollection(valueType type, valueForm form) {
@@ -358,10 +358,10 @@ robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, in
                       uint32_t lru) {
     checkCollection(type, form);
     size_t head = 4 + expireBytes(expireForm(expire_ms)) + objectLengthBytes(key.len) + key.len;
-    size_t room = packedRoom(head, bytes.len);
+    size_t capacity = packedCapacity(head, bytes.len);
     char *at;
-    robj *o = build(key, expire_ms, lru, type, form, objectLengthBytes(room) + room, &at);
-    memcpy(objectWriteLength(at, room), bytes.ptr, bytes.len);
+    robj *o = build(key, expire_ms, lru, type, form, objectLengthBytes(capacity) + capacity, &at);
+    memcpy(objectWriteLength(at, capacity), bytes.ptr, bytes.len);
     return o;
 }
 
@@ -397,32 +397,32 @@ robj *objectPack(robj *o, valueForm form, slice bytes) {
     return changed;
 }
 
-static uint8_t *moveToRoom(objectRoom *r, size_t head, const char *bytes, size_t kept,
-                           size_t room) {
+static uint8_t *moveValue(objectBuffer *r, size_t head, const char *bytes, size_t kept,
+                          size_t capacity) {
     robj *o = r->o;
-    robj *moved = slabAlloc(head + objectLengthBytes(room) + room);
+    robj *moved = slabAlloc(head + objectLengthBytes(capacity) + capacity);
     memcpy(moved, o, head);
-    char *to = objectWriteLength((char *)moved + head, room);
+    char *to = objectWriteLength((char *)moved + head, capacity);
     memcpy(to, bytes, kept);
     slabFree(o, objectSize(o));
     r->o = moved;
-    return r->room.bytes = (uint8_t *)to;
+    return r->buffer.bytes = (uint8_t *)to;
 }
 
 /* A value that shrinks stays until a quarter of its room is empty. */
-static uint8_t *resizeInObject(packRoom *room, size_t size) {
-    objectRoom *r = CONTAINER_OF(room, objectRoom, room);
+static uint8_t *resizeInObject(packBuffer *buffer, size_t size) {
+    objectBuffer *r = CONTAINER_OF(buffer, objectBuffer, buffer);
     const char *at = objectValuePlace(r->o);
     size_t head = (size_t)(at - (const char *)r->o);
     size_t has = objectReadLength(&at);
     bool fits = size <= has && (has - size < LENGTH_BYTES_MAX || has - size <= has / 4);
-    if (likely(fits) && mayStay()) return room->bytes;
-    return moveToRoom(r, head, at, sizeMin(has, size), packedRoom(head, size));
+    if (likely(fits) && mayStay()) return buffer->bytes;
+    return moveValue(r, head, at, sizeMin(has, size), packedCapacity(head, size));
 }
 
-void objectRoomInit(objectRoom *r, robj *o) {
+void objectBufferInit(objectBuffer *r, robj *o) {
     hotCheck(objectIsPacked(o));
-    *r = (objectRoom){.room = {.bytes = objectPacked(o), .resize = resizeInObject}, .o = o};
+    *r = (objectBuffer){.buffer = {.bytes = objectPacked(o), .resize = resizeInObject}, .o = o};
 }
 
 size_t objectMemory(const robj *o, size_t samples) {

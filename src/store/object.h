@@ -21,7 +21,7 @@
 #include "base/blob.h"
 #include "base/bytes.h"
 #include "base/slice.h"
-#include "ds/packroom.h"
+#include "ds/pack_buffer.h"
 
 typedef struct robj robj;
 
@@ -164,11 +164,11 @@ static inline uint8_t *objectPacked(const robj *o) {
 }
 /* A packed collection that is about to change: give &room to ds/listpack.h or ds/intset.h. Afterwards `o` is
  * what the object has become (the old one is gone), which goes to dbPlace() at once. */
-typedef struct objectRoom {
-    packRoom room;
+typedef struct objectBuffer {
+    packBuffer buffer;
     robj *o;
-} objectRoom;
-void objectRoomInit(objectRoom *r, robj *o);
+} objectBuffer;
+void objectBufferInit(objectBuffer *r, robj *o);
 /* The object takes another packed collection in its value's place. */
 robj *objectSetPacked(robj *o, valueForm form, slice bytes) MUST_USE;
 /* The object's packed value becomes one behind a pointer. */

@@ -7,7 +7,7 @@
 #include "base/random.h"
 
 void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
-                      listpackPickProc *pick, void *arg) {
+                      listpackGroupProc *pick, void *arg) {
     if (unique) {
         listpackRandomUnique(lp, width, count, pick, arg);
         return;
@@ -19,7 +19,7 @@ void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool uniq
         return;
     }
     const uint8_t **places = memNewArray(const uint8_t *, groups);
-    listpackPlaces(lp, width, places);
+    listpackPositions(lp, width, places);
     while (count-- > 0 && pick(arg, places[randomUniform(groups)])) {}
     memFree(places);
 }

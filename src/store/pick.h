@@ -16,7 +16,7 @@ typedef bool pickProc(void *arg, const void *element);
 /* Chooses `count` groups of `width` entries, by the place of the first; `unique`: different ones, as many as
  * there are. */
 void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
-                      listpackPickProc *pick, void *arg);
+                      listpackGroupProc *pick, void *arg);
 /* The same with the entries of a table. */
 void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
                    pickProc *pick, void *arg);

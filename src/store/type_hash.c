@@ -195,17 +195,17 @@ robj *hashPrepare(robj *o, const slice *words, size_t count, const packLimits *l
 }
 
 static robj *setPacked(robj *o, slice field, slice value, const packLimits *limits, bool *created) {
-    objectRoom r;
-    objectRoomInit(&r, o);
+    objectBuffer r;
+    objectBufferInit(&r, o);
     listpackItem pair[2] = {listpackItemOf(field), listpackItemOf(value)};
-    const uint8_t *at = listpackFind(r.room.bytes, NULL, &pair[0], 1);
+    const uint8_t *at = listpackFind(r.buffer.bytes, NULL, &pair[0], 1);
     *created = !at;
     if (at) {
-        (void)listpackReplace(&r.room, listpackNext(r.room.bytes, at), &pair[1]); /* placed */
+        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at), &pair[1]); /* placed */
     } else {
-        listpackAppend(&r.room, pair, 2);
+        listpackAppend(&r.buffer, pair, 2);
     }
-    size_t length = listpackCount(r.room.bytes) / 2;
+    size_t length = listpackCount(r.buffer.bytes) / 2;
     return unlikely(length > limits->entries) ? toTable(r.o, length) : r.o;
 }
 
@@ -296,9 +296,9 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     if (objectIsPacked(*o)) {
         const uint8_t *at = findPacked(objectPacked(*o), field);
         if (!at) return false;
-        objectRoom r;
-        objectRoomInit(&r, *o);
-        (void)listpackDelete(&r.room, at, 2); /* what follows does not matter */
+        objectBuffer r;
+        objectBufferInit(&r, *o);
+        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
         *o = r.o;
         return true;
     }

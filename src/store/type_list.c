@@ -45,8 +45,9 @@ robj *listSettle(robj *o, const listLimits *limits) {
     if (objectIsPacked(o)) return o;
     const uint8_t *lp = quicklistOnlyListpack(quicklistOf(o));
     if (likely(!lp)) return o;
-    quicklistRoom room = quicklistRoomOf(limits->fill);
-    if (listpackSize(lp) > room.bytes / 2 || listpackCount(lp) > room.entries / 2) return o;
+    quicklistLimits node_limits = quicklistLimitsOf(limits->fill);
+    if (listpackSize(lp) > node_limits.bytes / 2 || listpackCount(lp) > node_limits.entries / 2)
+        return o;
     return objectPack(o, FORM_PACKED, sliceMake(lp, listpackSize(lp)));
 }
 
@@ -56,16 +57,16 @@ robj *listSettle(robj *o, const listLimits *limits) {
 static robj *pushPacked(robj *o, const slice *texts, size_t count, bool front) {
     enum { TOGETHER = 16 };
     listpackItem items[TOGETHER];
-    objectRoom r;
-    objectRoomInit(&r, o);
+    objectBuffer r;
+    objectBufferInit(&r, o);
     for (size_t done = 0; done < count;) {
         size_t n = sizeMin(count - done, TOGETHER);
         for (size_t i = 0; i < n; i++)
             items[front ? n - 1 - i : i] = listpackItemOf(texts[done + i]);
         if (front) {
-            listpackPrepend(&r.room, items, n);
+            listpackPrepend(&r.buffer, items, n);
         } else {
-            listpackAppend(&r.room, items, n);
+            listpackAppend(&r.buffer, items, n);
         }
         done += n;
     }
@@ -85,12 +86,12 @@ robj *listInsert(robj *o, size_t index, slice text, bool after) {
         return o;
     }
     listpackItem item = listpackItemOf(text);
-    objectRoom r;
-    objectRoomInit(&r, o);
-    const uint8_t *at = listpackSeek(r.room.bytes, (int64_t)index);
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    const uint8_t *at = listpackSeek(r.buffer.bytes, (int64_t)index);
     check(at != NULL);
-    if (after) at = listpackNext(r.room.bytes, at);
-    (void)listpackInsert(&r.room, at, &item, 1); /* known */
+    if (after) at = listpackNext(r.buffer.bytes, at);
+    (void)listpackInsert(&r.buffer, at, &item, 1); /* known */
     return r.o;
 }
 
@@ -100,11 +101,11 @@ robj *listSet(robj *o, size_t index, slice text) {
         return o;
     }
     listpackItem item = listpackItemOf(text);
-    objectRoom r;
-    objectRoomInit(&r, o);
-    const uint8_t *at = listpackSeek(r.room.bytes, (int64_t)index);
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    const uint8_t *at = listpackSeek(r.buffer.bytes, (int64_t)index);
     check(at != NULL);
-    (void)listpackReplace(&r.room, at, &item); /* known */
+    (void)listpackReplace(&r.buffer, at, &item); /* known */
     return r.o;
 }
 
@@ -113,9 +114,9 @@ robj *listDelete(robj *o, size_t index, size_t count) {
         quicklistDelete(quicklistOf(o), index, count);
         return o;
     }
-    objectRoom r;
-    objectRoomInit(&r, o);
-    listpackDeleteRange(&r.room, (int64_t)index, count);
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    listpackDeleteRange(&r.buffer, (int64_t)index, count);
     return r.o;
 }
 
@@ -148,12 +149,12 @@ robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_
         *removed = quicklistRemove(quicklistOf(o), item, most, from_back);
         return o;
     }
-    objectRoom r;
-    objectRoomInit(&r, o);
-    most = sizeMin(most, listpackCount(r.room.bytes));
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    most = sizeMin(most, listpackCount(r.buffer.bytes));
     const uint8_t **places = memNewArray(const uint8_t *, most);
-    const uint8_t **first = findPlaces(r.room.bytes, item, most, from_back, places, removed);
-    listpackDeleteMany(&r.room, first, *removed, 1);
+    const uint8_t **first = findPlaces(r.buffer.bytes, item, most, from_back, places, removed);
+    listpackDeleteMany(&r.buffer, first, *removed, 1);
     memFree(places);
     return r.o;
 }

@@ -212,15 +212,15 @@ static robj *toTable(robj *o, size_t count) {
 
 /* The intset becomes a listpack. */
 static robj *toListpack(robj *o) {
-    packRoom room = packRoomHeap(listpackNew());
+    packBuffer buffer = packBufferHeap(listpackNew());
     setIterator it;
     listpackItem member;
     setIteratorInit(&it, o);
-    while (setNext(&it, &member)) listpackAppend(&room, &member, 1);
+    while (setNext(&it, &member)) listpackAppend(&buffer, &member, 1);
     setIteratorClear(&it);
     robj *changed =
-        objectSetPacked(o, FORM_PACKED, sliceMake(room.bytes, listpackSize(room.bytes)));
-    memFree(room.bytes);
+        objectSetPacked(o, FORM_PACKED, sliceMake(buffer.bytes, listpackSize(buffer.bytes)));
+    memFree(buffer.bytes);
     return changed;
 }
 
@@ -254,9 +254,9 @@ static robj *addToListpack(robj *o, const listpackItem *member, const setLimits 
     if (!*added) return o;
     size_t count = listpackCount(lp), len = itemTextLen(member);
     if (count < limits->packed.entries && len <= limits->packed.bytes && listpackCanGrow(lp, len)) {
-        objectRoom r;
-        objectRoomInit(&r, o);
-        listpackAppend(&r.room, member, 1);
+        objectBuffer r;
+        objectBufferInit(&r, o);
+        listpackAppend(&r.buffer, member, 1);
         return r.o;
     }
     return addToTable(toTable(o, count + 1), member, added);
@@ -282,9 +282,9 @@ static robj *addToIntset(robj *o, const listpackItem *member, const setLimits *l
             return addToListpack(toListpack(o), member, limits, added);
         return addToTable(toTable(o, count + 1), member, added);
     }
-    objectRoom r;
-    objectRoomInit(&r, o);
-    *added = intsetAdd(&r.room, member->number);
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    *added = intsetAdd(&r.buffer, member->number);
     return *added && count + 1 > limits->ints ? toTable(r.o, count + 1) : r.o;
 }
 
@@ -297,15 +297,15 @@ robj *setAdd(robj *o, const listpackItem *member, const setLimits *limits, bool 
 }
 
 static bool removePacked(robj **o, const listpackItem *member) {
-    objectRoom r;
-    objectRoomInit(&r, *o);
+    objectBuffer r;
+    objectBufferInit(&r, *o);
     bool removed;
     if (objectForm(*o) == FORM_PACKED) {
-        const uint8_t *at = listpackFind(r.room.bytes, NULL, member, 0);
+        const uint8_t *at = listpackFind(r.buffer.bytes, NULL, member, 0);
         removed = at != NULL;
-        if (at) (void)listpackDelete(&r.room, at, 1); /* what follows does not matter */
+        if (at) (void)listpackDelete(&r.buffer, at, 1); /* what follows does not matter */
     } else {
-        removed = !member->ptr && intsetRemove(&r.room, member->number);
+        removed = !member->ptr && intsetRemove(&r.buffer, member->number);
     }
     *o = r.o;
     return removed;
@@ -327,24 +327,24 @@ robj *setSettle(robj *o, const setLimits *limits) {
     if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
     uint8_t *empty = memAlloc(INTSET_HEADER);
     intsetInit(empty);
-    packRoom room = packRoomHeap(empty);
+    packBuffer buffer = packBufferHeap(empty);
     setIterator it;
     listpackItem member;
     bool only = true;
     setIteratorInit(&it, o);
     while (only && setNext(&it, &member)) {
         only = !member.ptr;
-        if (only) (void)intsetAdd(&room, member.number); /* it is new */
+        if (only) (void)intsetAdd(&buffer, member.number); /* it is new */
     }
     setIteratorClear(&it);
     if (only) {
         robj *settled = objectNewPacked(objectKey(o), TYPE_SET, FORM_PACKED_INTS,
-                                        sliceMake(room.bytes, intsetSize(room.bytes)),
+                                        sliceMake(buffer.bytes, intsetSize(buffer.bytes)),
                                         objectExpire(o), objectLru(o));
         objectFree(o);
         o = settled;
     }
-    memFree(room.bytes);
+    memFree(buffer.bytes);
     return o;
 }
 
@@ -492,29 +492,29 @@ static bool collectPlace(void *arg, const uint8_t *at) {
     return true;
 }
 
-static void popFromListpack(objectRoom *r, size_t count, setVisitProc *visit, void *arg) {
+static void popFromListpack(objectBuffer *r, size_t count, setVisitProc *visit, void *arg) {
     const uint8_t *few[16];
     places p = {.at = few};
     if (count > COUNT_OF(few)) p.at = memNewArray(const uint8_t *, count);
     if (count == 1) {
-        (void)collectPlace(&p, listpackRandom(r->room.bytes, 1)); /* wants more, always */
+        (void)collectPlace(&p, listpackRandom(r->buffer.bytes, 1)); /* wants more, always */
     } else {
-        listpackRandomUnique(r->room.bytes, 1, count, collectPlace, &p);
+        listpackRandomUnique(r->buffer.bytes, 1, count, collectPlace, &p);
     }
     for (size_t i = 0; i < p.count; i++) {
         listpackItem member = listpackGet(p.at[i]);
         visit(arg, &member);
     }
-    listpackDeleteMany(&r->room, p.at, p.count, 1);
+    listpackDeleteMany(&r->buffer, p.at, p.count, 1);
     if (p.at != few) memFree(p.at);
 }
 
-static void popFromInts(objectRoom *r, size_t count, setVisitProc *visit, void *arg) {
+static void popFromInts(objectBuffer *r, size_t count, setVisitProc *visit, void *arg) {
     for (; count > 0; count--) {
-        size_t at = (size_t)randomUniform(intsetCount(r->room.bytes));
-        listpackItem member = listpackItemInt(intsetGet(r->room.bytes, at));
+        size_t at = (size_t)randomUniform(intsetCount(r->buffer.bytes));
+        listpackItem member = listpackItemInt(intsetGet(r->buffer.bytes, at));
         visit(arg, &member);
-        intsetRemoveAt(&r->room, at);
+        intsetRemoveAt(&r->buffer, at);
     }
 }
 
@@ -536,8 +536,8 @@ void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
         popFromTable(*o, count, visit, arg);
         return;
     }
-    objectRoom r;
-    objectRoomInit(&r, *o);
+    objectBuffer r;
+    objectBufferInit(&r, *o);
     if (objectForm(*o) == FORM_PACKED) {
         popFromListpack(&r, count, visit, arg);
     } else {

@@ -14,7 +14,7 @@
 
 enum {
     EMBED_GROWN_MAX = 128, /* bytes of an object up to which a growing string stays embedded */
-    SPARE_ROOM_MAX = 1024 * 1024, /* a block grows twofold, but by no more than this */
+    SPARE_BYTES_MAX = 1024 * 1024, /* a block grows twofold, but by no more than this */
 };
 
 size_t stringLen(const robj *o) {
@@ -56,14 +56,14 @@ static void fillZeros(char *bytes, size_t from, size_t to) {
 }
 
 /* Room for `len` bytes and for more to come, a whole block of the allocator. */
-static size_t roomFor(size_t len) {
-    size_t room = sizeof(blob) + len + sizeMin(len, SPARE_ROOM_MAX) + 1;
-    return memGoodSize(room) - sizeof(blob) - 1;
+static size_t capacityFor(size_t len) {
+    size_t capacity = sizeof(blob) + len + sizeMin(len, SPARE_BYTES_MAX) + 1;
+    return memGoodSize(capacity) - sizeof(blob) - 1;
 }
 
 /* A blob of `len` bytes that begins with `text` and has spare room; NULL when memory is out. */
 static blob *newGrown(slice text, size_t len) {
-    blob *b = len <= SIZE_MAX / 2 ? blobTryNew(roomFor(len)) : NULL;
+    blob *b = len <= SIZE_MAX / 2 ? blobTryNew(capacityFor(len)) : NULL;
     if (!b) return NULL;
     memcpy(b->bytes, text.ptr, text.len);
     fillZeros(b->bytes, text.len, len);
@@ -78,7 +78,7 @@ static status stretchBlob(robj *o, size_t len, char **bytes) {
         b = newGrown(sliceMake(was->bytes, was->len), len);
         if (b) blobRelease(was);
     } else if (len > was->cap) {
-        b = len <= SIZE_MAX / 2 ? blobTryReserve(was, roomFor(len)) : NULL;
+        b = len <= SIZE_MAX / 2 ? blobTryReserve(was, capacityFor(len)) : NULL;
     }
     if (!b) return ERR_NO_MEMORY;
     fillZeros(b->bytes, b->len, len);

@@ -93,8 +93,8 @@ static const uint8_t *readPair(const uint8_t *at, char *digits, zsetPair *out) {
     return next;
 }
 
-static void insertPacked(packRoom *room, const zsetPair *pair) {
-    const uint8_t *at = listpackFirst(room->bytes);
+static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
+    const uint8_t *at = listpackFirst(buffer->bytes);
     char member_digits[NUMBER_TEXT_MAX], digits[NUMBER_TEXT_MAX];
     while (at) {
         double score = scoreBehind(at);
@@ -103,18 +103,18 @@ static void insertPacked(packRoom *room, const zsetPair *pair) {
             zsetPair other = {listpackGetText(at, member_digits), score};
             if (comparePairs(&other, pair) > 0) break;
         }
-        at = nextPair(room->bytes, at);
+        at = nextPair(buffer->bytes, at);
     }
     listpackItem items[2] = {listpackItemOf(pair->member), zsetScoreItem(pair->score, digits)};
-    listpackInsert(room, at, items, 2);
+    listpackInsert(buffer, at, items, 2);
 }
 
 /* ------------------------------------------------------------------ making */
 
-/* A large one of elements that are in order, with room for `room` members. */
-static zsetLarge *largeNew(void *const *sorted, size_t count, size_t room) {
+/* A large one of elements that are in order, with space for `capacity` members. */
+static zsetLarge *largeNew(void *const *sorted, size_t count, size_t capacity) {
     zsetLarge *z = memNew(zsetLarge);
-    hashtableReserve(&z->members, &zset_members, sizeMax(count, room));
+    hashtableReserve(&z->members, &zset_members, sizeMax(count, capacity));
     for (size_t i = 0; i < count; i++)
         hashtableInsert(&z->members, &zset_members, hashOfElement(sorted[i]), sorted[i], 0);
     orderedFill(&z->order, &zset_order, sorted, count);
@@ -130,7 +130,7 @@ robj *zsetNew(slice key, size_t count, size_t longest, const packLimits *limits)
                            OBJECT_NO_EXPIRE, 0);
 }
 
-static robj *toLarge(robj *o, size_t room) {
+static robj *toLarge(robj *o, size_t capacity) {
     size_t count = zsetLength(o), n = 0;
     void **sorted = memNewArray(void *, sizeMax(count, 1));
     zsetCursor cursor;
@@ -140,7 +140,7 @@ static robj *toLarge(robj *o, size_t room) {
         while (zsetNext(&cursor, &pair)) sorted[n++] = zsetElementNew(pair.member, pair.score);
     }
     check(n == count);
-    zsetLarge *z = largeNew(sorted, count, room);
+    zsetLarge *z = largeNew(sorted, count, capacity);
     memFree(sorted);
     return objectUnpack(o, z);
 }
@@ -197,7 +197,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
     *added = judge(pair, flags, zsetElementScore(element));
     if (*added != ZSET_UPDATED) return o;
     if (likely(elementMayStay())) {
-        bool kept = orderedMayKeep(&z->order, &zset_order, element, zsetScoreRank(pair->score));
+        bool kept = orderedPrepareRank(&z->order, &zset_order, element, zsetScoreRank(pair->score));
         zsetElementSetScore(element, pair->score);
         if (!kept) orderedInsert(&z->order, &zset_order, element);
         return o;
@@ -211,10 +211,10 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
 }
 
 static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
-    objectRoom r;
-    objectRoomInit(&r, o);
-    (void)listpackDelete(&r.room, at, 2); /* the place is looked for anew */
-    insertPacked(&r.room, pair);
+    objectBuffer r;
+    objectBufferInit(&r, o);
+    (void)listpackDelete(&r.buffer, at, 2); /* the place is looked for anew */
+    insertPacked(&r.buffer, pair);
     return r.o;
 }
 
@@ -230,9 +230,9 @@ robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits,
     size_t count = listpackCount(lp) / 2, len = pair->member.len;
     if (count < limits->entries && len <= limits->bytes &&
         listpackCanGrow(lp, len + NUMBER_TEXT_MAX)) {
-        objectRoom r;
-        objectRoomInit(&r, o);
-        insertPacked(&r.room, pair);
+        objectBuffer r;
+        objectBufferInit(&r, o);
+        insertPacked(&r.buffer, pair);
         return r.o;
     }
     return addLarge(toLarge(o, count + 1), pair, flags, added);
@@ -242,9 +242,9 @@ bool zsetRemove(robj **o, slice member) {
     if (objectIsPacked(*o)) {
         const uint8_t *at = findPacked(objectPacked(*o), member);
         if (!at) return false;
-        objectRoom r;
-        objectRoomInit(&r, *o);
-        (void)listpackDelete(&r.room, at, 2); /* what follows does not matter */
+        objectBuffer r;
+        objectBufferInit(&r, *o);
+        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
         *o = r.o;
         return true;
     }
@@ -265,7 +265,7 @@ bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
         const void *element = findElement(z, member);
         if (!element) return false;
         *score = zsetElementScore(element);
-        *rank = orderedPlaceOf(&z->order, &zset_order, element);
+        *rank = orderedIndexOf(&z->order, &zset_order, element);
         return true;
     }
     listpackItem item = listpackItemOf(member);
@@ -356,9 +356,9 @@ void zsetRemoveRange(robj **o, const zsetRange *range) {
         orderedDeleteRange(&z->order, &zset_order, range->index, range->count, dropElement, z);
         return;
     }
-    objectRoom r;
-    objectRoomInit(&r, *o);
-    listpackDeleteRange(&r.room, (int64_t)range->index * 2, range->count * 2);
+    objectBuffer r;
+    objectBufferInit(&r, *o);
+    listpackDeleteRange(&r.buffer, (int64_t)range->index * 2, range->count * 2);
     *o = r.o;
 }
 

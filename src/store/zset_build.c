@@ -92,12 +92,12 @@ robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
     }
     sortAll(b);
     if (canPack(b, limits)) {
-        packRoom room = packRoomHeap(listpackNew());
-        zsetBuilderVisit(b, appendPair, &room);
-        robj *o =
-            objectNewPacked(key, TYPE_ZSET, FORM_PACKED,
-                            sliceMake(room.bytes, listpackSize(room.bytes)), OBJECT_NO_EXPIRE, 0);
-        memFree(room.bytes);
+        packBuffer buffer = packBufferHeap(listpackNew());
+        zsetBuilderVisit(b, appendPair, &buffer);
+        robj *o = objectNewPacked(key, TYPE_ZSET, FORM_PACKED,
+                                  sliceMake(buffer.bytes, listpackSize(buffer.bytes)),
+                                  OBJECT_NO_EXPIRE, 0);
+        memFree(buffer.bytes);
         zsetBuilderClear(b);
         return o;
     }

@@ -196,7 +196,7 @@ static double deleteBatch(hashtable *t, uint64_t from, uint64_t to) {
     return perOperation(start, to - from);
 }
 
-/* Deletes and inserts by turns at a constant count, no sweep: what a cache does. */
+/* Deletes and inserts alternately at a constant count, without a resize, like a cache. */
 static double churnBatch(hashtable *t, uint64_t n, uint64_t rounds) {
     int64_t start = clockMonoNs();
     uint64_t oldest = 0;

@@ -60,7 +60,7 @@ static void measure(size_t count) {
     shuffle(all, count);
     uint64_t sum = 0;
     from = cpuNs();
-    for (size_t i = 0; i < count; i++) sum += orderedPlaceOf(&x, &type, all[i]);
+    for (size_t i = 0; i < count; i++) sum += orderedIndexOf(&x, &type, all[i]);
     double rank = nsEach(from, count);
     check(sum == count * (count - 1) / 2);
     orderedCursor cursor;

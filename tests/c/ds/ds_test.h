@@ -50,7 +50,7 @@ uint64_t testScale(void);
 /* Seeds the generators of test and product with TEST_SEED, or a fixed number, and prints it. */
 void testSeed(const char *name);
 
-#define assert_sound(t) assert_string_equal(soundOr(hashtableVerify((t), &itemType)), "sound")
+#define assert_valid(t) assert_string_equal(soundOr(hashtableVerify((t), &itemType)), "sound")
 static inline const char *soundOr(const char *wrong) { return wrong ? wrong : "sound"; }
 
 #endif

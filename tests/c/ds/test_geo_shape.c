@@ -17,7 +17,7 @@ static double uniform(double min, double max) {
 
 static geoShape circleOf(geoPoint centre, double metres) {
     geoShape s = {.kind = GEO_CIRCLE, .centre = centre, .metres = 1, .radius = metres};
-    geoShapeReady(&s);
+    geoShapePrepare(&s);
     return s;
 }
 
@@ -36,11 +36,11 @@ static void circlesEndWhereTheDistanceSays(void **state) {
         for (size_t j = 0; j < COUNT_OF(limits); j++) {
             geoShape s = circleOf(centre, limits[j]);
             bool within = way <= limits[j];
-            assert_int_equal(geoShapeHas(&s, &p, true, &distance), within);
+            assert_int_equal(geoShapeContains(&s, &p, true, &distance), within);
             if (within) assert_true(distance == way);
-            assert_int_equal(geoShapeHas(&s, &p, false, &distance), within);
-            geoShapeNarrow(&wide, limits[j]);
-            assert_int_equal(geoShapeHas(&wide, &p, true, &distance), within);
+            assert_int_equal(geoShapeContains(&s, &p, false, &distance), within);
+            geoShapeShrink(&wide, limits[j]);
+            assert_int_equal(geoShapeContains(&wide, &p, true, &distance), within);
         }
     }
 }
@@ -55,11 +55,11 @@ static void boxesAreMeasuredAlongTheMeridianAndTheParallel(void **state) {
         geoShape s = {.kind = GEO_BOX, .centre = centre, .metres = 1000};
         s.width = uniform(0, 1000);
         s.height = uniform(0, 1000);
-        geoShapeReady(&s);
+        geoShapePrepare(&s);
         bool within = geoLatDistance(centre.lat, p.lat) <= s.height * 500 &&
                       geoDistance(&p, &beside) <= s.width * 500;
         double distance;
-        assert_int_equal(geoShapeHas(&s, &p, true, &distance), within);
+        assert_int_equal(geoShapeContains(&s, &p, true, &distance), within);
         if (within) assert_true(distance == geoDistance(&centre, &p));
     }
 }
@@ -77,7 +77,7 @@ static void convexPolygonsAreTheirHalfPlanes(void **state) {
             v[j] = (geoPoint){middle.lon + size * cos(angle), middle.lat + size * sin(angle)};
         }
         geoShape s = {.kind = GEO_POLYGON, .vertices = v, .vertex_count = count};
-        geoShapeReady(&s);
+        geoShapePrepare(&s);
         for (int k = 0; k < 20; k++) {
             geoPoint p = {middle.lon + uniform(-size, size), middle.lat + uniform(-size, size)};
             bool within = true;
@@ -87,7 +87,7 @@ static void convexPolygonsAreTheirHalfPlanes(void **state) {
                     (b->lon - a->lon) * (p.lat - a->lat) > (b->lat - a->lat) * (p.lon - a->lon);
             }
             double distance;
-            assert_int_equal(geoShapeHas(&s, &p, true, &distance), within);
+            assert_int_equal(geoShapeContains(&s, &p, true, &distance), within);
         }
     }
 }
@@ -96,7 +96,7 @@ static void polygonsHaveTheirCentreOnTheSphere(void **state) {
     (void)state;
     geoPoint square[] = {{0, 0}, {10, 0}, {10, 10}, {0, 10}};
     geoShape s = {.kind = GEO_POLYGON, .vertices = square, .vertex_count = 4};
-    geoShapeReady(&s);
+    geoShapePrepare(&s);
     assert_true(fabs(s.centre.lon - 5) < 1e-9);
     assert_true(fabs(s.centre.lat - 5.01900) < 1e-5);
 }
@@ -113,7 +113,7 @@ static geoShape randomShape(geoPoint *vertices) {
     for (size_t i = 0; i < s.vertex_count; i++)
         vertices[i] = (geoPoint){s.centre.lon + uniform(-size, size) / 111000,
                                  s.centre.lat + uniform(-size, size) / 111000};
-    geoShapeReady(&s);
+    geoShapePrepare(&s);
     return s;
 }
 
@@ -124,15 +124,15 @@ static void coveringsHoldAllOfAShapeOnce(void **state) {
     for (int i = 0; i < 5000; i++) {
         geoPoint vertices[VERTICES_MAX];
         geoShape s = randomShape(vertices);
-        geoScores runs[GEO_RUNS_MAX];
+        geoScores runs[GEO_RANGES_MAX];
         unsigned count = geoShapeCover(&s, runs);
-        assert_in_range(count, 1, GEO_RUNS_MAX);
+        assert_in_range(count, 1, GEO_RANGES_MAX);
         double spread = fmax(s.radius, fmax(s.width, s.height)) / 150000;
         for (int j = 0; j < 30; j++) {
             geoPoint p = {s.centre.lon + uniform(-spread, spread),
                           s.centre.lat + uniform(-spread, spread)};
             double distance, score;
-            if (!geoPointIsValid(&p) || !geoShapeHas(&s, &p, false, &distance)) continue;
+            if (!geoPointIsValid(&p) || !geoShapeContains(&s, &p, false, &distance)) continue;
             unsigned found = 0;
             score = (double)geohashEncode(&p);
             for (unsigned k = 0; k < count; k++)
@@ -151,17 +151,17 @@ static void extremeShapesAreCoveredSomehow(void **state) {
         {0, 0}, {180, GEO_LAT_MAX}, {-180, -GEO_LAT_MAX}, {180, 0}, {0, 80}};
     for (size_t i = 0; i < COUNT_OF(sizes) * COUNT_OF(centres); i++) {
         geoShape s = circleOf(centres[i % COUNT_OF(centres)], sizes[i / COUNT_OF(centres)]);
-        geoScores runs[GEO_RUNS_MAX];
+        geoScores runs[GEO_RANGES_MAX];
         unsigned count = geoShapeCover(&s, runs);
-        assert_in_range(count, 1, GEO_RUNS_MAX);
+        assert_in_range(count, 1, GEO_RANGES_MAX);
         for (unsigned k = 0; k < count; k++) assert_true(runs[k].min < runs[k].max);
     }
     /* The middle of these lies at the pole, off the map: they are found all the same. */
     geoPoint arctic[] = {{-36.5, 46.8}, {165.2, 44.7}, {13, 76.1}}, within = {7, 52};
     geoShape s = {.kind = GEO_POLYGON, .vertices = arctic, .vertex_count = 3};
-    geoShapeReady(&s);
+    geoShapePrepare(&s);
     assert_true(s.centre.lat > GEO_LAT_MAX);
-    geoScores runs[GEO_RUNS_MAX];
+    geoScores runs[GEO_RANGES_MAX];
     unsigned found = 0, count = geoShapeCover(&s, runs);
     double score = (double)geohashEncode(&within);
     for (unsigned k = 0; k < count; k++) found += score >= runs[k].min && score < runs[k].max;

@@ -22,7 +22,7 @@ static const hashtableType numberType = {.hash_of = numberHashOf};
 
 static void drop(hashtable *t, uint64_t id) { memFree(itemDelete(t, id)); }
 
-static void finishSweep(hashtable *t) {
+static void finishResize(hashtable *t) {
     while (hashtableWork(t, &itemType, 1000)) {}
 }
 
@@ -57,8 +57,8 @@ static void test_empty_table_answers_everything(void **state) {
     assert_int_equal(hashtableCount(&t) + hashtableVolatileCount(&t) + hashtableBytes(&t), 0);
     hashtableStatsRead(&t, &itemType, &stats);
     assert_int_equal(stats.slots, 0);
-    assert_int_equal(stats.sweep_position, -1);
-    assert_sound(&t);
+    assert_int_equal(stats.resize_position, -1);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -73,7 +73,7 @@ static void test_position_of_an_absent_key_takes_an_insert(void **state) {
         assert_int_equal(e->id, id);
         assert_int_equal(hashtableFlagsAt(&position), HASHTABLE_MARK);
     }
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 0; id < 3000; id++) {
         hashtablePosition position;
         item *e = hashtableFindPosition(&t, &itemType, itemHash(id), &id, sizeof(id), &position);
@@ -114,13 +114,13 @@ static void test_memory_follows_the_count_and_all_returns(void **state) {
     size_t before = memUsed();
     hashtable t = {NULL};
     fill(&t, 0, 50000, HASHTABLE_VOLATILE);
-    finishSweep(&t);
+    finishResize(&t);
     size_t full = hashtableBytes(&t);
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 0; id < 49000; id++) drop(&t, id);
-    finishSweep(&t);
+    finishResize(&t);
     assert_true(hashtableBytes(&t) < full / 15);
-    assert_sound(&t);
+    assert_valid(&t);
     for (uint64_t id = 49000; id < 50000; id++) drop(&t, id);
     assert_null(t.body);
     assert_int_equal(memUsed(), before);
@@ -160,10 +160,10 @@ static void test_reserve_leaves_nothing_to_resize(void **state) {
         size_t bytes = hashtableBytes(&t);
         for (uint64_t id = 0; id < counts[i]; id++) {
             itemAdd(&t, id, 0);
-            assert_false(hashtableIsSweeping(&t));
+            assert_false(hashtableIsResizing(&t));
         }
         assert_true(hashtableBytes(&t) <= bytes + bytes / 8 + 256);
-        assert_sound(&t);
+        assert_valid(&t);
         hashtableFree(&t, itemFreeVisit, NULL);
     }
 }
@@ -173,16 +173,16 @@ static void test_reserve_with_entries_moves_them(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 30, HASHTABLE_VOLATILE);
     hashtableReserve(&t, &itemType, 100000);
-    assert_sound(&t);
+    assert_valid(&t);
     fill(&t, 30, 20000, 0);
-    assert_false(hashtableIsSweeping(&t));
+    assert_false(hashtableIsResizing(&t));
     hashtableReserve(&t, &itemType, 400000);
-    assert_false(hashtableIsSweeping(&t));
-    assert_sound(&t);
+    assert_false(hashtableIsResizing(&t));
+    assert_valid(&t);
     hashtableReserve(&t, &itemType, 10); /* never shrinks */
     fill(&t, 20000, 300000, 0);
-    assert_false(hashtableIsSweeping(&t));
-    assert_sound(&t);
+    assert_false(hashtableIsResizing(&t));
+    assert_valid(&t);
     assert_int_equal(hashtableVolatileCount(&t), 30);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
@@ -196,44 +196,44 @@ static void test_pause_holds_resizes_until_nearly_full(void **state) {
     hashtableSetPaused(true);
     for (; id < nearly_full; id++) {
         itemAdd(&t, id, 0);
-        assert_false(hashtableIsSweeping(&t));
+        assert_false(hashtableIsResizing(&t));
     }
-    assert_sound(&t);
-    for (; !hashtableIsSweeping(&t); id++) itemAdd(&t, id, 0);
+    assert_valid(&t);
+    for (; !hashtableIsResizing(&t); id++) itemAdd(&t, id, 0);
     assert_true(id <= stats.slots * 96 / 100 + 2);
     uint64_t count = id;
-    while (hashtableIsSweeping(&t)) itemAdd(&t, id++, 0); /* goes on: it is nearly full */
+    while (hashtableIsResizing(&t)) itemAdd(&t, id++, 0); /* goes on: it is nearly full */
     assert_true(id < count * 3 / 2);
     hashtableStatsRead(&t, &itemType, &stats);
     for (uint64_t gone = 0; gone < id - 10; gone++) drop(&t, gone);
-    assert_false(hashtableIsSweeping(&t)); /* no shrink */
-    assert_sound(&t);
+    assert_false(hashtableIsResizing(&t)); /* no shrink */
+    assert_valid(&t);
     hashtableSetPaused(false);
     drop(&t, id - 1);
-    finishSweep(&t);
+    finishResize(&t);
     assert_true(hashtableBytes(&t) < stats.bytes / 10);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
-static void test_pause_stops_a_sweep_under_way(void **state) {
+static void test_pause_stops_a_running_resize(void **state) {
     hashtable t = {NULL};
     uint64_t id = 0;
-    while (id < 30000 || !hashtableIsSweeping(&t)) itemAdd(&t, id++, HASHTABLE_VOLATILE);
+    while (id < 30000 || !hashtableIsResizing(&t)) itemAdd(&t, id++, HASHTABLE_VOLATILE);
     hashtableStats before, after;
     hashtableStatsRead(&t, &itemType, &before);
     hashtableSetPaused(true);
     for (int i = 0; i < 200; i++) itemAdd(&t, id++, 0);
     assert_false(hashtableWork(&t, &itemType, 1000));
     hashtableStatsRead(&t, &itemType, &after);
-    assert_true(before.sweep_position >= 0);
-    assert_int_equal(after.sweep_position, before.sweep_position);
-    assert_true(after.sweep_slots > after.count);
+    assert_true(before.resize_position >= 0);
+    assert_int_equal(after.resize_position, before.resize_position);
+    assert_true(after.resize_slots > after.count);
     hashtableSetPaused(false);
-    finishSweep(&t);
+    finishResize(&t);
     hashtableStatsRead(&t, &itemType, &after);
-    assert_int_equal(after.sweep_position, -1);
-    assert_sound(&t);
+    assert_int_equal(after.resize_position, -1);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
@@ -275,7 +275,7 @@ static void test_scan_is_exact_while_the_size_changes(void **state) {
     assert_true(gone > 50000);
     for (uint64_t i = 0; i < 2000; i++) assert_int_equal(seen.times[i], 1);
     for (uint64_t i = 2000; i < id; i++) assert_true(seen.times[i] <= 1);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
     memFree(seen.times);
 }
@@ -287,7 +287,7 @@ static void test_scan_begins_anew_after_a_great_shrink(void **state) {
     fill(&t, 0, 50000, 0);
     while (seen.count < 25000) cursor = hashtableScan(&t, &itemType, cursor, seeVisit, &seen);
     for (uint64_t id = 100; id < 50000; id++) drop(&t, id);
-    finishSweep(&t);
+    finishResize(&t);
     for (; cursor; calls++) cursor = hashtableScan(&t, &itemType, cursor, seeVisit, &seen);
     assert_true(calls < 200);
     for (uint64_t id = 0; id < 100; id++) assert_in_range(seen.times[id], 1, 2);
@@ -355,7 +355,7 @@ static void test_deleting_and_copying_in_scan_order_keep_runs_short(void **state
         if (++calls % 20 == 0) assert_true(longestProbe(&copy) < 30);
     } while (cursor);
     assert_int_equal(hashtableCount(&copy), 60000);
-    assert_sound(&copy);
+    assert_valid(&copy);
     hashtableFree(&copy, NULL, NULL);
     seen = (seenIds){.table = &t};
     do {
@@ -410,15 +410,15 @@ static void checkUniform(hashtable *t, drawProc *draw, uint64_t count, uint64_t 
     memFree(times);
 }
 
-static void test_random_is_uniform_at_rest_and_during_a_sweep(void **state) {
+static void test_random_is_uniform_with_and_without_a_resize(void **state) {
     testSeed(__func__);
     hashtable t = {NULL};
     uint64_t id = 0;
     for (; id < 100; id++) itemAdd(&t, id, 0);
     checkUniform(&t, drawAny, 100, 10000);
-    while (id < 2000 || !hashtableIsSweeping(&t)) itemAdd(&t, id++, 0);
+    while (id < 2000 || !hashtableIsResizing(&t)) itemAdd(&t, id++, 0);
     checkUniform(&t, drawAny, id, 40 * id);
-    finishSweep(&t);
+    finishResize(&t);
     checkUniform(&t, drawAny, id, 40 * id);
     /* Nearly empty, where random tries fail. */
     hashtable thin = {NULL};
@@ -496,20 +496,20 @@ static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     }
     assert_int_equal(seen.count, 40000);
     assert_int_equal(hashtableCount(&t), 2000);
-    assert_sound(&t);
+    assert_valid(&t);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
 static void test_tables_without_volatile_entries_pay_nothing(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 30000, 0);
-    finishSweep(&t);
+    finishResize(&t);
     size_t bytes = hashtableBytes(&t);
     hashtableSetFlags(&t, itemHash(5), itemFind(&t, 5), HASHTABLE_VOLATILE);
     assert_true(hashtableBytes(&t) > bytes);
     hashtableSetFlags(&t, itemHash(5), itemFind(&t, 5), 0);
-    while (!hashtableIsSweeping(&t)) itemAdd(&t, 30000 + hashtableCount(&t), 0);
-    finishSweep(&t);
+    while (!hashtableIsResizing(&t)) itemAdd(&t, 30000 + hashtableCount(&t), 0);
+    finishResize(&t);
     assert_null(tableAsBig(&t)->volatiles);
     hashtableFree(&t, itemFreeVisit, NULL);
 }
@@ -539,7 +539,7 @@ static void test_skew_costs_bounded_memory(void **state) {
     hashtable t = {NULL};
     itemHashKind = HASH_ALL_EQUAL;
     fill(&t, 0, 3000, 0);
-    assert_sound(&t);
+    assert_valid(&t);
     assert_true(hashtableBytes(&t) < 3000 * 24);
     for (uint64_t id = 0; id < 3000; id += 7) assert_int_equal(itemFind(&t, id)->id, id);
     hashtableFree(&t, itemFreeVisit, NULL);
@@ -549,8 +549,8 @@ static void test_skew_costs_bounded_memory(void **state) {
 static void test_verify_sees_damage(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 5000, HASHTABLE_VOLATILE);
-    finishSweep(&t);
-    assert_sound(&t);
+    finishResize(&t);
+    assert_valid(&t);
     tableBig *g = tableAsBig(&t);
     uint64_t *used = NULL, *free = NULL;
     for (uint64_t i = 0; i < g->allocated * 8 && !used; i++) {
@@ -571,7 +571,7 @@ static void test_verify_sees_damage(void **state) {
     assert_non_null(hashtableVerify(&t, &itemType));
     *free = 0;
     *used = kept;
-    assert_sound(&t);
+    assert_valid(&t);
     g->count++;
     assert_non_null(hashtableVerify(&t, &itemType));
     g->count--;
@@ -598,13 +598,13 @@ int test_hashtable(void) {
 #endif
         cmocka_unit_test(test_reserve_with_entries_moves_them),
         cmocka_unit_test_teardown(test_pause_holds_resizes_until_nearly_full, resume),
-        cmocka_unit_test_teardown(test_pause_stops_a_sweep_under_way, resume),
+        cmocka_unit_test_teardown(test_pause_stops_a_running_resize, resume),
         cmocka_unit_test(test_scan_is_exact_while_the_size_changes),
         cmocka_unit_test(test_scan_begins_anew_after_a_great_shrink),
         cmocka_unit_test(test_scan_accepts_any_cursor_and_ends),
         cmocka_unit_test(test_deleting_and_copying_in_scan_order_keep_runs_short),
         cmocka_unit_test(test_iterator_gives_each_entry_once),
-        cmocka_unit_test(test_random_is_uniform_at_rest_and_during_a_sweep),
+        cmocka_unit_test(test_random_is_uniform_with_and_without_a_resize),
         cmocka_unit_test(test_random_volatile_is_uniform_few_or_many),
         cmocka_unit_test(test_pop_empties_the_table),
         cmocka_unit_test(test_few_volatile_entries_are_found_in_few_calls),

@@ -258,7 +258,7 @@ static void modelDrain(model *m) {
     hashtableSetPaused(false);
     for (uint64_t id = 0; id < m->id_max; id++) {
         if (m->items[id]) modelDelete(m, id);
-        if (id % 20011 == 0) assert_sound(&m->table);
+        if (id % 20011 == 0) assert_valid(&m->table);
     }
     assert_int_equal(m->count, 0);
 }
@@ -278,7 +278,7 @@ static void runModel(hashKind kind, uint64_t id_max, uint64_t steps) {
         }
         modelStep(&m, add_percent);
         if (step % verify_every == 0) {
-            assert_sound(&m.table);
+            assert_valid(&m.table);
             modelWalkVolatile(&m);
             modelIterate(&m);
         }

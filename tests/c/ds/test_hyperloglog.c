@@ -11,8 +11,8 @@
 
 enum { SPARSE_MAX = 40000 };
 
-static hllPlace placeOf(uint64_t number) {
-    return hllPlaceOf(sliceMake((const char *)&number, sizeof(number)));
+static hllUpdate placeOf(uint64_t number) {
+    return hllUpdateOf(sliceMake((const char *)&number, sizeof(number)));
 }
 
 static void assertRegisters(slice bytes, const uint8_t *model) {
@@ -23,8 +23,8 @@ static void assertRegisters(slice bytes, const uint8_t *model) {
 
 static void placesAreThoseOfOtherServers(void **state) {
     (void)state;
-    hllPlace a = hllPlaceOf(SLICE("a")), empty = hllPlaceOf(SLICE(""));
-    hllPlace long_one = hllPlaceOf(SLICE("a text of more than eight bytes"));
+    hllUpdate a = hllUpdateOf(SLICE("a")), empty = hllUpdateOf(SLICE(""));
+    hllUpdate long_one = hllUpdateOf(SLICE("a text of more than eight bytes"));
     assert_int_equal(a.index, 12711);
     assert_int_equal(a.rank, 2);
     assert_true(empty.index < HLL_REGISTERS);
@@ -44,16 +44,16 @@ static void sparseAndDenseAgreeWithAModel(void **state) {
         /* Few registers, so that they are hit again; then all. */
         unsigned area = round < 3 ? 300 : HLL_REGISTERS;
         for (unsigned i = 0; i < 4000; i++) {
-            hllPlace place = {(unsigned)randomUniform(area),
-                              1 + (unsigned)randomUniform(round % 3 ? 32 : 3)};
+            hllUpdate place = {(unsigned)randomUniform(area),
+                               1 + (unsigned)randomUniform(round % 3 ? 32 : 3)};
             if (area < HLL_REGISTERS && i % 50 == 0) place.index = HLL_REGISTERS - 1 - place.index;
             bool raises = model[place.index] < place.rank;
             hllOutcome want = raises ? HLL_CHANGED : HLL_SAME;
             assert_int_equal(hllTrySparse(sliceMake(sparse, len), place), want);
-            hllSetKnownCount(sparse, 7);
+            hllSetCachedCount(sparse, 7);
             assert_int_equal(hllRaiseSparse(sparse, &len, sizeof(sparse), place), want);
             uint64_t known;
-            assert_int_equal(hllKnownCount(sparse, &known), !raises);
+            assert_int_equal(hllCachedCount(sparse, &known), !raises);
             assert_int_equal(hllRaiseDense(dense, place), raises);
             if (raises) model[place.index] = (uint8_t)place.rank;
             if (i % 100 == 0) assertRegisters(sliceMake(sparse, len), model);
@@ -71,7 +71,8 @@ static void equalNeighboursShareARun(void **state) {
     size_t len = HLL_NEW_BYTES;
     hllInit(bytes);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), (hllPlace){i, 5}), HLL_CHANGED);
+        assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), (hllUpdate){i, 5}),
+                         HLL_CHANGED);
     size_t at = HLL_HEAD_BYTES;
     hllRun run;
     assert_true(hllNextRun(sliceMake(bytes, len), &at, &run));
@@ -89,12 +90,13 @@ static void theSparseFormHasLimits(void **state) {
     size_t len = HLL_NEW_BYTES;
     hllInit(bytes);
     memcpy(was, bytes, sizeof(was));
-    assert_int_equal(hllTrySparse(sliceMake(bytes, len), (hllPlace){0, 33}), HLL_FULL);
-    assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), (hllPlace){0, 33}), HLL_FULL);
-    assert_int_equal(hllRaiseSparse(bytes, &len, HLL_NEW_BYTES + 2, (hllPlace){9000, 1}), HLL_FULL);
+    assert_int_equal(hllTrySparse(sliceMake(bytes, len), (hllUpdate){0, 33}), HLL_FULL);
+    assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), (hllUpdate){0, 33}), HLL_FULL);
+    assert_int_equal(hllRaiseSparse(bytes, &len, HLL_NEW_BYTES + 2, (hllUpdate){9000, 1}),
+                     HLL_FULL);
     assert_int_equal(len, HLL_NEW_BYTES);
     assert_memory_equal(bytes, was, len);
-    assert_int_equal(hllRaiseSparse(bytes, &len, HLL_NEW_BYTES + 3, (hllPlace){9000, 1}),
+    assert_int_equal(hllRaiseSparse(bytes, &len, HLL_NEW_BYTES + 3, (hllUpdate){9000, 1}),
                      HLL_CHANGED);
     assert_int_equal(len, HLL_NEW_BYTES + 3);
 }
@@ -106,7 +108,7 @@ static void estimatesAreNearTheTruth(void **state) {
     assert_int_equal(hllEstimate(registers), 0);
     uint64_t next = 1;
     for (uint64_t i = 1; i <= 300000; i++) {
-        hllPlace place = placeOf(i); /* always the same numbers: no luck in it */
+        hllUpdate place = placeOf(i); /* always the same numbers: no luck in it */
         if (registers[place.index] < place.rank) registers[place.index] = (uint8_t)place.rank;
         if (i != next) continue;
         next = next * 3 / 2 + 1;
@@ -140,9 +142,9 @@ static void brokenBytesAreRefused(void **state) {
         size_t len = HLL_HEAD_BYTES + sizes[i];
         assert_false(hllMergeInto(registers, sliceMake(bytes, len)));
         if (i == 3) continue; /* it covers all registers, and more */
-        hllPlace last = {HLL_REGISTERS - 1, 1};
-        assert_int_equal(hllTrySparse(sliceMake(bytes, len), last), HLL_BROKEN);
-        assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), last), HLL_BROKEN);
+        hllUpdate last = {HLL_REGISTERS - 1, 1};
+        assert_int_equal(hllTrySparse(sliceMake(bytes, len), last), HLL_CORRUPT);
+        assert_int_equal(hllRaiseSparse(bytes, &len, sizeof(bytes), last), HLL_CORRUPT);
     }
 }
 
@@ -157,7 +159,7 @@ static void randomBytesDoNoHarm(void **state) {
         bool sound = hllMergeInto(registers, sliceMake(bytes, len));
         if (sound) assert_true(len > HLL_HEAD_BYTES);
         size_t was = len;
-        hllPlace place = {(unsigned)randomUniform(HLL_REGISTERS), 1 + (unsigned)randomUniform(40)};
+        hllUpdate place = {(unsigned)randomUniform(HLL_REGISTERS), 1 + (unsigned)randomUniform(40)};
         hllOutcome tried = hllTrySparse(sliceMake(bytes, len), place);
         assert_int_equal(hllRaiseSparse(bytes, &len, 1000, place), tried);
         assert_true(len <= was + HLL_GROWTH_MAX);

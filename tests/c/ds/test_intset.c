@@ -11,12 +11,12 @@ enum { MODEL_MAX = 300 };
 
 static int64_t want[MODEL_MAX];
 static size_t want_count;
-static packRoom room;
+static packBuffer buffer;
 
 static void begin(void) {
     uint8_t *set = memAlloc(INTSET_HEADER);
     intsetInit(set);
-    room = packRoomHeap(set);
+    buffer = packBufferHeap(set);
     want_count = 0;
 }
 
@@ -27,14 +27,14 @@ static size_t placeOf(int64_t v) {
 }
 
 static void inspect(void) {
-    assert_int_equal(intsetCount(room.bytes), want_count);
+    assert_int_equal(intsetCount(buffer.bytes), want_count);
     for (size_t i = 0; i < want_count; i++) {
-        assert_true(intsetGet(room.bytes, i) == want[i]);
+        assert_true(intsetGet(buffer.bytes, i) == want[i]);
         size_t at;
-        assert_true(intsetFind(room.bytes, want[i], &at));
+        assert_true(intsetFind(buffer.bytes, want[i], &at));
         assert_int_equal(at, i);
     }
-    assert_int_equal(intsetIsSound(room.bytes, intsetSize(room.bytes), true), want_count > 0);
+    assert_int_equal(intsetIsValid(buffer.bytes, intsetSize(buffer.bytes), true), want_count > 0);
 }
 
 static int64_t randomValue(int bits) {
@@ -53,11 +53,11 @@ static void test_agrees_with_an_array(void **state) {
             int64_t v = randomValue(widths[randomUniform(1 + (uint64_t)step / 40 % 6)]);
             size_t at = placeOf(v), found;
             bool there = at < want_count && want[at] == v;
-            assert_int_equal(intsetFind(room.bytes, v, &found), there);
+            assert_int_equal(intsetFind(buffer.bytes, v, &found), there);
             assert_int_equal(found, at);
             if (randomUniform(3)) {
                 if (want_count == MODEL_MAX) continue;
-                assert_int_equal(intsetAdd(&room, v), !there);
+                assert_int_equal(intsetAdd(&buffer, v), !there);
                 if (there) continue;
                 memmove(want + at + 1, want + at, (want_count - at) * sizeof(*want));
                 want[at] = v;
@@ -68,48 +68,48 @@ static void test_agrees_with_an_array(void **state) {
                     v = want[at];
                     there = true;
                 }
-                assert_int_equal(intsetRemove(&room, v), there);
+                assert_int_equal(intsetRemove(&buffer, v), there);
                 if (!there) continue;
                 memmove(want + at, want + at + 1, (want_count - at - 1) * sizeof(*want));
                 want_count--;
             }
             inspect();
         }
-        memFree(room.bytes);
+        memFree(buffer.bytes);
     }
 }
 
 static void test_has_the_bytes_of_the_format(void **state) {
     begin();
-    assert_true(intsetAdd(&room, 3));
-    assert_true(intsetAdd(&room, -1));
+    assert_true(intsetAdd(&buffer, 3));
+    assert_true(intsetAdd(&buffer, -1));
     static const uint8_t two[] = {2, 0, 0, 0, 2, 0, 0, 0, 0xff, 0xff, 3, 0};
-    assert_int_equal(intsetSize(room.bytes), sizeof(two));
-    assert_memory_equal(room.bytes, two, sizeof(two));
-    assert_true(intsetAdd(&room, 70000));
+    assert_int_equal(intsetSize(buffer.bytes), sizeof(two));
+    assert_memory_equal(buffer.bytes, two, sizeof(two));
+    assert_true(intsetAdd(&buffer, 70000));
     static const uint8_t four[] = {4,    0,    0, 0, 3, 0, 0,    0,    0xff, 0xff,
                                    0xff, 0xff, 3, 0, 0, 0, 0x70, 0x11, 1,    0};
-    assert_int_equal(intsetSize(room.bytes), sizeof(four));
-    assert_memory_equal(room.bytes, four, sizeof(four));
-    memFree(room.bytes);
+    assert_int_equal(intsetSize(buffer.bytes), sizeof(four));
+    assert_memory_equal(buffer.bytes, four, sizeof(four));
+    memFree(buffer.bytes);
 }
 
 static void test_strangers_bytes_are_checked(void **state) {
     uint8_t set[] = {2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 3, 0};
-    assert_true(intsetIsSound(set, sizeof(set), true));
-    assert_false(intsetIsSound(set, sizeof(set) - 1, true));
-    assert_false(intsetIsSound(set, 7, true));
+    assert_true(intsetIsValid(set, sizeof(set), true));
+    assert_false(intsetIsValid(set, sizeof(set) - 1, true));
+    assert_false(intsetIsValid(set, 7, true));
     set[8] = 3;
-    assert_false(intsetIsSound(set, sizeof(set), true));
-    assert_true(intsetIsSound(set, sizeof(set), false));
+    assert_false(intsetIsValid(set, sizeof(set), true));
+    assert_true(intsetIsValid(set, sizeof(set), false));
     set[0] = 3;
-    assert_false(intsetIsSound(set, sizeof(set), false));
+    assert_false(intsetIsValid(set, sizeof(set), false));
     set[0] = 2;
     set[4] = 0;
-    assert_false(intsetIsSound(set, INTSET_HEADER, false));
+    assert_false(intsetIsValid(set, INTSET_HEADER, false));
     set[7] = 0x80; /* a count whose bytes do not fit a size of 32 bits */
     set[0] = 8;
-    assert_false(intsetIsSound(set, sizeof(set), true));
+    assert_false(intsetIsValid(set, sizeof(set), true));
 }
 
 int test_intset(void) {

@@ -48,7 +48,7 @@ static void modelFree(model *m) {
     memFree(m);
 }
 
-static void assertKvstoreSound(const kvstore *kv) {
+static void assertKvstoreValid(const kvstore *kv) {
     assert_string_equal(soundOr(kvstoreVerify(kv)), "sound");
 }
 
@@ -80,7 +80,7 @@ static void compare(const model *m) {
     }
     assert_int_equal(kvstoreCount(m->kv), sum);
     assert_int_equal(kvstoreVolatileCount(m->kv), volatile_sum);
-    assertKvstoreSound(m->kv);
+    assertKvstoreValid(m->kv);
 }
 
 static void timesVisit(void *context, void *entry, unsigned flags) {
@@ -322,21 +322,21 @@ static void test_scan_goes_on_when_its_slot_vanishes(void **state) {
 static void test_work_finishes_every_resize(void **state) {
     model *m = modelNew(2);
     uint64_t id = 0;
-    while (id < IDS && !(id > 8000 && hashtableIsSweeping(kvstoreTable(m->kv, 1)) &&
-                         hashtableIsSweeping(kvstoreTable(m->kv, 0)))) {
+    while (id < IDS && !(id > 8000 && hashtableIsResizing(kvstoreTable(m->kv, 1)) &&
+                         hashtableIsResizing(kvstoreTable(m->kv, 0)))) {
         add(m, id++, 0);
     }
     assert_true(id < IDS);
     hashtableStats stats;
     kvstoreStatsRead(m->kv, &stats);
     assert_int_equal(stats.count, id);
-    assert_true(stats.sweep_position >= 0);
+    assert_true(stats.resize_position >= 0);
     while (kvstoreWork(m->kv, 20)) {}
     for (int slot = 0; slot < 4; slot++) {
-        assert_false(hashtableIsSweeping(kvstoreTable(m->kv, slot)));
+        assert_false(hashtableIsResizing(kvstoreTable(m->kv, slot)));
     }
     kvstoreStatsRead(m->kv, &stats);
-    assert_int_equal(stats.sweep_position, -1);
+    assert_int_equal(stats.resize_position, -1);
     compare(m);
     modelFree(m);
 }

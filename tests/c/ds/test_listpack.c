@@ -21,7 +21,7 @@ typedef struct model {
 } model;
 
 static model want;
-static packRoom room;
+static packBuffer buffer;
 
 static void modelRemove(size_t at) {
     memFree(want.text[at]);
@@ -65,9 +65,9 @@ static slice randomText(char *to) {
 }
 
 static void inspect(void) {
-    const uint8_t *lp = room.bytes;
+    const uint8_t *lp = buffer.bytes;
     char digits[NUMBER_TEXT_MAX];
-    assert_true(listpackIsSound(lp, listpackSize(lp), true, NULL, NULL));
+    assert_true(listpackIsValid(lp, listpackSize(lp), true, NULL, NULL));
     assert_int_equal(listpackCount(lp), want.count);
     const uint8_t *at = listpackFirst(lp);
     for (size_t i = 0; i < want.count; i++) {
@@ -88,12 +88,12 @@ static void inspect(void) {
 static void inspectFind(slice text) {
     unsigned skip = (unsigned)randomUniform(3);
     size_t from = want.count ? (size_t)randomUniform(want.count) : 0;
-    const uint8_t *at = want.count ? listpackSeek(room.bytes, (int64_t)from) : NULL;
+    const uint8_t *at = want.count ? listpackSeek(buffer.bytes, (int64_t)from) : NULL;
     listpackItem item = listpackItemOf(text);
-    const uint8_t *found = listpackFind(room.bytes, at, &item, skip);
+    const uint8_t *found = listpackFind(buffer.bytes, at, &item, skip);
     for (; from < want.count; from += skip + 1) {
         if (!sliceEqual(wanted(from), text)) continue;
-        assert_ptr_equal(found, listpackSeek(room.bytes, (int64_t)from));
+        assert_ptr_equal(found, listpackSeek(buffer.bytes, (int64_t)from));
         assert_true(listpackEquals(found, &item));
         return;
     }
@@ -116,13 +116,13 @@ static void stepInsert(void) {
         modelInsert(at + i, s);
     }
     if (at == 0) {
-        listpackPrepend(&room, items, count);
+        listpackPrepend(&buffer, items, count);
     } else if (at + count == want.count) {
-        listpackAppend(&room, items, count);
+        listpackAppend(&buffer, items, count);
     } else {
         const uint8_t *put =
-            listpackInsert(&room, listpackSeek(room.bytes, (int64_t)at), items, count);
-        assert_ptr_equal(put, listpackSeek(room.bytes, (int64_t)at));
+            listpackInsert(&buffer, listpackSeek(buffer.bytes, (int64_t)at), items, count);
+        assert_ptr_equal(put, listpackSeek(buffer.bytes, (int64_t)at));
     }
 }
 
@@ -131,11 +131,12 @@ static void stepDelete(void) {
     size_t gone = count < want.count - at ? count : want.count - at;
     if (randomUniform(2)) {
         listpackDeleteRange(
-            &room, randomUniform(2) ? (int64_t)at : (int64_t)at - (int64_t)want.count, count);
+            &buffer, randomUniform(2) ? (int64_t)at : (int64_t)at - (int64_t)want.count, count);
     } else {
-        const uint8_t *next = listpackDelete(&room, listpackSeek(room.bytes, (int64_t)at), count);
+        const uint8_t *next =
+            listpackDelete(&buffer, listpackSeek(buffer.bytes, (int64_t)at), count);
         for (size_t i = 0; i < gone; i++) modelRemove(at);
-        assert_ptr_equal(next, listpackSeek(room.bytes, (int64_t)at));
+        assert_ptr_equal(next, listpackSeek(buffer.bytes, (int64_t)at));
         return;
     }
     for (size_t i = 0; i < gone; i++) modelRemove(at);
@@ -146,8 +147,8 @@ static void stepReplace(void) {
     slice s = randomText(text);
     size_t at = (size_t)randomUniform(want.count);
     listpackItem item = listpackItemOf(s);
-    const uint8_t *put = listpackReplace(&room, listpackSeek(room.bytes, (int64_t)at), &item);
-    assert_ptr_equal(put, listpackSeek(room.bytes, (int64_t)at));
+    const uint8_t *put = listpackReplace(&buffer, listpackSeek(buffer.bytes, (int64_t)at), &item);
+    assert_ptr_equal(put, listpackSeek(buffer.bytes, (int64_t)at));
     modelRemove(at);
     modelInsert(at, s);
 }
@@ -157,13 +158,13 @@ static void stepDeleteMany(void) {
     const uint8_t *places[MODEL_MAX], *chosen[MODEL_MAX];
     unsigned width = 1 + (unsigned)randomUniform(2);
     size_t groups = (want.count + width - 1) / width, n = 0, index[MODEL_MAX];
-    listpackPlaces(room.bytes, width, places);
+    listpackPositions(buffer.bytes, width, places);
     for (size_t i = 0; i < groups; i++) {
         if (randomUniform(4)) continue;
         index[n] = i;
         chosen[n++] = places[i];
     }
-    listpackDeleteMany(&room, chosen, n, width);
+    listpackDeleteMany(&buffer, chosen, n, width);
     for (size_t i = n; i-- > 0;) {
         size_t at = index[i] * width;
         size_t gone = at + width <= want.count ? width : 1;
@@ -174,7 +175,7 @@ static void stepDeleteMany(void) {
 }
 
 static void stepMerge(void) {
-    packRoom other = packRoomHeap(listpackNew());
+    packBuffer other = packBufferHeap(listpackNew());
     char text[TEXT_MAX];
     bool before = randomUniform(2);
     for (size_t i = 0; i < 3 && want.count < MODEL_MAX; i++) {
@@ -183,19 +184,19 @@ static void stepMerge(void) {
         listpackAppend(&other, &item, 1);
         modelInsert(before ? i : want.count, s);
     }
-    listpackMerge(&room, other.bytes, before);
+    listpackMerge(&buffer, other.bytes, before);
     memFree(other.bytes);
 }
 
 static void clear(void) {
     while (want.count) modelRemove(want.count - 1);
-    memFree(room.bytes);
+    memFree(buffer.bytes);
 }
 
 static void test_agrees_with_an_array(void **state) {
     testSeed(__func__);
     for (int history = 0; history < 60; history++) {
-        room = packRoomHeap(listpackNew());
+        buffer = packBufferHeap(listpackNew());
         for (int step = 0; step < 80; step++) {
             char text[TEXT_MAX];
             switch (want.count ? randomUniform(9) : 0) {
@@ -215,39 +216,39 @@ static void test_agrees_with_an_array(void **state) {
 
 static void appendText(const char *text) {
     listpackItem item = listpackItemOf(sliceOf(text));
-    listpackAppend(&room, &item, 1);
+    listpackAppend(&buffer, &item, 1);
 }
 
 static void test_has_the_bytes_of_the_format(void **state) {
-    room = packRoomHeap(listpackNew());
+    buffer = packBufferHeap(listpackNew());
     static const char *const texts[] = {"a", "5", "-1", "1000", "70000", "01", "9000000000"};
     for (size_t i = 0; i < COUNT_OF(texts); i++) appendText(texts[i]);
     static const uint8_t bytes[] = {43,   0,    0,    0,    7,    0,    0x81, 'a', 2,
                                     5,    1,    0xdf, 0xff, 2,    0xc3, 0xe8, 2,   0xf2,
                                     0x70, 0x11, 0x01, 4,    0x82, '0',  '1',  3,   0xf4,
                                     0x00, 0x1a, 0x71, 0x18, 2,    0,    0,    0,   9};
-    assert_int_equal(listpackSize(room.bytes), sizeof(bytes) + 1);
-    assert_memory_equal(room.bytes + 6, bytes + 6, sizeof(bytes) - 6);
-    assert_int_equal(room.bytes[sizeof(bytes)], 0xff);
-    memFree(room.bytes);
+    assert_int_equal(listpackSize(buffer.bytes), sizeof(bytes) + 1);
+    assert_memory_equal(buffer.bytes + 6, bytes + 6, sizeof(bytes) - 6);
+    assert_int_equal(buffer.bytes[sizeof(bytes)], 0xff);
+    memFree(buffer.bytes);
 }
 
 /* Beyond what two bytes can count. */
 static void test_counts_more_than_65534_entries(void **state) {
-    room = packRoomHeap(listpackNew());
+    buffer = packBufferHeap(listpackNew());
     listpackItem items[1000];
     for (int i = 0; i < 1000; i++) items[i] = listpackItemInt(i);
-    for (int i = 0; i < 66; i++) listpackAppend(&room, items, 1000);
-    assert_int_equal(listpackCount(room.bytes), 66000);
-    assert_int_equal(loadU16(room.bytes + 4), LISTPACK_COUNT_UNKNOWN);
-    assert_int_equal(listpackGet(listpackSeek(room.bytes, 65999)).number, 999);
-    assert_null(listpackSeek(room.bytes, 66000));
-    assert_true(listpackIsSound(room.bytes, listpackSize(room.bytes), true, NULL, NULL));
-    listpackDeleteRange(&room, 0, 465);
-    assert_int_equal(loadU16(room.bytes + 4), LISTPACK_COUNT_UNKNOWN);
-    listpackDeleteRange(&room, -1, 1);
-    assert_int_equal(loadU16(room.bytes + 4), 65534);
-    memFree(room.bytes);
+    for (int i = 0; i < 66; i++) listpackAppend(&buffer, items, 1000);
+    assert_int_equal(listpackCount(buffer.bytes), 66000);
+    assert_int_equal(loadU16(buffer.bytes + 4), LISTPACK_COUNT_UNKNOWN);
+    assert_int_equal(listpackGet(listpackSeek(buffer.bytes, 65999)).number, 999);
+    assert_null(listpackSeek(buffer.bytes, 66000));
+    assert_true(listpackIsValid(buffer.bytes, listpackSize(buffer.bytes), true, NULL, NULL));
+    listpackDeleteRange(&buffer, 0, 465);
+    assert_int_equal(loadU16(buffer.bytes + 4), LISTPACK_COUNT_UNKNOWN);
+    listpackDeleteRange(&buffer, -1, 1);
+    assert_int_equal(loadU16(buffer.bytes + 4), 65534);
+    memFree(buffer.bytes);
 }
 
 /* A number written longer than need be, or as text, is found by its digits. */
@@ -259,7 +260,7 @@ static void test_finds_numbers_others_wrote_otherwise(void **state) {
     lp[18] = 3;
     lp[19] = 0xff;
     lp[0] = 20;
-    assert_true(listpackIsSound(lp, 20, true, NULL, NULL));
+    assert_true(listpackIsValid(lp, 20, true, NULL, NULL));
     static const char *const texts[] = {"5", "7", "9"};
     for (size_t i = 0; i < 3; i++) {
         listpackItem item = listpackItemOf(sliceOf(texts[i]));
@@ -278,24 +279,24 @@ static bool countPick(void *arg, const uint8_t *at) {
 static void test_random_entries_are_fair(void **state) {
     testSeed(__func__);
     enum { GROUPS = 10, ROUNDS = 20000, WANT = 3 };
-    room = packRoomHeap(listpackNew());
+    buffer = packBufferHeap(listpackNew());
     for (int64_t i = 0; i < GROUPS; i++) {
         listpackItem pair[2] = {listpackItemInt(i), listpackItemInt(1000)};
-        listpackAppend(&room, pair, 2);
+        listpackAppend(&buffer, pair, 2);
     }
     unsigned one[GROUPS] = {0}, many[GROUPS] = {0};
     for (int i = 0; i < ROUNDS; i++) {
-        one[listpackGet(listpackRandom(room.bytes, 2)).number]++;
-        listpackRandomUnique(room.bytes, 2, WANT, countPick, many);
+        one[listpackGet(listpackRandom(buffer.bytes, 2)).number]++;
+        listpackRandomUnique(buffer.bytes, 2, WANT, countPick, many);
     }
     for (int i = 0; i < GROUPS; i++) {
         assert_in_range(one[i], ROUNDS / GROUPS * 8 / 10, ROUNDS / GROUPS * 12 / 10);
         assert_in_range(many[i], ROUNDS * WANT / GROUPS * 8 / 10, ROUNDS * WANT / GROUPS * 12 / 10);
     }
     unsigned all[GROUPS] = {0};
-    listpackRandomUnique(room.bytes, 2, 100, countPick, all);
+    listpackRandomUnique(buffer.bytes, 2, 100, countPick, all);
     for (int i = 0; i < GROUPS; i++) assert_int_equal(all[i], 1);
-    memFree(room.bytes);
+    memFree(buffer.bytes);
     uint8_t empty[LISTPACK_EMPTY_SIZE];
     listpackInit(empty);
     assert_null(listpackRandom(empty, 1));
@@ -306,24 +307,24 @@ static void test_hostile_bytes_are_refused_or_harmless(void **state) {
     testSeed(__func__);
     unsigned refused = 0, taken = 0;
     for (int round = 0; round < 3000; round++) {
-        room = packRoomHeap(listpackNew());
+        buffer = packBufferHeap(listpackNew());
         char text[TEXT_MAX];
         for (uint64_t i = randomUniform(6); i > 0; i--) {
             slice s = randomText(text);
             listpackItem item = listpackItemOf(sliceMake(s.ptr, s.len < 300 ? s.len : 300));
-            listpackAppend(&room, &item, 1);
+            listpackAppend(&buffer, &item, 1);
         }
-        size_t size = listpackSize(room.bytes);
+        size_t size = listpackSize(buffer.bytes);
         if (randomUniform(4) == 0) {
             size = (size_t)randomUniform(size + 1);
             /* A size that claims to be right, so that the entries are looked at. */
-            if (size >= 7) storeU32(room.bytes, (uint32_t)size);
+            if (size >= 7) storeU32(buffer.bytes, (uint32_t)size);
         }
         for (uint64_t i = 1 + randomUniform(2); i > 0 && size; i--)
-            room.bytes[randomUniform(size)] = (uint8_t)randomNext();
+            buffer.bytes[randomUniform(size)] = (uint8_t)randomNext();
         uint8_t *exact = memAlloc(size ? size : 1); /* ASAN guards its end */
-        memcpy(exact, room.bytes, size);
-        if (listpackIsSound(exact, size, true, NULL, NULL)) {
+        memcpy(exact, buffer.bytes, size);
+        if (listpackIsValid(exact, size, true, NULL, NULL)) {
             taken++;
             size_t count = 0;
             for (const uint8_t *at = listpackFirst(exact); at; at = listpackNext(exact, at))
@@ -334,7 +335,7 @@ static void test_hostile_bytes_are_refused_or_harmless(void **state) {
             refused++;
         }
         memFree(exact);
-        memFree(room.bytes);
+        memFree(buffer.bytes);
     }
     assert_true(refused > 100);
     assert_true(taken > 100);

@@ -118,7 +118,7 @@ static void moveOne(rankKind kind) {
         return;
     }
     addTo(to, e);
-    bool kept = orderedMayKeep(&x, &type, e, changed.rank);
+    bool kept = orderedPrepareRank(&x, &type, e, changed.rank);
     e->rank = changed.rank;
     if (!kept) orderedInsert(&x, &type, e);
 }
@@ -187,7 +187,7 @@ static void inspect(rankKind kind) {
     for (int i = 0; i < 5 && kind == RANKS_ONE; i++) inspectTextPoint();
     if (!want_count) return;
     size_t at = (size_t)randomUniform(want_count);
-    assert_int_equal(orderedPlaceOf(&x, &type, want[at]), at);
+    assert_int_equal(orderedIndexOf(&x, &type, want[at]), at);
     orderedCursor forward, back;
     assert_ptr_equal(orderedSeek(&x, at, &forward), want[at]);
     assert_ptr_equal(orderedSeek(&x, at, &back), want[at]);

@@ -187,12 +187,12 @@ static void test_inner_nodes_are_compressed(void **state) {
 
 static void test_one_listpack_in_and_out(void **state) {
     (void)state;
-    packRoom room = packRoomHeap(listpackNew());
+    packBuffer buffer = packBufferHeap(listpackNew());
     listpackItem items[3] = {listpackItemInt(1), listpackItemOf(SLICE("two")), listpackItemInt(-3)};
-    listpackAppend(&room, items, 3);
+    listpackAppend(&buffer, items, 3);
     quicklist *q = quicklistNew(3, 0);
-    quicklistTakeListpack(q, &room.bytes);
-    assert_null(room.bytes);
+    quicklistTakeListpack(q, &buffer.bytes);
+    assert_null(buffer.bytes);
     assert_int_equal(quicklistCount(q), 3);
     assert_non_null(quicklistOnlyListpack(q));
     quicklistPush(q, SLICE("x"), false);
@@ -204,10 +204,10 @@ static void test_one_listpack_in_and_out(void **state) {
 
 static void test_limits(void **state) {
     (void)state;
-    assert_int_equal(quicklistRoomOf(-2).bytes, 8192);
-    assert_int_equal(quicklistRoomOf(-7).bytes, 65536);
-    assert_int_equal(quicklistRoomOf(0).entries, 1);
-    assert_true(quicklistRoomOf(5).bytes == SIZE_MAX);
+    assert_int_equal(quicklistLimitsOf(-2).bytes, 8192);
+    assert_int_equal(quicklistLimitsOf(-7).bytes, 65536);
+    assert_int_equal(quicklistLimitsOf(0).entries, 1);
+    assert_true(quicklistLimitsOf(5).bytes == SIZE_MAX);
     assert_false(quicklistExceeds(-2, 8192, 100000));
     assert_true(quicklistExceeds(-2, 8193, 1));
     assert_false(quicklistExceeds(4, 8192, 4));

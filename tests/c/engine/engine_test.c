@@ -412,9 +412,9 @@ int askBytes(session *s, const char *const *pieces, int count) {
         const char *piece = pieces[i];
         size_t left = strlen(piece);
         while (left) {
-            size_t room;
-            char *tail = requestParserTail(&parser, &room);
-            size_t n = tail ? sizeMin(room, left) : left;
+            size_t cap;
+            char *tail = requestParserTail(&parser, &cap);
+            size_t n = tail ? sizeMin(cap, left) : left;
             if (tail) {
                 memcpy(tail, piece, n);
                 requestParserCommit(&parser, n);

@@ -11,13 +11,14 @@
 #include "engine/latency.h"
 #include "engine/measure.h"
 
-static void setLimits(int64_t slow_us, int64_t request_bytes, int64_t reply_bytes, int64_t room) {
+static void setLimits(int64_t slow_us, int64_t request_bytes, int64_t reply_bytes,
+                      int64_t max_len) {
     engineConf.commandlog_execution_slower_than = slow_us;
     engineConf.commandlog_request_larger_than = request_bytes;
     engineConf.commandlog_reply_larger_than = reply_bytes;
-    engineConf.commandlog_slow_execution_max_len = room;
-    engineConf.commandlog_large_request_max_len = room;
-    engineConf.commandlog_large_reply_max_len = room;
+    engineConf.commandlog_slow_execution_max_len = max_len;
+    engineConf.commandlog_large_request_max_len = max_len;
+    engineConf.commandlog_large_reply_max_len = max_len;
     reason why;
     assert_int_equal(measureApply(&why), OK);
 }

@@ -26,7 +26,7 @@ enum { HISTORIES = 200, STEPS = 400 };
 #define WASTE_MAX 7 / 4
 #endif
 
-static packRoom want;
+static packBuffer want;
 static int64_t want_expire;
 static str want_key;
 
@@ -46,8 +46,8 @@ static void inspect(const robj *o) {
 }
 
 static robj *stepChange(robj *o) {
-    objectRoom r;
-    objectRoomInit(&r, o);
+    objectBuffer r;
+    objectBufferInit(&r, o);
     char text[300];
     memset(text, 'x', sizeof(text));
     size_t count = listpackCount(want.bytes);
@@ -56,20 +56,20 @@ static robj *stepChange(robj *o) {
     if (randomUniform(2)) item = listpackItemInt((int64_t)randomUniform(1000));
     uint64_t what = count ? randomUniform(4) : 0;
     if (what == 0) {
-        listpackAppend(&r.room, &item, 1);
+        listpackAppend(&r.buffer, &item, 1);
         listpackAppend(&want, &item, 1);
     } else if (what == 1) {
-        (void)listpackReplace(&r.room, listpackSeek(r.room.bytes, at), &item);
+        (void)listpackReplace(&r.buffer, listpackSeek(r.buffer.bytes, at), &item);
         (void)listpackReplace(&want, listpackSeek(want.bytes, at), &item);
     } else if (what == 2) {
-        (void)listpackInsert(&r.room, listpackSeek(r.room.bytes, at), &item, 1);
+        (void)listpackInsert(&r.buffer, listpackSeek(r.buffer.bytes, at), &item, 1);
         (void)listpackInsert(&want, listpackSeek(want.bytes, at), &item, 1);
     } else {
         size_t gone = 1 + (size_t)randomUniform(5);
-        listpackDeleteRange(&r.room, at, gone);
+        listpackDeleteRange(&r.buffer, at, gone);
         listpackDeleteRange(&want, at, gone);
     }
-    assert_ptr_equal(r.room.bytes, objectPacked(r.o));
+    assert_ptr_equal(r.buffer.bytes, objectPacked(r.o));
     return r.o;
 }
 
@@ -90,7 +90,7 @@ static robj *stepOther(robj *o) {
 static void test_packed_values_grow_and_shrink_in_their_objects(void **state) {
     testSeed(__func__);
     for (int history = 0; history < HISTORIES; history++) {
-        want = packRoomHeap(listpackNew());
+        want = packBufferHeap(listpackNew());
         want_key = strNew(SLICE("key"));
         want_expire = OBJECT_NO_EXPIRE;
         robj *o = objectNewPacked(strSlice(&want_key), TYPE_HASH, FORM_PACKED,

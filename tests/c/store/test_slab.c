@@ -107,9 +107,9 @@ static void test_every_size_is_aligned_and_writable_to_the_class_s_end(void **st
         assert_int_equal((uintptr_t)blocks[size] % 8, 0);
         assert_int_equal(slabOwns(store, blocks[size]), size <= OWN_MAX);
         if (size > OWN_MAX) continue;
-        uint32_t room = (uint32_t)slabClassSize(size) - SLAB_RED_ZONE;
-        memset((char *)blocks[size] + size, (int)size & 0xff, room - size);
-        blocks[size]->size = room;
+        uint32_t buffer = (uint32_t)slabClassSize(size) - SLAB_RED_ZONE;
+        memset((char *)blocks[size] + size, (int)size & 0xff, buffer - size);
+        blocks[size]->size = buffer;
     }
     blocksDrop(5000);
     slabFreeTo(store, slabAllocFrom(store, 0), 0);

@@ -56,12 +56,12 @@ static void inspect(const robj *o) {
 }
 
 static robj *push(robj *o, const listLimits *limits) {
-    static char room[TOGETHER][TEXT_MAX];
+    static char buffer[TOGETHER][TEXT_MAX];
     slice texts[TOGETHER];
     size_t count = randomUniform(4) ? 1 : (size_t)randomUniform(TOGETHER) + 1;
     bool front = randomUniform(2);
     for (size_t i = 0; i < count; i++) {
-        texts[i] = randomText(room[i]);
+        texts[i] = randomText(buffer[i]);
         modelInsert(front ? 0 : want_count, texts[i]);
     }
     o = listPrepare(o, texts, count, limits);
@@ -69,9 +69,9 @@ static robj *push(robj *o, const listLimits *limits) {
 }
 
 static robj *changeOne(robj *o, const listLimits *limits) {
-    static char room[TEXT_MAX];
+    static char buffer[TEXT_MAX];
     size_t i = (size_t)randomUniform(want_count);
-    slice s = randomText(room);
+    slice s = randomText(buffer);
     o = listPrepare(o, &s, 1, limits);
     if (randomUniform(2)) {
         bool after = randomUniform(2);
@@ -84,8 +84,8 @@ static robj *changeOne(robj *o, const listLimits *limits) {
 }
 
 static robj *deleteEqual(robj *o) {
-    static char room[TEXT_MAX];
-    slice s = randomText(room);
+    static char buffer[TEXT_MAX];
+    slice s = randomText(buffer);
     listpackItem item = listpackItemOf(s);
     bool from_back = randomUniform(2);
     size_t most = randomUniform(2) ? SIZE_MAX : 1 + (size_t)randomUniform(4), gone = 0, removed;

@@ -213,8 +213,8 @@ static robj *step(robj *o) {
     }
 }
 
-static robj *begin(char *key_buffer) {
-    want.key = anyBytes(key_buffer, randomUniform(4) ? randomUniform(115) : randomUniform(1200));
+static robj *begin(char *key_bytes) {
+    want.key = anyBytes(key_bytes, randomUniform(4) ? randomUniform(115) : randomUniform(1200));
     want.expire_ms = OBJECT_NO_EXPIRE;
     want.lru = 0;
     want.is_int = false;
@@ -236,9 +236,9 @@ static robj *begin(char *key_buffer) {
 static void historiesMatchTheModel(void **state) {
     (void)state;
     testSeed("store/type_string");
-    char key_buffer[1200];
+    char key_bytes[1200];
     for (unsigned h = 0; h < HISTORIES * testScale(); h++) {
-        robj *o = begin(key_buffer);
+        robj *o = begin(key_bytes);
         inspect(o);
         for (int i = 0; i < STEPS && want.len + 6000 < MODEL_MAX; i++) {
             const robj *before = o;

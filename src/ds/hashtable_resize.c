@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: resizing in place, a few buckets at a time.
+ * hashtable: incremental resizing in place.
  *
- * A growth goes from the end of the array to its start: bursts of old buckets move up to their
- * places in the new scale, where all that is greater lies already. A shrink goes the other way.
- * `bound` is the hash that separates moved from not moved; each hash follows exactly one scale
- * at any time, so lookups know nothing of sweeps. Invariant: the lower region ends before bucket
- * `limit`, the upper one starts there or later. Cost: about 5 ns per word, 9 words per insert
- * while a table grows from empty. Not thread-safe. */
+ * Growing proceeds from the end of the array to its start: steps of several old buckets move up to their
+ * positions in the new scale, where all greater hashes have been moved already. Shrinking proceeds in the
+ * other direction. `bound` is the hash that separates moved and unmoved entries; each hash follows exactly
+ * one scale at any time, so lookups need not know about resizes. Invariant: the lower region ends before
+ * bucket `limit`, the upper one starts there or later. Cost: about 5 ns per word, 9 words per insert while a
+ * table grows from empty. Not thread-safe. */
 #include "ds/hashtable_private.h"
 
 #include "base/alloc.h"
@@ -15,11 +15,11 @@
 static bool paused;
 
 void hashtableSetPaused(bool on) { paused = on; }
-bool sweepIsPaused(void) { return paused; }
+bool resizeIsPaused(void) { return paused; }
 
-/* ---- beginning and ending ---- */
+/* ---- start and end ---- */
 
-/* A sweep to other prefix bits counts volatile entries anew, by the new blocks. */
+/* A resize that changes the prefix bits counts volatile entries again, by the new blocks. */
 static void indexBegin(tableBig *g, const tableScale *from, const tableScale *to) {
     check(!g->volatiles_next);
     if (g->volatiles && scalePrefixBits(to) != scalePrefixBits(from)) {
@@ -33,10 +33,10 @@ static void indexMove(tableBig *g, uint64_t hash, uint64_t word) {
     }
 }
 
-static void sweepEnd(tableBig *g) {
-    if (g->state == SWEEP_SHRINK) g->scales[1] = g->scales[0];
+static void resizeEnd(tableBig *g) {
+    if (g->state == RESIZE_SHRINK) g->scales[1] = g->scales[0];
     g->bound = 0;
-    g->state = SWEEP_NONE;
+    g->state = RESIZE_NONE;
     g->credit = 0;
     bigSetThresholds(g);
     if (g->volatiles_next) {
@@ -51,8 +51,8 @@ static void sweepEnd(tableBig *g) {
     }
 }
 
-void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
-    check(g->state == SWEEP_NONE);
+void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == RESIZE_NONE);
     uint64_t old_count = g->scales[1].bucket_count;
     check(bucket_count > old_count);
     check(bucket_count <= 2 * old_count);
@@ -66,16 +66,16 @@ void sweepBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_co
     g->scales[0] = g->scales[1];
     scaleInit(&g->scales[1], bucket_count, prefix_bits);
     indexBegin(g, &g->scales[0], &g->scales[1]);
-    g->state = SWEEP_GROW;
-    g->sweep = old_count;
+    g->state = RESIZE_GROW;
+    g->resize_at = old_count;
     g->limit = g->allocated;
-    sweepStep(g, type); /* only now `bound` can be told: before, it would be 2^64 */
+    resizeStep(g, type); /* Only now can `bound` be represented; before, it would be 2^64. */
 }
 
-void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
-    check(g->state == SWEEP_NONE);
+void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+    check(g->state == RESIZE_NONE);
     check(bucket_count < g->scales[1].bucket_count);
-    /* Fewer tag bits than before never need a key. */
+    /* Reducing the bits of tags never requires keys. */
     unsigned prefix_bits = scalePrefixBits(&g->scales[1]);
     if (prefixBitsFor(bucket_count) < prefix_bits) {
         prefix_bits =
@@ -83,29 +83,29 @@ void sweepBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_co
     }
     scaleInit(&g->scales[0], bucket_count, prefix_bits);
     indexBegin(g, &g->scales[1], &g->scales[0]);
-    g->state = SWEEP_SHRINK;
-    g->sweep = 0;
+    g->state = RESIZE_SHRINK;
+    g->resize_at = 0;
     g->bound = 0;
     g->limit = 0;
-    sweepStep(g, type);
+    resizeStep(g, type);
 }
 
 /* ---- growing ---- */
 
-/* A burst of old buckets on their way up. */
+/* A step of old buckets being moved up. */
 typedef struct growBurst {
     tableBig *g;
     const hashtableType *type;
     tableRegion from;
-    tableLayout to; /* the free buckets between old and new places */
-    uint64_t low;   /* the first old bucket of the burst ... */
-    uint64_t bound; /* ... and the first hash of it */
-    uint64_t end;   /* the last bucket with something of the old scale */
-    bool rehash;    /* the new scale wants more bits than the old one has */
+    tableLayout to; /* the free buckets between old and new positions */
+    uint64_t low;   /* the first old bucket of the step ... */
+    uint64_t bound; /* ... and its first hash */
+    uint64_t end;   /* the last bucket with words of the old scale */
+    bool rehash;    /* the new scale needs more bits than the old one has */
 } growBurst;
 
-/* Takes out of old bucket `at` what belongs to the burst; what is displaced from before it stays.
- * Returns how many items. */
+/* Removes the words of this step from old bucket `at`; words displaced from earlier buckets remain. Returns
+ * their number. */
 static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
     tableBucket *b = &m->from.buckets[at];
     unsigned count = bucketItems(&m->from, at, m->rehash, items), left = 0;
@@ -117,7 +117,7 @@ static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
     return count - left;
 }
 
-/* For the last few words of a burst, which meet what lies in the upper region already. */
+/* For the last few words of a step, which may reach the upper region. */
 static void growSpill(growBurst *m, tableItem item) {
     bool long_run = false;
     bigPlaceUpper(m->g, m->type, item.hash, scaleTagged(m->to.region.sc, item.hash, item.word),
@@ -125,7 +125,7 @@ static void growSpill(growBurst *m, tableItem item) {
     m->from.buckets = m->to.region.buckets = m->g->buckets;
 }
 
-/* Bucket by bucket: the new places are above the old ones, tags stay as they are. */
+/* Bucket by bucket: the new positions are above the old ones, tags are unchanged. */
 static void growMove(growBurst *m) {
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem items[BUCKET_WORDS];
@@ -136,19 +136,20 @@ static void growMove(growBurst *m) {
     }
 }
 
-/* The next burst will want their keys. */
+/* The next step is going to read their keys. */
 static void prefetchEntries(const tableBucket *b) {
     for (unsigned i = 0; i < BUCKET_WORDS; i++) prefetchRead(wordEntry(b->word[i]));
 }
 
-/* All at once: whole hashes tell apart what was one unit, in a bucket and the end of the one
- * before; or the new places overlap the old ones. */
+/* All at once, sorted: if complete hashes are needed to order words of the same unit, or if new positions
+ * overlap old ones. */
 static void growMoveSorted(growBurst *m) {
     tableItem *items = memAlloc((m->end + 1 - m->low) * BUCKET_WORDS * sizeof(*items));
     size_t count = 0;
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem found[BUCKET_WORDS];
-        if (m->rehash && at >= SWEEP_BURST) prefetchEntries(&m->from.buckets[at - SWEEP_BURST]);
+        if (m->rehash && at >= RESIZE_STEP_BUCKETS)
+            prefetchEntries(&m->from.buckets[at - RESIZE_STEP_BUCKETS]);
         unsigned n = growTake(m, at, found);
         for (unsigned i = 0; i < n; i++) itemsInsert(items, count++, found[i]);
     }
@@ -161,18 +162,19 @@ static void growMoveSorted(growBurst *m) {
 
 static void growStep(tableBig *g, const hashtableType *type) {
     tableScale *from = &g->scales[0], *to = &g->scales[1];
-    growBurst m = {.g = g, .type = type, .end = g->sweep - 1, .rehash = to->shift < from->shift};
+    growBurst m = {
+        .g = g, .type = type, .end = g->resize_at - 1, .rehash = to->shift < from->shift};
     while (bucketOverflows(&g->buckets[m.end])) m.end++;
     m.from = (tableRegion){.buckets = g->buckets, .sc = from, .type = type, .limit = m.end + 1};
     m.to.region = (tableRegion){.buckets = g->buckets, .sc = to, .type = type, .limit = g->limit};
-    uint64_t burst = g->sweep < SWEEP_BURST ? g->sweep : SWEEP_BURST;
+    uint64_t burst = g->resize_at < RESIZE_STEP_BUCKETS ? g->resize_at : RESIZE_STEP_BUCKETS;
     for (; burst > 0; burst /= 2) {
-        m.low = g->sweep - burst;
+        m.low = g->resize_at - burst;
         m.bound = scaleFirstUnit(from, m.low) << from->shift;
         m.to.at = scaleHome(to, m.bound);
-        if (m.to.at > m.end) break; /* all new places of the burst are above the old ones */
+        if (m.to.at > m.end) break; /* all new positions are above the old ones */
     }
-    /* Near the start of the array they are too close: then all the rest goes at once. */
+    /* Near the start of the array they are too close: then all remaining words are moved at once. */
     if (burst == 0) m.low = m.bound = m.to.at = 0;
     uint64_t target = m.to.at;
     if (m.rehash || burst == 0) {
@@ -180,15 +182,15 @@ static void growStep(tableBig *g, const hashtableType *type) {
     } else {
         growMove(&m);
     }
-    g->sweep = m.low;
+    g->resize_at = m.low;
     g->bound = m.bound;
     g->limit = target;
     if (m.low == 0) {
-        sweepEnd(g);
+        resizeEnd(g);
         return;
     }
-    /* What the next burst will touch. */
-    for (uint64_t i = 1; i <= SWEEP_BURST && i <= m.low; i++) {
+    /* Prefetch for the next step. */
+    for (uint64_t i = 1; i <= RESIZE_STEP_BUCKETS && i <= m.low; i++) {
         prefetchWrite(&g->buckets[m.low - i]);
         prefetchWrite(&g->buckets[target - i]);
     }
@@ -196,14 +198,13 @@ static void growStep(tableBig *g, const hashtableType *type) {
 
 /* ---- shrinking ---- */
 
-/* Items on their way down, in order of hash; those before `next` have their place. */
+/* Items being moved down, in order of hash; those before `next` have been stored. */
 typedef struct shrinkItems {
     tableItem *items;
     size_t count, cap, next;
 } shrinkItems;
 
-/* Takes the entries of old home buckets [from, to) out. What their last buckets hold of later ones
- * moves to the left, as if the others had never been. */
+/* Removes the entries of old home buckets [from, to). Later words in their last buckets move left. */
 static void shrinkTake(tableBig *g, const hashtableType *type, uint64_t from, uint64_t to,
                        shrinkItems *taken) {
     tableRegion r = {
@@ -231,7 +232,7 @@ static void shrinkTake(tableBig *g, const hashtableType *type, uint64_t from, ui
     }
 }
 
-/* The first free bucket behind the lower region, which holds the hashes below `bound`. */
+/* The first free bucket after the lower region, which contains the hashes below `bound`. */
 static uint64_t shrinkFresh(const tableBig *g) {
     if (g->bound == 0) return 0;
     uint64_t at = scaleHome(&g->scales[0], g->bound - 1);
@@ -239,13 +240,13 @@ static uint64_t shrinkFresh(const tableBig *g) {
     return at + 1;
 }
 
-/* Puts what was taken behind the lower region, as far as there is room before its limit. */
+/* Stores the removed items after the lower region, as far as there is space before its limit. */
 static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t fresh) {
     for (; taken->next < taken->count; taken->next++) {
         tableItem item = taken->items[taken->next];
         uint64_t word = scaleTagged(to->region.sc, item.hash, item.word);
         if (scaleHome(to->region.sc, item.hash) < fresh) {
-            /* Among the last ones of the region; being the greatest, it comes to lie at the end. */
+            /* Among the last words of the region; being the greatest, it is stored at its end. */
             uint64_t at = regionPlace(&to->region, item.hash, word);
             if (at == PLACE_FULL) return;
             if (at >= fresh) {
@@ -264,7 +265,7 @@ static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken
     for (size_t i = taken->next; i < taken->count; i++) {
         indexMove(g, taken->items[i].hash, taken->items[i].word);
     }
-    sweepEnd(g);
+    resizeEnd(g);
     uint64_t end = to->bucket_count - 1, want = to->bucket_count + SPARE_BUCKETS;
     while (bucketOverflows(&g->buckets[end])) end++;
     bigResizeArray(g, end + 1 > want ? end + 1 : want);
@@ -280,62 +281,64 @@ static void shrinkStep(tableBig *g, const hashtableType *type) {
     shrinkItems taken = {NULL, 0, 0, 0};
     tableLayout to = {.at = fresh};
     to.region = (tableRegion){.buckets = g->buckets, .sc = &g->scales[0], .type = type};
-    /* If there is no gap yet between old and new places, more is taken until it fits. */
+    /* Without a gap between old and new positions, more is removed until it fits. */
     do {
-        uint64_t stop = g->sweep + SWEEP_BURST < old_count ? g->sweep + SWEEP_BURST : old_count;
-        shrinkTake(g, type, g->sweep, stop, &taken);
-        g->sweep = stop;
+        uint64_t stop = g->resize_at + RESIZE_STEP_BUCKETS < old_count
+                            ? g->resize_at + RESIZE_STEP_BUCKETS
+                            : old_count;
+        shrinkTake(g, type, g->resize_at, stop, &taken);
+        g->resize_at = stop;
         to.region.limit = stop < old_count ? stop : g->allocated;
         shrinkPut(g, &to, &taken, fresh);
-    } while (taken.next < taken.count && g->sweep < old_count);
+    } while (taken.next < taken.count && g->resize_at < old_count);
     g->limit = to.region.limit;
-    if (g->sweep < old_count) {
-        g->bound = scaleFirstUnit(&g->scales[1], g->sweep) << g->scales[1].shift;
+    if (g->resize_at < old_count) {
+        g->bound = scaleFirstUnit(&g->scales[1], g->resize_at) << g->scales[1].shift;
     } else {
         shrinkEnd(g, type, &taken);
     }
     memFree(taken.items);
 }
 
-/* ---- pace ---- */
+/* ---- pacing ---- */
 
-void sweepStep(tableBig *g, const hashtableType *type) {
-    check(g->state != SWEEP_NONE);
-    if (g->state == SWEEP_GROW) {
+void resizeStep(tableBig *g, const hashtableType *type) {
+    check(g->state != RESIZE_NONE);
+    if (g->state == RESIZE_GROW) {
         growStep(g, type);
     } else {
         shrinkStep(g, type);
     }
 }
 
-/* Whether a table of so many buckets is too full to wait for the child to end. */
+/* True if a table of this size is too full to wait for the end of the child. */
 static bool isNearlyFull(const tableBig *g, uint64_t bucket_count) {
     return g->count > bucket_count * BUCKET_WORDS * FILL_GROW_PAUSED / 100;
 }
 
-void sweepWork(tableBig *g, const hashtableType *type, unsigned buckets) {
-    if (g->state == SWEEP_NONE) return;
+void resizeWork(tableBig *g, const hashtableType *type, unsigned buckets) {
+    if (g->state == RESIZE_NONE) return;
     if (unlikely(paused) && !isNearlyFull(g, g->scales[0].bucket_count)) return;
-    /* Bursts, because the memory accesses of neighbouring buckets overlap. */
+    /* In steps of several buckets, because memory accesses of adjacent buckets overlap. */
     g->credit += buckets;
-    while (g->credit >= SWEEP_BURST && g->state != SWEEP_NONE) {
-        g->credit -= SWEEP_BURST;
-        sweepStep(g, type);
+    while (g->credit >= RESIZE_STEP_BUCKETS && g->state != RESIZE_NONE) {
+        g->credit -= RESIZE_STEP_BUCKETS;
+        resizeStep(g, type);
     }
 }
 
-void sweepConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) {
+void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run) {
     uint64_t bucket_count = g->scales[1].bucket_count;
     unsigned percent = long_run ? FILL_GROW_SKEWED : FILL_GROW;
     if (paused) percent = FILL_GROW_PAUSED;
     if (g->count <= bucket_count * BUCKET_WORDS * percent / 100) return;
     uint64_t want = bucket_count + (bucket_count >= GROW_STEP ? bucket_count / GROW_STEP : 1);
     if (!g->mapped) {
-        /* The allocator rounds up: use what it gives. */
+        /* The allocator rounds up: use the whole block. */
         size_t good = memGoodSize((want + SPARE_BUCKETS + 1) * sizeof(tableBucket));
-        uint64_t room = good / sizeof(tableBucket) - SPARE_BUCKETS - 1;
-        if (room > want) want = room;
+        uint64_t fitting = good / sizeof(tableBucket) - SPARE_BUCKETS - 1;
+        if (fitting > want) want = fitting;
         if (want > 2 * bucket_count) want = 2 * bucket_count;
     }
-    sweepBeginGrowth(g, type, want);
+    resizeBeginGrowth(g, type, want);
 }
