@@ -191,7 +191,7 @@ static bool takeMaster(packReader *r, streamNode *n, int64_t *live, int64_t *del
 streamNode *streamNodeFromListpack(const void *bytes, size_t size, streamId key) {
     /* What one entry of 4 listpack entries takes here at most is 10 more than there, twice its bytes and 8. */
     if (size > UINT32_MAX / 4) return NULL;
-    if (!listpackIsSound(bytes, size, true, NULL, NULL)) return NULL;
+    if (!listpackIsValid(bytes, size, true, NULL, NULL)) return NULL;
     streamNode *n = streamNodeAlloc(sizeof(streamNode) + 4 * size + ENTRY_HEAD_MAX + 8);
     *n = (streamNode){.room = n->room};
     packReader r = {.at = listpackFirst(bytes), .key = key};
