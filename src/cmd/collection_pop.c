@@ -44,5 +44,5 @@ void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadlin
                       .type = type,
                       .deadline_ms = deadline_ms,
                       .timed_out = replyTimedOut};
-    blockOnKeys(c, &wish);
+    blockStart(c, &wish);
 }

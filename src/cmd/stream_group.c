@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
+#include "engine/block.h"
 
 /* ------------------------------------------------------------------ finding */
 
@@ -125,6 +126,7 @@ void xgroupDestroyCommand(ctx *c) {
     if (g) {
         streamGroupDestroy(s, g);
         streamGroupChanged(c, c->argv[2], "xgroup-destroy");
+        blockTellKey(dbId(c->db), c->argv[2]); /* its readers get an error */
     }
     replyInteger(c, g != NULL);
 }

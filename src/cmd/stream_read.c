@@ -253,7 +253,30 @@ static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, rea
     }
 }
 
-static void timedOut(ctx *c) { replyNullArray(c); }
+static void replyTimedOut(ctx *c) { replyNullArray(c); }
+
+/* Waits for one of the streams. `$` becomes the id it stands for now. */
+static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans) {
+    int streams = p->end - p->first;
+    slice *words = memNewArray(slice, (size_t)c->argc);
+    char(*texts)[STREAM_ID_TEXT_MAX] = memAlloc((size_t)streams * STREAM_ID_TEXT_MAX);
+    memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
+    for (int i = 0; i < streams; i++) {
+        if (isWord(words[p->end + i], '$'))
+            words[p->end + i] = streamIdText(plans[i].after, texts[i]);
+    }
+    blockWish wish = {.keys = c->argv + p->first,
+                      .key_count = streams,
+                      .type = TYPE_STREAM,
+                      .when_gone = p->of_group,
+                      .deadline_ms = p->deadline_ms,
+                      .timed_out = replyTimedOut,
+                      .argv = words,
+                      .argc = c->argc};
+    blockStart(c, &wish);
+    memFree(texts);
+    memFree(words);
+}
 
 static void readOrBlock(ctx *c, bool of_group) {
     readOptions p;
@@ -270,7 +293,7 @@ static void readOrBlock(ctx *c, bool of_group) {
     } else if (!p.blocks || blockIsDenied(c)) {
         replyNullArray(c);
     } else {
-        timedOut(c);
+        blockForStreams(c, &p, plans);
     }
 done:
     memFree(plans);

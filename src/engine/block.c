@@ -3,173 +3,71 @@
  * Who waits for what (block.h).
  *
  * Invariant: a session has SESSION_BLOCKED exactly while it has a wait, but for the moment in which its request
- * runs again. A key is in the index exactly while somebody waits for it, and on the list of ready ones when it
- * changed since it was last looked at. The observer is armed while the index is not empty. Waits with a deadline
- * stand in a heap, the nearest first. */
+ * runs again. A wait stands on the list of its kind and, in the order of waiting, on that of each of its keys in the
+ * index (key_index.h); a key is on the list of ready ones when it changed since it was last looked at. */
 #include "engine/block.h"
 
 #include <math.h>
 
 #include "base/base.h"
-#include "base/hash.h"
 #include "base/number.h"
-#include "ds/hashtable.h"
+#include "engine/deliver_priv.h"
 #include "engine/execute.h"
 #include "engine/execute_priv.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/kept_request.h"
+#include "engine/key_index.h"
 #include "engine/reply.h"
+#include "engine/timer.h"
 #include "store/store.h"
-
-typedef struct blockedKey {
-    list waits;     /* the longest first */
-    listNode all;   /* place among all of them */
-    listNode ready; /* place among those that changed */
-    bool held;      /* being looked at: stays even when nobody waits any more */
-    int db_id;
-    size_t len;
-    char bytes[];
-} blockedKey;
 
 /* A session's place in the queue of one key. */
 typedef struct keyWait {
     listNode of_key;
-    blockedKey *key; /* NULL: the same key stood in front of it already */
+    indexedKey *key; /* NULL: the same key stood in front of it already */
     struct blockWait *by;
 } keyWait;
 
 struct blockWait {
     session *who;
+    listNode all; /* place among the waits of its kind, the longest first */
     request kept;
     size_t memory;
+    blockKind kind;
     valueType type;
-    int64_t deadline_ms; /* 0: never */
-    size_t heap_at;
-    commandProc *timed_out;
+    bool when_gone;
     bool silent; /* CLIENT REPLY had switched its reply off */
     bool again;  /* it ran and found nothing */
+    blockReadyProc *ready;
+    engineTimer deadline;
+    commandProc *timed_out, *finish;
+    void *state;
+    void (*free_state)(void *state);
     int key_count;
     keyWait keys[];
 };
 
 static struct {
-    hashtable index;
-    list all, ready; /* keys */
-    list released;   /* sessions */
-    blockWait **heap;
-    size_t heap_count, heap_cap;
+    list waits[BLOCK_KINDS];
+    bool told[BLOCK_KINDS]; /* their `ready` is to be asked */
+    bool any_told;
+    list waited, ready; /* keys */
+    uint64_t when_gone_keys;
+    list released; /* sessions */
 } blocked;
 
 static void initLists(void) {
-    if (blocked.all.head.next) return;
-    listInit(&blocked.all);
+    if (blocked.waited.head.next) return;
+    for (int i = 0; i < BLOCK_KINDS; i++) listInit(&blocked.waits[i]);
+    listInit(&blocked.waited);
     listInit(&blocked.ready);
     listInit(&blocked.released);
 }
 
-/* ------------------------------------------------------------------ the index of keys */
+uint64_t blockedKeyCount(void) { return blocked.waited.count; }
 
-/* What a lookup asks for. */
-typedef struct wantedKey {
-    int db_id;
-    slice key;
-} wantedKey;
-
-static uint64_t hashOf(const wantedKey *w) {
-    const uint64_t golden_ratio = 0x9E3779B97F4A7C15;
-    return hashBytes(w->key.ptr, w->key.len) + (uint64_t)w->db_id * golden_ratio;
-}
-
-static slice textOf(const blockedKey *k) { return sliceMake(k->bytes, k->len); }
-
-static uint64_t hashOfEntry(const void *entry) {
-    const blockedKey *k = entry;
-    return hashOf(&(wantedKey){k->db_id, textOf(k)});
-}
-
-static bool entryIs(const void *entry, const void *key, size_t len) {
-    (void)len; /* a wantedKey is always of one size */
-    const blockedKey *k = entry;
-    const wantedKey *wanted = key;
-    return k->db_id == wanted->db_id && sliceEqual(textOf(k), wanted->key);
-}
-
-static const hashtableType index_type = {.hash_of = hashOfEntry, .match = entryIs};
-
-static blockedKey *findKey(const wantedKey *wanted) {
-    return hashtableFind(&blocked.index, &index_type, hashOf(wanted), wanted, sizeof(*wanted));
-}
-
-static blockedKey *makeKey(const wantedKey *wanted) {
-    blockedKey *k = memCalloc(1, sizeof(*k) + wanted->key.len);
-    listInit(&k->waits);
-    k->db_id = wanted->db_id;
-    k->len = wanted->key.len;
-    if (k->len) memcpy(k->bytes, wanted->key.ptr, k->len);
-    hashtableInsert(&blocked.index, &index_type, hashOf(wanted), k, 0);
-    listAppend(&blocked.all, &k->all);
-    if (blocked.all.count == 1) keyObserverArm(&blockObserver, true);
-    return k;
-}
-
-/* Forgets a key nobody waits for. */
-static void dropKey(blockedKey *k) {
-    if (k->held || !listIsEmpty(&k->waits)) return;
-    bool was_there = hashtableDeleteEntry(&blocked.index, &index_type, hashOfEntry(k), k);
-    check(was_there);
-    listRemove(&blocked.all, &k->all);
-    if (listHas(&k->ready)) listRemove(&blocked.ready, &k->ready);
-    memFree(k);
-    if (listIsEmpty(&blocked.all)) keyObserverArm(&blockObserver, false);
-}
-
-uint64_t blockedKeyCount(void) { return blocked.all.count; }
-
-/* ------------------------------------------------------------------ the heap of deadlines */
-
-static void heapPut(size_t at, blockWait *w) {
-    blocked.heap[at] = w;
-    w->heap_at = at;
-}
-
-/* Moves a wait from place `at` up or down to where it belongs. */
-static void heapSettle(size_t at, blockWait *w) {
-    while (at > 0 && blocked.heap[(at - 1) / 2]->deadline_ms > w->deadline_ms) {
-        heapPut(at, blocked.heap[(at - 1) / 2]);
-        at = (at - 1) / 2;
-    }
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= blocked.heap_count) break;
-        if (child + 1 < blocked.heap_count &&
-            blocked.heap[child + 1]->deadline_ms < blocked.heap[child]->deadline_ms)
-            child++;
-        if (blocked.heap[child]->deadline_ms >= w->deadline_ms) break;
-        heapPut(at, blocked.heap[child]);
-        at = child;
-    }
-    heapPut(at, w);
-}
-
-static void heapAdd(blockWait *w) {
-    if (blocked.heap_count == blocked.heap_cap) {
-        blocked.heap_cap = blocked.heap_cap ? 2 * blocked.heap_cap : 16;
-        blocked.heap = memRealloc(blocked.heap, blocked.heap_cap * sizeof(blockWait *));
-    }
-    blocked.heap_count++;
-    heapSettle(blocked.heap_count - 1, w);
-}
-
-static void heapRemove(blockWait *w) {
-    check(blocked.heap[w->heap_at] == w);
-    blockWait *last = blocked.heap[--blocked.heap_count];
-    if (last != w) heapSettle(w->heap_at, last);
-    if (blocked.heap_count) return;
-    memFree(blocked.heap);
-    blocked.heap = NULL;
-    blocked.heap_cap = 0;
-}
+uint64_t blockedKeyWhenGoneCount(void) { return blocked.when_gone_keys; }
 
 /* ------------------------------------------------------------------ beginning and ending */
 
@@ -198,7 +96,7 @@ bool blockIsDenied(const ctx *c) {
 }
 
 /* Whether the key stands among the first `count` of the wait. */
-static bool waitsFor(const blockWait *w, int count, const blockedKey *k) {
+static bool waitsFor(const blockWait *w, int count, const indexedKey *k) {
     for (int i = 0; i < count; i++) {
         if (w->keys[i].key == k) return true;
     }
@@ -206,49 +104,83 @@ static bool waitsFor(const blockWait *w, int count, const blockedKey *k) {
 }
 
 static void queueFor(blockWait *w, int i, slice key) {
-    wantedKey wanted = {w->who->db_id, key};
-    blockedKey *k = findKey(&wanted);
-    if (!k) k = makeKey(&wanted);
+    indexedKey *k = keyIndexGet(w->who->db_id, key);
     if (waitsFor(w, i, k)) return;
     w->keys[i] = (keyWait){.key = k, .by = w};
+    if (listIsEmpty(&k->waits)) listAppend(&blocked.waited, &k->waited);
+    if (w->when_gone && !k->when_gone++) blocked.when_gone_keys++;
     listAppend(&k->waits, &w->keys[i].of_key);
     w->memory += sizeof(*k) + k->len;
 }
 
-void blockOnKeys(ctx *c, const blockWish *wish) {
+static void leaveQueue(blockWait *w, keyWait *place) {
+    indexedKey *k = place->key;
+    if (!k) return;
+    listRemove(&k->waits, &place->of_key);
+    if (w->when_gone && !--k->when_gone) blocked.when_gone_keys--;
+    if (listIsEmpty(&k->waits)) {
+        listRemove(&blocked.waited, &k->waited);
+        if (listHas(&k->ready)) listRemove(&blocked.ready, &k->ready);
+    }
+    keyIndexDrop(k);
+}
+
+static void timeIsUp(engineTimer *t);
+
+/* What will run again: the request, or other arguments in its place. */
+static size_t keepRequest(blockWait *w, const ctx *c, const blockWish *wish) {
+    if (!wish->argv) return keptRequestInit(&w->kept, c->request);
+    request changed = *c->request;
+    changed.argv = (slice *)wish->argv; /* only copied from */
+    changed.argc = wish->argc;
+    changed.raw = SLICE("");
+    changed.large = NULL;
+    changed.large_count = 0;
+    return keptRequestInit(&w->kept, &changed);
+}
+
+void blockStart(ctx *c, const blockWish *wish) {
     session *s = c->who;
     c->flags |= CTX_NOT_RUN;
     if (s->blocked) {
         s->blocked->again = true;
+        if (wish->free_state) wish->free_state(wish->state);
         return;
     }
     check(!blockIsDenied(c));
+    if (wish->deadline_ms) check(wish->timed_out != NULL);
     initLists();
     size_t keys = (size_t)wish->key_count;
     blockWait *w = memCalloc(1, sizeof(*w) + keys * sizeof(keyWait));
     *w = (blockWait){.who = s,
+                     .kind = wish->kind,
                      .type = wish->type,
-                     .deadline_ms = wish->deadline_ms,
-                     .timed_out = wish->timed_out,
+                     .when_gone = wish->when_gone,
                      .silent = c->out != &s->out,
+                     .ready = wish->ready,
+                     .deadline = {.due = timeIsUp},
+                     .timed_out = wish->timed_out,
+                     .finish = wish->finish,
+                     .state = wish->state,
+                     .free_state = wish->free_state,
                      .key_count = wish->key_count};
-    w->memory = memSizeOf(w) + keptRequestInit(&w->kept, c->request);
+    w->memory = memSizeOf(w) + keepRequest(w, c, wish);
+    listAppend(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) queueFor(w, i, wish->keys[i]);
-    if (w->deadline_ms) heapAdd(w);
+    if (wish->deadline_ms) timerSet(&w->deadline, wish->deadline_ms);
     s->blocked = w;
     s->flags |= SESSION_BLOCKED;
 }
 
+void *blockState(const ctx *c) { return c->who->blocked ? c->who->blocked->state : NULL; }
+
 static void freeWait(blockWait *w) {
     w->who->blocked = NULL;
     w->who->flags &= ~(uint32_t)SESSION_BLOCKED;
-    if (w->deadline_ms) heapRemove(w);
-    for (int i = 0; i < w->key_count; i++) {
-        blockedKey *k = w->keys[i].key;
-        if (!k) continue;
-        listRemove(&k->waits, &w->keys[i].of_key);
-        dropKey(k);
-    }
+    timerStop(&w->deadline);
+    listRemove(&blocked.waits[w->kind], &w->all);
+    for (int i = 0; i < w->key_count; i++) leaveQueue(w, &w->keys[i]);
+    if (w->free_state) w->free_state(w->state);
     keptRequestClear(&w->kept);
     memFree(w);
 }
@@ -291,8 +223,8 @@ static outbuf *outOf(const blockWait *w, outbuf *silence) {
     return is_silent ? silence : &w->who->out;
 }
 
-/* Answers without running the request. */
-static void end(blockWait *w, slice error) {
+/* Answers without running the request: by an error, when it has text, or by `reply`. */
+static void end(blockWait *w, commandProc *reply, slice error) {
     session *s = w->who;
     outbuf silence;
     ctx c = {.who = s,
@@ -303,36 +235,39 @@ static void end(blockWait *w, slice error) {
              .request = &w->kept,
              .now_ms = engineHot.now_ms,
              .look = keyspaceLookOf(s, engineHot.now_ms),
-             .proto = s->proto};
+             .proto = s->proto,
+             .below = engineHot.current};
     c.out = outOf(w, &silence);
+    engineHot.current = &c;
     if (error.len) {
         replyError(&c, error);
     } else {
-        w->timed_out(&c);
+        reply(&c);
     }
+    engineHot.current = c.below;
+    if (c.flags & CTX_DELIVERS) deliverWaiting(s);
     executeAccount(s, c.cmd, error.len != 0);
     outbufClear(&silence);
     release(w);
 }
 
+static void timeIsUp(engineTimer *t) {
+    blockWait *w = CONTAINER_OF(t, blockWait, deadline);
+    end(w, w->timed_out, SLICE(""));
+}
+
 bool blockEnd(session *s, slice error) {
-    if (!s->blocked) return false;
-    end(s->blocked, error);
+    blockWait *w = s->blocked;
+    if (!w || (!error.len && !w->timed_out)) return false;
+    end(w, w->timed_out, error);
     return true;
 }
 
-void blockTurn(int64_t *wait_ms) {
-    *wait_ms = -1;
-    if (likely(!blocked.heap_count)) return;
-    int64_t now_ms = clockWallMs();
-    while (blocked.heap_count) {
-        blockWait *next = blocked.heap[0];
-        if (next->deadline_ms > now_ms) {
-            *wait_ms = next->deadline_ms - now_ms;
-            return;
-        }
-        end(next, SLICE(""));
-    }
+bool blockFinish(session *s) {
+    blockWait *w = s->blocked;
+    if (!w || !w->finish) return false;
+    end(w, w->finish, SLICE(""));
+    return true;
 }
 
 /* Runs a wait's request again. */
@@ -355,61 +290,136 @@ static void runAgain(blockWait *w) {
     if (!w->again) release(w);
 }
 
-/* Whether the key holds now what the wait is for. */
-static bool isReady(const blockedKey *k, const blockWait *w) {
-    const uint32_t closing = SESSION_CLOSE_NOW | SESSION_CLOSE_SOON;
-    if (w->who->flags & closing) return false;
-    slice key = textOf(k);
+static blockQuestion questionOf(const blockWait *w) {
+    return (blockQuestion){
+        .who = w->who, .argv = w->kept.argv, .argc = w->kept.argc, .state = w->state};
+}
+
+static bool isClosing(const blockWait *w) {
+    return w->who->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON);
+}
+
+/* Whether the wait is over with what the key holds now. */
+static bool isReady(const indexedKey *k, const blockWait *w) {
+    if (isClosing(w)) return false;
+    slice key = indexedKeyText(k);
     const robj *o =
         dbFindUncounted(storeDb(k->db_id), key, storeHash(key), lookAt(engineHot.now_ms));
-    return o && objectType(o) == w->type;
+    if (!o || objectType(o) != w->type) return w->when_gone;
+    if (!w->ready) return true;
+    blockQuestion q = questionOf(w);
+    q.key = key;
+    q.value = o;
+    return w->ready(&q);
+}
+
+static void goOn(blockWait *w) {
+    if (w->finish) {
+        end(w, w->finish, SLICE(""));
+    } else {
+        runAgain(w);
+    }
 }
 
 /* Serves those who wait for a key now, each once. */
-static void serve(blockedKey *k) {
+static void serve(indexedKey *k) {
     k->held = true;
     size_t left = k->waits.count;
     listNode *n = listFirst(&k->waits);
     for (; n && left > 0; left--) {
         keyWait *wait = LIST_OWNER(n, keyWait, of_key);
         n = listNext(&k->waits, n);
-        if (isReady(k, wait->by)) runAgain(wait->by);
+        if (isReady(k, wait->by)) goOn(wait->by);
     }
     k->held = false;
-    dropKey(k);
+    keyIndexDrop(k);
+}
+
+/* Asks the waits of the kinds that were told of something, each once. */
+static void serveTold(void) {
+    blocked.any_told = false;
+    for (int kind = 0; kind < BLOCK_KINDS; kind++) {
+        if (!blocked.told[kind]) continue;
+        blocked.told[kind] = false;
+        for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
+            blockWait *w = LIST_OWNER(n, blockWait, all);
+            n = listNext(&blocked.waits[kind], n);
+            blockQuestion q = questionOf(w);
+            if (!isClosing(w) && w->ready && w->ready(&q)) goOn(w);
+        }
+    }
 }
 
 void blockWake(void) {
-    if (!blocked.ready.count) return;
+    if (!blocked.ready.count && !blocked.any_told) return;
     /* The command may have taken longer than a key it brought has to live. */
     engineHot.now_ms = clockWallMs();
-    while (blocked.ready.count) {
-        listNode *first = listFirst(&blocked.ready);
+    while (blocked.ready.count || blocked.any_told) {
+        if (blocked.any_told) serveTold();
+        listNode *first = blocked.ready.count ? listFirst(&blocked.ready) : NULL;
+        if (!first) continue;
         listRemove(&blocked.ready, first);
-        serve(LIST_OWNER(first, blockedKey, ready));
+        serve(LIST_OWNER(first, indexedKey, ready));
     }
 }
 
-/* ------------------------------------------------------------------ what happens to keys */
+/* ------------------------------------------------------------------ what happens */
 
-static void markReady(blockedKey *k) {
-    if (!listHas(&k->ready)) listAppend(&blocked.ready, &k->ready);
-    /* Who runs commands looks behind the one that is being run; without one the stage does. */
+/* Who runs commands looks behind the one that is being run; without one the stage does. */
+static void askForWake(void) {
     if (engineHot.current) engineHot.current->flags |= CTX_WAKES;
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
-    (void)event; /* what stands there tells */
-    blockedKey *k = findKey(&(wantedKey){dbId(d), key});
-    if (k) markReady(k);
+void blockKeyChanged(indexedKey *k) {
+    if (!listHas(&k->ready)) listAppend(&blocked.ready, &k->ready);
+    askForWake();
 }
 
-const keyObserver blockObserver = {.name = "block", .changed = keyChanged};
+void blockTellKey(int db_id, slice key) {
+    if (!blocked.waited.count) return;
+    indexedKey *k = keyIndexFind(db_id, key);
+    if (k && !listIsEmpty(&k->waits)) blockKeyChanged(k);
+}
+
+void blockTell(blockKind kind) {
+    if (!blocked.waits[kind].count) return;
+    blocked.told[kind] = blocked.any_told = true;
+    askForWake();
+}
 
 void blockDbEvent(const dbEvent *e) {
-    if (e->kind != DB_SWAPPED || !blocked.all.count) return;
-    for (listNode *n = listFirst(&blocked.all); n; n = listNext(&blocked.all, n)) {
-        blockedKey *k = LIST_OWNER(n, blockedKey, all);
-        if (k->db_id == e->db_id || k->db_id == e->other_id) markReady(k);
+    if ((e->kind != DB_SWAPPED && e->kind != DB_FLUSHED) || !blocked.waited.count) return;
+    for (listNode *n = listFirst(&blocked.waited); n; n = listNext(&blocked.waited, n)) {
+        indexedKey *k = LIST_OWNER(n, indexedKey, waited);
+        bool swapped = k->db_id == e->other_id && e->kind == DB_SWAPPED;
+        if (e->db_id < 0 || k->db_id == e->db_id || swapped) blockKeyChanged(k);
+    }
+}
+
+/* ------------------------------------------------------------------ walking over them */
+
+static bool keyFits(const indexedKey *k, const blockFilter *f) {
+    slice text = indexedKeyText(k);
+    if (f->db_id >= 0 && (k->db_id != f->db_id || !sliceEqual(text, f->key))) return false;
+    return f->slot < 0 || storeHashSlot(storeHash(text)) == f->slot;
+}
+
+static bool fits(const blockWait *w, const blockFilter *f) {
+    if (f->db_id < 0 && f->slot < 0) return true;
+    for (int i = 0; i < w->key_count; i++) {
+        if (w->keys[i].key && keyFits(w->keys[i].key, f)) return true;
+    }
+    return false;
+}
+
+void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg) {
+    initLists();
+    for (int kind = 0; kind < BLOCK_KINDS; kind++) {
+        if (filter->kind >= 0 && filter->kind != kind) continue;
+        for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
+            blockWait *w = LIST_OWNER(n, blockWait, all);
+            n = listNext(&blocked.waits[kind], n);
+            if (fits(w, filter)) visit(w->who, arg);
+        }
     }
 }

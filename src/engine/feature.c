@@ -8,6 +8,7 @@
 #include "engine/child.h"
 #include "engine/deliver_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/key_index.h"
 #include "engine/pause.h"
 #include "engine/stats_priv.h"
 #include "engine/transaction_priv.h"
@@ -27,7 +28,7 @@ static void onDb(const dbEvent *e) {
 static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {STAGE_LOG, deliverAll}, {0}};
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
-static const keyObserver *const observers[] = {&watchObserver, &blockObserver, NULL};
+static const keyObserver *const observers[] = {&keyIndexObserver, NULL};
 
 const feature engineFeature = {.name = "engine",
                                .options = engineOptions,

@@ -8,12 +8,14 @@
 #include "base/base.h"
 #include "engine/hot.h"
 #include "engine/keyspace.h"
+#include "engine/timer.h"
 #include "engine/transaction.h"
 
 static struct {
     struct {
         pauseScope scope;
         int64_t end_ms;
+        engineTimer timer;
     } pauses[PAUSE_REASONS];
     pauseScope scope; /* the strongest */
     list held;
@@ -39,15 +41,24 @@ static void refresh(void) {
     if (pause.scope < before) pause.released = true;
 }
 
+static void isOver(engineTimer *t) {
+    for (int i = 0; i < PAUSE_REASONS; i++) {
+        if (&pause.pauses[i].timer == t) pauseEnd((pauseReason)i);
+    }
+}
+
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms) {
     if (pause.pauses[reason].scope < scope) pause.pauses[reason].scope = scope;
     if (pause.pauses[reason].end_ms < end_ms) pause.pauses[reason].end_ms = end_ms;
+    pause.pauses[reason].timer.due = isOver;
+    timerSet(&pause.pauses[reason].timer, pause.pauses[reason].end_ms);
     refresh();
 }
 
 void pauseEnd(pauseReason reason) {
     pause.pauses[reason].scope = PAUSE_NONE;
     pause.pauses[reason].end_ms = 0;
+    timerStop(&pause.pauses[reason].timer);
     refresh();
 }
 
@@ -74,21 +85,6 @@ const char *pauseReasonName(void) {
                                                      "slot_migration_in_progress"};
     int reason = longest();
     return reason < 0 ? "none" : names[reason];
-}
-
-void pauseTurn(int64_t *wait_ms) {
-    *wait_ms = -1;
-    if (likely(pause.scope == PAUSE_NONE)) return;
-    int64_t now_ms = clockWallMs();
-    for (int i = 0; i < PAUSE_REASONS; i++) {
-        if (pause.pauses[i].scope == PAUSE_NONE) continue;
-        int64_t left_ms = pause.pauses[i].end_ms - now_ms;
-        if (left_ms <= 0) {
-            pauseEnd((pauseReason)i);
-        } else if (*wait_ms < 0 || left_ms < *wait_ms) {
-            *wait_ms = left_ms;
-        }
-    }
 }
 
 session *pauseNextReleased(void) {

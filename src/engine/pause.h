@@ -36,9 +36,6 @@ int64_t pauseEndMs(void);
 /* "client_pause" and so on, of the pause that lasts longest: INFO. "none" without one. */
 const char *pauseReasonName(void);
 
-/* Ends what is over by now. Then *wait_ms is how long the next pause lasts, -1 for none. The carriers call it once a
- * turn. */
-void pauseTurn(int64_t *wait_ms);
 /* The next held session that may go on, taken off the list; NULL when there is none. */
 session *pauseNextReleased(void);
 /* How many requests are held. */

@@ -35,6 +35,5 @@ bool transactionRefused(ctx *c, slice text, str *instead);
 bool watchIsBroken(const session *s, int64_t now_ms);
 /* Hook 5. */
 void watchDbEvent(const dbEvent *e);
-extern const keyObserver watchObserver;
 
 #endif

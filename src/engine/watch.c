@@ -9,78 +9,29 @@
 #include "engine/watch.h"
 
 #include "base/base.h"
-#include "base/hash.h"
-#include "ds/hashtable.h"
 #include "engine/hot.h"
+#include "engine/key_index.h"
 #include "engine/transaction_priv.h"
 #include "store/store.h"
 
-typedef struct watchedKey {
-    list watchers;
-    int db_id;
-    size_t len;
-    char bytes[];
-} watchedKey;
-
 typedef struct watch {
     listNode of_key, of_session;
-    watchedKey *key;
+    indexedKey *key;
     transaction *by;
     bool stale; /* the key is there, but was dead already when it was watched */
 } watch;
 
-/* What a lookup in the index asks for. */
-typedef struct wantedKey {
-    int db_id;
-    slice key;
-} wantedKey;
-
 static struct {
-    hashtable keys;
     list watching; /* transactions */
+    uint64_t keys; /* that somebody watches */
 } watched;
 
-static uint64_t hashOf(const wantedKey *w) {
-    const uint64_t golden_ratio = 0x9E3779B97F4A7C15;
-    return hashBytes(w->key.ptr, w->key.len) + (uint64_t)w->db_id * golden_ratio;
-}
-
-static slice textOf(const watchedKey *k) { return sliceMake(k->bytes, k->len); }
-
-static uint64_t hashOfEntry(const void *entry) {
-    const watchedKey *k = entry;
-    return hashOf(&(wantedKey){k->db_id, textOf(k)});
-}
-
-static bool entryIs(const void *entry, const void *key, size_t len) {
-    (void)len; /* a wantedKey is always of one size */
-    const watchedKey *k = entry;
-    const wantedKey *wanted = key;
-    return k->db_id == wanted->db_id && sliceEqual(textOf(k), wanted->key);
-}
-
-static const hashtableType index_type = {.hash_of = hashOfEntry, .match = entryIs};
-
-static watchedKey *findKey(const wantedKey *wanted) {
-    return hashtableFind(&watched.keys, &index_type, hashOf(wanted), wanted, sizeof(*wanted));
-}
-
-static watchedKey *makeKey(const wantedKey *wanted) {
-    watchedKey *k = memAlloc(sizeof(*k) + wanted->key.len);
-    listInit(&k->watchers);
-    k->db_id = wanted->db_id;
-    k->len = wanted->key.len;
-    if (k->len) memcpy(k->bytes, wanted->key.ptr, k->len);
-    hashtableInsert(&watched.keys, &index_type, hashOf(wanted), k, 0);
-    return k;
-}
-
-static const robj *present(const db *d, const watchedKey *k) {
-    return dbPeek(d, textOf(k), storeHash(textOf(k)));
+static const robj *present(const db *d, const indexedKey *k) {
+    return dbPeek(d, indexedKeyText(k), storeHash(indexedKeyText(k)));
 }
 
 /* Walks the shorter of the two lists on which a watch stands. */
-static bool isWatched(const watchedKey *k, const transaction *t) {
+static bool isWatched(const indexedKey *k, const transaction *t) {
     if (k->watchers.count < t->watches.count) {
         for (listNode *n = listFirst(&k->watchers); n; n = listNext(&k->watchers, n)) {
             if (LIST_OWNER(n, watch, of_key)->by == t) return true;
@@ -93,32 +44,27 @@ static bool isWatched(const watchedKey *k, const transaction *t) {
     return false;
 }
 
-static size_t memoryOf(const watchedKey *k) { return sizeof(watch) + sizeof(*k) + k->len; }
+static size_t memoryOf(const indexedKey *k) { return sizeof(watch) + sizeof(*k) + k->len; }
 
-static void addWatch(watchedKey *k, transaction *t, bool stale) {
+static void addWatch(indexedKey *k, transaction *t, bool stale) {
     if (!watched.watching.head.next) listInit(&watched.watching);
     watch *w = memNew(watch);
     w->key = k;
     w->by = t;
     w->stale = stale;
+    if (listIsEmpty(&k->watchers)) watched.keys++;
     listAppend(&k->watchers, &w->of_key);
     listAppend(&t->watches, &w->of_session);
     t->watch_memory += memoryOf(k);
     if (listHas(&t->watching)) return;
     listAppend(&watched.watching, &t->watching);
-    if (watched.watching.count == 1) keyObserverArm(&watchObserver, true);
 }
 
 void watchKey(session *s, slice key, uint64_t hash, int64_t now_ms) {
     if (s->flags & SESSION_WATCH_DIRTY) return;
     transaction *t = transactionOf(s);
-    wantedKey wanted = {s->db_id, key};
-    watchedKey *k = findKey(&wanted);
-    if (!k) {
-        k = makeKey(&wanted);
-    } else if (isWatched(k, t)) {
-        return;
-    }
+    indexedKey *k = keyIndexGet(s->db_id, key);
+    if (isWatched(k, t)) return;
     const robj *o = dbPeek(s->db, key, hash);
     bool stale = o && objectIsExpired(o, now_ms);
     if (o && !stale && objectHasExpire(o) && objectExpire(o) < t->watch_expire_ms) {
@@ -132,20 +78,16 @@ static void dropWatches(transaction *t) {
     listNode *n;
     while ((n = listFirst(&t->watches))) {
         watch *w = LIST_OWNER(n, watch, of_session);
-        watchedKey *k = w->key;
+        indexedKey *k = w->key;
         listRemove(&t->watches, &w->of_session);
         listRemove(&k->watchers, &w->of_key);
         memFree(w);
-        if (!listIsEmpty(&k->watchers)) continue;
-        bool was_there = hashtableDeleteEntry(&watched.keys, &index_type, hashOfEntry(k), k);
-        check(was_there);
-        memFree(k);
+        if (listIsEmpty(&k->watchers)) watched.keys--;
+        keyIndexDrop(k);
     }
     t->watch_memory = 0;
     t->watch_expire_ms = INT64_MAX;
-    if (!listHas(&t->watching)) return;
-    listRemove(&watched.watching, &t->watching);
-    if (listIsEmpty(&watched.watching)) keyObserverArm(&watchObserver, false);
+    if (listHas(&t->watching)) listRemove(&watched.watching, &t->watching);
 }
 
 void watchForget(session *s) {
@@ -165,10 +107,7 @@ static void fail(transaction *t) {
     transactionSpoil(t->who, SESSION_WATCH_DIRTY);
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
-    (void)event; /* every change counts */
-    watchedKey *k = findKey(&(wantedKey){dbId(d), key});
-    if (!k) return;
+void watchKeyChanged(db *d, indexedKey *k) {
     bool gone = !present(d, k);
     listNode *n = listFirst(&k->watchers);
     while (n) {
@@ -181,8 +120,6 @@ static void keyChanged(db *d, slice key, const char *event) {
         }
     }
 }
-
-const keyObserver watchObserver = {.name = "watch", .changed = keyChanged};
 
 /* The key's database will hold what `next` holds (NULL: nothing). True when that breaks the watch. */
 static bool breaks(watch *w, const db *next) {
@@ -225,6 +162,6 @@ size_t watchCount(const session *s) { return s->multi ? s->multi->watches.count 
 
 size_t watchMemory(const session *s) { return s->multi ? s->multi->watch_memory : 0; }
 
-uint64_t watchedKeyCount(void) { return hashtableCount(&watched.keys); }
+uint64_t watchedKeyCount(void) { return watched.keys; }
 
 uint64_t watchingSessionCount(void) { return watched.watching.count; }

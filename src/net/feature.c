@@ -10,6 +10,7 @@
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/pause.h"
+#include "engine/timer.h"
 #include "io/net_addr.h"
 #include "net/client.h"
 #include "net/client_list.h"
@@ -29,13 +30,12 @@ static bool resumeReleased(void) {
 /* Runs what was read, and then what a pause no longer holds and what has waited: their ends may be among what was
  * run. */
 static void execute(void) {
-    int64_t pause_ms, wait_ms;
+    int64_t timer_ms;
     do {
         readerExecute();
-        pauseTurn(&pause_ms);
-        blockTurn(&wait_ms);
+        timersTurn(&timer_ms);
     } while (resumeReleased());
-    const int64_t next_ms[] = {pause_ms, wait_ms, defragNextMs(), keyspaceNextMs()};
+    const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs()};
     for (size_t i = 0; i < COUNT_OF(next_ms); i++) {
         if (next_ms[i] >= 0) loopLimitSleep(netLoop(), next_ms[i]);
     }

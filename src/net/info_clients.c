@@ -83,7 +83,7 @@ static void printClients(str *out) {
     appendCount(out, "clients_in_timeout_table", 0);
     appendCount(out, "total_watched_keys", watchedKeyCount());
     appendCount(out, "total_blocking_keys", blockedKeyCount());
-    appendCount(out, "total_blocking_keys_on_nokey", 0);
+    appendCount(out, "total_blocking_keys_on_nokey", blockedKeyWhenGoneCount());
     static const char *const actions[] = {"none", "write", "all"};
     int64_t left_ms = pauseEndMs() - clockWallMs();
     strAppendFormat(out, "paused_reason:%s\r\npaused_actions:%s\r\n", pauseReasonName(),

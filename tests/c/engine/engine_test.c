@@ -147,7 +147,79 @@ static void awaitCommand(ctx *c) {
                       .type = TYPE_STRING,
                       .deadline_ms = deadline_ms,
                       .timed_out = replyLate};
-    blockOnKeys(c, &wish);
+    blockStart(c, &wish);
+}
+
+/* The number that stands at argv[1]; 0 without one. False: the error was replied. */
+static bool numberAt(ctx *c, int64_t *out) {
+    uint64_t hash = storeHash(c->argv[1]);
+    const robj *o = dbFindRead(c->db, c->argv[1], hash, c->look);
+    char digits[NUMBER_TEXT_MAX];
+    *out = 0;
+    if (!o) replyError(c, SLICE("GONE it is"));
+    return o && numberParseInt(objectText(o, digits), out);
+}
+
+static bool isGreater(const blockQuestion *q) {
+    char digits[NUMBER_TEXT_MAX];
+    int64_t now, than;
+    return numberParseInt(objectText(q->value, digits), &now) &&
+           numberParseInt(q->argv[2], &than) && now > than;
+}
+
+static void freeNoted(void *state) { note("freed %s;", (const char *)state); }
+
+static void newerCommand(ctx *c) {
+    static char name[] = "newer";
+    int64_t now, than, deadline_ms;
+    if (!blockArgDeadline(c, 3, &deadline_ms) || !numberAt(c, &now)) return;
+    slice words[4] = {c->argv[0], c->argv[1], c->argv[2], c->argv[3]};
+    char digits[NUMBER_TEXT_MAX];
+    if (sliceEqual(c->argv[2], SLICE("$"))) {
+        words[2] = sliceMake(digits, numberPrintInt(digits, now));
+    } else if (numberParseInt(c->argv[2], &than) && now > than) {
+        if (blockState(c)) assert_ptr_equal(blockState(c), name);
+        replyInteger(c, now);
+        return;
+    }
+    blockWish wish = {.keys = c->argv + 1,
+                      .key_count = 1,
+                      .type = TYPE_STRING,
+                      .when_gone = true,
+                      .ready = isGreater,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyLate,
+                      .argv = words,
+                      .argc = 4,
+                      .state = c->who->blocked ? NULL : name,
+                      .free_state = c->who->blocked ? NULL : freeNoted};
+    blockStart(c, &wish);
+}
+
+static int64_t acknowledged;
+
+static bool isAcknowledged(const blockQuestion *q) {
+    int64_t wanted;
+    return numberParseInt(q->argv[1], &wanted) && acknowledged >= wanted;
+}
+
+static void replyAcknowledged(ctx *c) { replyInteger(c, acknowledged); }
+
+static void offsetCommand(ctx *c) {
+    int64_t deadline_ms;
+    if (!blockArgDeadline(c, 2, &deadline_ms)) return;
+    blockWish wish = {.kind = BLOCK_OFFSET,
+                      .ready = isAcknowledged,
+                      .deadline_ms = deadline_ms,
+                      .timed_out = replyAcknowledged,
+                      .finish = replyAcknowledged};
+    blockStart(c, &wish);
+}
+
+static void ackCommand(ctx *c) {
+    if (!ctxArgInt(c, 1, &acknowledged)) return;
+    blockTell(BLOCK_OFFSET);
+    replyOk(c);
 }
 
 static void flushCommand(ctx *c) {
@@ -236,6 +308,7 @@ static const commandSpec box_subs[] = {
     {.name = "shut", .proc = okCommand, .arity = 2},
 };
 static const commandSpec specs[] = {
+    {.name = "ack", .proc = ackCommand, .arity = 2},
     {.name = "again", .proc = okCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
     {.name = "await", .proc = awaitCommand, .arity = -3, .flags = CMD_WRITE | CMD_BLOCKING},
     {.name = "box", .arity = -2, .subs = box_subs, .sub_count = COUNT_OF(box_subs)},
@@ -250,6 +323,8 @@ static const commandSpec specs[] = {
     {.name = "kinds", .proc = kindsCommand, .arity = 1},
     {.name = "later", .proc = laterCommand, .arity = 2},
     {.name = "multi", .proc = multiCommand, .arity = 1, .flags = CMD_AT_ONCE | CMD_NO_MULTI},
+    {.name = "newer", .proc = newerCommand, .arity = 4, .flags = CMD_BLOCKING, ONE_KEY},
+    {.name = "offset", .proc = offsetCommand, .arity = 3, .flags = CMD_BLOCKING},
     {.name = "put",
      .proc = putCommand,
      .arity = -3,

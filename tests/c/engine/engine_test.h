@@ -38,6 +38,9 @@ void houseSetTime(int64_t now_ms);
  *   box open x, box shut    a container and its subcommands
  *   await key ... seconds   takes the value of the first key that is there and drops it, or waits for one
  *   flush, swap             empty all databases; exchange the contents of 0 and 1
+ *   newer key than seconds  the key's number when it is greater than `than`, or waits for that; `$` is the number at
+ *                           present; an error when the key is or gets missing
+ *   offset n seconds        waits until `ack n` has told at least that; replies what was told
  *   kinds                   replies null, a boolean and a map with a double
  *   inner word ...          runs the command `word ...` through executeInner(), as `inner_manner` says; replies OK
  *                           itself when that sends the reply elsewhere */

@@ -6,8 +6,11 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "engine/timer.h"
 #include "engine/block.h"
 #include "engine/hot.h"
+#include "engine/watch.h"
+#include "store/store.h"
 
 static bool waits(const session *s) { return s->flags & SESSION_BLOCKED; }
 
@@ -61,10 +64,10 @@ static void deadlines_end_in_their_order(void **state) {
     sessionClear(&all[3]); /* out of the middle of the heap */
     sessionClear(&all[20]);
     int64_t wait_ms;
-    blockTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 1000);
     houseSetTime(HOUSE_NOW + MANY * 1000);
-    blockTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
     int last = 0, ended = 0;
     for (session *s; (s = blockNextReleased()) != NULL; ended++) {
@@ -116,13 +119,148 @@ static void a_swap_and_a_closing_session(void **state) {
     sessionClear(&b);
 }
 
+/* ------------------------------------------------------------------ waits in general */
+
+static void arguments_are_kept_as_they_were_rewritten(void **state) {
+    (void)state;
+    session a, b;
+    sessionOpen(&a);
+    sessionOpen(&b);
+    ask(&b, "put k 5");
+    ask(&a, "newer k $ 0");
+    assert_true(waits(&a));
+    ask(&b, "put k 4|put k 5");
+    assert_true(waits(&a)); /* its own predicate says so: the command did not even run */
+    assert_int_equal(commandFind(SLICE("newer"))->calls, 0);
+    ask(&b, "multi|put k 9|put k 6|exec");
+    assert_replies(&a, ":6");
+    assert_noted("freed newer;");
+    sessionClear(&a);
+    sessionClear(&b);
+}
+
+static void a_wait_that_asks_for_it_hears_that_its_key_is_gone(void **state) {
+    (void)state;
+    const char *const ends[] = {"drop k", "flush", "swap", "put k 1 1000005|later 10|take k"};
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        session a, b, c;
+        sessionOpen(&a);
+        sessionOpen(&b);
+        sessionOpen(&c);
+        ask(&b, "put k 5");
+        ask(&a, "newer k 7 0");
+        ask(&c, "await j 0"); /* stays: it does not ask for it */
+        assert_int_equal(blockedKeyWhenGoneCount(), 1);
+        ask(&b, ends[i]);
+        stagesRun(STAGE_WAKE, STAGE_WAKE);
+        assert_replies(&a, "-GONE it is");
+        assert_noted("freed newer;");
+        assert_true(waits(&c));
+        assert_int_equal(blockedKeyWhenGoneCount(), 0);
+        sessionClear(&a);
+        sessionClear(&b);
+        sessionClear(&c);
+        houseSetTime(HOUSE_NOW);
+    }
+}
+
+static void a_wait_for_an_offset_is_over_when_it_is_told(void **state) {
+    (void)state;
+    session a, b, c;
+    int64_t wait_ms;
+    sessionOpen(&a);
+    sessionOpen(&b);
+    sessionOpen(&c);
+    ask(&a, "offset 10 0");
+    ask(&b, "offset 20 5");
+    ask(&c, "ack 9");
+    assert_true(waits(&a));
+    ask(&c, "ack 12");
+    assert_replies(&a, ":12");
+    assert_true(waits(&b));
+    houseSetTime(HOUSE_NOW + 5000);
+    timersTurn(&wait_ms);
+    assert_replies(&b, ":12");
+    assert_int_equal(wait_ms, -1);
+    ask(&a, "offset 30 0");
+    assert_true(blockFinish(&a));
+    assert_replies(&a, ":12");
+    sessionClear(&a);
+    sessionClear(&b);
+    sessionClear(&c);
+}
+
+static void endIt(session *s, void *arg) {
+    ++*(int *)arg;
+    assert_true(blockEnd(s, SLICE("MOVED elsewhere")));
+}
+
+static int endAll(int kind, int db_id, slice key, int slot) {
+    int count = 0;
+    blockEach(&(blockFilter){.kind = kind, .db_id = db_id, .key = key, .slot = slot}, endIt,
+              &count);
+    return count;
+}
+
+static void waits_are_found_by_kind_key_and_slot(void **state) {
+    (void)state;
+    session a, b, c;
+    sessionOpen(&a);
+    sessionOpen(&b);
+    sessionOpen(&c);
+    int slot = storeHashSlot(storeHash(SLICE("k"))), other = (slot + 1) % 16384;
+    ask(&a, "await j k 0");
+    ask(&b, "select 1|await j 0");
+    ask(&c, "offset 100 0");
+    (void)replies(&b);
+    assert_int_equal(endAll(-1, 0, SLICE("x"), -1), 0);
+    assert_int_equal(endAll(-1, -1, SLICE(""), other), 0);
+    assert_int_equal(endAll(BLOCK_MODULE, -1, SLICE(""), -1), 0);
+    assert_int_equal(endAll(-1, -1, SLICE(""), slot), 1);
+    assert_replies(&a, "-MOVED elsewhere");
+    assert_int_equal(endAll(BLOCK_KEYS, 1, SLICE("j"), -1), 1);
+    assert_replies(&b, "-MOVED elsewhere");
+    assert_int_equal(endAll(-1, -1, SLICE(""), -1), 1);
+    assert_replies(&c, "-MOVED elsewhere");
+    sessionClear(&a);
+    sessionClear(&b);
+    sessionClear(&c);
+}
+
+static void one_index_serves_watches_and_waits(void **state) {
+    (void)state;
+    session a, b, c;
+    sessionOpen(&a);
+    sessionOpen(&b);
+    sessionOpen(&c);
+    ask(&a, "watch k|multi");
+    ask(&b, "await k 0");
+    assert_int_equal(engineHot.observers, 1);
+    assert_int_equal(watchedKeyCount(), 1);
+    assert_int_equal(blockedKeyCount(), 1);
+    ask(&c, "put k 1");
+    assert_replies(&b, "$1 1");
+    ask(&a, "exec");
+    assert_replies(&a, "+OK +OK *-1");
+    assert_int_equal(engineHot.observers, 0);
+    sessionClear(&a);
+    sessionClear(&b);
+    sessionClear(&c);
+}
+
 int test_block(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_waits_longest_is_served_first, houseBuild, houseRaze),
         cmocka_unit_test_setup_teardown(in_a_transaction_nobody_waits, houseBuild, houseRaze),
         cmocka_unit_test_setup_teardown(deadlines_end_in_their_order, houseBuild, houseRaze),
         cmocka_unit_test_setup_teardown(a_wait_is_ended_from_outside, houseBuild, houseRaze),
         cmocka_unit_test_setup_teardown(a_swap_and_a_closing_session, houseBuild, houseRaze),
+        TEST(arguments_are_kept_as_they_were_rewritten),
+        TEST(a_wait_that_asks_for_it_hears_that_its_key_is_gone),
+        TEST(a_wait_for_an_offset_is_over_when_it_is_told),
+        TEST(waits_are_found_by_kind_key_and_slot),
+        TEST(one_index_serves_watches_and_waits),
     };
     return cmocka_run_group_tests_name("block", tests, NULL, NULL);
 }

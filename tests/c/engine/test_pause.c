@@ -4,6 +4,7 @@
 #include "engine_test.h"
 
 #include "base/base.h"
+#include "engine/timer.h"
 #include "engine/engine.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
@@ -60,16 +61,16 @@ static void a_pause_never_shortens_nor_weakens_one(void **state) {
 
 static void it_ends_by_itself(void **state) {
     int64_t wait_ms;
-    pauseTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
     pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, HOUSE_NOW + 100);
-    pauseTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 100);
     houseSetTime(HOUSE_NOW + 99);
-    pauseTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 1);
     houseSetTime(HOUSE_NOW + 100);
-    pauseTurn(&wait_ms);
+    timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
     assert_int_equal(pauseNow(), PAUSE_NONE);
 }

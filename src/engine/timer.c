@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Invariant: heap[1..count] has the nearest time first, and a timer knows its place there. */
+#include "engine/timer.h"
+
+#include "base/base.h"
+
+static struct {
+    engineTimer **heap; /* [0] is unused */
+    size_t count, cap;
+} timers;
+
+static void put(size_t at, engineTimer *t) {
+    timers.heap[at] = t;
+    t->place = at;
+}
+
+/* Moves a timer from place `at` up or down to where it belongs. */
+static void settle(size_t at, engineTimer *t) {
+    while (at > 1 && timers.heap[at / 2]->at_ms > t->at_ms) {
+        put(at, timers.heap[at / 2]);
+        at /= 2;
+    }
+    for (;;) {
+        size_t child = 2 * at;
+        if (child > timers.count) break;
+        if (child < timers.count && timers.heap[child + 1]->at_ms < timers.heap[child]->at_ms)
+            child++;
+        if (timers.heap[child]->at_ms >= t->at_ms) break;
+        put(at, timers.heap[child]);
+        at = child;
+    }
+    put(at, t);
+}
+
+void timerSet(engineTimer *t, int64_t at_ms) {
+    t->at_ms = at_ms;
+    if (t->place) {
+        settle(t->place, t);
+        return;
+    }
+    if (timers.count + 1 >= timers.cap) {
+        timers.cap = timers.cap ? 2 * timers.cap : 16;
+        timers.heap = memRealloc(timers.heap, timers.cap * sizeof(engineTimer *));
+    }
+    settle(++timers.count, t);
+}
+
+void timerStop(engineTimer *t) {
+    if (!t->place) return;
+    check(timers.heap[t->place] == t);
+    engineTimer *last = timers.heap[timers.count--];
+    if (last != t) settle(t->place, last);
+    t->place = 0;
+    if (timers.count) return;
+    memFree(timers.heap);
+    timers.heap = NULL;
+    timers.cap = 0;
+}
+
+void timersTurn(int64_t *wait_ms) {
+    *wait_ms = -1;
+    if (likely(!timers.count)) return;
+    int64_t now_ms = clockWallMs();
+    while (timers.count) {
+        engineTimer *next = timers.heap[1];
+        if (next->at_ms > now_ms) {
+            *wait_ms = next->at_ms - now_ms;
+            return;
+        }
+        timerStop(next);
+        next->due(next);
+    }
+}
