@@ -21,7 +21,7 @@ static idRow rowOf(const idTree *t, const idEntry *entry) {
 }
 
 static void entryOf(const idLeaf *l, unsigned at, idEntry *out) {
-    idRow row;
+    idRow row = {{0}}; /* a tree may have fewer columns */
     idLeafRead(l, at, &row);
     out->id = (streamId){row.column[0], row.column[1]};
     for (unsigned i = 2; i < l->columns; i++) out->value[i - 2] = row.column[i];
