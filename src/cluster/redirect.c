@@ -21,14 +21,14 @@ static bool hasOneKey(const command *cmd, int argc) {
 /* Combines `slot` with the slots of a request's keys. A malformed request has none; its command
  * replies the error. */
 static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
-    keyPlace few[KEYS_MAX], *places = few;
+    keyPosition few[KEYS_MAX], *places = few;
     int count = commandKeys(cmd, argv, argc, few, KEYS_MAX);
     if (count > KEYS_MAX) {
-        places = memNewArray(keyPlace, (size_t)count);
+        places = memNewArray(keyPosition, (size_t)count);
         count = commandKeys(cmd, argv, argc, places, count);
     }
     for (int i = 0; i < count && slot != SEVERAL_SLOTS; i++) {
-        int own = hashSlot(argv[places[i].place]);
+        int own = hashSlot(argv[places[i].arg_index]);
         slot = slot == NO_SLOT || slot == own ? own : SEVERAL_SLOTS;
     }
     if (places != few) memFree(places);
@@ -105,4 +105,4 @@ static bool selects(const commandSpec *spec) {
 }
 
 const gate clusterRedirectGate = {
-    .name = "cluster-redirect", .selects = selects, .ask = redirectRequest};
+    .name = "cluster-redirect", .selects = selects, .admit = redirectRequest};

@@ -63,7 +63,7 @@ void shutdownCommand(ctx *c) {
         return;
     }
     reason why = {""};
-    status st = engineShutdownAsk(flags, abort, &why);
+    status st = engineShutdown(flags, abort, &why);
     if (abort) {
         if (st == OK) {
             replyOk(c);

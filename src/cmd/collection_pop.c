@@ -39,10 +39,10 @@ void collectionBlock(ctx *c, int first, int end, valueType type, int64_t deadlin
         replyNullArray(c);
         return;
     }
-    blockWish wish = {.keys = c->argv + first,
-                      .key_count = end - first,
-                      .type = type,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyTimedOut};
+    blockParams wish = {.keys = c->argv + first,
+                        .key_count = end - first,
+                        .type = type,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyTimedOut};
     blockStart(c, &wish);
 }

@@ -373,12 +373,12 @@ static const command *findNamedCommand(ctx *c) {
     return NULL;
 }
 
-static void replyKeys(ctx *c, const keyPlace *keys, int count, bool with_flags) {
+static void replyKeys(ctx *c, const keyPosition *keys, int count, bool with_flags) {
     const slice *argv = c->argv + 2;
     replyArray(c, count);
     for (int i = 0; i < count; i++) {
         if (with_flags) replyArray(c, 2);
-        replyBulk(c, argv[keys[i].place]);
+        replyBulk(c, argv[keys[i].arg_index]);
         if (with_flags) replyKeyFlags(c, keys[i].flags);
     }
 }
@@ -386,15 +386,15 @@ static void replyKeys(ctx *c, const keyPlace *keys, int count, bool with_flags) 
 static void getKeys(ctx *c, bool with_flags) {
     const command *cmd = findNamedCommand(c);
     if (!cmd) return;
-    keyPlace few[64];
-    keyPlace *keys = few;
+    keyPosition few[64];
+    keyPosition *keys = few;
     int count = commandKeys(cmd, c->argv + 2, c->argc - 2, few, COUNT_OF(few));
     if (count < 0 || (count == 0 && !(cmd->flags & CMD_NO_MANDATORY_KEYS))) {
         replyError(c, SLICE("ERR Invalid arguments specified for command"));
         return;
     }
     if (count > (int)COUNT_OF(few)) {
-        keys = memNewArray(keyPlace, (size_t)count);
+        keys = memNewArray(keyPosition, (size_t)count);
         commandKeys(cmd, c->argv + 2, c->argc - 2, keys, count);
     }
     replyKeys(c, keys, count, with_flags);

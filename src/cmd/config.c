@@ -36,7 +36,7 @@ void configSetCommand(ctx *c) {
     }
     str error = STR_EMPTY;
     unsigned allowed = engineHot.loading ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
-    if (engineDoorIsOpen(DOOR_PROTECTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
+    if (enginePermits(RESTRICTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
         replyOk(c);
     } else {

@@ -463,7 +463,7 @@ static void debugStringmatchTest(ctx *c) {
 static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
 
 static gateVerdict checkDebugAllowed(ctx *c) {
-    if (engineDoorIsOpen(DOOR_DEBUG, c->who)) return GATE_PASS;
+    if (enginePermits(RESTRICTED_DEBUG, c->who)) return GATE_PASS;
     replyError(c, SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
                         "to \"local\", you can run it from a local connection, otherwise you need "
                         "to set this option in the configuration file, and then restart the "
@@ -471,7 +471,7 @@ static gateVerdict checkDebugAllowed(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate debugGate = {.name = "debug", .selects = isDebug, .ask = checkDebugAllowed};
+const gate debugGate = {.name = "debug", .selects = isDebug, .admit = checkDebugAllowed};
 
 /* DEBUG subcommand [argument]. Not a container command: its subcommands have no specs. */
 void debugCommand(ctx *c) {

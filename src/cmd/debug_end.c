@@ -52,7 +52,7 @@ static void restart(ctx *c, bool graceful) {
     if (delay_ms < 0) delay_ms = 0;
     reason why = {""};
     /* Returns only if the restart was refused. */
-    if (engineRestartAsk(graceful, delay_ms, &why) == OK) return;
+    if (engineRestart(graceful, delay_ms, &why) == OK) return;
     logWarning("%s", why.text);
     replyError(c, SLICE("ERR failed to restart the server. Check server logs."));
 }

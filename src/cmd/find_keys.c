@@ -5,22 +5,22 @@
 #include "base/base.h"
 #include "cmd/procs.h"
 
-static int onlyKey(keyPlace *out, int max, int arg_index, uint32_t flags) {
-    if (max > 0) out[0] = (keyPlace){arg_index, flags};
+static int onlyKey(keyPosition *out, int max, int arg_index, uint32_t flags) {
+    if (max > 0) out[0] = (keyPosition){arg_index, flags};
     return 1;
 }
 
 /* The key at argument 1, which is read, and the one at argument `store`, which is written (0:
  * none). */
-static int keyAndStore(keyPlace *out, int max, int store) {
-    if (max > 0) out[0] = (keyPlace){1, KEY_RO | KEY_ACCESS};
+static int keyAndStore(keyPosition *out, int max, int store) {
+    if (max > 0) out[0] = (keyPosition){1, KEY_RO | KEY_ACCESS};
     if (!store) return 1;
-    if (max > 1) out[1] = (keyPlace){store, KEY_OW | KEY_UPDATE};
+    if (max > 1) out[1] = (keyPosition){store, KEY_OW | KEY_UPDATE};
     return 2;
 }
 
 /* SET key value [... GET ...]: with GET the key is also read. */
-int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+int setFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     for (int i = 3; i < argc; i++) {
         if (sliceIs(argv[i], "get")) return onlyKey(out, max, 1, KEY_RW | KEY_ACCESS | KEY_UPDATE);
     }
@@ -28,7 +28,7 @@ int setFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
 }
 
 /* BITFIELD key operation ...: read-only if all operations are GET. */
-int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+int bitfieldFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     int i = 2;
     while (i < argc) {
         if (sliceIs(argv[i], "get") && argc - i > 2) {
@@ -44,7 +44,7 @@ int bitfieldFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
 
 /* GEORADIUS key longitude latitude radius unit ... [STORE key|STOREDIST key], GEORADIUSBYMEMBER:
  * the last STORE or STOREDIST counts. */
-int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+int georadiusFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     int store = 0;
     for (int i = 5; i + 1 < argc; i++) {
         if (sliceIs(argv[i], "store") || sliceIs(argv[i], "storedist")) store = ++i;
@@ -54,7 +54,7 @@ int georadiusFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
 
 /* SORT key ... [STORE destination]: the last destination counts. Keys of BY and GET depend on the
  * elements and are not reported. */
-int sortFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+int sortFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     int store = 0;
     for (int i = 2; i < argc; i++) {
         if (sliceIs(argv[i], "limit")) {

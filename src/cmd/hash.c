@@ -32,7 +32,7 @@ static void setOne(ctx *c, robj *o, slice field, slice value) {
     if (!o) o = hashNew(c->argv[1]);
     o = hashSetTimed(o, field, value, HASH_KEEP_TIME, c->look, &most, &outcome);
     collectionPlace(c, 1, o);
-    if (outcome == HASH_REPLACED_DEAD) collectionNotify(c, c->argv[1], "hexpired");
+    if (outcome == HASH_REPLACED_EXPIRED) collectionNotify(c, c->argv[1], "hexpired");
 }
 
 /* HINCRBY and HINCRBYFLOAT on a hash with field TTLs are propagated as their result. */
@@ -66,7 +66,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
         hashOutcome outcome;
         o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, c->look, &most, &outcome);
         *created_count += outcome != HASH_UPDATED;
-        dead |= outcome == HASH_REPLACED_DEAD;
+        dead |= outcome == HASH_REPLACED_EXPIRED;
     }
     collectionPlace(c, 1, o);
     if (dead) collectionNotify(c, c->argv[1], "hexpired");
@@ -244,14 +244,14 @@ static void replyPairs(ctx *c, const robj *o, bool fields, bool values) {
 void hgetallCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
-    replyMap(c, o ? (int64_t)hashSeenCount(o, c->look) : 0);
+    replyMap(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
     if (o) replyPairs(c, o, true, true);
 }
 
 static void replyHalf(ctx *c, bool fields) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
-    replyArray(c, o ? (int64_t)hashSeenCount(o, c->look) : 0);
+    replyArray(c, o ? (int64_t)hashVisibleCount(o, c->look) : 0);
     if (o) replyPairs(c, o, fields, !fields);
 }
 
@@ -286,7 +286,7 @@ static void replyRandom(ctx *c, int64_t count, bool values) {
         return;
     }
     uint64_t wanted = (uint64_t)(count < 0 ? -count : count);
-    uint64_t seen = hashSeenCount(o, c->look);
+    uint64_t seen = hashVisibleCount(o, c->look);
     if (count > 0 || !seen) wanted = sizeMin(wanted, seen);
     pairReply r = {.c = c, .values = values, .nested = values && c->proto > 2};
     if (count < -DRAWS_MANY && seen) {
@@ -317,7 +317,7 @@ void hrandfieldCommand(ctx *c) {
     robj *o;
     if (!hashFindRead(c, &o)) return;
     pairReply r = {.c = c};
-    if (o && hashSeenCount(o, c->look) > 0) {
+    if (o && hashVisibleCount(o, c->look) > 0) {
         hashRandom(o, c->look, 1, false, replyPair, &r);
     } else {
         replyNull(c);

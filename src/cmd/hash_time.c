@@ -503,7 +503,7 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
         hashOutcome outcome;
         o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
                          &most, &outcome);
-        dead |= outcome == HASH_REPLACED_DEAD;
+        dead |= outcome == HASH_REPLACED_EXPIRED;
     }
     collectionPlace(c, 1, o);
     if (dead) collectionNotify(c, c->argv[1], "hexpired");

@@ -19,7 +19,7 @@ static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYP
 static void storeReduced(ctx *c, robj *o, const char *event, size_t removed) {
     listLimits most = listLimitsNow();
     bool emptied = listLength(o) == 0;
-    collectionPlace(c, 1, emptied ? o : listSettle(o, &most));
+    collectionPlace(c, 1, emptied ? o : listTryPack(o, &most));
     if (removed) {
         collectionChanged(c, c->argv[1], event, removed);
     } else {
@@ -79,7 +79,7 @@ void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
     if (count < length) {
         listLimits most = listLimitsNow();
         o = listDelete(o, front ? 0 : length - count, count);
-        collectionPlace(c, arg_index, listSettle(o, &most));
+        collectionPlace(c, arg_index, listTryPack(o, &most));
     }
     collectionChanged(c, c->argv[arg_index], event, count);
     if (count == length) collectionRemove(c, arg_index);
@@ -296,7 +296,7 @@ void lsetCommand(ctx *c) {
     o = listPrepare(o, &c->argv[3], 1, &most);
     /* Only here does Valkey use the lower 32 bits of the index. */
     bool found = resolveIndex(o, (int32_t)(uint32_t)(uint64_t)wanted, &index);
-    if (found) o = listSettle(listSet(o, index, c->argv[3]), &most);
+    if (found) o = listTryPack(listSet(o, index, c->argv[3]), &most);
     collectionPlace(c, 1, o);
     if (!found) {
         replyError(c, SLICE("ERR index out of range"));

@@ -55,7 +55,7 @@ static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
     listLimits most = listLimitsNow();
     o = listPrepare(listDelete(o, index, 1), &text, 1, &most);
     o = listPush(o, &text, 1, to_front);
-    collectionPlace(c, 1, listSettle(o, &most));
+    collectionPlace(c, 1, listTryPack(o, &most));
     replyBulk(c, text);
     strFree(&kept);
     collectionNotify(c, c->argv[2], to_front ? "lpush" : "rpush");

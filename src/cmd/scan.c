@@ -129,7 +129,7 @@ static void visitScan(void *arg, const robj *o) {
     keyScan *s = arg;
     if (!wanted(s, o)) return;
     slice key = objectKey(o);
-    if (storeIsDead(o, s->c->look)) {
+    if (storeIsExpired(o, s->c->look)) {
         strAppend(&s->expired, &key.len, sizeof(key.len));
         strAppendSlice(&s->expired, key);
         return;
@@ -182,7 +182,7 @@ void scanCommand(ctx *c) {
 
 static void visitKeys(void *arg, const robj *o) {
     keyScan *s = arg;
-    if (storeIsDead(o, s->c->look) || !wanted(s, o)) return;
+    if (storeIsExpired(o, s->c->look) || !wanted(s, o)) return;
     replyBulk(s->c, objectKey(o));
     s->found++;
 }

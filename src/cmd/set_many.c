@@ -97,7 +97,7 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
     bool counts = !r->into && !r->replies;
     r->all = setLength(from);
     if (counts) {
-        setIteratorInitCheap(&it, from);
+        setIteratorInitUnordered(&it, from);
     } else {
         setIteratorInit(&it, from);
     }
@@ -166,7 +166,7 @@ void sinterstoreCommand(ctx *c) {
         if (!packed) r.collected = memNewArray(listpackItem, COLLECTED_MAX);
         intersect(&r, &s);
         resultFlush(&r);
-        r.into = setSettle(r.into, &r.limits);
+        r.into = setTryIntset(r.into, &r.limits);
     }
     memFree(s.sets);
     collectionStore(c, 1, r.into, "sinterstore");

@@ -126,7 +126,7 @@ void xgroupDestroyCommand(ctx *c) {
     if (g) {
         streamGroupDestroy(s, g);
         streamGroupChanged(c, c->argv[2], "xgroup-destroy");
-        blockTellKey(dbId(c->db), c->argv[2]); /* its readers get an error */
+        blockNotifyKey(dbId(c->db), c->argv[2]); /* its readers get an error */
     }
     replyInteger(c, g != NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who waits for what (block.h).
+ * Blocked sessions (block.h).
  *
- * Invariant: a session has SESSION_BLOCKED exactly while it has a wait, but for the moment in which its request
- * runs again. A wait stands on the list of its kind and, in the order of waiting, on that of each of its keys in the
- * index (key_index.h); a key is on the list of ready ones when it changed since it was last looked at. */
+ * Invariant: a session has SESSION_BLOCKED if and only if it has a wait, except while its request runs again. A wait
+ * is in the list of its kind and, in order of waiting time, in the list of each of its keys in the index
+ * (key_index.h). A key is in the ready list if it has changed since it was last processed. */
 #include "engine/block.h"
 
 #include <math.h>
@@ -22,23 +22,23 @@
 #include "engine/timer.h"
 #include "store/store.h"
 
-/* A session's place in the queue of one key. */
+/* A wait's entry in the queue of one key. */
 typedef struct keyWait {
     listNode of_key;
-    indexedKey *key; /* NULL: the same key stood in front of it already */
+    indexedKey *key; /* NULL for a repeated key */
     struct blockWait *by;
 } keyWait;
 
 struct blockWait {
     session *who;
-    listNode all; /* place among the waits of its kind, the longest first */
+    listNode all; /* node in the list of its kind, longest waiting first */
     request kept;
     size_t memory;
     blockKind kind;
     valueType type;
     bool when_gone;
-    bool silent; /* CLIENT REPLY had switched its reply off */
-    bool again;  /* it ran and found nothing */
+    bool silent; /* its reply is suppressed by CLIENT REPLY */
+    bool again;  /* it ran again and still found nothing */
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
@@ -50,11 +50,11 @@ struct blockWait {
 
 static struct {
     list waits[BLOCK_KINDS];
-    bool told[BLOCK_KINDS]; /* their `ready` is to be asked */
-    bool any_told;
-    list waited, ready; /* keys */
+    bool notified[BLOCK_KINDS]; /* kinds whose `ready` functions have to be called */
+    bool any_notified;
+    list waited, ready; /* lists of keys */
     uint64_t when_gone_keys;
-    list released; /* sessions */
+    list released; /* list of sessions */
 } blocked;
 
 static void initLists(void) {
@@ -69,7 +69,7 @@ uint64_t blockedKeyCount(void) { return blocked.waited.count; }
 
 uint64_t blockedKeyWhenGoneCount(void) { return blocked.when_gone_keys; }
 
-/* ------------------------------------------------------------------ beginning and ending */
+/* ------------------------------------------------------------------ start and end */
 
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
     long double seconds;
@@ -95,7 +95,7 @@ bool blockIsDenied(const ctx *c) {
     return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
-/* Whether the key stands among the first `count` of the wait. */
+/* True if the key is among the first `count` keys of the wait. */
 static bool waitsFor(const blockWait *w, int count, const indexedKey *k) {
     for (int i = 0; i < count; i++) {
         if (w->keys[i].key == k) return true;
@@ -127,47 +127,47 @@ static void leaveQueue(blockWait *w, keyWait *place) {
 
 static void timeIsUp(engineTimer *t);
 
-/* What will run again: the request, or other arguments in its place. */
-static size_t keepRequest(blockWait *w, const ctx *c, const blockWish *wish) {
-    if (!wish->argv) return keptRequestInit(&w->kept, c->request);
+/* Keeps what is going to run again: the request, or the arguments given instead. */
+static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params) {
+    if (!params->argv) return keptRequestInit(&w->kept, c->request);
     request changed = *c->request;
-    changed.argv = (slice *)wish->argv; /* only copied from */
-    changed.argc = wish->argc;
+    changed.argv = (slice *)params->argv; /* is only copied */
+    changed.argc = params->argc;
     changed.raw = SLICE("");
     changed.large = NULL;
     changed.large_count = 0;
     return keptRequestInit(&w->kept, &changed);
 }
 
-void blockStart(ctx *c, const blockWish *wish) {
+void blockStart(ctx *c, const blockParams *params) {
     session *s = c->who;
     c->flags |= CTX_NOT_RUN;
     if (s->blocked) {
         s->blocked->again = true;
-        if (wish->free_state) wish->free_state(wish->state);
+        if (params->free_state) params->free_state(params->state);
         return;
     }
     check(!blockIsDenied(c));
-    if (wish->deadline_ms) check(wish->timed_out != NULL);
+    if (params->deadline_ms) check(params->timed_out != NULL);
     initLists();
-    size_t keys = (size_t)wish->key_count;
+    size_t keys = (size_t)params->key_count;
     blockWait *w = memCalloc(1, sizeof(*w) + keys * sizeof(keyWait));
     *w = (blockWait){.who = s,
-                     .kind = wish->kind,
-                     .type = wish->type,
-                     .when_gone = wish->when_gone,
+                     .kind = params->kind,
+                     .type = params->type,
+                     .when_gone = params->when_gone,
                      .silent = c->out != &s->out,
-                     .ready = wish->ready,
+                     .ready = params->ready,
                      .deadline = {.due = timeIsUp},
-                     .timed_out = wish->timed_out,
-                     .finish = wish->finish,
-                     .state = wish->state,
-                     .free_state = wish->free_state,
-                     .key_count = wish->key_count};
-    w->memory = memSizeOf(w) + keepRequest(w, c, wish);
+                     .timed_out = params->timed_out,
+                     .finish = params->finish,
+                     .state = params->state,
+                     .free_state = params->free_state,
+                     .key_count = params->key_count};
+    w->memory = memSizeOf(w) + keepRequest(w, c, params);
     listAppend(&blocked.waits[w->kind], &w->all);
-    for (int i = 0; i < w->key_count; i++) queueFor(w, i, wish->keys[i]);
-    if (wish->deadline_ms) timerSet(&w->deadline, wish->deadline_ms);
+    for (int i = 0; i < w->key_count; i++) queueFor(w, i, params->keys[i]);
+    if (params->deadline_ms) timerSet(&w->deadline, params->deadline_ms);
     s->blocked = w;
     s->flags |= SESSION_BLOCKED;
 }
@@ -185,7 +185,7 @@ static void freeWait(blockWait *w) {
     memFree(w);
 }
 
-/* The session has its answer and goes on. */
+/* The session was replied and continues. */
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);
@@ -214,16 +214,16 @@ size_t blockArgumentBytes(const session *s) {
     return bytes;
 }
 
-/* ------------------------------------------------------------------ answering */
+/* ------------------------------------------------------------------ replying */
 
-/* Where a waiting session's reply goes: to `silence` when it wants none. */
+/* Destination of a blocked session's reply: `silence` if replies are suppressed. */
 static outbuf *outOf(const blockWait *w, outbuf *silence) {
     outbufInitNull(silence);
     bool is_silent = w->silent || w->who->flags & SESSION_REPLY_OFF;
     return is_silent ? silence : &w->who->out;
 }
 
-/* Answers without running the request: by an error, when it has text, or by `reply`. */
+/* Ends a wait without running the request, with an error if it has text, else with `reply`. */
 static void end(blockWait *w, commandProc *reply, slice error) {
     session *s = w->who;
     outbuf silence;
@@ -270,7 +270,7 @@ bool blockFinish(session *s) {
     return true;
 }
 
-/* Runs a wait's request again. */
+/* Runs the request of a wait again. */
 static void runAgain(blockWait *w) {
     session *s = w->who;
     outbuf silence;
@@ -290,8 +290,8 @@ static void runAgain(blockWait *w) {
     if (!w->again) release(w);
 }
 
-static blockQuestion questionOf(const blockWait *w) {
-    return (blockQuestion){
+static blockQuery queryOf(const blockWait *w) {
+    return (blockQuery){
         .who = w->who, .argv = w->kept.argv, .argc = w->kept.argc, .state = w->state};
 }
 
@@ -299,7 +299,7 @@ static bool isClosing(const blockWait *w) {
     return w->who->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON);
 }
 
-/* Whether the wait is over with what the key holds now. */
+/* True if the current value of the key ends the wait. */
 static bool isReady(const indexedKey *k, const blockWait *w) {
     if (isClosing(w)) return false;
     slice key = indexedKeyText(k);
@@ -307,13 +307,13 @@ static bool isReady(const indexedKey *k, const blockWait *w) {
         dbFindUncounted(storeDb(k->db_id), key, storeHash(key), lookAt(engineHot.now_ms));
     if (!o || objectType(o) != w->type) return w->when_gone;
     if (!w->ready) return true;
-    blockQuestion q = questionOf(w);
+    blockQuery q = queryOf(w);
     q.key = key;
     q.value = o;
     return w->ready(&q);
 }
 
-static void goOn(blockWait *w) {
+static void continueWait(blockWait *w) {
     if (w->finish) {
         end(w, w->finish, SLICE(""));
     } else {
@@ -321,70 +321,70 @@ static void goOn(blockWait *w) {
     }
 }
 
-/* Serves those who wait for a key now, each once. */
-static void serve(indexedKey *k) {
+/* Processes the sessions waiting for a key, each once. */
+static void serveKey(indexedKey *k) {
     k->held = true;
     size_t left = k->waits.count;
     listNode *n = listFirst(&k->waits);
     for (; n && left > 0; left--) {
         keyWait *wait = LIST_OWNER(n, keyWait, of_key);
         n = listNext(&k->waits, n);
-        if (isReady(k, wait->by)) goOn(wait->by);
+        if (isReady(k, wait->by)) continueWait(wait->by);
     }
     k->held = false;
     keyIndexDrop(k);
 }
 
-/* Asks the waits of the kinds that were told of something, each once. */
-static void serveTold(void) {
-    blocked.any_told = false;
+/* Checks the waits of kinds that were notified, each once. */
+static void serveNotified(void) {
+    blocked.any_notified = false;
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
-        if (!blocked.told[kind]) continue;
-        blocked.told[kind] = false;
+        if (!blocked.notified[kind]) continue;
+        blocked.notified[kind] = false;
         for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
             blockWait *w = LIST_OWNER(n, blockWait, all);
             n = listNext(&blocked.waits[kind], n);
-            blockQuestion q = questionOf(w);
-            if (!isClosing(w) && w->ready && w->ready(&q)) goOn(w);
+            blockQuery q = queryOf(w);
+            if (!isClosing(w) && w->ready && w->ready(&q)) continueWait(w);
         }
     }
 }
 
 void blockWake(void) {
-    if (!blocked.ready.count && !blocked.any_told) return;
-    /* The command may have taken longer than a key it brought has to live. */
+    if (!blocked.ready.count && !blocked.any_notified) return;
+    /* The command may have taken longer than the TTL of a key it has set. */
     engineHot.now_ms = clockWallMs();
-    while (blocked.ready.count || blocked.any_told) {
-        if (blocked.any_told) serveTold();
+    while (blocked.ready.count || blocked.any_notified) {
+        if (blocked.any_notified) serveNotified();
         listNode *first = blocked.ready.count ? listFirst(&blocked.ready) : NULL;
         if (!first) continue;
         listRemove(&blocked.ready, first);
-        serve(LIST_OWNER(first, indexedKey, ready));
+        serveKey(LIST_OWNER(first, indexedKey, ready));
     }
 }
 
-/* ------------------------------------------------------------------ what happens */
+/* ------------------------------------------------------------------ events */
 
-/* Who runs commands looks behind the one that is being run; without one the stage does. */
-static void askForWake(void) {
+/* The code that runs a command wakes blocked sessions after it; without a command, stage WAKE does. */
+static void requestWake(void) {
     if (engineHot.current) engineHot.current->flags |= CTX_WAKES;
 }
 
 void blockKeyChanged(indexedKey *k) {
     if (!listHas(&k->ready)) listAppend(&blocked.ready, &k->ready);
-    askForWake();
+    requestWake();
 }
 
-void blockTellKey(int db_id, slice key) {
+void blockNotifyKey(int db_id, slice key) {
     if (!blocked.waited.count) return;
     indexedKey *k = keyIndexFind(db_id, key);
     if (k && !listIsEmpty(&k->waits)) blockKeyChanged(k);
 }
 
-void blockTell(blockKind kind) {
+void blockNotify(blockKind kind) {
     if (!blocked.waits[kind].count) return;
-    blocked.told[kind] = blocked.any_told = true;
-    askForWake();
+    blocked.notified[kind] = blocked.any_notified = true;
+    requestWake();
 }
 
 void blockDbEvent(const dbEvent *e) {
@@ -396,7 +396,7 @@ void blockDbEvent(const dbEvent *e) {
     }
 }
 
-/* ------------------------------------------------------------------ walking over them */
+/* ------------------------------------------------------------------ iteration */
 
 static bool keyFits(const indexedKey *k, const blockFilter *f) {
     slice text = indexedKeyText(k);

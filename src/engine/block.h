@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting. A command that finds nothing to answer with blocks its session: the request is kept, and runs again
- * from its start when one of its keys has become a value of the type it waits for, behind the command (or the
- * transaction) that made it so and before the next. Whoever has waited longest for a key is first. A request
- * that still finds nothing stays where it is in the queue. The wait also ends by time, by CLIENT UNBLOCK and with
- * the session.
+ * Blocking commands. A command that cannot reply yet blocks its session: the request is kept and runs again from its
+ * start when one of its keys has become a value of the required type, after the command (or transaction) that changed
+ * the key and before the next one. The session that has waited longest for a key is first. A request that still finds
+ * nothing keeps its position in the queue. The wait also ends on timeout, by CLIENT UNBLOCK and with the session.
  *
- * Nobody waits: nothing is looked up. Somebody does: each changed key costs one lookup. Main thread only. */
+ * If no session is blocked, changes of keys cost nothing; otherwise each changed key costs one lookup. Main thread
+ * only. */
 #ifndef ENGINE_BLOCK_H
 #define ENGINE_BLOCK_H
 
@@ -17,71 +17,71 @@
 #include "engine/hooks.h"
 #include "store/object.h"
 
-/* Argument `i`, seconds with fractions, as the wall time in ms at which a wait ends; 0 is for ever. False: the
- * error was replied. */
+/* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times out; 0 means no
+ * timeout. False: the error was replied. */
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms);
-/* True where no command may wait (EXEC, scripts, the AOF): it answers at once that there is nothing. */
+/* True in contexts that cannot block (EXEC, scripts, the AOF): the command replies immediately that there is
+ * nothing. */
 bool blockIsDenied(const ctx *c);
 
 typedef enum blockKind {
     BLOCK_KEYS,
-    BLOCK_OFFSET, /* an acknowledgement of what was propagated: WAIT, WAITAOF */
+    BLOCK_OFFSET, /* an acknowledgement of propagated changes: WAIT, WAITAOF */
     BLOCK_MODULE,
     BLOCK_CUSTOM,
     BLOCK_KINDS,
 } blockKind;
 
-/* What a wait is asked about; borrowed for the call. */
-typedef struct blockQuestion {
+/* Arguments of blockReadyProc; borrowed for the call. */
+typedef struct blockQuery {
     const session *who;
-    const slice *argv; /* as they will run: see blockWish */
+    const slice *argv; /* the arguments that will run */
     int argc;
     void *state;
-    slice key;         /* BLOCK_KEYS: the key that changed, */
-    const robj *value; /* and what stands there now, NULL: nothing. Of any type */
-} blockQuestion;
-/* True: it runs now, or `finish` replies. After a command, or a whole transaction, that changed something: what
- * happened in between is not told, only how things are. */
-typedef bool blockReadyProc(const blockQuestion *q);
+    slice key;         /* BLOCK_KEYS: the key that changed */
+    const robj *value; /* its current value of any type, NULL if missing */
+} blockQuery;
+/* Returns true to end the wait: the request runs now, or `finish` replies. Called after a command or transaction that
+ * changed something; it sees the resulting state, not the intermediate ones. */
+typedef bool blockReadyProc(const blockQuery *q);
 
-/* Zero is right for whatever is not needed. */
-typedef struct blockWish {
+/* Parameters of a wait. Fields that are not needed are zero. */
+typedef struct blockParams {
     blockKind kind;
     const slice *keys; /* BLOCK_KEYS: as in the request */
     int key_count;
-    valueType
-        type; /* of a value that wakes; a missing key or one of another type does not, unless */
-    bool when_gone; /* the command wants to run then, too, and to reply the error */
-    blockReadyProc *
-        ready; /* asked, after `type` and `when_gone`, about a value of the type; NULL: it is ready */
-    int64_t deadline_ms; /* 0: never */
-    /* Replies when the time is up; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait, either. */
+    valueType type; /* required type of the value */
+    bool
+        when_gone; /* also end the wait if the key is missing or of another type, e.g. to reply an error */
+    blockReadyProc *ready; /* additional condition for a value of the type; NULL: none */
+    int64_t deadline_ms;   /* 0: no timeout */
+    /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait either. */
     commandProc *timed_out;
     commandProc
-        *finish; /* replies when the wait is over; NULL: the command runs again from its start */
+        *finish; /* replies when the wait ends; NULL: the command runs again from its start */
     const slice *
-        argv; /* what runs again in place of the request ("$" replaced by an id); NULL: the request itself */
+        argv; /* arguments to run instead of the request (e.g. "$" replaced by an id); NULL: the request */
     int argc;
-    void *state; /* the wait's own; `free_state` frees it with the wait */
+    void *state; /* private to the command; freed by `free_state` with the wait */
     void (*free_state)(void *state);
-} blockWish;
-/* The session waits; the last thing a command does, instead of a reply. Not where it is denied. When a command that
- * runs again calls it, the wait goes on as it was: this wish is only freed. */
-void blockStart(ctx *c, const blockWish *wish);
-/* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL when it does not wait. */
+} blockParams;
+/* Blocks the session; the last call of a command, instead of a reply. Must not be called if blocking is denied. If a
+ * command that runs again calls it, the existing wait continues and only the new parameters are freed. */
+void blockStart(ctx *c, const blockParams *params);
+/* The `state` of the wait, in `timed_out`, `finish` and in a command that runs again; NULL otherwise. */
 void *blockState(const ctx *c);
 
-/* Something happened that may end waits of this kind (an acknowledgement, an fsync): their `ready` is asked when the
- * command that is being run has ended, or at stage WAKE. Nothing while there are none. */
-void blockTell(blockKind kind);
-/* Something happened to a key that leaves its value as it was (a consumer group was destroyed): those who wait for it are
- * asked as if it had changed. */
-void blockTellKey(int db_id, slice key);
-/* Ends a wait of a session at once through its `finish` (a module's). False: it does not wait so. */
+/* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready` functions are called
+ * after the current command, or in stage WAKE. No effect if there are none. */
+void blockNotify(blockKind kind);
+/* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the waits for the key
+ * are checked as after a change. */
+void blockNotifyKey(int db_id, slice key);
+/* Ends a session's wait immediately through its `finish`. False if it has no such wait. */
 bool blockFinish(session *s);
 
-/* Visits those who wait: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).
- * `visit` may end the wait it is shown (a slot that was lost, a change of role), no other. */
+/* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).
+ * `visit` may end the wait it is called with (a lost slot, a change of role), but no other. */
 typedef struct blockFilter {
     int kind, db_id, slot;
     slice key;
@@ -89,23 +89,23 @@ typedef struct blockFilter {
 typedef void blockVisitProc(session *s, void *arg);
 void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg);
 
-/* Ends a session's wait as if its time were up, or with this error when it has text. False: it does not wait. */
+/* Ends a session's wait as if it had timed out, or with this error if it has text. False if it is not blocked. */
 bool blockEnd(session *s, slice error);
 /* Runs the requests whose keys have become ready. */
 void blockWake(void);
-/* The next session that waits no more and may go on with what has been read; NULL when there is none. */
+/* The next session that was unblocked and may continue; NULL if there is none. */
 session *blockNextReleased(void);
-/* Forgets a session that ends. */
+/* Called when a session ends. */
 void blockForget(session *s);
 
-/* Bytes of memory a session's wait takes. */
+/* Memory of a session's wait in bytes. */
 size_t blockMemory(const session *s);
-/* Bytes of the arguments of the command that a session waits to run again; 0 when it does not. */
+/* Size of the arguments of the blocked command in bytes; 0 if the session is not blocked. */
 size_t blockArgumentBytes(const session *s);
-/* Keys that somebody waits for; those for which somebody wants to hear that they are gone. */
+/* Number of keys for which sessions are blocked; of those with `when_gone`. */
 uint64_t blockedKeyCount(void);
 uint64_t blockedKeyWhenGoneCount(void);
-/* Hook 5. */
+/* Implements hook 5. */
 void blockDbEvent(const dbEvent *e);
 
 #endif

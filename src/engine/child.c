@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forks, and waits for what was forked from a periodic job. */
+ * Forks child processes; a periodic job waits for their end. */
 #include "engine/child.h"
 
 #include <errno.h>
@@ -16,18 +16,18 @@
 #include "store/store.h"
 
 static struct {
-    pid_t pid; /* 0: none lives */
+    pid_t pid; /* 0: no child */
     childKind kind;
-    int64_t fork_us; /* the last fork() took */
+    int64_t fork_us; /* duration of the last fork() */
     uint64_t forks;
 } child;
 
 childKind childAlive(void) { return child.kind; }
 
-/* The parent's handlers would write into what is shared, and stop what is not theirs. */
+/* The parent's handlers would modify shared state, and stop the wrong process. */
 static void signalsOfChild(void) {
     signal(SIGTERM, SIG_DFL);
-    signal(SIGINT, SIG_IGN); /* a Ctrl-C at the terminal reaches the parent too, which decides */
+    signal(SIGINT, SIG_IGN); /* Ctrl-C in a terminal also reaches the parent, which decides */
 }
 
 static void ended(int wait_status) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forked children: processes that hold the dataset as it was at the fork, to write it down while we go on.
- * At most one lives at a time. While it does, the store changes nothing in place (each changed page is
- * copied), tables do not resize, and access times stand still. Main thread only. */
+ * Forked children: processes with a snapshot of the dataset, which they write while the parent continues. There is at
+ * most one. While it exists, the store modifies nothing in place (every modified page is copied), tables are not
+ * resized, and access times are not updated. Main thread only. */
 #ifndef ENGINE_CHILD_H
 #define ENGINE_CHILD_H
 
@@ -11,18 +11,18 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* What the child is for: handed to the hooks (engine/hooks.h, point 9). */
+/* Purpose of the child; passed to the hooks (engine/hooks.h, hook 9). */
 typedef enum childKind { CHILD_NONE, CHILD_TEST } childKind;
 
-/* In the child; returns its exit code. It must not touch the loop nor free what the store owns. */
+/* Runs in the child; returns its exit code. It must not use the event loop or free memory of the store. */
 typedef int childProc(void *arg);
 
-/* Forks. The parent returns at once; the child runs `proc` and leaves. ERR_EXISTS: one lives already;
- * ERR_IO: the system refused. */
+/* Forks. The parent returns immediately; the child runs `proc` and exits. ERR_EXISTS: there is a child already;
+ * ERR_IO: fork() failed. */
 status childStart(childKind kind, childProc *proc, void *arg, reason *why) MUST_USE;
-/* CHILD_NONE when no child lives. */
+/* CHILD_NONE if there is no child. */
 childKind childAlive(void);
-/* Ends it (SIGKILL) and waits: the hooks hear of it before this returns. Nothing lives: nothing happens. */
+/* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. No effect without a child. */
 void childKill(void);
 
 #endif

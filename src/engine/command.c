@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The running commands, their lookup, and where the keys of a request stand.
+ * The commands of this server, their lookup by name, and the positions of keys in a request.
  *
- * A name is folded to lower case in two 8-byte words; the words, times two odd factors, give a slot, the
- * slot gives the one entry that can be meant. Factors and size are searched at install so that no two
- * names share a slot.
+ * A name is folded to lower case in two 8-byte words. The words multiplied by two odd factors give a slot, which
+ * refers to the only entry that can match. At installation, factors and table size are searched such that no two
+ * names share a slot (perfect hashing).
  *
- * Invariant: every slot holds the index of an entry, 0 for none; entry 0 equals no name.
- * A lookup costs two multiplications and two dependent loads; installing costs some 100 us.
- * Lookups: ANY_THREAD, but never while the main thread installs or renames. */
+ * Invariant: every slot contains the index of an entry, 0 if unused; entry 0 matches no name. A lookup costs two
+ * multiplications and two dependent loads; installation about 100 us. Lookups: ANY_THREAD, but not while the main
+ * thread installs or renames commands. */
 #include "engine/command.h"
 
 #include "base/base.h"
@@ -44,15 +44,15 @@ enum {
     NAME_SHORT_MAX = 16, /* longer names are hashed in pieces and compared byte by byte */
     SLOT_BITS_MIN = 6,
     SLOT_BITS_MAX = 22,
-    TRIES_PER_SIZE = 256, /* factors tried before the slots double */
+    TRIES_PER_SIZE = 256, /* factors tried before the number of slots is doubled */
 };
 
-/* A name folded to lower case, padded with zeros; of a long name a hash of all pieces. */
+/* A name folded to lower case and padded with zeros; for long names a hash of all pieces. */
 typedef struct nameKey {
     uint64_t low, high;
 } nameKey;
 
-/* What a name leads to; two to a cache line. */
+/* Entry of the lookup table; two per cache line. */
 typedef struct nameEntry {
     nameKey key;
     size_t len;
@@ -60,25 +60,26 @@ typedef struct nameEntry {
 } nameEntry;
 _Static_assert(sizeof(nameEntry) == CACHE_LINE / 2, "an entry lies in one cache line");
 
-static const nameEntry nobody = {.len = SIZE_MAX};
+static const nameEntry no_entry = {.len = SIZE_MAX};
 static const uint16_t no_slots[2];
 
 static struct {
-    command *all; /* by id: top level as in the table, then container by container */
+    command *
+        all; /* indexed by id: top-level commands in the order of the table, then the subcommands of each container */
     int id_count, top_count;
-    slice *lookup_names; /* of the top level, by id; removed commands have length 0 */
+    slice *lookup_names; /* of top-level commands, by id; length 0 for removed ones */
     nameKey *sub_keys;   /* of all commands, by id; used for subcommands only */
     const nameEntry *entries;
     const uint16_t *slots;
     uint64_t low_factor, high_factor;
     int slot_shift;
-    int name_count; /* entries besides nobody */
+    int name_count; /* entries without entry 0 */
     uint32_t epoch;
-} table = {.entries = &nobody, .slots = no_slots, .slot_shift = 63};
+} table = {.entries = &no_entry, .slots = no_slots, .slot_shift = 63};
 
 /* ---- folding names */
 
-/* The key of up to 16 bytes, reading no other. */
+/* The key of up to 16 bytes; reads no bytes beyond. */
 static inline nameKey keyOfShort(const char *at, size_t len) {
     uint64_t low = 0, high = 0;
     if (len >= 8) {
@@ -186,9 +187,9 @@ void commandEach(void (*proc)(const command *cmd, void *arg), void *arg) {
     }
 }
 
-/* ---- building the lookup */
+/* ---- building the lookup table */
 
-/* An odd factor, another one for each `n` (the finaliser of MurmurHash3 over a counter). */
+/* The n-th odd factor (MurmurHash3's finaliser applied to a counter). */
 static uint64_t factorNumber(uint64_t n) {
     n *= 0x9e3779b97f4a7c15ULL;
     n = (n ^ n >> 33) * 0xff51afd7ed558ccdULL;
@@ -196,7 +197,7 @@ static uint64_t factorNumber(uint64_t n) {
     return (n ^ n >> 33) | 1;
 }
 
-/* Gives each entry a slot of its own under the present factors; false when two want the same. */
+/* Assigns a slot to each entry using the current factors; false if two entries collide. */
 static bool slotsFill(uint16_t *slots, size_t slot_count, const nameEntry *entries, int count) {
     memset(slots, 0, slot_count * sizeof(*slots));
     for (int i = 1; i <= count; i++) {
@@ -209,19 +210,19 @@ static bool slotsFill(uint16_t *slots, size_t slot_count, const nameEntry *entri
 
 static void lookupFree(void) {
     if (table.slots != no_slots) memFree((void *)table.slots);
-    if (table.entries != &nobody) memFree((void *)table.entries);
+    if (table.entries != &no_entry) memFree((void *)table.entries);
     table.slots = no_slots;
-    table.entries = &nobody;
+    table.entries = &no_entry;
     table.slot_shift = 63;
     table.name_count = 0;
 }
 
-/* Makes entries and slots anew out of the lookup names. */
+/* Rebuilds entries and slots from the lookup names. */
 static void lookupBuild(void) {
     lookupFree();
     nameEntry *entries = memNewArray(nameEntry, (size_t)table.top_count + 1);
     int count = 0;
-    entries[0] = nobody;
+    entries[0] = no_entry;
     for (int i = 0; i < table.top_count; i++) {
         slice name = table.lookup_names[i];
         if (name.len == 0) continue;
@@ -230,7 +231,8 @@ static void lookupBuild(void) {
     check(count <= UINT16_MAX);
     table.entries = entries;
     table.name_count = count;
-    /* Of n names in n * n / 8 slots no two meet in one try out of 55; the slots are twice that or so. */
+    /* With n names and n * n / 8 slots, about one attempt in 55 has no collision; there are up to twice as many
+     * slots. */
     int bits = SLOT_BITS_MIN;
     while (((size_t)1 << bits) < (size_t)count * (size_t)count / 8) bits++;
     for (uint64_t try = 0; bits <= SLOT_BITS_MAX; bits++) {
@@ -251,7 +253,7 @@ static void lookupBuild(void) {
     panic("two of the %d commands have the same name", count);
 }
 
-/* ---- installing */
+/* ---- installation */
 
 static bool isWanted(const commandSpec *spec, bool sentinel) {
     return sentinel ? (spec->flags & (CMD_SENTINEL | CMD_ONLY_SENTINEL)) != 0
@@ -269,7 +271,7 @@ static slice fullName(const commandSpec *spec, const command *parent) {
     return copy;
 }
 
-/* Fills the next free place with a running command; returns it. */
+/* Adds a command to `table.all` and returns it. */
 static command *commandAdd(const commandSpec *spec, command *parent) {
     int id = table.id_count++;
     command *cmd = &table.all[id];
@@ -377,18 +379,18 @@ const char *commandFlagName(uint32_t bit) {
 
 enum {
     KEY_FLAGS_OF_SPEC = KEY_NOT_KEY | KEY_INCOMPLETE | KEY_VARIABLE_FLAGS
-}; /* not of a single key */
+}; /* flags of the specification, not of single keys */
 
 typedef struct keyList {
-    keyPlace *out;
+    keyPosition *out;
     int count, max;
 } keyList;
 
-/* Where the argument stands at which `spec` begins; 0 when there is none. */
+/* Index of the argument at which `spec` begins; 0 if there is none. */
 static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
     if (spec->begin == KEY_BEGIN_INDEX) return spec->begin_at;
     if (spec->begin == KEY_BEGIN_UNKNOWN) return 0;
-    /* The keyword is followed by a key: it is never the last argument. */
+    /* A key follows the keyword, so the keyword is never the last argument. */
     bool forward = spec->begin_at > 0;
     int at = forward ? spec->begin_at : argc + spec->begin_at;
     for (; forward ? at < argc - 1 : at > 0; at += forward ? 1 : -1) {
@@ -400,13 +402,13 @@ static int keysBegin(const keySpec *spec, const slice *argv, int argc) {
 static void keysAdd(keyList *keys, const keySpec *spec, int first, int last, int step) {
     for (int at = first; at <= last; at += step) {
         if (keys->count < keys->max) {
-            keys->out[keys->count] = (keyPlace){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
+            keys->out[keys->count] = (keyPosition){at, spec->flags & ~(uint32_t)KEY_FLAGS_OF_SPEC};
         }
         keys->count++;
     }
 }
 
-/* The keys from `first` on; a last key that the request does not reach makes it malformed. */
+/* Adds the keys from `first` on; the request is malformed if it ends before the last key. */
 static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first) {
     int last;
     if (spec->last >= 0) {
@@ -421,7 +423,7 @@ static bool keysOfRange(keyList *keys, const keySpec *spec, int argc, int first)
     return true;
 }
 
-/* As many keys as an argument says. */
+/* Adds as many keys as given by an argument. */
 static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, int argc,
                          int begin) {
     int64_t count;
@@ -435,7 +437,7 @@ static bool keysOfNumber(keyList *keys, const keySpec *spec, const slice *argv, 
     return true;
 }
 
-int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max) {
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max) {
     const commandSpec *spec = cmd->spec;
     if (spec->find_keys) return spec->find_keys(argv, argc, out, max);
     keyList keys = {out, 0, max};
@@ -443,7 +445,7 @@ int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, 
         const keySpec *where = &spec->key_specs[i];
         if (where->flags & KEY_NOT_KEY) continue;
         int begin = keysBegin(where, argv, argc);
-        if (begin == 0 || begin >= argc) continue; /* an optional part that is left out */
+        if (begin == 0 || begin >= argc) continue; /* an optional part that is missing */
         bool fits = true;
         if (where->find == KEY_FIND_RANGE) fits = keysOfRange(&keys, where, argc, begin);
         if (where->find == KEY_FIND_KEYNUM) fits = keysOfNumber(&keys, where, argv, argc, begin);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands as data: what a spec file says of one (const, generated), and what the running server keeps
- * about it. The table is handed over once by the roof; the engine names no command. */
+ * Commands as data: the contents of the spec files (const, generated), and the run-time state of each command. The
+ * command table is passed by startup code; the engine refers to no command by name. */
 #ifndef ENGINE_COMMAND_H
 #define ENGINE_COMMAND_H
 
@@ -15,8 +15,8 @@
 typedef struct ctx ctx;
 typedef void commandProc(ctx *c);
 
-/* The words of a spec's "flags". The first block is what COMMAND INFO prints, under these names in
- * lower case; the second is ours alone. */
+/* The flags of a spec. Those of the first group are printed by COMMAND INFO under these names in lower case; the
+ * others are internal. */
 enum commandFlag {
     CMD_WRITE = 1u << 0,
     CMD_READONLY = 1u << 1,
@@ -28,7 +28,7 @@ enum commandFlag {
     CMD_LOADING = 1u << 7,
     CMD_STALE = 1u << 8,
     CMD_SKIP_MONITOR = 1u << 9,
-    CMD_SKIP_COMMANDLOG = 1u << 10, /* printed skip_commandlog */
+    CMD_SKIP_COMMANDLOG = 1u << 10, /* printed as skip_commandlog */
     CMD_ASKING = 1u << 11,
     CMD_FAST = 1u << 12,
     CMD_NO_AUTH = 1u << 13,
@@ -39,18 +39,18 @@ enum commandFlag {
     CMD_MOVABLEKEYS = 1u << 18,
     CMD_ALLOW_BUSY = 1u << 19,
     CMD_MODULE = 1u << 20,
-    CMD_AT_ONCE = 1u << 21,    /* runs at once inside MULTI, where others are queued */
-    CMD_RUNS_QUEUE = 1u << 22, /* EXEC: refused, it takes the transaction along */
-    CMD_SENTINEL = 1u << 24,   /* known to a sentinel too */
+    CMD_AT_ONCE = 1u << 21,    /* executed immediately inside MULTI instead of being queued */
+    CMD_RUNS_QUEUE = 1u << 22, /* EXEC: if it is refused, the transaction is discarded */
+    CMD_SENTINEL = 1u << 24,   /* also available in Sentinel mode */
     CMD_ONLY_SENTINEL = 1u << 25,
-    CMD_PROTECTED = 1u << 26, /* DEBUG, MODULE: behind an enable-... directive */
+    CMD_PROTECTED = 1u << 26, /* DEBUG, MODULE: require an enable-... directive */
     CMD_INTERNAL = 1u << 27,  /* documented as internal ("doc_flags: syscmd") */
     CMD_DEPRECATED = 1u << 28,
-    CMD_STOPS_BATCH = 1u << 29, /* what follows in the batch is parsed again after it */
-    CMD_QUICK = 1u << 30,       /* bounded work: equal ones in a row share one time stamp */
+    CMD_STOPS_BATCH = 1u << 29, /* the rest of the batch is parsed again after it */
+    CMD_QUICK = 1u << 30,       /* bounded work: consecutive identical ones share one time stamp */
 };
 
-/* Bit n of an ACL category mask, in the order ACL CAT prints. */
+/* Bit numbers of ACL categories, in the order of ACL CAT. */
 enum commandCategory {
     CAT_KEYSPACE,
     CAT_READ,
@@ -77,7 +77,7 @@ enum commandCategory {
 };
 extern const char *const commandCategoryNames[CAT_COUNT];
 
-/* Printed in this order. */
+/* In the order in which they are printed. */
 enum keyFlag {
     KEY_RO = 1,
     KEY_RW = 2,
@@ -92,13 +92,13 @@ enum keyFlag {
     KEY_VARIABLE_FLAGS = 1024,
 };
 
-/* Where keys stand: how the search begins and how it goes on, as COMMAND INFO's key specifications. */
+/* How to find keys: begin_search and find_keys of COMMAND INFO's key specifications. */
 typedef struct keySpec {
-    const char *notes; /* NULL when there are none */
+    const char *notes; /* NULL if there are none */
     uint32_t flags;
     enum { KEY_BEGIN_INDEX, KEY_BEGIN_KEYWORD, KEY_BEGIN_UNKNOWN } begin;
     const char *keyword;
-    int begin_at; /* index, or where the search for the keyword starts */
+    int begin_at; /* index, or start of the search for the keyword */
     enum { KEY_FIND_RANGE, KEY_FIND_KEYNUM, KEY_FIND_UNKNOWN } find;
     int last, step, limit;                    /* range */
     int keynum_index, first_key, keynum_step; /* keynum */
@@ -126,7 +126,7 @@ typedef struct commandArg {
     const char *deprecated_since;
     argType type;
     uint8_t flags;
-    int8_t key_spec; /* index, -1 none */
+    int8_t key_spec; /* index, -1 if none */
     int8_t count;    /* of `args` */
     const struct commandArg *args;
 } commandArg;
@@ -135,7 +135,7 @@ typedef struct commandHistory {
     const char *since, *text;
 } commandHistory;
 
-/* The reply's shape: documentation, the suite's checker, the client's reply classes. */
+/* Type of the reply: for documentation, the test suite's checker and clients. */
 typedef enum replyClass {
     CLASS_ANY,
     CLASS_STATUS,
@@ -147,22 +147,22 @@ typedef enum replyClass {
     CLASS_DOUBLE,
 } replyClass;
 
-/* One key of a request: its place in argv and what the command does with it (KEY_RO .. KEY_DELETE). */
-typedef struct keyPlace {
-    int place;
+/* One key of a request: its index in argv and its access flags (KEY_RO .. KEY_DELETE). */
+typedef struct keyPosition {
+    int arg_index;
     uint32_t flags;
-} keyPlace;
+} keyPosition;
 
-/* Finds keys where specifications cannot tell, or tell the flags only roughly. Writes the first `max` of them;
- * returns how many there are (may exceed max), or -1 for a malformed request. ANY_THREAD. */
-typedef int commandKeysProc(const slice *argv, int argc, keyPlace *out, int max);
+/* Finds the keys of a request if key specifications are insufficient, or their flags too coarse. Stores the first
+ * `max` keys; returns their number (which may exceed max), or -1 for a malformed request. ANY_THREAD. */
+typedef int commandKeysProc(const slice *argv, int argc, keyPosition *out, int max);
 
 typedef struct commandSpec {
-    const char *name;           /* lower case; of a subcommand its own word only */
+    const char *name;           /* lower case; for a subcommand without its container */
     commandProc *proc;          /* NULL for a container */
-    commandKeysProc *find_keys; /* NULL: key_specs suffice */
+    commandKeysProc *find_keys; /* NULL: key_specs are sufficient */
     int16_t arity;
-    int8_t first_key, last_key, key_step; /* the old view of the first range */
+    int8_t first_key, last_key, key_step; /* first range of keys, as in COMMAND INFO */
     uint32_t flags;
     uint32_t categories;
     replyClass reply;
@@ -179,53 +179,53 @@ typedef struct commandSpec {
     int sub_count;
 } commandSpec;
 
-/* A command as the server runs it. The first line is all the hot path reads. */
+/* A command at run time. The hot path reads only the first cache line. */
 typedef struct command command;
 struct command {
     commandProc *proc;
     uint32_t flags;
-    uint32_t gates; /* bits of the gates that want to see it */
-    int16_t arity;  /* negative: at least */
+    uint32_t gates; /* bits of the gates that select it */
+    int16_t arity;  /* negative: minimum */
     int8_t first_key, last_key, key_step;
     uint8_t sub_count;
-    uint16_t id; /* dense: bit number in ACL sets, index of statistics */
+    uint16_t id; /* contiguous: bit number in ACL sets, index of statistics */
     const commandSpec *spec;
     command *parent; /* the container of a subcommand */
     command *subs;   /* sub_count of them, contiguous */
-    slice name;      /* "get", "config|get"; rename-command changes only what it is looked up by */
+    slice name;      /* "get", "config|get"; not changed by rename-command */
     /* statistics, main thread only */
     uint64_t calls, usec_ns, rejected, failed; /* usec_ns: total time, in ns */
-    struct histogram *latency;                 /* made on first call with tracking on */
+    struct histogram *latency; /* allocated on the first call with latency tracking */
 };
 
-/* Installs the table: builds the running commands and the lookup. Called once at start. */
+/* Installs the table: creates commands and lookup table. Called once, at startup. */
 void commandInstall(const commandSpec *specs, int count, bool sentinel);
-void commandUninstall(void); /* tests: forgets everything */
-/* The command of that name (as renamed) in any case, or NULL. Never a subcommand. Reads the slice's bytes
- * only. ANY_THREAD (between changes). */
+void commandUninstall(void); /* for tests: removes everything */
+/* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only the bytes of the
+ * slice. ANY_THREAD (between changes). */
 const command *commandFind(slice name);
 /* The subcommand `word` of a container, or NULL. ANY_THREAD. */
 const command *commandFindSub(const command *parent, slice word);
-/* The command a request names: the container itself when argc is 1 or it has none of that name. ANY_THREAD.
- * Sets *unknown_sub when a container was asked for a subcommand it lacks. */
+/* The command of a request: the container itself if argc is 1 or it has no such subcommand, in which case
+ * *unknown_sub is set. ANY_THREAD. */
 const command *commandResolve(const slice *argv, int argc, bool *unknown_sub);
-/* By "get" or "config|get", the container as renamed. ANY_THREAD. */
+/* Finds "get" or "config|get", with the container as renamed. ANY_THREAD. */
 const command *commandFindByFullName(slice name);
-/* Changes whenever a lookup could give another answer; parsed requests carry it. */
+/* Changes whenever results of lookups may change; stored in parsed requests. */
 uint32_t commandEpoch(void);
-int commandCount(void);   /* top level, removed ones left out */
-int commandIdCount(void); /* all, subcommands and removed ones included */
+int commandCount(void);   /* top-level commands without removed ones */
+int commandIdCount(void); /* all, including subcommands and removed ones */
 const command *commandById(int id);
-/* Calls `proc` for each top-level command that is not removed, in the table's order. */
+/* Calls `proc` for each top-level command that was not removed, in the order of the table. */
 void commandEach(void (*proc)(const command *cmd, void *arg), void *arg);
-/* rename-command: "" removes it. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop starts. */
+/* rename-command: "" removes the command. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop starts. */
 status commandRename(slice from, slice to);
-/* "write" and so on for one flag bit; NULL for those that are not printed. */
+/* The name of a flag as printed by COMMAND INFO; NULL for internal flags. */
 const char *commandFlagName(uint32_t bit);
 
-/* The keys of a request, in the order of the command's key specifications: writes the first `max` of them,
- * returns how many there are (may exceed max), -1 when the request is malformed. A command that may do
- * without keys (CMD_NO_MANDATORY_KEYS) has none when it is. ANY_THREAD. */
-int commandKeys(const command *cmd, const slice *argv, int argc, keyPlace *out, int max);
+/* The keys of a request, in the order of the key specifications: stores the first `max`, returns their number (which
+ * may exceed max), or -1 if the request is malformed. A malformed request of a command with CMD_NO_MANDATORY_KEYS has
+ * no keys. ANY_THREAD. */
+int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
 
 #endif

@@ -20,10 +20,11 @@ typedef enum commandlogKind {
 
 enum { COMMANDLOG_ARGS_MAX = 32, COMMANDLOG_ARG_BYTES_MAX = 128 };
 
-/* One command. Arguments are cut, secret ones are hidden; the last may tell how many were left out. */
+/* One command. Long arguments are truncated, secret ones redacted; the last one may be the number of omitted
+ * arguments. */
 typedef struct commandlogEntry {
     listNode node;
-    int64_t id; /* counts from 0, in each log */
+    int64_t id; /* counts from 0, separately for each log */
     int64_t time_s;
     int64_t value; /* microseconds, or bytes */
     str peer, name;
@@ -31,7 +32,7 @@ typedef struct commandlogEntry {
     str argv[]; /* argc of them */
 } commandlogEntry;
 
-/* The newest first. */
+/* Newest first. */
 const list *commandlogOf(commandlogKind kind);
 void commandlogClear(commandlogKind kind);
 

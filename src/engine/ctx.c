@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a command may do besides replying: keep an argument, tell of changes, rewrite what is propagated.
+ * Operations of a command other than replying: keeping an argument, signalling changes, changing what is propagated.
  * Main thread only. */
 #include "engine/ctx.h"
 
@@ -8,8 +8,8 @@
 #include "engine/hooks_priv.h"
 #include "engine/propagate.h"
 
-/* Secret arguments of the command that runs now; the highest bit stands for all from there on. Only valid for a
- * ctx with CTX_SECRETS: commands that have secrets run no others. */
+/* Bit set of secret arguments of the current command; the highest bit means all from there on. Valid only for a ctx
+ * with CTX_SECRETS: commands with secrets run no other commands. */
 static uint64_t secrets;
 
 static uint64_t secretBit(int i) { return UINT64_C(1) << (i < 63 ? i : 63); }
@@ -55,7 +55,7 @@ void ctxSetProto(ctx *c, int proto) {
 
 void ctxTellObservers(ctx *c, slice key, const char *event) { hooksKeyChanged(c->db, key, event); }
 
-void ctxTellEvent(ctx *c, slice key, const char *event) { hooksKeyEvent(c->db, key, event); }
+void ctxNotifyEvent(ctx *c, slice key, const char *event) { hooksKeyEvent(c->db, key, event); }
 
 void ctxDatasetChanged(ctx *c, uint64_t n) {
     c->flags |= CTX_CHANGED;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ctx: all a command may touch. No socket, no loop, no other client. Lives on the stack of the one
- * who runs the command; everything in it is borrowed for the call. */
+ * ctx: the execution context of a command, and all it may access: no socket, no event loop, no other client. It is on
+ * the stack of the code that runs the command; everything in it is borrowed for the call. */
 #ifndef ENGINE_CTX_H
 #define ENGINE_CTX_H
 
@@ -18,18 +18,18 @@
 enum ctxFlag {
     CTX_IN_MULTI = 1u << 2, /* run by EXEC */
     CTX_FAILED = 1u << 3,   /* an error was replied */
-    CTX_CHANGED = 1u << 4,  /* ctxKeyChanged() was called, or the dataset changed otherwise */
+    CTX_CHANGED = 1u << 4,  /* ctxKeyChanged() or ctxDatasetChanged() was called */
     CTX_NO_PROPAGATE = 1u << 5,
     CTX_REWRITTEN = 1u << 6, /* ctxPropagateAs() was called */
     CTX_REJECTED = 1u << 7,  /* refused before it ran */
-    CTX_NOT_RUN = 1u << 8,   /* refused, kept for EXEC, or waiting */
-    CTX_ADMISSION = 1u << 9, /* the gates are being asked: an error refuses the request */
-    CTX_HELD = 1u << 10,     /* a gate keeps the request for later: it has not been seen yet */
+    CTX_NOT_RUN = 1u << 8,   /* refused, queued for EXEC, or blocked */
+    CTX_ADMISSION = 1u << 9, /* gates are being evaluated: an error refuses the request */
+    CTX_HELD = 1u << 10,     /* a gate holds the request back: it is processed again later */
     CTX_SECRETS = 1u << 11,  /* ctxRedact() was called */
-    CTX_MEASURED = 1u << 12, /* its time was taken by itself */
-    CTX_WOKEN = 1u << 13,    /* runs again after it had to wait */
-    CTX_DELIVERS = 1u << 15, /* output for its own session waits for the end of the reply */
-    CTX_WAKES = 1u << 14,    /* made a key ready that somebody waits for */
+    CTX_MEASURED = 1u << 12, /* its duration was measured separately */
+    CTX_WOKEN = 1u << 13,    /* runs again after it was blocked */
+    CTX_DELIVERS = 1u << 15, /* output for its own session is delivered after the reply */
+    CTX_WAKES = 1u << 14,    /* made a key ready for which a session is blocked */
 };
 
 struct ctx {
@@ -38,60 +38,62 @@ struct ctx {
     const slice *argv; /* argc of them; argv[0] is the name as sent */
     int argc;
     uint32_t flags;
-    outbuf *out;           /* bytes of the session, or a sink: see resp/reply_sink.h */
-    uint8_t proto;         /* 2 or 3: of the replies of this command, whatever the session speaks */
-    uint8_t origin;        /* enum ctxOrigin */
-    uint8_t targets;       /* enum propagateTarget: who may get what this command changes */
-    uint32_t gates_exempt; /* gates that are not asked, beside those that do not ask its origin */
+    outbuf *out; /* the session's output, or a sink: see resp/reply_sink.h */
+    uint8_t
+        proto; /* 2 or 3: protocol of this command's replies, which may differ from the session's */
+    uint8_t origin;  /* enum ctxOrigin */
+    uint8_t targets; /* enum propagateTarget: where changes of this command are propagated to */
+    uint32_t
+        gates_exempt; /* gates that are skipped, in addition to those that do not apply to its origin */
     const command *cmd;
-    int64_t now_ms;    /* wall clock, frozen for this command */
+    int64_t now_ms;    /* wall clock, constant during the command */
     storeLook look;    /* how its lookups see the keyspace: keyspaceLookOf() */
     uint64_t key_hash; /* storeHash() of the first key; only for commands whose first_key is 1 */
-    request *request;  /* NULL when there are no RESP bytes (script, module) */
-    struct ctx *outer; /* the command that runs this one (EXEC, a script), NULL for most */
-    struct ctx
-        *below; /* what was being executed when this began: `outer`, or in a nested turn of the loop
-                        * a command of another session */
-    dbPosition at; /* written by a lookup for a change of its key, read by that change */
+    request *request;  /* NULL if there are no RESP bytes (scripts, modules) */
+    struct ctx *outer; /* the command that runs this one (EXEC, a script), usually NULL */
+    struct ctx *
+        below; /* the command that was being executed before: `outer`, or in a nested turn of the loop a command of another session */
+    dbPosition at; /* set by a lookup for a following change of its key */
 };
 
-/* Where the command comes from that changes nothing itself but what it runs: `c` takes over `outer`'s session,
- * database, protocol, origin, targets, time and output. The caller sets argv and argc, and what shall
- * differ; then executeInner(). */
+/* Initialises a ctx for a command run by `outer`: takes over session, database, protocol, origin, targets, time and
+ * output. The caller sets argv and argc, changes fields as required, and calls executeInner(). */
 void ctxInitInner(ctx *c, ctx *outer);
-/* True for what was accepted before, elsewhere: no limit that protects this server from clients applies. */
+/* True for commands that were accepted before elsewhere: limits that protect the server from clients do not apply. */
 static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }
-/* HELLO: changes the protocol of the session, and of the commands of it that are being executed. */
+/* HELLO: changes the protocol of the session and of its commands being executed. */
 void ctxSetProto(ctx *c, int proto);
 
-/* An argument for keeps: the large block itself when argument `i` was read into one (retained), else NULL:
- * copy from argv[i]. Release with blobRelease(). */
+/* Keeps an argument: returns the block that argument `i` was read into (retained), or NULL: then copy argv[i].
+ * Release it with blobRelease(). */
 blob *ctxTakeArg(ctx *c, int i);
 
-/* Tells the observers; slow path of ctxKeyChanged(). */
+/* Notifies the observers; slow path of ctxKeyChanged(). */
 void ctxTellObservers(ctx *c, slice key, const char *event);
-/* One call per changed key: dirty count, watchers, key events, tracking. `event` is the keyspace event's
- * name ("set"), NULL for none. */
+/* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the name of the
+ * keyspace event ("set"), NULL if none. */
 static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
     c->flags |= CTX_CHANGED;
     engineHot.dirty++;
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
-/* Tells of an event that WATCH and caches do not see, for the value is as it was: "xgroup-create". Neither counted nor
- * propagated by itself. */
-void ctxTellEvent(ctx *c, slice key, const char *event);
+/* Notifies observers of an event that leaves the value unchanged for WATCH and caches ("xgroup-create"). Neither
+ * counts as a change nor propagates. */
+void ctxNotifyEvent(ctx *c, slice key, const char *event);
 static inline void ctxKeyEvent(ctx *c, slice key, const char *event) {
-    if (engineHot.observers) ctxTellEvent(c, key, event);
+    if (engineHot.observers) ctxNotifyEvent(c, key, event);
 }
-/* The dataset changed in a way no single key tells (FLUSHALL, SWAPDB): propagate, count `n` changes. */
+/* Signals a change that does not concern a single key (FLUSHALL, SWAPDB): propagates, and adds `n` to the dirty
+ * counter. */
 void ctxDatasetChanged(ctx *c, uint64_t n);
-/* Propagates `argv` instead of the request; the bytes are copied. Several calls propagate several. */
+/* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to propagate several
+ * commands. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
-/* Propagates nothing although the dataset changed. */
+/* Propagates nothing although the dataset has changed. */
 void ctxPropagateNothing(ctx *c);
-/* Argument `i` is a secret: MONITOR and the command log hide it. By the command itself, while it runs. */
+/* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while it runs. */
 void ctxRedact(ctx *c, int i);
-/* True when it was marked; for seers, behind the command. */
+/* True if it was marked; for command observers, after the command. */
 bool ctxArgIsSecret(const ctx *c, int i);
 
 #endif

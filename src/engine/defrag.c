@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compaction of the keyspace's memory has one owner at a time. Without activedefrag it is the care that is always
- * taken: 1 ms ten times a second, where a sixteenth of what lives can be won, and of slabs only. With activedefrag its
- * directives decide when to begin and how much of the time it may take; it moves the blocks of values outside the slabs,
- * too, works in pieces of active-defrag-cycle-us between the requests, and is counted. Main thread only. */
+ * Scheduling of memory compaction; only one policy is in effect at a time. Without activedefrag there is basic
+ * maintenance: 1 ms ten times per second, if 1/16 of the live memory can be recovered, for slabs only. With
+ * activedefrag its directives determine when to start and how much time to use; blocks of values outside the slabs
+ * are moved, too. It works in steps of active-defrag-cycle-us between requests and has statistics. Main thread
+ * only. */
 #include "engine/defrag.h"
 
 #include "base/base.h"
@@ -16,17 +17,17 @@
 #include "store/store.h"
 
 static struct {
-    int running; /* percent of the time; 0: idle */
+    int running; /* percent of CPU time; 0: idle */
     pace pace;
-    int64_t look_us;       /* when the waste is looked at again */
-    int64_t began_us;      /* this walk over everything */
-    uint64_t moved_before; /* this walk */
+    int64_t look_us;       /* when to check fragmentation again */
+    int64_t began_us;      /* start of the current pass */
+    uint64_t moved_before; /* at the start of the current pass */
     storeCompactReport done;
-    uint64_t us; /* spent while running */
+    uint64_t us; /* time used while running */
 } defrag;
 
-/* The share of the time for a waste of so many percent: from cycle-min at the lower threshold to cycle-max at the
- * upper one. */
+/* The share of time for a given percentage of waste: from cycle-min at the lower threshold to cycle-max at the upper
+ * one. */
 static int shareFor(double waste_percent) {
     double low = engineConf.active_defrag_threshold_lower;
     double high = engineConf.active_defrag_threshold_upper;
@@ -44,8 +45,8 @@ static int chooseShare(void) {
     return percent < engineConf.active_defrag_threshold_lower ? 0 : shareFor(percent);
 }
 
-/* A walk has come to its end. Waste that it could not win shall not keep us busy: the next look comes the later, the
- * longer it took. */
+/* At the end of a pass. Fragmentation that could not be reduced should not keep the server busy: the next check is
+ * the later, the longer the pass took. */
 static void endWalk(int64_t now_us) {
     enum { REST_SHARE = 10, REST_MIN_US = 1000000 };
     int64_t rest_us = (now_us - defrag.began_us) * REST_SHARE;
@@ -54,7 +55,7 @@ static void endWalk(int64_t now_us) {
     defrag.running = 0;
 }
 
-static void piece(int64_t began_us) {
+static void step(int64_t began_us) {
     storeCompaction plan = {.budget_us = engineConf.active_defrag_cycle_us,
                             .fields_max = (size_t)engineConf.active_defrag_max_scan_fields,
                             .heap = true};
@@ -66,7 +67,7 @@ static void piece(int64_t began_us) {
     if (!more) endWalk(now_us);
 }
 
-/* A child shares our pages: nothing moves while it lives. */
+/* A child shares our pages: nothing is moved while it exists. */
 static bool mayRun(void) {
     return unlikely(defrag.running) && !ticksArePaused() && childAlive() == CHILD_NONE;
 }
@@ -74,7 +75,7 @@ static bool mayRun(void) {
 static void between(void) {
     if (!mayRun()) return;
     int64_t now_us = clockMonoUs();
-    if (now_us >= defrag.pace.next_us) piece(now_us);
+    if (now_us >= defrag.pace.next_us) step(now_us);
 }
 
 int64_t defragNextMs(void) {
@@ -110,7 +111,7 @@ static void printStats(str *out) {
         (unsigned long long)defrag.done.moved, (unsigned long long)defrag.done.kept,
         (unsigned long long)defrag.done.keys_moved, (unsigned long long)defrag.done.keys_kept,
         (unsigned long long)defrag.us / 1000);
-    strAppendText(out, "current_active_defrag_time:0\r\n"); /* a turn never lasts across commands */
+    strAppendText(out, "current_active_defrag_time:0\r\n"); /* a pass never blocks commands */
 }
 
 static void resetStats(void) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Unsolicited output (deliver.h).
- * Invariant: a session is on the list of those with waiting output exactly while its slot holds some, and then
- * everything delivered to it goes there, so order is kept. A session that neither executes nor is lent costs one flag
- * test and a walk over the commands being executed, mostly one. */
+ *
+ * Invariant: a session is in the list of sessions with waiting output if and only if its slot has some; then
+ * everything delivered to it is appended there, so the order is kept. For a session that neither executes a command
+ * nor is lent, delivery costs one flag test and a walk over the commands being executed, usually one. */
 #include "engine/deliver.h"
 
 #include "base/base.h"
@@ -13,7 +14,7 @@
 #include "engine/session_slot.h"
 #include "resp/resp.h"
 
-/* What a session's slot holds while output waits. */
+/* Contents of a session's slot while output waits. */
 typedef struct waitingOutput {
     session *to;
     outbuf bytes;
@@ -23,7 +24,7 @@ typedef struct waitingOutput {
 static list waiting;
 
 static void dropWaiting(session *s, void *state) {
-    (void)s; /* it ends */
+    (void)s; /* the session ends */
     waitingOutput *w = state;
     outbufClear(&w->bytes);
     listRemove(&waiting, &w->all);
@@ -47,7 +48,7 @@ static int slotIndex(void) {
 
 static waitingOutput *waitingOf(const session *s) { return sessionSlotGet(s, slotIndex()); }
 
-/* The outermost command of the session that is being executed; NULL when none is. */
+/* The outermost command of the session that is being executed; NULL if none. */
 static ctx *executing(const session *s) {
     ctx *found = NULL;
     for (ctx *c = engineHot.current; c; c = c->below) {
@@ -63,7 +64,7 @@ size_t sessionOutputMemory(const session *s) {
     return outbufMemory(&s->out) + (w ? outbufMemory(&w->bytes) : 0);
 }
 
-/* Where the bytes go now; NULL when nobody is to get them. */
+/* The destination of the bytes; NULL if they are to be discarded. */
 static outbuf *outputOf(session *s, deliverKind kind) {
     const uint32_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
     const uint32_t silent = SESSION_REPLY_OFF | SESSION_REPLY_SKIP;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What execution does for deliver.h. */
+ * Functions for delivery called by the execution of commands. */
 #ifndef ENGINE_DELIVER_PRIV_H
 #define ENGINE_DELIVER_PRIV_H
 
 #include "engine/deliver.h"
 
-/* Appends what waits to the session's output: its command has ended (CTX_DELIVERS). */
+/* Appends waiting output to the session's output after its command (CTX_DELIVERS). */
 void deliverWaiting(session *s);
-/* Stage LOG: the same for all sessions that execute nothing, should anything have been left. */
+/* Stage LOG: the same for all sessions that are not executing a command. */
 void deliverAll(void);
 
 #endif

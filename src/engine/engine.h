@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the roof hangs up of the engine itself. */
+ * Features of the engine. */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 
@@ -12,10 +12,10 @@ extern const feature engineFeature;
 extern const feature defragFeature;
 /* maxmemory: eviction and what it counts. */
 extern const feature memoryFeature;
-/* The keyspace's news and INFO sections. */
+/* Events and INFO sections of the keyspace. */
 extern const feature keyspaceFeature;
 #ifdef HOT_CHECKS
-/* Tests read from it what was propagated. */
+/* Records what is propagated, for tests. */
 extern const feature recordFeature;
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's directives. A field is called as its directive; only the registry writes them. */
+ * Directives of the engine. Each field is named after its directive; only the configuration registry writes them. */
 #ifndef ENGINE_ENGINE_PRIV_H
 #define ENGINE_ENGINE_PRIV_H
 
@@ -23,34 +23,34 @@ enum maxmemoryPolicy {
 enum allowed { ALLOWED_NO, ALLOWED_YES, ALLOWED_LOCAL };
 
 typedef struct engineConfig {
-    /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
-    int64_t maxmemory; /* bytes, 0 = none; negative: percent of the machine's memory */
+    /* Memory: limit, eviction, active expiry. */
+    int64_t maxmemory; /* bytes, 0: no limit; negative: percent of the machine's memory */
     int maxmemory_policy, maxmemory_samples, maxmemory_eviction_tenacity;
     int lfu_log_factor;
     int lfu_decay_time; /* minutes */
     int active_expire_effort;
-    /* Freeing in the background what nobody asked to be freed. */
+    /* Background freeing of values that no command deletes explicitly. */
     bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del;
     /* Tables, allocator, defragmentation. */
     bool activerehashing, jemalloc_bg_thread, activedefrag;
     int64_t active_defrag_ignore_bytes;
     int active_defrag_threshold_lower, active_defrag_threshold_upper; /* percent */
-    int active_defrag_cycle_min, active_defrag_cycle_max;             /* percent of the time */
+    int active_defrag_cycle_min, active_defrag_cycle_max;             /* percent of CPU time */
     int active_defrag_cycle_us;
     int64_t active_defrag_max_scan_fields;
-    /* Requests. */
+    /* Limits of requests. */
     int64_t proto_max_bulk_len;
     int prefetch_batch_max_size;
-    /* Command log: times in microseconds, sizes in bytes, -1 is off. */
+    /* Command log: times in microseconds, sizes in bytes, -1: off. */
     int64_t commandlog_execution_slower_than, commandlog_slow_execution_max_len;
     int64_t commandlog_request_larger_than, commandlog_large_request_max_len;
     int64_t commandlog_reply_larger_than, commandlog_large_reply_max_len;
     /* Latency. */
-    int64_t latency_monitor_threshold; /* ms, 0 = off */
+    int64_t latency_monitor_threshold; /* ms, 0: off */
     bool latency_tracking;
     double *latency_percentiles; /* each 0..100 */
     int latency_percentile_count;
-    /* Doors that stay shut unless opened: enum allowed. */
+    /* Restricted features: enum allowed. */
     int enable_protected_configs, enable_debug_command, enable_module_command;
     bool hide_user_data_from_log;
 } engineConfig;
@@ -58,13 +58,13 @@ typedef struct engineConfig {
 extern engineConfig engineConf;
 extern const configOption engineOptions[];
 
-/* The periodic job of child.c: has the child ended? */
+/* Periodic job of child.c: checks if the child has ended. */
 void childPoll(int64_t budget_us);
-/* Its share of INFO stats. */
+/* Fields of INFO stats. */
 void childPrintStats(str *out);
 void childResetStats(void);
 
-/* Tells the store what maxmemory-policy and the lfu-... directives say. */
+/* Passes maxmemory-policy and the lfu-... directives to the store. */
 status keyspaceApplyAccess(reason *why);
 status keyspaceApplyLazyFree(reason *why);
 

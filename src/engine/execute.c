@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The request's way through the engine. The fast path is one loop: mask test, arity test, call; equal quick
- * commands in a row share one time stamp (HDR-style histograms and usec get their share, calls are exact).
- * Whatever is unusual about a command, a session or the server shows as one bit in the mask and leads to
- * runSlow(). Main thread only, but for executeResolve().
+ * Execution of requests. The fast path is a loop of mask test, arity test and call. Consecutive identical quick
+ * commands share one time stamp (histograms and usec are divided equally, calls are exact). Anything unusual about a
+ * command, a session or the server is a bit in the mask and leads to runSlow(). Main thread only, except
+ * executeResolve().
  *
  * Cost on the development machine: see the budget table in src/README.md. */
 #include "engine/execute.h"
@@ -27,13 +27,13 @@
 
 engineHotLine engineHot ALIGNED(CACHE_LINE);
 
-/* Stands for every name nobody knows: its mask always meets an armed bit. */
+/* The command for unknown names: its mask always matches an armed bit. */
 static command unknown_command = {
     .gates = GATE_BIT_UNKNOWN | GATE_BIT_SPECIAL, .arity = -1, .name = {"", 0}, .flags = CMD_QUICK};
 
 static struct {
     uint64_t wall_ticks;    /* when now_ms was read */
-    uint64_t refresh_ticks; /* how old it may get: a quarter of a millisecond */
+    uint64_t refresh_ticks; /* maximum age: a quarter of a millisecond */
 } turn;
 
 static measureLimits limits = {UINT64_MAX, INT64_MAX, INT64_MAX};
@@ -50,7 +50,7 @@ void executeNewTurn(void) {
     turn.wall_ticks = clockTicks();
 }
 
-/* `cmd` NULL: nobody knows the name. */
+/* `cmd` is NULL for an unknown name. */
 static inline void bindCommand(request *r, const command *cmd) {
     if (unlikely(!cmd)) cmd = &unknown_command;
     r->command = cmd;
@@ -59,7 +59,7 @@ static inline void bindCommand(request *r, const command *cmd) {
 }
 
 void executeResolve(request *r) {
-    /* Words of an inline request may lie in a block of their own, without slack behind them. */
+    /* Words of an inline request may be in a separate block without slack. */
     const command *cmd = likely(r->raw.len) ? commandFindFast(r->argv[0]) : commandFind(r->argv[0]);
     if (likely(cmd != NULL) && unlikely(cmd->sub_count) && r->argc > 1) {
         cmd = commandFindSub(cmd, r->argv[1]);
@@ -90,7 +90,7 @@ static inline bool arityFits(const command *cmd, int argc) {
     return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
 }
 
-/* What a command left behind besides its reply. */
+/* Processes the effects of a command other than its reply. */
 static inline void finish(ctx *c) {
     if (unlikely(c->flags & CTX_CHANGED) && unlikely(engineHot.sinks)) {
         if (!(c->flags & (CTX_REWRITTEN | CTX_NO_PROPAGATE))) {
@@ -99,7 +99,7 @@ static inline void finish(ctx *c) {
     }
 }
 
-/* One line of an error text: cut at `max` bytes or a NUL, line breaks become blanks. */
+/* Appends one line of an error text: truncated at `max` bytes or a NUL, with line breaks replaced by blanks. */
 static void appendCut(str *to, slice from, size_t max) {
     size_t start = to->len;
     strAppend(to, from.ptr, strnlen(from.ptr, sizeMin(from.len, max)));
@@ -136,15 +136,15 @@ static void replyUnknown(ctx *c) {
     strFree(&text);
 }
 
-/* Names an HTTP client would send: somebody makes a browser talk to us. */
+/* Names that an HTTP client sends: possibly a cross-protocol attack through a browser. */
 static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
 
-/* Of the armed gates those that see this command, come into question for its origin and are not settled. */
-static uint32_t gatesToAsk(const ctx *c, uint32_t armed) {
+/* The armed gates that select this command, apply to its origin and are not exempt. */
+static uint32_t gatesToCheck(const ctx *c, uint32_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
-/* Admission in the order in which the checks win. */
+/* Admission; the order of the checks determines which error is replied. */
 static gateVerdict admit(ctx *c, uint32_t armed) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
@@ -167,22 +167,22 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
         replyErrorArity(c);
         return GATE_REFUSED;
     }
-    return gateAsk(c, gatesToAsk(c, armed));
+    return gatesAdmit(c, gatesToCheck(c, armed));
 }
 
-static bool isSeen(const ctx *c) { return engineHot.seers || c->who->observed; }
+static bool isObserved(const ctx *c) { return engineHot.command_observers || c->who->observed; }
 
-/* Runs the admitted command under everybody's eyes; returns how long it took. */
-static uint64_t runSeen(ctx *c) {
+/* Runs an admitted command with command observers; returns its duration. */
+static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
-    bool seen = isSeen(c);
-    if (seen && !(c->flags & CTX_WOKEN)) hooksSeenBefore(c);
+    bool seen = isObserved(c);
+    if (seen && !(c->flags & CTX_WOKEN)) hooksBeforeCommand(c);
     uint64_t started = clockTicks();
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
-    if (seen) hooksSeenAfter(c, clockTicksToNs(ticks));
+    if (seen) hooksAfterCommand(c, clockTicksToNs(ticks));
     c->flags |= CTX_MEASURED;
-    /* What EXEC runs came with other requests. */
+    /* What EXEC runs was sent in other requests. */
     int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
     if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
@@ -193,8 +193,8 @@ static uint64_t runSeen(ctx *c) {
     return ticks;
 }
 
-/* Asks whoever is armed, and runs the command where somebody looks on. True: it may run like any other, and
- * has not yet. */
+/* Evaluates armed gates, and runs the command if it is observed. Returns true if the command may run on the fast path
+ * and has not run yet. */
 static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     session *s = c->who;
     outbuf silence;
@@ -210,30 +210,30 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-        if (!modes && !isSeen(c)) return true;
-        (void)runSeen(c); /* the run's account takes the time */
+        if (!modes && !isObserved(c)) return true;
+        (void)runObserved(c); /* the caller measures the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
-        /* A refused EXEC ends its transaction, so whoever looks on sees it. */
-        if (isSeen(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksSeenAfter(c, 0);
+        /* A refused EXEC ends its transaction, so observers are called. */
+        if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
     if (verdict == GATE_HELD) {
         check(s->flags & SESSION_STOPS);
-        sessionSetReplyMode(s, modes); /* as if it had not come yet */
+        sessionSetReplyMode(s, modes); /* as if the request had not arrived yet */
     } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
     }
     return false;
 }
 
-/* Counts `ran` executions of one command, which took `ticks` in all, and requests for it that were refused. */
+/* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for it. */
 static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
                            uint64_t ticks) {
-    /* The engine owns the commands; the rest of the house sees them const. */
+    /* The engine owns the commands; other folders see them as const. */
     command *counted = (command *)cmd;
     counted->failed += (uint64_t)failed;
     counted->rejected += (uint64_t)rejected;
@@ -250,7 +250,7 @@ void executeAccount(session *s, const command *cmd, bool rejected) {
     account(s, cmd, 1, 0, rejected, 0);
 }
 
-/* Behind a command: those who waited for what it brought. Returns the ticks that took. */
+/* After a command: runs requests blocked on keys that it changed. Returns the ticks this took. */
 static NO_INLINE uint64_t wakeOthers(void) {
     uint64_t began = clockTicks();
     propagateUnitEnd();
@@ -263,10 +263,11 @@ static void resolveAgain(request *requests, int count) {
     for (int i = 0; i < count; i++) executeResolve(&requests[i]);
 }
 
-/* Large requests and replies of the fast path; `before` is what was pending when the command began. */
-static inline void judgeSize(ctx *c, const request *r, size_t before) {
+/* Checks a request and its reply on the fast path for the command log; `before` is the output that was pending before
+ * the command. */
+static inline void checkSize(ctx *c, const request *r, size_t before) {
     int64_t reply_bytes = (int64_t)(outbufPending(c->out) - before);
-    /* An inline request's bytes, and those of large arguments, are not in `raw`. */
+    /* `raw` does not include inline requests and large arguments. */
     bool large_request =
         (int64_t)r->raw.len > limits.request_bytes || r->large_count || !r->raw.len;
     if (likely(reply_bytes <= limits.reply_bytes) && likely(!large_request)) return;
@@ -275,8 +276,8 @@ static inline void judgeSize(ctx *c, const request *r, size_t before) {
         measureNote(c, 0, request_bytes, reply_bytes);
 }
 
-/* The mean of a run of quick commands, or the time of a single one. Sizes have been judged. */
-static inline void judgeTime(ctx *c, int ran, uint64_t ticks) {
+/* Checks the duration: the mean of a run of quick commands, or that of a single one. Sizes were checked already. */
+static inline void checkTime(ctx *c, int ran, uint64_t ticks) {
     if (likely(ticks < limits.ticks) || c->flags & CTX_MEASURED || !ran) return;
     if (ticks / (uint64_t)ran >= limits.ticks) measureNote(c, ticks / (uint64_t)ran, -1, -1);
 }
@@ -315,7 +316,7 @@ int executeRun(session *s, request *requests, int count) {
             if (likely(usual) || runSlow(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
-                judgeSize(&c, r, pending);
+                checkSize(&c, r, pending);
                 finish(&c);
             } else if (unlikely(c.flags & CTX_HELD)) {
                 i--;
@@ -338,7 +339,7 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
-        judgeTime(&c, ran, ended - started);
+        checkTime(&c, ran, ended - started);
         started = ended;
         s->last_command = cmd == &unknown_command ? NULL : cmd;
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
@@ -360,8 +361,8 @@ bool executeResolveInner(ctx *c) {
     return c->cmd != &unknown_command;
 }
 
-/* Admission of a command that another one runs: whoever sent it has logged in, and refusing it does not refuse the
- * request that runs it. */
+/* Admission of a command run by another one: authentication was checked for the outer request, and refusing the inner
+ * one does not refuse the outer. */
 static bool admitInner(ctx *c) {
     if (unlikely(c->cmd == &unknown_command)) {
         replyUnknown(c);
@@ -371,10 +372,10 @@ static bool admitInner(ctx *c) {
         replyErrorArity(c);
         return false;
     }
-    uint32_t ask = gatesToAsk(c, engineHot.armed | c->who->armed);
+    uint32_t ask = gatesToCheck(c, engineHot.armed | c->who->armed);
     if (likely(!ask)) return true;
-    gateVerdict verdict = gateAsk(c, ask);
-    check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* nobody could run it later */
+    gateVerdict verdict = gatesAdmit(c, ask);
+    check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* it could not be run later */
     return verdict == GATE_PASS;
 }
 
@@ -384,7 +385,7 @@ void executeInner(ctx *c) {
     if (!c->cmd) (void)executeResolveInner(c); /* an unknown name is refused below */
     if (likely(admitInner(c))) {
         propagateUnitBegin();
-        uint64_t ticks = runSeen(c);
+        uint64_t ticks = runObserved(c);
         propagateUnitEnd();
         bool ran = !(c->flags & CTX_NOT_RUN);
         account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);
@@ -408,7 +409,7 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
         const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
         bindCommand(r, unknown_sub ? NULL : cmd);
     }
-    c.db = c.who->db; /* one of the transaction's commands may have selected another */
+    c.db = c.who->db; /* a command of the transaction may have selected another one */
     c.argv = r->argv;
     c.argc = r->argc;
     c.cmd = r->command;

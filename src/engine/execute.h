@@ -1,38 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * One command, start to end: resolve, admit, run, count, propagate. The heart of the house. */
+ * Execution of a command: resolve, admit, run, count, propagate. */
 #ifndef ENGINE_EXECUTE_H
 #define ENGINE_EXECUTE_H
 
 #include "base/alloc.h"
 #include "engine/ctx.h"
 
-/* Finds the command a parsed request names and the hash of its first key. An unknown name gets a command
- * that refuses itself. ANY_THREAD. */
+/* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a command that
+ * refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
-/* Resolved requests of one session that will run soon. */
+/* Resolved requests of one session that are going to run. */
 typedef struct executePart {
     const session *who;
     const request *requests;
     int count;
 } executePart;
-/* Brings what the requests of `count` parts will touch into the cache, all misses side by side. Hints only:
- * nothing found here is used later. */
+/* Prefetches what the requests of `count` parts will access, so that all cache misses overlap. Only a hint. */
 void executePrefetch(const executePart *parts, int count);
-/* Runs up to `count` resolved requests in order, until one stops the session. Returns how many ran: the
- * caller keeps the bytes of the rest and parses them again when the session goes on. */
+/* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller
+ * keeps the bytes of the rest and parses them again when the session continues. */
 int executeRun(session *s, request *requests, int count);
 /* Finds the command of a ctx made with ctxInitInner() and the hash of its first key. False for an unknown name:
- * executeInner() then refuses it. */
+ * executeInner() refuses it. */
 bool executeResolveInner(ctx *c);
-/* Runs a command inside another one (EXEC, a script, a module, the loader's): the one way to do that. Resolves it when
- * `cmd` is NULL, judges name, arity and the gates that its origin is asked by, runs it, counts and propagates it. The
- * reply goes to c->out; a sink has got all of it on return. CTX_REJECTED, CTX_FAILED in c->flags say how it ended. */
+/* Runs a command inside another one (EXEC, a script, a module, a loader); there is no other way to do so. Resolves it
+ * if `cmd` is NULL, checks name, arity and the gates for its origin, runs, counts and propagates it. The reply goes
+ * to c->out; a sink has received all of it on return. CTX_REJECTED and CTX_FAILED in c->flags report failures. */
 void executeInner(ctx *c);
-/* A new turn of the loop: commands see this wall time from now on. */
+/* Starts a turn of the loop: updates the wall time seen by commands. */
 void executeNewTurn(void);
-/* Takes what the caller's session shall not do now, with no error but the close: a protocol error's text
- * goes out after the replies before it. */
+/* Closes the session after a protocol error; the error text is sent after the replies before it. */
 void executeProtocolError(session *s, slice text);
 
 #endif

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What only the engine sets on the request path. */
+ * Functions of the request path for the engine. */
 #ifndef ENGINE_EXECUTE_PRIV_H
 #define ENGINE_EXECUTE_PRIV_H
 
 #include "engine/ctx.h"
 #include "engine/measure.h"
 
-/* Runs a request that was admitted and kept since (EXEC, a wait) inside `outer`: what may have changed meanwhile is
- * judged again, the command behind the name and gates that ask for it. `flags` go to its ctx. */
+/* Runs a request that was admitted earlier and kept (EXEC, a blocked request) inside `outer`. What may have changed
+ * meanwhile is checked again: the command of the name, and gates with `again`. `flags` are set in its ctx. */
 void executeKept(ctx *outer, request *r, uint32_t flags);
-/* Counts a command that waited and was answered without running: calls, and as refused. */
+/* Counts a blocked command that was replied without running: as a call, and optionally as rejected. */
 void executeAccount(session *s, const command *cmd, bool rejected);
-/* From which cost on a command is told to measureNote(). */
+/* Sets the thresholds above which measureNote() is called. */
 void executeSetLimits(const measureLimits *limits);
 
 #endif

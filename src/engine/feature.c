@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine as a feature of the house: its directives, statistics, periodic jobs,
- * transactions. */
+ * Registration of the engine: directives, statistics, periodic jobs, gates, observers. */
 #include "engine/engine.h"
 
 #include "engine/block.h"
@@ -24,7 +23,7 @@ static void onDb(const dbEvent *e) {
     blockDbEvent(e);
 }
 
-/* For keys that changed without a command. */
+/* WAKE: for keys that changed without a command. */
 static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {STAGE_LOG, deliverAll}, {0}};
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gates: ordered admission checks. A command carries the bits of the gates that select it, the hot line
- * and the session carry the bits of those that are armed; only where both meet is anything called.
- * Invariant: a gate's bit is its place in the roof's order. Main thread only. */
+ * Gates: ordered admission checks. A command has the bits of the gates that select it; engineHot and the session have
+ * the bits of armed gates. A gate is called only if both match. Invariant: a gate's bit is its index in the order
+ * given by startup code. Main thread only. */
 #include "engine/gate_priv.h"
 
 #include "base/base.h"
@@ -22,7 +22,7 @@ void gateInstall(const gate *const *order, int count) {
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= 1u << i;
-        uint32_t origins = order[i]->origins ? order[i]->origins : GATE_ASKS_USERS;
+        uint32_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
         for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
             if (origins & 1u << origin) gates.of_origin[origin] |= 1u << i;
         }
@@ -73,10 +73,10 @@ uint32_t gateAgainMask(void) { return gates.again; }
 
 uint32_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
 
-gateVerdict gateAsk(ctx *c, uint32_t mask) {
+gateVerdict gatesAdmit(ctx *c, uint32_t mask) {
     for (int i = 0; i < gates.count; i++) {
         if (!(mask & (1u << i))) continue;
-        gateVerdict verdict = gates.list[i]->ask(c);
+        gateVerdict verdict = gates.list[i]->admit(c);
         if (verdict != GATE_PASS) return verdict;
     }
     return GATE_PASS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The hook arrays: filled once from the roof's list of features, then only read. What may be switched on
- * and off while running (sinks, observers, seers) keeps a short array of the armed ones beside a counter
- * on the hot line, so that nothing is called for what is absent. Main thread only. */
+ * The hook arrays: filled once from the list of features, then read-only. For what can be armed at run time (sinks,
+ * observers) there are compact arrays of the armed ones, with counters in engineHot, so that unused hooks cost
+ * nothing. Main thread only. */
 #include "engine/hooks.h"
 
 #include "base/base.h"
@@ -20,8 +20,8 @@ static struct {
     int count;
     const sink *sinks[ARMED_MAX];
     const keyObserver *observers[ARMED_MAX];
-    const seer *seers[ARMED_MAX];
-    /* All stage jobs in the order in which they run; those of stage s begin at stage_begin[s]. */
+    const commandObserver *command_observers[ARMED_MAX];
+    /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
     void (*stage_jobs[STAGE_JOBS_MAX])(void);
     int stage_begin[STAGE_COUNT + 1];
 } hooks;
@@ -54,7 +54,7 @@ void hooksInstall(const feature *const *features, int count, const gate *const *
 void hooksUninstall(void) {
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
-    engineHot.sinks = engineHot.seers = 0;
+    engineHot.sinks = engineHot.command_observers = 0;
     engineHot.observers = 0;
 }
 
@@ -66,7 +66,7 @@ const feature *hooksFeature(int index) {
     return hooks.features[index];
 }
 
-/* Adds `item` to or removes it from a short array of pointers kept dense; returns the new count. */
+/* Adds `item` to a compact array of pointers, or removes it; returns the new count. */
 static uint32_t armIn(const void **array, uint32_t count, const void *item, bool on) {
     uint32_t at = 0;
     while (at < count && array[at] != item) at++;
@@ -100,7 +100,7 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     for (uint32_t i = 0; i < engineHot.observers;) {
         const keyObserver *o = hooks.observers[i];
         o->changed(d, key, event);
-        /* One that has disarmed itself has left its place to the next. */
+        /* If it has disarmed itself, the next one is at the same index. */
         if (hooks.observers[i] == o) i++;
     }
 }
@@ -112,77 +112,80 @@ void hooksKeyEvent(db *d, slice key, const char *event) {
     }
 }
 
-void seerArm(const seer *s, bool on) {
-    engineHot.seers = armIn((const void **)hooks.seers, engineHot.seers, s, on);
-    if (engineHot.seers) {
+void commandObserverArm(const commandObserver *s, bool on) {
+    engineHot.command_observers =
+        armIn((const void **)hooks.command_observers, engineHot.command_observers, s, on);
+    if (engineHot.command_observers) {
         engineHot.armed |= GATE_BIT_SPECIAL;
     } else {
         engineHot.armed &= ~GATE_BIT_SPECIAL;
     }
 }
 
-/* Those armed for one session. */
-typedef struct sessionSeers {
+/* Command observers armed for one session. */
+typedef struct sessionObservers {
     uint32_t count, cap;
-    const seer *list[];
-} sessionSeers;
+    const commandObserver *list[];
+} sessionObservers;
 
-static void freeSeers(session *s, void *state) {
-    (void)s; /* it ends */
+static void freeObservers(session *s, void *state) {
+    (void)s; /* the session ends */
     memFree(state);
 }
 
-static const sessionSlot seers_slot = {.name = "seers", .free = freeSeers};
+static const sessionSlot observers_slot = {.name = "command_observers", .free = freeObservers};
 
-static int seersSlot(void) {
+static int observersSlot(void) {
     static int index = -1;
-    if (index < 0) index = sessionSlotRegister(&seers_slot);
+    if (index < 0) index = sessionSlotRegister(&observers_slot);
     return index;
 }
 
-void seerArmSession(session *s, const seer *w, bool on) {
-    sessionSeers *seers = sessionSlotGet(s, seersSlot());
-    if (!seers && !on) return;
-    if (!seers || seers->count == seers->cap) {
-        uint32_t count = seers ? seers->count : 0, cap = count + 4;
-        seers = memRealloc(seers, sizeof(*seers) + cap * sizeof(seers->list[0]));
-        seers->count = count;
-        seers->cap = cap;
-        sessionSlotSet(s, seersSlot(), seers);
+void commandObserverArmSession(session *s, const commandObserver *w, bool on) {
+    sessionObservers *command_observers = sessionSlotGet(s, observersSlot());
+    if (!command_observers && !on) return;
+    if (!command_observers || command_observers->count == command_observers->cap) {
+        uint32_t count = command_observers ? command_observers->count : 0, cap = count + 4;
+        command_observers =
+            memRealloc(command_observers,
+                       sizeof(*command_observers) + cap * sizeof(command_observers->list[0]));
+        command_observers->count = count;
+        command_observers->cap = cap;
+        sessionSlotSet(s, observersSlot(), command_observers);
     }
     uint32_t at = 0;
-    while (at < seers->count && seers->list[at] != w) at++;
+    while (at < command_observers->count && command_observers->list[at] != w) at++;
     if (on) {
-        seers->list[at] = w;
-        if (at == seers->count) seers->count++;
-    } else if (at < seers->count) {
-        seers->list[at] = seers->list[--seers->count];
+        command_observers->list[at] = w;
+        if (at == command_observers->count) command_observers->count++;
+    } else if (at < command_observers->count) {
+        command_observers->list[at] = command_observers->list[--command_observers->count];
     }
-    s->observed = seers->count > 0;
+    s->observed = command_observers->count > 0;
     sessionUpdateSpecial(s);
 }
 
 void hooksForgetSession(session *s) {
-    sessionSeers *seers = sessionSlotGet(s, seersSlot());
-    if (seers) seers->count = 0;
+    sessionObservers *command_observers = sessionSlotGet(s, observersSlot());
+    if (command_observers) command_observers->count = 0;
     s->observed = false;
 }
 
-void hooksSeenBefore(ctx *c) {
-    for (uint32_t i = 0; i < engineHot.seers; i++) {
-        if (hooks.seers[i]->before) hooks.seers[i]->before(c);
+void hooksBeforeCommand(ctx *c) {
+    for (uint32_t i = 0; i < engineHot.command_observers; i++) {
+        if (hooks.command_observers[i]->before) hooks.command_observers[i]->before(c);
     }
-    const sessionSeers *own = c->who->observed ? sessionSlotGet(c->who, seersSlot()) : NULL;
+    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
     for (uint32_t i = 0; own && i < own->count; i++) {
         if (own->list[i]->before) own->list[i]->before(c);
     }
 }
 
-void hooksSeenAfter(ctx *c, int64_t duration_ns) {
-    for (uint32_t i = 0; i < engineHot.seers; i++) {
-        if (hooks.seers[i]->after) hooks.seers[i]->after(c, duration_ns);
+void hooksAfterCommand(ctx *c, int64_t duration_ns) {
+    for (uint32_t i = 0; i < engineHot.command_observers; i++) {
+        if (hooks.command_observers[i]->after) hooks.command_observers[i]->after(c, duration_ns);
     }
-    const sessionSeers *own = c->who->observed ? sessionSlotGet(c->who, seersSlot()) : NULL;
+    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
     for (uint32_t i = 0; own && i < own->count; i++) {
         if (own->list[i]->after) own->list[i]->after(c, duration_ns);
     }

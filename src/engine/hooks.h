@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The places where the house calls upwards. Each wing describes what it hangs up in one const `feature`;
- * the roof lists the features, engineInstall() fills the arrays and freezes them before the loop starts.
- * Absent costs nothing. Main thread only. */
+ * The points at which lower layers call upper ones. Each folder describes its callbacks in one const `feature`;
+ * startup code lists the features, and engineInstall() fills the arrays before the loop starts. Unused hooks cost
+ * nothing. Main thread only. */
 #ifndef ENGINE_HOOKS_H
 #define ENGINE_HOOKS_H
 
@@ -15,34 +15,35 @@
 #include "engine/command.h"
 #include "engine/session.h"
 
-/* 1. Gates: may refuse a command (having replied the error), or hold it back. */
-/* GATE_HELD: the request stays unrun with its carrier, as if it had not come; the gate has set one of
- * SESSION_STOPS. GATE_DONE: the gate has kept or answered it. */
+/* 1. Gates: can refuse a command (after replying the error), or hold it back. */
+/* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
+ * GATE_DONE: the gate has queued the request or replied. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
 typedef struct gate {
     const char *name;
-    bool (*selects)(const commandSpec *spec); /* commands it wants to see; NULL: all */
-    gateVerdict (*ask)(ctx *c);
-    bool again; /* asked again for each command that EXEC runs: the answer may have changed since */
-    uint32_t origins; /* GATE_ASKS_...: whose commands it judges; 0: GATE_ASKS_USERS */
+    bool (*selects)(const commandSpec *spec); /* commands it applies to; NULL: all */
+    gateVerdict (*admit)(ctx *c);
+    bool
+        again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
+    uint32_t origins; /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
 enum {
-    GATE_ASKS_CLIENTS = 1u << ORIGIN_CLIENT,
-    GATE_ASKS_USERS = GATE_ASKS_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
-    GATE_ASKS_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
+    GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,
+    GATE_FOR_USERS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
+    GATE_FOR_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
 };
-void gateArm(const gate *g, bool on);                    /* for everybody */
+void gateArm(const gate *g, bool on);                    /* for all sessions */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */
 bool gateIsArmed(const gate *g);
 
-/* 2. Sinks: take what is propagated, once per executed command that changed the dataset. `bytes` are the
- * command's RESP encoding (spans of it), argv the same in slices; both borrowed for the call. */
+/* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
+ * RESP encoding, `argv` the same as slices; both are borrowed for the call. */
 typedef struct propagated {
-    int db_id; /* -1: any, of MULTI and EXEC */
+    int db_id; /* -1: any (MULTI and EXEC) */
     int slot;  /* -1: none or several */
     int argc;
     const slice *argv;
-    const slice *spans; /* its bytes; encoded once when it had none */
+    const slice *spans; /* its encoding; produced on demand if there was none */
     int span_count;
 } propagated;
 typedef struct sink {
@@ -51,7 +52,7 @@ typedef struct sink {
 } sink;
 void sinkArm(const sink *s, bool on);
 
-/* 3. Key changed by a command, or gone without one (expired, evicted). */
+/* 3. Key observers: a key was changed by a command, or removed without one (expired, evicted). */
 typedef struct keyObserver {
     const char *name;
     void (*changed)(db *d, slice key, const char *event);
@@ -60,7 +61,7 @@ typedef struct keyObserver {
 } keyObserver;
 void keyObserverArm(const keyObserver *o, bool on);
 
-/* 5. What happens to whole databases. FLUSHING and SWAPPING come before, while the keys still stand. */
+/* 5. Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still exist. */
 typedef enum dbEventKind {
     DB_FLUSHING,
     DB_FLUSHED,
@@ -71,12 +72,12 @@ typedef enum dbEventKind {
 } dbEventKind;
 typedef struct dbEvent {
     dbEventKind kind;
-    int db_id, other_id; /* -1: all */
+    int db_id, other_id; /* -1: all databases */
     const char *path;
 } dbEvent;
 typedef void dbEventProc(const dbEvent *e);
 
-/* 6. Sessions. */
+/* 6. Events of sessions. */
 typedef enum sessionEvent {
     SESSION_OPENED,
     SESSION_ENDING,
@@ -85,17 +86,17 @@ typedef enum sessionEvent {
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 
-/* 7. Periodic jobs. `period_ms` 0: each cron turn (hz times a second). */
+/* 7. Periodic jobs. `period_ms` 0: in each cron run (hz times per second). */
 typedef struct tickJob {
     const char *name;
     int64_t period_ms;
     void (*run)(int64_t budget_us);
 } tickJob;
 
-/* 8. Before and after the loop's sleep, in named stages, in this order. */
+/* 8. Stages: jobs that run before and after the loop's sleep, in this order. */
 typedef enum stage {
     STAGE_AFTER_SLEEP,
-    STAGE_EXECUTE, /* run what the readers of this turn have parsed */
+    STAGE_EXECUTE, /* run what was read and parsed in this turn */
     STAGE_EXPIRE,
     STAGE_WAKE,
     STAGE_LOG,
@@ -108,10 +109,10 @@ typedef struct stageJob {
     stage at;
     void (*run)(void);
 } stageJob;
-/* Runs the jobs of stages from..to; the roof's loop and nested turns call it. */
+/* Runs the jobs of stages [from, to]; called by the main loop and nested turns. */
 void stagesRun(stage from, stage to);
 
-/* 9. Children. */
+/* 9. Events of children. */
 typedef enum childEvent {
     CHILD_BEFORE_FORK,
     CHILD_IN_CHILD,
@@ -120,10 +121,10 @@ typedef enum childEvent {
 } childEvent;
 typedef void childEventProc(childEvent e, int kind, int exit_code, int signal);
 
-/* 10. Memory pressure: releases what it can, returns bytes. */
+/* 10. Memory pressure: releases what is possible, returns the number of bytes. */
 typedef size_t pressureProc(void);
 
-/* 12. Shutdown, reverse of the order of start. `flags` as SHUTDOWN's modifiers. ERR_DENIED aborts it;
+/* 12. Shutdown, in reverse order of the start. `flags` are SHUTDOWN's options. ERR_DENIED aborts the shutdown;
  * ERR_AGAIN asks to be called again later. */
 enum {
     SHUTDOWN_SAVE = 1,
@@ -135,26 +136,26 @@ enum {
 };
 typedef status shutdownProc(uint32_t flags, reason *why);
 
-/* 13. Authentication: asked in order by AUTH and HELLO until one answers. */
-/* `name.ptr` is NULL in the form AUTH <password>; AUTH_NO_PASSWORD answers that form when the default user
- * needs none. */
+/* 13. Authentication: called in order by AUTH and HELLO until one decides. */
+/* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the default user needs
+ * none. */
 typedef enum authVerdict { AUTH_NOT_MINE, AUTH_GRANTED, AUTH_DENIED, AUTH_NO_PASSWORD } authVerdict;
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
-/* 14. Commands seen: before they run (MONITOR, filters) and after. */
-typedef struct seer {
+/* 14. Command observers: called before and after each command (MONITOR, tracking). */
+typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
-} seer;
-void seerArm(const seer *s, bool on);
-/* For one session alone (a tracked client): only its own commands leave the fast path. May be called from a seer of
- * another session, not from one of its own. RESET disarms. */
-void seerArmSession(session *s, const seer *w, bool on);
+} commandObserver;
+void commandObserverArm(const commandObserver *s, bool on);
+/* For one session only (a tracked client): only its own commands leave the fast path. May be called by an observer of
+ * another session, not by one of this session. RESET disarms it. */
+void commandObserverArmSession(session *s, const commandObserver *w, bool on);
 
-/* INFO: a section, or a wing's share of one: shares of the same order stand under one title. */
+/* INFO sections. Sections with the same order are printed under one title. */
 enum { INFO_IN_DEFAULT = 1, INFO_IN_ALL = 2, INFO_IN_EVERYTHING = 4, INFO_NORMAL = 7 };
-/* Sections come out in this order, which clients and tests have seen for years. */
+/* The fixed order of sections in INFO. */
 typedef enum infoOrder {
     INFO_SERVER,
     INFO_TLS,
@@ -177,7 +178,7 @@ typedef enum infoOrder {
     INFO_ORDER_MAX,
 } infoOrder;
 typedef struct infoSection {
-    const char *name;  /* as asked for: "server" */
+    const char *name;  /* as requested: "server" */
     const char *title; /* as printed: "# Server" */
     uint32_t when;
     infoOrder order;
@@ -186,32 +187,33 @@ typedef struct infoSection {
 
 struct configOption;
 
-/* What a wing exports: one const of these. Every list may be NULL or ends with an empty entry. */
+/* What a folder registers: one const struct. Every list may be NULL, or ends with an empty entry. */
 typedef struct feature {
     const char *name;
     const struct configOption *options;
     const infoSection *info;
     const tickJob *ticks;
     const stageJob *stages;
-    const gate *const *gates; /* the ones it owns; their order is the roof's */
+    const gate *const *gates; /* its gates; their order is given by startup code */
     const sink *const *sinks;
     const keyObserver *const *observers;
-    const seer *const *seers;
+    const commandObserver *const *command_observers;
     dbEventProc *on_db;
     sessionEventProc *on_session;
     childEventProc *on_child;
     pressureProc *on_pressure;
     authProc *on_auth;
     void (*on_stats_reset)(void); /* CONFIG RESETSTAT */
-    status (*init)(reason *why);  /* in registry order, after the configuration is read */
-    shutdownProc *on_shutdown;    /* in reverse order */
+    status (*init)(
+        reason *why);          /* in the order of the features, after the configuration was read */
+    shutdownProc *on_shutdown; /* in reverse order */
 } feature;
 
-/* Hangs up everything of `features` and fixes the order of gates. Once, before commandInstall(). */
+/* Registers the callbacks of `features` and the order of gates. Once, before commandInstall(). */
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count);
-void hooksUninstall(void); /* tests */
-/* Raising: for the engine's own use and for the rooms named in the comments above. */
+void hooksUninstall(void); /* for tests */
+/* Signalling events: for the engine, and for the folders named in the comments above. */
 void hooksDbEvent(const dbEvent *e);
 void hooksSessionEvent(session *s, sessionEvent e);
 void hooksChildEvent(childEvent e, int kind, int exit_code, int signal);

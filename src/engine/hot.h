@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The one hot line: what nearly every request reads. The only variable in the house that is extern and
- * not const. Main thread only. */
+ * engineHot: the variables that nearly every request reads, in one cache line. The only non-const extern variable of
+ * the program. Main thread only. */
 #ifndef ENGINE_HOT_H
 #define ENGINE_HOT_H
 
@@ -15,19 +15,20 @@ typedef struct ctx ctx;
 typedef struct db db;
 
 typedef struct engineHotLine {
-    int64_t now_ms; /* wall clock of this turn; commands see it frozen */
-    uint64_t dirty; /* changes since the last save, ever growing; persist remembers its mark */
-    uint32_t armed; /* gates that want to be asked */
-    uint32_t sinks; /* number of sinks that take propagated commands */
+    int64_t now_ms; /* wall clock of this turn; constant during a command */
+    uint64_t
+        dirty; /* changes since the start, ever increasing; persist remembers the value at the last save */
+    uint32_t armed; /* armed gates */
+    uint32_t sinks; /* number of armed sinks */
     ctx *current;   /* the command being run, NULL between commands */
     db **dbs;
-    uint64_t commands; /* total_commands_processed */
-    uint32_t seers;    /* hook 14 users armed (MONITOR, filters) */
-    uint8_t observers; /* key observers hung up */
+    uint64_t commands;          /* total_commands_processed */
+    uint32_t command_observers; /* number of armed command observers (hook 14) */
+    uint8_t observers;          /* number of armed key observers */
     bool latency_tracking;
     bool loading;
-    bool memory_limited; /* maxmemory is set: memoryKeep() before each batch */
-    int32_t hotkeys_in;  /* requests until hotkeysLook() looks at one; executeRun() counts down */
+    bool memory_limited; /* maxmemory is set: call memoryKeep() before each batch */
+    int32_t hotkeys_in;  /* requests until the next hotkeysLook(); decremented by executeRun() */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Space-Saving (Metwally, Agrawal, El Abbadi 2005) over a sample of the requests: a fixed number of counters; a key
- * that has none takes over that of the key with the lowest count, and with it the count as its possible error.
- * Any key asked for in more than one of HOTKEYS_MAX requests is among them. */
+ * Space-Saving (Metwally, Agrawal, El Abbadi 2005) applied to a sample of the requests, with a fixed number of
+ * counters. A key without a counter takes over the one with the lowest count, which becomes its possible error. Any
+ * key in more than 1/HOTKEYS_MAX of the sampled requests has a counter. */
 #include "engine/hotkeys.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static hotKey *counterOf(int db_id, uint64_t hash) {
 }
 
 void hotkeysLook(int db_id, const request *requests, int count) {
-    /* By chance within the batch, and not at even distances: clients have rhythms of their own. */
+    /* Random within the batch and at random distances, because clients may send periodic patterns. */
     engineHot.hotkeys_in = HOTKEYS_SAMPLE / 2 + (int)randomUniform(HOTKEYS_SAMPLE);
     const request *r = &requests[randomUniform((uint64_t)count)];
     if (!hot.looks++) hot.since_ms = engineHot.now_ms;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests kept beyond their batch (kept_request.h). `owner` is the block. Main thread only. */
+ * Requests that are kept beyond their batch (kept_request.h). `owner` is the block. Main thread only. */
 #include "engine/kept_request.h"
 
 #include "base/base.h"
 
-/* Makes argument `i` of a kept request stand in its large block; false when it has none. */
+/* Lets argument `i` of a kept request point to its large block; false if it has none. */
 static bool placeLarge(request *r, int i) {
     for (int k = 0; k < r->large_count; k++) {
         if (r->large[k].arg != i) continue;
@@ -15,7 +15,7 @@ static bool placeLarge(request *r, int i) {
     return false;
 }
 
-/* An inline request has no bytes of its own. */
+/* An inline request has no raw bytes. */
 size_t keptRequestInit(request *kept, const request *from) {
     size_t bytes = from->raw.len;
     for (int i = 0; !from->raw.len && i < from->argc; i++) bytes += from->argv[i].len;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A request that outlives the batch it came in: its slices and bytes in one block, large arguments by reference.
- * Main thread only. */
+ * A copy of a request that outlives its batch: slices and bytes in one block, large arguments by reference. Main
+ * thread only. */
 #ifndef ENGINE_KEPT_REQUEST_H
 #define ENGINE_KEPT_REQUEST_H
 
@@ -9,7 +9,7 @@
 
 #include "resp/resp.h"
 
-/* Copies `from`. Returns bytes of memory, large arguments among them. */
+/* Copies `from`. Returns the memory in bytes, including large arguments. */
 size_t keptRequestInit(request *kept, const request *from);
 void keptRequestClear(request *kept);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: a key is in the index exactly while one of its lists has a member or it is held; the observer is armed
- * while the index is not empty. */
+ * Index of watched keys and keys of blocked sessions (key_index.h). Invariant: a key is in the index if and only if
+ * one of its lists is not empty or it is held; the key observer is armed while the index is not empty. */
 #include "engine/key_index.h"
 
 #include "base/base.h"
@@ -11,7 +11,7 @@
 
 static hashtable keys;
 
-/* What a lookup asks for. */
+/* The key of a lookup. */
 typedef struct wantedKey {
     int db_id;
     slice key;
@@ -28,7 +28,7 @@ static uint64_t hashOfEntry(const void *entry) {
 }
 
 static bool entryIs(const void *entry, const void *key, size_t len) {
-    (void)len; /* a wantedKey is always of one size */
+    (void)len; /* a wantedKey has a fixed size */
     const indexedKey *k = entry;
     const wantedKey *wanted = key;
     return k->db_id == wanted->db_id && sliceEqual(indexedKeyText(k), wanted->key);
@@ -65,11 +65,11 @@ void keyIndexDrop(indexedKey *k) {
 }
 
 static void keyChanged(db *d, slice key, const char *event) {
-    (void)event; /* every change counts, and what stands there tells */
+    (void)event; /* every change counts; the current value decides */
     indexedKey *k = keyIndexFind(dbId(d), key);
     if (!k) return;
     if (!listIsEmpty(&k->waits)) blockKeyChanged(k);
-    if (!listIsEmpty(&k->watchers)) watchKeyChanged(d, k); /* may forget the key */
+    if (!listIsEmpty(&k->watchers)) watchKeyChanged(d, k); /* may free the key */
 }
 
 const keyObserver keyIndexObserver = {.name = "watched and waited-for keys", .changed = keyChanged};

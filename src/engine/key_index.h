@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The keys that somebody watches (WATCH) or waits for, one index for all databases. Private to engine/. While it is
- * not empty, each changed key costs one lookup here. Main thread only. */
+ * Index of the keys that are watched (WATCH) or on which sessions are blocked, for all databases. Private to engine/.
+ * While it is not empty, each changed key costs one lookup. Main thread only. */
 #ifndef ENGINE_KEY_INDEX_H
 #define ENGINE_KEY_INDEX_H
 
@@ -10,12 +10,12 @@
 #include "engine/hooks.h"
 
 typedef struct indexedKey {
-    list watchers;   /* watch.c's */
-    list waits;      /* block.c's: the longest first */
-    listNode waited; /* place among all keys that are waited for */
-    listNode ready;  /* place among those of them that changed */
-    int when_gone;   /* waits that want to hear that the key is gone */
-    bool held;       /* being looked at: stays even when nobody cares for it any more */
+    list watchers;   /* used by watch.c */
+    list waits;      /* used by block.c: longest waiting first */
+    listNode waited; /* node in the list of all keys with blocked sessions */
+    listNode ready;  /* node in the list of those that have changed */
+    int when_gone;   /* number of waits with `when_gone` */
+    bool held;       /* being processed: not freed even if its lists become empty */
     int db_id;
     size_t len;
     char bytes[];
@@ -23,16 +23,16 @@ typedef struct indexedKey {
 
 static inline slice indexedKeyText(const indexedKey *k) { return sliceMake(k->bytes, k->len); }
 
-/* NULL when nobody cares for the key. */
+/* NULL if the key is not in the index. */
 indexedKey *keyIndexFind(int db_id, slice key);
-/* The same; made when it is missing. */
+/* Like keyIndexFind(), adding the key if necessary. */
 indexedKey *keyIndexGet(int db_id, slice key);
-/* To be called when a list has lost a member: forgets a key that nobody cares for. */
+/* Called after a member was removed from a list: frees the key if it is unused. */
 void keyIndexDrop(indexedKey *k);
 
 extern const keyObserver keyIndexObserver;
 
-/* What the observer tells. */
+/* Called by the key observer. */
 void watchKeyChanged(db *d, indexedKey *k);
 void blockKeyChanged(indexedKey *k);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Between the store and the rest: keys that go without a command are propagated and observed, the cron cares
- * for what nobody asks for, and INFO tells what the keyspace holds. Main thread only. */
+ * Connects the store with the engine: propagation and events of keys that are removed without a command, periodic
+ * maintenance, and the INFO fields of the keyspace. Main thread only. */
 #include "engine/keyspace.h"
 
 #include "base/base.h"
@@ -19,11 +19,11 @@
 
 static bool active_expire = true;
 static bool importing; /* import mode */
-static bool frozen;    /* no key goes by itself */
+static bool frozen;    /* no key expires or is evicted */
 
-/* ------------------------------------------------------------------ keys that go by themselves */
+/* ------------------------------------------------------------------ expiry and eviction */
 
-/* What the stream calls it when a key goes because of its time. */
+/* The command that is propagated for an expired key. */
 static slice expireWord(void) {
     return engineConf.lazyfree_lazy_expire ? SLICE("UNLINK") : SLICE("DEL");
 }
@@ -32,7 +32,7 @@ slice keyspaceDeleteWord(void) {
     return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
 }
 
-/* An expired key: one UNLINK, before the command that met it. */
+/* An expired key: propagates UNLINK before the command that found it. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
@@ -53,7 +53,7 @@ bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     return !importing && !ctxIsReplay(c);
 }
 
-/* A key gone for want of memory, between two requests. */
+/* A key evicted between two requests. */
 static void keyEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
@@ -62,7 +62,7 @@ static void keyEvicted(db *d, slice key) {
     propagateUnitEnd();
 }
 
-/* Fields whose time has come, found by the walk over them: HDEL. */
+/* Expired fields found by active expiry: propagates HDEL. */
 static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
     slice *words = memNewArray(slice, (size_t)count + 2);
     words[0] = SLICE("HDEL");
@@ -78,16 +78,16 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memFree(words);
 }
 
-static void keyBuried(bool eviction, int64_t us) {
+static void keyRemovalTimed(bool eviction, int64_t us) {
     latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
 }
 
 static const storeListener listener = {.expired = keyExpired,
                                        .fields_expired = fieldsExpired,
                                        .evicted = keyEvicted,
-                                       .buried = keyBuried};
+                                       .removal_timed = keyRemovalTimed};
 
-/* ------------------------------------------------------------------ who sees what */
+/* ------------------------------------------------------------------ visibility */
 
 static void setExpiry(void) { storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE); }
 
@@ -110,7 +110,7 @@ storeLook keyspaceSpecialLook(const session *s, int64_t now_ms) {
     return s->flags & SESSION_NO_TOUCH ? lookWithoutTouch(look) : look;
 }
 
-/* ------------------------------------------------------------------ periodic care */
+/* ------------------------------------------------------------------ periodic maintenance */
 
 bool keyspaceCountsAccesses(void) {
     return engineConf.maxmemory_policy == POLICY_ALLKEYS_LFU ||
@@ -137,8 +137,8 @@ static void clockTick(int64_t budget_us) {
     storeSetClock(engineHot.now_ms);
 }
 
-/* Expiry takes a share of the time: 25 %, which effort raises to 43 %, as ever. A turn that this ends goes on in small
- * pieces between the requests, so that nobody waits long for a storm of expiring keys. */
+/* Active expiry uses a share of CPU time: 25 %, or up to 43 % depending on effort, as in Valkey. A turn that reaches
+ * its limit is continued in small steps between requests, so that many expiring keys do not cause long delays. */
 enum { EXPIRE_PIECE_US = 1000 };
 static pace expire_pace;
 
@@ -160,12 +160,12 @@ static void expireTick(int64_t budget_us) {
 }
 
 static void expireBetween(void) {
-    if (likely(!storeExpireIsBehind()) || !mayExpire()) return;
+    if (likely(!storeExpireTimedOut()) || !mayExpire()) return;
     if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }
 
 int64_t keyspaceNextMs(void) {
-    if (likely(!storeExpireIsBehind()) || !mayExpire()) return -1;
+    if (likely(!storeExpireTimedOut()) || !mayExpire()) return -1;
     return paceLeftMs(&expire_pace);
 }
 
@@ -181,7 +181,7 @@ static void reclaimTick(int64_t budget_us) {
 
 static void freeLater(storeFreeProc *free, void *garbage) { bioSubmit(BIO_FREE, free, garbage); }
 
-/* What is being freed is freed, so that a leak checker finds nothing. */
+/* Completes background freeing, so that leak checkers find nothing. */
 static status shutdown(uint32_t flags, reason *why) {
     (void)flags, (void)why; /* cannot fail */
     bioDrain(BIO_FREE);

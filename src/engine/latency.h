@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The latency monitor: for each kind of event that took latency-monitor-threshold or longer, the last samples, at
- * most one a second. Main thread only. */
+ * The latency monitor: the most recent samples of each kind of event that took at least latency-monitor-threshold, at
+ * most one per second. Main thread only. */
 #ifndef ENGINE_LATENCY_H
 #define ENGINE_LATENCY_H
 
@@ -13,29 +13,29 @@
 enum { LATENCY_SAMPLES_MAX = 160 };
 
 typedef struct latencySample {
-    int64_t time_s; /* 0: none */
-    int64_t ms;     /* the longest of that second */
+    int64_t time_s; /* 0: unused */
+    int64_t ms;     /* maximum within that second */
 } latencySample;
 
-/* `next` is where the next sample goes, and where the oldest one stands when all are in use. */
+/* `next` is the index of the next sample, and of the oldest one if all are in use. */
 typedef struct latencyEvent {
     const char *name;
     int next;
-    int64_t max_ms, sum_ms, count; /* of all spikes since the event was first seen or reset */
+    int64_t max_ms, sum_ms, count; /* of all spikes since the first one or the last reset */
     latencySample samples[LATENCY_SAMPLES_MAX];
 } latencyEvent;
 
-/* An event took `ms`. Below the threshold, or without one, nothing happens. `name` is a literal. */
+/* Records an event that took `ms`, unless that is below the threshold or the monitor is off. `name` is a literal. */
 void latencyNote(const char *name, int64_t ms);
 /* The threshold in ms; 0: the monitor is off. */
 int64_t latencyThreshold(void);
 
-/* NULL: no samples of that name. */
+/* NULL if there are no samples with that name. */
 const latencyEvent *latencyFind(slice name);
 int latencyEventCount(void);
-/* In order of first sight. */
+/* In the order of first occurrence. */
 const latencyEvent *latencyEventAt(int index);
-/* Forgets one event, or all without a `name.ptr`. Returns how many went. */
+/* Resets one event, or all if `name.ptr` is NULL. Returns the number of events reset. */
 int latencyReset(slice name);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Questions about the whole server and the functions of the roof that answer them.
- * Invariant: each is set once, before the loop starts. Main thread only. */
+ * Operations on the whole server (lifecycle.h). Invariant: each function is set once, before the loop starts. Main
+ * thread only. */
 #include "engine/lifecycle.h"
 
 #include "base/base.h"
@@ -11,27 +11,27 @@ static struct {
     engineShutdownProc *shutdown;
     engineRestartProc *restart;
     engineIdentityProc *identity;
-} roof;
+} procs;
 
-void engineSetShutdownProc(engineShutdownProc *proc) { roof.shutdown = proc; }
+void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
 
-status engineShutdownAsk(uint32_t flags, bool abort, reason *why) {
-    check(roof.shutdown != NULL);
-    return roof.shutdown(flags, abort, why);
+status engineShutdown(uint32_t flags, bool abort, reason *why) {
+    check(procs.shutdown != NULL);
+    return procs.shutdown(flags, abort, why);
 }
 
-void engineSetRestartProc(engineRestartProc *proc) { roof.restart = proc; }
+void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 
-status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) {
-    check(roof.restart != NULL);
-    return roof.restart(graceful, delay_ms, why);
+status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
+    check(procs.restart != NULL);
+    return procs.restart(graceful, delay_ms, why);
 }
 
-void engineSetIdentityProc(engineIdentityProc *proc) { roof.identity = proc; }
+void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }
 
 void engineIdentify(engineIdentity *out) {
-    check(roof.identity != NULL);
-    roof.identity(out);
+    check(procs.identity != NULL);
+    procs.identity(out);
 }
 
 int engineDatabaseCount(void) { return storeDbCount(); }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What commands ask of the server as a whole. The roof knows the answers and hangs up a function
- * for each question before the loop starts. Main thread only. */
+ * Operations on the whole server requested by commands. They are implemented in `server`, which registers a function
+ * for each before the loop starts. Main thread only. */
 #ifndef ENGINE_LIFECYCLE_H
 #define ENGINE_LIFECYCLE_H
 
@@ -11,31 +11,30 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* SHUTDOWN. `flags` as in hooks.h (SHUTDOWN_...); `abort` takes back a shutdown that waits.
- * OK: it is on its way (or taken back); ERR_AGAIN: it waits for somebody; anything else: refused,
- * nothing has changed and `why` says why. */
+/* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started (or cancelled);
+ * ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has changed. */
 typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
-status engineShutdownAsk(uint32_t flags, bool abort, reason *why) MUST_USE;
+status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
 
-/* Begins the process anew, after an orderly end or without one, `delay_ms` later. Returns only when that was
- * refused: `why` then tells, and nothing has changed. */
+/* Restarts the process after `delay_ms`, with or without an orderly shutdown. Returns only if it was refused: with
+ * the reason in `why`, nothing has changed. */
 typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
 void engineSetRestartProc(engineRestartProc *proc);
-status engineRestartAsk(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
+status engineRestart(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
 
-/* Who this server says it is. Texts are borrowed until the configuration changes. */
+/* How the server identifies itself. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {
     const char *version;
     const char *mode;              /* "standalone", "cluster", "sentinel" */
     const char *role;              /* "master", "replica" */
-    const char *availability_zone; /* "" when none is configured */
+    const char *availability_zone; /* "" if not configured */
 } engineIdentity;
 typedef void engineIdentityProc(engineIdentity *out);
 void engineSetIdentityProc(engineIdentityProc *proc);
 void engineIdentify(engineIdentity *out);
 
-/* How many databases there are: for those who may not ask the store. */
+/* Number of databases, for folders that may not call the store. */
 int engineDatabaseCount(void);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: the limits are the lowest of all who care, so whatever lies below concerns nobody. Where the lowest
- * time is short, an idle seer keeps every command on the slow path, which takes the time of each by itself;
- * else a run of equal quick commands is judged by the mean of its commands. */
+ * Detection of slow and large commands (measure.h). Invariant: the limits are the lowest of all consumers, so
+ * commands below them concern none. If the time limit is short, a command observer without callbacks keeps all
+ * commands on the slow path, where each is timed separately; otherwise a run of identical quick commands is judged by
+ * its mean. */
 #include "engine/measure.h"
 
 #include "base/base.h"
@@ -13,11 +14,11 @@
 #include "engine/latency.h"
 #include "store/store.h"
 
-/* Below, the mean over a run would hide too much. */
+/* Below this limit the mean of a run would be too inaccurate. */
 enum { EACH_BELOW_US = 1000 };
 
-/* Has no eyes: it only keeps commands off the fast path. */
-static const seer stopwatch = {.name = "stopwatch"};
+/* An observer without callbacks; arming it forces per-command timing. */
+static const commandObserver stopwatch = {.name = "stopwatch"};
 
 static uint64_t ticksOf(int64_t us) {
     int64_t ns_per_million = clockTicksToNs(1000000);
@@ -42,8 +43,8 @@ status measureApply(reason *why) {
         .reply_bytes = limitOf(COMMANDLOG_LARGE_REPLY),
     };
     executeSetLimits(&limits);
-    storeTimeDeaths(spike_ms != 0);
-    seerArm(&stopwatch, shortest_us < EACH_BELOW_US);
+    storeTimeRemovals(spike_ms != 0);
+    commandObserverArm(&stopwatch, shortest_us < EACH_BELOW_US);
     return OK;
 }
 

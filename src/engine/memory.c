@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keeps used memory below maxmemory. A turn of eviction takes bounded time: what it leaves is done before the
- * next batch, or by a periodic job when no request comes. Main thread only. */
+ * Keeps used memory below maxmemory by eviction. A turn of eviction takes bounded time; the rest is done before the
+ * next batch, or by a periodic job if no request arrives. Main thread only. */
 #include "engine/memory.h"
 
 #include <math.h>
@@ -18,15 +18,15 @@
 #include "store/store.h"
 
 static struct {
-    uint64_t bytes;     /* what maxmemory comes to; 0: no limit */
-    bool behind;        /* the last turn ended for want of time */
-    int64_t over_since; /* us, monotonic; 0: memory fits */
-    uint64_t over_us;   /* of all times when it did not */
+    uint64_t bytes;     /* value of maxmemory in bytes; 0: no limit */
+    bool timed_out;     /* the last turn ended for lack of time */
+    int64_t over_since; /* us, monotonic; 0: within the limit */
+    uint64_t over_us;   /* total time over the limit */
 } limit;
 
 /* ------------------------------------------------------------------ eviction */
 
-/* How long a turn may take: grows evenly to half a millisecond at 10, then by 15 % a step; 100: no end. */
+/* Maximum duration of a turn: increases linearly to 0.5 ms at tenacity 10, then by 15 % per step; 100: unlimited. */
 static int64_t turnLengthUs(void) {
     int tenacity = engineConf.maxmemory_eviction_tenacity;
     if (tenacity <= 10) return 50 * tenacity;
@@ -49,7 +49,7 @@ static evictRule ruleOf(int policy) {
 
 static bool fits(void) { return memUsed() <= limit.bytes; }
 
-/* What the background thread is still freeing may be enough: waits for it, a little. */
+/* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
@@ -60,13 +60,13 @@ static bool awaitBackground(int64_t deadline_us) {
     return fits();
 }
 
-/* True when memory fits, or will when there is more time; false when no victim is left. */
+/* True if memory fits or will fit with more time; false if no key is left to evict. */
 static bool evict(int64_t length_us) {
-    enum { LOOK = 16 }; /* victims between two looks at the clock */
+    enum { LOOK = 16 }; /* keys between two reads of the clock */
     size_t released =
-        hooksPressure(); /* some of it when those who held it are freed, at the end of the turn */
+        hooksPressure(); /* partly freed only at the end of the turn, with the clients */
     if (released && memUsed() <= limit.bytes + released) {
-        limit.behind = true;
+        limit.timed_out = true;
         return true;
     }
     if (engineConf.maxmemory_policy == POLICY_NOEVICTION || keyspaceIsImporting()) return false;
@@ -76,15 +76,15 @@ static bool evict(int64_t length_us) {
     for (unsigned victims = 1; !fits(); victims++) {
         if (!storeEvictOne(&rule)) return awaitBackground(deadline_us);
         if (victims % LOOK == 0 && clockMonoUs() >= deadline_us) {
-            limit.behind = true;
+            limit.timed_out = true;
             return true;
         }
     }
     return true;
 }
 
-/* Notes whether memory is over the limit after a turn, and whether nothing can be done about it. */
-static void settle(bool over, bool full) {
+/* Records after a turn whether memory is over the limit, and whether nothing can be done about it. */
+static void recordResult(bool over, bool full) {
     if (unlikely(full != gateIsArmed(&memoryGate))) gateArm(&memoryGate, full);
     if (likely(over == (limit.over_since != 0))) return;
     int64_t now_us = clockMonoUs();
@@ -92,22 +92,22 @@ static void settle(bool over, bool full) {
     limit.over_since = over ? now_us : 0;
 }
 
-static void letPass(void) {
-    limit.behind = false;
-    settle(false, false);
+static void disarmGate(void) {
+    limit.timed_out = false;
+    recordResult(false, false);
 }
 
 static void keep(int64_t length_us) {
-    limit.behind = false;
+    limit.timed_out = false;
     bool full = false;
     if (unlikely(!fits()))
-        storeReclaim(); /* what was freed in the background counts until it is back */
+        storeReclaim(); /* memory freed in the background counts until it is returned */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
         full = !evict(length_us);
         latencyNote("eviction-cycle", (clockMonoUs() - started_us) / 1000);
     }
-    settle(full || limit.behind, full);
+    recordResult(full || limit.timed_out, full);
 }
 
 void memoryKeep(void) { keep(turnLengthUs()); }
@@ -124,13 +124,13 @@ static gateVerdict ask(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .ask = ask};
+const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .admit = ask};
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 
 uint64_t memoryLimit(void) { return limit.bytes; }
 
-/* A share is one of the physical memory, or of what the container may use when that is less. */
+/* A percentage refers to the physical memory, or to the container's limit if that is lower. */
 static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);
     limit.bytes =
@@ -142,7 +142,7 @@ status memoryApplyLimit(reason *why) {
     (void)why; /* cannot fail */
     setLimit();
     if (!engineHot.memory_limited) {
-        letPass();
+        disarmGate();
         return OK;
     }
     if (!fits())
@@ -151,7 +151,7 @@ status memoryApplyLimit(reason *why) {
             "usage (%zu). This will result in key eviction and/or the inability to accept new write "
             "commands depending on the maxmemory-policy.",
             (unsigned long long)limit.bytes, memUsed());
-    limit.behind = true; /* the next tick looks */
+    limit.timed_out = true; /* check in the next tick */
     return OK;
 }
 
@@ -168,7 +168,7 @@ static status init(reason *why) {
 }
 
 static void evictTick(int64_t budget_us) {
-    if (limit.behind && engineHot.memory_limited) keep(budget_us);
+    if (limit.timed_out && engineHot.memory_limited) keep(budget_us);
 }
 
 static void printStats(str *out) {

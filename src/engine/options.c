@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The engine's directives: memory, freeing, command log, latency, doors, rename-command.
- * Main thread only. */
+ * Directives of the engine: memory, freeing, command log, latency, restricted features, rename-command. Main thread
+ * only. */
 #include "engine/options.h"
 
 #include <limits.h>
@@ -17,7 +17,7 @@
 
 engineConfig engineConf;
 
-/* ------------------------------------------------------------------ words */
+/* ------------------------------------------------------------------ enum values */
 
 static const configWord policy_words[] = {
     {"volatile-lru", POLICY_VOLATILE_LRU},
@@ -36,7 +36,7 @@ static const configWord allowed_words[] = {
 /* ------------------------------------------------------------------ latency percentiles */
 
 static status setPercentiles(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* the last line counts */
+    (void)more; /* the last line applies */
     double *list = memNewArray(double, (size_t)count + 1);
     status st = OK;
     for (int i = 0; i < count && st == OK; i++) {
@@ -71,9 +71,9 @@ static const configSpecial percentiles = {.set = setPercentiles, .get = getPerce
 
 /* ------------------------------------------------------------------ rename-command */
 
-/* The command table stands before the configuration is read, so a bad name is an error of its line. */
+/* The command table is installed before the configuration is read, so an invalid name is an error in its line. */
 static status takeRename(const slice *words, int count, reason *why) {
-    (void)count; /* two, as the row says */
+    (void)count; /* the registry checks for two words */
     status st = commandRename(words[0], words[1]);
     if (st == ERR_NOT_FOUND) return reasonSet(why, st, "No such command in rename-command");
     if (st == ERR_EXISTS) return reasonSet(why, st, "Target command name already exists");
@@ -82,7 +82,7 @@ static status takeRename(const slice *words, int count, reason *why) {
 
 static const configFileOnly rename_command = {.words_min = 2, .words_max = 2, .take = takeRename};
 
-/* ------------------------------------------------------------------ effects */
+/* ------------------------------------------------------------------ applying values */
 
 static status applyLatencyTracking(reason *why) {
     (void)why; /* cannot fail */
@@ -96,13 +96,13 @@ static status applyBackgroundThread(reason *why) {
     return OK;
 }
 
-/* Moving objects needs hints that the allocators of distributions do not give. */
-/* ------------------------------------------------------------------ questions */
+/* Moving objects requires allocator functions that distributions' allocators do not provide. */
+/* ------------------------------------------------------------------ queries */
 
-bool engineDoorIsOpen(engineDoor door, const session *s) {
-    int allowed = door == DOOR_PROTECTED_CONFIGS ? engineConf.enable_protected_configs
-                  : door == DOOR_DEBUG           ? engineConf.enable_debug_command
-                                                 : engineConf.enable_module_command;
+bool enginePermits(engineRestricted door, const session *s) {
+    int allowed = door == RESTRICTED_CONFIGS ? engineConf.enable_protected_configs
+                  : door == RESTRICTED_DEBUG ? engineConf.enable_debug_command
+                                             : engineConf.enable_module_command;
     if (allowed == ALLOWED_LOCAL) return (s->flags & SESSION_LOCAL) != 0;
     return allowed == ALLOWED_YES;
 }
@@ -116,7 +116,7 @@ bool engineHidesUserData(void) { return engineConf.hide_user_data_from_log; }
 /* ------------------------------------------------------------------ the table */
 
 const configOption engineOptions[] = {
-    /* Memory: the limit, who has to go, how hard the sweep for expired keys works. */
+    /* Memory: limit, eviction, active expiry. */
     CONFIG_MEMORY_LIMIT("maxmemory", engineConf.maxmemory, .apply = memoryApplyLimit),
     CONFIG_ENUM("maxmemory-policy", engineConf.maxmemory_policy, policy_words, POLICY_NOEVICTION,
                 .apply = keyspaceApplyAccess),
@@ -127,7 +127,7 @@ const configOption engineOptions[] = {
     CONFIG_INT("lfu-decay-time", engineConf.lfu_decay_time, 1, 0, INT_MAX,
                .apply = keyspaceApplyAccess),
     CONFIG_INT("active-expire-effort", engineConf.active_expire_effort, 1, 1, 10),
-    /* Freeing in the background what nobody asked to be freed. */
+    /* Background freeing of values that no command deletes explicitly. */
     CONFIG_BOOL("lazyfree-lazy-eviction", engineConf.lazyfree_lazy_eviction, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-expire", engineConf.lazyfree_lazy_expire, true,
@@ -150,7 +150,7 @@ const configOption engineOptions[] = {
     CONFIG_INT("active-defrag-cycle-us", engineConf.active_defrag_cycle_us, 500, 0, 100000),
     CONFIG_INT("active-defrag-max-scan-fields", engineConf.active_defrag_max_scan_fields, 1000, 1,
                INT64_MAX),
-    /* Requests. */
+    /* Limits of requests. */
     CONFIG_MEMORY("proto-max-bulk-len", engineConf.proto_max_bulk_len, 512 * CONFIG_MB, CONFIG_MB,
                   INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_INT("prefetch-batch-max-size", engineConf.prefetch_batch_max_size, 16, 0, 128),
@@ -176,7 +176,7 @@ const configOption engineOptions[] = {
                 .flags = CONFIG_APPLY_AT_START, .apply = applyLatencyTracking),
     CONFIG_SPECIAL("latency-tracking-info-percentiles", &percentiles, "50 99 99.9",
                    .flags = CONFIG_MULTI_WORD),
-    /* Doors that stay shut unless opened. */
+    /* Restricted features. */
     CONFIG_ENUM("enable-protected-configs", engineConf.enable_protected_configs, allowed_words,
                 ALLOWED_NO, .flags = CONFIG_IMMUTABLE | CONFIG_PROTECTED),
     CONFIG_ENUM("enable-debug-command", engineConf.enable_debug_command, allowed_words, ALLOWED_NO,

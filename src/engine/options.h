@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What other rooms may ask of the engine's directives. Main thread only. */
+ * Values of the engine's directives for other folders. Main thread only. */
 #ifndef ENGINE_OPTIONS_H
 #define ENGINE_OPTIONS_H
 
@@ -10,15 +10,19 @@
 #include "base/error.h"
 #include "engine/session.h"
 
-typedef enum engineDoor { DOOR_PROTECTED_CONFIGS, DOOR_DEBUG, DOOR_MODULE } engineDoor;
-/* Does the directive enable-protected-configs, enable-debug-command or enable-module-command let this
- * caller in? */
-bool engineDoorIsOpen(engineDoor door, const session *s);
-/* maxmemory in bytes, 0: none. */
+typedef enum engineRestricted {
+    RESTRICTED_CONFIGS,
+    RESTRICTED_DEBUG,
+    RESTRICTED_MODULE
+} engineRestricted;
+/* True if enable-protected-configs, enable-debug-command or enable-module-command permits the feature for this
+ * session. */
+bool enginePermits(engineRestricted door, const session *s);
+/* maxmemory in bytes, 0: no limit. */
 uint64_t engineMaxmemory(void);
-/* proto-max-bulk-len: the longest argument, and so the longest string. */
+/* proto-max-bulk-len: maximum length of an argument, and of a string. */
 int64_t engineBulkMax(void);
-/* hide-user-data-from-log: keys, values and names of clients stay out of logs and crash reports. */
+/* hide-user-data-from-log: omit keys, values and client names from logs and crash reports. */
 bool engineHidesUserData(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Work in small pieces between the requests, which may take a share of the time and no more. Main thread only. */
+ * Pacing of background work in small steps between requests, limited to a share of CPU time. Main thread only. */
 #ifndef ENGINE_PACE_H
 #define ENGINE_PACE_H
 
@@ -9,15 +9,15 @@
 #include "base/clock.h"
 
 typedef struct pace {
-    int64_t next_us; /* monotonic: when the next piece may begin */
+    int64_t next_us; /* monotonic: earliest start of the next step */
 } pace;
 
-/* A piece lasted from began_us to now_us; the pieces may take `share` percent of the time, 1 to 100. */
+/* Records a step from began_us to now_us; all steps together may use `share` percent of the time, 1 to 100. */
 static inline void paceTook(pace *p, int64_t began_us, int64_t now_us, int share) {
     p->next_us = now_us + (now_us - began_us) * (100 - share) / share;
 }
 
-/* How long the loop may sleep until the next piece, in ms, rounded up. */
+/* How long the loop may sleep before the next step, in ms, rounded up. */
 static inline int64_t paceLeftMs(const pace *p) {
     int64_t left_us = p->next_us - clockMonoUs();
     return left_us > 0 ? (left_us + 999) / 1000 : 0;

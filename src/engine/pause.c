@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: a session stands on the list of the held ones exactly while it has SESSION_PAUSED; the gate is
- * armed exactly while there is a pause. Held requests stay unparsed with their carrier: nothing is counted, and
- * admission judges them again from the start. Off, it costs nothing. */
+ * Pauses (pause.h). Invariant: a session is in the list of held sessions if and only if it has SESSION_PAUSED; the
+ * gate is armed if and only if there is a pause. Held requests remain unparsed with their carrier: nothing is
+ * counted, and admission is repeated later. No cost without a pause. */
 #include "engine/pause.h"
 
 #include "base/base.h"
@@ -17,9 +17,9 @@ static struct {
         int64_t end_ms;
         engineTimer timer;
     } pauses[PAUSE_REASONS];
-    pauseScope scope; /* the strongest */
+    pauseScope scope; /* the strongest scope */
     list held;
-    bool released; /* those on the list may go on */
+    bool released; /* the held sessions may continue */
 } pause;
 
 static list *heldList(void) {
@@ -27,7 +27,7 @@ static list *heldList(void) {
     return &pause.held;
 }
 
-/* Takes a change of the pauses into effect. */
+/* Applies a change of the pauses. */
 static void refresh(void) {
     pauseScope before = pause.scope;
     pause.scope = PAUSE_NONE;
@@ -37,7 +37,7 @@ static void refresh(void) {
     if (pause.scope == before) return;
     gateArm(&pauseGate, pause.scope != PAUSE_NONE);
     keyspaceSetFrozen(pause.scope != PAUSE_NONE);
-    /* A weaker pause holds again what it still holds, when that is asked anew. */
+    /* With a weaker scope, held requests are admitted again, which may hold them again. */
     if (pause.scope < before) pause.released = true;
 }
 
@@ -64,7 +64,7 @@ void pauseEnd(pauseReason reason) {
 
 pauseScope pauseNow(void) { return pause.scope; }
 
-/* The reason whose pause ends last; -1 without one. */
+/* The reason of the pause that ends last; -1 if there is none. */
 static int longest(void) {
     int found = -1;
     for (int i = 0; i < PAUSE_REASONS; i++) {
@@ -124,4 +124,4 @@ static gateVerdict hold(ctx *c) {
     return GATE_HELD;
 }
 
-const gate pauseGate = {.name = "pause", .ask = hold, .origins = GATE_ASKS_CLIENTS};
+const gate pauseGate = {.name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pauses: for a time, requests of clients are held back, all or those that may write; meanwhile no key goes by
- * itself. Each reason has a pause of its own; what is held is what any of them holds. Main thread only. */
+ * Pauses: for a time, all client requests or those that may write are held back; meanwhile keys neither expire nor
+ * are evicted. There is one pause per reason; the strongest scope applies. Main thread only. */
 #ifndef ENGINE_PAUSE_H
 #define ENGINE_PAUSE_H
 
@@ -13,7 +13,7 @@
 
 typedef enum pauseReason {
     PAUSE_BY_COMMAND,   /* CLIENT PAUSE */
-    PAUSE_FOR_SHUTDOWN, /* replicas catch up first */
+    PAUSE_FOR_SHUTDOWN, /* until replicas have caught up */
     PAUSE_FOR_FAILOVER,
     PAUSE_FOR_SLOT_MIGRATION,
     PAUSE_REASONS,
@@ -21,26 +21,26 @@ typedef enum pauseReason {
 
 typedef enum pauseScope { PAUSE_NONE, PAUSE_WRITES, PAUSE_ALL } pauseScope;
 
-/* Holds requests back; the last of the gates that ask, before the queue of MULTI. */
+/* Holds requests back; evaluated after all other gates except the one that queues commands in MULTI. */
 extern const gate pauseGate;
 
-/* Begins a pause or changes the one of that reason: it never ends earlier and never gets weaker. `end_ms` is wall
- * time. */
+/* Starts a pause or extends the one of that reason: its end is never moved forward and its scope never weakened.
+ * `end_ms` is wall time. */
 void pauseBegin(pauseReason reason, pauseScope scope, int64_t end_ms);
-/* Ends the pause of that reason now. */
+/* Ends the pause of that reason. */
 void pauseEnd(pauseReason reason);
-/* The strongest of all pauses. */
+/* The strongest scope of all pauses. */
 pauseScope pauseNow(void);
-/* Wall time at which the last of them ends; 0 when there is none. */
+/* Wall time at which the last pause ends; 0 if there is none. */
 int64_t pauseEndMs(void);
-/* "client_pause" and so on, of the pause that lasts longest: INFO. "none" without one. */
+/* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
 const char *pauseReasonName(void);
 
-/* The next held session that may go on, taken off the list; NULL when there is none. */
+/* Removes and returns the next held session that may continue; NULL if there is none. */
 session *pauseNextReleased(void);
-/* How many requests are held. */
+/* Number of held requests. */
 int pauseHeldCount(void);
-/* Forgets a session that ends. */
+/* Called when a session ends. */
 void pauseForget(session *s);
 
 #endif

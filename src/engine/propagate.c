@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The queue between commands and sinks.
- * Invariant: the queue is empty whenever no unit is open. An entry either borrows the bytes of the one
- * request being run (fast, nothing copied) or owns one block with its slices and bytes. */
+ * The queue between commands and sinks. Invariant: the queue is empty if no unit is open. An entry either borrows the
+ * bytes of the single request being run (fast, without copying) or owns one block with its slices and bytes. */
 #include "engine/propagate.h"
 
 #include "base/base.h"
@@ -65,8 +64,8 @@ void propagateRequest(int db_id, const request *r, int argc, const slice *argv) 
     q->request = r;
 }
 
-/* The spans of a request's own bytes: its buffer, cut where large arguments were read elsewhere. Returns
- * their number, 0 when it has none or too many. */
+/* The spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns their number, 0 if it has
+ * none or too many. */
 static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
     if (!r || r->raw.len == 0 || r->large_count * 2 + 1 > SPANS_MAX) return 0;
     int n = 0;
@@ -103,7 +102,7 @@ static void handOver(const queued *q) {
     memFree(bytes);
 }
 
-/* MULTI and EXEC belong to no database: a SELECT that is due stands behind MULTI. */
+/* MULTI and EXEC belong to no database: a SELECT that is due follows MULTI. */
 static void handOverWord(slice word) {
     queued q = {.db_id = -1, .argc = 1, .argv = &word};
     handOver(&q);

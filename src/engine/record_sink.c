@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A sink for tests, in builds with checks only: what is propagated, as the bytes an append-only file gets,
- * SELECTs included. It is kept in memory while the server runs and written to the file which the variable
- * VALKEY_RECORD_STREAM names when it shuts down; without the variable nothing is armed. Main thread only. */
+ * A sink for tests, only in builds with checks: records what is propagated, as the bytes of an append-only file
+ * including SELECTs. The record is kept in memory and written at shutdown to the file named by the variable
+ * VALKEY_RECORD_STREAM; without the variable the sink is not armed. Main thread only. */
 #include "engine/engine.h"
 
 #ifdef HOT_CHECKS
@@ -16,7 +16,7 @@
 static struct {
     const char *path;
     str bytes;
-    int db_id; /* the last one selected; -1 none yet */
+    int db_id; /* database selected last; -1: none yet */
 } record = {.db_id = -1};
 
 static void selectDb(int db_id) {
@@ -37,14 +37,14 @@ static const sink recordSink = {"record", take};
 static const sink *const sinks[] = {&recordSink, NULL};
 
 static status init(reason *why) {
-    (void)why; /* nothing can fail */
+    (void)why; /* cannot fail */
     record.path = getenv("VALKEY_RECORD_STREAM");
     if (record.path) sinkArm(&recordSink, true);
     return OK;
 }
 
 static status writeRecord(uint32_t flags, reason *why) {
-    (void)flags; /* every shutdown leaves the record */
+    (void)flags; /* every kind of shutdown writes the record */
     if (!record.path) return OK;
     return fileReplace(record.path, strSlice(&record.bytes), 0644, why);
 }

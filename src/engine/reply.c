@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Error replies, HELP texts and number arguments. Errors are counted once, here. Main thread only. */
+ * Error replies, HELP texts and numeric arguments. Errors are counted here. Main thread only. */
 #include "engine/reply.h"
 
 #include <stdarg.h>
@@ -20,7 +20,7 @@ const slice ERR_NO_KEY_TEXT = SLICE("ERR no such key");
 const slice ERR_DB_RANGE_TEXT = SLICE("ERR DB index is out of range");
 const slice ERR_SAME_OBJECT_TEXT = SLICE("ERR source and destination objects are the same");
 
-/* "CODE words" has a code of capitals (and digits, underscores) before its first blank. */
+/* True if the text starts with an error code: capitals, digits and underscores before the first blank. */
 static bool hasCode(slice text) {
     for (size_t i = 0; i < text.len; i++) {
         char ch = text.ptr[i];
@@ -45,8 +45,7 @@ static void countAndSend(ctx *c, slice text) {
     strFree(&with_code);
 }
 
-/* Errors that nobody reads and nobody expects: the stream of our primary and the AOF hold commands that have
- * succeeded once. */
+/* Errors of commands that have succeeded before: those in the stream of our primary and in the AOF. */
 static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
 
 void replyError(ctx *c, slice text) {
@@ -67,7 +66,7 @@ void replyErrorFormat(ctx *c, const char *format, ...) {
     strAppendFormatV(&text, format, args);
     va_end(args);
     slice line = strSlice(&text);
-    /* What a client sent may stand at the end: its line breaks are not told. */
+    /* Text from the client may be at the end: its trailing line breaks are removed. */
     while (line.len && (line.ptr[line.len - 1] == '\r' || line.ptr[line.len - 1] == '\n'))
         line.len--;
     replyError(c, line);
@@ -79,7 +78,7 @@ void replyErrorArity(ctx *c) {
                      c->cmd->name.ptr);
 }
 
-/* The container's name as the client sent it, in capitals. */
+/* The container's name as sent by the client, in capitals. */
 static str containerName(const ctx *c) {
     str name = strNew(sliceMake(c->argv[0].ptr, sizeMin(c->argv[0].len, 128)));
     for (size_t i = 0; i < name.len; i++) name.ptr[i] = byteUpper(name.ptr[i]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What commands say back, in the protocol of the caller. Thin layers over resp; errors are counted. */
+ * Replies of commands, in the protocol of the context. Thin wrappers around resp; errors are counted. */
 #ifndef ENGINE_REPLY_H
 #define ENGINE_REPLY_H
 
 #include "engine/ctx.h"
 
-/* Texts that clients match on. */
+/* Texts that clients compare with. */
 extern const slice ERR_SYNTAX_TEXT; /* ERR syntax error */
 /* WRONGTYPE Operation against a key holding the wrong kind of value */
 extern const slice ERR_WRONG_TYPE_TEXT;
@@ -16,7 +16,7 @@ extern const slice ERR_NO_KEY_TEXT;      /* ERR no such key */
 extern const slice ERR_DB_RANGE_TEXT;    /* ERR DB index is out of range */
 extern const slice ERR_SAME_OBJECT_TEXT; /* ERR source and destination objects are the same */
 
-/* A reply whose bytes are a string literal, RESP and all: the hot path's "+OK\r\n". */
+/* A reply given as a string literal in RESP: for the hot path, e.g. "+OK\r\n". */
 #define replyLiteral(c, bytes) outbufAppend((c)->out, bytes, sizeof(bytes) - 1)
 static inline void replyOk(ctx *c) { replyLiteral(c, "+OK\r\n"); }
 static inline void replyStatus(ctx *c, slice text) { respStatus(c->out, text); }
@@ -35,27 +35,26 @@ static inline void replyVerbatim(ctx *c, slice bytes, const char *format) {
     respVerbatim(c->out, c->proto, bytes, format);
 }
 
-/* An error. `text` begins with its code ("ERR ..."); without one "ERR " is put in front. CR and LF become
- * blanks. Marks the ctx as failed and counts it (errorstats). From a gate it refuses the request: that poisons
- * a transaction that is being queued. */
+/* Replies an error. `text` starts with its code ("ERR ..."); else "ERR " is prepended. CR and LF become blanks. Marks
+ * the ctx as failed and counts the error (errorstats). From a gate it refuses the request, and with it a transaction
+ * that is being queued. */
 void replyError(ctx *c, slice text);
 void replyErrorFormat(ctx *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "ERR wrong number of arguments for 'config|get' command" */
 void replyErrorArity(ctx *c);
 /* "ERR unknown subcommand or wrong number of arguments for 'FOO'. Try DEBUG HELP." */
 void replyErrorSubcommand(ctx *c);
-/* The replies of `c` are sent from here on, although CLIENT REPLY has switched them off: for the commands that switch
- * them on. */
+/* Sends replies of `c` from here on although CLIENT REPLY has switched them off: for commands that switch them on. */
 void replyUnmute(ctx *c);
-/* HELP of a container: NULL-terminated lines, framed as Valkey frames them. */
+/* HELP of a container: NULL-terminated lines, in Valkey's layout. */
 void replyHelp(ctx *c, const char *const *lines);
 
-/* Arguments as numbers; on failure the error is replied and false returned. */
+/* Parse numeric arguments; on failure the error is replied and false returned. */
 bool ctxArgInt(ctx *c, int i, int64_t *out); /* ERR value is not an integer or out of range */
-/* error NULL: the same text. */
+/* error NULL: the default text. */
 bool ctxArgIntIn(ctx *c, int i, int64_t min, int64_t max, int64_t *out, const char *error);
 bool ctxArgDouble(ctx *c, int i, double *out);
-/* argv[i] equals `word` in any case. */
+/* True if argv[i] equals `word`, ignoring case. */
 static inline bool ctxArgIs(const ctx *c, int i, const char *word) {
     return sliceIs(c->argv[i], word);
 }

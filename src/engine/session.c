@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sessions: birth, reset, end, and the list of those with output to write.
- * Invariant: a session is on the pending list exactly while SESSION_PENDING_OUT is set. Main thread only. */
+ * Sessions: creation, reset, end, and the list of sessions with pending output. Invariant: a session is in the
+ * pending list if and only if SESSION_PENDING_OUT is set. Main thread only. */
 #include "engine/session.h"
 
 #include "base/base.h"
@@ -22,7 +22,7 @@ static struct {
 } sessions;
 
 static void freeExtra(session *s, void *state) {
-    (void)s; /* it ends */
+    (void)s; /* the session ends */
     sessionExtra *extra = state;
     strFree(&extra->name);
     strFree(&extra->lib_name);
@@ -54,7 +54,7 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
     }
     s->id = ++sessions.next_id;
     sessionSetAuthenticated(s, NULL, true);
-    /* acl takes the authentication back when a password is set. */
+    /* acl revokes it if a password is required */
     hooksSessionEvent(s, SESSION_OPENED);
 }
 
@@ -176,8 +176,8 @@ void sessionWantWrite(session *s) {
 session *sessionNextPending(void) {
     if (!sessions.pending.head.next) return NULL;
     listNode *n = listFirst(&sessions.pending);
-    /* In a nested turn of the loop: the reply of a command that is still running is not written, it may yet be cut or
-     * get its length, and must not leave before its changes are logged. */
+    /* In a nested turn of the loop: the reply of a running command is not written, because it may still be truncated
+     * or completed, and must not be sent before its changes are logged. */
     while (unlikely(engineHot.current != NULL) && n &&
            sessionIsExecuting(LIST_OWNER(n, session, pending)))
         n = listNext(&sessions.pending, n);

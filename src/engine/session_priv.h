@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What of a session only the engine touches. */
+ * Session functions private to the engine. */
 #ifndef ENGINE_SESSION_PRIV_H
 #define ENGINE_SESSION_PRIV_H
 
 #include "engine/session.h"
 
-/* Arms the special bit while the session must log in or has its replies switched off. */
+/* Arms the special bit while the session must authenticate or has replies switched off. */
 void sessionUpdateSpecial(session *s);
 
-/* Frees all slots: the session ends. */
+/* Frees all slots when the session ends. */
 void sessionSlotsClear(session *s);
 
 #endif

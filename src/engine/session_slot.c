@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The registry of session slots. Invariant: an index never changes its meaning while the server runs. */
+ * The registry of session slots. Invariant: the meaning of an index never changes. */
 #include "engine/session_slot.h"
 
 #include "base/base.h"

@@ -22,10 +22,10 @@ typedef struct errorCount {
 } errorCount;
 
 static struct {
-    errorCount errors[ERROR_CODES_MAX]; /* in no order */
+    errorCount errors[ERROR_CODES_MAX]; /* unordered */
     int error_count;
     uint64_t errors_total, errors_unexpected;
-    uint64_t errors_overflow; /* of codes seen after the table was full */
+    uint64_t errors_overflow; /* errors whose code did not fit in the table */
     rate ops;
     uint64_t commands_base; /* engineHot.commands at the last reset */
 } stats;

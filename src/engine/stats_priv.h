@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The part of statistics on the request path. */
+ * Statistics on the request path. */
 #ifndef ENGINE_STATS_PRIV_H
 #define ENGINE_STATS_PRIV_H
 
@@ -9,10 +9,10 @@
 #include "engine/hooks.h"
 
 extern const infoSection statsSections[];
-/* The periodic job behind the instantaneous_... fields. */
+/* Periodic job: samples the rates of the instantaneous_... fields. */
 void statsSampleRates(int64_t budget_us);
 
-/* Makes the command's histogram. */
+/* Allocates the command's histogram. */
 void statsMakeHistogram(command *cmd);
 
 static inline void statsRecordLatency(command *cmd, int64_t ns, uint32_t count) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cron's list: each feature's jobs with their periods. A job that is late runs once, not several times.
- * Main thread only. */
+ * Periodic jobs of all features. A job that is overdue runs once, not several times. Main thread only. */
 #include "engine/tick.h"
 
 #include "base/base.h"
@@ -17,7 +16,7 @@ bool ticksArePaused(void) { return ticks_paused; }
 
 void ticksRun(int64_t turn_us) {
     if (ticks_paused) return;
-    static int64_t next_ms[JOBS_MAX]; /* in the order the features list them */
+    static int64_t next_ms[JOBS_MAX]; /* in the order of the features' lists */
     int64_t now = clockMonoMs();
     int index = 0;
     for (int i = 0; i < hooksFeatureCount(); i++) {

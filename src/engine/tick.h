@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Periodic jobs of all wings, run by the roof's cron timer. Main thread only. */
+ * Periodic jobs of all features, run by the cron timer. Main thread only. */
 #ifndef ENGINE_TICK_H
 #define ENGINE_TICK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Runs the jobs that are due. `turn_us` is how long a turn of jobs may take in all. */
+/* Runs the jobs that are due. `turn_us` is the time budget passed to each. */
 void ticksRun(int64_t turn_us);
-/* While paused ticksRun() does nothing (tests that want nothing to happen by itself). */
+/* While paused ticksRun() does nothing, for tests. */
 void ticksSetPaused(bool paused);
 bool ticksArePaused(void);
 

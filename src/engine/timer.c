@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: heap[1..count] has the nearest time first, and a timer knows its place there. */
+ * Timers of sessions (timer.h). Invariant: heap[1..count] is a binary heap with the earliest timer first, and each
+ * timer knows its index. */
 #include "engine/timer.h"
 
 #include "base/base.h"
@@ -15,8 +16,8 @@ static void put(size_t at, engineTimer *t) {
     t->place = at;
 }
 
-/* Moves a timer from place `at` up or down to where it belongs. */
-static void settle(size_t at, engineTimer *t) {
+/* Moves a timer up or down to restore the heap order. */
+static void siftTimer(size_t at, engineTimer *t) {
     while (at > 1 && timers.heap[at / 2]->at_ms > t->at_ms) {
         put(at, timers.heap[at / 2]);
         at /= 2;
@@ -36,21 +37,21 @@ static void settle(size_t at, engineTimer *t) {
 void timerSet(engineTimer *t, int64_t at_ms) {
     t->at_ms = at_ms;
     if (t->place) {
-        settle(t->place, t);
+        siftTimer(t->place, t);
         return;
     }
     if (timers.count + 1 >= timers.cap) {
         timers.cap = timers.cap ? 2 * timers.cap : 16;
         timers.heap = memRealloc(timers.heap, timers.cap * sizeof(engineTimer *));
     }
-    settle(++timers.count, t);
+    siftTimer(++timers.count, t);
 }
 
 void timerStop(engineTimer *t) {
     if (!t->place) return;
     check(timers.heap[t->place] == t);
     engineTimer *last = timers.heap[timers.count--];
-    if (last != t) settle(t->place, last);
+    if (last != t) siftTimer(t->place, last);
     t->place = 0;
     if (timers.count) return;
     memFree(timers.heap);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Wall-clock timers of sessions: the ends of waits and of pauses, in one heap. Setting and stopping cost O(log n), a
+ * Wall-clock timers of sessions, for timeouts of waits and pauses, in one heap. Setting and stopping cost O(log n), a
  * turn of the loop one test. Main thread only. */
 #ifndef ENGINE_TIMER_H
 #define ENGINE_TIMER_H
@@ -11,16 +11,16 @@
 typedef struct engineTimer engineTimer;
 struct engineTimer {
     int64_t at_ms;
-    size_t place;                /* in the heap, from 1; 0: not set */
-    void (*due)(engineTimer *t); /* is not set any more when it is called */
+    size_t place;                /* index in the heap, from 1; 0: not set */
+    void (*due)(engineTimer *t); /* called when it expires; the timer is not set any more then */
 };
 
-/* Sets the timer, or moves it. */
+/* Sets the timer, or changes its time. */
 void timerSet(engineTimer *t, int64_t at_ms);
-/* Fine for one that is not set. */
+/* May be called if the timer is not set. */
 void timerStop(engineTimer *t);
-/* Calls those whose time has come. Then *wait_ms is how long it takes until the next, -1: there is none. The carriers
- * call it once a turn. */
+/* Calls the timers that have expired. *wait_ms is set to the time until the next one, -1: none. Called by the
+ * carriers once per turn. */
 void timersTurn(int64_t *wait_ms);
 
 #endif

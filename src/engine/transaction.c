@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MULTI's queue: two gates that judge and keep requests, and EXEC that runs what was kept.
- * Invariant: a session has both gates armed exactly while it has SESSION_IN_MULTI; once EXEC is known to run
- * nothing (a refused command, a changed key), the queue is empty and stays so.
- * A kept request costs one block: its bytes move with its slices, large arguments are kept by reference. */
+ * Transactions: two gates that refuse or queue requests, and EXEC, which runs the queue. Invariant: both gates are
+ * armed for a session if and only if it has SESSION_IN_MULTI; once EXEC cannot run the queue (a refused command, a
+ * changed key), the queue is freed and remains empty. A queued request costs one block with its bytes and slices;
+ * large arguments are kept by reference. */
 #include "engine/transaction.h"
 
 #include "base/base.h"
@@ -55,7 +55,7 @@ static void keepRequest(transaction *t, const ctx *c) {
     t->any_flags |= c->cmd->flags;
 }
 
-void transactionSpoil(session *s, uint32_t flag) {
+void transactionFail(session *s, uint32_t flag) {
     dropQueue(s->multi);
     s->flags |= flag;
 }
@@ -104,22 +104,22 @@ static gateVerdict queueForExec(ctx *c) {
     return GATE_DONE;
 }
 
-/* What a script runs inside EXEC is no part of the transaction's text. */
-enum { THOSE_WHO_SAY_MULTI = GATE_ASKS_CLIENTS | GATE_ASKS_REPLAYS };
+/* What a script runs inside EXEC is not part of the transaction. */
+enum { MULTI_ORIGINS = GATE_FOR_CLIENTS | GATE_FOR_REPLAYS };
 
 const gate noMultiGate = {.name = "no-multi",
                           .selects = cannotBeInMulti,
-                          .ask = refuseInMulti,
-                          .origins = THOSE_WHO_SAY_MULTI};
+                          .admit = refuseInMulti,
+                          .origins = MULTI_ORIGINS};
 const gate queueGate = {
-    .name = "queue", .selects = canBeQueued, .ask = queueForExec, .origins = THOSE_WHO_SAY_MULTI};
+    .name = "queue", .selects = canBeQueued, .admit = queueForExec, .origins = MULTI_ORIGINS};
 
 static void armGates(session *s, bool on) {
     gateArmSession(s, &noMultiGate, on);
     gateArmSession(s, &queueGate, on);
 }
 
-/* Forgets what there is of a transaction, begun or only prepared by WATCH. */
+/* Drops the transaction, or what WATCH has prepared for one. */
 static void abandon(session *s) {
     if (s->flags & SESSION_IN_MULTI) {
         transactionDiscard(s);
@@ -131,7 +131,7 @@ static void abandon(session *s) {
 bool transactionRefused(ctx *c, slice text, str *instead) {
     session *s = c->who;
     if (!(c->cmd->flags & CMD_RUNS_QUEUE)) {
-        if (s->flags & SESSION_IN_MULTI) transactionSpoil(s, SESSION_MULTI_POISONED);
+        if (s->flags & SESSION_IN_MULTI) transactionFail(s, SESSION_MULTI_POISONED);
         return false;
     }
     abandon(s);
@@ -148,7 +148,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
 
 void transactionBegin(session *s) {
     check(!(s->flags & SESSION_IN_MULTI));
-    (void)transactionOf(s); /* made here, so that queueing finds it */
+    (void)transactionOf(s); /* allocated here, so that queueing finds it */
     s->flags |= SESSION_IN_MULTI;
     armGates(s, true);
 }
@@ -168,7 +168,7 @@ void transactionFree(session *s) {
     s->multi = NULL;
 }
 
-/* Replies an array of what the queued commands reply. An error among them stops nothing. */
+/* Replies an array with the replies of the queued commands. Errors among them do not stop execution. */
 static void runQueue(ctx *c, transaction *t) {
     replyArray(c, t->count);
     for (int i = 0; i < t->count; i++) {
@@ -193,7 +193,7 @@ void transactionRun(ctx *c) {
         replyNullArray(c);
         return;
     }
-    watchForget(s); /* its own changes are none */
+    watchForget(s); /* its own changes do not matter */
     uint32_t denied = s->flags & SESSION_DENY_BLOCKING;
     s->flags |= SESSION_DENY_BLOCKING;
     runQueue(c, s->multi);

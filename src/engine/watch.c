@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The index from keys to the sessions that watch them, one for all databases.
- * Invariant: a watched key is in the index exactly while somebody watches it; a session is among the watching
- * ones exactly while it watches something, and then no key of its has changed yet. The observer is armed
- * while there are such sessions. A change costs one lookup and one step for each watcher.
+ * WATCH: the sessions that watch a key, using the index in key_index.h. Invariant: a watched key is in the index if
+ * and only if a session watches it; a session is in the list of watching ones if and only if it watches a key, and
+ * none of its keys has changed yet. A change costs one lookup and one step per watch.
  *
- * A key that stood there expired when it was watched is as good as missing: it may go, but not come. */
+ * A key that was already expired when it was watched counts as missing: its removal is not a change, its creation
+ * is. */
 #include "engine/watch.h"
 
 #include "base/base.h"
@@ -18,19 +18,19 @@ typedef struct watch {
     listNode of_key, of_session;
     indexedKey *key;
     transaction *by;
-    bool stale; /* the key is there, but was dead already when it was watched */
+    bool stale; /* the key exists, but was already expired when watched */
 } watch;
 
 static struct {
-    list watching; /* transactions */
-    uint64_t keys; /* that somebody watches */
+    list watching; /* list of transactions */
+    uint64_t keys; /* number of watched keys */
 } watched;
 
 static const robj *present(const db *d, const indexedKey *k) {
     return dbPeek(d, indexedKeyText(k), storeHash(indexedKeyText(k)));
 }
 
-/* Walks the shorter of the two lists on which a watch stands. */
+/* Searches the shorter of the two lists that contain a watch. */
 static bool isWatched(const indexedKey *k, const transaction *t) {
     if (k->watchers.count < t->watches.count) {
         for (listNode *n = listFirst(&k->watchers); n; n = listNext(&k->watchers, n)) {
@@ -73,7 +73,7 @@ void watchKey(session *s, slice key, uint64_t hash, int64_t now_ms) {
     addWatch(k, t, stale);
 }
 
-/* Forgets all keys a session watches. */
+/* Drops all watches of a transaction. */
 static void dropWatches(transaction *t) {
     listNode *n;
     while ((n = listFirst(&t->watches))) {
@@ -100,11 +100,11 @@ bool watchIsBroken(const session *s, int64_t now_ms) {
     return s->multi && s->multi->watch_expire_ms <= now_ms;
 }
 
-/* ------------------------------------------------------------------ what happens to keys */
+/* ------------------------------------------------------------------ changes */
 
 static void fail(transaction *t) {
     dropWatches(t);
-    transactionSpoil(t->who, SESSION_WATCH_DIRTY);
+    transactionFail(t->who, SESSION_WATCH_DIRTY);
 }
 
 void watchKeyChanged(db *d, indexedKey *k) {
@@ -112,7 +112,7 @@ void watchKeyChanged(db *d, indexedKey *k) {
     listNode *n = listFirst(&k->watchers);
     while (n) {
         watch *w = LIST_OWNER(n, watch, of_key);
-        n = listNext(&k->watchers, n); /* the last watch takes the key along */
+        n = listNext(&k->watchers, n); /* the last watch frees the key */
         if (w->stale && gone) {
             w->stale = false;
         } else {
@@ -121,7 +121,7 @@ void watchKeyChanged(db *d, indexedKey *k) {
     }
 }
 
-/* The key's database will hold what `next` holds (NULL: nothing). True when that breaks the watch. */
+/* The key's database is going to have the contents of `next` (NULL: none). True if that changes the watched key. */
 static bool breaks(watch *w, const db *next) {
     const robj *before = present(storeDb(w->key->db_id), w->key);
     const robj *after = next ? present(next, w->key) : NULL;
@@ -156,7 +156,7 @@ void watchDbEvent(const dbEvent *e) {
     }
 }
 
-/* ------------------------------------------------------------------ numbers */
+/* ------------------------------------------------------------------ statistics */
 
 size_t watchCount(const session *s) { return s->multi ? s->multi->watches.count : 0; }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The life of a client: made on accept, closed for a reason, freed at stage FREE.
- * Invariant: a client is on the list of all from birth until it is freed; one that is to be freed has no
- * callbacks left, so that nothing can reach it in between. Main thread only. */
+ * The life cycle of a client: created on accept, closed for a reason, freed in stage FREE. Invariant: a client is
+ * in the list of all clients from its creation until it is freed; one that is waiting to be freed has no
+ * callbacks, so that it cannot be reached. Main thread only. */
 #include "net/client.h"
 
 #include "base/base.h"
@@ -96,12 +96,12 @@ static void carrierPauseReading(session *s, bool paused) {
 static void carrierResume(session *s) { readerResume(clientOf(s)); }
 
 static void carrierCloseSoon(session *s) {
-    sessionWantWrite(s); /* the writer closes it when nothing is left to write */
+    sessionWantWrite(s); /* the writer closes it when everything was written */
 }
 
 static void carrierOutputGrew(session *s) {
     if (unlikely(sessionOutputMemory(s) > OUTBLOCK_SIZE))
-        (void)limitsCheckOutput(clientOf(s)); /* it has closed the client when it says so */
+        (void)limitsCheckOutput(clientOf(s)); /* closes the client if a limit is exceeded */
 }
 
 static void carrierCloseNow(session *s) { clientCloseLater(clientOf(s)); }

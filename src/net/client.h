@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * client: a session and the connection that carries it. An idle one owns this struct and nothing else:
- * no input buffer, no output block. */
+ * client: a session and its connection. An idle client owns only this struct: no input buffer, no output block. */
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H
 
@@ -11,73 +10,76 @@
 #include "resp/resp.h"
 
 typedef struct client {
-    session session; /* must be first: carrier functions get a session */
+    session session; /* must be first: carrier functions receive a session */
     conn conn;
-    listNode all;     /* place on the list of all clients */
-    listNode closing; /* place on the list of those to free at stage FREE */
-    char *in;         /* bytes that wait for the rest of a request, or for the session to go on */
-    size_t in_len, in_cap; /* in_cap leaves REQUEST_READ_SLACK behind it */
+    listNode all;     /* node in the list of all clients */
+    listNode closing; /* node in the list of clients to free in stage FREE */
+    char *in;         /* bytes waiting for the rest of a request, or for the session to continue */
+    size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
     requestParser parser;
-    size_t counted;              /* its share of the sum that maxmemory-clients limits */
-    int64_t soft_limit_since_ms; /* when the output passed the soft limit; 0 = it has not */
+    size_t counted; /* its memory as included in the sum limited by maxmemory-clients */
+    int64_t
+        soft_limit_since_ms; /* time at which the output exceeded the soft limit; 0: it does not */
 } client;
 _Static_assert(offsetof(client, session) == 0, "a session pointer is a client pointer");
 
 static inline client *clientOf(session *s) { return (client *)s; }
 
-/* The loop that carries all connections. */
+/* The event loop of all connections. */
 loop *netLoop(void);
 
-/* A new client on an accepted descriptor; starts reading. NULL when the loop cannot watch it (closed then). */
+/* Creates a client for an accepted descriptor and starts reading. NULL if the loop cannot watch it (it is closed
+ * then). */
 client *clientNew(int fd, const connType *type, bool local);
-/* To be freed at the next stage FREE; no callback reaches it any more. */
+/* Closes the client: it is freed in the next stage FREE, and no callback is called any more. */
 void clientCloseLater(client *cl);
-/* Frees those that wait for it; stage FREE. */
+/* Stage FREE: frees closed clients. */
 void clientFreeClosed(void);
 /* All clients, oldest first. */
 list *clientAll(void);
-/* Bytes of memory a client holds beyond its struct's share of nothing: struct, buffers, output. */
+/* Memory of a client in bytes: struct, buffers, output. */
 size_t clientMemory(const client *cl);
 size_t clientInputMemory(const client *cl);
 
-/* The connection's read callback. */
+/* Callback for readable connections. */
 void readerReadable(conn *c);
 /* Stage EXECUTE: runs what was read in this turn. */
 void readerExecute(void);
-/* Gets at start what reading will need, so that it counts as used from the start. */
+/* Allocates at startup what reading needs, so that it is included in the initial memory. */
 void readerOpen(void);
-/* Parses and runs what waits in a client's own buffer, after it was held back. */
+/* Parses and runs requests in a client's own buffer after it was suspended. */
 void readerResume(client *cl);
 
-/* Stage WRITE: one writev per session with output. */
+/* Stage WRITE: one writev() per session with output. */
 void writerRun(void);
-/* Writes what can be written now; closes a finished one that is to close. */
+/* Writes as much as possible; closes a client that is to be closed after its output. */
 void writerWrite(client *cl);
 
-/* True when the output limit of the client's class is passed (and the client is closing now). */
+/* True if a limit of the client's class was exceeded; the client is being closed then. */
 bool limitsCheckOutput(client *cl);
 bool limitsCheckInput(client *cl);
 
-/* maxmemory-clients: the client holds more or less than before, or goes. Nothing without the directive. */
+/* maxmemory-clients: update the sum after a client's memory changed, and before it is freed. No effect without the
+ * directive. */
 void limitsRecount(client *cl);
 void limitsUncount(client *cl);
-/* Closes the largest clients until the rest fits into maxmemory-clients: at the end of stage WRITE, and before anybody
- * is evicted for their sake. Returns what they held, which comes back at stage FREE. */
+/* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before keys are
+ * evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
 size_t limitsEvict(void);
 
-/* The cron job: idle timeouts and soft limits. */
+/* Periodic job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);
 
-/* Appends the peer's address as CLIENT LIST shows it. */
+/* Appends the peer's address in the format of CLIENT LIST. */
 void clientAppendPeer(const client *cl, str *out);
-/* Writes the line of CLIENT LIST. */
+/* Appends the line of CLIENT LIST. */
 void clientDescribe(const client *cl, str *out);
-/* The same for a log: what users chose is left out where hide-user-data-from-log says so. */
+/* Like clientDescribe() for a log: omits user data if hide-user-data-from-log is on. */
 void clientDescribeForLog(const client *cl, str *out);
 
 extern const sessionCarrier clientCarrier;
 
-/* Counters of the door, all since the start or CONFIG RESETSTAT. */
+/* Counters of network activity, since the start or CONFIG RESETSTAT. */
 typedef struct netStatistics {
     uint64_t connections, rejected;
     uint64_t bytes_in, bytes_out;

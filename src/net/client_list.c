@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients as CLIENT LIST shows them, one line each, and the filters of CLIENT LIST and CLIENT KILL.
- * Fields stand in the order that tools have parsed for years; those of subsystems that are not here
- * print what a plain client has. A line costs two system calls for addresses. Main thread only. */
+ * Lines of CLIENT LIST, and the filters of CLIENT LIST and CLIENT KILL. The order of fields is Valkey's, because
+ * tools parse it; fields of missing subsystems have default values. A line costs two system calls for addresses.
+ * Main thread only. */
 #include "net/client_list.h"
 
 #include <stdio.h>
@@ -27,13 +27,13 @@ typedef enum clientType {
     CLIENT_PRIMARY,
 } clientType;
 
-/* ------------------------------------------------------- what there is to say of a client */
+/* ------------------------------------------------------- properties of a client */
 
-/* "ip:port" of one end. Unix sockets stand in brackets like everything that holds a colon. */
+/* "ip:port" of one end. Paths of Unix sockets are in brackets, like every text with a colon. */
 static slice addressOf(const client *cl, bool peer, char dst[ADDRESS_MAX]) {
     char text[NET_ADDR_TEXT_MAX];
     (void)(peer ? netPeerText(cl->conn.fd, text)
-                : netLocalText(cl->conn.fd, text)); /* "?:0" will do */
+                : netLocalText(cl->conn.fd, text)); /* "?:0" on failure */
     bool local = cl->session.flags & SESSION_UNIX_SOCKET;
     snprintf(dst, ADDRESS_MAX, local ? "[%s]:0" : "%s", text);
     return sliceOf(dst);
@@ -44,7 +44,7 @@ void clientAppendPeer(const client *cl, str *out) {
     strAppendSlice(out, addressOf(cl, true, address));
 }
 
-/* The peer's address without port and brackets; empty when it has none. */
+/* The peer's address without port and brackets; empty if it has none. */
 static slice ipOf(const client *cl, char dst[ADDRESS_MAX]) {
     if (cl->session.flags & SESSION_UNIX_SOCKET) return SLICE("");
     slice address = addressOf(cl, true, dst);
@@ -81,7 +81,7 @@ static slice capabilitiesOf(const session *s) {
     return s->flags & SESSION_CAPA_REDIRECT ? SLICE("r") : SLICE("");
 }
 
-/* There is no user but the default one. */
+/* There is only the default user. */
 static slice userOf(const session *s) {
     (void)s;
     return SLICE("default");
@@ -106,12 +106,12 @@ static clientType typeOf(const session *s) {
 
 static int64_t ageOf(const session *s) { return (engineHot.now_ms - s->created_ms) / 1000; }
 
-/* What is being run now counts as activity. */
+/* A running command counts as activity. */
 static int64_t idleOf(const session *s) {
     return s->flags & SESSION_IN_BATCH ? 0 : (engineHot.now_ms - s->active_ms) / 1000;
 }
 
-/* The command that a session runs now, as it sent it: EXEC rather than what EXEC runs. NULL when it runs none. */
+/* The command that a session is running, as it was sent: EXEC rather than a queued command. NULL if none. */
 static const ctx *runningOf(const session *s) {
     const ctx *c = engineHot.current;
     if (!c || c->who != s) return NULL;
@@ -125,7 +125,7 @@ static slice commandOf(const session *s) {
     return s->last_command ? s->last_command->name : SLICE("NULL");
 }
 
-/* Bytes of the arguments of the command that it runs, or for which it waits. */
+/* Size of the arguments of the command that is running or blocked. */
 static size_t argumentsOf(const session *s) {
     const ctx *c = runningOf(s);
     if (!c) return blockArgumentBytes(s);
@@ -148,8 +148,8 @@ static void appendNumber(str *out, const char *name, int64_t value) {
     appendField(out, name, sliceMake(digits, numberPrintInt(digits, value)));
 }
 
-/* Input: bytes that wait (large arguments among them), room behind them, arguments of the
- * running command, queued transaction. */
+/* Input: pending bytes (including large arguments), free buffer space, arguments of the running command, queued
+ * transaction. */
 static void appendInput(const client *cl, str *out) {
     size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
     appendNumber(out, "qbuf", (int64_t)waiting);
@@ -158,13 +158,13 @@ static void appendInput(const client *cl, str *out) {
     appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
 }
 
-/* Output: the first block is what tools know as the reply buffer, the others as the reply list. */
+/* Output: the first block is reported as the reply buffer, the others as the reply list. */
 static void appendOutput(const client *cl, str *out) {
     const outbuf *o = &cl->session.out;
     size_t blocks = outbufBlocks(o), memory = outbufMemory(o);
     size_t first = sizeMin(memory, OUTBLOCK_SIZE);
     struct iovec head = {NULL, 0};
-    (void)outbufIovecs(o, &head, 1); /* none when nothing is pending */
+    (void)outbufIovecs(o, &head, 1); /* none if nothing is pending */
     appendNumber(out, "rbs", (int64_t)first);
     appendNumber(out, "rbp", 0);
     appendNumber(out, "obl", (int64_t)head.iov_len);
@@ -195,7 +195,7 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "watch", (int64_t)watchCount(s));
     appendInput(cl, out);
     appendOutput(cl, out);
-    size_t running = s->blocked ? 0 : argumentsOf(s); /* what a wait keeps is counted already */
+    size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
     appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
@@ -209,9 +209,9 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "tot-cmds", (int64_t)s->commands);
 }
 
-/* ------------------------------------------------------------------ reading filters */
+/* ------------------------------------------------------------------ parsing filters */
 
-static bool wantType(ctx *c, slice value, clientWant *want) {
+static bool wantType(ctx *c, slice value, clientCondition *condition) {
     static const struct {
         const char *word;
         clientType type;
@@ -221,7 +221,7 @@ static bool wantType(ctx *c, slice value, clientWant *want) {
     };
     for (size_t i = 0; i < COUNT_OF(words); i++) {
         if (!sliceIs(value, words[i].word)) continue;
-        want->number = words[i].type;
+        condition->number = words[i].type;
         return true;
     }
     replyErrorFormat(c, "ERR Unknown client type '%.*s'", (int)value.len, value.ptr);
@@ -234,7 +234,7 @@ static bool wantUser(ctx *c, slice value) {
     return false;
 }
 
-/* Every letter must be one of `known`. `what` names the filter in the error. */
+/* All letters must be in `known`. `what` is the name of the filter in errors. */
 static bool wantLetters(ctx *c, slice value, slice known, const char *what, const char *not_what) {
     for (size_t i = 0; i < value.len; i++) {
         if (memchr(known.ptr, value.ptr[i], known.len)) continue;
@@ -245,7 +245,7 @@ static bool wantLetters(ctx *c, slice value, slice known, const char *what, cons
     return true;
 }
 
-static bool wantDb(ctx *c, slice value, clientWant *want, const char *name) {
+static bool wantDb(ctx *c, slice value, clientCondition *condition, const char *name) {
     int64_t db;
     int last = engineDatabaseCount() - 1;
     if (!numberParseInt(value, &db) || db < INT32_MIN || db > INT32_MAX) {
@@ -256,12 +256,12 @@ static bool wantDb(ctx *c, slice value, clientWant *want, const char *name) {
         replyErrorFormat(c, "ERR %s number should be between 0 and %d", name, last);
         return false;
     }
-    want->number = db;
+    condition->number = db;
     return true;
 }
 
-/* Takes numbers from argv[*at] on, as many as there are; at least one. */
-static bool wantIds(ctx *c, int *at, clientWant *want) {
+/* Parses all numbers from argv[*at] on; at least one. */
+static bool wantIds(ctx *c, int *at, clientCondition *condition) {
     int first = *at;
     int64_t id;
     for (; *at < c->argc && numberParseInt(c->argv[*at], &id); (*at)++) {
@@ -274,11 +274,13 @@ static bool wantIds(ctx *c, int *at, clientWant *want) {
         replyError(c, ERR_SYNTAX_TEXT);
         return false;
     }
-    want->ids = memRealloc(want->ids, (size_t)(want->id_count + count) * sizeof(*want->ids));
+    condition->ids =
+        memRealloc(condition->ids, (size_t)(condition->id_count + count) * sizeof(*condition->ids));
     for (int i = 0; i < count; i++) {
-        (void)numberParseInt(c->argv[first + i], &want->ids[want->id_count++]); /* parsed above */
+        (void)numberParseInt(c->argv[first + i],
+                             &condition->ids[condition->id_count++]); /* validated above */
     }
-    want->given = true;
+    condition->given = true;
     return true;
 }
 
@@ -294,22 +296,23 @@ static bool wantSeconds(ctx *c, int i, const char *name, int64_t *seconds) {
     return false;
 }
 
-static bool wantValue(ctx *c, clientField field, slice value, bool negated, clientWant *want) {
-    want->given = true;
-    want->text = value;
+static bool wantValue(ctx *c, clientField field, slice value, bool negated,
+                      clientCondition *condition) {
+    condition->given = true;
+    condition->text = value;
     switch (field) {
-    case FIELD_TYPE: return wantType(c, value, want);
+    case FIELD_TYPE: return wantType(c, value, condition);
     case FIELD_USER: return wantUser(c, value);
     case FIELD_FLAGS:
         return wantLetters(c, value, SLICE("ABEIMNOPRSTUbcdeirtux"), "flags",
                            negated ? "NOT-FLAGS" : NULL);
     case FIELD_CAPA: return wantLetters(c, value, SLICE("r"), "capa", negated ? "NOT-CAPA" : NULL);
-    case FIELD_DB: return wantDb(c, value, want, negated ? "NOT-DB" : "DB");
+    case FIELD_DB: return wantDb(c, value, condition, negated ? "NOT-DB" : "DB");
     default: return true;
     }
 }
 
-/* The field a word names, FIELD_COUNT when none; *negated tells of a "not-" in front. */
+/* The field with that name, FIELD_COUNT if unknown; *negated is set for the prefix "not-". */
 static clientField fieldNamed(slice word, bool *negated) {
     static const char *const names[FIELD_COUNT] = {
         [FIELD_ID] = "id",       [FIELD_TYPE] = "type",         [FIELD_USER] = "user",
@@ -324,7 +327,7 @@ static clientField fieldNamed(slice word, bool *negated) {
     return (clientField)field;
 }
 
-/* Takes one filter at argv[*at] and moves *at behind it. */
+/* Parses one filter at argv[*at] and advances *at. */
 static bool parseOne(ctx *c, int *at, clientFilter *f) {
     bool negated;
     clientField field = fieldNamed(c->argv[*at], &negated);
@@ -336,8 +339,8 @@ static bool parseOne(ctx *c, int *at, clientFilter *f) {
     }
     *at += 2;
     if (has_value && field != FIELD_COUNT) {
-        clientWant *want = negated ? &f->is_not[field] : &f->is[field];
-        return wantValue(c, field, c->argv[value], negated, want);
+        clientCondition *condition = negated ? &f->is_not[field] : &f->is[field];
+        return wantValue(c, field, c->argv[value], negated, condition);
     }
     if (has_value && ctxArgIs(c, value - 1, "idle")) {
         return wantSeconds(c, value, "idle", &f->idle_s);
@@ -359,9 +362,9 @@ static int compareIds(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void sortIds(clientWant *want) {
-    if (want->id_count > 1)
-        qsort(want->ids, (size_t)want->id_count, sizeof(*want->ids), compareIds);
+static void sortIds(clientCondition *condition) {
+    if (condition->id_count > 1)
+        qsort(condition->ids, (size_t)condition->id_count, sizeof(*condition->ids), compareIds);
 }
 
 bool clientFilterParse(ctx *c, bool skip_me, clientFilter *f) {
@@ -388,9 +391,10 @@ void clientFilterClear(clientFilter *f) {
 
 /* ------------------------------------------------------------------ matching */
 
-static bool isAmong(const clientWant *want, uint64_t id) {
+static bool isAmong(const clientCondition *condition, uint64_t id) {
     int64_t key = (int64_t)id;
-    return bsearch(&key, want->ids, (size_t)want->id_count, sizeof(key), compareIds) != NULL;
+    return bsearch(&key, condition->ids, (size_t)condition->id_count, sizeof(key), compareIds) !=
+           NULL;
 }
 
 static bool hasLetters(slice have, slice wanted) {
@@ -403,22 +407,22 @@ static bool hasLetters(slice have, slice wanted) {
 /* A text that was never set equals nothing, not even "". */
 static bool isText(slice have, slice wanted) { return have.len && sliceEqual(have, wanted); }
 
-static bool holds(clientField field, const clientWant *want, const client *cl) {
+static bool conditionHolds(clientField field, const clientCondition *condition, const client *cl) {
     const session *s = &cl->session;
     char text[ADDRESS_MAX];
     switch (field) {
-    case FIELD_ID: return isAmong(want, s->id);
-    case FIELD_TYPE: return typeOf(s) == (clientType)want->number;
-    case FIELD_USER: return sliceEqual(userOf(s), want->text);
-    case FIELD_ADDR: return isText(addressOf(cl, true, text), want->text);
-    case FIELD_LADDR: return isText(addressOf(cl, false, text), want->text);
-    case FIELD_IP: return isText(ipOf(cl, text), want->text);
-    case FIELD_NAME: return isText(sessionName(s), want->text);
-    case FIELD_LIB_NAME: return isText(libNameOf(s), want->text);
-    case FIELD_LIB_VER: return isText(libVersionOf(s), want->text);
-    case FIELD_FLAGS: return hasLetters(flagsOf(s, text), want->text);
-    case FIELD_CAPA: return hasLetters(capabilitiesOf(s), want->text);
-    case FIELD_DB: return s->db_id == want->number;
+    case FIELD_ID: return isAmong(condition, s->id);
+    case FIELD_TYPE: return typeOf(s) == (clientType)condition->number;
+    case FIELD_USER: return sliceEqual(userOf(s), condition->text);
+    case FIELD_ADDR: return isText(addressOf(cl, true, text), condition->text);
+    case FIELD_LADDR: return isText(addressOf(cl, false, text), condition->text);
+    case FIELD_IP: return isText(ipOf(cl, text), condition->text);
+    case FIELD_NAME: return isText(sessionName(s), condition->text);
+    case FIELD_LIB_NAME: return isText(libNameOf(s), condition->text);
+    case FIELD_LIB_VER: return isText(libVersionOf(s), condition->text);
+    case FIELD_FLAGS: return hasLetters(flagsOf(s, text), condition->text);
+    case FIELD_CAPA: return hasLetters(capabilitiesOf(s), condition->text);
+    case FIELD_DB: return s->db_id == condition->number;
     case FIELD_COUNT: break;
     }
     return false;
@@ -431,9 +435,9 @@ bool clientFilterMatches(const clientFilter *f, const client *cl, const session 
     if (f->idle_s && idleOf(s) < f->idle_s) return false;
     if (f->age_s && ageOf(s) < f->age_s) return false;
     for (int field = 0; field < FIELD_COUNT; field++) {
-        const clientWant *is = &f->is[field], *is_not = &f->is_not[field];
-        if (is->given && !holds((clientField)field, is, cl)) return false;
-        if (is_not->given && holds((clientField)field, is_not, cl)) return false;
+        const clientCondition *is = &f->is[field], *is_not = &f->is_not[field];
+        if (is->given && !conditionHolds((clientField)field, is, cl)) return false;
+        if (is_not->given && conditionHolds((clientField)field, is_not, cl)) return false;
     }
     return true;
 }

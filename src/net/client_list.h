@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What CLIENT LIST, CLIENT KILL and INFO make of the clients. */
+ * Descriptions of clients for CLIENT LIST, CLIENT KILL and INFO. */
 #ifndef NET_CLIENT_LIST_H
 #define NET_CLIENT_LIST_H
 
@@ -24,32 +24,32 @@ typedef enum clientField {
     FIELD_COUNT,
 } clientField;
 
-/* What one filter wants. Texts are borrowed from the request. */
-typedef struct clientWant {
+/* The condition of one filter. Texts are borrowed from the request. */
+typedef struct clientCondition {
     bool given;
     slice text;
-    int64_t number; /* DB: its number; TYPE: a clientType */
-    int64_t *ids;   /* ID: those named, sorted */
+    int64_t number; /* DB: its index; TYPE: a clientType */
+    int64_t *ids;   /* ID: sorted */
     int id_count;
-} clientWant;
+} clientCondition;
 
-/* All must hold. A zeroed one holds for every client. Clear with clientFilterClear(). */
+/* A conjunction of conditions. A zeroed filter matches every client. Clear it with clientFilterClear(). */
 typedef struct clientFilter {
-    clientWant is[FIELD_COUNT];
-    clientWant is_not[FIELD_COUNT]; /* NOT-ID and so on */
-    int64_t idle_s, age_s;          /* at least; 0: any */
+    clientCondition is[FIELD_COUNT];
+    clientCondition is_not[FIELD_COUNT]; /* NOT-ID and so on */
+    int64_t idle_s, age_s;               /* minimum; 0: any */
     bool skip_me;
 } clientFilter;
 
-/* Reads the filters from argv[2] on. On failure the error is replied, and `f` holds nothing. */
+/* Parses the filters from argv[2] on. On failure the error was replied, and `f` is empty. */
 bool clientFilterParse(ctx *c, bool skip_me, clientFilter *f);
-/* Sets the filter on the peer's address alone: the old form of CLIENT KILL. */
+/* Sets a filter for the peer's address only: the old form of CLIENT KILL. */
 void clientFilterAddress(clientFilter *f, slice address);
 void clientFilterClear(clientFilter *f);
-/* `me` is who asks. Clients that are closing match nothing. */
+/* `me` is the calling session. Closing clients match nothing. */
 bool clientFilterMatches(const clientFilter *f, const client *cl, const session *me);
 
-/* What INFO shows of the door, and the door's periodic jobs. */
+/* INFO sections and periodic jobs of `net`. */
 extern const infoSection netSections[];
 extern const tickJob netTicks[];
 /* CONFIG RESETSTAT. */

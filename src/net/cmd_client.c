@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CLIENT: what connections say of themselves, which there are, which shall go. Main thread only. */
+ * CLIENT: properties of connections, listing and closing them. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/block.h"
@@ -12,12 +12,12 @@
 #include "net/net.h"
 #include "net/procs.h"
 
-/* CLIENT ID. Reply: the connection's number; numbers only grow. */
+/* CLIENT ID. Reply: the id of the connection; ids only increase. */
 void clientIdCommand(ctx *c) { replyInteger(c, (int64_t)c->who->id); }
 
-/* ------------------------------------------------------------------ names and marks */
+/* ------------------------------------------------------------------ names and flags */
 
-/* CLIENT SETNAME name. Reply: OK; the empty name takes it away. */
+/* CLIENT SETNAME name. Reply: OK. An empty name removes the name. */
 void clientSetnameCommand(ctx *c) {
     if (!sessionNameIsValid(c->argv[2])) {
         replyError(c, ERR_SESSION_NAME_TEXT);
@@ -27,7 +27,7 @@ void clientSetnameCommand(ctx *c) {
     replyOk(c);
 }
 
-/* CLIENT GETNAME. Reply: the name, null when there is none. */
+/* CLIENT GETNAME. Reply: the name, null if there is none. */
 void clientGetnameCommand(ctx *c) {
     slice name = sessionName(c->who);
     if (name.len) {
@@ -76,7 +76,7 @@ void clientNoEvictCommand(ctx *c) { setFlag(c, SESSION_NO_EVICT); }
 /* CLIENT NO-TOUCH (ON|OFF). Reply: OK. */
 void clientNoTouchCommand(ctx *c) { setFlag(c, SESSION_NO_TOUCH); }
 
-/* CLIENT CAPA capability [capability ...]. Reply: OK, also to what nobody knows. */
+/* CLIENT CAPA capability [capability ...]. Reply: OK, even for unknown capabilities. */
 void clientCapaCommand(ctx *c) {
     for (int i = 2; i < c->argc; i++) {
         if (ctxArgIs(c, i, "redirect")) c->who->flags |= SESSION_CAPA_REDIRECT;
@@ -84,7 +84,7 @@ void clientCapaCommand(ctx *c) {
     replyOk(c);
 }
 
-/* CLIENT IMPORT-SOURCE (ON|OFF). Reply: OK; to ON only in import mode. */
+/* CLIENT IMPORT-SOURCE (ON|OFF). Reply: OK; ON is allowed only in import mode. */
 void clientImportSourceCommand(ctx *c) {
     if (ctxArgIs(c, 2, "off") || keyspaceIsImporting()) {
         setFlag(c, SESSION_IMPORT_SOURCE);
@@ -93,7 +93,7 @@ void clientImportSourceCommand(ctx *c) {
     }
 }
 
-/* CLIENT REPLY (ON|OFF|SKIP). Reply: OK to ON, heard also where replies are off; else none. */
+/* CLIENT REPLY (ON|OFF|SKIP). Reply: OK to ON, even if replies were off; else none. */
 void clientReplyCommand(ctx *c) {
     session *s = c->who;
     if (ctxArgIs(c, 2, "on")) {
@@ -109,7 +109,7 @@ void clientReplyCommand(ctx *c) {
     }
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ list of clients */
 
 static void replyLines(ctx *c, str *lines) {
     replyVerbatim(c, strSlice(lines), "txt");
@@ -124,7 +124,7 @@ void clientInfoCommand(ctx *c) {
     replyLines(c, &line);
 }
 
-/* CLIENT LIST [filter value ...]. Reply: a line for each client that matches. */
+/* CLIENT LIST [filter value ...]. Reply: one line per matching client. */
 void clientListCommand(ctx *c) {
     clientFilter filter;
     if (!clientFilterParse(c, false, &filter)) return;
@@ -140,7 +140,7 @@ void clientListCommand(ctx *c) {
     replyLines(c, &lines);
 }
 
-/* Closes those that match, all but the caller. Returns how many; *myself: the caller is one. */
+/* Closes all matching clients except the caller. Returns their number; *myself is true if the caller matches. */
 static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myself) {
     int64_t killed = 0;
     *myself = false;
@@ -158,8 +158,8 @@ static int64_t killMatching(const ctx *c, const clientFilter *filter, bool *myse
     return killed;
 }
 
-/* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or how many were closed. Who
- * closes itself gets the reply first. */
+/* CLIENT KILL address, or CLIENT KILL filter value ... Reply: OK, or the number of closed clients. If the caller
+ * closes itself, it gets the reply first. */
 void clientKillCommand(ctx *c) {
     clientFilter filter;
     bool old_form = c->argc == 3, myself;
@@ -182,7 +182,7 @@ void clientKillCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ PAUSE, UNPAUSE, UNBLOCK */
 
-/* Reads a time in ms from now; the error is replied. */
+/* Parses a timeout in ms. False: the error was replied. */
 static bool timeoutArg(ctx *c, int i, int64_t *end_ms) {
     int64_t ms;
     if (!ctxArgIntIn(c, i, INT64_MIN, INT64_MAX, &ms,
@@ -222,8 +222,8 @@ void clientUnpauseCommand(ctx *c) {
     replyOk(c);
 }
 
-/* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 when that client was blocked by a command, else 0. A pause is no
- * block. */
+/* CLIENT UNBLOCK id [TIMEOUT|ERROR]. Reply: 1 if the client was blocked by a command, else 0. A paused client is
+ * not blocked. */
 void clientUnblockCommand(ctx *c) {
     bool error = c->argc > 3 && ctxArgIs(c, 3, "error");
     if (c->argc > 3 && !error && !ctxArgIs(c, 3, "timeout")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The door as features of the house, and the questions the roof asks of it. Main thread only. */
+ * Registration of `net`, and the functions it exports to startup and other folders. Main thread only. */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -17,7 +17,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 
-/* Descriptors for ourselves: listeners, log, files, a child's pipes. */
+/* Descriptors for the server itself: listeners, log, files, pipes to a child. */
 enum { OWN_DESCRIPTORS = 32 };
 
 static bool resumeReleased(void) {
@@ -27,8 +27,7 @@ static bool resumeReleased(void) {
     return any;
 }
 
-/* Runs what was read, and then what a pause no longer holds and what has waited: their ends may be among what was
- * run. */
+/* Runs what was read, then sessions released from a pause or from blocking, possibly by what has just been run. */
 static void execute(void) {
     int64_t timer_ms;
     do {
@@ -41,7 +40,7 @@ static void execute(void) {
     }
 }
 
-/* Who was woken at stage WAKE goes on in this turn, too. */
+/* Sessions woken in stage WAKE continue in the same turn. */
 static void executeWoken(void) {
     if (resumeReleased()) execute();
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO's section Clients and the door's share of Stats, with the samples they need. What depends on
- * subsystems that are not here is zero. INFO clients costs a walk over all clients. Main thread
- * only. */
+ * INFO's section Clients and the network part of Stats, with their samples. Values of missing subsystems are zero.
+ * INFO clients costs a walk over all clients. Main thread only. */
 #include "net/client_list.h"
 
 #include "base/base.h"
@@ -18,7 +17,8 @@ enum { RECENT_SECONDS = 8 };
 
 static struct {
     rate input, output;
-    /* Greatest buffers of the last seconds, one slot each; the present second's: netStats(). */
+    /* Maximum buffer sizes of the last seconds, one slot per second; those of the current second are in
+     * netStats(). */
     uint64_t input_max[RECENT_SECONDS], output_max[RECENT_SECONDS];
     int slot;
 } samples;
@@ -43,7 +43,7 @@ void netResetStats(void) {
     netStatistics *stats = netStats();
     *stats = (netStatistics){.recent_input_max = stats->recent_input_max,
                              .recent_output_max = stats->recent_output_max};
-    samples.input = samples.output = (rate){0}; /* their counters begin anew */
+    samples.input = samples.output = (rate){0}; /* their counters restart */
 }
 
 static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
@@ -68,7 +68,7 @@ static void printClients(str *out) {
         connected += !(flags & SESSION_REPLICA);
         blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;
         subscribed += (flags & SESSION_PUBSUB) != 0;
-        input = sizeMax(input, clientInputMemory(cl)); /* what is held for long is recent, too */
+        input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
     }
     appendCount(out, "connected_clients", connected);
@@ -125,10 +125,10 @@ const infoSection netSections[] = {
     {0},
 };
 
-/* Output blocks that one burst needed go back to the allocator some seconds later. */
+/* Output blocks that were needed for a burst are returned to the allocator after some seconds. */
 static void agePool(int64_t budget_us) {
-    (void)budget_us;       /* a few blocks at most */
-    (void)outbufPoolAge(); /* how much it was is of no interest */
+    (void)budget_us;       /* at most a few blocks */
+    (void)outbufPoolAge(); /* the number of bytes is not needed */
 }
 
 const tickJob netTicks[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who is closed for holding too much or doing too little: output limits of the client's class, the query
- * buffer limit, a small one for those who have not logged in, idle timeouts. Main thread only. */
+ * Limits for which clients are closed: output limits of the client's class, the query buffer limit, a smaller
+ * output limit before authentication, idle timeouts, maxmemory-clients. Main thread only. */
 #include "net/client.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "engine/transaction.h"
 #include "net/net_priv.h"
 
-/* Unread output of a client that has not logged in; it has no business asking for more. */
+/* Output limit of a client that has not authenticated. */
 enum { UNAUTHENTICATED_OUTPUT_MAX = 64 * 1024 };
 
 static const outputLimit *limitOf(const session *s) {
@@ -22,7 +22,7 @@ static const outputLimit *limitOf(const session *s) {
     return &netConf.output_limits[OUTPUT_NORMAL];
 }
 
-/* True when the soft limit has been passed for as long as it may. */
+/* True if the soft limit has been exceeded for longer than allowed. */
 static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
     if (!limit->soft_bytes || held < limit->soft_bytes) {
         cl->soft_limit_since_ms = 0;
@@ -54,7 +54,7 @@ bool limitsCheckOutput(client *cl) {
 
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
-    /* Bytes that came, as Valkey counts; what it takes to keep them is for maxmemory-clients. */
+    /* As in Valkey, counts received bytes; the memory to store them counts for maxmemory-clients. */
     size_t held =
         cl->in_len + requestParserBytes(&cl->parser) + transactionArgumentBytes(&cl->session);
     if (likely(held <= (size_t)netConf.client_query_buffer_limit)) return false;
@@ -69,7 +69,7 @@ bool limitsCheckInput(client *cl) {
 
 /* ------------------------------------------------------------------ maxmemory-clients */
 
-static size_t counted_sum; /* of all clients' `counted` */
+static size_t counted_sum; /* sum of `counted` of all clients */
 
 void limitsUncount(client *cl) {
     counted_sum -= cl->counted;
@@ -93,14 +93,14 @@ status limitsApplyClientMemory(reason *why) {
     return OK;
 }
 
-/* In bytes; 0: none. */
+/* In bytes; 0: no limit. */
 static size_t clientMemoryLimit(void) {
     int64_t limit = netConf.maxmemory_clients;
     if (limit >= 0) return (size_t)limit;
     return (size_t)((double)engineMaxmemory() * (double)-limit / 100);
 }
 
-/* Those that take part and may go, the largest first. */
+/* Clients that may be evicted, the largest first. */
 static int compareCounted(const void *a, const void *b) {
     const client *x = *(client *const *)a, *y = *(client *const *)b;
     return (x->counted < y->counted) - (x->counted > y->counted);
@@ -112,11 +112,11 @@ static bool mayBeEvicted(const client *cl) {
     return !(cl->session.flags & spared) && cl->counted;
 }
 
-/* Returns what those held who go. */
+/* Returns the memory of the closed clients. */
 static size_t evictLargest(size_t limit) {
     list *all = clientAll();
     client **victims = memNewArray(client *, all->count);
-    size_t count = 0, other_sum = 0; /* the limit is for those who are not part of replication */
+    size_t count = 0, other_sum = 0; /* the limit excludes clients of replication */
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         client *cl = LIST_OWNER(n, client, all);
         if (mayBeEvicted(cl)) victims[count++] = cl;
@@ -143,20 +143,20 @@ size_t limitsEvict(void) {
     return limit && counted_sum > limit ? evictLargest(limit) : 0;
 }
 
-/* True for those the idle timeout spares. */
+/* True for clients exempt from the idle timeout. */
 static bool neverIdle(const session *s) {
     return s->flags & (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PAUSED |
                        SESSION_PUBSUB | SESSION_MONITOR);
 }
 
-/* Looks at a share of the clients each time, all of them about once a second. */
+/* Checks a share of the clients each time, so that all are checked about once per second. */
 void limitsTick(int64_t budget_us) {
     (void)budget_us; /* the share is small whatever the budget */
     list *all = clientAll();
     size_t share = all->count / 10 + 8;
     if (share > all->count) share = all->count;
     while (share--) {
-        /* The list turns: who was looked at goes to its end. */
+        /* The list rotates: checked clients move to its end. */
         listNode *n = listFirst(all);
         client *cl = LIST_OWNER(n, client, all);
         listRemove(all, n);
@@ -168,7 +168,7 @@ void limitsTick(int64_t budget_us) {
             logVerbose("Closing idle client");
             clientCloseLater(cl);
         } else if (outbufPending(&s->out)) {
-            (void)limitsCheckOutput(cl); /* a soft limit runs out without any event */
+            (void)limitsCheckOutput(cl); /* a soft limit may be reached without an event */
         }
     }
 }

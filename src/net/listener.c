@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Listening sockets: bind every configured address, accept in small helpings, refuse with a reason whom the
- * limits or protected mode refuse. Main thread only. */
+ * Listening sockets: binds all configured addresses, accepts a limited number of connections per turn, and refuses
+ * connections because of maxclients or protected mode, with an error. Main thread only. */
 #include "net/net.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static struct {
     listener list[LISTENERS_MAX];
     int count;
     bool opened; /* netListen() has been called */
-} door;
+} listeners;
 
 static const char protected_text[] =
     "-DENIED Running in protected mode because protected mode is enabled and no password is set for the default "
@@ -41,14 +41,14 @@ static const char protected_text[] =
 
 static const char full_text[] = "-ERR max number of clients reached\r\n";
 
-void netSetLoop(loop *l) { door.loop = l; }
+void netSetLoop(loop *l) { listeners.loop = l; }
 
-loop *netLoop(void) { return door.loop; }
+loop *netLoop(void) { return listeners.loop; }
 
-/* Says why and hangs up; the socket is new, so its buffer takes the words or nobody misses them. */
+/* Sends an error and closes the socket. The socket is new, so its buffer is empty and the text fits. */
 static void refuse(int fd, const char *text, size_t len) {
     conn c;
-    connInit(&c, &connTcp, door.loop, fd, CONN_OPEN);
+    connInit(&c, &connTcp, listeners.loop, fd, CONN_OPEN);
     struct iovec iov = {(void *)(uintptr_t)text, len};
     (void)connWritev(&c, &iov, 1); /* best effort */
     connClose(&c);
@@ -63,7 +63,7 @@ static void acceptOne(int fd, const connType *type) {
         return;
     }
     if (type == &connTcp) {
-        /* Replies leave as they are written. A socket that refuses either works as well without. */
+        /* Replies are sent without delay. A socket that refuses these options still works. */
         (void)netSetNoDelay(fd, true);
         if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
     }
@@ -72,7 +72,8 @@ static void acceptOne(int fd, const connType *type) {
         logWarning("Error registering fd event for the new client: %s", strerror(errno));
         return;
     }
-    /* A session that is born logged in needs no password: then only this machine may come in. */
+    /* A session that is authenticated from the start needs no password: then only local connections are
+     * accepted. */
     if (netConf.protected_mode && !local && sessionIsAuthenticated(&cl->session)) {
         outbufAppend(&cl->session.out, protected_text, sizeof(protected_text) - 1);
         sessionCloseSoon(&cl->session);
@@ -81,13 +82,13 @@ static void acceptOne(int fd, const connType *type) {
     }
     char peer[NET_ADDR_TEXT_MAX];
     if (LOG_VERBOSE >= logLevelNow) {
-        (void)netPeerText(fd, peer); /* "?:0" is an answer too */
+        (void)netPeerText(fd, peer); /* "?:0" on failure */
         logVerbose("Accepted %s", peer);
     }
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
-    (void)l, (void)mask; /* one loop, and only readiness to read is watched */
+    (void)l, (void)mask; /* there is one loop, and only readability is watched */
     const connType *type = arg;
     for (int i = 0; i < netConf.max_new_connections_per_cycle; i++) {
         int accepted = netAccept(fd);
@@ -100,23 +101,24 @@ static void acceptable(loop *l, int fd, void *arg, int mask) {
 }
 
 static status watchListener(int fd, const connType *type, reason *why) {
-    check(door.count < LISTENERS_MAX);
-    if (loopWatch(door.loop, fd, LOOP_READ, acceptable, (void *)(uintptr_t)type) != OK) {
+    check(listeners.count < LISTENERS_MAX);
+    if (loopWatch(listeners.loop, fd, LOOP_READ, acceptable, (void *)(uintptr_t)type) != OK) {
         close(fd);
         return reasonSet(why, ERR_IO, "Unrecoverable error creating a listening file event.");
     }
-    door.list[door.count++] = (listener){fd, type};
+    listeners.list[listeners.count++] = (listener){fd, type};
     return OK;
 }
 
-/* Closes listeners [from, to) and closes the gap they leave. */
+/* Closes listeners [from, to) and removes them from the list. */
 static void closeListeners(int from, int to) {
     for (int i = from; i < to; i++) {
-        loopUnwatch(door.loop, door.list[i].fd, LOOP_READ);
-        close(door.list[i].fd);
+        loopUnwatch(listeners.loop, listeners.list[i].fd, LOOP_READ);
+        close(listeners.list[i].fd);
     }
-    memmove(door.list + from, door.list + to, (size_t)(door.count - to) * sizeof(listener));
-    door.count -= to - from;
+    memmove(listeners.list + from, listeners.list + to,
+            (size_t)(listeners.count - to) * sizeof(listener));
+    listeners.count -= to - from;
 }
 
 static status listenTcp(reason *why) {
@@ -125,7 +127,7 @@ static status listenTcp(reason *why) {
                                 .mark = (uint32_t)netConf.socket_mark_id,
                                 .mptcp = netConf.mptcp,
                                 .ip6_only = true};
-    int before = door.count;
+    int before = listeners.count;
     for (int i = 0; i < netConf.bind_count; i++) {
         const char *addr = netConf.bind[i];
         bool optional = addr[0] == '-';
@@ -144,20 +146,20 @@ static status listenTcp(reason *why) {
             st = watchListener(fd, &connTcp, why);
         }
         if (st != OK) {
-            closeListeners(before, door.count);
+            closeListeners(before, listeners.count);
             return st;
         }
     }
-    if (door.count > before || netConf.bind_count == 0) return OK;
+    if (listeners.count > before || netConf.bind_count == 0) return OK;
     return reasonSet(why, ERR_IO, "Failed listening on port %d (tcp), aborting.", netConf.port);
 }
 
 status netRelisten(reason *why) {
-    if (!door.opened) return OK;
-    /* The old sockets close first: a wider address on the same port would collide with them. They come back
-     * when the registry has rolled the directive back. */
-    for (int i = door.count - 1; i >= 0; i--) {
-        if (door.list[i].type == &connTcp) closeListeners(i, i + 1);
+    if (!listeners.opened) return OK;
+    /* The old sockets are closed first: a wildcard address on the same port would conflict with them. They are
+     * opened again after the registry has restored the old values. */
+    for (int i = listeners.count - 1; i >= 0; i--) {
+        if (listeners.list[i].type == &connTcp) closeListeners(i, i + 1);
     }
     return listenTcp(why);
 }
@@ -172,11 +174,11 @@ static status listenUnix(reason *why) {
 }
 
 status netListen(reason *why) {
-    door.opened = true;
+    listeners.opened = true;
     readerOpen();
     status st = listenTcp(why);
     if (st == OK) st = listenUnix(why);
-    if (st == OK && door.count == 0) {
+    if (st == OK && listeners.count == 0) {
         st = reasonSet(why, ERR_IO, "Configured to not listen anywhere, exiting.");
     }
     return st;
@@ -184,8 +186,8 @@ status netListen(reason *why) {
 
 void netLogReady(void) {
     bool tcp = false, unix_socket = false;
-    for (int i = 0; i < door.count; i++) {
-        if (door.list[i].type == &connUnix) {
+    for (int i = 0; i < listeners.count; i++) {
+        if (listeners.list[i].type == &connUnix) {
             unix_socket = true;
         } else {
             tcp = true;
@@ -197,18 +199,19 @@ void netLogReady(void) {
 
 void netStopListening(void) {
     bool unix_socket = false;
-    for (int i = 0; i < door.count; i++)
-        unix_socket = unix_socket || door.list[i].type == &connUnix;
-    closeListeners(0, door.count);
+    for (int i = 0; i < listeners.count; i++)
+        unix_socket = unix_socket || listeners.list[i].type == &connUnix;
+    closeListeners(0, listeners.count);
     if (!unix_socket) return;
     logNotice("Removing the unix socket file.");
-    (void)unlink(netConf.unixsocket); /* it may have been removed by hand */
+    (void)unlink(netConf.unixsocket); /* it may have been removed by someone else */
 }
 
 void listenerChildEvent(childEvent e, int kind, int exit_code, int signal) {
     (void)kind, (void)exit_code, (void)signal;
     if (e != CHILD_IN_CHILD) return;
-    for (int i = 0; i < door.count; i++) close(door.list[i].fd); /* the loop is the parent's too */
+    for (int i = 0; i < listeners.count; i++)
+        close(listeners.list[i].fd); /* without the loop, which is shared with the parent */
 }
 
 void netListenText(char *dst, size_t cap) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The door: sockets to sessions and back. Listens, reads, hands batches of requests to the engine, writes
- * what the engine has answered, closes whom the limits say. Main thread only unless marked. */
+ * Network connections of clients: listens, reads, passes batches of requests to the engine, writes replies,
+ * enforces limits. Main thread only unless marked. */
 #ifndef NET_NET_H
 #define NET_NET_H
 
@@ -17,38 +17,39 @@ extern const feature netFeature;
 
 /* The configured TCP port. */
 int netPort(void);
-/* Makes room for maxclients descriptors, or fewer clients: `why` then tells, and ERR_LIMIT says that not even one
- * would fit. */
+/* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then. ERR_LIMIT: not
+ * even one client would be possible. */
 status netFitDescriptors(reason *why);
 /* INFO's listenerN lines. */
 void netPrintListeners(str *out);
-/* Bytes of memory all clients hold. */
+/* Memory of all clients in bytes. */
 size_t netClientsMemory(void);
 
-/* The loop that carries the connections; before netListen(). */
+/* Sets the event loop of the connections; before netListen(). */
 void netSetLoop(loop *l);
-/* Opens every configured listener; on failure says which and why, and the start must end. */
+/* Opens all configured listeners; on failure `why` says which one failed, and the start must be aborted. */
 status netListen(reason *why);
 /* Logs one "Ready to accept connections ..." line per listener. */
 void netLogReady(void);
-/* Closes all listeners and removes the Unix socket's file. */
+/* Closes all listeners and removes the file of the Unix socket. */
 void netStopListening(void);
-/* Writes what can be written without waiting and closes every client: the end of the server. */
+/* At shutdown: writes what can be written without blocking and closes all clients. */
 void netCloseAll(void);
 
-/* Appends a line of CLIENT LIST for each client, at most so many. `for_log`: without what users chose, where
- * hide-user-data-from-log says so. */
+/* Appends the line of CLIENT LIST for at most `most` clients. `for_log`: omits user data if
+ * hide-user-data-from-log is on. */
 void netDescribeClients(int most, bool for_log, str *out);
-/* The line for a log of one session, without a line end; false when no connection carries it. */
+/* The line of one session for a log, without a line end; false if it has no connection. */
 bool netDescribeForLog(const session *s, str *out);
-/* The addresses of `bind`; a '-' in front of one forgives that it is missing. Returns how many; borrowed. */
+/* The addresses of `bind`, borrowed; a leading '-' means that a missing address is not an error. Returns their
+ * number. */
 int netBindAddresses(const char *const **addrs);
-/* protected-mode: who needs no password may come from this machine only. */
+/* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
 int netClientCount(void);
-/* The session of a client id, NULL when it is gone. */
+/* The session with a client id, NULL if it was closed. */
 session *netFindClient(uint64_t id);
-/* The first configured address and the port as the process title shows them: "127.0.0.1:6379" or "*:6379". */
+/* The first configured address and the port for the process title: "127.0.0.1:6379" or "*:6379". */
 void netListenText(char *dst, size_t cap);
 
 #endif

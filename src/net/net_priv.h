@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The door's directives. A field is called as its directive; only the registry writes them. */
+ * Directives of `net`. Each field is named after its directive; only the configuration registry writes them. */
 #ifndef NET_NET_PRIV_H
 #define NET_NET_PRIV_H
 
@@ -21,7 +21,7 @@ typedef enum outputClass {
     OUTPUT_CLASSES
 } outputClass;
 typedef struct outputLimit {
-    size_t hard_bytes, soft_bytes; /* 0 = none */
+    size_t hard_bytes, soft_bytes; /* 0: no limit */
     int64_t soft_seconds;
 } outputLimit;
 
@@ -30,9 +30,9 @@ enum tlsAuthUser { TLS_USER_CN, TLS_USER_URI, TLS_USER_OFF };
 
 typedef struct netConfig {
     /* Listening. */
-    char *bind[BIND_MAX]; /* a '-' in front: may be missing */
+    char *bind[BIND_MAX]; /* a leading '-': may be missing */
     int bind_count;
-    int port; /* 0 = none */
+    int port; /* 0: no TCP */
     bool protected_mode;
     int tcp_backlog;
     char *unixsocket, *unixsocketgroup;
@@ -40,20 +40,20 @@ typedef struct netConfig {
     bool mptcp;
     int64_t socket_mark_id;
     char *bind_source_addr;
-    /* Accepting and keeping. */
+    /* Connections. */
     int64_t maxclients;
-    int timeout, tcp_keepalive; /* seconds, 0 = off */
+    int timeout, tcp_keepalive; /* seconds, 0: off */
     int max_new_connections_per_cycle, max_new_tls_connections_per_cycle;
     /* Buffers. */
     outputLimit output_limits[OUTPUT_CLASSES];
     int64_t client_query_buffer_limit;
-    int64_t maxmemory_clients; /* bytes, 0 = none, negative: percent of maxmemory */
+    int64_t maxmemory_clients; /* bytes, 0: no limit, negative: percent of maxmemory */
     /* I/O threads. */
     int io_threads;
     bool io_threads_always_active;
     int min_io_threads_avoid_copy_reply, min_string_size_avoid_copy_reply;
     int min_string_size_avoid_copy_reply_threaded;
-    /* RDMA, which this server does not have. */
+    /* RDMA (not supported). */
     char *rdma_bind[BIND_MAX];
     int rdma_bind_count;
     int rdma_port, rdma_rx_size, rdma_completion_vector;
@@ -75,13 +75,13 @@ extern netConfig netConf;
 extern const configOption netOptions[];
 extern const configOption netTlsOptions[];
 
-/* Opens the TCP listeners anew after `port` or `bind` has changed. Nothing before netListen(). On failure none
- * is open: the caller puts the old values back and calls again. */
+/* Reopens the TCP listeners after `port` or `bind` has changed. No effect before netListen(). On failure all are
+ * closed: the caller restores the old values and calls again. */
 status netRelisten(reason *why);
-/* A forked child lets go of the listening sockets: a new server may want the ports. */
+/* A forked child closes the listening sockets, so that a new server can use the ports. */
 void listenerChildEvent(childEvent e, int kind, int exit_code, int signal);
 
-/* Counts all clients anew after `maxmemory-clients` has changed. */
+/* Recomputes the memory of all clients after `maxmemory-clients` has changed. */
 status limitsApplyClientMemory(reason *why);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The door's directives: where to listen, whom to keep, how much to buffer. TLS: options_tls.c.
- * Main thread only. */
+ * Directives of `net`: listening, clients, buffers. TLS: options_tls.c. Main thread only. */
 #include <limits.h>
 
 #include "base/base.h"
@@ -27,14 +26,14 @@ static void getAddresses(char *const *list, int count, str *out) {
 }
 
 static status setBind(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* the last line counts */
+    (void)more; /* the last line applies */
     return setAddresses(netConf.bind, &netConf.bind_count, words, count, why);
 }
 static void getBind(str *out) { getAddresses(netConf.bind, netConf.bind_count, out); }
 static const configSpecial bind_list = {.set = setBind, .get = getBind};
 
 static status setRdmaBind(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* the last line counts */
+    (void)more; /* the last line applies */
     return setAddresses(netConf.rdma_bind, &netConf.rdma_bind_count, words, count, why);
 }
 static void getRdmaBind(str *out) { getAddresses(netConf.rdma_bind, netConf.rdma_bind_count, out); }
@@ -47,7 +46,7 @@ static status applyRdma(reason *why) {
 
 /* ------------------------------------------------------------------ client-output-buffer-limit */
 
-/* As CONFIG GET shows them; "replica" is taken too. */
+/* As shown by CONFIG GET; "replica" is accepted, too. */
 static const char *const class_names[OUTPUT_CLASSES] = {"normal", "slave", "pubsub"};
 
 static status parseLimit(const slice *words, outputLimit *limits, reason *why) {
@@ -72,7 +71,7 @@ static status parseLimit(const slice *words, outputLimit *limits, reason *why) {
 }
 
 static status setOutputLimits(const slice *words, int count, bool more, reason *why) {
-    (void)more; /* classes that are not named keep theirs in any case */
+    (void)more; /* classes that are not mentioned keep their values */
     if (count % 4) {
         return reasonSet(why, ERR_SYNTAX,
                          "Wrong number of arguments in buffer limit configuration.");
@@ -95,7 +94,7 @@ static void getOutputLimits(str *out) {
     }
 }
 
-/* One line per class, as everybody writes them. */
+/* One line per class, as is usual in configuration files. */
 static void rewriteOutputLimits(configLines *lines) {
     for (int i = 0; i < OUTPUT_CLASSES; i++) {
         const outputLimit *limit = &netConf.output_limits[i];
@@ -113,17 +112,17 @@ static void rewriteOutputLimits(configLines *lines) {
 static const configSpecial output_limits = {
     .set = setOutputLimits, .get = getOutputLimits, .rewrite = rewriteOutputLimits};
 
-/* ------------------------------------------------------------------ effects */
+/* ------------------------------------------------------------------ applying values */
 
-/* The registry puts the old value back after a refusal, but calls no `apply` for it: the doors are opened again
- * here, with the values that were in effect. */
+/* After a failure the registry restores the old values but does not call `apply`: the listeners are reopened here
+ * with the previous values. */
 static struct {
     int port;
     char *bind[BIND_MAX];
     int bind_count;
 } in_effect;
 
-static void noteListening(void) {
+static void saveListening(void) {
     for (int i = 0; i < in_effect.bind_count; i++) memFree(in_effect.bind[i]);
     in_effect.port = netConf.port;
     in_effect.bind_count = netConf.bind_count;
@@ -135,7 +134,7 @@ static void noteListening(void) {
 static status relisten(const char *refusal, reason *why) {
     reason detail;
     if (netRelisten(&detail) == OK) {
-        noteListening();
+        saveListening();
         return OK;
     }
     netConfig wanted = netConf;
@@ -185,7 +184,7 @@ const configOption netOptions[] = {
     CONFIG_INT("socket-mark-id", netConf.socket_mark_id, 0, 0, UINT32_MAX,
                .flags = CONFIG_IMMUTABLE),
     CONFIG_STRING("bind-source-addr", netConf.bind_source_addr, ""),
-    /* Accepting and keeping. */
+    /* Connections. */
     CONFIG_INT("maxclients", netConf.maxclients, 10000, 1, UINT32_MAX, .apply = applyMaxclients),
     CONFIG_INT("timeout", netConf.timeout, 0, 0, INT_MAX),
     CONFIG_INT("tcp-keepalive", netConf.tcp_keepalive, 300, 0, INT_MAX),

@@ -11,7 +11,7 @@ static const configWord auth_words[] = {
 static const configWord user_words[] = {
     {"CN", TLS_USER_CN}, {"URI", TLS_USER_URI}, {"off", TLS_USER_OFF}, {NULL, 0}};
 
-/* There is no carrier for TLS in this build. */
+/* TLS is not supported by this build. */
 static status applyTls(reason *why) {
     if (!netConf.tls_port && !netConf.tls_replication && !netConf.tls_cluster) return OK;
     return reasonSet(why, ERR_DENIED, "Unable to update TLS configuration. Check server logs.");

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Input: bytes -> requests -> the engine, in batches over many sessions.
+ * Input: parses received bytes to requests and passes them to the engine, in batches over many sessions.
  *
- * A readable connection is read once per turn into a stretch of one arena shared by all; its complete
- * requests are parsed at once and wait in the batch. Stage EXECUTE (or a full batch) brings what they will
- * touch into the cache side by side and then runs them, session by session. Only what is left of an
- * incomplete request moves to a buffer of the client's own, so an idle client owns none, and memory follows
- * what has arrived.
+ * A readable connection is read once per turn into a part of an arena that all clients share; its complete
+ * requests are parsed immediately and wait in the batch. Stage EXECUTE (or a full batch) prefetches what all of
+ * them will access, and then runs them session by session. Only the rest of an incomplete request is copied to a
+ * buffer of the client's own. So an idle client owns no buffer, and memory is proportional to the bytes received.
  *
- * Invariants: while a session's run stands in a batch it has SESSION_IN_BATCH and is not read again; parse
- * results never outlive the batch; bytes of requests that did not run go to the client's own buffer and are
- * parsed again when it goes on. Nested turns of the loop (a slow script) use a batch of their own.
- * Main thread only. */
+ * Invariants: while requests of a session are in a batch, it has SESSION_IN_BATCH and is not read; parse results
+ * are not used after the batch; bytes of requests that did not run are copied to the client's own buffer and
+ * parsed again when it continues. Nested turns of the loop (during a slow script) use a separate batch. Main
+ * thread only. */
 #include "net/client.h"
 
 #include <errno.h>
@@ -26,31 +25,32 @@
 
 enum {
     ARENA_BYTES = 512 * 1024,
-    READ_BYTES = 64 * 1024, /* read at most per connection and turn */
+    READ_BYTES = 64 * 1024, /* maximum per connection and turn */
     RUNS_MAX = 64,
     OWN_BUFFER_MIN = 256,
     OUTPUT_AT_ONCE =
-        128 * 1024, /* replies of a turn that wait for its end; more would fall out of the cache */
+        128 *
+        1024, /* size of pending replies above which they are written before the end of the turn, while still in the cache */
 };
 
-/* What one client has in the batch. */
+/* The input of one client in the batch. */
 typedef struct inputRun {
     client *cl;
     char *buf; /* in the arena, or the client's own buffer */
     size_t len;
-    size_t pos;         /* behind the last request parsed */
-    size_t parsed_from; /* where the first of its requests in the batch begins */
-    int first, count;   /* its requests in the batch */
+    size_t pos;         /* after the last parsed request */
+    size_t parsed_from; /* start of its first request in the batch */
+    int first, count;   /* index of its first request in the batch; their number */
     requestStatus status;
     requestError error;
 } inputRun;
 
 typedef struct inputBatch {
-    struct inputBatch *outer; /* of the turn this one is nested in */
+    struct inputBatch *outer; /* the batch of the enclosing turn */
     bool running;
     int run_count;
     size_t arena_used;
-    size_t output; /* of sessions with more than a block of it, since the last stage WRITE */
+    size_t output; /* of sessions with more than one block, since the last stage WRITE */
     char *arena;
     inputRun runs[RUNS_MAX];
     requestBatch requests;
@@ -70,7 +70,7 @@ static inputBatch *batchNew(inputBatch *outer) {
     return b;
 }
 
-/* The batch readers of this turn add to: a new one when the present one is being run. */
+/* The batch to which input of this turn is added: a new one if the current one is being executed. */
 static inputBatch *batchOpen(void) {
     if (unlikely(!current_batch) || unlikely(current_batch->running))
         current_batch = batchNew(current_batch);
@@ -79,7 +79,7 @@ static inputBatch *batchOpen(void) {
 
 void readerOpen(void) { (void)batchOpen(); }
 
-/* Drops a nested turn's batch when it is done. */
+/* Frees the batch of a nested turn. */
 static void batchDone(inputBatch *b) {
     if (!b->outer) return;
     current_batch = b->outer;
@@ -93,13 +93,13 @@ static requestLimits limitsOf(const session *s) {
                            .authenticated = sessionIsAuthenticated(s)};
 }
 
-/* Parses what the run has, as far as the batch has room. */
+/* Parses requests from the run until the batch is full. */
 static void parseRun(inputBatch *b, inputRun *run) {
     session *s = &run->cl->session;
     requestLimits limits = limitsOf(s);
     int max = hostileBatchMax(REQUEST_BATCH_MAX);
     if (max > REQUEST_BATCH_MAX || max < b->requests.count) max = REQUEST_BATCH_MAX;
-    /* Each command may be the AUTH that lifts the limits for the next. */
+    /* AUTH may lift the limits for the following requests, so parse one at a time. */
     if (!limits.authenticated && max > b->requests.count) max = b->requests.count + 1;
     run->first = b->requests.count;
     run->parsed_from = run->pos;
@@ -111,8 +111,8 @@ static void parseRun(inputBatch *b, inputRun *run) {
     for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
 }
 
-/* Remembers the greatest input for INFO, and what the client holds for its limit. */
-static void noteInput(client *cl) {
+/* Records the maximum input for INFO, and the client's memory for its limit. */
+static void recordInput(client *cl) {
     size_t held = clientInputMemory(cl);
     if (held > netStats()->recent_input_max) netStats()->recent_input_max = held;
     limitsRecount(cl);
@@ -127,7 +127,7 @@ static void keepBytes(client *cl, const char *bytes, size_t len) {
     }
     memcpy(cl->in + cl->in_len, bytes, len);
     cl->in_len += len;
-    noteInput(cl);
+    recordInput(cl);
 }
 
 static void dropOwnBuffer(client *cl) {
@@ -136,7 +136,7 @@ static void dropOwnBuffer(client *cl) {
     cl->in_len = cl->in_cap = 0;
 }
 
-/* Leaves bytes [pos, len) of the run as all the client's own buffer holds. */
+/* Copies bytes [pos, len) of the run to the client's own buffer. */
 static void keepRest(inputRun *run) {
     client *cl = run->cl;
     size_t rest = run->len - run->pos;
@@ -158,7 +158,7 @@ static void rewindRun(inputBatch *b, inputRun *run, int ran) {
     requestPutBack(&run->cl->parser, &b->requests.items[run->first + ran]);
 }
 
-/* Says who sent what nobody understands. */
+/* Logs a protocol error with the client and the start of its input. */
 static void logProtocolError(const inputRun *run) {
     enum { SHOWN_MAX = 128 };
     static const char before[] = "ERR Protocol error: ";
@@ -176,11 +176,11 @@ static void logProtocolError(const inputRun *run) {
     strFree(&input);
 }
 
-/* Runs the requests of one run. True: the run has more to parse. */
+/* Executes the requests of one run. True if the run has more to parse. */
 static bool executeInput(inputBatch *b, inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
-    if (unlikely(hostileKills(cl))) sessionCloseNow(s);
+    if (unlikely(hostileCloses(cl))) sessionCloseNow(s);
     if (s->flags & SESSION_CLOSE_NOW) return false;
     int ran = run->count ? executeRun(s, b->requests.items + run->first, run->count) : 0;
     hostilePoison(b->requests.items + run->first, ran);
@@ -192,18 +192,18 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     bool all = ran == run->count;
     if (!all) rewindRun(b, run, ran);
     s->flags &= ~(uint32_t)SESSION_REPARSE;
-    if (s->flags & SESSION_STOPS) return false; /* blocked or paused: the rest waits */
+    if (s->flags & SESSION_STOPS) return false; /* blocked or paused: keep the rest */
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
         logProtocolError(run);
         executeProtocolError(s, sliceMake(run->error.text, run->error.len));
         return false;
     }
-    /* A rest behind requests is looked at once more: only then may it open a block for a large argument. */
+    /* Parse the rest after requests once more, because only then may a block for a large argument be opened. */
     return run->status == REQUEST_BATCH_FULL || (run->count && run->pos < run->len);
 }
 
-/* The run is over for this turn: nothing of it stays in the arena. */
+/* Ends the run for this turn: nothing of it remains in the arena. */
 static void endRun(inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
@@ -221,8 +221,8 @@ static void endRun(inputRun *run) {
     }
 }
 
-/* Sends long replies while their bytes are still in the cache, and before many sessions' add up. */
-static void writeLong(inputBatch *b) {
+/* Writes long replies while their bytes are in the cache, and before those of many sessions accumulate. */
+static void writeLongReplies(inputBatch *b) {
     if (likely(b->output < OUTPUT_AT_ONCE)) return;
     b->output = 0;
     stagesRun(STAGE_LOG, STAGE_WRITE);
@@ -237,7 +237,7 @@ static void prefetchRuns(const inputBatch *b) {
     executePrefetch(parts, b->run_count);
 }
 
-/* Runs the batch until every run has nothing left that could run now. */
+/* Executes the batch until no run has requests that can be executed now. */
 static void runBatch(inputBatch *b) {
     b->running = true;
     while (b->run_count) {
@@ -255,7 +255,7 @@ static void runBatch(inputBatch *b) {
         }
         requestBatchClear(&b->requests);
         b->run_count = left;
-        writeLong(b);
+        writeLongReplies(b);
         for (int i = 0; i < left; i++) parseRun(b, &b->runs[i]);
     }
     b->arena_used = 0;
@@ -280,7 +280,7 @@ static void addRun(client *cl, char *buf, size_t len) {
     if (b->requests.count == REQUEST_BATCH_MAX || b->run_count == RUNS_MAX) runBatch(b);
 }
 
-/* A read that brought nothing: the client is over unless it was only early. */
+/* Handles a failed read: closes the client unless it was only EAGAIN. */
 static void readFailed(client *cl, ssize_t n) {
     if (n < 0 && errno == EAGAIN) return;
     if (n == 0) {
@@ -299,19 +299,19 @@ static void countRead(client *cl, ssize_t n) {
     netStats()->reads++;
 }
 
-/* The batch with room in its arena for one more read. */
-static inputBatch *batchWithRoom(void) {
+/* The current batch, with space in its arena for one more read. */
+static inputBatch *batchWithSpace(void) {
     inputBatch *b = batchOpen();
     if (likely(ARENA_BYTES - b->arena_used >= READ_BYTES)) return b;
     runBatch(b);
     return batchOpen();
 }
 
-/* Reads on into a large argument's own block, and what follows it in the same call. */
+/* Reads the next bytes of a large argument into its block, and what follows it in the same call. */
 static void readLarge(client *cl, char *tail, size_t cap) {
-    inputBatch *b = batchWithRoom();
+    inputBatch *b = batchWithSpace();
     if (unlikely(cl->session.flags & SESSION_CLOSE_NOW))
-        return; /* by a command of the batch that made room */
+        return; /* closed by a command of the batch that was executed to make space */
     char *at = b->arena + b->arena_used;
     struct iovec iov[2] = {{tail, cap}, {at, READ_BYTES}};
     ssize_t n = connReadv(&cl->conn, iov, cap == requestParserMissing(&cl->parser) ? 2 : 1);
@@ -323,7 +323,7 @@ static void readLarge(client *cl, char *tail, size_t cap) {
     size_t taken = sizeMin((size_t)n, cap);
     requestParserCommit(&cl->parser, taken);
     if ((size_t)n > taken) keepBytes(cl, at, (size_t)n - taken);
-    noteInput(cl);
+    recordInput(cl);
     if (limitsCheckInput(cl) || (cl->session.flags & SESSION_STOPS)) return;
     if ((size_t)n > taken) addRun(cl, cl->in, cl->in_len);
 }
@@ -341,9 +341,9 @@ void readerReadable(conn *c) {
         readLarge(cl, tail, large_cap);
         return;
     }
-    inputBatch *b = batchWithRoom();
+    inputBatch *b = batchWithSpace();
     if (unlikely(s->flags & SESSION_CLOSE_NOW))
-        return; /* by a command of the batch that made room */
+        return; /* closed by a command of the batch that was executed to make space */
     char *at = b->arena + b->arena_used;
     ssize_t n = connRead(c, at, hostileReadMax(READ_BYTES));
     if (n <= 0) {
@@ -359,7 +359,7 @@ void readerReadable(conn *c) {
     }
     if (unlikely(s->flags & SESSION_STOPS)) {
         keepBytes(cl, at, (size_t)n);
-        (void)limitsCheckInput(cl); /* it has closed the client when it says so */
+        (void)limitsCheckInput(cl); /* closes the client if the limit is exceeded */
         return;
     }
     b->arena_used += sizeRoundUp((size_t)n, CACHE_LINE);

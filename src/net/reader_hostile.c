@@ -33,7 +33,7 @@ void hostilePoison(const request *requests, int count) {
     }
 }
 
-bool hostileKills(const client *cl) {
+bool hostileCloses(const client *cl) {
     slice name = sessionName(&cl->session);
     slice victim = SLICE("hostile-victim");
     return name.len >= victim.len && memcmp(name.ptr, victim.ptr, victim.len) == 0 &&
@@ -41,5 +41,5 @@ bool hostileKills(const client *cl) {
 }
 
 #else
-typedef int readerHostileIsEmpty; /* ISO C wants one declaration in a file */
+typedef int readerHostileIsEmpty; /* ISO C requires a declaration */
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Output: one writev per session and turn; what the kernel does not take waits for its readiness.
- * Main thread only. */
+ * Output: one writev() per session and turn; the rest is written when the connection becomes writable. Main thread
+ * only. */
 #include "net/client.h"
 
 #include <errno.h>
@@ -14,13 +14,14 @@
 
 enum {
     WRITER_IOVECS = 64,
-    WRITER_BYTES_PER_TURN = 1024 * 1024, /* one greedy reader must not starve the others */
+    WRITER_BYTES_PER_TURN =
+        1024 * 1024, /* so that one client with much output does not delay the others */
 };
 
 static void writable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
     if (unlikely(engineHot.current != NULL) && sessionIsExecuting(&cl->session)) {
-        /* A nested turn: its reply is not complete. The writer comes back to it. */
+        /* In a nested turn the reply is incomplete; it is written after the command. */
         check(connOnWrite(c, NULL) == OK);
         sessionWantWrite(&cl->session);
         return;
@@ -28,8 +29,8 @@ static void writable(conn *c) {
     writerWrite(cl);
 }
 
-/* Asks to be told when the kernel takes more. */
-static void waitForRoom(client *cl) {
+/* Waits until the connection is writable. */
+static void waitWritable(client *cl) {
     if (cl->conn.on_write) return;
     if (connOnWrite(&cl->conn, writable) != OK) clientCloseLater(cl);
 }
@@ -67,11 +68,11 @@ void writerWrite(client *cl) {
         return;
     }
     if (limitsCheckOutput(cl)) return;
-    waitForRoom(cl);
+    waitWritable(cl);
 }
 
 void writerRun(void) {
     session *s;
     while ((s = sessionNextPending())) writerWrite(clientOf(s));
-    (void)limitsEvict(); /* whatever it won */
+    (void)limitsEvict(); /* the number of bytes is not needed */
 }

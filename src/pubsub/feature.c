@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Channels, keyspace events, client tracking. Today: its directives. Main thread only. */
+ * Pub/sub, keyspace events, client tracking. So far: MONITOR and directives. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "pubsub/pubsub.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MONITOR: sessions that are told every command that ran, one line each, secrets hidden.
- * Invariant: the seer is armed exactly while the list has a session, so nobody pays without one. A line costs its
- * length once, and a copy per listener. Main thread only. */
+ * MONITOR: sends a line for every executed command to monitoring sessions, with secrets redacted. Invariant: the
+ * observer is armed if and only if the list is not empty, so there is no cost without monitors. A line is
+ * formatted once and copied to each monitor. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/deliver.h"
@@ -17,14 +17,15 @@ enum { LISTENERS_FIRST = 8, LINE_KEPT_MAX = 4096 };
 static struct {
     session **list;
     int count, cap;
-    uint64_t peer_of; /* the session whose address `peer` is; 0 = none: ids begin with 1 */
+    uint64_t
+        peer_of; /* id of the session whose address is in `peer`; 0: none, as ids start with 1 */
     str peer;
-    str line; /* of the present command; kept for the next */
+    str line; /* of the current command; reused */
 } monitors;
 
 /* ------------------------------------------------------------------ the line */
 
-/* The address of a session. The kernel is asked once as long as the same one goes on. */
+/* The address of a session, cached while commands come from the same one. */
 static void appendPeer(const session *s, str *out) {
     if (monitors.peer_of != s->id) {
         strClear(&monitors.peer);
@@ -40,7 +41,7 @@ static void appendLine(const ctx *c, str *out) {
     const session *s = c->who;
     int64_t now_us = clockWallUs();
     strAppendInt(out, now_us / 1000000);
-    /* A one in front keeps the zeros. */
+    /* The leading one preserves zeros. */
     (void)numberPrintInt(digits, 1000000 + now_us % 1000000);
     digits[0] = '.';
     strAppend(out, digits, 7);
@@ -64,7 +65,7 @@ static void appendLine(const ctx *c, str *out) {
 }
 
 /* Sends the command's line to all of them. */
-static void tell(const ctx *c) {
+static void sendLine(const ctx *c) {
     strClear(&monitors.line);
     strAppendByte(&monitors.line, '+');
     appendLine(c, &monitors.line);
@@ -75,28 +76,28 @@ static void tell(const ctx *c) {
     if (monitors.line.cap > LINE_KEPT_MAX) strFree(&monitors.line);
 }
 
-/* Commands that run others (scripts) are told before those; they alone are hidden from the general rule and
- * may have keys anywhere. */
-static bool isToldBefore(const command *cmd) {
+/* Commands that run other commands (scripts) are reported before those; they are the commands without the general
+ * flags that may have keys anywhere. */
+static bool isReportedBefore(const command *cmd) {
     const uint32_t both = CMD_SKIP_MONITOR | CMD_MOVABLEKEYS;
     return (cmd->flags & both) == both;
 }
 
 static void before(ctx *c) {
-    if (isToldBefore(c->cmd)) tell(c);
+    if (isReportedBefore(c->cmd)) sendLine(c);
 }
 
 static void after(ctx *c, int64_t duration_ns) {
     (void)duration_ns;
-    if (c->flags & CTX_WOKEN) return; /* was told when it began to wait */
-    if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) tell(c);
+    if (c->flags & CTX_WOKEN) return; /* was reported when it started to block */
+    if (!(c->cmd->flags & (CMD_SKIP_MONITOR | CMD_ADMIN))) sendLine(c);
 }
 
-static const seer monitor = {.name = "monitor", .before = before, .after = after};
+static const commandObserver monitor = {.name = "monitor", .before = before, .after = after};
 
-/* ------------------------------------------------------------------ who listens */
+/* ------------------------------------------------------------------ monitors */
 
-/* Monitors look on: they may not touch the keyspace. */
+/* A monitoring session must not access the keyspace. */
 static bool touchesKeys(const commandSpec *spec) {
     return spec->flags & (CMD_WRITE | CMD_READONLY | CMD_MAY_REPLICATE);
 }
@@ -107,7 +108,7 @@ static gateVerdict refuse(ctx *c) {
 }
 
 const gate monitorGate = {
-    .name = "monitor", .selects = touchesKeys, .ask = refuse, .origins = GATE_ASKS_CLIENTS};
+    .name = "monitor", .selects = touchesKeys, .admit = refuse, .origins = GATE_FOR_CLIENTS};
 
 static void leave(session *s) {
     int at = 0;
@@ -117,7 +118,7 @@ static void leave(session *s) {
     s->flags &= ~(uint32_t)SESSION_MONITOR;
     gateArmSession(s, &monitorGate, false);
     if (monitors.count) return;
-    seerArm(&monitor, false);
+    commandObserverArm(&monitor, false);
     memFree(monitors.list);
     monitors.list = NULL;
     monitors.cap = 0;
@@ -131,7 +132,7 @@ void monitorOnSession(session *s, sessionEvent e) {
     if (s->flags & SESSION_MONITOR) leave(s);
 }
 
-/* MONITOR. Reply: OK, then a line for each command that runs; nothing for one who monitors already. */
+/* MONITOR. Reply: OK, then a line for each executed command; nothing if the session is a monitor already. */
 void monitorCommand(ctx *c) {
     session *s = c->who;
     if (s->flags & SESSION_DENY_BLOCKING) {
@@ -146,6 +147,6 @@ void monitorCommand(ctx *c) {
     monitors.list[monitors.count++] = s;
     s->flags |= SESSION_MONITOR;
     gateArmSession(s, &monitorGate, true);
-    seerArm(&monitor, true);
+    commandObserverArm(&monitor, true);
     replyOk(c);
 }

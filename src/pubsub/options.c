@@ -6,7 +6,7 @@
 
 pubsubConfig pubsubConf;
 
-/* In the order CONFIG GET shows them. */
+/* In the order of CONFIG GET. */
 static const struct {
     char letter;
     uint32_t flag;
@@ -18,7 +18,7 @@ static const struct {
 };
 
 static status setEvents(const slice *words, int count, bool more, reason *why) {
-    (void)count, (void)more; /* one word, as the row says; the last line counts */
+    (void)count, (void)more; /* the registry checks for one word; the last line applies */
     uint32_t flags = 0;
     for (size_t i = 0; i < words[0].len; i++) {
         char letter = words[0].ptr[i];

@@ -29,8 +29,9 @@ enum notifyFlag {
 };
 
 typedef struct pubsubConfig {
-    uint32_t notify_keyspace_events; /* bits of notifyFlag; no channel (K or E): nothing is told */
-    int64_t tracking_table_max_keys; /* 0 = no limit */
+    uint32_t
+        notify_keyspace_events; /* notifyFlag bits; without a channel (K or E) nothing is published */
+    int64_t tracking_table_max_keys; /* 0: no limit */
 } pubsubConfig;
 
 extern pubsubConfig pubsubConf;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * When, or how often, an object was used: 24 bits in its head, which eviction and OBJECT read.
+ * Access time or access frequency of an object: 24 bits in its header, read by eviction and OBJECT.
  *
- * LRU: seconds of the wall clock. LFU: 16 bits of minutes (when the counter was last worked out) and a
- * counter of 8 bits that grows with the logarithm of accesses and falls with idle minutes. Main thread only. */
+ * LRU: seconds of the wall clock. LFU: 16 bits of minutes (of the last update of the counter) and an 8-bit counter
+ * that grows logarithmically with accesses and decreases with idle minutes. Main thread only. */
 #include "base/base.h"
 #include "base/random.h"
 #include "store/db_priv.h"
@@ -79,7 +79,7 @@ void accessTouchSlow(robj *o) {
     if (storeNow.forked) return;
     uint32_t counter = storeFrequency(o);
     if (counter < LFU_MAX) {
-        /* Each step is rarer than the one before. */
+        /* The probability of an increment decreases with the counter. */
         uint64_t over = counter > LFU_NEW ? counter - LFU_NEW : 0;
         if (randomUniform(over * (uint64_t)storeNow.lfu_log_factor + 1) == 0) counter++;
     }

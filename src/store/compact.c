@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Moving the elements of large collections together: an element has its only reference in a table that nothing
- * leads back to, so all collections are walked, some buckets at a time, and elements that lie in sparse slabs
- * move to fuller ones. So do, when asked for, the blocks of values that lie in no slab: nodes of lists and of sorted
- * sets' indexes, small tables, long strings.
+ * Compaction of large collections. The only reference to an element is in its collection's table, and elements do not
+ * refer back to it; so all collections are scanned in steps, and elements in sparse slabs move to fuller ones. If
+ * requested, blocks of values outside the slabs are moved, too: nodes of lists and sorted sets, small tables, long
+ * strings.
  *
- * Between two turns anything may change: the place in the keyspace is a scan cursor, a collection half done is
- * found again by its key. Main thread only. */
+ * Anything may change between two turns: the position in the keyspace is a scan cursor, and a partially processed
+ * collection is found again by its key. Main thread only. */
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/str.h"
@@ -15,23 +15,23 @@
 
 enum {
     PAUSE_TURNS =
-        100, /* after a whole walk: a sixteenth that nobody can win shall not cost for ever */
-    STEPS_A_LOOK = 8, /* steps of the keyspace between two looks at the clock */
+        100, /* turns to pause after a complete pass, so that fragmentation that cannot be reduced does not cost CPU time forever */
+    STEPS_A_LOOK = 8, /* keyspace steps between two reads of the clock */
 };
 
 static struct {
     bool active;
     int pause;
     int db;
-    uint64_t cursor; /* of the keyspace */
-    str keys;        /* collections that the last step of it met: lengths, then bytes */
+    uint64_t cursor; /* in the keyspace */
+    str keys;        /* collections found by the last keyspace step: lengths, then bytes */
     int keys_db;     /* their database */
-    size_t at;       /* where the present one stands among them */
-    uint64_t inner;  /* cursor in it */
+    size_t at;       /* offset of the current one in `keys` */
+    uint64_t inner;  /* scan cursor in the current collection */
     compaction by;
 } walk;
 
-static void meet(void *context, void *entry, unsigned flags) {
+static void collectKeys(void *context, void *entry, unsigned flags) {
     (void)context; /* there is one walk */
     const robj *o = entry;
     if (!(flags & HASHTABLE_MARK)) return;
@@ -42,16 +42,17 @@ static void meet(void *context, void *entry, unsigned flags) {
     strAppendSlice(&walk.keys, key);
 }
 
-/* The next buckets of the keyspace. */
+/* Scans the next buckets of the keyspace. */
 static void stepKeyspace(void) {
     strClear(&walk.keys);
     walk.at = 0;
     walk.keys_db = walk.db;
-    walk.cursor = kvstoreScan(storeNow.dbs[walk.db]->keys, walk.cursor, -1, meet, NULL);
+    walk.cursor = kvstoreScan(storeNow.dbs[walk.db]->keys, walk.cursor, -1, collectKeys, NULL);
     if (walk.cursor == 0) walk.db++;
 }
 
-/* The next elements of the collection the walk stands in; steps behind it when it is done or gone. */
+/* Processes the next elements of the current collection; advances to the next collection when it is done or was
+ * deleted. */
 static void stepCollection(size_t fields) {
     const db *d = storeNow.dbs[walk.keys_db];
     size_t len;
@@ -75,7 +76,7 @@ static void end(void) {
     walk.pause = PAUSE_TURNS;
 }
 
-/* One collection's piece, or some steps of the keyspace. False at the end of the walk. */
+/* Processes a part of one collection, or some keyspace steps. False at the end of the walk. */
 static bool stepSome(size_t fields) {
     if (walk.at < walk.keys.len) {
         stepCollection(fields);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Databases: tables of objects, found by key, with lazy expiry on the way.
+ * Databases: tables of objects found by key, with lazy expiry.
  *
- * A lookup writes its position where the caller says, so that the SET which follows it places the object without
- * looking again. Main thread only. */
+ * A lookup stores its position in a variable of the caller, so that a following SET stores the object without another
+ * lookup. Main thread only. */
 #include "base/base.h"
 #include "base/hash.h"
 #include "ds/hashtable_inline.h"
@@ -30,7 +30,7 @@ static inline bool objectHasKey(const void *entry, const void *key, size_t len) 
 
 static const hashtableType keys_type = {.hash_of = hashOfObject, .match = objectHasKey};
 
-/* Gives a database empty tables. */
+/* Creates empty tables for a database. */
 static void newTables(db *d) {
     d->keys = kvstoreNew(&keys_type, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     d->table = storeNow.slotted ? NULL : kvstoreTable(d->keys, 0);
@@ -47,7 +47,8 @@ void storeInit(int count, bool slotted) {
     storeNow.count = count;
     storeNow.slotted = slotted;
     storeNow.touch_lru = true;
-    (void)slabKeyspace(); /* used memory shall not rise by the stores later */
+    (void)
+        slabKeyspace(); /* create the slab stores now, so that used memory does not increase later */
     (void)slabElements();
     streamTypeInit();
     for (int i = 0; i < count; i++) {
@@ -58,7 +59,7 @@ void storeInit(int count, bool slotted) {
 }
 
 void storeShutdown(void) {
-    (void)storeFlush(false); /* how many does not matter now */
+    (void)storeFlush(false); /* the number of keys is not needed */
     storeTidy(0);
     evictForget();
     for (int i = 0; i < storeNow.count; i++) {
@@ -127,7 +128,7 @@ ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPositi
     return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &at->at);
 }
 
-/* Takes what stands at a position out of its table. */
+/* Removes the entry at a position from its table. */
 static void removeAt(db *d, const dbPosition *at) {
     (void)kvstoreDeleteAt(d->keys, slotOf(at->at.hash), &at->at); /* the caller has the object */
 }
@@ -137,42 +138,42 @@ unsigned dbWordFlags(const robj *o) {
            (objectForm(o) == FORM_POINTER ? HASHTABLE_MARK : 0);
 }
 
-/* An object that is in no table any more. */
-static void bury(db *d, robj *o) {
+/* Frees an object that was removed from its table. */
+static void freeExpired(db *d, robj *o) {
     storeNow.stats.expired++;
     if (storeNow.listener) storeNow.listener->expired(d, objectKey(o));
-    freeDead(o, storeNow.lazy_expired, false);
+    freeRemoved(o, storeNow.lazy_expired, false);
 }
 
 void dbRemoveExpired(db *d, robj *o) {
     uint64_t hash = hashOfObject(o);
     check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
-    bury(d, o);
+    freeExpired(d, o);
 }
 
-/* A lookup by a reader met an expired object. */
+/* A read found an expired object. */
 static NO_INLINE void readExpired(db *d, robj *o) {
     if (storeNow.expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
 }
 
 static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
-    (void)entry, (void)key, (void)len; /* whatever they are */
+    (void)entry, (void)key, (void)len; /* matches nothing */
     return false;
 }
 
-/* A lookup by a writer met an expired object: removes it; the position becomes that of a missing key. */
+/* A write found an expired object: removes it, and makes the position that of a missing key. */
 static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     uint64_t hash = at->at.hash;
     removeAt(d, at);
-    bury(d, o);
-    /* Its hash is enough: there is no other object with this key to compare with. */
+    freeExpired(d, o);
+    /* Any position for its hash will do: no other object has this key. */
     (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
 }
 
 ALWAYS_INLINE void touch(robj *o, storeLook look) {
     if (unlikely(!lookTouches(look))) return;
     if (likely(storeNow.touch_lru)) {
-        /* Reading first keeps the lines of hot objects clean. */
+        /* Testing first keeps the cache lines of hot objects clean. */
         if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
     } else {
         accessTouchSlow(o);
@@ -181,7 +182,7 @@ ALWAYS_INLINE void touch(robj *o, storeLook look) {
 
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = findPosition(d, key, hash, at);
-    if (likely(!o || !storeIsDead(o, look))) return o;
+    if (likely(!o || !storeIsExpired(o, look))) return o;
     removeFound(d, o, at);
     return NULL;
 }
@@ -194,7 +195,7 @@ robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
 
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
-    if (o && storeIsDead(o, look)) {
+    if (o && storeIsExpired(o, look)) {
         readExpired(d, o);
         return NULL;
     }
@@ -232,7 +233,7 @@ const robj *dbPeek(const db *d, slice key, uint64_t hash) {
 }
 
 void storePrefetch(const storeWant *wants, int count) {
-    /* The one table of a database that is not slotted has a warm head. */
+    /* Without slots the single table's header is in the cache anyway. */
     for (int i = 0; storeNow.slotted && i < count; i++)
         hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
     for (int i = 0; i < count; i++)
@@ -249,19 +250,19 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
     if (old && !take && had_time == expires && objectOverwrite(old, value)) {
         if (!expires) return;
-        objectSettleBesideTime(old);
+        objectMarkRawWithTtl(old);
         dbPlace(d, at, objectSetExpire(old, expire_ms));
         return;
     }
     uint32_t lru = old ? objectLru(old) : accessFresh();
     robj *o = take ? objectNewStringTake(key, take, expire_ms, lru)
                    : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
-    if (had_time) objectSettleBesideTime(o);
+    if (had_time) objectMarkRawWithTtl(o);
     dbPlace(d, at, o);
     if (old) freeObject(old, storeNow.lazy_deleted);
 }
 
-/* The rare ways of dbPlace(), apart from it so that the usual one saves no registers. */
+/* Rare cases of dbPlace(), in functions of their own so that the common case saves no registers. */
 static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (objectLru(o) == 0) objectSetLru(o, accessFresh());
@@ -289,7 +290,7 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
 }
 
 static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
-    /* Where expired keys stay until somebody removes them, this is how. */
+    /* With EXPIRY_HIDE expired keys are removed by explicit deletion only. */
     bool removable = storeNow.expiry != EXPIRY_DELETE;
     dbPosition at;
     robj *o = removable ? findPosition(d, key, hash, &at) : find(d, key, hash, look, &at);
@@ -316,7 +317,7 @@ void storeSetLazyFree(bool expired, bool deleted) {
     storeNow.lazy_deleted = deleted;
 }
 
-/* Takes a key that is there out of its table. */
+/* Removes an existing key from its table. */
 static robj *takeKey(db *d, slice key, uint64_t hash) {
     dbPosition at;
     robj *o = findPosition(d, key, hash, &at);
@@ -333,7 +334,7 @@ void dbExpire(db *d, slice key, uint64_t hash) {
 
 void dbRemoveEmptied(db *d, slice key, uint64_t hash) { freeObject(takeKey(d, key, hash), false); }
 
-/* Puts `o` where nothing stands. */
+/* Inserts `o` where no key exists. */
 static void add(const dbKey *to, robj *o) {
     dbPosition at;
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
@@ -391,7 +392,7 @@ typedef struct visitor {
 } visitor;
 
 static void visitEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
     v->visit(v->arg, entry);
 }
@@ -404,10 +405,10 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 }
 
 robj *dbRandom(db *d, storeLook look) {
-    enum { TRIES_MAX = 100 }; /* where the dead must stay, and there may be nobody else */
+    enum { TRIES_MAX = 100 }; /* with EXPIRY_HIDE all keys may be expired */
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
-        if (!o || !storeIsDead(o, look)) return o;
+        if (!o || !storeIsExpired(o, look)) return o;
         if (storeNow.expiry == EXPIRY_DELETE) {
             dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {
@@ -437,7 +438,7 @@ void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, 
 typedef struct digestSum {
     storeLook look;
     digest all;     /* of all keys so far */
-    digest of_dbid; /* of the database whose keys are being added */
+    digest of_dbid; /* of the id of the current database */
 } digestSum;
 
 static void addToDigest(void *arg, const robj *o) {

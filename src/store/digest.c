@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Digests out of SipHash under three fixed keys. */
+ * Digests computed with SipHash and three fixed keys. */
 #include "store/digest.h"
 
 #include "base/base.h"
@@ -24,7 +24,7 @@ void digestXor(digest *d, const digest *other) {
 void digestMix(digest *d, slice bytes) {
     digest more = digestOf(bytes.ptr, bytes.len);
     digestXor(d, &more);
-    /* Hashed again, so that the order counts. */
+    /* Hashing again makes the result depend on the order. */
     *d = digestOf(d->word, sizeof(d->word));
 }
 

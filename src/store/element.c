@@ -37,7 +37,7 @@ typedef struct mover {
 } mover;
 
 static void moveEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* they stay */
+    (void)flags; /* unchanged */
     mover *m = context;
     elementSeen(m->by);
     void *moved = m->move(entry, m->by);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Who has to go when memory is short: approximated LRU, LFU and shortest TTL over samples, or anybody.
+ * Choice of keys to evict: approximated LRU, LFU or shortest TTL by sampling, or random keys.
  *
- * The best candidates of the last samples stay in a small pool, so that a victim is the best of many samples though
- * each one is small (approximated LRU as Redis described it in 2016). The pool holds addresses, not keys: one that was
- * freed or moved since is found in no table and dropped, one that was used since has another score by now.
- * Cost: about 0.4 us a victim beside its removal, with 5 samples. Main thread only. */
+ * The best candidates of previous samples are kept in a small pool, so that the evicted key is the best of many
+ * samples although each one is small (approximated LRU as described by Redis in 2016). The pool contains addresses,
+ * not keys: an object that was freed or moved since is in no table any more and is dropped; one that was accessed
+ * since has a different score. Cost: about 0.4 us per evicted key in addition to its removal, with 5 samples. Main
+ * thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
 enum { POOL_SIZE = 16, SAMPLES_MAX = 64 };
 
 typedef struct candidate {
-    robj *o; /* NULL: a free place */
+    robj *o; /* NULL: unused */
     uint64_t score, hash;
     db *d;
 } candidate;
 
 static candidate pool[POOL_SIZE];
 static evictOrder pool_order;
-static int next_db; /* for victims by chance */
+static int next_db; /* for random eviction */
 
-/* Higher goes first. */
+/* The object with the highest score is evicted first. */
 static uint64_t scoreOf(const robj *o, evictOrder order) {
     switch (order) {
     case EVICT_LFU: return 255u - storeFrequency(o);
@@ -34,8 +35,8 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 
 /* ------------------------------------------------------------------ the pool */
 
-/* The place an object of this score may take: its own, a free one, or that of the worst. NULL: none. */
-static candidate *placeFor(const robj *o, uint64_t score) {
+/* The pool entry that an object with this score may use: its own, an unused one, or the worst. NULL if none. */
+static candidate *poolEntryFor(const robj *o, uint64_t score) {
     candidate *worst = &pool[0];
     for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
         if (c->o == o) return c;
@@ -53,15 +54,15 @@ static void addSample(db *d, const evictRule *rule) {
     for (size_t i = 0; i < count; i++) {
         robj *o = found[i];
         uint64_t score = scoreOf(o, rule->order);
-        candidate *place = placeFor(o, score);
+        candidate *place = poolEntryFor(o, score);
         if (!place) continue;
         uint64_t hash = storeHash(objectKey(o));
         *place = (candidate){.o = o, .score = score, .hash = hash, .d = d};
     }
 }
 
-/* Whether it still stands where it was found. */
-static bool isThere(const candidate *c) {
+/* True if the object is still in its table. */
+static bool isStillStored(const candidate *c) {
     return kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
 }
 
@@ -79,15 +80,16 @@ static candidate *bestOfPool(void) {
     return best;
 }
 
-/* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get the score of now;
- * they had kept others out of the pool, so a sample is taken again before one of the rest is the best. */
+/* Removes the best candidate from the pool; `.o` is NULL if the pool is empty. Candidates accessed since they were
+ * sampled get their current score; because they kept others out of the pool, another sample is taken before one of
+ * the rest is chosen. */
 static candidate takeBest(const evictRule *rule) {
     bool outdated = false, sampled = false;
     candidate *best;
     while ((best = bestOfPool())) {
         candidate taken = *best;
         best->o = NULL;
-        if (!isThere(&taken)) continue;
+        if (!isStillStored(&taken)) continue;
         if (rule->only_volatile && !objectHasExpire(taken.o)) continue;
         uint64_t score = scoreOf(taken.o, rule->order);
         if (score < taken.score) {
@@ -105,7 +107,7 @@ static candidate takeBest(const evictRule *rule) {
     return (candidate){.o = NULL};
 }
 
-/* ------------------------------------------------------------------ victims */
+/* ------------------------------------------------------------------ choosing a key */
 
 void evictForget(void) { memset(pool, 0, sizeof(pool)); }
 
@@ -137,6 +139,6 @@ bool storeEvictOne(const evictRule *rule) {
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     storeNow.stats.evicted++;
     if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    freeDead(c.o, rule->later, true);
+    freeRemoved(c.o, rule->later, true);
     return true;
 }

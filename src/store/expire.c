@@ -1,86 +1,87 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Active expiry: the dead are looked for among the volatile keys, which the tables find without touching
- * the others (hashtableScanVolatile()).
+ * Active expiry: removes expired keys. The tables find volatile keys without visiting others
+ * (hashtableScanVolatile()).
  *
- * A turn walks on where the last one stopped. It always takes a small share of the time, so that a walk over
- * few volatile keys is complete in every turn, and goes on to its full budget only while much of what it
- * meets is dead. Cost: about 50 ns a volatile key met, 150 ns a dead one. Main thread only. */
+ * A turn continues where the last one stopped. It always uses a small share of its time budget, so that a scan over
+ * few volatile keys is completed in every turn, and uses the full budget only while a large share of the keys it
+ * visits is expired. Cost: about 50 ns per volatile key, 150 ns per expired one. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
 enum {
-    FLOOR_SHARE = 8, /* a turn always takes one part in so many of its budget */
-    GROWN = 2,       /* times the size at its start: then a walk begins anew */
+    FLOOR_SHARE = 8, /* a turn always uses 1/8 of its budget */
+    GROWN = 2,       /* a scan restarts if the table has grown by this factor */
     STALE_PERCENT =
-        10,       /* of dead ones among those met: above it a turn goes on; less with effort */
-    WINDOW = 200, /* keys met between two looks at clock and share */
+        10, /* minimum share of expired keys for a turn to continue; lower with greater effort */
+    WINDOW = 200, /* keys visited between two checks of time and share */
 };
 
-/* One walk within a turn. */
+/* One scan within a turn. */
 typedef struct walk {
     db *db;
     int64_t now_ms;
-    uint64_t met, dead;
-    double ttl_sum_ms; /* of the living */
+    uint64_t visited, expired;
+    double ttl_sum_ms; /* of keys that are not expired */
 } walk;
 
 static void visit(void *context, void *entry, unsigned flags) {
-    (void)flags; /* volatile, as asked for */
+    (void)flags; /* always volatile */
     walk *w = context;
     robj *o = entry;
     int64_t expire_ms = objectExpire(o);
-    w->met++;
+    w->visited++;
     if (expire_ms > w->now_ms) {
         w->ttl_sum_ms += (double)(expire_ms - w->now_ms);
         return;
     }
-    w->dead++;
+    w->expired++;
     dbRemoveExpired(w->db, o);
 }
 
-void expireLearnStale(double *percent, uint64_t dead, uint64_t met) {
-    double stale = 100.0 * (double)dead / (double)met;
+void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited) {
+    double stale = 100.0 * (double)expired / (double)visited;
     *percent = *percent * 0.95 + stale * 0.05;
 }
 
-/* What a walk tells of the living and the dead. */
-static void learn(db *d, const walk *w) {
+/* Updates the estimates from the results of a scan. */
+static void updateEstimates(db *d, const walk *w) {
     const double weight = 0.02;
-    uint64_t living = w->met - w->dead;
-    if (living) {
-        double mean_ms = w->ttl_sum_ms / (double)living;
+    uint64_t unexpired = w->visited - w->expired;
+    if (unexpired) {
+        double mean_ms = w->ttl_sum_ms / (double)unexpired;
         d->mean_ttl_ms =
             d->mean_ttl_ms == 0 ? mean_ms : d->mean_ttl_ms * (1 - weight) + mean_ms * weight;
     }
-    expireLearnStale(&storeNow.stats.expired_stale_percent, w->dead, w->met);
+    expireUpdateStale(&storeNow.stats.expired_stale_percent, w->expired, w->visited);
 }
 
-/* A walk goes in blocks as large as a bucket was when it began. In a table that has grown since, those are many buckets:
- * one after the other would run empty while their neighbours are full, and the table could not shrink well. */
-static void beginAnewIfGrown(db *d) {
+/* The blocks of a scan are as large as a bucket was at its start. In a table that has grown since, each block spans
+ * many buckets: emptying them one after the other while their neighbours are full would prevent the table from
+ * shrinking well. */
+static void restartIfGrown(db *d) {
     uint64_t size = dbSize(d);
     if (d->expire_cursor && size <= GROWN * d->expire_size) return;
     d->expire_cursor = 0;
     d->expire_size = size;
 }
 
-/* Walks over one database until it is through, or nothing speaks for going on. */
+/* Scans one database until the scan is complete or should not continue. */
 static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
-    beginAnewIfGrown(d);
+    restartIfGrown(d);
     uint64_t first_cursor = d->expire_cursor;
     do {
-        if (!d->expire_cursor) beginAnewIfGrown(d);
+        if (!d->expire_cursor) restartIfGrown(d);
         walk w = {.db = d, .now_ms = now_ms};
         do {
             d->expire_cursor = kvstoreScanVolatile(d->keys, d->expire_cursor, visit, &w);
-        } while (d->expire_cursor && w.met < WINDOW);
-        if (w.met == 0) return;
-        learn(d, &w);
+        } while (d->expire_cursor && w.visited < WINDOW);
+        if (w.visited == 0) return;
+        updateEstimates(d, &w);
         int64_t time_us = clockMonoUs();
         if (time_us >= deadline_us) return;
-        if (time_us >= floor_us && w.dead * 100 <= w.met * (uint64_t)stale_max) return;
-        /* Begun in the middle: what lies before it comes now. */
+        if (time_us >= floor_us && w.expired * 100 <= w.visited * (uint64_t)stale_max) return;
+        /* It started in the middle: continue with the part before. */
         if (!d->expire_cursor) {
             if (!first_cursor) return;
             first_cursor = 0;
@@ -99,7 +100,7 @@ void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
     int stale_max = STALE_PERCENT - (effort - 1);
     bool capped = false;
     for (int i = 0; i < storeNow.count && !capped; i++) {
-        /* Another one is first each time, so that none waits for ever. */
+        /* Start with a different database each time, so that all get their turn. */
         storeNow.expire_next = (storeNow.expire_next + 1) % storeNow.count;
         db *d = storeNow.dbs[storeNow.expire_next];
         if (!dbVolatileCount(d)) {
@@ -112,11 +113,11 @@ void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
     if (!itemsExpireTurn(now_ms, clockMonoUs() + budget_us / FLOOR_SHARE * effort, deadline_us,
                          stale_max))
         capped = true;
-    storeNow.behind = capped;
+    storeNow.timed_out = capped;
     storeNow.stats.expire_time_caps += capped;
     storeNow.stats.expire_us += (uint64_t)(clockMonoUs() - started_us);
 }
 
-bool storeExpireIsBehind(void) { return storeNow.behind; }
+bool storeExpireTimedOut(void) { return storeNow.timed_out; }
 
 int64_t dbMeanTtl(const db *d) { return (int64_t)d->mean_ttl_ms; }

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Freeing whole tables with what is in them, here or in the background.
+ * Freeing whole tables with their contents, immediately or in the background.
  *
- * When no object is left elsewhere the slab store goes as a whole: then only objects with a value behind a
- * pointer are looked at, and ten million small keys cost as much as their tables are long. Otherwise each
- * object is freed by itself. A value that others share comes back to the main thread, which alone counts its
- * owners. Main thread only, but for what freeGarbage() calls. */
+ * If no objects remain elsewhere, the slab store is freed as a whole: then only objects with a value behind a pointer
+ * are visited, and freeing ten million small keys costs only a pass over their tables. Otherwise each object is freed
+ * individually. Shared values are returned to the main thread, which alone may change their reference count. Main
+ * thread only, except what freeGarbage() calls. */
 #include "base/base.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
 
 enum {
-    WHOLE_MIN = 1000, /* objects for which a new slab store is worth while */
-    LATER_MIN = 64,   /* ... and waking the background thread */
+    WHOLE_MIN = 1000, /* minimum number of objects to free the slab store as a whole */
+    LATER_MIN = 64,   /* minimum number of objects to use the background thread */
 };
 
-/* A value that others share. */
+/* A value with other references. */
 typedef struct sharedValue {
     const typeOps *ops;
     void *value;
 } sharedValue;
 
 typedef struct garbage {
-    struct garbage *next; /* of those that came back */
+    struct garbage *next; /* in the list of returned ones */
     kvstore **stores;
     int store_count;
     hashtable table;
-    void *value; /* one value, of the type below */
+    void *value; /* a single value of the type `ops` */
     const typeOps *ops;
     slabStore *whole; /* the store of all objects, or NULL */
     slabStore *whole_elements;
-    slabRemote remote; /* ways into the stores that live on */
+    slabRemote remote; /* for frees into stores that remain in use */
     slabRemote remote_elements;
     valueFreer freer;
     uint64_t objects;
@@ -40,10 +40,10 @@ typedef struct garbage {
 
 static struct {
     garbage *returned;      /* pushed by the background thread */
-    uint64_t pending, done; /* objects; counted by both threads */
+    uint64_t pending, done; /* numbers of objects, updated by both threads */
 } freeing;
 
-/* ------------------------------------------------------------------ in either thread */
+/* ------------------------------------------------------------------ any thread */
 
 static void freeValue(garbage *g, const typeOps *ops, void *value) {
     if (!ops->is_shared || !ops->is_shared(value)) {
@@ -92,7 +92,7 @@ static void freeInBackground(void *arg) {
 /* ------------------------------------------------------------------ main thread */
 
 static void freeHere(void *context, void *entry, unsigned flags) {
-    (void)context, (void)flags; /* every entry goes */
+    (void)context, (void)flags; /* all entries */
     objectFree(entry);
 }
 
@@ -113,8 +113,8 @@ static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) 
     return g;
 }
 
-/* Takes back what the background thread is done with. */
-static void takeBack(void) {
+/* Processes what the background thread has returned. */
+static void processReturned(void) {
     garbage *g = __atomic_exchange_n(&freeing.returned, NULL, __ATOMIC_ACQUIRE);
     while (g) {
         valueFreer here = {0};
@@ -132,7 +132,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     uint64_t objects = 0;
     for (int i = 0; i < count; i++) objects += kvstoreCount(stores[i]);
     bool background = later && storeNow.free_later && objects >= LATER_MIN;
-    /* The background thread may be about to give blocks back to the stores that would go. */
+    /* The background thread may be about to return blocks to these slab stores. */
     bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
     if (!background && !whole) {
         for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
@@ -143,7 +143,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
         g->whole = slabKeyspaceTake();
         g->whole_elements = slabElementsTake();
         g->freer = (valueFreer){.whole = g->whole_elements};
-        /* The new ones at once: used memory shall not rise by them at the next tick. */
+        /* Create the new stores now, so that used memory does not increase at the next tick. */
         (void)slabKeyspace();
         (void)slabElements();
     }
@@ -151,7 +151,7 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
         submit(g);
     } else {
         freeGarbage(g);
-        takeBack();
+        processReturned();
     }
 }
 
@@ -180,17 +180,17 @@ void freeObject(robj *o, bool later) {
     submit(g);
 }
 
-void freeDead(robj *o, bool later, bool eviction) {
-    if (likely(!storeNow.time_deaths)) {
+void freeRemoved(robj *o, bool later, bool eviction) {
+    if (likely(!storeNow.time_removals)) {
         freeObject(o, later);
         return;
     }
     int64_t began_us = clockMonoUs();
     freeObject(o, later);
-    if (storeNow.listener) storeNow.listener->buried(eviction, clockMonoUs() - began_us);
+    if (storeNow.listener) storeNow.listener->removal_timed(eviction, clockMonoUs() - began_us);
 }
 
-void storeTimeDeaths(bool on) { storeNow.time_deaths = on; }
+void storeTimeRemovals(bool on) { storeNow.time_removals = on; }
 
 void storeSetFreeLater(storeFreeLaterProc *later) { storeNow.free_later = later; }
 
@@ -198,9 +198,9 @@ uint64_t storeFreePending(void) { return __atomic_load_n(&freeing.pending, __ATO
 
 uint64_t storeFreedLater(void) { return __atomic_load_n(&freeing.done, __ATOMIC_RELAXED); }
 
-/* ------------------------------------------------------------------ giving memory back */
+/* ------------------------------------------------------------------ returning memory */
 
-/* The tables' words follow objects that were moved; no key is compared. */
+/* Updates the words of tables for moved objects; compares no keys. */
 static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsigned count) {
     (void)arg; /* there is one store */
     uint64_t hashes[32];
@@ -225,22 +225,22 @@ static void purge(slabStore *s) {
     slabStats stats;
     slabGetStats(s, &stats);
     if (stats.empty_bytes > stats.live_bytes / SPARE_SHARE + SPARE_BYTES)
-        (void)slabPurge(s, PURGE_BYTES); /* whatever it gave back */
+        (void)slabPurge(s, PURGE_BYTES); /* the number of bytes is not needed */
 }
 
-/* Frees what the background thread has sent back. True when none is on its way: such blocks look alive to
- * compaction, but no table knows them. */
-static bool takeAll(void) {
+/* Frees what the background thread has returned. True if nothing is pending: pending blocks look live to compaction,
+ * but are in no table. */
+static bool processAllReturned(void) {
     enum { DRAIN_MAX = 100000 };
-    bool all_arrived = storeFreePending() == 0; /* asked first */
-    takeBack();
+    bool all_arrived = storeFreePending() == 0; /* before processing */
+    processReturned();
     all_arrived = slabDrain(slabKeyspace(), DRAIN_MAX) < DRAIN_MAX && all_arrived;
-    (void)slabDrain(slabElements(), DRAIN_MAX); /* there is a next time */
+    (void)slabDrain(slabElements(), DRAIN_MAX); /* the rest is drained next time */
     return all_arrived;
 }
 
 void storeReclaim(void) {
-    (void)takeAll(); /* there is a next time */
+    (void)processAllReturned(); /* the rest is processed next time */
     purge(slabKeyspace());
     purge(slabElements());
 }
@@ -250,7 +250,7 @@ bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     slabCompactReport done = {0};
     int64_t half_us = plan->budget_us / 2;
     bool more = true;
-    if (takeAll()) {
+    if (processAllReturned()) {
         bool worth = !plan->only_if_worth || slabShouldCompact(s);
         more = worth && slabCompact(s, relocate, NULL, half_us, &done);
     }
@@ -268,7 +268,7 @@ void storeTidy(int64_t budget_us) {
     enum { FIELDS = 128 };
     storeCompaction plan = {.budget_us = budget_us, .fields_max = FIELDS, .only_if_worth = true};
     storeCompactReport unasked = {0};
-    (void)storeCompact(&plan, &unasked); /* there is a next time */
+    (void)storeCompact(&plan, &unasked); /* continued next time */
     storeReclaim();
 }
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keys whose values hold volatile items: hashes with fields that have a time. Each database remembers the names of
- * such keys, so that active expiry finds the fields without looking at other keys; a database without any has an
- * empty table.
+ * Keys whose values have volatile items: hashes with field TTLs. Each database records the names of such keys, so
+ * that active expiry finds the fields without visiting other keys; a database without such keys has an empty table.
  *
- * A name is noted when its object is put in its place; nobody tells when it goes, so names may be stale: whoever
- * meets such a one drops it. Main thread only. */
+ * A name is recorded when its object is stored. It is not removed with the object, so names may be stale: stale names
+ * are dropped when they are visited. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 #include "store/type_hash.h"
 
 enum {
-    BATCH = 64,   /* names looked at in one step of the walk; more are met again */
-    WINDOW = 200, /* fields met between two looks at the clock */
+    BATCH = 64,   /* names per step of the scan; more are visited again */
+    WINDOW = 200, /* fields visited between two reads of the clock */
 };
 
 typedef struct itemKey {
@@ -45,7 +44,7 @@ void itemsNote(db *d, uint64_t hash, const robj *o) {
 }
 
 static void freeKey(void *context, void *entry, unsigned flags) {
-    (void)context, (void)flags; /* each goes */
+    (void)context, (void)flags; /* all entries */
     memFree(entry);
 }
 
@@ -59,7 +58,7 @@ static void drop(db *d, itemKey *k) {
     memFree(k);
 }
 
-/* The object of a name; NULL when the name is stale, and dropped. */
+/* The object of a name; NULL if the name was stale and has been dropped. */
 static robj *objectOf(db *d, itemKey *k) {
     const robj *o = dbPeek(d, sliceMake(k->bytes, k->len), k->hash);
     if (o && hasItems(o)) return (robj *)(uintptr_t)o;
@@ -67,7 +66,7 @@ static robj *objectOf(db *d, itemKey *k) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------ walking */
+/* ------------------------------------------------------------------ scanning */
 
 typedef struct batch {
     itemKey *keys[BATCH];
@@ -75,7 +74,7 @@ typedef struct batch {
 } batch;
 
 static void collect(void *context, void *entry, unsigned flags) {
-    (void)flags; /* none */
+    (void)flags; /* no flags */
     batch *b = context;
     if (b->count < BATCH) b->keys[b->count++] = entry;
 }
@@ -86,7 +85,7 @@ uint64_t dbItemKeys(db *d) {
     for (unsigned looked = 0; looked < LOOKS && hashtableCount(&d->items) > 0;) {
         batch b = {.count = 0};
         cursor = hashtableScan(&d->items, &items_type, cursor, collect, &b);
-        for (unsigned i = 0; i < b.count; i++) (void)objectOf(d, b.keys[i]); /* drops stale ones */
+        for (unsigned i = 0; i < b.count; i++) (void)objectOf(d, b.keys[i]); /* drops stale names */
         looked += b.count + 1;
         if (looked > hashtableCount(&d->items) && cursor == 0) break;
     }
@@ -97,45 +96,45 @@ uint64_t dbItemKeys(db *d) {
 
 typedef struct walk {
     int64_t now_ms, floor_us, deadline_us;
-    uint64_t met, dead;        /* fields */
-    uint64_t keys, stale_keys; /* looked at; with a dead field among them */
+    uint64_t visited, expired; /* fields */
+    uint64_t keys, stale_keys; /* keys visited; those with an expired field */
     int stale_max;
 } walk;
 
 static bool timeIsOver(const walk *w) {
     int64_t time_us = clockMonoUs();
     return time_us >= w->deadline_us ||
-           (time_us >= w->floor_us && w->dead * 100 <= w->met * (uint64_t)w->stale_max);
+           (time_us >= w->floor_us && w->expired * 100 <= w->visited * (uint64_t)w->stale_max);
 }
 
-/* Fields go, and the key with the last of them: true then. */
-static bool removeFields(db *d, itemKey *k, robj *o, const hashDead *dead) {
+/* Removes fields, and the key with the last of them: returns true then. */
+static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired) {
     slice key = sliceMake(k->bytes, k->len);
-    bool emptied = hashLength(o) == dead->count;
-    storeNow.stats.expired_fields += dead->count;
+    bool emptied = hashLength(o) == expired->count;
+    storeNow.stats.expired_fields += expired->count;
     if (storeNow.listener)
-        storeNow.listener->fields_expired(d, key, dead->fields, dead->count, emptied);
-    hashRemoveDead(o, dead);
+        storeNow.listener->fields_expired(d, key, expired->fields, expired->count, emptied);
+    hashRemoveExpired(o, expired);
     if (emptied) dbRemoveEmptied(d, key, k->hash);
     return emptied;
 }
 
-/* The dead fields of one key. False: the time was over, and the walk goes on there next time. */
+/* Removes expired fields of one key. False if the time is up; the scan continues there next time. */
 static bool expireKey(db *d, itemKey *k, walk *w) {
     robj *o = objectOf(d, k);
     if (!o || objectIsExpired(o, w->now_ms)) return true;
     uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
-    uint64_t dead_before = w->dead;
+    uint64_t dead_before = w->expired;
     d->field_key = 0;
     w->keys++;
     do {
-        hashDead dead;
-        cursor = hashFindDead(o, cursor, w->now_ms, &dead);
-        w->met += dead.met;
-        if (dead.count && w->dead == dead_before) w->stale_keys++;
-        w->dead += dead.count;
-        looked += dead.met + 1;
-        if (dead.count && removeFields(d, k, o, &dead)) break;
+        hashExpired expired;
+        cursor = hashFindExpired(o, cursor, w->now_ms, &expired);
+        w->visited += expired.visited;
+        if (expired.count && w->expired == dead_before) w->stale_keys++;
+        w->expired += expired.count;
+        looked += expired.visited + 1;
+        if (expired.count && removeFields(d, k, o, &expired)) break;
         if (looked < WINDOW || !cursor) continue;
         looked = 0;
         if (!timeIsOver(w)) continue;
@@ -143,7 +142,7 @@ static bool expireKey(db *d, itemKey *k, walk *w) {
         d->field_cursor = cursor;
         return false;
     } while (cursor);
-    (void)objectOf(d, k); /* drops the name if no field with a time is left */
+    (void)objectOf(d, k); /* drops the name if no field with a TTL is left */
     return true;
 }
 
@@ -163,14 +162,14 @@ static bool expireItems(db *d, walk *w) {
         d->items_cursor = next;
         if (!next) {
             if (!begun) return true;
-            begun = 0; /* begun in the middle: what lies before it comes now */
+            begun = 0; /* it started in the middle: continue with the part before */
         }
     } while (!timeIsOver(w));
     return clockMonoUs() < w->deadline_us;
 }
 
 bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
-    static int first; /* database: another one each time */
+    static int first; /* database to start with, a different one each time */
     bool through = true;
     for (int i = 0; i < storeNow.count && through; i++) {
         first = (first + 1) % storeNow.count;
@@ -180,7 +179,7 @@ bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int 
                   .deadline_us = deadline_us,
                   .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
-        if (w.keys) expireLearnStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
+        if (w.keys) expireUpdateStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
     }
     return through || clockMonoUs() < deadline_us;
 }

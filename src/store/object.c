@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building and taking apart keyspace objects (object.h has the layout). Everything is O(size of the object).
- * Main thread only. */
+ * Building and accessing keyspace objects (layout: object.h). All functions are O(size of the object). Main thread
+ * only. */
 #include "store/object.h"
 
 #include "base/base.h"
@@ -54,7 +54,7 @@ static valueForm intForm(int64_t value) {
     return FORM_INT8;
 }
 
-/* Whole loads and stores of the value's size: what was stored a moment ago is forwarded to the load. */
+/* Loads and stores with the full size of the value, so that a load right after a store is forwarded. */
 static inline int64_t loadInt(const char *at, valueForm form) {
     switch (form) {
     case FORM_INT1: return (int8_t)*at;
@@ -79,7 +79,8 @@ static inline void storeInt(char *at, valueForm form, int64_t value) {
     }
 }
 
-/* Allocates an object for `value_bytes` behind the key and writes all but the value. Returns where that goes. */
+/* Allocates an object with `value_bytes` after the key and writes everything except the value. Returns the address of
+ * the value. */
 static robj *build(slice key, int64_t expire_ms, uint32_t lru, valueType type, valueForm form,
                    size_t value_bytes, char **value_at) {
     int expire_form = expireForm(expire_ms);
@@ -99,7 +100,7 @@ size_t objectTextSize(slice key, size_t len, int64_t expire_ms) {
            objectLengthBytes(len) + len;
 }
 
-/* An object with embedded text, whose bytes go to *text. */
+/* An object with embedded text; its bytes are to be written to *text. */
 static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t lru, valueForm form,
                        char **text) {
     char *at;
@@ -183,9 +184,8 @@ size_t objectSize(const robj *o) {
     return (size_t)(at - (const char *)o);
 }
 
-/* Whether an object may change where it stands. While a forked child shares our pages a new block costs less
- * than a copy of the old one's page. The hostile build moves the object at every change: no stale pointer
- * survives there. */
+/* True if an object may be modified in place. While a forked child shares our pages, a new block costs less than
+ * copying a page. The hostile build moves objects at every change, to detect stale pointers. */
 static inline bool mayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;
@@ -194,7 +194,7 @@ static inline bool mayStay(void) {
 #endif
 }
 
-/* Whether an object of one size may become one of another in its own block. */
+/* True if a block of the old size can hold an object of the new size in the same size class. */
 static inline bool fitsInPlace(size_t old_size, size_t new_size) {
     if (!mayStay()) return false;
     if (new_size == old_size) return true;
@@ -205,7 +205,7 @@ static void setForm(robj *o, valueForm form) {
     storeU32(o, (objectHead(o) & ~(7u << 5)) | (uint32_t)form << 5);
 }
 
-/* Bytes in front of the value. */
+/* Number of bytes before the value. */
 static size_t headSize(const robj *o) { return (size_t)(objectValuePlace(o) - (const char *)o); }
 
 bool objectOverwrite(robj *o, slice value) {
@@ -245,14 +245,14 @@ char *objectStretch(robj *o, size_t len) {
     return objectWriteLength(at, len);
 }
 
-/* Valkey's rule: key and value share an allocation of at most 128 bytes, with what it needs besides. */
+/* Valkey's rule: key and value share an allocation of at most 128 bytes including overhead. */
 static bool isEmbstrSize(size_t key_len, size_t value_len, bool expires) {
     size_t available = (key_len <= 31 ? 113 : 111) - (expires ? 8 : 0);
     return key_len + value_len <= available;
 }
 
-/* The rule for a value that has a time now. One that gets a time where the key alone would be too long keeps
- * the place it had without. */
+/* Applies the rule to a value with a TTL. If the key alone is too long with a TTL, adding a TTL does not change the
+ * encoding. */
 static bool isEmbstr(const robj *o, bool expires) {
     enum { KEY_BESIDE_TIME_MAX = 107 };
     size_t key_len = objectKey(o).len;
@@ -260,7 +260,7 @@ static bool isEmbstr(const robj *o, bool expires) {
                         expires && key_len <= KEY_BESIDE_TIME_MAX);
 }
 
-void objectSettleBesideTime(robj *o) {
+void objectMarkRawWithTtl(robj *o) {
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         !isEmbstrSize(objectKey(o).len, objectText(o, NULL).len, true))
         setForm(o, FORM_EMBED_RAW);
@@ -270,7 +270,7 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
     int form = expireForm(expire_ms);
     if (objectType(o) == TYPE_STRING && objectForm(o) == FORM_EMBED &&
         objectHasExpire(o) != (form != EXPIRE_NONE)) {
-        /* What is too long for embstr with a time becomes raw, and stays so without. */
+        /* A text too long for embstr with a TTL becomes raw, and remains raw if the TTL is removed. */
         if (!isEmbstr(o, true)) setForm(o, FORM_EMBED_RAW);
     }
     size_t old_head = 4 + objectExpireBytes(o), new_head = 4 + expireBytes(form);
@@ -287,7 +287,7 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
     return moved;
 }
 
-/* An object like `o` under another key, with the same value, not retained. */
+/* An object like `o` with another key and the same value, whose reference is not counted. */
 static robj *rebuild(const robj *o, slice key, uint32_t lru) {
     valueForm form = objectForm(o);
     if (objectType(o) != TYPE_STRING) {
@@ -333,17 +333,17 @@ void objectFree(robj *o) {
 /* ------------------------------------------------------------------ collections */
 
 enum {
-    SPARE_FROM = 512, /* bytes of a packed value from which on it gets room to grow */
-    SPARE_SHARE = 16, /* ... of its size */
+    SPARE_FROM = 512, /* minimum size in bytes of a packed value that gets spare capacity */
+    SPARE_SHARE = 16, /* spare capacity as a fraction of the size */
     LENGTH_BYTES_MAX = 9,
 };
 
-/* The capacity of a packed value of `size` bytes behind a head: what its block has anyway is used. */
+/* Capacity of a packed value of `size` bytes after a header of `head` bytes, using the whole allocator block. */
 static size_t packedCapacity(size_t head, size_t size) {
     size_t wanted = size + (size >= SPARE_FROM ? size / SPARE_SHARE : 0);
     size_t block = slabUsableSize(head + objectLengthBytes(wanted) + wanted);
     size_t capacity = block - head - objectLengthBytes(wanted);
-    /* The length of more capacity may itself be longer. */
+    /* A greater capacity may need a longer length field. */
     if (head + objectLengthBytes(capacity) + capacity > block)
         capacity = sizeMax(size, block - head - objectLengthBytes(capacity));
     return capacity;
@@ -409,7 +409,7 @@ static uint8_t *moveValue(objectBuffer *r, size_t head, const char *bytes, size_
     return r->buffer.bytes = (uint8_t *)to;
 }
 
-/* A value that shrinks stays until a quarter of its room is empty. */
+/* A shrinking value is not moved until a quarter of its capacity is unused. */
 static uint8_t *resizeInObject(packBuffer *buffer, size_t size) {
     objectBuffer *r = CONTAINER_OF(buffer, objectBuffer, buffer);
     const char *at = objectValuePlace(r->o);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slab store: blocks in and out, the life of a store, the fork window (slab.h has the contract,
- * slab_priv.h the other files).
+ * Slab store: allocating and freeing blocks, creating and freeing stores, fork window (interface: slab.h; overview of
+ * files: slab_priv.h).
  *
- * Invariant: for each class, blocks alive + free bits + hot slots = slabs x slots; nothing else is
- * counted per block, because every store instruction of alloc or free delays those of the owner
- * that miss the cache. Cost: alloc pops the class's stack of hot slots, free pushes on it; one call in
- * ten or so moves slots between stack and bitmaps. Owner thread only. */
+ * Invariant: for each class, live blocks + free bits + hot slots = slabs x slots per slab. Nothing else is counted
+ * per block, because every store instruction in alloc or free delays the owner's stores that miss the cache. Cost:
+ * alloc pops the class's stack of hot slots, free pushes; about one call in ten moves slots between stack and
+ * bitmaps. Owner thread only. */
 #include "base/map.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
@@ -19,10 +19,10 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     if (unlikely(size > SLAB_SIZE_MAX - SLAB_RED_ZONE)) return memAlloc(memGoodSize(size));
     slabClass *c = &s->classes[slabClassOf(size)];
     void *ptr = slabSlotTake(s, c);
-    if (unlikely(!ptr)) return memAlloc(c->size); /* as much as slabSameClass() promises */
+    if (unlikely(!ptr)) return memAlloc(c->size); /* the size that slabSameClass() assumes */
     memCount((ptrdiff_t)c->size);
     memNoteAllocation();
-    slabUnearth(ptr, c->size);
+    slabUnpoison(ptr, c->size);
     return ptr;
 }
 
@@ -34,7 +34,7 @@ ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
     slabClass *c = &s->classes[slabClassOf(size)];
     hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
     memCount(-(ptrdiff_t)c->size);
-    slabBury(ptr, c->size);
+    slabPoison(ptr, c->size);
     slabSlotGive(s, c, ptr);
 }
 
@@ -131,7 +131,7 @@ void *slabAlloc(size_t size) { return allocFrom(slabKeyspace(), size); }
 void slabFree(void *ptr, size_t size) { freeTo(slabKeyspace(), ptr, size); }
 
 size_t slabPurge(slabStore *s, size_t bytes_max) {
-    /* Slots at hand hold their slabs back from being empty. */
+    /* Hot slots keep their slabs from becoming empty. */
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
         if (c->hot_count && slabClassLive(c) == 0) slabHotFlush(s, c, SLAB_HOT_MAX);
     }
@@ -150,7 +150,7 @@ void slabForkBegin(slabStore *s) {
 }
 
 void slabForkEnd(slabStore *s) {
-    if (!s->forked) return; /* a store made while the child lived */
+    if (!s->forked) return; /* created after the fork */
     s->forked = false;
     s->hot_limit = SLAB_HOT_LIMIT;
     s->unused_hint = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Slots in and out of slabs, and the bins that sort a class's slabs by how full they are.
+ * Allocation of slots within slabs, and the bins that order a class's slabs by their number of free slots.
  *
- * Invariants: a slab lies in exactly one place, which `where` names; `free` is the number of its set
- * bits; a slab in a bin has between 1 and file_at - 1 free slots. New blocks fill the fullest
- * slab, so that sparse ones run dry and go. Slabs with too few holes are passed over, because a visit
- * costs more than they hold.
+ * Invariants: a slab is in exactly one list or state, given by `where`; `free` is the number of its set bits; a slab
+ * in a bin has between 1 and file_at - 1 free slots. New blocks are placed in the fullest slab, so that sparse ones
+ * become empty. Slabs with very few free slots are skipped, because visiting them costs more than it yields.
  *
- * Cost: a slot is one bit; lists change only when a slab crosses an eighth. Owner thread only. */
+ * Cost: a slot is one bit; lists change only when the fill of a slab crosses a multiple of 1/8. Owner thread only. */
 #include "base/random.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
@@ -38,8 +37,8 @@ void slabBinInsert(slabStore *s, slabClass *c, uint32_t id, unsigned bin) {
     c->bin_mask |= (uint16_t)(1u << bin);
 }
 
-/* The place for a slab that is not empty; sets at how many free slots the next one is due. */
-static unsigned placeFor(const slabStore *s, const slabClass *c, slabMeta *m) {
+/* The bin for a slab that is not empty; sets the number of free slots at which it is to be moved next. */
+static unsigned binFor(const slabStore *s, const slabClass *c, slabMeta *m) {
     uint32_t slots = m->slots;
     m->file_at = (uint16_t)slots;
     if (m->free == 0) {
@@ -74,7 +73,7 @@ void slabFile(slabStore *s, slabClass *c, uint32_t id) {
         slabRetire(s, c, id);
         return;
     }
-    unsigned place = placeFor(s, c, m);
+    unsigned place = binFor(s, c, m);
     if (place == m->where) return;
     if (m->where < SLAB_BINS) slabBinRemove(s, c, id);
     if (place < SLAB_BINS) {
@@ -92,9 +91,9 @@ void slabBinDissolve(slabStore *s, slabClass *c, unsigned bin) {
     }
 }
 
-/* ---- slots out ---- */
+/* ---- allocating slots ---- */
 
-/* A new slab for the class, not filed. */
+/* Takes a new slab for the class, which is in no bin yet. */
 static uint32_t slabCut(slabStore *s, slabClass *c) {
     uint32_t id = slabSpaceTake(s);
     if (id == SLAB_NONE) return SLAB_NONE;
@@ -109,11 +108,11 @@ static uint32_t slabCut(slabStore *s, slabClass *c) {
     m->class = (uint8_t)(c - s->classes);
     c->free += c->slots;
     c->slabs++;
-    slabBury(slabStart(s, id), SLAB_BYTES);
+    slabPoison(slabStart(s, id), SLAB_BYTES);
     return id;
 }
 
-/* The slab that gives the next slots. */
+/* The slab that provides the next slots. */
 static uint32_t slabPick(slabStore *s, slabClass *c) {
     unsigned mask = c->bin_mask;
     if (s->forked) mask &= 1u << SLAB_YOUNG;
@@ -123,7 +122,7 @@ static uint32_t slabPick(slabStore *s, slabClass *c) {
 }
 
 #ifdef HOSTILE_BUILD
-/* In no order, so that nobody lives by getting the block last freed again. */
+/* In random order, so that tests detect code that relies on reuse of the block freed last. */
 static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32_t count) {
     uint32_t words = (m->slots + 63u) / 64;
     while (count) {
@@ -138,7 +137,7 @@ static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32
     }
 }
 #else
-/* By address, the lowest for the last of `slots`, which is given out first. */
+/* By address; the lowest one is the last of `slots`, which is used first. */
 static void bitsTake(slabMeta *m, char *start, size_t size, void **slots, uint32_t count) {
     uint32_t i = m->first;
     for (;; i++) {
@@ -167,7 +166,7 @@ uint32_t slabSlotsTake(slabStore *s, slabClass *c, void **slots, uint32_t want) 
     return count;
 }
 
-/* ---- slots in ---- */
+/* ---- freeing slots ---- */
 
 typedef struct slotPlace {
     uint32_t id, slot;
@@ -180,7 +179,7 @@ static slotPlace placeOf(const slabStore *s, const void *ptr) {
     return (slotPlace){id, (uint32_t)slot};
 }
 
-/* The checks here are the store's guard against double frees and wrong pointers or sizes. */
+/* These checks detect double frees and wrong pointers or sizes. */
 static void slotRelease(slabStore *s, slabClass *c, const void *ptr) {
     slotPlace place = placeOf(s, ptr);
     slabMeta *m = &s->meta[place.id];
@@ -198,7 +197,7 @@ static void slotRelease(slabStore *s, slabClass *c, const void *ptr) {
 }
 
 void slabSlotsRelease(slabStore *s, slabClass *c, void *const *slots, uint32_t count) {
-    /* Two rounds ahead, so that the cache misses of all slots overlap. */
+    /* Two prefetch passes, so that the cache misses of all slots overlap. */
     for (uint32_t i = 0; i < count; i++) prefetchWrite(&s->meta[slabIdOf(s, slots[i])]);
     for (uint32_t i = 0; i < count; i++) {
         slotPlace place = placeOf(s, slots[i]);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compaction: empties the sparsest slabs of all classes that can spare one, by moving their blocks
- * into fuller ones.
+ * Compaction: empties the sparsest slabs of all classes that have spare slots, by moving their blocks to fuller
+ * slabs.
  *
- * Invariant: a victim is in no bin, so no block is put into it while it is emptied; between two steps
- * the owner may free and allocate as he likes. A cycle ends: a finished victim lowers the number of
- * slabs, or was refused a block and is no victim again in this cycle, whatever comes and goes in it.
+ * Invariant: a victim (the slab being emptied) is in no bin, so no block is allocated in it; between two steps the
+ * owner may free and allocate. A cycle terminates: each finished victim either reduces the number of slabs, or was
+ * refused a block and is not chosen again in this cycle.
  *
- * Cost: 32 blocks a step, some 100 ns a block with the owner's part. Owner thread only. */
+ * Cost: 32 blocks per step, about 100 ns per block including the owner's callback. Owner thread only. */
 #include "base/clock.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
-/* What is worth a cycle: this much, and the given share of what lives. */
+/* Minimum gain of a cycle: in bytes, and as a share of the live memory. */
 #define WORTH_BYTES ((size_t)512 << 10)
 #define WORTH_SHARE 16
 
@@ -28,7 +28,7 @@ bool slabShouldCompact(const slabStore *s) {
     return recoverable > sizeMax(WORTH_BYTES, live / WORTH_SHARE);
 }
 
-/* Pinned slabs go back to the common bins, so that the next cycle asks again. */
+/* Moves pinned slabs back to the normal bins, so that the next cycle tries them again. */
 static void cycleEnd(slabStore *s) {
     s->cycle_active = false;
     s->cycle = s->cycle == UINT8_MAX ? 1 : s->cycle + 1; /* 0 means never */
@@ -36,9 +36,9 @@ static void cycleEnd(slabStore *s) {
         slabBinDissolve(s, c, SLAB_PINNED);
 }
 
-/* The emptiest slab of all classes: most memory for the fewest moves. */
-static bool victimPick(slabStore *s) {
-    /* Hot slots may be all that is free in a slab. */
+/* Chooses the emptiest slab of all classes: most memory for fewest moves. */
+static bool victimChoose(slabStore *s) {
+    /* Hot slots may be the only free ones in a slab. */
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++) {
         if (c->hot_count && slabClassExcess(c)) slabHotFlush(s, c, SLAB_HOT_MAX);
     }
@@ -49,7 +49,7 @@ static bool victimPick(slabStore *s) {
             s->victim_pos = 0;
             slabBinRemove(s, c, s->victim);
             s->meta[s->victim].where = SLAB_VICTIM;
-            s->meta[s->victim].file_at = UINT16_MAX; /* freed blocks do not file it */
+            s->meta[s->victim].file_at = UINT16_MAX; /* frees do not move it to a bin */
             return true;
         }
     }
@@ -72,7 +72,7 @@ static unsigned victimGather(slabStore *s, void **blocks) {
         uint32_t i = s->victim_pos / 64;
         uint64_t taken = ~m->bits[i] & ~0ull << s->victim_pos % 64;
         if (!taken) {
-            s->victim_pos |= 63; /* the word's last */
+            s->victim_pos |= 63; /* last bit of the word */
             continue;
         }
         s->victim_pos = i * 64 + (uint32_t)__builtin_ctzll(taken);
@@ -85,15 +85,15 @@ static unsigned victimGather(slabStore *s, void **blocks) {
     return count;
 }
 
-/* Copies blocks to new slots, asks the owner, and frees one side of each. */
+/* Copies blocks to new slots, calls the owner, and frees the old or the new copy of each. */
 static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned count,
                        slabRelocateProc *proc, void *arg, slabCompactReport *report) {
     void *moved[SLAB_MOVE_MAX];
     s->compacting = true;
     for (unsigned i = 0; i < count; i++) {
         moved[i] = slabSlotTake(s, c);
-        check(moved[i]); /* the class has a slab to spare, so the others have room */
-        slabUnearth(moved[i], c->size);
+        check(moved[i]); /* the class has spare slots for a whole slab */
+        slabUnpoison(moved[i], c->size);
         memcpy(moved[i], old[i], c->size - SLAB_RED_ZONE);
     }
     s->compacting = false;
@@ -102,7 +102,7 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
     for (unsigned i = 0; i < count; i++) {
         bool won = taken >> i & 1;
         dead[i] = won ? old[i] : moved[i];
-        slabBury(dead[i], c->size);
+        slabPoison(dead[i], c->size);
         report->moved_blocks += won;
         report->moved_bytes += won ? c->size : 0;
         report->refused_blocks += !won;
@@ -112,8 +112,8 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
 
 static void victimStep(slabStore *s, slabRelocateProc *proc, void *arg, slabCompactReport *report) {
     slabClass *c = slabClassAt(s, s->victim);
-    slabHotFlush(s, c, SLAB_HOT_MAX); /* dead slots must not look alive */
-    if (slabClassExcess(c) == 0) {    /* the class has filled up meanwhile */
+    slabHotFlush(s, c, SLAB_HOT_MAX); /* hot slots must not look live */
+    if (slabClassExcess(c) == 0) {    /* the class has no spare slots any more */
         victimDrop(s, false);
         return;
     }
@@ -134,7 +134,7 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
     int64_t deadline_ns = clockMonoNs() + budget_us * 1000;
     s->cycle_active = true;
     do {
-        if (s->victim == SLAB_NONE && !victimPick(s)) {
+        if (s->victim == SLAB_NONE && !victimChoose(s)) {
             cycleEnd(s);
             return false;
         }
@@ -144,7 +144,7 @@ bool slabCompact(slabStore *s, slabRelocateProc *proc, void *arg, int64_t budget
 }
 
 void *slabMoveIfSparse(slabStore *s, void *block, size_t size) {
-    enum { EMPTY_SHARE = 8 }; /* of a slab that is worth it */
+    enum { EMPTY_SHARE = 8 }; /* minimum share of free slots in the slab: 1/8 */
     if (s->forked || !slabHas(s, block)) return NULL;
     slabClass *c = &s->classes[slabClassOf(size)];
     uint32_t id = slabIdOf(s, block);
@@ -160,10 +160,10 @@ void *slabMoveIfSparse(slabStore *s, void *block, size_t size) {
         slabSlotsRelease(s, c, &moved, 1);
         return NULL;
     }
-    slabUnearth(moved, c->size);
+    slabUnpoison(moved, c->size);
     memcpy(moved, block, c->size - SLAB_RED_ZONE);
-    slabBury(block, c->size);
-    /* Not at hand for the next block: its slab shall run empty. */
+    slabPoison(block, c->size);
+    /* Not to the hot slots: the slab should become empty. */
     slabSlotsRelease(s, c, &block, 1);
     return moved;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Marks on dead slots. Under ASAN they are poisoned, and so is a red zone behind each block; in hostile
- * builds they are filled with SLAB_DEAD and checked when given out, so writes to dead blocks show.
- * All of it is nothing in other builds. Header only. */
+ * Marking of free slots, for tests. With ASAN they are poisoned, as is a red zone after each block; in hostile builds
+ * they are filled with SLAB_POISON and checked on allocation, to detect writes to freed blocks. Does nothing in other
+ * builds. Header only. */
 #ifndef STORE_SLAB_POISON_H
 #define STORE_SLAB_POISON_H
 
@@ -10,7 +10,7 @@
 
 #include "store/slab_priv.h"
 
-#define SLAB_DEAD 0xDB
+#define SLAB_POISON 0xDB
 
 #ifdef LEAK_CHECKED
 #include <sanitizer/asan_interface.h>
@@ -22,28 +22,30 @@
 #define __lsan_unregister_root_region(ptr, size) ((void)(ptr), (void)(size))
 #endif
 
-/* A block dies, or a new slab is cut. */
-static inline void slabBury(void *ptr, size_t size) {
+/* Called when a block is freed or a new slab is taken. */
+static inline void slabPoison(void *ptr, size_t size) {
 #ifdef HOSTILE_BUILD
     __asan_unpoison_memory_region(ptr, size);
-    memset(ptr, SLAB_DEAD, size);
+    memset(ptr, SLAB_POISON, size);
 #endif
     __asan_poison_memory_region(ptr, size);
 }
 
-/* A slot becomes a block. */
-static inline void slabUnearth(void *ptr, size_t size) {
+/* Called when a slot is allocated. */
+static inline void slabUnpoison(void *ptr, size_t size) {
     __asan_unpoison_memory_region(ptr, size - SLAB_RED_ZONE);
 #ifdef HOSTILE_BUILD
     const unsigned char *bytes = ptr;
-    for (size_t i = 0; i < size - SLAB_RED_ZONE; i++) check(bytes[i] == SLAB_DEAD);
+    for (size_t i = 0; i < size - SLAB_RED_ZONE; i++) check(bytes[i] == SLAB_POISON);
 #endif
 }
 
-/* The pages of `size` bytes at `ptr` go back to the kernel, or to other uses. */
-static inline void slabForget(void *ptr, size_t size) { __asan_unpoison_memory_region(ptr, size); }
+/* Called when the pages of `size` bytes at `ptr` are returned to the kernel or used otherwise. */
+static inline void slabUnpoisonPages(void *ptr, size_t size) {
+    __asan_unpoison_memory_region(ptr, size);
+}
 
-/* Blocks hold pointers: leak checkers must look into the range. */
+/* Registers the range with leak checkers, because blocks contain pointers. */
 static inline void slabRootAdd(void *ptr, size_t size) { __lsan_register_root_region(ptr, size); }
 static inline void slabRootRemove(void *ptr, size_t size) {
     __lsan_unregister_root_region(ptr, size);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frees from other threads: blocks are collected in batches, a batch is pushed on the store's list by
- * one compare-and-swap, and the owner takes the whole list with one exchange.
+ * Frees from other threads: blocks are collected in batches; a batch is pushed on the store's list with one
+ * compare-and-swap, and the owner takes the whole list with one exchange.
  *
- * Invariant: a batch belongs to its producer until pushed, to the list until the exchange, then to the
- * owner. Cost: some 5 ns a block for the producer, 15 for the owner. */
+ * Invariant: a batch belongs to its producer until it is pushed, to the list until the exchange, then to the owner.
+ * Cost: about 5 ns per block for the producer, 15 for the owner. */
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
@@ -30,7 +30,7 @@ void slabRemoteFree(slabRemote *r, void *ptr, size_t size) {
         memFree(ptr);
         return;
     }
-    slabBury(ptr, r->store->classes[slabClassOf(size)].size);
+    slabPoison(ptr, r->store->classes[slabClassOf(size)].size);
     if (!r->batch) {
         r->batch = memAlloc(sizeof(*r->batch));
         r->batch->count = 0;
@@ -39,7 +39,7 @@ void slabRemoteFree(slabRemote *r, void *ptr, size_t size) {
     if (r->batch->count == BATCH_MAX) slabRemoteFlush(r);
 }
 
-/* The batch to drain next, NULL when there is none. */
+/* The next batch to drain, NULL if there is none. */
 static struct slabBatch *batchFirst(slabStore *s) {
     if (!s->arrived && __atomic_load_n(&s->remote, __ATOMIC_RELAXED))
         s->arrived = __atomic_exchange_n(&s->remote, NULL, __ATOMIC_ACQUIRE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a slab store says of itself: statistics, and a walk over all invariants. */
+ * Statistics of a slab store, and a check of all invariants. */
 #include "base/map.h"
 #include "store/slab_priv.h"
 
@@ -22,7 +22,7 @@ void slabGetStats(const slabStore *s, slabStats *out) {
                           out->metadata_bytes;
 }
 
-/* What a walk over all slabs finds of one class. */
+/* Counts of one class, determined by walking all slabs. */
 typedef struct classCount {
     uint64_t free;
     uint32_t slabs, listed;
@@ -72,7 +72,7 @@ static void verifyBins(const slabStore *s, const slabClass *c, uint32_t listed) 
     if (!s->cycle_active) check(c->bins[SLAB_PINNED] == SLAB_NONE);
 }
 
-/* Hot slots are slots of the class, taken in the bitmap, each once. */
+/* Hot slots must be slots of the class that are marked used, each one only once. */
 static void verifyHot(const slabStore *s, const slabClass *c) {
     check(c->hot_count <= SLAB_HOT_MAX);
     for (uint32_t i = 0; i < c->hot_count; i++) {

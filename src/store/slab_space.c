@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reserved range of a slab store: chunks are opened at its end, slabs come and go in them, and
- * the memory of empty slabs goes back to the kernel.
+ * The reserved range of a slab store: chunks are committed at its end, slabs are taken from them and returned, and
+ * the memory of empty slabs is returned to the kernel.
  *
- * Invariant: a slab's bit in its chunk's `unused` is set exactly while `where` is SLAB_UNUSED;
- * `dirty` bits are among them. Cost: a bit scan for a slab, a system call for a chunk or a run of
- * purged slabs. Owner thread only. */
+ * Invariant: a slab's bit in its chunk's `unused` is set if and only if `where` is SLAB_UNUSED; `dirty` is a subset.
+ * Cost: a bit scan per slab, a system call per chunk or contiguous run of purged slabs. Owner thread only. */
 #include "base/map.h"
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
 #define RESERVE_USUAL ((size_t)1 << 40)
-/* Of a limited address space, so that other stores and the allocator find room too. */
+/* Share of a limited address space, leaving the rest to other stores and the allocator. */
 #define RESERVE_SHARE 4
 #define CHUNK_METAS (SLAB_CHUNK_SLABS * sizeof(slabMeta))
 
@@ -41,12 +40,12 @@ void slabSpaceClear(slabStore *s) {
     size_t chunks_bytes = s->chunk_count * SLAB_CHUNK_BYTES;
     memCount(-(ptrdiff_t)s->meta_open);
     slabRootRemove(s->base, s->bytes_max);
-    slabForget(s->base, chunks_bytes);
+    slabUnpoisonPages(s->base, chunks_bytes);
     memReserveFree(s->range, s->range_bytes);
     memFree(s->chunks);
 }
 
-/* Opens bookkeeping for one more chunk. */
+/* Commits the metadata of one more chunk. */
 static bool metaOpen(slabStore *s) {
     size_t needed = (s->chunk_count + 1) * CHUNK_METAS;
     if (needed <= s->meta_open) return true;
@@ -72,7 +71,7 @@ static bool chunkOpen(slabStore *s) {
     return true;
 }
 
-/* Slabs of a chunk that may be taken. While a child lives, pages it shares would be copied. */
+/* Slabs of a chunk that may be taken. While a child exists, dirty ones would copy pages shared with it. */
 static uint64_t chunkOffers(const slabStore *s, const slabChunk *k) {
     return s->forked ? k->unused & ~k->dirty : k->unused;
 }
@@ -83,7 +82,7 @@ uint32_t slabSpaceTake(slabStore *s) {
     if (s->unused_hint == s->chunk_count && !chunkOpen(s)) return SLAB_NONE;
     slabChunk *k = &s->chunks[s->unused_hint];
     uint64_t offers = chunkOffers(s, k);
-    if (offers & k->dirty) offers &= k->dirty; /* no page faults there */
+    if (offers & k->dirty) offers &= k->dirty; /* without page faults */
     unsigned at = (unsigned)__builtin_ctzll(offers);
     uint64_t bit = 1ull << at;
     if (k->dirty & bit) s->slabs_dirty--;
@@ -109,7 +108,7 @@ void slabSpaceGive(slabStore *s, uint32_t id) {
     if (at < s->unused_hint && !s->forked) s->unused_hint = at;
 }
 
-/* Returns up to `max` dirty slabs of a chunk, neighbours in one call. */
+/* Purges up to `max` dirty slabs of a chunk, adjacent ones with one call. */
 static uint32_t chunkPurge(slabStore *s, uint32_t at, uint32_t max) {
     slabChunk *k = &s->chunks[at];
     uint32_t done = 0;

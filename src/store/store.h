@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The keyspace: databases of objects, found by key. Knows when a key dies, never who asks.
+ * The keyspace: databases of objects found by key, including expiry and eviction. It knows nothing of clients and
+ * commands.
  *
- * Every function takes the key's hash (storeHash()), which the reader of requests has computed already.
- * Object pointers are borrowed: valid until the next call that may change the same database. Keys given
- * to these functions must not lie inside an object of the store. Main thread only. */
+ * Every function takes the key's hash (storeHash()), which was computed when the request was parsed. Object pointers
+ * are borrowed: valid until the next call that may change the same database. Keys passed to these functions must not
+ * point into an object of the store. Main thread only. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -25,112 +26,112 @@ typedef struct db db;
 
 /* ------------------------------------------------------------------ the store as a whole */
 
-/* What the store tells upwards of keys no command named. */
+/* Notifications of changes that were not made by a command. */
 typedef struct storeListener {
-    /* An expired key was met and removed. */
+    /* An expired key was found and removed. */
     void (*expired)(db *d, slice key);
-    /* Fields of a hash have expired and are about to be removed; `emptied`: with the key. */
+    /* Fields of a hash have expired and are about to be removed; `emptied`: together with the key. */
     void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
-    /* An object whose time had come, or (`eviction`) a victim, was given up within so long. Only while
-     * storeTimeDeaths(). */
-    void (*buried)(bool eviction, int64_t us);
+    /* How long the removal of an expired or (`eviction`) evicted object took. Only if storeTimeRemovals() is on. */
+    void (*removal_timed)(bool eviction, int64_t us);
 } storeListener;
-void storeTimeDeaths(bool on);
+void storeTimeRemovals(bool on);
 
-/* The hash by which the store knows a key. In a slotted store its low bits are the key's slot, so that who has the
- * hash has the slot too; tables look at the high bits only. ANY_THREAD. */
+/* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high bits.
+ * ANY_THREAD. */
 uint64_t storeHash(slice key);
 /* The slot in a storeHash() of a slotted store. */
 static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT - 1)); }
-/* Makes `count` databases; `slotted`: each with one table for each of SLOT_COUNT slots. Once, at start. */
+/* Creates `count` databases; `slotted`: each with one table per slot (SLOT_COUNT). Called once, at startup. */
 void storeInit(int count, bool slotted);
-/* Frees everything (tests, leak checkers). */
+/* Frees everything (for tests and leak checkers). */
 void storeShutdown(void);
 void storeSetListener(const storeListener *listener);
 bool storeIsSlotted(void);
 int storeDbCount(void);
 db *storeDb(int id);
-/* The array behind storeDb(), for the hot line. */
+/* The array used by storeDb(), for engineHot. */
 db **storeDbs(void);
 /* dbFlush() of all databases. */
 uint64_t storeFlush(bool later);
-/* Exchanges what two databases hold. */
+/* Exchanges the contents of two databases. */
 void storeSwap(db *a, db *b);
-/* Off: tables neither grow nor shrink before they are nearly full. For tests. */
+/* Off: tables are not resized until they are nearly full. For tests. */
 void storeSetResizing(bool on);
 /* Continues resizes of tables for about `budget_us`. */
 void storeWork(int64_t budget_us);
 
-/* What compaction of the keyspace's memory would win. */
+/* Fragmentation of the keyspace's memory, in bytes. */
 typedef struct storeWaste {
-    size_t live;        /* bytes in use */
-    size_t recoverable; /* of those below: what compaction would win */
-    size_t holes;       /* free places between what lives */
-    size_t empty;       /* kept for reuse, soon given back */
+    size_t live;        /* in use */
+    size_t recoverable; /* part of `holes` that compaction can recover */
+    size_t holes;       /* free slots between used ones */
+    size_t empty;       /* kept for reuse, returned soon */
     size_t metadata;    /* counted as used */
 } storeWaste;
 void storeGetWaste(storeWaste *out);
-/* How to compact. */
+/* Parameters of compaction. */
 typedef struct storeCompaction {
-    int64_t budget_us;  /* about so long */
-    size_t fields_max;  /* elements of one collection looked at between two looks at the clock */
-    bool only_if_worth; /* nothing is begun for less than a sixteenth of what lives */
-    bool heap; /* values' blocks outside the slabs move too, where the allocator can tell which */
+    int64_t budget_us;  /* approximate time limit */
+    size_t fields_max;  /* elements of one collection visited between two reads of the clock */
+    bool only_if_worth; /* do nothing if less than 1/16 of the live memory can be recovered */
+    bool heap;          /* also move blocks outside the slabs, if the allocator supports it */
 } storeCompaction;
 typedef struct storeCompactReport { /* calls add to it */
     uint64_t moved, kept;           /* blocks of any kind */
     uint64_t keys_moved, keys_kept; /* key objects */
 } storeCompactReport;
-/* Moves objects, elements and blocks together. False when nothing more can be won. Does nothing while a child lives.
- * No pointer to an object or value outlives it. */
+/* Moves objects, elements and blocks to reduce fragmentation. False if nothing more can be recovered. Does nothing
+ * while a child exists. Pointers to objects and values are invalid afterwards. */
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
-/* What happens to expired keys. A lookup with lookAtAll() finds them as long as they are there. */
+/* Treatment of expired keys. Lookups with lookAtAll() find them until they are removed. */
 typedef enum storeExpiry {
-    EXPIRY_DELETE, /* they are removed when met */
-    EXPIRY_HIDE,   /* reads do not see them; dbFind() removes them */
+    EXPIRY_DELETE, /* removed when found by a lookup */
+    EXPIRY_HIDE,   /* invisible to reads; dbFind() removes them */
 } storeExpiry;
 void storeSetExpiry(storeExpiry mode);
-/* True when a lookup like this one would not find the object. */
-static inline bool storeIsDead(const robj *o, storeLook look) {
+/* True if a lookup with `look` would not find the object because it has expired. */
+static inline bool storeIsExpired(const robj *o, storeLook look) {
     return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
 }
 
-/* What lookups note in an object, for eviction: the time of the last one, or how often. */
+/* What lookups record in an object for eviction: time of the last access, or frequency. */
 typedef enum storeAccess { ACCESS_LRU, ACCESS_LFU } storeAccess;
-/* `log_factor`, `decay_minutes`: of ACCESS_LFU, as lfu-log-factor and lfu-decay-time say. */
+/* `log_factor` and `decay_minutes` are lfu-log-factor and lfu-decay-time, for ACCESS_LFU. */
 void storeSetAccess(storeAccess mode, int log_factor, int decay_minutes);
-/* Around the life of a forked child, which shares our pages until one of us writes on them: between the two
- * calls objects are replaced instead of changed where they stand, tables do not resize, accesses are not noted. */
+/* Enclose the lifetime of a forked child, which shares our pages until they are written to: in between, objects are
+ * replaced instead of modified, tables are not resized, accesses are not recorded. */
 void storeForkBegin(void);
 void storeForkEnd(void);
-/* The clock behind it runs by this call: at least once a second. */
+/* Sets the clock for access times; must be called at least once per second. */
 void storeSetClock(int64_t now_ms);
 /* Seconds since the last access (ACCESS_LRU). */
 int64_t storeIdleSeconds(const robj *o);
-/* The access counter, 0..255, as it stands now (ACCESS_LFU). */
+/* The current access counter, 0..255 (ACCESS_LFU). */
 uint8_t storeFrequency(const robj *o);
 
-/* Whom storeEvictOne() removes. */
+/* How storeEvictOne() chooses a key. */
 typedef enum evictOrder { EVICT_LRU, EVICT_LFU, EVICT_TTL, EVICT_RANDOM } evictOrder;
 typedef struct evictRule {
     evictOrder order;
     bool only_volatile; /* must be set for EVICT_TTL */
-    int samples;        /* keys looked at in each database: 1..64 */
-    bool later;         /* a large value is freed in the background */
+    int samples;        /* keys sampled per database: 1..64 */
+    bool later;         /* free large values in the background */
 } evictRule;
-/* Removes one key, of any database; false when there is none that may go. */
+/* Evicts one key of any database; false if there is none that may be evicted. */
 bool storeEvictOne(const evictRule *rule);
 
 typedef struct storeStatistics {
     uint64_t hits, misses;
     uint64_t expired, evicted, expired_fields;
-    double expired_stale_percent; /* estimate: keys that are dead and still there */
-    double stale_items_percent; /* estimate: keys with dead fields among those with volatile ones */
-    uint64_t expire_time_caps;  /* turns of active expiry that ended for want of time */
-    uint64_t expire_us;         /* time spent in them */
+    double expired_stale_percent; /* estimate: share of expired keys that were not removed yet */
+    double
+        stale_items_percent; /* estimate: share of keys with expired fields among those with volatile items */
+    uint64_t expire_time_caps; /* number of expiry turns that ended for lack of time */
+    uint64_t expire_us;        /* time used by them */
 } storeStatistics;
 const storeStatistics *storeStats(void);
 void storeResetStats(void);
@@ -138,125 +139,122 @@ void storeResetStats(void);
 /* ------------------------------------------------------------------ one database */
 
 int dbId(const db *d);
-/* Keys, expired ones not yet removed included. */
+/* Number of keys, including expired ones not removed yet. */
 uint64_t dbSize(const db *d);
-/* Keys with an expire time. */
+/* Number of keys with a TTL. */
 uint64_t dbVolatileCount(const db *d);
-/* Keys with volatile items: fields that have a time. Some that are gone may be counted where there are thousands. */
+/* Number of keys with volatile items (field TTLs). With thousands of such keys, removed ones may still be counted. */
 uint64_t dbItemKeys(db *d);
-/* Mean time to live of those, estimated by active expiry; ms, 0 when unknown. */
+/* Mean TTL of volatile keys in ms, estimated by active expiry; 0 if unknown. */
 int64_t dbMeanTtl(const db *d);
 
-/* The object, or NULL; for a command that may change it. An expired one is removed (and told) as
- * storeSetExpiry() says, and not returned. Counts as an access. Writes *at, where a change goes. */
+/* The object, or NULL; for commands that may change it. An expired one is removed (with notification) as set by
+ * storeSetExpiry(), and not returned. Counts as an access. Sets *at for a following change. */
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
-/* The same for a command that reads: counts hits and misses too. */
+/* Like dbFind() for commands that read: counts hits and misses. */
 robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
-/* dbFind() for a command that replies what it overwrites: counts hits and misses too. */
+/* dbFind() for commands that reply the value they overwrite: counts hits and misses. */
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
-/* The same for a command that asks about the key: counts hits and misses, but is no access. */
+/* Like dbFindRead(), but does not count as an access. */
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
-/* The same, but nothing is counted or noted. */
+/* Like dbFindQuiet(), but counts no hits and misses. */
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
-/* What stands there, its time passed or not: nothing is removed, told or counted. */
+/* The object, expired or not. Nothing is removed, notified or counted. */
 const robj *dbPeek(const db *d, slice key, uint64_t hash);
 
-/* Sets a string. `take` is a blob with the value's bytes, whose reference moves to the store (NULL: the
- * bytes are copied from `value`). `expire_ms` OBJECT_NO_EXPIRE for none; `old` is the object that dbFind()
- * returned for the key, NULL for none, and `at` the position it wrote. */
+/* Sets a string. `take` is a blob with the value, whose reference moves to the store (NULL: `value` is copied).
+ * `expire_ms` may be OBJECT_NO_EXPIRE; `old` is the result of dbFind() for the key (NULL if missing), and `at` the
+ * position set by it. */
 void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms);
-/* Puts `o` at the position of a lookup since which the database has not changed: replaces the object found, which
- * by now is `o` in another form or is freed, or adds a new key when none was found. */
+/* Stores `o` at the position of a lookup, after which the database must not have changed: replaces the object that
+ * was found, which has become `o` or was freed, or inserts a new key. */
 void dbPlace(db *d, const dbPosition *at, robj *o);
-/* Removes a key; false when there was none. Expired ones count as none. */
+/* Deletes a key; false if it is missing or expired. */
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
-/* The same; a large collection is freed in the background, or at once, whatever storeSetLazyFree() says. */
+/* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of storeSetLazyFree(). */
 bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look);
 bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look);
-/* Which values the store frees in the background where nobody says: those of dead keys; those that
- * dbDelete() removes. */
+/* Which values are freed in the background by default: those of expired keys; those deleted by dbDelete(). */
 void storeSetLazyFree(bool expired, bool deleted);
-/* Removes a key, which must be there, because a command gave it a time that has passed: counts as expired,
- * but the listener is not told. */
+/* Removes an existing key because a command set an expiry time in the past: counts as expired, without
+ * notification. */
 void dbExpire(db *d, slice key, uint64_t hash);
 
-/* A key and where it stands. */
+/* A key and its database. */
 typedef struct dbKey {
     db *db;
     slice key;
     uint64_t hash;
 } dbKey;
-/* The object of `from`, which must be there, becomes that of `to`, where nothing may stand; its time goes
- * along. */
+/* Moves the object of `from`, which must exist, to `to`, which must not exist; the TTL is kept. */
 void dbMove(const dbKey *from, const dbKey *to);
-/* The same, but the object of `from` stays. Large values are shared, not copied. */
+/* Like dbMove(), keeping `from`. Large values are shared if possible. */
 void dbCopy(const dbKey *from, const dbKey *to);
 
-/* Removes all keys; returns how many there were. `later`: the memory is freed in the background, if there
- * is one. */
+/* Removes all keys; returns their number. `later`: the memory is freed in the background, if available. */
 uint64_t dbFlush(db *d, bool later);
 
 /* ------------------------------------------------------------------ many keys */
 
-/* May not change the database. */
+/* Must not change the database. */
 typedef void dbVisitProc(void *arg, const robj *o);
-/* Visits every object, of one slot or (-1) of all, expired ones too. */
+/* Visits every object of one slot or (-1) of all, including expired ones. */
 void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg);
-/* Visits every object where there are at most `most`, else so many taken by chance, some perhaps twice. Returns how
- * many it visited. */
+/* Visits every object if there are at most `most`, else a random sample of that size, in which objects may be
+ * repeated. Returns the number of visits. */
 uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);
-/* Visits some objects and returns the cursor for the next call; begin with 0, 0 is the end. Any number is
- * a cursor. An object that is there from the first call to the last is visited once; see ds/hashtable.h.
- * `slot` -1: all. */
+/* Visits some objects and returns the cursor for the next call; 0 at the start and at the end. Any number is a valid
+ * cursor. An object present from the first call to the last is visited exactly once; see ds/hashtable.h. `slot` -1:
+ * all. */
 uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg);
-/* A random live key's object, or NULL; removes expired ones it meets. */
+/* The object of a random key that is not expired, or NULL; removes expired ones that it finds. */
 robj *dbRandom(db *d, storeLook look);
 
-/* One turn of active expiry over all databases: removes keys whose time has come, for at most `budget_us`,
- * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
+/* One turn of active expiry over all databases: removes expired keys for at most `budget_us`, much less if few are
+ * found. Does nothing unless EXPIRY_DELETE. `effort` 1..10 is active-expire-effort. */
 void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort);
-/* True when the last turn ended for want of time. */
-bool storeExpireIsBehind(void);
+/* True if the last turn ended for lack of time. */
+bool storeExpireTimedOut(void);
 
 /* Slots of a slotted store. */
 uint64_t dbSlotCount(const db *d, int slot);
 uint64_t dbSlotVolatileCount(const db *d, int slot);
-/* Removes the keys of a slot; returns how many. Costs what the slot costs. */
+/* Removes the keys of a slot; returns their number. The cost is proportional to the slot. */
 uint64_t dbFlushSlot(db *d, int slot, bool later);
 
 /* ------------------------------------------------------------------ memory */
 
-/* Hands work to a background thread, which calls free(garbage); one piece after the other. Set once by the
- * engine; without it everything is freed at once. */
+/* Submits work to a background thread, which calls free(garbage); jobs run one after the other. Set once by the
+ * engine; without it everything is freed immediately. */
 typedef void storeFreeProc(void *garbage);
 typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
 void storeSetFreeLater(storeFreeLaterProc *later);
-/* Takes back what the background thread could not free, and returns unused memory to the system. */
+/* Frees what the background thread has returned, and returns unused memory to the system. */
 void storeReclaim(void);
-/* The care that is always taken: storeCompact() where it is worth while, and storeReclaim(). */
+/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). */
 void storeTidy(int64_t budget_us);
-/* Objects that wait to be freed in the background, and those that were. */
+/* Number of objects waiting to be freed in the background, and of those freed. */
 uint64_t storeFreePending(void);
 uint64_t storeFreedLater(void);
 
-/* Bytes the tables of a database take, objects left out. */
+/* Memory of the tables of a database, without the objects. */
 size_t dbTableMemory(const db *d);
 /* For DEBUG HTSTATS: walks all tables. */
 void dbTableStats(const db *d, hashtableStats *out);
-/* Digest of everything in the store: equal contents have equal digests, on any server. Expired keys that are not
- * removed count, fields that `look` does not see do not. */
+/* Digest of the whole store: equal contents have equal digests on any server. Expired keys that are not removed are
+ * included, fields not visible to `look` are not. */
 void storeDigest(storeLook look, digest *out);
-/* Checks every table; NULL when sound, else what is broken. For tests. */
+/* Checks every table; NULL if valid, else a description of the violation. For tests. */
 const char *dbVerify(const db *d);
 
-/* A key that will be looked up soon. */
+/* A key that is going to be looked up. */
 typedef struct storeWant {
     const db *db;
     uint64_t hash;
 } storeWant;
-/* Brings what the lookups of `count` keys will read into the cache, step by step for all of them, so that
- * their misses overlap. A hint: finds nothing, keeps nothing. */
+/* Prefetches what the lookups of `count` keys will read, step by step for all of them, so that their cache misses
+ * overlap. Only a hint. */
 void storePrefetch(const storeWant *wants, int count);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The list of types of values. */
+ * The table of value types. */
 #include "store/type.h"
 
 #include "base/base.h"

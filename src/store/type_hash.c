@@ -2,13 +2,12 @@
  *
  * Hashes (type_hash.h).
  *
- * The pointer of an object with a table is the table's handle itself. An element of the table is one block:
+ * In an object with a table, the pointer is the table's handle. An element of the table is one block:
  *
- *   [255, and 8 bytes of Unix time in ms, if the field has a time] [length] [field] [length] [value]
+ *   [255, and 8 bytes of Unix time in ms, if the field has a TTL] [length] [field] [length] [value]
  *
- * Lengths are those of objects (object.h), which never begin with 255. Elements with a time, and no others, are
- * volatile entries of the table: that is the index over them, which costs nothing where there are none. Main
- * thread only, but for freeing. */
+ * Lengths are encoded as in objects (object.h) and never begin with 255. Elements with a TTL are the volatile entries
+ * of the table, which serves as their index at no cost to other hashes. Main thread only, except for freeing. */
 #include "store/type_hash.h"
 
 #include "base/base.h"
@@ -17,7 +16,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/listpack.h"
 #include "store/element.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 
 enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
 
@@ -32,7 +31,7 @@ static inline int64_t elementTime(const void *element) {
     return (int64_t)loadU64((const char *)element + 1);
 }
 
-static inline bool elementIsDead(const void *element, storeLook look) {
+static inline bool elementIsExpired(const void *element, storeLook look) {
     return elementHasTime(element) && lookIsPast(look, elementTime(element));
 }
 
@@ -75,7 +74,7 @@ static void *elementNew(slice field, slice value, int64_t time_ms) {
     return element;
 }
 
-/* The element with another value: itself, or a new one in whose favour it was freed. */
+/* Replaces the value of an element: returns the element, or a new one after freeing it. */
 static void *elementSetValue(void *element, slice value) {
     slice field = elementField(element);
     size_t head = (size_t)(field.ptr + field.len - (const char *)element);
@@ -106,7 +105,7 @@ static const hashtableType fields_type = {.hash_of = elementHash, .match = eleme
 
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
-/* The table may have moved. */
+/* The table's body may have moved. */
 static inline void putTable(robj *o, const hashtable *t) {
     if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
 }
@@ -126,7 +125,7 @@ size_t hashLength(const robj *o) {
     return hashtableCount(&t);
 }
 
-/* The place of a field in a listpack, NULL when there is none. */
+/* The position of a field in a listpack, NULL if missing. */
 static inline const uint8_t *findPacked(const uint8_t *lp, slice field) {
     listpackItem item = listpackItemOf(field);
     return listpackFind(lp, NULL, &item, 1);
@@ -141,7 +140,7 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
     hashtable t = tableOf(o);
     const void *element = hashtableInlineFind(&t, hashBytes(field.ptr, field.len), elementHasField,
                                               field.ptr, field.len);
-    if (!element || elementIsDead(element, look)) return false;
+    if (!element || elementIsExpired(element, look)) return false;
     *value = elementValue(element);
     return true;
 }
@@ -155,7 +154,7 @@ int64_t hashTime(const robj *o, slice field, storeLook look) {
     if (objectIsPacked(o)) return findPacked(objectPacked(o), field) ? HASH_NO_TIME : HASH_NO_FIELD;
     hashtable t = tableOf(o);
     const void *element = findElement(&t, field);
-    return !element || elementIsDead(element, look) ? HASH_NO_FIELD : elementTime(element);
+    return !element || elementIsExpired(element, look) ? HASH_NO_FIELD : elementTime(element);
 }
 
 uint64_t hashTimedCount(const robj *o) {
@@ -164,9 +163,9 @@ uint64_t hashTimedCount(const robj *o) {
     return hashtableVolatileCount(&t);
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
-/* The packed hash becomes a table with room for `count` fields. */
+/* Converts a packed hash to a table with space for `count` fields. */
 static robj *toTable(robj *o, size_t count) {
     hashtable t = {NULL};
     hashtableReserve(&t, &fields_type, count);
@@ -201,7 +200,8 @@ static robj *setPacked(robj *o, slice field, slice value, const packLimits *limi
     const uint8_t *at = listpackFind(r.buffer.bytes, NULL, &pair[0], 1);
     *created = !at;
     if (at) {
-        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at), &pair[1]); /* placed */
+        (void)listpackReplace(&r.buffer, listpackNext(r.buffer.bytes, at),
+                              &pair[1]); /* the position is not needed */
     } else {
         listpackAppend(&r.buffer, pair, 2);
     }
@@ -213,13 +213,13 @@ static inline unsigned flagsFor(int64_t time_ms) {
     return time_ms == HASH_NO_TIME ? 0 : HASHTABLE_VOLATILE;
 }
 
-/* The element at `position` takes a value and a time. */
+/* Sets value and TTL of the element at `position`. */
 static void changeElement(hashtable *t, const hashtablePosition *position, void *element,
                           slice value, int64_t time_ms) {
     void *changed;
     if (likely(elementHasTime(element) == (time_ms != HASH_NO_TIME))) {
         changed = elementSetValue(element, value);
-        /* It may be written to: it is new, or may stay. */
+        /* It may be modified: it is new, or modification in place is allowed. */
         if (time_ms != HASH_NO_TIME) storeU64((char *)changed + 1, (uint64_t)time_ms);
     } else {
         changed = elementNew(elementField(element), value, time_ms);
@@ -247,10 +247,11 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     uint64_t hash = hashBytes(field.ptr, field.len);
     void *element =
         hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
-    bool dead = element && elementIsDead(element, look);
-    if (time_ms == HASH_KEEP_TIME) time_ms = element && !dead ? elementTime(element) : HASH_NO_TIME;
+    bool expired = element && elementIsExpired(element, look);
+    if (time_ms == HASH_KEEP_TIME)
+        time_ms = element && !expired ? elementTime(element) : HASH_NO_TIME;
     if (element) {
-        *outcome = dead ? HASH_REPLACED_DEAD : HASH_UPDATED;
+        *outcome = expired ? HASH_REPLACED_EXPIRED : HASH_UPDATED;
         changeElement(&t, &position, element, value, time_ms);
     } else {
         hashtableInsertAt(&t, &fields_type, &position, elementNew(field, value, time_ms),
@@ -298,7 +299,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
         if (!at) return false;
         objectBuffer r;
         objectBufferInit(&r, *o);
-        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
+        (void)listpackDelete(&r.buffer, at, 2); /* the next entry is not needed */
         *o = r.o;
         return true;
     }
@@ -306,14 +307,14 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     hashtablePosition position;
     void *element = hashtableInlineFindPosition(&t, hashBytes(field.ptr, field.len),
                                                 elementHasField, field.ptr, field.len, &position);
-    if (!element || elementIsDead(element, look)) return false;
+    if (!element || elementIsExpired(element, look)) return false;
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
     return true;
 }
 
-/* ------------------------------------------------------------------ many pairs */
+/* ------------------------------------------------------------------ iteration */
 
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     it->o = o;
@@ -326,7 +327,7 @@ void hashIteratorInit(hashIterator *it, const robj *o, storeLook look) {
     hashtableIteratorInit(&it->walk, &it->table, &fields_type);
 }
 
-/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+/* Reads the pair at `at`; returns the position of the next one, NULL at the end. */
 static inline const uint8_t *readPair(const uint8_t *at, char digits[2][NUMBER_TEXT_MAX],
                                       hashPair *out) {
     listpackItem field, value;
@@ -348,7 +349,7 @@ bool hashNext(hashIterator *it, hashPair *out) {
     const void *element;
     do {
         element = hashtableIteratorNext(&it->walk, NULL);
-    } while (element && elementIsDead(element, it->look));
+    } while (element && elementIsExpired(element, it->look));
     if (element) *out = pairOf(element);
     return element != NULL;
 }
@@ -364,9 +365,9 @@ typedef struct visitor {
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
-    if (elementIsDead(element, v->look)) return;
+    if (elementIsExpired(element, v->look)) return;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
 }
@@ -386,30 +387,30 @@ uint64_t hashScan(const robj *o, storeLook look, uint64_t cursor, hashVisitProc 
     return 0;
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[2][NUMBER_TEXT_MAX];
     hashPair pair;
-    (void)readPair(at, digits, &pair); /* others follow, or none */
+    (void)readPair(at, digits, &pair); /* the next position is not needed */
     v->visit(v->arg, &pair);
     return true;
 }
 
-static bool pickElement(void *context, const void *element) {
+static bool visitRandom(void *context, const void *element) {
     const visitor *v = context;
     hashPair pair = pairOf(element);
     v->visit(v->arg, &pair);
     return true;
 }
 
-/* The same where some fields may be dead. */
-static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor *v) {
+/* Like randomFromTable() if some fields may be expired. */
+static void randomVisible(const hashtable *t, size_t count, bool unique, visitor *v) {
     const void **seen = memNewArray(const void *, hashtableCount(t)), *element;
     size_t size = 0;
     hashtableIterator it;
     hashtableIteratorInit(&it, t, &fields_type);
     while ((element = hashtableIteratorNext(&it, NULL))) {
-        if (!elementIsDead(element, v->look)) seen[size++] = element;
+        if (!elementIsExpired(element, v->look)) seen[size++] = element;
     }
     hashtableIteratorClear(&it);
     if (unique) count = sizeMin(count, size);
@@ -417,7 +418,7 @@ static void pickFromSeen(const hashtable *t, size_t count, bool unique, visitor 
         size_t from = unique ? i : 0, chosen = from + randomUniform(size - from);
         element = seen[chosen];
         if (unique) seen[chosen] = seen[i];
-        (void)pickElement(v, element); /* always wants more */
+        (void)visitRandom(v, element); /* always returns true */
     }
     memFree(seen);
 }
@@ -426,20 +427,20 @@ void hashRandom(const robj *o, storeLook look, size_t count, bool unique, hashVi
                 void *arg) {
     visitor v = {visit, arg, look};
     if (objectIsPacked(o)) {
-        pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
         return;
     }
     hashtable t = tableOf(o);
     if (hashtableVolatileCount(&t)) {
-        pickFromSeen(&t, count, unique, &v);
+        randomVisible(&t, count, unique, &v);
     } else {
-        pickFromTable(&t, &fields_type, count, unique, pickElement, &v);
+        randomFromTable(&t, &fields_type, count, unique, visitRandom, &v);
     }
 }
 
-/* ------------------------------------------------------------------ fields whose time has come */
+/* ------------------------------------------------------------------ expired fields */
 
-uint64_t hashSeenCount(const robj *o, storeLook look) {
+uint64_t hashVisibleCount(const robj *o, storeLook look) {
     if (!hashTimedCount(o)) return hashLength(o);
     hashIterator it;
     hashPair pair;
@@ -450,39 +451,39 @@ uint64_t hashSeenCount(const robj *o, storeLook look) {
     return count;
 }
 
-typedef struct deadFields {
+typedef struct expiredFields {
     int64_t now_ms;
-    hashDead *out;
-} deadFields;
+    hashExpired *out;
+} expiredFields;
 
-static void collectDead(void *context, void *element, unsigned flags) {
-    (void)flags; /* volatile, as asked for */
-    const deadFields *d = context;
-    d->out->met++;
-    if (elementTime(element) > d->now_ms || d->out->count == HASH_DEAD_MAX) return;
+static void collectExpired(void *context, void *element, unsigned flags) {
+    (void)flags; /* always volatile */
+    const expiredFields *d = context;
+    d->out->visited++;
+    if (elementTime(element) > d->now_ms || d->out->count == HASH_EXPIRED_MAX) return;
     d->out->elements[d->out->count] = element;
     d->out->fields[d->out->count++] = elementField(element);
 }
 
-uint64_t hashFindDead(const robj *o, uint64_t cursor, int64_t now_ms, hashDead *out) {
-    out->count = out->met = 0;
+uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out) {
+    out->count = out->visited = 0;
     if (!hashTimedCount(o)) return 0;
     hashtable t = tableOf(o);
-    deadFields d = {now_ms, out};
-    return hashtableScanVolatile(&t, &fields_type, cursor, collectDead, &d);
+    expiredFields d = {now_ms, out};
+    return hashtableScanVolatile(&t, &fields_type, cursor, collectExpired, &d);
 }
 
-void hashRemoveDead(robj *o, const hashDead *dead) {
+void hashRemoveExpired(robj *o, const hashExpired *expired) {
     hashtable t = tableOf(o);
-    for (unsigned i = 0; i < dead->count; i++) {
-        void *element = dead->elements[i];
+    for (unsigned i = 0; i < expired->count; i++) {
+        void *element = expired->elements[i];
         check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
         elementFree(element, elementSize(element), NULL);
     }
     putTable(o, &t);
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "hashtable";
@@ -502,7 +503,7 @@ static void digestHash(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* every element goes */
+    (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(element, by)) elementFree(element, elementSize(element), by);
 }
@@ -538,7 +539,7 @@ static size_t elementMemory(const void *element) { return slabClassSize(elementS
 
 static size_t tableMemory(const void *value, size_t samples) {
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + pickedMemory(&t, &fields_type, samples, elementMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &fields_type, samples, elementMemory);
 }
 
 static void *moveElement(void *element, compaction *by) {

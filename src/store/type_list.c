@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists (type_list.h). Packing and unpacking follow Valkey's rules: a listpack gives way when it would be more
- * than one node of a quicklist, and comes back when one node is left that is at most half full. Main thread only,
- * but for freeing. */
+ * Lists (type_list.h). Encoding follows Valkey's rules: a listpack is converted when it would exceed one node of a
+ * quicklist, and a quicklist with a single node that is at most half full is converted back. Main thread only, except
+ * for freeing. */
 #include "store/type_list.h"
 
 #include "base/base.h"
@@ -13,7 +13,7 @@ static quicklist *quicklistOf(const robj *o) { return objectPointer(o); }
 
 const quicklist *listQuicklist(const robj *o) { return objectIsPacked(o) ? NULL : quicklistOf(o); }
 
-/* ------------------------------------------------------------------ making, packing, unpacking */
+/* ------------------------------------------------------------------ creation and conversion */
 
 robj *listNew(slice key) {
     uint8_t empty[LISTPACK_EMPTY_SIZE];
@@ -41,7 +41,7 @@ robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *l
     return objectUnpack(o, q);
 }
 
-robj *listSettle(robj *o, const listLimits *limits) {
+robj *listTryPack(robj *o, const listLimits *limits) {
     if (objectIsPacked(o)) return o;
     const uint8_t *lp = quicklistOnlyListpack(quicklistOf(o));
     if (likely(!lp)) return o;
@@ -51,9 +51,9 @@ robj *listSettle(robj *o, const listLimits *limits) {
     return objectPack(o, FORM_PACKED, sliceMake(lp, listpackSize(lp)));
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
-/* Adds texts to a listpack, some at a time. */
+/* Adds texts to a listpack in groups. */
 static robj *pushPacked(robj *o, const slice *texts, size_t count, bool front) {
     enum { TOGETHER = 16 };
     listpackItem items[TOGETHER];
@@ -91,7 +91,7 @@ robj *listInsert(robj *o, size_t index, slice text, bool after) {
     const uint8_t *at = listpackSeek(r.buffer.bytes, (int64_t)index);
     check(at != NULL);
     if (after) at = listpackNext(r.buffer.bytes, at);
-    (void)listpackInsert(&r.buffer, at, &item, 1); /* known */
+    (void)listpackInsert(&r.buffer, at, &item, 1); /* the position is known */
     return r.o;
 }
 
@@ -105,7 +105,7 @@ robj *listSet(robj *o, size_t index, slice text) {
     objectBufferInit(&r, o);
     const uint8_t *at = listpackSeek(r.buffer.bytes, (int64_t)index);
     check(at != NULL);
-    (void)listpackReplace(&r.buffer, at, &item); /* known */
+    (void)listpackReplace(&r.buffer, at, &item); /* the position is known */
     return r.o;
 }
 
@@ -120,10 +120,10 @@ robj *listDelete(robj *o, size_t index, size_t count) {
     return r.o;
 }
 
-/* The places of elements equal to `item` in order; those that count from the back stand at the end of `places`,
- * which has room for `most`. Returns the first. */
-static const uint8_t **findPlaces(const uint8_t *lp, const listpackItem *item, size_t most,
-                                  bool from_back, const uint8_t **places, size_t *found) {
+/* The positions of elements equal to `item`, in order; with `from_back` they are at the end of `places`, which has
+ * space for `most`. Returns the first one. */
+static const uint8_t **findPositions(const uint8_t *lp, const listpackItem *item, size_t most,
+                                     bool from_back, const uint8_t **places, size_t *found) {
     *found = 0;
     if (from_back) {
         const uint8_t **first = places + most;
@@ -153,13 +153,13 @@ robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_
     objectBufferInit(&r, o);
     most = sizeMin(most, listpackCount(r.buffer.bytes));
     const uint8_t **places = memNewArray(const uint8_t *, most);
-    const uint8_t **first = findPlaces(r.buffer.bytes, item, most, from_back, places, removed);
+    const uint8_t **first = findPositions(r.buffer.bytes, item, most, from_back, places, removed);
     listpackDeleteMany(&r.buffer, first, *removed, 1);
     memFree(places);
     return r.o;
 }
 
-/* ------------------------------------------------------------------ walking */
+/* ------------------------------------------------------------------ iteration */
 
 void listCursorInit(listCursor *c, const robj *o, size_t index, bool backwards) {
     if (objectIsPacked(o)) {
@@ -176,14 +176,14 @@ void listCursorClear(listCursor *c) {
     if (!c->lp) quicklistCursorClear(&c->nodes);
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "quicklist";
 }
 
 static void digestList(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* list elements do not expire */
     listCursor c;
     listpackItem item;
     char digits[NUMBER_TEXT_MAX];
@@ -193,7 +193,7 @@ static void digestList(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeList(void *value, valueFreer *by) {
-    (void)by; /* nodes lie in no store */
+    (void)by; /* nodes are not in a slab store */
     quicklistFree(value);
 }
 
@@ -210,7 +210,7 @@ static size_t listMemory(const void *value, size_t samples) {
 }
 
 static uint64_t compactList(void **value, uint64_t cursor, compaction *by) {
-    if (!by->heap) return 0; /* no node lies in a store */
+    if (!by->heap) return 0; /* nodes are not in a slab store */
     void *moved = cursor == 0 ? elementMoveBlock(*value, by) : NULL;
     if (moved) *value = moved;
     bool more = quicklistCompact(*value, cursor == 0, by->fields, &by->moved, &by->kept);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lists as values of keyspace objects: a listpack in the object while they are small, else a quicklist behind the
+ * Lists as values of keyspace objects: a small one is a listpack in the object, a large one a quicklist behind the
  * pointer.
  *
- * A change may turn the object into another one: functions take the object that dbFind() or listNew() returned
- * and hand back what it has become, which the caller gives to dbPlace() at once. A list is never stored empty.
- * Indexes count from 0; texts given may not lie in the object, those handed out are borrowed until it changes.
- * Main thread only. */
+ * A change may replace the object: functions take the object returned by dbFind() or listNew() and return the
+ * resulting one, which the caller must pass to dbPlace() immediately. A list is never stored empty. Indexes count
+ * from 0. Texts passed must not point into the object; returned ones are borrowed until it changes. Main thread
+ * only. */
 #ifndef STORE_TYPE_LIST_H
 #define STORE_TYPE_LIST_H
 
@@ -20,40 +20,40 @@
 #include "ds/quicklist.h"
 #include "store/object.h"
 
-/* list-max-listpack-size and list-compress-depth; a quicklist keeps those it was made with. */
+/* list-max-listpack-size and list-compress-depth; a quicklist keeps the values it was created with. */
 typedef struct listLimits {
     int fill, depth;
 } listLimits;
 
-/* An empty list for a key that is not there. */
+/* An empty list for a missing key. */
 robj *listNew(slice key) MUST_USE;
 size_t listLength(const robj *o);
-/* Turns a listpack which these texts would make too large into a quicklist. Comes before each change that puts
- * texts in. */
+/* Converts a listpack that would become too large with these texts to a quicklist. Call before every change that adds
+ * texts. */
 robj *listPrepare(robj *o, const slice *texts, size_t count, const listLimits *limits) MUST_USE;
-/* Turns a quicklist that has become small enough back into a listpack. Comes behind each change that takes texts
- * out. */
-robj *listSettle(robj *o, const listLimits *limits) MUST_USE;
+/* Converts a quicklist that has become small enough back to a listpack. Call after every change that removes
+ * texts. */
+robj *listTryPack(robj *o, const listLimits *limits) MUST_USE;
 
-/* Adds the texts one after the other at the end, or each at the front. */
+/* Appends the texts one after the other, or prepends each one. */
 robj *listPush(robj *o, const slice *texts, size_t count, bool front) MUST_USE;
 robj *listInsert(robj *o, size_t index, slice text, bool after) MUST_USE;
 robj *listSet(robj *o, size_t index, slice text) MUST_USE;
-/* Takes out `count` elements from `index` on; as many as there are. */
+/* Removes `count` elements from `index` on, or as many as there are. */
 robj *listDelete(robj *o, size_t index, size_t count) MUST_USE;
-/* Takes out the first `most` elements equal to `item`, or the last ones; *removed is how many went. */
+/* Removes the first `most` elements equal to `item`, or the last ones; *removed is their number. */
 robj *listDeleteEqual(robj *o, const listpackItem *item, size_t most, bool from_back,
                       size_t *removed) MUST_USE;
 
-/* A walk over elements. The list may not change meanwhile. Not to be copied. */
+/* Iterates over elements. The list must not change meanwhile. Must not be copied. */
 typedef struct listCursor {
-    const uint8_t *lp, *at; /* private; lp NULL: a quicklist */
+    const uint8_t *lp, *at; /* private; lp is NULL for a quicklist */
     bool backwards;
     quicklistCursor nodes;
 } listCursor;
-/* Begins at `index`, towards the end or, `backwards`, towards the front. */
+/* Starts at `index`, towards the end or, if `backwards`, towards the front. */
 void listCursorInit(listCursor *c, const robj *o, size_t index, bool backwards);
-/* The next element, or false at the end. Text is borrowed until the next call. */
+/* The next element, or false at the end. Its text is borrowed until the next call. */
 static inline bool listNextItem(listCursor *c, listpackItem *out) {
     if (!c->lp) return quicklistNext(&c->nodes, out);
     if (!c->at) return false;
@@ -63,7 +63,7 @@ static inline bool listNextItem(listCursor *c, listpackItem *out) {
 }
 void listCursorClear(listCursor *c);
 
-/* The quicklist; NULL while the list is packed. */
+/* The quicklist; NULL if the list is packed. */
 const quicklist *listQuicklist(const robj *o);
 
 #endif

@@ -2,10 +2,10 @@
  *
  * Sets (type_set.h).
  *
- * The pointer of an object with a table is the table's handle itself. An entry of the table is a block of
- * [length] [text], lengths being those of objects; or an integer of 44 bits in the shape of an address no
- * process has: bit 47 set, the integer in the bits from 3 on. Integers that do not fit are text.
- * Main thread only, but for freeing. */
+ * In an object with a table, the pointer is the table's handle. An entry of the table is a block of [length] [text],
+ * with the encoding of lengths in objects; or an integer of 44 bits: bit 47, which is never set in an address of the
+ * process, and the integer from bit 3 on. Larger integers are stored as text. Main thread only, except for
+ * freeing. */
 #include "store/type_set.h"
 
 #include "base/base.h"
@@ -14,7 +14,7 @@
 #include "ds/hashtable_inline.h"
 #include "ds/intset.h"
 #include "store/element.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 
 /* ------------------------------------------------------------------ entries of a table */
 
@@ -47,7 +47,7 @@ static inline size_t textSize(size_t len) { return objectLengthBytes(len) + len;
 static inline listpackItem entryItem(const void *entry) {
     if (isIntEntry(entry)) return listpackItemInt(entryInt(entry));
     slice text = entryText(entry);
-    /* An integer too large for a word. */
+    /* May be an integer too large for a table word. */
     if (unlikely(text.len >= INT_BITS / 4 && text.ptr[0] <= '9')) return listpackItemOf(text);
     return (listpackItem){.ptr = text.ptr, .len = text.len};
 }
@@ -60,7 +60,7 @@ static uint64_t hashOfEntry(const void *entry) {
     return hashBytes(text.ptr, text.len);
 }
 
-/* Stands for the length of a key that is an entry itself. */
+/* Passed as the length of a key that is an entry itself. */
 #define KEY_IS_ENTRY SIZE_MAX
 
 static inline bool entryMatches(const void *entry, const void *key, size_t len) {
@@ -72,7 +72,7 @@ static inline bool entryMatches(const void *entry, const void *key, size_t len) 
 
 static const hashtableType members_type = {.hash_of = hashOfEntry, .match = entryMatches};
 
-/* A member as the table looks for it. */
+/* A member in the form in which the table looks it up. */
 typedef struct tableKey {
     const void *key;
     size_t len;
@@ -106,12 +106,12 @@ static void freeEntry(void *entry, valueFreer *by) {
 
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
-/* The table may have moved. */
+/* The table's body may have moved. */
 static inline void putTable(robj *o, const hashtable *t) {
     if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
 }
 
-/* ------------------------------------------------------------------ making */
+/* ------------------------------------------------------------------ creation */
 
 static robj *newPacked(slice key, valueForm form) {
     uint8_t empty[INTSET_HEADER];
@@ -150,7 +150,7 @@ size_t setLength(const robj *o) {
     return hashtableCount(&t);
 }
 
-/* ------------------------------------------------------------------ asking */
+/* ------------------------------------------------------------------ queries */
 
 static bool packedHas(const robj *o, const listpackItem *member) {
     if (objectForm(o) == FORM_PACKED) return listpackFind(objectPacked(o), NULL, member, 0) != NULL;
@@ -192,9 +192,9 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     return found;
 }
 
-/* ------------------------------------------------------------------ changing */
+/* ------------------------------------------------------------------ changes */
 
-/* The packed set becomes a table with room for `count` members. */
+/* Converts a packed set to a table with space for `count` members. */
 static robj *toTable(robj *o, size_t count) {
     hashtable t = {NULL};
     hashtableReserve(&t, &members_type, count);
@@ -210,7 +210,7 @@ static robj *toTable(robj *o, size_t count) {
     return objectUnpack(o, t.body);
 }
 
-/* The intset becomes a listpack. */
+/* Converts an intset to a listpack. */
 static robj *toListpack(robj *o) {
     packBuffer buffer = packBufferHeap(listpackNew());
     setIterator it;
@@ -262,7 +262,7 @@ static robj *addToListpack(robj *o, const listpackItem *member, const setLimits 
     return addToTable(toTable(o, count + 1), member, added);
 }
 
-/* Whether the integers of an intset and this text may stand in a listpack. */
+/* True if the integers of an intset and this text fit in a listpack. */
 static bool fitsListpack(const uint8_t *set, const listpackItem *member, const setLimits *limits) {
     size_t count = intsetCount(set), len = member->len;
     if (count >= limits->packed.entries) return false;
@@ -303,7 +303,7 @@ static bool removePacked(robj **o, const listpackItem *member) {
     if (objectForm(*o) == FORM_PACKED) {
         const uint8_t *at = listpackFind(r.buffer.bytes, NULL, member, 0);
         removed = at != NULL;
-        if (at) (void)listpackDelete(&r.buffer, at, 1); /* what follows does not matter */
+        if (at) (void)listpackDelete(&r.buffer, at, 1); /* the next entry is not needed */
     } else {
         removed = !member->ptr && intsetRemove(&r.buffer, member->number);
     }
@@ -323,7 +323,7 @@ bool setRemove(robj **o, const listpackItem *member) {
     return true;
 }
 
-robj *setSettle(robj *o, const setLimits *limits) {
+robj *setTryIntset(robj *o, const setLimits *limits) {
     if (objectForm(o) == FORM_PACKED_INTS || setLength(o) > limits->ints) return o;
     uint8_t *empty = memAlloc(INTSET_HEADER);
     intsetInit(empty);
@@ -348,7 +348,7 @@ robj *setSettle(robj *o, const setLimits *limits) {
     return o;
 }
 
-/* ------------------------------------------------------------------ many members */
+/* ------------------------------------------------------------------ iteration */
 
 void setIteratorInit(setIterator *it, const robj *o) {
     it->o = o;
@@ -356,14 +356,14 @@ void setIteratorInit(setIterator *it, const robj *o) {
     if (objectForm(o) == FORM_PACKED) it->at = listpackFirst(objectPacked(o));
     if (objectIsPacked(o)) return;
     it->table = tableOf(o);
-    it->as_they_lie = false;
+    it->unordered = false;
     hashtableIteratorInit(&it->walk, &it->table, &members_type);
 }
 
-void setIteratorInitCheap(setIterator *it, const robj *o) {
+void setIteratorInitUnordered(setIterator *it, const robj *o) {
     setIteratorInit(it, o);
-    it->as_they_lie = true;
-    it->place = 0;
+    it->unordered = true;
+    it->position = 0;
 }
 
 bool setNext(setIterator *it, listpackItem *out) {
@@ -391,8 +391,8 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
         return n;
     }
     void *entries[MANY];
-    if (it->as_they_lie) {
-        n = (unsigned)hashtableNextEntries(&it->table, &it->place, entries, max);
+    if (it->unordered) {
+        n = (unsigned)hashtableNextEntries(&it->table, &it->position, entries, max);
     } else {
         while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
     }
@@ -413,7 +413,7 @@ typedef struct visitor {
 } visitor;
 
 static void visitEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
     listpackItem member = entryItem(entry);
     v->visit(v->arg, &member);
@@ -434,22 +434,22 @@ uint64_t setScan(const robj *o, uint64_t cursor, setVisitProc *visit, void *arg)
     return 0;
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     listpackItem member = listpackGet(at);
     v->visit(v->arg, &member);
     return true;
 }
 
-static bool pickEntry(void *context, const void *entry) {
+static bool visitRandomEntry(void *context, const void *entry) {
     const visitor *v = context;
     listpackItem member = entryItem(entry);
     v->visit(v->arg, &member);
     return true;
 }
 
-static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
-                     void *arg) {
+static void randomInts(const uint8_t *set, size_t count, bool unique, setVisitProc *visit,
+                       void *arg) {
     size_t left = intsetCount(set);
     if (!unique) {
         for (; count > 0 && left > 0; count--) {
@@ -470,12 +470,12 @@ static void pickInts(const uint8_t *set, size_t count, bool unique, setVisitProc
 void setRandom(const robj *o, size_t count, bool unique, setVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectForm(o) == FORM_PACKED) {
-        pickFromListpack(objectPacked(o), 1, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 1, count, unique, visitPacked, &v);
     } else if (objectForm(o) == FORM_PACKED_INTS) {
-        pickInts(objectPacked(o), count, unique, visit, arg);
+        randomInts(objectPacked(o), count, unique, visit, arg);
     } else {
         hashtable t = tableOf(o);
-        pickFromTable(&t, &members_type, count, unique, pickEntry, &v);
+        randomFromTable(&t, &members_type, count, unique, visitRandomEntry, &v);
     }
 }
 
@@ -497,7 +497,7 @@ static void popFromListpack(objectBuffer *r, size_t count, setVisitProc *visit, 
     places p = {.at = few};
     if (count > COUNT_OF(few)) p.at = memNewArray(const uint8_t *, count);
     if (count == 1) {
-        (void)collectPlace(&p, listpackRandom(r->buffer.bytes, 1)); /* wants more, always */
+        (void)collectPlace(&p, listpackRandom(r->buffer.bytes, 1)); /* always returns true */
     } else {
         listpackRandomUnique(r->buffer.bytes, 1, count, collectPlace, &p);
     }
@@ -546,7 +546,7 @@ void setPop(robj **o, size_t count, setVisitProc *visit, void *arg) {
     *o = r.o;
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) {
     switch (objectForm(o)) {
@@ -557,7 +557,7 @@ static const char *encodingOf(const robj *o) {
 }
 
 static void digestSet(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* set members do not expire */
     setIterator it;
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];
@@ -571,7 +571,7 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
-    (void)flags; /* every entry goes */
+    (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
 }
@@ -611,7 +611,7 @@ static size_t entryMemory(const void *entry) {
 
 static size_t tableMemory(const void *value, size_t samples) {
     hashtable t = {(void *)(uintptr_t)value};
-    return hashtableBytes(&t) + pickedMemory(&t, &members_type, samples, entryMemory);
+    return hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
 }
 
 static void *moveEntry(void *entry, compaction *by) {

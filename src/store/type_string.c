@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings that change (type_string.h).
+ * Modification of strings (type_string.h).
  *
- * A small string stays embedded in its object and is made anew at each growth beyond its size class; a
- * larger one that grows lives in a blob with spare room from then on, so that n appends cost O(n).
- * Invariant: a blob with more than one reference is never written to. Main thread only. */
+ * A small string remains embedded in its object, which is reallocated when it outgrows its size class; a larger one
+ * that grows is moved to a blob with spare capacity, so that n appends cost O(n). Invariant: a blob with more than
+ * one reference is never written to. Main thread only. */
 #include "store/type_string.h"
 
 #include "base/base.h"
@@ -13,8 +13,9 @@
 #include "store/type.h"
 
 enum {
-    EMBED_GROWN_MAX = 128, /* bytes of an object up to which a growing string stays embedded */
-    SPARE_BYTES_MAX = 1024 * 1024, /* a block grows twofold, but by no more than this */
+    EMBED_GROWN_MAX =
+        128, /* maximum size of an object with a growing string that remains embedded */
+    SPARE_BYTES_MAX = 1024 * 1024, /* a block is doubled, but grows by at most this */
 };
 
 size_t stringLen(const robj *o) {
@@ -46,7 +47,7 @@ robj *stringSetInt(robj *o, int64_t value) {
 
 robj *stringSetText(robj *o, slice text) {
     robj *changed = objectNewString(objectKey(o), text, objectExpire(o), objectLru(o), KEEP_TEXT);
-    if (objectHasExpire(o)) objectSettleBesideTime(changed);
+    if (objectHasExpire(o)) objectMarkRawWithTtl(changed);
     objectFree(o);
     return changed;
 }
@@ -55,13 +56,13 @@ static void fillZeros(char *bytes, size_t from, size_t to) {
     if (to > from) memset(bytes + from, 0, to - from);
 }
 
-/* Room for `len` bytes and for more to come, a whole block of the allocator. */
+/* Capacity for `len` bytes and future growth, a whole allocator block. */
 static size_t capacityFor(size_t len) {
     size_t capacity = sizeof(blob) + len + sizeMin(len, SPARE_BYTES_MAX) + 1;
     return memGoodSize(capacity) - sizeof(blob) - 1;
 }
 
-/* A blob of `len` bytes that begins with `text` and has spare room; NULL when memory is out. */
+/* A blob of `len` bytes that begins with `text` and has spare capacity; NULL if memory is exhausted. */
 static blob *newGrown(slice text, size_t len) {
     blob *b = len <= SIZE_MAX / 2 ? blobTryNew(capacityFor(len)) : NULL;
     if (!b) return NULL;
@@ -88,7 +89,7 @@ static status stretchBlob(robj *o, size_t len, char **bytes) {
     return OK;
 }
 
-/* A new object with `len` bytes of raw text, of which `text` are the first; NULL when memory is out. */
+/* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted. */
 static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t lru,
                     char **bytes) {
     if (objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {
@@ -148,7 +149,7 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
         *out = newRaw(key, SLICE(""), len, OBJECT_NO_EXPIRE, 0, bytes);
         return OK;
     }
-    blob *b = blobTryNew(len); /* no spare room before it grows */
+    blob *b = blobTryNew(len); /* without spare capacity */
     if (!b) return ERR_NO_MEMORY;
     fillZeros(b->bytes, 0, len);
     b->len = len;
@@ -157,16 +158,16 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
     return OK;
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static void digestString(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* strings have no items that expire */
     char digits[NUMBER_TEXT_MAX];
     digestMix(to, objectText(o, digits));
 }
 
 static void freeBlob(void *value, valueFreer *by) {
-    (void)by; /* a blob lies in no store */
+    (void)by; /* a blob is not in a slab store */
     blobRelease(value);
 }
 
@@ -175,7 +176,7 @@ static void *shareBlob(void *value) { return blobRetain(value); }
 static bool isSharedBlob(const void *value) { return blobIsShared(value); }
 
 static size_t blobBytes(const void *value, size_t samples) {
-    (void)samples; /* one element */
+    (void)samples; /* a single block */
     return blobMemory(value);
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Strings as values of keyspace objects: reading them as text, numbers and bits, and changing them.
+ * Strings as values of keyspace objects: reading them as text, numbers and bits, and modifying them.
  *
- * A change may turn the object into another one: the functions take the object that dbFind() returned and
- * hand back what it has become (the old one is gone), which the caller gives to dbPlace() at once. Key,
- * expire time and LRU stay. Main thread only. */
+ * A change may replace the object: functions take the object returned by dbFind() and return the resulting one (the
+ * old one is invalid), which the caller must pass to dbPlace() immediately. Key, expiry time and LRU are kept. Main
+ * thread only. */
 #ifndef STORE_TYPE_STRING_H
 #define STORE_TYPE_STRING_H
 
@@ -17,27 +17,27 @@
 #include "base/slice.h"
 #include "store/object.h"
 
-/* Bytes of the value; digits for an integer. */
+/* Length of the value in bytes; of its digits for an integer. */
 size_t stringLen(const robj *o);
-/* The value as an integer; false when its text is none in canonical form. */
+/* The value as an integer; false if its text is not one in canonical form. */
 bool stringToInt(const robj *o, int64_t *out);
-/* The bit at `offset`, the highest of the first byte being 0; false behind the end. */
+/* The bit at `offset`, counted from the most significant bit of the first byte; false beyond the end. */
 bool stringBit(const robj *o, uint64_t offset);
 
-/* The value becomes an integer. Nothing is allocated when it fits the object's size class. */
+/* Sets the value to an integer. Allocates nothing if it fits the object's size class. */
 robj *stringSetInt(robj *o, int64_t value) MUST_USE;
-/* The value becomes this text, and no integer even if it reads like one. */
+/* Sets the value to this text, stored as text even if it is an integer. */
 robj *stringSetText(robj *o, slice text) MUST_USE;
 
-/* Makes the value raw, at least `len` bytes long (zeros are added) and writable: *bytes is where it stands,
- * until the next change of the keyspace. Grown values get spare room, a block that others hold is copied
- * first. ERR_NO_MEMORY: nothing changed. Amortised O(bytes added). */
+/* Makes the value raw, writable and at least `len` bytes long (zeros are appended): *bytes is its address until the
+ * next change of the keyspace. Growing reserves spare capacity; a shared blob is copied first. ERR_NO_MEMORY: nothing
+ * changed. Amortised O(bytes added). */
 status stringStretch(robj **o, size_t len, char **bytes) MUST_USE;
-/* A value that stringStretch() has just made writable becomes `len` bytes long, no more than it has. */
+/* Truncates a value that stringStretch() has just made writable to `len` bytes. */
 void stringCut(robj **o, size_t len);
-/* The value becomes these bytes; the reference moves to the object. */
+/* Sets the value to these bytes; the reference moves to the object. */
 robj *stringSetTake(robj *o, blob *take) MUST_USE;
-/* As stringStretch(), for a key that does not exist: makes its object, `len` zeros. */
+/* Like stringStretch() for a missing key: creates its object with `len` zeros. */
 status stringNewRaw(slice key, size_t len, robj **out, char **bytes) MUST_USE;
 
 #endif

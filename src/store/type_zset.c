@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. Of a large one
- * each element (zset_priv.h) stands once in the table and once in the index. Main thread only, but for freeing. */
+ * Sorted sets (type_zset.h). A packed one is a listpack of member, score, member, score in order. In a large one,
+ * each element (zset_priv.h) is in the table and in the index. Main thread only, except for freeing. */
 #include "store/type_zset.h"
 
 #include <math.h>
 
 #include "ds/hashtable_inline.h"
-#include "store/pick.h"
+#include "store/random_elements.h"
 #include "store/zset_priv.h"
 
 /* ------------------------------------------------------------------ elements */
@@ -64,8 +64,8 @@ static double scoreOf(const listpackItem *item) {
     return score;
 }
 
-/* The score of the member that stands at `at`. */
-static inline double scoreBehind(const uint8_t *at) {
+/* The score after the member at `at`. */
+static inline double scoreAfter(const uint8_t *at) {
     listpackItem item = listpackGet(at + listpackEntrySize(at));
     return scoreOf(&item);
 }
@@ -74,7 +74,7 @@ static const uint8_t *nextPair(const uint8_t *lp, const uint8_t *at) {
     return listpackNext(lp, listpackNext(lp, at));
 }
 
-/* The place of a member, NULL when there is none. */
+/* The position of a member, NULL if missing. */
 static const uint8_t *findPacked(const uint8_t *lp, slice member) {
     listpackItem item = listpackItemOf(member);
     return listpackFind(lp, NULL, &item, 1);
@@ -85,7 +85,7 @@ static int comparePairs(const zsetPair *a, const zsetPair *b) {
     return orderedCompareText(a->member, b->member);
 }
 
-/* Reads the pair at `at`; returns where the next one stands, NULL at the end. */
+/* Reads the pair at `at`; returns the position of the next one, NULL at the end. */
 static const uint8_t *readPair(const uint8_t *at, char *digits, zsetPair *out) {
     listpackItem member, score;
     const uint8_t *next = listpackRead(listpackRead(at, &member), &score);
@@ -97,7 +97,7 @@ static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
     const uint8_t *at = listpackFirst(buffer->bytes);
     char member_digits[NUMBER_TEXT_MAX], digits[NUMBER_TEXT_MAX];
     while (at) {
-        double score = scoreBehind(at);
+        double score = scoreAfter(at);
         if (score > pair->score) break;
         if (score == pair->score) {
             zsetPair other = {listpackGetText(at, member_digits), score};
@@ -109,9 +109,9 @@ static void insertPacked(packBuffer *buffer, const zsetPair *pair) {
     listpackInsert(buffer, at, items, 2);
 }
 
-/* ------------------------------------------------------------------ making */
+/* ------------------------------------------------------------------ creation */
 
-/* A large one of elements that are in order, with space for `capacity` members. */
+/* A large set with the given sorted elements and space for `capacity` members. */
 static zsetLarge *largeNew(void *const *sorted, size_t count, size_t capacity) {
     zsetLarge *z = memNew(zsetLarge);
     hashtableReserve(&z->members, &zset_members, sizeMax(count, capacity));
@@ -156,12 +156,12 @@ size_t zsetLength(const robj *o) {
     return largeOf(o)->order.count;
 }
 
-/* ------------------------------------------------------------------ one member */
+/* ------------------------------------------------------------------ single members */
 
 bool zsetScore(const robj *o, slice member, double *score) {
     if (objectIsPacked(o)) {
         const uint8_t *at = findPacked(objectPacked(o), member);
-        if (at) *score = scoreBehind(at);
+        if (at) *score = scoreAfter(at);
         return at != NULL;
     }
     const void *element = findElement(largeOf(o), member);
@@ -169,8 +169,8 @@ bool zsetScore(const robj *o, slice member, double *score) {
     return element != NULL;
 }
 
-/* Decides by the flags what becomes of a member with this score; `pair->score` is the new one. */
-static zsetAdded judge(zsetPair *pair, unsigned flags, double old) {
+/* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
+static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
     if (flags & ZSET_NX) return ZSET_REFUSED;
     double score = flags & ZSET_INCR ? old + pair->score : pair->score;
     if (isnan(score)) return ZSET_NAN;
@@ -194,7 +194,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
         orderedInsert(&z->order, &zset_order, element);
         return o;
     }
-    *added = judge(pair, flags, zsetElementScore(element));
+    *added = applyFlags(pair, flags, zsetElementScore(element));
     if (*added != ZSET_UPDATED) return o;
     if (likely(elementMayStay())) {
         bool kept = orderedPrepareRank(&z->order, &zset_order, element, zsetScoreRank(pair->score));
@@ -213,7 +213,7 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
 static robj *updatePacked(robj *o, const uint8_t *at, const zsetPair *pair) {
     objectBuffer r;
     objectBufferInit(&r, o);
-    (void)listpackDelete(&r.buffer, at, 2); /* the place is looked for anew */
+    (void)listpackDelete(&r.buffer, at, 2); /* the position is searched again */
     insertPacked(&r.buffer, pair);
     return r.o;
 }
@@ -222,7 +222,7 @@ robj *zsetAdd(robj *o, zsetPair *pair, unsigned flags, const packLimits *limits,
     if (!objectIsPacked(o)) return addLarge(o, pair, flags, added);
     const uint8_t *lp = objectPacked(o), *at = findPacked(lp, pair->member);
     if (at) {
-        *added = judge(pair, flags, scoreBehind(at));
+        *added = applyFlags(pair, flags, scoreAfter(at));
         return *added == ZSET_UPDATED ? updatePacked(o, at, pair) : o;
     }
     *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
@@ -244,7 +244,7 @@ bool zsetRemove(robj **o, slice member) {
         if (!at) return false;
         objectBuffer r;
         objectBufferInit(&r, *o);
-        (void)listpackDelete(&r.buffer, at, 2); /* what follows does not matter */
+        (void)listpackDelete(&r.buffer, at, 2); /* the next entry is not needed */
         *o = r.o;
         return true;
     }
@@ -257,7 +257,7 @@ bool zsetRemove(robj **o, slice member) {
     return true;
 }
 
-/* ------------------------------------------------------------------ places */
+/* ------------------------------------------------------------------ ranks and ranges */
 
 bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
     if (!objectIsPacked(o)) {
@@ -274,23 +274,23 @@ bool zsetRank(const robj *o, slice member, uint64_t *rank, double *score) {
     for (const uint8_t *at = listpackFirst(lp); at; at = nextPair(lp, at), place++) {
         if (!listpackEquals(at, &item)) continue;
         *rank = place;
-        *score = scoreBehind(at);
+        *score = scoreAfter(at);
         return true;
     }
     return false;
 }
 
-/* Whether a pair of a listpack stands before a point, those equal to the bound being so too with `after`. */
+/* True if a pair in a listpack is before a bound; equal ones are with `after`. */
 static bool pairIsBefore(const uint8_t *at, const zsetBound *bound, bool after) {
     if (bound->by == ZSET_BY_SCORE) {
-        double score = scoreBehind(at);
+        double score = scoreAfter(at);
         return after ? score <= bound->score : score < bound->score;
     }
     char digits[NUMBER_TEXT_MAX];
     return orderedCompareText(listpackGetText(at, digits), bound->text) < (after ? 1 : 0);
 }
 
-/* How many members stand before a bound. */
+/* Number of members before a bound. */
 static uint64_t countBefore(const robj *o, const zsetBound *bound, bool after) {
     if (bound->by == ZSET_FIRST) return 0;
     if (bound->by == ZSET_LAST) return zsetLength(o);
@@ -362,7 +362,7 @@ void zsetRemoveRange(robj **o, const zsetRange *range) {
     *o = r.o;
 }
 
-/* ------------------------------------------------------------------ scanning, picking */
+/* ------------------------------------------------------------------ scanning, random members */
 
 typedef struct visitor {
     zsetVisitProc *visit;
@@ -370,7 +370,7 @@ typedef struct visitor {
 } visitor;
 
 static void visitElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* any */
+    (void)flags; /* all entries */
     const visitor *v = context;
     zsetPair pair = pairOf(element);
     v->visit(v->arg, &pair);
@@ -394,16 +394,16 @@ uint64_t zsetScan(const robj *o, uint64_t cursor, zsetVisitProc *visit, void *ar
     return hashtableScan(&largeOf(o)->members, &zset_members, cursor, visitElement, &v);
 }
 
-static bool pickPacked(void *context, const uint8_t *at) {
+static bool visitPacked(void *context, const uint8_t *at) {
     const visitor *v = context;
     char digits[NUMBER_TEXT_MAX];
     zsetPair pair;
-    (void)readPair(at, digits, &pair); /* others follow, or none */
+    (void)readPair(at, digits, &pair); /* the next position is not needed */
     v->visit(v->arg, &pair);
     return true;
 }
 
-static bool pickElement(void *context, const void *element) {
+static bool visitRandom(void *context, const void *element) {
     const visitor *v = context;
     zsetPair pair = pairOf(element);
     v->visit(v->arg, &pair);
@@ -413,13 +413,13 @@ static bool pickElement(void *context, const void *element) {
 void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, void *arg) {
     visitor v = {visit, arg};
     if (objectIsPacked(o)) {
-        pickFromListpack(objectPacked(o), 2, count, unique, pickPacked, &v);
+        randomFromListpack(objectPacked(o), 2, count, unique, visitPacked, &v);
     } else {
-        pickFromTable(&largeOf(o)->members, &zset_members, count, unique, pickElement, &v);
+        randomFromTable(&largeOf(o)->members, &zset_members, count, unique, visitRandom, &v);
     }
 }
 
-/* ------------------------------------------------------------------ as one type among others */
+/* ------------------------------------------------------------------ type operations */
 
 static const char *encodingOf(const robj *o) { return objectIsPacked(o) ? "listpack" : "skiplist"; }
 
@@ -432,12 +432,12 @@ static void digestPair(void *arg, const zsetPair *pair) {
 }
 
 static void digestZset(const robj *o, storeLook look, digest *to) {
-    (void)look; /* nothing in it expires */
+    (void)look; /* members do not expire */
     visitAll(o, digestPair, to);
 }
 
 static void freeVisited(void *context, void *element, unsigned flags) {
-    (void)flags; /* every element goes */
+    (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(element, by)) elementFree(element, zsetElementSize(element), by);
 }
@@ -472,7 +472,7 @@ static size_t elementMemory(const void *element) { return slabClassSize(zsetElem
 static size_t largeMemory(const void *value, size_t samples) {
     const zsetLarge *z = value;
     return memSizeOf(z) + z->order.bytes + hashtableBytes(&z->members) +
-           pickedMemory(&z->members, &zset_members, samples, elementMemory);
+           sampledMemory(&z->members, &zset_members, samples, elementMemory);
 }
 
 typedef struct mover {
@@ -481,7 +481,7 @@ typedef struct mover {
 } mover;
 
 static void moveElement(void *context, void *element, unsigned flags) {
-    (void)flags; /* they stay */
+    (void)flags; /* unchanged */
     mover *m = context;
     elementSeen(m->by);
     void *moved = elementMove(element, zsetElementSize(element), m->by);
@@ -490,7 +490,7 @@ static void moveElement(void *context, void *element, unsigned flags) {
     orderedReplace(&m->z->order, &zset_order, element, moved);
 }
 
-/* The members first, then, from cursor INDEX_PHASE on, the nodes of the index by place. */
+/* First the members, then, from cursor INDEX_PHASE on, the nodes of the index. */
 static uint64_t compactLarge(void **value, uint64_t cursor, compaction *by) {
     const uint64_t INDEX_PHASE = UINT64_C(1) << 63;
     if (cursor == 0) {

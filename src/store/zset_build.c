@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building sorted sets out of members in no order (type_zset.h): a table first, sorted at the end. Main thread
- * only. */
+ * Building sorted sets from unordered members (type_zset.h): they are collected in a table and sorted at the end.
+ * Main thread only. */
 #include <stdlib.h>
 
 #include "ds/hashtable_inline.h"
@@ -44,7 +44,7 @@ static int compareRanked(const void *a, const void *b) {
     return orderedCompareText(zsetElementMember(first->entry), zsetElementMember(second->entry));
 }
 
-/* Makes b->sorted, once. */
+/* Creates b->sorted, once. */
 static void sortAll(zsetBuilder *b) {
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
@@ -77,7 +77,7 @@ static void appendPair(void *arg, const zsetPair *pair) {
     listpackAppend(arg, items, 2);
 }
 
-/* Whether it all has room in one listpack. */
+/* True if all members fit in one listpack. */
 static bool canPack(const zsetBuilder *b, const packLimits *limits) {
     size_t count = zsetBuilderCount(b);
     return count <= limits->entries && b->longest <= limits->bytes &&
@@ -110,8 +110,8 @@ robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
 }
 
 static void freeBuilt(void *context, void *element, unsigned flags) {
-    (void)context; /* here and now */
-    (void)flags;   /* every element goes */
+    (void)context; /* freed immediately */
+    (void)flags;   /* all entries */
     elementFree(element, zsetElementSize(element), NULL);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elements of large sorted sets, for the files that know them: type_zset.c, zset_build.c. */
+ * Elements of large sorted sets. Private to type_zset.c and zset_build.c. */
 #ifndef STORE_ZSET_PRIV_H
 #define STORE_ZSET_PRIV_H
 
@@ -13,7 +13,7 @@
 /* An element is one block: [score: 8 bytes] [length] [member], lengths being those of objects. */
 enum { SCORE_BYTES = 8 };
 
-/* What the pointer of an object points to. */
+/* The value behind the pointer of an object. */
 typedef struct zsetLarge {
     hashtable members; /* elements by member */
     orderedIndex order;
@@ -48,7 +48,7 @@ static inline bool zsetElementHas(const void *element, const void *member, size_
     return own.len == len && memcmp(own.ptr, member, len) == 0;
 }
 
-/* Scores as numbers in the same order: both zeros are one. */
+/* Maps scores to integers in the same order; -0 and 0 are equal. */
 static inline uint64_t zsetScoreRank(double score) {
     uint64_t bits;
     if (score == 0) score = 0;
@@ -57,8 +57,7 @@ static inline uint64_t zsetScoreRank(double score) {
 }
 
 void *zsetElementNew(slice member, double score);
-/* Writes a score as a listpack keeps it: an integer where it is one. `digits` (NUMBER_TEXT_MAX) may be written
- * to. */
+/* A score as stored in a listpack: an integer if possible. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
 listpackItem zsetScoreItem(double score, char *digits);
 
 #endif

@@ -142,11 +142,11 @@ static void awaitCommand(ctx *c) {
         replyStatus(c, SLICE("denied"));
         return;
     }
-    blockWish wish = {.keys = c->argv + 1,
-                      .key_count = c->argc - 2,
-                      .type = TYPE_STRING,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyLate};
+    blockParams wish = {.keys = c->argv + 1,
+                        .key_count = c->argc - 2,
+                        .type = TYPE_STRING,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyLate};
     blockStart(c, &wish);
 }
 
@@ -160,7 +160,7 @@ static bool numberAt(ctx *c, int64_t *out) {
     return o && numberParseInt(objectText(o, digits), out);
 }
 
-static bool isGreater(const blockQuestion *q) {
+static bool isGreater(const blockQuery *q) {
     char digits[NUMBER_TEXT_MAX];
     int64_t now, than;
     return numberParseInt(objectText(q->value, digits), &now) &&
@@ -182,23 +182,23 @@ static void newerCommand(ctx *c) {
         replyInteger(c, now);
         return;
     }
-    blockWish wish = {.keys = c->argv + 1,
-                      .key_count = 1,
-                      .type = TYPE_STRING,
-                      .when_gone = true,
-                      .ready = isGreater,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyLate,
-                      .argv = words,
-                      .argc = 4,
-                      .state = c->who->blocked ? NULL : name,
-                      .free_state = c->who->blocked ? NULL : freeNoted};
+    blockParams wish = {.keys = c->argv + 1,
+                        .key_count = 1,
+                        .type = TYPE_STRING,
+                        .when_gone = true,
+                        .ready = isGreater,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyLate,
+                        .argv = words,
+                        .argc = 4,
+                        .state = c->who->blocked ? NULL : name,
+                        .free_state = c->who->blocked ? NULL : freeNoted};
     blockStart(c, &wish);
 }
 
 static int64_t acknowledged;
 
-static bool isAcknowledged(const blockQuestion *q) {
+static bool isAcknowledged(const blockQuery *q) {
     int64_t wanted;
     return numberParseInt(q->argv[1], &wanted) && acknowledged >= wanted;
 }
@@ -208,17 +208,17 @@ static void replyAcknowledged(ctx *c) { replyInteger(c, acknowledged); }
 static void offsetCommand(ctx *c) {
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 2, &deadline_ms)) return;
-    blockWish wish = {.kind = BLOCK_OFFSET,
-                      .ready = isAcknowledged,
-                      .deadline_ms = deadline_ms,
-                      .timed_out = replyAcknowledged,
-                      .finish = replyAcknowledged};
+    blockParams wish = {.kind = BLOCK_OFFSET,
+                        .ready = isAcknowledged,
+                        .deadline_ms = deadline_ms,
+                        .timed_out = replyAcknowledged,
+                        .finish = replyAcknowledged};
     blockStart(c, &wish);
 }
 
 static void ackCommand(ctx *c) {
     if (!ctxArgInt(c, 1, &acknowledged)) return;
-    blockTell(BLOCK_OFFSET);
+    blockNotify(BLOCK_OFFSET);
     replyOk(c);
 }
 
@@ -356,9 +356,9 @@ static gateVerdict askWrites(ctx *c) { return answer(c, "writes"); }
 static gateVerdict askAll(ctx *c) { return answer(c, "all"); }
 static gateVerdict askAgain(ctx *c) { return answer(c, "again"); }
 
-const gate writesGate = {.name = "writes", .selects = isWrite, .ask = askWrites};
-const gate allGate = {.name = "all", .ask = askAll};
-const gate againGate = {.name = "again", .ask = askAgain, .again = true};
+const gate writesGate = {.name = "writes", .selects = isWrite, .admit = askWrites};
+const gate allGate = {.name = "all", .admit = askAll};
+const gate againGate = {.name = "again", .admit = askAgain, .again = true};
 static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate,
                                          &againGate,   &pauseGate,  &queueGate};
 
@@ -384,7 +384,7 @@ static void seenAfter(ctx *c, int64_t duration_ns) {
 
 const sink noteSink = {"note", sinkTake};
 const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
-const seer noteSeer = {"note", seenBefore, seenAfter};
+const commandObserver noteSeer = {"note", seenBefore, seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A small house for the tests of the engine: a table of commands, gates, a sink, an observer and a seer that
+ * A small house for the tests of the engine: a table of commands, gates, a sink, an observer and a commandObserver that
  * write down what they are told, and a reader that feeds requests from a buffer it destroys afterwards. */
 #ifndef TESTS_C_ENGINE_ENGINE_TEST_H
 #define TESTS_C_ENGINE_ENGINE_TEST_H
@@ -62,7 +62,7 @@ int ask(session *s, const char *requests);
 int askBytes(session *s, const char *const *pieces, int count);
 /* What has been replied and not looked at yet, its lines joined by blanks; borrowed until the next call. */
 const char *replies(session *s);
-/* What gates, sink, observer, seer, carrier and events have noted since the last call; likewise. Entries end
+/* What gates, sink, observer, commandObserver, carrier and events have noted since the last call; likewise. Entries end
  * with ';'. */
 const char *noted(void);
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -80,7 +80,7 @@ extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */
 extern const sink noteSink;
 extern const keyObserver noteObserver;
-extern const seer noteSeer;
+extern const commandObserver noteSeer;
 /* What the sink got as bytes, shown as replies are; forgotten by the call. */
 const char *propagatedBytes(void);
 

@@ -17,12 +17,12 @@
 static void someCommand(ctx *c) { (void)c; }
 
 /* Finds one key for each argument that begins with "k"; "bad" makes the request malformed. */
-static int someFindKeys(const slice *argv, int argc, keyPlace *out, int max) {
+static int someFindKeys(const slice *argv, int argc, keyPosition *out, int max) {
     int count = 0;
     for (int i = 1; i < argc; i++) {
         if (sliceIs(argv[i], "bad")) return -1;
         if (argv[i].ptr[0] != 'k') continue;
-        if (count < max) out[count] = (keyPlace){i, KEY_RM};
+        if (count < max) out[count] = (keyPosition){i, KEY_RM};
         count++;
     }
     return count;
@@ -403,19 +403,19 @@ static void expectKeys(const char *request, const char *expected) {
     bool unknown_sub;
     const command *cmd = commandResolve(argv, argc, &unknown_sub);
     assert_non_null(cmd);
-    keyPlace keys[32];
+    keyPosition keys[32];
     int count = commandKeys(cmd, argv, argc, keys, COUNT_OF(keys));
     str text = STR_EMPTY;
     for (int i = 0; i < count; i++)
-        strAppendFormat(&text, "%s%d:%u", i ? " " : "", keys[i].place, keys[i].flags);
+        strAppendFormat(&text, "%s%d:%u", i ? " " : "", keys[i].arg_index, keys[i].flags);
     if (count < 0) strAppendText(&text, "bad");
     if (count == 0) strAppendText(&text, "-");
     assert_string_equal(strText(&text), expected);
     strFree(&text);
     /* With less room the first ones are written and the count is the same. */
-    keyPlace first = {-1, 0};
+    keyPosition first = {-1, 0};
     assert_int_equal(commandKeys(cmd, argv, argc, &first, 1), count);
-    if (count > 0) assert_int_equal(first.place, keys[0].place);
+    if (count > 0) assert_int_equal(first.arg_index, keys[0].arg_index);
     assert_int_equal(commandKeys(cmd, argv, argc, NULL, 0), count);
 }
 

@@ -92,6 +92,7 @@ static void nobody_gets_it_who_is_closing(void **state) {
 
 static void a_long_block_is_shared(void **state) {
     blob *b = blobNew(100000);
+    b->len = 100000;
     memset(b->bytes, 'x', b->len);
     sessionDeliverShared(&s, DELIVER_PUSH, b);
     sessionDeliverShared(&other, DELIVER_PUSH, b);
@@ -138,7 +139,7 @@ static void a_subsystem_keeps_its_own_state_in_a_session(void **state) {
 
 static void one_observed_session_leaves_the_others_alone(void **state) {
     uint32_t armed = engineHot.armed;
-    seerArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteSeer, true);
     assert_int_equal(engineHot.armed, armed);
     assert_int_equal(other.armed, 0);
     ask(&other, "put a 1");
@@ -146,30 +147,30 @@ static void one_observed_session_leaves_the_others_alone(void **state) {
     ask(&s, "take a|multi|put b 1|exec");
     assert_noted(
         "before take;after take;before multi;after multi;before exec;before put;after put;after exec;");
-    seerArmSession(&s, &noteSeer, false);
+    commandObserverArmSession(&s, &noteSeer, false);
     assert_int_equal(s.armed, 0);
     ask(&s, "take a");
     assert_noted("");
 }
 
 static void reset_ends_the_observation(void **state) {
-    seerArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteSeer, true);
     sessionReset(&s);
     ask(&s, "take a");
     assert_noted("");
-    seerArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteSeer, true);
     ask(&s, "take a");
     assert_noted("before take;after take;");
 }
 
 static void many_may_observe_one_session(void **state) {
-    static seer many[12];
+    static commandObserver many[12];
     for (size_t i = 0; i < COUNT_OF(many); i++) {
         many[i] = noteSeer;
-        seerArmSession(&s, &many[i], true);
-        seerArmSession(&s, &many[i], true);
+        commandObserverArmSession(&s, &many[i], true);
+        commandObserverArmSession(&s, &many[i], true);
     }
-    for (size_t i = 1; i < COUNT_OF(many); i++) seerArmSession(&s, &many[i], false);
+    for (size_t i = 1; i < COUNT_OF(many); i++) commandObserverArmSession(&s, &many[i], false);
     ask(&s, "take a");
     assert_noted("before take;after take;");
 }

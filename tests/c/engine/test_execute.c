@@ -71,15 +71,15 @@ static void seeCtx(ctx *c) {
 }
 
 static void a_command_sees_its_session_and_time(void **state) {
-    static const seer see = {"ctx", seeCtx, NULL};
+    static const commandObserver see = {"ctx", seeCtx, NULL};
     session s;
     sessionOpen(&s);
-    seerArm(&see, true);
+    commandObserverArm(&see, true);
     seen_ctx = NULL;
     ask(&s, "say a|put a 1");
     assert_non_null(seen_ctx);
     assert_null(engineHot.current);
-    seerArm(&see, false);
+    commandObserverArm(&see, false);
     ask(&s, "put a 1 1000100|select 1|take a|select 0|take a");
     assert_replies(&s, "$1 a +OK +OK +OK $-1 +OK $1 1");
     houseSetTime(HOUSE_NOW + 100);
@@ -373,13 +373,13 @@ static uint64_t commands_before;
 static void seeCommands(ctx *c) { commands_before = c->who->commands; }
 
 static void the_running_command_is_not_counted_yet(void **state) {
-    static const seer see = {"commands", seeCommands, NULL};
+    static const commandObserver see = {"commands", seeCommands, NULL};
     session s;
     sessionOpen(&s);
-    seerArm(&see, true);
+    commandObserverArm(&see, true);
     ask(&s, "take a|take a|nosuch|say a");
     assert_int_equal(commands_before, 2);
-    seerArm(&see, false);
+    commandObserverArm(&see, false);
     sessionClear(&s);
 }
 

@@ -155,7 +155,7 @@ static void otherChanged(db *d, slice key, const char *event) { note("other;"); 
 static void otherBefore(ctx *c) { note("other;"); }
 static const sink other_sink = {"other", otherTake};
 static const keyObserver other_observer = {.name = "other", .changed = otherChanged};
-static const seer other_seer = {"other", otherBefore, NULL};
+static const commandObserver other_seer = {"other", otherBefore, NULL};
 
 static void sinks_take_in_the_order_of_arming(void **state) {
     const propagated p = {.db_id = 3};
@@ -211,21 +211,21 @@ static void observers_hear_of_keys_that_died(void **state) {
     sessionClear(&s);
 }
 
-/* A seer makes every command special, so that nothing of it stands on the fast path. */
+/* A commandObserver makes every command special, so that nothing of it stands on the fast path. */
 static void seers_see_what_runs(void **state) {
     session s;
     sessionOpen(&s);
     (void)noted();
-    seerArm(&noteSeer, true);
+    commandObserverArm(&noteSeer, true);
     assert_true(engineHot.armed & GATE_BIT_SPECIAL);
     ask(&s, "put a 1|take|nosuch|inner take a");
     assert_noted("before put;after put;before inner;before take;after take;after inner;");
-    seerArm(&other_seer, true);
+    commandObserverArm(&other_seer, true);
     ask(&s, "take a");
     assert_noted("before take;other;after take;");
-    seerArm(&noteSeer, false);
+    commandObserverArm(&noteSeer, false);
     assert_true(engineHot.armed & GATE_BIT_SPECIAL);
-    seerArm(&other_seer, false);
+    commandObserverArm(&other_seer, false);
     assert_false(engineHot.armed & GATE_BIT_SPECIAL);
     ask(&s, "take a");
     assert_noted("");

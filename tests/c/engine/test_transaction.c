@@ -220,11 +220,11 @@ static void seeFlags(ctx *c) {
 }
 
 static void commands_inside_exec_know_it(void **state) {
-    static const seer see = {"flags", seeFlags, NULL};
+    static const commandObserver see = {"flags", seeFlags, NULL};
     session s;
     sessionOpen(&s);
     ask(&s, "multi|say a|say b");
-    seerArm(&see, true);
+    commandObserverArm(&see, true);
     ask(&s, "exec");
     assert_noted("in multi 2;in multi 2;");
     assert_true(flags_inside & SESSION_DENY_BLOCKING);
@@ -233,7 +233,7 @@ static void commands_inside_exec_know_it(void **state) {
     s.flags |= SESSION_DENY_BLOCKING; /* as a script's session has it */
     ask(&s, "multi|say a|exec");
     assert_true(isIn(&s, SESSION_DENY_BLOCKING));
-    seerArm(&see, false);
+    commandObserverArm(&see, false);
     sessionClear(&s);
 }
 

@@ -38,18 +38,18 @@ static void inspect(const robj *o) {
         kept += times[i] != HASH_NO_FIELD;
         timed += times[i] >= 0;
     }
-    assert_int_equal(hashSeenCount(o, lookAt(now_ms)), seen);
+    assert_int_equal(hashVisibleCount(o, lookAt(now_ms)), seen);
     assert_int_equal(hashLength(o), kept);
     assert_int_equal(hashTimedCount(o), timed);
 }
 
 static robj *removeDead(robj *o) {
     uint64_t cursor = 0;
-    hashDead dead;
+    hashExpired dead;
     do {
-        cursor = hashFindDead(o, cursor, now_ms, &dead);
-        assert_true(dead.met >= dead.count);
-        hashRemoveDead(o, &dead);
+        cursor = hashFindExpired(o, cursor, now_ms, &dead);
+        assert_true(dead.visited >= dead.count);
+        hashRemoveExpired(o, &dead);
     } while (cursor);
     for (uint64_t i = 0; i < FIELDS; i++)
         if (isDead(times[i])) times[i] = HASH_NO_FIELD;
@@ -80,7 +80,7 @@ static robj *step(robj *o) {
         if (randomUniform(3) == 0) time_ms = randomUniform(2) ? HASH_NO_TIME : HASH_KEEP_TIME;
         o = hashSetTimed(o, field, randomUniform(2) ? field : SLICE(""), time_ms, lookAt(now_ms),
                          &limits, &outcome);
-        assert_int_equal(outcome, was_dead   ? HASH_REPLACED_DEAD
+        assert_int_equal(outcome, was_dead   ? HASH_REPLACED_EXPIRED
                                   : was_kept ? HASH_UPDATED
                                              : HASH_CREATED);
         if (time_ms == HASH_KEEP_TIME) time_ms = was_kept && !was_dead ? times[i] : HASH_NO_TIME;
@@ -106,11 +106,11 @@ static void historiesMatchTheModel(void **state) {
             inspect(o);
             uint64_t picked = 0, scanned = 0, cursor = 0;
             hashRandom(o, lookAt(now_ms), FIELDS, true, countPair, &picked);
-            assert_int_equal(picked, hashSeenCount(o, lookAt(now_ms)));
+            assert_int_equal(picked, hashVisibleCount(o, lookAt(now_ms)));
             do {
                 cursor = hashScan(o, lookAt(now_ms), cursor, countPair, &scanned);
             } while (cursor);
-            assert_int_equal(scanned, hashSeenCount(o, lookAt(now_ms)));
+            assert_int_equal(scanned, hashVisibleCount(o, lookAt(now_ms)));
         }
         robj *copy = objectCopy(o, SLICE("copy"), 0);
         inspect(copy);

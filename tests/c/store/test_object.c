@@ -121,7 +121,7 @@ static void testText(const shape *s) {
             objectSetLru(o, 0x123456);
             assert_int_equal(objectLru(o), 0x123456);
             objectSetLru(o, lruOf(s));
-            objectSettleBesideTime(o);
+            objectMarkRawWithTtl(o);
             expectShape(o, s);
             expectText(o, text);
             if (!fitsBesideTime(s->key.len, text.len, true)) embstr = false;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/map.h"
 #include "base/random.h"
@@ -515,9 +516,12 @@ static size_t statm(int field) {
     return pages[field] * MAP_PAGE;
 }
 
+/* Ends the process as survived where limits have no effect: qemu-user accepts and ignores them. */
 static void limitTo(int resource, size_t bytes) {
     struct rlimit limit = {bytes, bytes};
     if (setrlimit(resource, &limit) != 0) abort();
+    if (getrlimit(resource, &limit) != 0) abort();
+    if (limit.rlim_cur != bytes) _exit(0);
 }
 
 static void liveUnderLimit(void) {

@@ -121,13 +121,14 @@ static void compactSome(robj *o) {
 
 static robj *step(robj *o, const listLimits *limits) {
     if (!want_count) return push(o, limits);
-    if (want_count > MODEL_MAX - TOGETHER - 2) return listSettle(deleteRange(o, MODEL_MAX), limits);
+    if (want_count > MODEL_MAX - TOGETHER - 2)
+        return listTryPack(deleteRange(o, MODEL_MAX), limits);
     switch (randomUniform(10)) {
     case 0:
     case 1: return changeOne(o, limits);
-    case 2: return listSettle(deleteEqual(o), limits);
+    case 2: return listTryPack(deleteEqual(o), limits);
     case 3:
-    case 4: return listSettle(deleteRange(o, randomUniform(30) ? 8 : 200), limits);
+    case 4: return listTryPack(deleteRange(o, randomUniform(30) ? 8 : 200), limits);
     case 5: compactSome(o); return o;
     case 6: return randomUniform(4) ? o : testCopied(o);
     default: return push(o, limits);
@@ -166,7 +167,7 @@ static void test_packs_and_unpacks_by_half(void **state) {
         o = listPush(o, &text, 1, false);
     }
     for (size_t left = 8; left > 0; left--) {
-        o = listSettle(listDelete(o, left, 1), &limits);
+        o = listTryPack(listDelete(o, left, 1), &limits);
         assert_int_equal(listLength(o), left);
         assert_int_equal(listQuicklist(o) != NULL, left > 4);
     }

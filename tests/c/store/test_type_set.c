@@ -67,7 +67,7 @@ static void inspect(const robj *o) {
     listpackItem batch[32];
     setIterator cheap;
     size_t met = 0;
-    setIteratorInitCheap(&cheap, o);
+    setIteratorInitUnordered(&cheap, o);
     for (unsigned n; (n = setNextMany(&cheap, batch, 32)) > 0; met += n) {
         for (unsigned i = 0; i < n; i++) assert_true(want[indexOf(&batch[i])]);
     }
@@ -132,7 +132,7 @@ static robj *step(robj *o, const setLimits *limits) {
     case 7: {
         robj *copy = objectCopy(o, SLICE("other"), 3);
         objectFree(o);
-        o = randomUniform(2) ? copy : setSettle(copy, limits);
+        o = randomUniform(2) ? copy : setTryIntset(copy, limits);
         break;
     }
     }

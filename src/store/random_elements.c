@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random elements (pick.h). */
-#include "store/pick.h"
+ * Random elements (random_elements.h). */
+#include "store/random_elements.h"
 
 #include "base/base.h"
 #include "base/random.h"
 
-void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
-                      listpackGroupProc *pick, void *arg) {
+void randomFromListpack(const uint8_t *lp, unsigned width, size_t count, bool unique,
+                        listpackGroupProc *pick, void *arg) {
     if (unique) {
         listpackRandomUnique(lp, width, count, pick, arg);
         return;
@@ -24,9 +24,9 @@ void pickFromListpack(const uint8_t *lp, unsigned width, size_t count, bool uniq
     memFree(places);
 }
 
-/* Many of all: a shuffle of the whole that ends early. */
-static void pickByShuffle(const hashtable *t, const hashtableType *type, size_t count,
-                          pickProc *pick, void *arg) {
+/* For a large share of all entries: a partial shuffle. */
+static void randomByShuffle(const hashtable *t, const hashtableType *type, size_t count,
+                            randomElementProc *pick, void *arg) {
     size_t size = hashtableCount(t), n = 0;
     void **all = memNewArray(void *, size);
     hashtableIterator it;
@@ -43,7 +43,7 @@ static void pickByShuffle(const hashtable *t, const hashtableType *type, size_t 
     memFree(all);
 }
 
-/* Whether `element` is new among the `slots` (a power of two) seen ones; remembers it. */
+/* True if `element` is not yet in the hash set `seen` of `slots` (a power of two) entries; adds it. */
 static bool isNew(const void **seen, size_t slots, const void *element) {
     size_t at = (size_t)((uintptr_t)element * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (slots - 1);
     for (; seen[at]; at = (at + 1) & (slots - 1)) {
@@ -53,8 +53,8 @@ static bool isNew(const void **seen, size_t slots, const void *element) {
     return true;
 }
 
-/* A few of many: those that come up again are passed over. */
-static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void *arg) {
+/* For a small share of all entries: draws that repeat are discarded. */
+static void randomByDrawing(const hashtable *t, size_t count, randomElementProc *pick, void *arg) {
     size_t slots = sizePowerOfTwo(2 * count);
     const void **seen = memCalloc(slots, sizeof(*seen));
     while (count > 0) {
@@ -66,22 +66,22 @@ static void pickByDrawing(const hashtable *t, size_t count, pickProc *pick, void
     memFree(seen);
 }
 
-void pickFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
-                   pickProc *pick, void *arg) {
-    enum { FEW = 3 }; /* from which share of all on drawing takes too many tries */
+void randomFromTable(const hashtable *t, const hashtableType *type, size_t count, bool unique,
+                     randomElementProc *pick, void *arg) {
+    enum { FEW = 3 }; /* above 1/3 of all entries, drawing would repeat too often */
     size_t size = hashtableCount(t);
     if (!size) return;
     if (!unique) {
         while (count-- > 0 && pick(arg, hashtableRandom(t))) {}
     } else if (count >= size || count > size / FEW) {
-        pickByShuffle(t, type, sizeMin(count, size), pick, arg);
+        randomByShuffle(t, type, sizeMin(count, size), pick, arg);
     } else {
-        pickByDrawing(t, count, pick, arg);
+        randomByDrawing(t, count, pick, arg);
     }
 }
 
-size_t pickedMemory(const hashtable *t, const hashtableType *type, size_t samples,
-                    size_t (*memory)(const void *element)) {
+size_t sampledMemory(const hashtable *t, const hashtableType *type, size_t samples,
+                     size_t (*memory)(const void *element)) {
     size_t size = hashtableCount(t), seen = 0, bytes = 0;
     if (samples == 0) samples = size;
     hashtableIterator it;

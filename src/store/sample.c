@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Looking at many keys to say what the keyspace is made of: all of them while they are few, else some taken by
- * chance. Costs some 0.2 us a key beside what the visitor does, at most one cache miss or two. Main thread only. */
+ * Sampling of keys for reports on the keyspace: visits all keys if there are few, else a random sample. Costs about
+ * 0.2 us per key plus the visitor, with one or two cache misses. Main thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
 
-/* Draws of a few neighbours each: cheap, and near enough to single keys drawn by chance, for keys stand in the order
- * of their hashes. */
+/* Each draw takes a few adjacent keys: cheap, and nearly as good as independent draws, because keys are ordered by
+ * hash. */
 static uint64_t visitSome(const db *d, uint64_t want, dbVisitProc *visit, void *arg) {
     enum { DRAW = 8 };
     uint64_t visited = 0;
