@@ -265,15 +265,15 @@ static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans)
         if (isWord(words[p->end + i], '$'))
             words[p->end + i] = streamIdText(plans[i].after, texts[i]);
     }
-    blockWish wish = {.keys = c->argv + p->first,
-                      .key_count = streams,
-                      .type = TYPE_STREAM,
-                      .when_gone = p->of_group,
-                      .deadline_ms = p->deadline_ms,
-                      .timed_out = replyTimedOut,
-                      .argv = words,
-                      .argc = c->argc};
-    blockStart(c, &wish);
+    blockParams params = {.keys = c->argv + p->first,
+                          .key_count = streams,
+                          .type = TYPE_STREAM,
+                          .when_gone = p->of_group,
+                          .deadline_ms = p->deadline_ms,
+                          .timed_out = replyTimedOut,
+                          .argv = words,
+                          .argc = c->argc};
+    blockStart(c, &params);
     memFree(texts);
     memFree(words);
 }

@@ -64,7 +64,12 @@ void ctxDatasetChanged(ctx *c, uint64_t n) {
 
 void ctxPropagateAs(ctx *c, int argc, const slice *argv) {
     c->flags |= CTX_CHANGED | CTX_REWRITTEN;
-    propagateCopy(c->who->db_id, argc, argv);
+    if (engineHot.sinks) propagateCopy(propagateToOf(c), argc, argv);
+}
+
+void ctxPropagateTo(ctx *c, uint32_t targets) {
+    c->flags |= CTX_CHANGED;
+    if (engineHot.sinks) c->targets &= (uint8_t)targets; /* finish() puts it back */
 }
 
 void ctxPropagateNothing(ctx *c) { c->flags |= CTX_NO_PROPAGATE; }

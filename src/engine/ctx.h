@@ -89,6 +89,9 @@ void ctxDatasetChanged(ctx *c, uint64_t n);
 /* Propagates `argv` instead of the request; the bytes are copied. Can be called several times to propagate several
  * commands. */
 void ctxPropagateAs(ctx *c, int argc, const slice *argv);
+/* Propagates the command to some of its targets (enum propagateTarget) alone, though it need not have changed anything:
+ * PUBLISH goes to replicas and not to the AOF. Before what it is rewritten to. */
+void ctxPropagateTo(ctx *c, uint32_t targets);
 /* Propagates nothing although the dataset has changed. */
 void ctxPropagateNothing(ctx *c);
 /* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while it runs. */

@@ -88,7 +88,10 @@ void sinkArm(const sink *s, bool on) {
 }
 
 void hooksSinks(const propagated *p) {
-    for (uint32_t i = 0; i < engineHot.sinks; i++) hooks.sinks[i]->take(p);
+    for (uint32_t i = 0; i < engineHot.sinks; i++) {
+        const sink *s = hooks.sinks[i];
+        if (!s->targets || s->targets & p->targets) s->take(p);
+    }
 }
 
 void keyObserverArm(const keyObserver *o, bool on) {

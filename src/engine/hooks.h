@@ -39,8 +39,9 @@ bool gateIsArmed(const gate *g);
 /* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
  * RESP encoding, `argv` the same as slices; both are borrowed for the call. */
 typedef struct propagated {
-    int db_id; /* -1: any (MULTI and EXEC) */
-    int slot;  /* -1: none or several */
+    int db_id;        /* -1: any, of MULTI and EXEC */
+    uint32_t targets; /* enum propagateTarget */
+    int slot;         /* of its keys in cluster mode; -1: none or several */
     int argc;
     const slice *argv;
     const slice *spans; /* its encoding; produced on demand if there was none */
@@ -49,6 +50,7 @@ typedef struct propagated {
 typedef struct sink {
     const char *name;
     void (*take)(const propagated *p);
+    uint32_t targets; /* gets what is for one of these; 0: everything */
 } sink;
 void sinkArm(const sink *s, bool on);
 

@@ -7,11 +7,12 @@
 #include "base/base.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "store/store.h"
 
 enum { SPANS_MAX = 2 * 8 + 1 };
 
 typedef struct queued {
-    int db_id;
+    propagateTo to;
     int argc;
     const slice *argv;
     const request *request; /* borrowed, or NULL */
@@ -25,21 +26,37 @@ static struct {
     bool unwrapped; /* see propagateUnwrapped() */
 } queue;
 
-static queued *push(int db_id) {
+static queued *push(propagateTo to) {
     if (queue.count == queue.cap) {
         queue.cap = queue.cap ? queue.cap * 2 : 16;
         queue.items = memRealloc(queue.items, (size_t)queue.cap * sizeof(queued));
     }
     queued *q = &queue.items[queue.count++];
-    *q = (queued){.db_id = db_id};
+    *q = (queued){.to = to};
     return q;
 }
 
-void propagateCopy(int db_id, int argc, const slice *argv) {
-    if (!engineHot.sinks) return;
+propagateTo propagateToKey(int db_id, slice key) {
+    int slot = storeIsSlotted() ? storeHashSlot(storeHash(key)) : -1;
+    return (propagateTo){.db_id = db_id, .targets = PROPAGATE_ALL, .slot = slot};
+}
+
+propagateTo propagateToOf(const ctx *c) {
+    propagateTo to = {.db_id = c->who->db_id, .targets = c->targets, .slot = -1};
+    if (likely(!storeIsSlotted()) || !engineHot.sinks) return to;
+    /* One key tells: the others are of the same slot, or the command was refused. */
+    keyPosition first = {.arg_index = c->cmd->first_key};
+    bool has_key = first.arg_index > 0 && first.arg_index < c->argc;
+    if (has_key || commandKeys(c->cmd, c->argv, c->argc, &first, 1) > 0)
+        to.slot = storeHashSlot(storeHash(c->argv[first.arg_index]));
+    return to;
+}
+
+void propagateCopy(propagateTo to, int argc, const slice *argv) {
+    if (!engineHot.sinks || !to.targets) return;
     size_t bytes = 0;
     for (int i = 0; i < argc; i++) bytes += argv[i].len;
-    queued *q = push(db_id);
+    queued *q = push(to);
     slice *copy = memAlloc((size_t)argc * sizeof(slice) + bytes);
     char *at = (char *)(copy + argc);
     for (int i = 0; i < argc; i++) {
@@ -52,13 +69,13 @@ void propagateCopy(int db_id, int argc, const slice *argv) {
     q->block = copy;
 }
 
-void propagateRequest(int db_id, const request *r, int argc, const slice *argv) {
-    if (!engineHot.sinks) return;
+void propagateRequest(propagateTo to, const request *r, int argc, const slice *argv) {
+    if (!engineHot.sinks || !to.targets) return;
     if (queue.depth > 1) {
-        propagateCopy(db_id, argc, argv);
+        propagateCopy(to, argc, argv);
         return;
     }
-    queued *q = push(db_id);
+    queued *q = push(to);
     q->argc = argc;
     q->argv = argv;
     q->request = r;
@@ -82,8 +99,12 @@ static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
 
 static void handOver(const queued *q) {
     slice spans[SPANS_MAX];
-    propagated p = {
-        .db_id = q->db_id, .slot = -1, .argc = q->argc, .argv = q->argv, .spans = spans};
+    propagated p = {.db_id = q->to.db_id,
+                    .targets = q->to.targets,
+                    .slot = q->to.slot,
+                    .argc = q->argc,
+                    .argv = q->argv,
+                    .spans = spans};
     p.span_count = requestSpans(q->request, spans);
     if (p.span_count) {
         hooksSinks(&p);
@@ -102,26 +123,55 @@ static void handOver(const queued *q) {
     memFree(bytes);
 }
 
+/* The targets that get more than one entry of the unit. */
+static uint32_t targetsOfSeveral(void) {
+    uint32_t once = 0, several = 0;
+    for (int i = 0; i < queue.count; i++) {
+        several |= once & queue.items[i].to.targets;
+        once |= queue.items[i].to.targets;
+    }
+    return several;
+}
+
+/* The slot of all entries of the unit; -1: none or several. */
+static int slotOfUnit(void) {
+    int slot = queue.items[0].to.slot;
+    for (int i = 1; i < queue.count; i++) {
+        if (queue.items[i].to.slot != slot) return -1;
+    }
+    return slot;
+}
+
 /* MULTI and EXEC belong to no database: a SELECT that is due follows MULTI. */
-static void handOverWord(slice word) {
-    queued q = {.db_id = -1, .argc = 1, .argv = &word};
+static void handOverWord(propagateTo to, slice word) {
+    queued q = {.to = to, .argc = 1, .argv = &word};
     handOver(&q);
 }
 
 void propagateUnitBegin(void) { queue.depth++; }
 
-void propagateUnitEnd(void) {
-    check(queue.depth > 0);
-    if (--queue.depth > 0) return;
-    bool wrap = queue.count > 1 && !queue.unwrapped;
+/* Gives the queue to the sinks. */
+static NO_INLINE void flushQueue(void) {
+    propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
+    if (queue.count > 1 && !queue.unwrapped) wrap.targets = targetsOfSeveral();
     queue.unwrapped = false;
-    if (wrap) handOverWord(SLICE("MULTI"));
+    if (wrap.targets) handOverWord(wrap, SLICE("MULTI"));
     for (int i = 0; i < queue.count; i++) {
         handOver(&queue.items[i]);
         memFree(queue.items[i].block);
     }
-    if (wrap) handOverWord(SLICE("EXEC"));
+    if (wrap.targets) handOverWord(wrap, SLICE("EXEC"));
     queue.count = 0;
+}
+
+void propagateUnitEnd(void) {
+    check(queue.depth > 0);
+    if (--queue.depth > 0) return;
+    if (unlikely(queue.count)) {
+        flushQueue();
+    } else {
+        queue.unwrapped = false;
+    }
 }
 
 void propagateUnwrapped(void) {

@@ -33,7 +33,7 @@ static void take(const propagated *p) {
     for (int i = 0; i < p->span_count; i++) strAppendSlice(&record.bytes, p->spans[i]);
 }
 
-static const sink recordSink = {"record", take};
+static const sink recordSink = {.name = "record", .take = take, .targets = PROPAGATE_AOF};
 static const sink *const sinks[] = {&recordSink, NULL};
 
 static status init(reason *why) {

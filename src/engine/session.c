@@ -103,6 +103,7 @@ void sessionSetOrigin(session *s, ctxOrigin origin) {
     s->flags &= ~(uint32_t)(SESSION_PRIMARY | SESSION_REPLAY);
     if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
     if (origin >= ORIGIN_PRIMARY) s->flags |= SESSION_REPLAY;
+    sessionUpdateSpecial(s); /* the bytes of a stream are counted */
 }
 
 void sessionCloseSoon(session *s) {
@@ -160,7 +161,8 @@ void sessionSetReplyMode(session *s, uint32_t modes) {
 
 void sessionUpdateSpecial(session *s) {
     bool must_log_in = !(s->flags & SESSION_AUTHENTICATED);
-    if (must_log_in || s->flags & SESSION_REPLY_MODES || s->observed) {
+    if (must_log_in || s->flags & SESSION_REPLY_MODES || s->observed ||
+        s->origin == ORIGIN_PRIMARY) {
         s->armed |= GATE_BIT_SPECIAL;
     } else {
         s->armed &= ~GATE_BIT_SPECIAL;

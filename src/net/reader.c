@@ -20,6 +20,7 @@
 #include "engine/hooks.h"
 #include "engine/hot.h"
 #include "engine/options.h"
+#include "engine/stream.h"
 #include "net/net_priv.h"
 #include "net/reader_hostile.h"
 
@@ -181,7 +182,10 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
     if (unlikely(hostileCloses(cl))) sessionCloseNow(s);
-    if (s->flags & SESSION_CLOSE_NOW) return false;
+    if (unlikely(s->flags & (SESSION_CLOSE_NOW | SESSION_PRIMARY))) {
+        if (s->flags & SESSION_CLOSE_NOW) return false;
+        streamBegin(s, run->parsed_from);
+    }
     int ran = run->count ? executeRun(s, b->requests.items + run->first, run->count) : 0;
     hostilePoison(b->requests.items + run->first, ran);
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) return false;

@@ -24,6 +24,7 @@ gateVerdict verdict;
 const char *verdict_for;
 innerManner inner_manner;
 session *deliver_to;
+bool house_slotted;
 
 void note(const char *format, ...) {
     va_list args;
@@ -113,6 +114,11 @@ static void laterCommand(ctx *c) {
     int64_t ms;
     if (!ctxArgInt(c, 1, &ms)) return;
     houseSetTime(house.now_ms + ms);
+    replyOk(c);
+}
+
+static void publishCommand(ctx *c) {
+    ctxPropagateTo(c, PROPAGATE_REPLICAS);
     replyOk(c);
 }
 
@@ -224,7 +230,7 @@ static void ackCommand(ctx *c) {
 
 static void flushCommand(ctx *c) {
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHING, .db_id = -1});
-    uint64_t count = storeFlush(false);
+    uint64_t count = storeFlush(keyspaceMain(), false);
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHED, .db_id = -1});
     ctxDatasetChanged(c, count);
     replyOk(c);
@@ -330,6 +336,7 @@ static const commandSpec specs[] = {
      .arity = -3,
      .flags = CMD_WRITE | CMD_DENYOOM | CMD_QUICK,
      ONE_KEY},
+    {.name = "publish", .proc = publishCommand, .arity = 2},
     {.name = "quiet", .proc = quietCommand, .arity = 2, .flags = CMD_WRITE, ONE_KEY},
     {.name = "say", .proc = sayCommand, .arity = -2},
     {.name = "select", .proc = selectCommand, .arity = 2, .flags = CMD_QUICK},
@@ -364,6 +371,7 @@ static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate,
 
 static void sinkTake(const propagated *p) {
     note("db%d", p->db_id);
+    if (p->slot >= 0) note(" slot%d", p->slot);
     for (int i = 0; i < p->argc; i++) note(" %.*s", (int)p->argv[i].len, p->argv[i].ptr);
     note(";");
     for (int i = 0; i < p->span_count; i++) strAppendSlice(&house.bytes, p->spans[i]);
@@ -382,7 +390,20 @@ static void seenAfter(ctx *c, int64_t duration_ns) {
     note("after %.*s;", (int)c->cmd->name.len, c->cmd->name.ptr);
 }
 
-const sink noteSink = {"note", sinkTake};
+static void takeForAof(const propagated *p) {
+    note("aof:");
+    sinkTake(p);
+}
+
+static void takeForReplicas(const propagated *p) {
+    note("replicas:");
+    sinkTake(p);
+}
+
+const sink noteSink = {.name = "note", .take = sinkTake};
+const sink aofSink = {.name = "aof", .take = takeForAof, .targets = PROPAGATE_AOF};
+const sink replicaSink = {
+    .name = "replicas", .take = takeForReplicas, .targets = PROPAGATE_REPLICAS};
 const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
 const commandObserver noteSeer = {"note", seenBefore, seenAfter};
 
@@ -401,7 +422,7 @@ int houseBuild(void **state) {
     static const clockSource source = {NULL, wallUs};
     clockInit();
     clockSetSource(&source);
-    storeInit(2, false);
+    storeInit(2, house_slotted);
     hooksInstall(features, COUNT_OF(features), gate_order, COUNT_OF(gate_order));
     commandInstall(specs, COUNT_OF(specs), false);
     reason why;
@@ -418,7 +439,7 @@ int houseRaze(void **state) {
     commandUninstall();
     hooksUninstall();
     storeShutdown();
-    storeSetListener(NULL);
+    storeSetListener(keyspaceMain(), NULL);
     clockSetSource(NULL);
     strFree(&house.notes);
     strFree(&house.shown_notes);

@@ -34,6 +34,7 @@ void houseSetTime(int64_t now_ms);
  *   enter                   no_auth: logs the session in
  *   later ms                moves the wall clock on
  *   twice key               propagates two other commands in its place
+ *   publish text            changes nothing and goes to the replicas alone
  *   quiet key               a write that propagates nothing
  *   box open x, box shut    a container and its subcommands
  *   await key ... seconds   takes the value of the first key that is there and drops it, or waits for one
@@ -78,7 +79,8 @@ void sessionOpen(session *s);
 extern const gate writesGate, allGate, againGate;
 extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */
-extern const sink noteSink;
+extern const sink noteSink, aofSink, replicaSink; /* of everything, or of what is for one target */
+extern bool house_slotted;                        /* for houseBuild(): databases with slots */
 extern const keyObserver noteObserver;
 extern const commandObserver noteSeer;
 /* What the sink got as bytes, shown as replies are; forgotten by the call. */

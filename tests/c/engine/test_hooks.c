@@ -153,12 +153,12 @@ static void features_are_known_by_number(void **state) {
 static void otherTake(const propagated *p) { note("other;"); }
 static void otherChanged(db *d, slice key, const char *event) { note("other;"); }
 static void otherBefore(ctx *c) { note("other;"); }
-static const sink other_sink = {"other", otherTake};
+static const sink other_sink = {.name = "other", .take = otherTake};
 static const keyObserver other_observer = {.name = "other", .changed = otherChanged};
 static const commandObserver other_seer = {"other", otherBefore, NULL};
 
 static void sinks_take_in_the_order_of_arming(void **state) {
-    const propagated p = {.db_id = 3};
+    const propagated p = {.db_id = 3, .slot = -1};
     assert_int_equal(engineHot.sinks, 0);
     sinkArm(&other_sink, true);
     sinkArm(&noteSink, true);

@@ -125,10 +125,10 @@ static void inner_commands_belong_to_the_outer_unit(void **state) {
 static void nested_units_go_out_with_the_outermost(void **state) {
     slice words[] = {SLICE("A"), SLICE("")};
     propagateUnitBegin();
-    propagateCopy(0, 1, words);
+    propagateCopy(propagateToKey(0, words[0]), 1, words);
     propagateUnitBegin();
     assert_int_equal(propagateUnitDepth(), 2);
-    propagateCopy(1, 2, words);
+    propagateCopy(propagateToKey(1, words[1]), 2, words);
     words[0] = SLICE("changed since");
     propagateUnitEnd();
     assert_noted("");
@@ -145,7 +145,7 @@ static void a_request_inside_a_nested_unit_is_copied(void **state) {
     request r = {.argv = words, .argc = 2, .raw = SLICE("*2\r\n$3\r\nSET\r\n$1\r\nk\r\n")};
     propagateUnitBegin();
     propagateUnitBegin();
-    propagateRequest(0, &r, 2, words);
+    propagateRequest(propagateToKey(0, words[1]), &r, 2, words);
     propagateUnitEnd();
     memset(name, 'x', 3);
     memset(key, 'x', 1);
@@ -163,7 +163,7 @@ static void a_long_unit_keeps_its_order(void **state) {
         str number = STR_EMPTY;
         strAppendInt(&number, i);
         slice words[] = {SLICE("N"), strSlice(&number)};
-        propagateCopy(i % 2, 2, words);
+        propagateCopy(propagateToKey(i % 2, words[1]), 2, words);
         strAppendFormat(&want, "db%d N %d;", i % 2, i);
         strFree(&number);
     }
@@ -171,6 +171,54 @@ static void a_long_unit_keeps_its_order(void **state) {
     strAppendText(&want, "db-1 EXEC;");
     assert_noted(strText(&want));
     strFree(&want);
+}
+
+/* ------------------------------------------------------------------ targets and slots */
+
+static void each_target_gets_what_is_for_it(void **state) {
+    sinkArm(&noteSink, false);
+    sinkArm(&aofSink, true);
+    sinkArm(&replicaSink, true);
+    ask(&s, "put a 1|publish x|put b 2");
+    assert_noted(
+        "aof:db0 put a 1;replicas:db0 put a 1;replicas:db0 publish x;aof:db0 put b 2;replicas:db0 put b 2;");
+    /* One of the two entries is for the AOF: no transaction there. */
+    ask(&s, "multi|publish x|put c 3|exec");
+    assert_noted(
+        "replicas:db-1 MULTI;replicas:db0 publish x;aof:db0 put c 3;replicas:db0 put c 3;replicas:db-1 EXEC;");
+    sinkArm(&aofSink, false);
+    sinkArm(&replicaSink, false);
+}
+
+static void a_replayed_stream_goes_where_it_has_not_been(void **state) {
+    sinkArm(&noteSink, false);
+    sinkArm(&aofSink, true);
+    sinkArm(&replicaSink, true);
+    sessionSetOrigin(&s, ORIGIN_PRIMARY);
+    ask(&s, "put a 1|twice a");
+    assert_noted("aof:db0 put a 1;aof:db-1 MULTI;aof:db0 FIRST a;aof:db0 SECOND a;aof:db-1 EXEC;");
+    sessionSetOrigin(&s, ORIGIN_AOF);
+    ask(&s, "put b 1");
+    assert_noted("");
+    sinkArm(&aofSink, false);
+    sinkArm(&replicaSink, false);
+}
+
+static int setUpSlotted(void **state) {
+    house_slotted = true;
+    int failed = setUp(state);
+    house_slotted = false;
+    return failed;
+}
+
+static void entries_tell_their_slot(void **state) {
+    /* {a}: slot 15495, {b}: slot 3300, as CLUSTER KEYSLOT has them. */
+    ask(&s, "put a 1|put b 1|twice a|publish x");
+    assert_noted("db0 slot15495 put a 1;db0 slot3300 put b 1;db-1 slot15495 MULTI;"
+                 "db0 slot15495 FIRST a;db0 slot15495 SECOND a;db-1 slot15495 EXEC;db0 publish x;");
+    ask(&s, "multi|put a 1|put b 1|exec|put a 1 1000005|later 10|take a");
+    assert_noted("db-1 MULTI;db0 slot15495 put a 1;db0 slot3300 put b 1;db-1 EXEC;"
+                 "db0 slot15495 put a 1 1000005;db0 slot15495 UNLINK a;");
 }
 
 int test_propagate(void) {
@@ -188,6 +236,9 @@ int test_propagate(void) {
         TEST(several_writes_of_a_transaction_are_wrapped),
         TEST(a_transaction_without_writes_is_nothing),
         TEST(inner_commands_belong_to_the_outer_unit),
+        TEST(each_target_gets_what_is_for_it),
+        TEST(a_replayed_stream_goes_where_it_has_not_been),
+        cmocka_unit_test_setup_teardown(entries_tell_their_slot, setUpSlotted, tearDown),
         TEST(nested_units_go_out_with_the_outermost),
         TEST(a_request_inside_a_nested_unit_is_copied),
         TEST(a_long_unit_keeps_its_order),

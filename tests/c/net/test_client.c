@@ -18,6 +18,8 @@
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
+#include "engine/stream.h"
+#include "engine/transaction.h"
 #include "net/client.h"
 #include "net/net.h"
 #include "net/net_priv.h"
@@ -59,6 +61,13 @@ static ssize_t receive(int fd, char *dst, size_t cap) {
     return n;
 }
 
+static void beginCommand(ctx *c) {
+    transactionBegin(c->who);
+    replyOk(c);
+}
+
+static void endCommand(ctx *c) { transactionRun(c); }
+
 /* Who sees during a nested turn what has left for the client that made it. */
 static int nest_fd;
 static char seen_while_nested[64];
@@ -86,6 +95,8 @@ static const commandSpec specs[] = {
     SPEC("leave", leaveCommand, 1, 0),
     SPEC("kill", killCommand, 1, 0),
     SPEC("nest", nestCommand, 1, 0),
+    SPEC("begin", beginCommand, 1, CMD_AT_ONCE),
+    SPEC("end", endCommand, 1, CMD_AT_ONCE | CMD_RUNS_QUEUE),
 };
 
 static void beforeSleep(loop *l, void *arg) {
@@ -98,7 +109,8 @@ static int setup(void **state) {
     static const feature *const features[] = {&engineFeature, &keyspaceFeature, &netFeature};
     static const configOption *tables[3];
     clockInit();
-    hooksInstall(features, 3, NULL, 0);
+    static const gate *const gates[] = {&noMultiGate, &queueGate};
+    hooksInstall(features, 3, gates, COUNT_OF(gates));
     tables[0] = engineFeature.options;
     tables[1] = netFeature.options;
     configInstall(tables, 2);
@@ -216,6 +228,39 @@ static void a_nested_turn_never_writes_a_reply_that_is_being_built(void **state)
     turns(SETTLED);
 }
 
+static void applied(client *cl, int fd, const char *bytes, uint64_t want) {
+    sendText(fd, bytes);
+    turns(SETTLED);
+    assert_int_equal(streamApplied(&cl->session), want);
+}
+
+static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    sessionSetOrigin(&cl->session, ORIGIN_PRIMARY);
+    applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n", 20);
+    applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1", 20); /* half a request is not applied */
+    applied(cl, fd, "\r\na\r\nsay b\r\n\r\nsay c\r\n", 20 + 20 + 7 + 2 + 7);
+    const uint64_t before = 56;
+    applied(cl, fd, "*1\r\n$5\r\nbegin\r\n*2\r\n$3\r\nsay\r\n$1\r\na\r\n", before);
+    applied(cl, fd, "*1\r\n$3\r\nend\r\n", before + 15 + 20 + 13);
+    str large = STR_EMPTY; /* read into a block of its own */
+    strAppendText(&large, "*2\r\n$3\r\nsay\r\n$100000\r\n");
+    memset(strReserve(&large, 100000), 'x', 100000);
+    strGrow(&large, 100000);
+    strAppendText(&large, "\r\n");
+    for (size_t at = 0; at < large.len; at += 10000) {
+        size_t n = sizeMin(10000, large.len - at);
+        assert_int_equal(write(fd, large.ptr + at, n), (ssize_t)n);
+        turns(SETTLED);
+    }
+    assert_int_equal(streamApplied(&cl->session), before + 48 + large.len);
+    strFree(&large);
+    close(fd);
+    turns(SETTLED);
+}
+
 static void a_client_that_leaves_gets_its_reply_and_nothing_more_runs(void **state) {
     (void)state;
     client *cl;
@@ -293,6 +338,8 @@ int test_client(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
         cmocka_unit_test_setup_teardown(what_follows_a_blocking_command_waits_and_then_runs, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,
                                         setup, teardown),
