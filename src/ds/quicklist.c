@@ -145,12 +145,12 @@ static void settle(quicklist *q, quicklistNode *n) {
 
 /* Like settle(), for a node that was split and two nodes on each side. */
 static void settleBoth(quicklist *q, quicklistNode *n) {
-    quicklistNode *before = n->prev, *behind = n->next;
+    quicklistNode *before = n->prev, *after = n->next;
     for (int i = 0; i < 2; i++) {
         if (before) settle(q, before);
-        if (behind) settle(q, behind);
+        if (after) settle(q, after);
         before = before ? before->prev : NULL;
-        behind = behind ? behind->next : NULL;
+        after = after ? after->next : NULL;
     }
 }
 
@@ -289,12 +289,20 @@ quicklist *quicklistNew(int fill, int depth) {
 }
 
 void quicklistTakeListpack(quicklist *q, uint8_t **take) {
-    check(q->nodes == 0);
     size_t count = listpackCount(*take);
     check(count > 0);
-    link(q, NULL, newNode(*take, listpackSize(*take), count, false), NULL);
-    q->count = count;
+    link(q, q->tail, newNode(*take, listpackSize(*take), count, false), NULL);
+    q->count += count;
     *take = NULL;
+    settleEnds(q);
+}
+
+void quicklistAppendPlain(quicklist *q, slice text) {
+    uint8_t *bytes = memAlloc(sizeMax(text.len, 1));
+    if (text.len) memcpy(bytes, text.ptr, text.len);
+    link(q, q->tail, newNode(bytes, text.len, 1, true), NULL);
+    q->count++;
+    settleEnds(q);
 }
 
 void quicklistFree(quicklist *q) {
@@ -372,10 +380,10 @@ static quicklistNode *seekNode(const quicklist *q, size_t *index) {
         for (; *index >= n->count; n = n->next) *index -= n->count;
         return n;
     }
-    size_t behind = q->count - 1 - *index; /* entries after it */
+    size_t after = q->count - 1 - *index; /* entries after it */
     quicklistNode *n = q->tail;
-    for (; behind >= n->count; n = n->prev) behind -= n->count;
-    *index = n->count - 1 - behind;
+    for (; after >= n->count; n = n->prev) after -= n->count;
+    *index = n->count - 1 - after;
     return n;
 }
 
@@ -432,6 +440,9 @@ void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) 
                                   .block_bytes = n->compressed ? compressedSize(n) : n->size,
                                   .plain = n->plain,
                                   .compressed = n->compressed};
+        const char *bytes = (const char *)n->bytes;
+        view.content = n->compressed ? sliceMake(bytes + sizeof(uint32_t), loadU32(n->bytes))
+                                     : sliceMake(bytes, n->size);
         visit(arg, &view);
     }
 }
