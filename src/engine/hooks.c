@@ -108,6 +108,13 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     }
 }
 
+void hooksKeyEvent(db *d, slice key, const char *event) {
+    for (uint32_t i = 0; i < engineHot.observers; i++) {
+        const keyObserver *o = hooks.observers[i];
+        if (o->event) o->event(d, key, event);
+    }
+}
+
 void commandObserverArm(const commandObserver *s, bool on) {
     engineHot.command_observers =
         armIn((const void **)hooks.command_observers, engineHot.command_observers, s, on);
