@@ -11,6 +11,7 @@ static struct {
     engineShutdownProc *shutdown;
     engineRestartProc *restart;
     engineIdentityProc *identity;
+    engineServeProc *serve;
 } procs;
 
 void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
@@ -25,6 +26,13 @@ void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
     check(procs.restart != NULL);
     return procs.restart(graceful, delay_ms, why);
+}
+
+void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
+
+void engineServe(void) {
+    check(procs.serve != NULL);
+    procs.serve();
 }
 
 void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }
