@@ -153,7 +153,7 @@ static void replyDigest(ctx *c, const digest *d) {
 
 static void debugDigest(ctx *c) {
     digest all;
-    storeDigest(c->look, &all);
+    storeDigest(keyspaceMain(), c->look, &all);
     replyDigest(c, &all);
 }
 

@@ -59,17 +59,17 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     robj *o;
     if (!hashFindWrite(c, &o)) return false;
     packLimits most = hashLimits();
-    bool dead = false;
+    bool replaced_expired = false;
     if (!o) o = hashNew(c->argv[1]);
     o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
     for (int i = 2; i < c->argc; i += 2) {
         hashOutcome outcome;
         o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, c->look, &most, &outcome);
         *created_count += outcome != HASH_UPDATED;
-        dead |= outcome == HASH_REPLACED_EXPIRED;
+        replaced_expired |= outcome == HASH_REPLACED_EXPIRED;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionNotify(c, c->argv[1], "hexpired");
+    if (replaced_expired) collectionNotify(c, c->argv[1], "hexpired");
     collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
     return true;
 }

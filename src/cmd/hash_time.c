@@ -496,17 +496,17 @@ static void propagateSet(ctx *c, const hashOptions *o, int64_t time_ms, const fi
 static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_ms,
                       const fieldList *f) {
     packLimits most = hashLimits();
-    bool dead = false;
+    bool replaced_expired = false;
     if (options->given & OPT_KEEPTTL) time_ms = HASH_KEEP_TIME;
     if (!o) o = hashNew(c->argv[1]);
     for (int64_t i = 0; i < f->size; i++) {
         hashOutcome outcome;
         o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
                          &most, &outcome);
-        dead |= outcome == HASH_REPLACED_EXPIRED;
+        replaced_expired |= outcome == HASH_REPLACED_EXPIRED;
     }
     collectionPlace(c, 1, o);
-    if (dead) collectionNotify(c, c->argv[1], "hexpired");
+    if (replaced_expired) collectionNotify(c, c->argv[1], "hexpired");
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], "hset", (uint64_t)f->size);
     if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], "hexpire");

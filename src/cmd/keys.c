@@ -247,7 +247,7 @@ static void flush(ctx *c, int id) {
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id};
     hooksDbEvent(&event);
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : cmdConf.lazyfree_lazy_user_flush;
-    uint64_t removed = id < 0 ? storeFlush(later) : dbFlush(storeDb(id), later);
+    uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
     event.kind = DB_FLUSHED;
     hooksDbEvent(&event);
     ctxDatasetChanged(c, removed);

@@ -124,17 +124,17 @@ static void applyLimit(sorter *s, size_t length) {
 static bool lookUp(ctx *c, sorter *s, slice pattern, slice element, char *digits, slice *out) {
     const char *star = memchr(pattern.ptr, '*', pattern.len);
     if (!star) return false;
-    slice behind = sliceMake(star + 1, (size_t)(pattern.ptr + pattern.len - star - 1));
+    slice suffix = sliceMake(star + 1, (size_t)(pattern.ptr + pattern.len - star - 1));
     slice field = {NULL, 0};
-    for (size_t i = 0; i + 2 < behind.len && !field.ptr; i++) {
-        if (behind.ptr[i] != '-' || behind.ptr[i + 1] != '>') continue;
-        field = sliceMake(behind.ptr + i + 2, behind.len - i - 2);
-        behind.len = i;
+    for (size_t i = 0; i + 2 < suffix.len && !field.ptr; i++) {
+        if (suffix.ptr[i] != '-' || suffix.ptr[i + 1] != '>') continue;
+        field = sliceMake(suffix.ptr + i + 2, suffix.len - i - 2);
+        suffix.len = i;
     }
     strClear(&s->name);
     strAppend(&s->name, pattern.ptr, (size_t)(star - pattern.ptr));
     strAppendSlice(&s->name, element);
-    strAppendSlice(&s->name, behind);
+    strAppendSlice(&s->name, suffix);
     slice name = strSlice(&s->name);
     const robj *o = dbFindRead(c->db, name, storeHash(name), c->look);
     if (!o) return false;

@@ -18,12 +18,12 @@
 
 void *hashtableFind(const hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
                     size_t len) {
-    return hashtableInlineFind(t, hash, type->match, key, len);
+    return hashtableInlineFind(t, type, hash, type->match, key, len);
 }
 
 void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint64_t hash,
                             const void *key, size_t len, hashtablePosition *position) {
-    return hashtableInlineFindPosition(t, hash, type->match, key, len, position);
+    return hashtableInlineFindPosition(t, type, hash, type->match, key, len, position);
 }
 
 void hashtablePrefetch(const hashtable *t, uint64_t hash) { hashtableInlinePrefetch(t, hash); }
@@ -33,7 +33,8 @@ void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
 }
 
 /* The position of an entry given by address; its `word` is NULL if the entry is not in the table. */
-static hashtablePosition findEntry(const hashtable *t, uint64_t hash, const void *entry) {
+static hashtablePosition findEntry(const hashtable *t, uint64_t mark, uint64_t hash,
+                                   const void *entry) {
     hashtablePosition position = {.hash = hash};
     if (!t->body) return position;
     tableProbe p = tableProbeAt(t, hash);
@@ -41,7 +42,7 @@ static hashtablePosition findEntry(const hashtable *t, uint64_t hash, const void
     position.tag = (uint32_t)p.tag;
     for (tableBucket *b = p.home;; b++) {
         for (unsigned i = 0; i < BUCKET_WORDS; i++) {
-            if (b->word[i] && wordEntry(b->word[i]) == entry) {
+            if (b->word[i] && (b->word[i] & (WORD_ENTRY | mark)) == (uintptr_t)entry) {
                 position.word = &b->word[i];
                 return position;
             }
@@ -101,10 +102,14 @@ static void bigInsert(tableBig *g, const hashtableType *type, uint64_t hash, uin
     bigInserted(g, type, hash, word, long_run);
 }
 
+bool hashtableCanHold(const void *address) {
+    return ((uintptr_t)address & ~WORD_ENTRY) == 0 && address != NULL;
+}
+
 static uint64_t wordMake(const void *entry, unsigned flags) {
     uint64_t word = (uint64_t)(uintptr_t)entry;
     check(word != 0);
-    check((word & ~WORD_ENTRY) == 0);
+    check((word & ~(WORD_ENTRY | HASHTABLE_MARK)) == 0);
     check((flags & ~WORD_USER) == 0);
     return word | flags;
 }
@@ -184,7 +189,7 @@ void *hashtableDeleteAt(hashtable *t, const hashtableType *type,
                         const hashtablePosition *position) {
     check(position->word);
     hotCheck(tableProbeAt(t, position->hash).home == position->home);
-    void *entry = wordEntry(*position->word);
+    void *entry = wordEntryOfType(*position->word, type);
     if (likely(tableIsBig(t))) {
         bigDeleteAt(t, type, position);
     } else {
@@ -202,14 +207,14 @@ void *hashtableDelete(hashtable *t, const hashtableType *type, uint64_t hash, co
 
 bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash,
                           const void *entry) {
-    hashtablePosition position = findEntry(t, hash, entry);
+    hashtablePosition position = findEntry(t, type->entry_mark, hash, entry);
     if (!position.word) return false;
     hashtableDeleteAt(t, type, &position);
     return true;
 }
 
 void *hashtablePop(hashtable *t, const hashtableType *type) {
-    void *entry = hashtableRandom(t);
+    void *entry = hashtableRandom(t, type);
     if (entry) check(hashtableDeleteEntry(t, type, type->hash_of(entry), entry));
     return entry;
 }
@@ -222,11 +227,12 @@ void hashtableReplaceAt(const hashtablePosition *position, void *entry) {
 }
 
 bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry) {
-    return findEntry(t, hash, entry).word != NULL;
+    return findEntry(t, 0, hash, entry).word != NULL;
 }
 
-bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry) {
-    hashtablePosition position = findEntry(t, hash, old);
+bool hashtableReplace(hashtable *t, const hashtableType *type, uint64_t hash, const void *old,
+                      void *entry) {
+    hashtablePosition position = findEntry(t, type->entry_mark, hash, old);
     if (!position.word) return false;
     hashtableReplaceAt(&position, entry);
     return true;
@@ -251,7 +257,7 @@ void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsign
 }
 
 bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned flags) {
-    hashtablePosition position = findEntry(t, hash, entry);
+    hashtablePosition position = findEntry(t, 0, hash, entry);
     if (!position.word) return false;
     hashtableSetFlagsAt(t, &position, flags);
     return true;

@@ -31,11 +31,19 @@ typedef struct hashtableType {
     uint64_t (*hash_of)(const void *entry);
     /* True if the entry has this key. */
     bool (*match)(const void *entry, const void *key, size_t len);
+    /* HASHTABLE_MARK: entries are words of 46 bits, whose lowest bit is the mark: entries with it need not be
+     * addresses. The functions that take this type give and take such entries with the mark in its place; a
+     * hashtableVisitProc finds it in the flags. 0: all entries are addresses, and the mark is a flag beside them. */
+    uint64_t entry_mark;
 } hashtableType;
 
 /* Flags of an entry, readable without accessing the entry. Volatile entries have an expiry time: the table
  * counts them and can find them quickly. The meaning of the mark is defined by the caller. */
 enum { HASHTABLE_VOLATILE = 1, HASHTABLE_MARK = 4 };
+
+/* True for an address that a table can keep: 8-byte aligned and below 2^48, as Linux gives them on x86-64 and arm64
+ * unless a process asks for more. Inserting another one is a failed check. ANY_THREAD. */
+bool hashtableCanHold(const void *address);
 
 /* Receives an entry and its flags. */
 typedef void hashtableVisitProc(void *context, void *entry, unsigned flags);
@@ -59,7 +67,8 @@ bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash
 /* True if the entry with this address is in the table. The entry is not accessed and may have been freed. */
 bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry);
 /* Replaces the address `old` by `entry`; the flags are kept. False if `old` is not in the table. */
-bool hashtableReplace(hashtable *t, uint64_t hash, const void *old, void *entry);
+bool hashtableReplace(hashtable *t, const hashtableType *type, uint64_t hash, const void *old,
+                      void *entry);
 /* Sets the flags of `entry` to exactly `flags`. False if it is not in the table. */
 bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned flags);
 
@@ -115,7 +124,7 @@ uint64_t hashtableScanVolatile(const hashtable *t, const hashtableType *type, ui
                                hashtableVisitProc *visit, void *context);
 
 /* A uniformly random entry; NULL if the table is empty. */
-void *hashtableRandom(const hashtable *t);
+void *hashtableRandom(const hashtable *t, const hashtableType *type);
 /* A uniformly random volatile entry; NULL if there is none. */
 void *hashtableRandomVolatile(const hashtable *t, const hashtableType *type);
 /* Removes and returns a random entry; NULL if the table is empty. */
@@ -123,14 +132,15 @@ void *hashtablePop(hashtable *t, const hashtableType *type);
 /* Stores up to `want` distinct entries in `out`, adjacent ones from a random start: cheap (seven per cache
  * line) and random enough for eviction, but not independent. Returns their number, 0 only if there are
  * none. */
-size_t hashtableSample(const hashtable *t, void **out, size_t want);
+size_t hashtableSample(const hashtable *t, const hashtableType *type, void **out, size_t want);
 size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, void **out,
                                size_t want);
 
 /* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more. *position is 0 at
  * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration, but in
  * order of hashes: do not delete from the table, or fill another one, while using it. */
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap);
+size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *place,
+                            void **out, size_t cap);
 /* Words of a table, collected before callbacks that may change the table are called. Private. */
 enum { HASHTABLE_WORDS_LOCAL = 64 };
 typedef struct hashtableWords {

@@ -52,14 +52,15 @@ ALWAYS_INLINE bool tableProbeEnds(const tableProbe *p, const tableBucket *b, tag
 }
 
 /* The word of the entry with this key, or NULL. */
-ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, hashtableMatchProc *match,
-                                       const void *key, size_t len) {
+ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, const hashtableType *type,
+                                       hashtableMatchProc *match, const void *key, size_t len) {
     for (tableBucket *b = p->home;; b++) {
         tagVector tags = bucketTags(b);
         for (unsigned hits = tagsEqual(tags, p->tag); hits; hits &= hits - 1) {
             uint64_t *word = &b->word[__builtin_ctz(hits)];
             /* A free word looks like tag 0. */
-            if (likely(*word != 0) && likely(match(wordEntry(*word), key, len))) return word;
+            if (likely(*word != 0) && likely(match(wordEntryOfType(*word, type), key, len)))
+                return word;
         }
         if (likely(tableProbeEnds(p, b, tags))) return NULL;
     }
@@ -73,18 +74,20 @@ ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
 }
 
 /* hashtableFind() with `match`, a static inline function, inlined. */
-ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, uint64_t hash,
-                                        hashtableMatchProc *match, const void *key, size_t len) {
+ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, const hashtableType *type,
+                                        uint64_t hash, hashtableMatchProc *match, const void *key,
+                                        size_t len) {
     if (unlikely(!t->body)) return NULL;
     tableProbe p = tableProbeAt(t, hash);
-    uint64_t *word = tableProbeFind(&p, match, key, len);
-    return word ? wordEntry(*word) : NULL;
+    uint64_t *word = tableProbeFind(&p, type, match, key, len);
+    return word ? wordEntryOfType(*word, type) : NULL;
 }
 
 /* hashtableFindPosition() with `match` inlined. */
-ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t hash,
-                                                hashtableMatchProc *match, const void *key,
-                                                size_t len, hashtablePosition *position) {
+ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, const hashtableType *type,
+                                                uint64_t hash, hashtableMatchProc *match,
+                                                const void *key, size_t len,
+                                                hashtablePosition *position) {
     if (unlikely(!t->body)) {
         *position = (hashtablePosition){.hash = hash};
         return NULL;
@@ -93,10 +96,10 @@ ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, uint64_t has
     position->hash = hash;
     position->home = p.home;
     position->tag = (uint32_t)p.tag;
-    position->word = tableProbeFind(&p, match, key, len);
+    position->word = tableProbeFind(&p, type, match, key, len);
     /* A change would walk the overflowing buckets. */
     if (bucketOverflows(p.home)) tableProbePrefetchRun(&p);
-    return position->word ? wordEntry(*position->word) : NULL;
+    return position->word ? wordEntryOfType(*position->word, type) : NULL;
 }
 
 /* Step 0, useful with many tables: prefetches the header of the table. */

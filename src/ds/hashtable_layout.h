@@ -48,6 +48,10 @@
 #define TAG_MASK 0xffffull
 
 static inline void *wordEntry(uint64_t word) { return (void *)(uintptr_t)(word & WORD_ENTRY); }
+/* The entry of a word whose table has this type (hashtableType.entry_mark). */
+static inline void *wordEntryOfType(uint64_t word, const hashtableType *type) {
+    return (void *)(uintptr_t)(word & (WORD_ENTRY | type->entry_mark));
+}
 static inline uint64_t wordTag(uint64_t word) { return word >> TAG_SHIFT; }
 
 /* ---- buckets ---- */

@@ -196,7 +196,7 @@ unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *
     if (unlikely(rehash) || unlikely(r->sc->inexact)) {
         for (; used; used &= used - 1) {
             uint64_t word = b->word[__builtin_ctz(used)] & ~WORD_OVERFLOW;
-            uint64_t hash = r->type->hash_of(wordEntry(word));
+            uint64_t hash = r->type->hash_of(wordEntryOfType(word, r->type));
             itemsInsert(items, count++, (tableItem){hash, word});
         }
         return count;

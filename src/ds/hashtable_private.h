@@ -97,7 +97,7 @@ typedef struct tableRegion {
 /* Distance of the unit of `word` below `last`, the scaleLastUnit() of its bucket. */
 static inline uint64_t regionDistance(const tableRegion *r, uint64_t last, uint64_t word) {
     if (unlikely(r->sc->inexact)) {
-        return last - scaleUnit(r->sc, r->type->hash_of(wordEntry(word)));
+        return last - scaleUnit(r->sc, r->type->hash_of(wordEntryOfType(word, r->type)));
     }
     return (last - wordTag(word)) & TAG_MASK;
 }

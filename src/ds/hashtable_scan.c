@@ -57,7 +57,7 @@ static void collectRegion(const tableRegion *r, uint64_t low, uint64_t high, uin
             past |= unit > final;
             if (unit < first || unit > final) continue;
             if (unlikely(exact)) {
-                uint64_t hash = r->type->hash_of(wordEntry(word));
+                uint64_t hash = r->type->hash_of(wordEntryOfType(word, r->type));
                 if (hash < low || hash > high) continue;
             }
             wordListAdd(list, word);
@@ -195,7 +195,7 @@ void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
     }
     uint64_t word = it->fetched.words[it->next++];
     if (flags) *flags = (unsigned)(word & WORD_USER);
-    return wordEntry(word);
+    return wordEntryOfType(word, it->type);
 }
 
 void hashtableIteratorClear(hashtableIterator *it) {
@@ -212,37 +212,39 @@ void hashtableIteratorClear(hashtableIterator *it) {
 
 /* Every entry occupies exactly one word, so a random used word is a uniform choice; so is counting up to a
  * random number. */
-void *hashtableRandom(const hashtable *t) {
+void *hashtableRandom(const hashtable *t, const hashtableType *type) {
     uint64_t count = hashtableCount(t);
     if (count == 0) return NULL;
     tableArray array = tableBuckets(t);
     for (unsigned try = 0; try < RANDOM_TRIES; try++) {
         uint64_t index = randomUniform(array.count * BUCKET_WORDS);
         uint64_t word = array.buckets[index / BUCKET_WORDS].word[index % BUCKET_WORDS];
-        if (word) return wordEntry(word);
+        if (word) return wordEntryOfType(word, type);
     }
     uint64_t rank = randomUniform(count);
     for (uint64_t at = 0; at < array.count; at++) {
         for (unsigned used = bucketUsed(&array.buckets[at]); used; used &= used - 1) {
-            if (rank-- == 0) return wordEntry(array.buckets[at].word[__builtin_ctz(used)]);
+            if (rank-- == 0)
+                return wordEntryOfType(array.buckets[at].word[__builtin_ctz(used)], type);
         }
     }
     panic("a table holds fewer entries than it counts");
 }
 
-size_t hashtableNextEntries(const hashtable *t, uint64_t *place, void **out, size_t cap) {
+size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *place,
+                            void **out, size_t cap) {
     check(cap >= BUCKET_WORDS);
     tableArray array = tableBuckets(t);
     size_t found = 0;
     for (; *place < array.count && found + BUCKET_WORDS <= cap; ++*place) {
         const tableBucket *b = &array.buckets[*place];
         for (unsigned used = bucketUsed(b); used; used &= used - 1)
-            out[found++] = wordEntry(b->word[__builtin_ctz(used)]);
+            out[found++] = wordEntryOfType(b->word[__builtin_ctz(used)], type);
     }
     return found;
 }
 
-size_t hashtableSample(const hashtable *t, void **out, size_t want) {
+size_t hashtableSample(const hashtable *t, const hashtableType *type, void **out, size_t want) {
     uint64_t count = hashtableCount(t);
     if (count == 0 || want == 0) return 0;
     tableArray array = tableBuckets(t);
@@ -251,9 +253,9 @@ size_t hashtableSample(const hashtable *t, void **out, size_t want) {
     for (; tries > 0 && found < want; tries--, at = at + 1 == array.count ? 0 : at + 1) {
         const tableBucket *b = &array.buckets[at];
         for (unsigned used = bucketUsed(b); used && found < want; used &= used - 1) {
-            out[found++] = wordEntry(b->word[__builtin_ctz(used)]);
+            out[found++] = wordEntryOfType(b->word[__builtin_ctz(used)], type);
         }
     }
-    if (found == 0) out[found++] = hashtableRandom(t);
+    if (found == 0) out[found++] = hashtableRandom(t, type);
     return found;
 }

@@ -73,7 +73,7 @@ static const char *verifyWord(verifyState *v, uint64_t at, unsigned index, uint6
                               unsigned *displaced) {
     const tableRegion *r = &v->region;
     uint64_t word = r->buckets[at].word[index], last = scaleLastUnit(r->sc, at);
-    uint64_t hash = r->type->hash_of(wordEntry(word)), unit = scaleUnit(r->sc, hash);
+    uint64_t hash = r->type->hash_of(wordEntryOfType(word, r->type)), unit = scaleUnit(r->sc, hash);
     uint64_t home = scaleHome(r->sc, hash);
     if (tableIsBig(v->table)) {
         const tableBig *g = tableAsBig(v->table);

@@ -157,11 +157,11 @@ hllOutcome hllTrySparse(slice bytes, hllUpdate place) {
 /* Joins adjacent value runs where possible, from `at` on. */
 static void joinRuns(char *bytes, size_t *len, size_t at) {
     for (int step = 0; step < JOIN_STEPS && at < *len; step++) {
-        size_t next = at, behind;
+        size_t next = at, following;
         hllRun run, other;
         if (!hllNextRun(sliceMake(bytes, *len), &next, &run)) return;
-        behind = next;
-        if (run.value > 0 && hllNextRun(sliceMake(bytes, *len), &behind, &other) &&
+        following = next;
+        if (run.value > 0 && hllNextRun(sliceMake(bytes, *len), &following, &other) &&
             other.value == run.value && run.count + other.count <= VALUE_RUN_MAX) {
             bytes[next] = valueRun(run.value, run.count + other.count);
             memmove(bytes + at, bytes + next, *len - next);

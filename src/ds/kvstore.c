@@ -148,7 +148,7 @@ bool kvstoreHasEntry(const kvstore *kv, int slot, uint64_t hash, const void *ent
 }
 
 bool kvstoreReplace(kvstore *kv, int slot, uint64_t hash, const void *old, void *entry) {
-    return hashtableReplace(tableOf(kv, slot), hash, old, entry);
+    return hashtableReplace(tableOf(kv, slot), kv->type, hash, old, entry);
 }
 
 bool kvstoreSetFlags(kvstore *kv, int slot, uint64_t hash, const void *entry, unsigned flags) {
@@ -169,6 +169,14 @@ void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position,
 /* ---- counts, slots ---- */
 
 uint64_t kvstoreCount(const kvstore *kv) { return kv->counts.total; }
+
+uint64_t kvstoreCountAll(const kvstore *kv) {
+    uint64_t count = kv->counts.total;
+    for (int slot = 0; kv->hidden && slot < kv->slot_count; slot++) {
+        if (bitIsSet(kv->hidden, slot)) count += hashtableCount(&kv->tables[slot]);
+    }
+    return count;
+}
 
 uint64_t kvstoreVolatileCount(const kvstore *kv) { return kv->volatiles.total; }
 
@@ -261,7 +269,7 @@ void *kvstoreRandom(const kvstore *kv, int *slot) {
     if (kv->counts.total == 0) return NULL;
     int found = kvstoreSlotOfRank(kv, randomUniform(kv->counts.total));
     if (slot) *slot = found;
-    return hashtableRandom(tableOf(kv, found));
+    return hashtableRandom(tableOf(kv, found), kv->type);
 }
 
 void *kvstoreRandomVolatile(const kvstore *kv, int *slot) {
@@ -276,7 +284,7 @@ size_t kvstoreSample(const kvstore *kv, void **out, size_t want) {
     /* One attempt is enough unless slots are small. */
     for (size_t try = 0; kv->counts.total && try < want && found < want; try++) {
         int slot = kvstoreSlotOfRank(kv, randomUniform(kv->counts.total));
-        found += hashtableSample(tableOf(kv, slot), out + found, want - found);
+        found += hashtableSample(tableOf(kv, slot), kv->type, out + found, want - found);
         if (kv->slot_count == 1) break;
     }
     return found;

@@ -53,6 +53,8 @@ void kvstoreSetFlagsAt(kvstore *kv, int slot, const hashtablePosition *position,
 /* Number of entries, and of volatile ones, in all visible slots; O(1). */
 uint64_t kvstoreCount(const kvstore *kv);
 uint64_t kvstoreVolatileCount(const kvstore *kv);
+/* Entries of all slots, hidden ones too; O(slots) where any is hidden. */
+uint64_t kvstoreCountAll(const kvstore *kv);
 /* The same for one slot, visible or not; O(1). */
 uint64_t kvstoreCountOf(const kvstore *kv, int slot);
 uint64_t kvstoreVolatileCountOf(const kvstore *kv, int slot);

@@ -319,10 +319,10 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
 static uint8_t *openGap(packBuffer *buffer, size_t at, size_t removed, size_t gap) {
     uint8_t *lp = buffer->bytes;
     size_t old_size = listpackSize(lp), size = old_size - removed + gap;
-    size_t behind = old_size - at - removed;
+    size_t tail_size = old_size - at - removed;
     check(size <= UINT32_MAX);
     if (gap > removed) lp = buffer->resize(buffer, size);
-    memmove(lp + at + gap, lp + at + removed, behind);
+    memmove(lp + at + gap, lp + at + removed, tail_size);
     if (gap <= removed) lp = buffer->resize(buffer, size);
     storeU32(lp, (uint32_t)size);
     return lp + at;
@@ -452,6 +452,6 @@ bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryPro
         if (proc && !proc(arg, at, count)) return false;
         at += body + back_size;
     }
-    size_t told = loadU16(lp + 4);
-    return told == LISTPACK_COUNT_UNKNOWN || told == count;
+    size_t stored_count = loadU16(lp + 4);
+    return stored_count == LISTPACK_COUNT_UNKNOWN || stored_count == count;
 }

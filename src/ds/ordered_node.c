@@ -59,10 +59,10 @@ innerNode *innerNew(orderedIndex *x, size_t cap_min) {
 
 /* ------------------------------------------------------------------ leaves */
 
-void leafLinkAfter(leafNode *l, leafNode *behind) {
-    l->prev = behind;
-    l->next = behind->next;
-    behind->next = l;
+void leafLinkAfter(leafNode *l, leafNode *previous) {
+    l->prev = previous;
+    l->next = previous->next;
+    previous->next = l;
     if (l->next) l->next->prev = l;
 }
 

@@ -79,7 +79,7 @@ void nodeFree(orderedIndex *x, void *node);
 /* Resizes a leaf for `count` words; updates the links of its neighbours. */
 leafNode *leafFit(orderedIndex *x, leafNode *l, size_t count);
 /* Links a new leaf after another one. */
-void leafLinkAfter(leafNode *l, leafNode *behind);
+void leafLinkAfter(leafNode *l, leafNode *previous);
 void leafUnlink(leafNode *l);
 /* Recomputes the tags. */
 void leafScale(leafNode *l, const orderedType *type);

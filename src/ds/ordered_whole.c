@@ -12,11 +12,11 @@ static size_t nodesFor(size_t count, size_t max) {
 }
 
 static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const *entries,
-                          size_t count, leafNode *behind) {
+                          size_t count, leafNode *previous) {
     leafNode *l = leafNew(x, count);
     for (size_t i = 0; i < count; i++) l->word[i] = makeWord(0, entries[i]);
     l->count = (uint16_t)count;
-    if (behind) leafLinkAfter(l, behind);
+    if (previous) leafLinkAfter(l, previous);
     leafScale(l, type);
     return l;
 }

@@ -145,12 +145,12 @@ static void settle(quicklist *q, quicklistNode *n) {
 
 /* Like settle(), for a node that was split and two nodes on each side. */
 static void settleBoth(quicklist *q, quicklistNode *n) {
-    quicklistNode *before = n->prev, *behind = n->next;
+    quicklistNode *before = n->prev, *after = n->next;
     for (int i = 0; i < 2; i++) {
         if (before) settle(q, before);
-        if (behind) settle(q, behind);
+        if (after) settle(q, after);
         before = before ? before->prev : NULL;
-        behind = behind ? behind->next : NULL;
+        after = after ? after->next : NULL;
     }
 }
 
@@ -372,10 +372,10 @@ static quicklistNode *seekNode(const quicklist *q, size_t *index) {
         for (; *index >= n->count; n = n->next) *index -= n->count;
         return n;
     }
-    size_t behind = q->count - 1 - *index; /* entries after it */
+    size_t after = q->count - 1 - *index; /* entries after it */
     quicklistNode *n = q->tail;
-    for (; behind >= n->count; n = n->prev) behind -= n->count;
-    *index = n->count - 1 - behind;
+    for (; after >= n->count; n = n->prev) after -= n->count;
+    *index = n->count - 1 - after;
     return n;
 }
 

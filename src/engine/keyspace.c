@@ -89,7 +89,9 @@ static const storeListener listener = {.expired = keyExpired,
 
 /* ------------------------------------------------------------------ visibility */
 
-static void setExpiry(void) { storeSetExpiry(importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE); }
+static void setExpiry(void) {
+    storeSetExpiry(keyspaceMain(), importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE);
+}
 
 void keyspaceSetFrozen(bool on) {
     frozen = on;
@@ -148,7 +150,7 @@ static void expire(int64_t budget_us) {
     int effort = engineConf.active_expire_effort;
     int share = 25 + 2 * (effort - 1);
     int64_t began_us = clockMonoUs();
-    storeExpireTurn(engineHot.now_ms, budget_us, effort);
+    storeExpireTurn(keyspaceMain(), engineHot.now_ms, budget_us, effort);
     int64_t now_us = clockMonoUs();
     latencyNote("expire-cycle", (now_us - began_us) / 1000);
     paceTook(&expire_pace, began_us, now_us, share);
@@ -160,18 +162,19 @@ static void expireTick(int64_t budget_us) {
 }
 
 static void expireBetween(void) {
-    if (likely(!storeExpireTimedOut()) || !mayExpire()) return;
+    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return;
     if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }
 
 int64_t keyspaceNextMs(void) {
-    if (likely(!storeExpireTimedOut()) || !mayExpire()) return -1;
+    if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return -1;
     return paceLeftMs(&expire_pace);
 }
 
 static void resizeTick(int64_t budget_us) {
     enum { RESIZE_US = 1000 };
-    if (engineConf.activerehashing) storeWork(budget_us < RESIZE_US ? budget_us : RESIZE_US);
+    if (engineConf.activerehashing)
+        storeWork(keyspaceMain(), budget_us < RESIZE_US ? budget_us : RESIZE_US);
 }
 
 static void reclaimTick(int64_t budget_us) {
@@ -196,7 +199,7 @@ static const tickJob ticks[] = {{"store-clock", 0, clockTick},
 static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
 
 static status init(reason *why) {
-    storeSetListener(&listener);
+    storeSetListener(keyspaceMain(), &listener);
     storeSetFreeLater(freeLater);
     storeSetClock(engineHot.now_ms);
     engineHot.dbs = storeDbs();
@@ -218,7 +221,7 @@ static void printKeyspace(str *out) {
 }
 
 static void printStats(str *out) {
-    const storeStatistics *s = storeStats();
+    storeStatistics now = storeStats(keyspaceMain()), *s = &now;
     strAppendFormat(out,
                     "expired_keys:%llu\r\nexpired_fields:%llu\r\nexpired_stale_perc:%.2f\r\n"
                     "expired_keys_with_volatile_items_stale_perc:%.2f\r\n"
@@ -242,6 +245,8 @@ static void printMemory(str *out) {
                     (unsigned long long)storeFreePending(), (unsigned long long)storeFreedLater());
 }
 
+static void resetStats(void) { storeResetStats(keyspaceMain()); }
+
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
     {"keyspace", "# Keyspace", INFO_NORMAL, INFO_KEYSPACE, printKeyspace},
@@ -254,5 +259,5 @@ const feature keyspaceFeature = {.name = "keyspace",
                                  .ticks = ticks,
                                  .stages = stages,
                                  .init = init,
-                                 .on_stats_reset = storeResetStats,
+                                 .on_stats_reset = resetStats,
                                  .on_shutdown = shutdown};

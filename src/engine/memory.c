@@ -74,7 +74,7 @@ static bool evict(int64_t length_us) {
     int64_t started_us = clockMonoUs();
     int64_t deadline_us = length_us < INT64_MAX - started_us ? started_us + length_us : INT64_MAX;
     for (unsigned victims = 1; !fits(); victims++) {
-        if (!storeEvictOne(&rule)) return awaitBackground(deadline_us);
+        if (!storeEvictOne(keyspaceMain(), &rule)) return awaitBackground(deadline_us);
         if (victims % LOOK == 0 && clockMonoUs() >= deadline_us) {
             limit.timed_out = true;
             return true;
@@ -176,7 +176,7 @@ static void printStats(str *out) {
     strAppendFormat(out,
                     "evicted_keys:%llu\r\ntotal_eviction_exceeded_time:%llu\r\n"
                     "current_eviction_exceeded_time:%llu\r\n",
-                    (unsigned long long)storeStats()->evicted,
+                    (unsigned long long)storeStats(keyspaceMain()).evicted,
                     (unsigned long long)(limit.over_us + current_us) / 1000,
                     (unsigned long long)current_us / 1000);
 }

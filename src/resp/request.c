@@ -138,8 +138,8 @@ static requestStep refuseByte(requestInput *in, char got) {
 
 bool requestArgReserve(requestPartial *s) {
     if (s->arg_count < s->arg_cap) return true;
-    int room = s->arg_cap < 32 ? 64 : s->arg_cap * 2;
-    size_t size = (size_t)room * sizeof(slice);
+    int available = s->arg_cap < 32 ? 64 : s->arg_cap * 2;
+    size_t size = (size_t)available * sizeof(slice);
     slice *args = s->args_owned ? memTryRealloc(s->args, size) : memTryAlloc(size);
     if (args == NULL) {
         s->failed = true;
@@ -147,7 +147,7 @@ bool requestArgReserve(requestPartial *s) {
     }
     if (!s->args_owned) memcpy(args, s->args, (size_t)s->arg_count * sizeof(slice));
     s->args = args;
-    s->arg_cap = room;
+    s->arg_cap = available;
     s->args_owned = true;
     return true;
 }
@@ -514,19 +514,19 @@ requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos
         if (batch->count >= max) return REQUEST_BATCH_FULL;
         if (likely(*at == '*' && p->partial == NULL)) {
             slice *argv = batch->pool + batch->pool_used;
-            uint32_t room = (uint32_t)(REQUEST_POOL_SLICES - batch->pool_used);
+            uint32_t available = (uint32_t)(REQUEST_POOL_SLICES - batch->pool_used);
             request *r = &batch->items[batch->count];
-            const char *behind = fastRequest(at, end, argv, room < args_limit ? room : args_limit,
-                                             bulk_max, &r->argc);
-            if (likely(behind != NULL)) {
+            const char *next_request = fastRequest(
+                at, end, argv, available < args_limit ? available : args_limit, bulk_max, &r->argc);
+            if (likely(next_request != NULL)) {
                 r->argv = argv;
                 r->large_count = 0;
                 r->large = NULL;
-                r->raw = (slice){at, (size_t)(behind - at)};
-                r->raw_end = *pos = (size_t)(behind - buf);
+                r->raw = (slice){at, (size_t)(next_request - at)};
+                r->raw_end = *pos = (size_t)(next_request - buf);
                 batch->pool_used += r->argc;
                 batch->count++;
-                at = behind;
+                at = next_request;
                 continue;
             }
         }

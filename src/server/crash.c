@@ -263,10 +263,10 @@ crashAgain(int signal_number, const siginfo_t *info, const void *context) {
 
 static void onCrash(int signal_number, siginfo_t *info, void *context) {
     if (crash.report_written) endBySignal(signal_number);
-    int nobody = 0, me = ownTid();
-    if (!__atomic_compare_exchange_n(&crash.tid, &nobody, me, false, __ATOMIC_ACQ_REL,
+    int no_thread = 0, me = ownTid();
+    if (!__atomic_compare_exchange_n(&crash.tid, &no_thread, me, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) {
-        if (nobody != me) traceFreeze();
+        if (no_thread != me) traceFreeze();
         if (crash.tests_memory) {
             crash.tests_memory = 0;
             siglongjmp(crash.skip_region, 1);

@@ -196,6 +196,13 @@ static void logStartup(void) {
     }
 }
 
+static void checkAddresses(void) {
+    reason why;
+    if (storeCheckAddresses(&why) == OK) return;
+    logWarning("%s", why.text);
+    exit(1);
+}
+
 int main(int argc, char **argv) {
     refuseSentinel(argc, argv);
     commandLineRunEarly(argc, argv);
@@ -230,6 +237,7 @@ int main(int argc, char **argv) {
     logNotice("monotonic clock: %s", clockSourceName());
     raiseDescriptorLimit();
     startLoop();
+    checkAddresses();
     storeInit(serverDatabaseCount(), serverIsCluster());
     startFeatures();
     openListeners();

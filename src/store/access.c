@@ -44,16 +44,22 @@ void storeSetResizing(bool on) {
 }
 
 void storeForkBegin(void) {
-    slabForkBegin(slabKeyspace());
-    slabForkBegin(slabElements());
+    for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
+        slabPair slabs = keyspaceSlabs(k);
+        slabForkBegin(slabs.objects);
+        slabForkBegin(slabs.elements);
+    }
     storeNow.forked = true;
     pauseResizes();
     setTouch();
 }
 
 void storeForkEnd(void) {
-    slabForkEnd(slabKeyspace());
-    slabForkEnd(slabElements());
+    for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
+        slabPair slabs = keyspaceSlabs(k);
+        slabForkEnd(slabs.objects);
+        slabForkEnd(slabs.elements);
+    }
     storeNow.forked = false;
     pauseResizes();
     setTouch();

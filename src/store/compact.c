@@ -19,7 +19,8 @@ enum {
     STEPS_A_LOOK = 8, /* keyspace steps between two reads of the clock */
 };
 
-static struct {
+struct compactWalk {
+    keyspace *in;
     bool active;
     int pause;
     int db;
@@ -29,85 +30,89 @@ static struct {
     size_t at;       /* offset of the current one in `keys` */
     uint64_t inner;  /* scan cursor in the current collection */
     compaction by;
-} walk;
+};
 
 static void collectKeys(void *context, void *entry, unsigned flags) {
-    (void)context; /* there is one walk */
+    compactWalk *walk = context;
     const robj *o = entry;
     if (!(flags & HASHTABLE_MARK)) return;
     const typeOps *ops = typeOf(o);
-    if (!ops->has_elements && !(walk.by.heap && ops->compact_value)) return;
+    if (!ops->has_elements && !(walk->by.heap && ops->compact_value)) return;
     slice key = objectKey(o);
-    strAppend(&walk.keys, &key.len, sizeof(key.len));
-    strAppendSlice(&walk.keys, key);
+    strAppend(&walk->keys, &key.len, sizeof(key.len));
+    strAppendSlice(&walk->keys, key);
 }
 
-/* Scans the next buckets of the keyspace. */
-static void stepKeyspace(void) {
-    strClear(&walk.keys);
-    walk.at = 0;
-    walk.keys_db = walk.db;
-    walk.cursor = kvstoreScan(storeNow.dbs[walk.db]->keys, walk.cursor, -1, collectKeys, NULL);
-    if (walk.cursor == 0) walk.db++;
+/* The next buckets of the keyspace. */
+static void stepKeyspace(compactWalk *walk) {
+    strClear(&walk->keys);
+    walk->at = 0;
+    walk->keys_db = walk->db;
+    walk->cursor = kvstoreScan(walk->in->dbs[walk->db]->keys, walk->cursor, -1, collectKeys, walk);
+    if (walk->cursor == 0) walk->db++;
 }
 
-/* Processes the next elements of the current collection; advances to the next collection when it is done or was
- * deleted. */
-static void stepCollection(size_t fields) {
-    const db *d = storeNow.dbs[walk.keys_db];
+/* The next elements of the collection the walk stands in; steps timed_out it when it is done or gone. */
+static void stepCollection(compactWalk *walk, size_t fields) {
+    const db *d = walk->in->dbs[walk->keys_db];
     size_t len;
-    memcpy(&len, walk.keys.ptr + walk.at, sizeof(len));
-    slice key = sliceMake(walk.keys.ptr + walk.at + sizeof(len), len);
+    memcpy(&len, walk->keys.ptr + walk->at, sizeof(len));
+    slice key = sliceMake(walk->keys.ptr + walk->at + sizeof(len), len);
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, storeHash(key));
     if (o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value) {
         void *was = objectPointer(o), *value = was;
-        walk.by.fields = fields;
-        walk.inner = typeOf(o)->compact_value(&value, walk.inner, &walk.by);
+        walk->by.fields = fields;
+        walk->inner = typeOf(o)->compact_value(&value, walk->inner, &walk->by);
         if (value != was) objectSetPointer(o, value);
     } else {
-        walk.inner = 0;
+        walk->inner = 0;
     }
-    if (walk.inner == 0) walk.at += sizeof(len) + len;
+    if (walk->inner == 0) walk->at += sizeof(len) + len;
 }
 
-static void end(void) {
-    strFree(&walk.keys);
-    memset(&walk, 0, sizeof(walk));
-    walk.pause = PAUSE_TURNS;
+static void end(compactWalk *walk) {
+    strFree(&walk->keys);
+    *walk = (compactWalk){.in = walk->in, .pause = PAUSE_TURNS};
 }
 
-/* Processes a part of one collection, or some keyspace steps. False at the end of the walk. */
-static bool stepSome(size_t fields) {
-    if (walk.at < walk.keys.len) {
-        stepCollection(fields);
+/* One collection's piece, or some steps of the keyspace. False at the end of the walk-> */
+static bool stepSome(compactWalk *walk, size_t fields) {
+    if (walk->at < walk->keys.len) {
+        stepCollection(walk, fields);
         return true;
     }
-    for (int i = 0; i < STEPS_A_LOOK && walk.at == walk.keys.len; i++) {
-        if (walk.db == storeNow.count) return false;
-        stepKeyspace();
+    for (int i = 0; i < STEPS_A_LOOK && walk->at == walk->keys.len; i++) {
+        if (walk->db == walk->in->count) return false;
+        stepKeyspace(walk);
     }
     return true;
 }
 
-bool compactElements(const storeCompaction *plan, storeCompactReport *report) {
-    if (slabForkActive(slabElements()) || storeNow.forked) return walk.active;
-    if (plan->only_if_worth && !walk.active) {
-        if (walk.pause > 0) walk.pause--;
-        if (walk.pause > 0 || !slabShouldCompact(slabElements())) return false;
+bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report) {
+    if (!k->compact) {
+        k->compact = memNew(compactWalk);
+        k->compact->in = k;
     }
-    walk.active = true;
-    walk.by.heap = plan->heap;
-    walk.by.moved = walk.by.kept = 0;
+    compactWalk *walk = k->compact;
+    if (slabForkActive(slabElements()) || storeNow.forked) return walk->active;
+    if (plan->only_if_worth && !walk->active) {
+        if (walk->pause > 0) walk->pause--;
+        if (walk->pause > 0 || !slabShouldCompact(slabElements())) return false;
+    }
+    walk->active = true;
+    walk->by.heap = plan->heap;
+    walk->by.moved = walk->by.kept = 0;
     int64_t deadline_us = clockMonoUs() + plan->budget_us;
     bool more;
-    do { more = stepSome(plan->fields_max); } while (more && clockMonoUs() < deadline_us);
-    report->moved += walk.by.moved;
-    report->kept += walk.by.kept;
-    if (!more) end();
+    do { more = stepSome(walk, plan->fields_max); } while (more && clockMonoUs() < deadline_us);
+    report->moved += walk->by.moved;
+    report->kept += walk->by.kept;
+    if (!more) end(walk);
     return more;
 }
 
-void compactForget(void) {
-    end();
-    walk.pause = 0;
+void compactForget(keyspace *k) {
+    if (k->compact) end(k->compact);
+    memFree(k->compact);
+    k->compact = NULL;
 }

@@ -29,8 +29,7 @@ static inline bool objectHasKey(const void *entry, const void *key, size_t len) 
 
 static const hashtableType keys_type = {.hash_of = hashOfObject, .match = objectHasKey};
 
-/* Creates empty tables for a database. */
-static void newTables(db *d) {
+void dbMakeTables(db *d) {
     d->keys = kvstoreNew(&keys_type, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     d->table = storeNow.slotted ? NULL : kvstoreTable(d->keys, 0);
     itemsForget(d);
@@ -40,72 +39,104 @@ static void newTables(db *d) {
 
 void storeInit(int count, bool slotted) {
     _Static_assert(1 << KVSTORE_SLOT_BITS_MAX == SLOT_COUNT, "one table for each slot");
-    check(!storeNow.dbs);
-    check(count > 0);
-    storeNow.dbs = memNewArray(db *, (size_t)count);
-    storeNow.count = count;
+    check(!storeNow.main.dbs);
     storeNow.slotted = slotted;
     storeNow.touch_lru = true;
-    (void)
-        slabKeyspace(); /* create the slab stores now, so that used memory does not increase later */
+    storeNow.used = &storeNow.main;
+    (void)slabKeyspace(); /* used memory shall not rise by the stores later */
     (void)slabElements();
-    for (int i = 0; i < count; i++) {
-        storeNow.dbs[i] = memNew(db);
-        storeNow.dbs[i]->id = i;
-        newTables(storeNow.dbs[i]);
-    }
+    keyspaceInit(&storeNow.main, count);
+}
+
+static status checkAddress(const void *address, const char *of, reason *why) {
+    if (hashtableCanHold(address)) return OK;
+    return reasonSet(
+        why, ERR_RANGE,
+        "The address %p of %s is not a multiple of 8 below 2^48: this server cannot keep "
+        "such addresses. Does the system hand out addresses of more than 48 bits?",
+        address, of);
+}
+
+status storeCheckAddresses(reason *why) {
+    enum { SMALL = 64, LARGE = 8 << 20 }; /* from the heap, and mapped by itself */
+    void *blocks[] = {memAlloc(SMALL), memAlloc(LARGE), slabAlloc(SMALL),
+                      slabAllocFrom(slabElements(), SMALL)};
+    static const char *const names[] = {"a small block", "a large block", "an object",
+                                        "an element"};
+    status st = OK;
+    for (size_t i = 0; i < COUNT_OF(blocks) && st == OK; i++)
+        st = checkAddress(blocks[i], names[i], why);
+    memFree(blocks[0]);
+    memFree(blocks[1]);
+    slabFree(blocks[2], SMALL);
+    slabFreeTo(slabElements(), blocks[3], SMALL);
+    return st;
 }
 
 void storeShutdown(void) {
-    (void)storeFlush(false); /* the number of keys is not needed */
+    keyspace *k = &storeNow.main;
+    check(storeNow.used == k);
+    check(storeNow.keyspaces == k);
+    (void)storeFlush(k, false); /* how many does not matter now */
     storeTidy(0);
-    evictForget();
-    for (int i = 0; i < storeNow.count; i++) {
-        kvstoreFree(storeNow.dbs[i]->keys, NULL, NULL);
-        memFree(storeNow.dbs[i]);
-    }
-    memFree(storeNow.dbs);
-    compactForget();
+    keyspaceClear(k);
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
     memset(&storeNow, 0, sizeof(storeNow));
 }
 
-void storeSetListener(const storeListener *listener) { storeNow.listener = listener; }
+void storeSetListener(keyspace *k, const storeListener *listener) { k->listener = listener; }
 
 bool storeIsSlotted(void) { return storeNow.slotted; }
 
-int storeDbCount(void) { return storeNow.count; }
+int storeDbCount(void) { return storeNow.main.count; }
 
-db *storeDb(int id) {
-    check(id >= 0);
-    check(id < storeNow.count);
-    return storeNow.dbs[id];
+db *storeDb(int id) { return keyspaceDb(&storeNow.main, id); }
+
+db **storeDbs(void) { return storeNow.main.dbs; }
+
+void dbExchange(db *a, db *b) {
+    db old_a = *a, old_b = *b;
+    *a = old_b;
+    *b = old_a;
+    a->id = old_a.id;
+    a->in = old_a.in;
+    a->hits = old_a.hits;
+    a->misses = old_a.misses;
+    b->id = old_b.id;
+    b->in = old_b.in;
+    b->hits = old_b.hits;
+    b->misses = old_b.misses;
 }
-
-db **storeDbs(void) { return storeNow.dbs; }
 
 void storeSwap(db *a, db *b) {
-    db kept = *a;
-    *a = *b;
-    *b = kept;
-    b->id = a->id;
-    a->id = kept.id;
+    check(a->in == b->in);
+    dbExchange(a, b);
 }
 
-void storeWork(int64_t budget_us) {
+void storeWork(keyspace *k, int64_t budget_us) {
     enum { BUCKETS_A_STEP = 256 };
     int64_t deadline_us = clockMonoUs() + budget_us;
-    for (int i = 0; i < storeNow.count; i++) {
-        while (kvstoreWork(storeNow.dbs[i]->keys, BUCKETS_A_STEP)) {
+    for (int i = 0; i < k->count; i++) {
+        while (kvstoreWork(k->dbs[i]->keys, BUCKETS_A_STEP)) {
             if (clockMonoUs() >= deadline_us) return;
         }
     }
 }
 
-const storeStatistics *storeStats(void) { return &storeNow.stats; }
+storeStatistics storeStats(const keyspace *k) {
+    storeStatistics all = k->stats;
+    for (int i = 0; i < k->count; i++) {
+        all.hits += k->dbs[i]->hits;
+        all.misses += k->dbs[i]->misses;
+    }
+    return all;
+}
 
-void storeResetStats(void) { memset(&storeNow.stats, 0, sizeof(storeNow.stats)); }
+void storeResetStats(keyspace *k) {
+    memset(&k->stats, 0, sizeof(k->stats));
+    for (int i = 0; i < k->count; i++) k->dbs[i]->hits = k->dbs[i]->misses = 0;
+}
 
 int dbId(const db *d) { return d->id; }
 
@@ -123,7 +154,8 @@ ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPositi
     const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
     if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
-    return hashtableInlineFindPosition(t, hash, objectHasKey, key.ptr, key.len, &at->at);
+    return hashtableInlineFindPosition(t, &keys_type, hash, objectHasKey, key.ptr, key.len,
+                                       &at->at);
 }
 
 /* Removes the entry at a position from its table. */
@@ -138,9 +170,9 @@ unsigned dbWordFlags(const robj *o) {
 
 /* Frees an object that was removed from its table. */
 static void freeExpired(db *d, robj *o) {
-    storeNow.stats.expired++;
-    if (storeNow.listener) storeNow.listener->expired(d, objectKey(o));
-    freeRemoved(o, storeNow.lazy_expired, false);
+    d->in->stats.expired++;
+    if (d->in->listener) d->in->listener->expired(d, objectKey(o));
+    freeRemoved(d, o, storeNow.lazy_expired, false);
 }
 
 void dbRemoveExpired(db *d, robj *o) {
@@ -151,7 +183,7 @@ void dbRemoveExpired(db *d, robj *o) {
 
 /* A read found an expired object. */
 static NO_INLINE void readExpired(db *d, robj *o) {
-    if (storeNow.expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
+    if (d->in->expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
 }
 
 static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
@@ -164,8 +196,9 @@ static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     uint64_t hash = at->at.hash;
     removeAt(d, at);
     freeExpired(d, o);
-    /* Any position for its hash will do: no other object has this key. */
-    (void)hashtableInlineFindPosition(tableOf(d, hash), hash, objectIsNone, NULL, 0, &at->at);
+    /* Its hash is enough: there is no other object with this key to compare with. */
+    (void)hashtableInlineFindPosition(tableOf(d, hash), &keys_type, hash, objectIsNone, NULL, 0,
+                                      &at->at);
 }
 
 ALWAYS_INLINE void touch(robj *o, storeLook look) {
@@ -203,9 +236,9 @@ robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = dbFindUncounted(d, key, hash, look);
     if (o) {
-        storeNow.stats.hits++;
+        d->hits++;
     } else {
-        storeNow.stats.misses++;
+        d->misses++;
     }
     return o;
 }
@@ -219,15 +252,15 @@ robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = dbFind(d, key, hash, look, at);
     if (o) {
-        storeNow.stats.hits++;
+        d->hits++;
     } else {
-        storeNow.stats.misses++;
+        d->misses++;
     }
     return o;
 }
 
 const robj *dbPeek(const db *d, slice key, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, hash), hash, objectHasKey, key.ptr, key.len);
+    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasKey, key.ptr, key.len);
 }
 
 void storePrefetch(const storeWant *wants, int count) {
@@ -257,7 +290,7 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
                    : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
     if (had_time) objectMarkRawWithTtl(o);
     dbPlace(d, at, o);
-    if (old) freeObject(old, storeNow.lazy_deleted);
+    if (old) freeObject(d, old, storeNow.lazy_deleted);
 }
 
 /* Rare cases of dbPlace(), in functions of their own so that the common case saves no registers. */
@@ -274,6 +307,7 @@ static NO_INLINE void setFlagsAt(db *d, const dbPosition *at, const robj *o, uns
 
 void dbPlace(db *d, const dbPosition *at, robj *o) {
     hotCheck(at->at.hash == hashOfObject(o));
+    hotCheck(storeNow.used == d->in);
     unsigned flags = dbWordFlags(o);
     if (!at->at.word) {
         insertAt(d, at, o, flags);
@@ -288,13 +322,16 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
 }
 
 static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
-    /* With EXPIRY_HIDE expired keys are removed by explicit deletion only. */
-    bool removable = storeNow.expiry != EXPIRY_DELETE;
     dbPosition at;
-    robj *o = removable ? findPosition(d, key, hash, &at) : find(d, key, hash, look, &at);
+    robj *o = findPosition(d, key, hash, &at);
     if (!o) return false;
+    /* Where expired keys stay until somebody removes them, this is how. */
+    if (unlikely(storeIsExpired(o, look)) && d->in->expiry == EXPIRY_DELETE) {
+        removeFound(d, o, &at);
+        return false;
+    }
     removeAt(d, &at);
-    freeObject(o, later);
+    freeObject(d, o, later);
     return true;
 }
 
@@ -326,11 +363,13 @@ static robj *takeKey(db *d, slice key, uint64_t hash) {
 
 void dbExpire(db *d, slice key, uint64_t hash) {
     robj *o = takeKey(d, key, hash);
-    freeObject(o, storeNow.lazy_expired);
-    storeNow.stats.expired++;
+    freeObject(d, o, storeNow.lazy_expired);
+    d->in->stats.expired++;
 }
 
-void dbRemoveEmptied(db *d, slice key, uint64_t hash) { freeObject(takeKey(d, key, hash), false); }
+void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
+    freeObject(d, takeKey(d, key, hash), false);
+}
 
 /* Inserts `o` where no key exists. */
 static void add(const dbKey *to, robj *o) {
@@ -352,25 +391,30 @@ void dbCopy(const dbKey *from, const dbKey *to) {
 }
 
 uint64_t dbFlush(db *d, bool later) {
+    const keyspace *k = d->in;
+    keyspace *before = keyspaceUse(d->in);
     uint64_t count = dbSize(d), others = 0;
-    for (int i = 0; i < storeNow.count; i++) {
-        if (storeNow.dbs[i] != d) others += dbSize(storeNow.dbs[i]);
+    for (int i = 0; i < k->count; i++) {
+        if (k->dbs[i] != d) others += kvstoreCountAll(k->dbs[i]->keys);
     }
     freeStores(&d->keys, 1, others == 0, later);
-    newTables(d);
+    dbMakeTables(d);
+    (void)keyspaceUse(before); /* it was this one */
     return count;
 }
 
-uint64_t storeFlush(bool later) {
+uint64_t storeFlush(keyspace *k, bool later) {
+    keyspace *before = keyspaceUse(k);
     uint64_t count = 0;
-    kvstore **stores = memNewArray(kvstore *, (size_t)storeNow.count);
-    for (int i = 0; i < storeNow.count; i++) {
-        count += dbSize(storeNow.dbs[i]);
-        stores[i] = storeNow.dbs[i]->keys;
-        newTables(storeNow.dbs[i]);
+    kvstore **stores = memNewArray(kvstore *, (size_t)k->count);
+    for (int i = 0; i < k->count; i++) {
+        count += dbSize(k->dbs[i]);
+        stores[i] = k->dbs[i]->keys;
+        dbMakeTables(k->dbs[i]);
     }
-    freeStores(stores, storeNow.count, true, later);
+    freeStores(stores, k->count, true, later);
     memFree(stores);
+    (void)keyspaceUse(before); /* it was this one */
     return count;
 }
 
@@ -407,7 +451,7 @@ robj *dbRandom(db *d, storeLook look) {
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
         if (!o || !storeIsExpired(o, look)) return o;
-        if (storeNow.expiry == EXPIRY_DELETE) {
+        if (d->in->expiry == EXPIRY_DELETE) {
             dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {
             return NULL;
@@ -423,7 +467,7 @@ uint64_t dbSlotVolatileCount(const db *d, int slot) {
 
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
     uint64_t count = dbSlotCount(d, slot);
-    freeTable(kvstoreTakeSlot(d->keys, slot), later);
+    freeTable(d, kvstoreTakeSlot(d->keys, slot), later);
     return count;
 }
 
@@ -448,12 +492,12 @@ static void addToDigest(void *arg, const robj *o) {
     digestXor(&sum->all, &key);
 }
 
-void storeDigest(storeLook look, digest *out) {
+void storeDigest(const keyspace *k, storeLook look, digest *out) {
     digestSum sum = {.look = look};
-    for (int i = 0; i < storeNow.count; i++) {
+    for (int i = 0; i < k->count; i++) {
         sum.of_dbid = (digest){{0}};
-        digestMix(&sum.of_dbid, sliceMake(&storeNow.dbs[i]->id, sizeof(int)));
-        dbEach(storeNow.dbs[i], -1, addToDigest, &sum);
+        digestMix(&sum.of_dbid, sliceMake(&k->dbs[i]->id, sizeof(int)));
+        dbEach(k->dbs[i], -1, addToDigest, &sum);
     }
     *out = sum.all;
 }

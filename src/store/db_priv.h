@@ -8,37 +8,56 @@
 #define STORE_DB_PRIV_H
 
 #include "ds/kvstore.h"
+#include "store/slab.h"
 #include "store/store.h"
 
 struct db {
     const hashtable *table; /* the only table; NULL if there is one per slot */
     kvstore *keys;
     int id;
-    uint64_t expire_cursor;           /* position of active expiry */
-    uint64_t expire_size;             /* number of keys at the start of that scan */
+    keyspace *in;
+    uint64_t hits, misses;
+    uint64_t expire_cursor;           /* where active expiry goes on */
+    uint64_t expire_size;             /* keys when that walk began */
     double mean_ttl_ms;               /* see dbMeanTtl() */
     hashtable items;                  /* names of keys with volatile items, see items.c */
     uint64_t items_cursor;            /* position of the scan over `items` */
     uint64_t field_key, field_cursor; /* position within the key with that hash, if not 0 */
 };
 
-typedef struct storeState {
+/* A place in a walk that moves elements together: compact.c. */
+typedef struct compactWalk compactWalk;
+/* Candidates of eviction: evict.c. */
+typedef struct evictPool evictPool;
+
+struct keyspace {
     db **dbs;
     int count;
-    bool slotted;
     storeExpiry expiry;
-    bool touch_lru;     /* lookups record the time; the only test on the hot path */
-    bool time_removals; /* see storeTimeRemovals() */
-    bool resizes_off;   /* see storeSetResizing() */
+    slabPair slabs; /* while it is not in use */
+    const storeListener *listener;
+    storeStatistics stats;                   /* hits and misses are counted by each database */
+    evictPool *pool;                         /* NULL until something is evicted */
+    compactWalk *compact;                    /* NULL until something is compacted */
+    int expire_next, items_next, evict_next; /* databases: another one is first each time */
+    bool timed_out;                          /* see storeExpireTimedOut() */
+    keyspace *next;
+};
+
+/* The main keyspace, and what all keyspaces share. */
+typedef struct storeState {
+    keyspace main;
+    keyspace *keyspaces; /* list of all */
+    keyspace *used;      /* whose memory new objects get */
+    bool slotted;
+    bool touch_lru;     /* lookups note the time; the hot path's one test */
+    bool time_removals; /* storeTimeRemovals() */
+    bool resizes_off;   /* storeSetResizing() */
     bool forked;        /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
     int64_t now_ms; /* time of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
-    int expire_next; /* database to start with */
-    bool timed_out;  /* see storeExpireTimedOut() */
-    const storeListener *listener;
-    storeStatistics stats;
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
     storeFreeLaterProc *free_later;
 } storeState;
@@ -47,7 +66,22 @@ extern storeState storeNow;
 
 /* The slot of a key with this storeHash(). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
-/* The flags HASHTABLE_VOLATILE and HASHTABLE_MARK for `o`. */
+/* ---- keyspace.c ---- */
+
+/* Makes `count` databases in a keyspace that is all zero. */
+void keyspaceInit(keyspace *k, int count);
+/* Frees its databases, which hold nothing any more, but not its memory. */
+void keyspaceClear(keyspace *k);
+/* Its memory, made if need be. */
+slabPair keyspaceSlabs(keyspace *k);
+
+/* ---- db.c ---- */
+
+/* Gives a database empty tables, which are its first, or which replace those given away. */
+void dbMakeTables(db *d);
+/* Exchanges what two databases hold. */
+void dbExchange(db *a, db *b);
+/* HASHTABLE_VOLATILE and HASHTABLE_MARK as `o` needs them. */
 unsigned dbWordFlags(const robj *o);
 /* Removes an expired object, counts it and notifies the listener. */
 void dbRemoveExpired(db *d, robj *o);
@@ -57,29 +91,33 @@ void dbRemoveEmptied(db *d, slice key, uint64_t hash);
 void itemsNote(db *d, uint64_t hash, const robj *o);
 /* Forgets all names; called when the database is emptied. */
 void itemsForget(db *d);
-/* Performs one turn of active expiry of fields; false if it ended for lack of time. See storeExpireTurn(). */
-bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max);
-/* Updates `percent`, a moving average of the share of expired keys: the last scan found `expired` of `visited` (> 0). */
-void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited);
+/* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
+bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
+                     int stale_max);
+/* A walk found `dead` among `met` (not 0): what that teaches an estimate in percent, a mean over the last walks. */
+void expireUpdateStale(double *percent, uint64_t dead, uint64_t met);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
 /* Records an access if storeNow.touch_lru is false. */
 void accessTouchSlow(robj *o);
-/* Drops all eviction candidates, because databases were emptied or exchanged. */
-void evictForget(void);
-/* Frees `count` arrays of tables with their contents. `all`: no objects remain elsewhere; `later`: in the background,
- * if available and worthwhile. The array is copied. */
+/* No database is what it was: candidates of eviction are dropped. */
+void evictForget(keyspace *k);
+/* Frees `count` stores of tables with all that is in them. `all`: no object is left elsewhere; `later`: in
+ * the background, if there is one and it is worth while. The array is copied. */
 void freeStores(kvstore *const *stores, int count, bool all, bool later);
-/* Frees an object that is not in a table any more; with `later` its value in the background if it is a large
+/* Frees all that a keyspace holds, with its memory; its databases have no tables then. */
+void freeKeyspace(keyspace *k, bool later);
+/* Frees an object of `d` that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
-void freeObject(robj *o, bool later);
-/* Like freeObject(), for expired and evicted objects: the listener may want to know how long it took. */
-void freeRemoved(robj *o, bool later, bool eviction);
-/* Continues the compaction of collections. False if the walk is complete, or if nothing was worth moving. */
-bool compactElements(const storeCompaction *plan, storeCompactReport *report);
-/* Drops the position in the keyspace. */
-void compactForget(void);
-/* Like freeStores(), for one table. */
-void freeTable(hashtable table, bool later);
+void freeObject(const db *d, robj *o, bool later);
+/* The same for one that goes by itself; the listener may want to know how long it took. */
+void freeRemoved(const db *d, robj *o, bool later, bool eviction);
+/* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth
+ * while. */
+bool compactElements(keyspace *k, const storeCompaction *plan, storeCompactReport *report);
+/* Gives up what it remembers of the keyspace. */
+void compactForget(keyspace *k);
+/* Frees one table of the keyspace likewise. */
+void freeTable(const db *d, hashtable table, bool later);
 
 #endif

@@ -37,11 +37,11 @@ typedef struct mover {
 } mover;
 
 static void moveEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* unchanged */
     mover *m = context;
+    if (flags & m->type->entry_mark) entry = (char *)entry + m->type->entry_mark;
     elementSeen(m->by);
     void *moved = m->move(entry, m->by);
-    if (moved) check(hashtableReplace(&m->table, m->type->hash_of(moved), entry, moved));
+    if (moved) check(hashtableReplace(&m->table, m->type, m->type->hash_of(moved), entry, moved));
 }
 
 uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
@@ -64,6 +64,6 @@ bool elementMayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;
 #else
-    return likely(!slabForkActive(slabElements()));
+    return likely(!slabAnyForked());
 #endif
 }

@@ -18,9 +18,10 @@ typedef struct candidate {
     db *d;
 } candidate;
 
-static candidate pool[POOL_SIZE];
-static evictOrder pool_order;
-static int next_db; /* for random eviction */
+struct evictPool {
+    candidate at[POOL_SIZE];
+    evictOrder order;
+};
 
 /* The object with the highest score is evicted first. */
 static uint64_t scoreOf(const robj *o, evictOrder order) {
@@ -35,10 +36,10 @@ static uint64_t scoreOf(const robj *o, evictOrder order) {
 
 /* ------------------------------------------------------------------ the pool */
 
-/* The pool entry that an object with this score may use: its own, an unused one, or the worst. NULL if none. */
-static candidate *poolEntryFor(const robj *o, uint64_t score) {
-    candidate *worst = &pool[0];
-    for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
+/* The place an object of this score may take: its own, a free one, or that of the worst. NULL: none. */
+static candidate *poolEntryFor(evictPool *pool, const robj *o, uint64_t score) {
+    candidate *worst = &pool->at[0];
+    for (candidate *c = pool->at; c < pool->at + POOL_SIZE; c++) {
         if (c->o == o) return c;
         if (worst->o && (!c->o || c->score < worst->score)) worst = c;
     }
@@ -54,7 +55,7 @@ static void addSample(db *d, const evictRule *rule) {
     for (size_t i = 0; i < count; i++) {
         robj *o = found[i];
         uint64_t score = scoreOf(o, rule->order);
-        candidate *place = poolEntryFor(o, score);
+        candidate *place = poolEntryFor(d->in->pool, o, score);
         if (!place) continue;
         uint64_t hash = storeHash(objectKey(o));
         *place = (candidate){.o = o, .score = score, .hash = hash, .d = d};
@@ -66,27 +67,26 @@ static bool isStillStored(const candidate *c) {
     return kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
 }
 
-static void addSamples(const evictRule *rule) {
-    for (int i = 0; i < storeNow.count; i++) {
-        if (dbSize(storeNow.dbs[i])) addSample(storeNow.dbs[i], rule);
+static void addSamples(const keyspace *k, const evictRule *rule) {
+    for (int i = 0; i < k->count; i++) {
+        if (dbSize(k->dbs[i])) addSample(k->dbs[i], rule);
     }
 }
 
-static candidate *bestOfPool(void) {
+static candidate *bestOfPool(evictPool *pool) {
     candidate *best = NULL;
-    for (candidate *c = pool; c < pool + POOL_SIZE; c++) {
+    for (candidate *c = pool->at; c < pool->at + POOL_SIZE; c++) {
         if (c->o && (!best || c->score > best->score)) best = c;
     }
     return best;
 }
 
-/* Removes the best candidate from the pool; `.o` is NULL if the pool is empty. Candidates accessed since they were
- * sampled get their current score; because they kept others out of the pool, another sample is taken before one of
- * the rest is chosen. */
-static candidate takeBest(const evictRule *rule) {
+/* Takes the best out of the pool; `.o` NULL when it is empty. Those used since they were seen get the score of now;
+ * they had kept others out of the pool, so a sample is taken again before one of the rest is the best. */
+static candidate takeBest(const keyspace *k, const evictRule *rule) {
     bool outdated = false, sampled = false;
     candidate *best;
-    while ((best = bestOfPool())) {
+    while ((best = bestOfPool(k->pool))) {
         candidate taken = *best;
         best->o = NULL;
         if (!isStillStored(&taken)) continue;
@@ -98,7 +98,7 @@ static candidate takeBest(const evictRule *rule) {
             outdated = true;
         } else if (outdated && !sampled) {
             *best = taken;
-            addSamples(rule);
+            addSamples(k, rule);
             sampled = true;
         } else {
             return taken;
@@ -109,21 +109,25 @@ static candidate takeBest(const evictRule *rule) {
 
 /* ------------------------------------------------------------------ choosing a key */
 
-void evictForget(void) { memset(pool, 0, sizeof(pool)); }
-
-static candidate bestVictim(const evictRule *rule) {
-    if (rule->order != pool_order) {
-        evictForget();
-        pool_order = rule->order;
-    }
-    addSamples(rule);
-    return takeBest(rule);
+void evictForget(keyspace *k) {
+    memFree(k->pool);
+    k->pool = NULL;
 }
 
-static candidate anyVictim(const evictRule *rule) {
-    for (int i = 0; i < storeNow.count; i++) {
-        next_db = (next_db + 1) % storeNow.count;
-        candidate c = {.d = storeNow.dbs[next_db]};
+static candidate bestVictim(keyspace *k, const evictRule *rule) {
+    if (!k->pool || rule->order != k->pool->order) {
+        evictForget(k);
+        k->pool = memNew(evictPool);
+        k->pool->order = rule->order;
+    }
+    addSamples(k, rule);
+    return takeBest(k, rule);
+}
+
+static candidate anyVictim(keyspace *k, const evictRule *rule) {
+    for (int i = 0; i < k->count; i++) {
+        k->evict_next = (k->evict_next + 1) % k->count;
+        candidate c = {.d = k->dbs[k->evict_next]};
         c.o = rule->only_volatile ? kvstoreRandomVolatile(c.d->keys, NULL)
                                   : kvstoreRandom(c.d->keys, NULL);
         if (!c.o) continue;
@@ -133,12 +137,12 @@ static candidate anyVictim(const evictRule *rule) {
     return (candidate){.o = NULL};
 }
 
-bool storeEvictOne(const evictRule *rule) {
-    candidate c = rule->order == EVICT_RANDOM ? anyVictim(rule) : bestVictim(rule);
+bool storeEvictOne(keyspace *k, const evictRule *rule) {
+    candidate c = rule->order == EVICT_RANDOM ? anyVictim(k, rule) : bestVictim(k, rule);
     if (!c.o) return false;
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
-    storeNow.stats.evicted++;
-    if (storeNow.listener) storeNow.listener->evicted(c.d, objectKey(c.o));
-    freeRemoved(c.o, rule->later, true);
+    k->stats.evicted++;
+    if (k->listener) k->listener->evicted(c.d, objectKey(c.o));
+    freeRemoved(c.d, c.o, rule->later, true);
     return true;
 }

@@ -53,7 +53,7 @@ static void updateEstimates(db *d, const walk *w) {
         d->mean_ttl_ms =
             d->mean_ttl_ms == 0 ? mean_ms : d->mean_ttl_ms * (1 - weight) + mean_ms * weight;
     }
-    expireUpdateStale(&storeNow.stats.expired_stale_percent, w->expired, w->visited);
+    expireUpdateStale(&d->in->stats.expired_stale_percent, w->expired, w->visited);
 }
 
 /* The blocks of a scan are as large as a bucket was at its start. In a table that has grown since, each block spans
@@ -89,20 +89,20 @@ static void expireDb(db *d, int64_t now_ms, int64_t floor_us, int64_t deadline_u
     } while (true);
 }
 
-void storeSetExpiry(storeExpiry mode) { storeNow.expiry = mode; }
+void storeSetExpiry(keyspace *k, storeExpiry mode) { k->expiry = mode; }
 
-void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
+void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort) {
     check(effort > 0);
-    if (storeNow.expiry != EXPIRY_DELETE) return;
+    if (k->expiry != EXPIRY_DELETE) return;
     int64_t started_us = clockMonoUs();
     int64_t floor_us = started_us + budget_us / FLOOR_SHARE * effort;
     int64_t deadline_us = started_us + budget_us;
     int stale_max = STALE_PERCENT - (effort - 1);
     bool capped = false;
-    for (int i = 0; i < storeNow.count && !capped; i++) {
-        /* Start with a different database each time, so that all get their turn. */
-        storeNow.expire_next = (storeNow.expire_next + 1) % storeNow.count;
-        db *d = storeNow.dbs[storeNow.expire_next];
+    for (int i = 0; i < k->count && !capped; i++) {
+        /* Another one is first each time, so that none waits for ever. */
+        k->expire_next = (k->expire_next + 1) % k->count;
+        db *d = k->dbs[k->expire_next];
         if (!dbVolatileCount(d)) {
             d->mean_ttl_ms = 0;
             continue;
@@ -110,14 +110,14 @@ void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort) {
         expireDb(d, now_ms, floor_us, deadline_us, stale_max);
         capped = clockMonoUs() >= deadline_us;
     }
-    if (!itemsExpireTurn(now_ms, clockMonoUs() + budget_us / FLOOR_SHARE * effort, deadline_us,
+    if (!itemsExpireTurn(k, now_ms, clockMonoUs() + budget_us / FLOOR_SHARE * effort, deadline_us,
                          stale_max))
         capped = true;
-    storeNow.timed_out = capped;
-    storeNow.stats.expire_time_caps += capped;
-    storeNow.stats.expire_us += (uint64_t)(clockMonoUs() - started_us);
+    k->timed_out = capped;
+    k->stats.expire_time_caps += capped;
+    k->stats.expire_us += (uint64_t)(clockMonoUs() - started_us);
 }
 
-bool storeExpireTimedOut(void) { return storeNow.timed_out; }
+bool storeExpireTimedOut(const keyspace *k) { return k->timed_out; }
 
 int64_t dbMeanTtl(const db *d) { return (int64_t)d->mean_ttl_ms; }

@@ -101,14 +101,16 @@ static void submit(garbage *g) {
     storeNow.free_later(freeInBackground, g);
 }
 
-static garbage *newGarbage(kvstore *const *stores, int count, uint64_t objects) {
+/* What is freed belongs to keyspace `k`. */
+static garbage *newGarbage(keyspace *k, kvstore *const *stores, int count, uint64_t objects) {
+    slabPair slabs = keyspaceSlabs(k);
     garbage *g = memNew(garbage);
     g->stores = memNewArray(kvstore *, (size_t)count);
     for (int i = 0; i < count; i++) g->stores[i] = stores[i];
     g->store_count = count;
     g->objects = objects;
-    g->remote.store = slabKeyspace();
-    g->remote_elements.store = slabElements();
+    g->remote.store = slabs.objects;
+    g->remote_elements.store = slabs.elements;
     g->freer.remote = &g->remote_elements;
     return g;
 }
@@ -128,25 +130,14 @@ static void processReturned(void) {
     }
 }
 
-void freeStores(kvstore *const *stores, int count, bool all, bool later) {
-    uint64_t objects = 0;
-    for (int i = 0; i < count; i++) objects += kvstoreCount(stores[i]);
-    bool background = later && storeNow.free_later && objects >= LATER_MIN;
-    /* The background thread may be about to return blocks to these slab stores. */
-    bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
-    if (!background && !whole) {
-        for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
-        return;
-    }
-    garbage *g = newGarbage(stores, count, objects);
-    if (whole) {
-        g->whole = slabKeyspaceTake();
-        g->whole_elements = slabElementsTake();
-        g->freer = (valueFreer){.whole = g->whole_elements};
-        /* Create the new stores now, so that used memory does not increase at the next tick. */
-        (void)slabKeyspace();
-        (void)slabElements();
-    }
+/* All slabs go with the garbage. */
+static void giveSlabs(garbage *g, slabPair slabs) {
+    g->whole = slabs.objects;
+    g->whole_elements = slabs.elements;
+    g->freer = (valueFreer){.whole = slabs.elements};
+}
+
+static void freeOrSubmit(garbage *g, bool background) {
     if (background) {
         submit(g);
     } else {
@@ -155,39 +146,78 @@ void freeStores(kvstore *const *stores, int count, bool all, bool later) {
     }
 }
 
-void freeTable(hashtable table, bool later) {
+void freeStores(kvstore *const *stores, int count, bool all, bool later) {
+    uint64_t objects = 0;
+    for (int i = 0; i < count; i++) objects += kvstoreCountAll(stores[i]);
+    bool background = later && storeNow.free_later && objects >= LATER_MIN;
+    /* The background thread may be about to return blocks to these slab stores. */
+    bool whole = all && objects >= WHOLE_MIN && (background || storeFreePending() == 0);
+    if (!background && !whole) {
+        for (int i = 0; i < count; i++) kvstoreFree(stores[i], freeHere, NULL);
+        return;
+    }
+    garbage *g = newGarbage(storeNow.used, stores, count, objects);
+    if (whole) {
+        giveSlabs(g, (slabPair){slabKeyspaceTake(), slabElementsTake()});
+        /* The new ones at once: used memory shall not rise by them at the next tick. */
+        (void)slabKeyspace();
+        (void)slabElements();
+    }
+    freeOrSubmit(g, background);
+}
+
+void freeKeyspace(keyspace *k, bool later) {
+    kvstore **stores = memNewArray(kvstore *, (size_t)k->count);
+    uint64_t objects = 0;
+    for (int i = 0; i < k->count; i++) {
+        stores[i] = k->dbs[i]->keys;
+        k->dbs[i]->keys = NULL;
+        objects += kvstoreCountAll(stores[i]);
+    }
+    garbage *g = newGarbage(k, stores, k->count, objects);
+    slabPair slabs = keyspaceSlabs(k);
+    slabDisown(slabs);
+    k->slabs = (slabPair){NULL, NULL};
+    giveSlabs(g, slabs);
+    /* What the background thread is freeing may belong to this keyspace: its slabs go after it. */
+    freeOrSubmit(g, storeNow.free_later &&
+                        (storeFreePending() > 0 || (later && objects >= LATER_MIN)));
+    memFree(stores);
+}
+
+void freeTable(const db *d, hashtable table, bool later) {
     uint64_t objects = hashtableCount(&table);
     if (!later || !storeNow.free_later || objects < LATER_MIN) {
         hashtableFree(&table, freeHere, NULL);
         return;
     }
-    garbage *g = newGarbage(NULL, 0, objects);
+    garbage *g = newGarbage(d->in, NULL, 0, objects);
     g->table = table;
     submit(g);
 }
 
-void freeObject(robj *o, bool later) {
+void freeObject(const db *d, robj *o, bool later) {
     const typeOps *ops = objectForm(o) == FORM_POINTER ? typeOf(o) : NULL;
     bool worth = ops && ops->free_effort && ops->free_effort(objectPointer(o)) > LATER_MIN;
     if (!later || !storeNow.free_later || !worth) {
         objectFree(o);
         return;
     }
-    garbage *g = newGarbage(NULL, 0, 1);
+    garbage *g = newGarbage(d->in, NULL, 0, 1);
     g->value = objectPointer(o);
     g->ops = ops;
     slabFree(o, objectSize(o));
     submit(g);
 }
 
-void freeRemoved(robj *o, bool later, bool eviction) {
+void freeRemoved(const db *d, robj *o, bool later, bool eviction) {
     if (likely(!storeNow.time_removals)) {
-        freeObject(o, later);
+        freeObject(d, o, later);
         return;
     }
     int64_t began_us = clockMonoUs();
-    freeObject(o, later);
-    if (storeNow.listener) storeNow.listener->removal_timed(eviction, clockMonoUs() - began_us);
+    freeObject(d, o, later);
+    if (d->in->listener) d->in->listener->removal_timed(eviction, clockMonoUs() - began_us);
 }
 
 void storeTimeRemovals(bool on) { storeNow.time_removals = on; }
@@ -202,17 +232,17 @@ uint64_t storeFreedLater(void) { return __atomic_load_n(&freeing.done, __ATOMIC_
 
 /* Updates the words of tables for moved objects; compares no keys. */
 static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsigned count) {
-    (void)arg; /* there is one store */
+    const keyspace *k = arg;
     uint64_t hashes[32];
     check(count <= COUNT_OF(hashes));
     for (unsigned i = 0; i < count; i++) {
         hashes[i] = storeHash(objectKey(moved[i]));
-        hashtablePrefetch(kvstoreTable(storeNow.dbs[0]->keys, slotOf(hashes[i])), hashes[i]);
+        hashtablePrefetch(kvstoreTable(k->dbs[0]->keys, slotOf(hashes[i])), hashes[i]);
     }
     uint32_t done = 0;
     for (unsigned i = 0; i < count; i++) {
-        for (int k = 0; k < storeNow.count && !(done >> i & 1); k++) {
-            kvstore *keys = storeNow.dbs[k]->keys;
+        for (int n = 0; n < k->count && !(done >> i & 1); n++) {
+            kvstore *keys = k->dbs[n]->keys;
             if (kvstoreReplace(keys, slotOf(hashes[i]), hashes[i], old[i], moved[i]))
                 done |= 1u << i;
         }
@@ -228,35 +258,43 @@ static void purge(slabStore *s) {
         (void)slabPurge(s, PURGE_BYTES); /* the number of bytes is not needed */
 }
 
-/* Frees what the background thread has returned. True if nothing is pending: pending blocks look live to compaction,
- * but are in no table. */
+/* Frees what the background thread has sent back, in all keyspaces. True when none is on its way: such blocks look
+ * alive to compaction, but no table knows them. */
 static bool processAllReturned(void) {
     enum { DRAIN_MAX = 100000 };
     bool all_arrived = storeFreePending() == 0; /* before processing */
     processReturned();
-    all_arrived = slabDrain(slabKeyspace(), DRAIN_MAX) < DRAIN_MAX && all_arrived;
-    (void)slabDrain(slabElements(), DRAIN_MAX); /* the rest is drained next time */
+    for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
+        slabPair slabs = keyspaceSlabs(k);
+        all_arrived = slabDrain(slabs.objects, DRAIN_MAX) < DRAIN_MAX && all_arrived;
+        (void)slabDrain(slabs.elements, DRAIN_MAX); /* there is a next time */
+    }
     return all_arrived;
 }
 
 void storeReclaim(void) {
-    (void)processAllReturned(); /* the rest is processed next time */
-    purge(slabKeyspace());
-    purge(slabElements());
+    (void)processAllReturned(); /* there is a next time */
+    for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
+        slabPair slabs = keyspaceSlabs(k);
+        purge(slabs.objects);
+        purge(slabs.elements);
+    }
 }
 
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
+    keyspace *k = keyspaceMain();
+    check(storeNow.used == k);
     slabStore *s = slabKeyspace();
     slabCompactReport done = {0};
     int64_t half_us = plan->budget_us / 2;
     bool more = true;
     if (processAllReturned()) {
         bool worth = !plan->only_if_worth || slabShouldCompact(s);
-        more = worth && slabCompact(s, relocate, NULL, half_us, &done);
+        more = worth && slabCompact(s, relocate, k, half_us, &done);
     }
     storeCompaction rest = *plan;
     if (more) rest.budget_us = half_us;
-    more |= compactElements(&rest, report);
+    more |= compactElements(k, &rest, report);
     report->moved += done.moved_blocks;
     report->kept += done.refused_blocks;
     report->keys_moved += done.moved_blocks;
@@ -272,13 +310,21 @@ void storeTidy(int64_t budget_us) {
     storeReclaim();
 }
 
+static void addWaste(storeWaste *to, const slabStore *s) {
+    slabStats stats;
+    slabGetStats(s, &stats);
+    to->holes += stats.hole_bytes + stats.tail_bytes;
+    to->empty += stats.empty_bytes;
+    to->metadata += stats.metadata_bytes;
+    to->live += stats.live_bytes;
+    to->recoverable += stats.recoverable_bytes;
+}
+
 void storeGetWaste(storeWaste *out) {
-    slabStats keys, elements;
-    slabGetStats(slabKeyspace(), &keys);
-    slabGetStats(slabElements(), &elements);
-    out->holes = keys.hole_bytes + keys.tail_bytes + elements.hole_bytes + elements.tail_bytes;
-    out->empty = keys.empty_bytes + elements.empty_bytes;
-    out->metadata = keys.metadata_bytes + elements.metadata_bytes;
-    out->live = keys.live_bytes + elements.live_bytes;
-    out->recoverable = keys.recoverable_bytes + elements.recoverable_bytes;
+    *out = (storeWaste){0};
+    for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
+        slabPair slabs = keyspaceSlabs(k);
+        addWaste(out, slabs.objects);
+        addWaste(out, slabs.elements);
+    }
 }

@@ -111,9 +111,9 @@ static bool timeIsOver(const walk *w) {
 static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired) {
     slice key = sliceMake(k->bytes, k->len);
     bool emptied = hashLength(o) == expired->count;
-    storeNow.stats.expired_fields += expired->count;
-    if (storeNow.listener)
-        storeNow.listener->fields_expired(d, key, expired->fields, expired->count, emptied);
+    d->in->stats.expired_fields += expired->count;
+    if (d->in->listener)
+        d->in->listener->fields_expired(d, key, expired->fields, expired->count, emptied);
     hashRemoveExpired(o, expired);
     if (emptied) dbRemoveEmptied(d, key, k->hash);
     return emptied;
@@ -168,18 +168,18 @@ static bool expireItems(db *d, walk *w) {
     return clockMonoUs() < w->deadline_us;
 }
 
-bool itemsExpireTurn(int64_t now_ms, int64_t floor_us, int64_t deadline_us, int stale_max) {
-    static int first; /* database to start with, a different one each time */
+bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
+                     int stale_max) {
     bool through = true;
-    for (int i = 0; i < storeNow.count && through; i++) {
-        first = (first + 1) % storeNow.count;
-        db *d = storeNow.dbs[first];
+    for (int i = 0; i < k->count && through; i++) {
+        k->items_next = (k->items_next + 1) % k->count;
+        db *d = k->dbs[k->items_next];
         walk w = {.now_ms = now_ms,
                   .floor_us = floor_us,
                   .deadline_us = deadline_us,
                   .stale_max = stale_max};
         if (hashtableCount(&d->items)) through = expireItems(d, &w);
-        if (w.keys) expireUpdateStale(&storeNow.stats.stale_items_percent, w.stale_keys, w.keys);
+        if (w.keys) expireUpdateStale(&k->stats.stale_items_percent, w.stale_keys, w.keys);
     }
     return through || clockMonoUs() < deadline_us;
 }

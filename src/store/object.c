@@ -190,7 +190,7 @@ static inline bool mayStay(void) {
 #ifdef HOSTILE_BUILD
     return false;
 #else
-    return likely(!slabForkActive(slabKeyspace()));
+    return likely(!slabAnyForked());
 #endif
 }
 

@@ -53,12 +53,13 @@ static bool isNew(const void **seen, size_t slots, const void *element) {
     return true;
 }
 
-/* For a small share of all entries: draws that repeat are discarded. */
-static void randomByDrawing(const hashtable *t, size_t count, randomElementProc *pick, void *arg) {
+/* A few of many: those that come up again are passed over. */
+static void randomByDrawing(const hashtable *t, const hashtableType *type, size_t count,
+                            randomElementProc *pick, void *arg) {
     size_t slots = sizePowerOfTwo(2 * count);
     const void **seen = memCalloc(slots, sizeof(*seen));
     while (count > 0) {
-        const void *element = hashtableRandom(t);
+        const void *element = hashtableRandom(t, type);
         if (!isNew(seen, slots, element)) continue;
         if (!pick(arg, element)) break;
         count--;
@@ -72,11 +73,11 @@ void randomFromTable(const hashtable *t, const hashtableType *type, size_t count
     size_t size = hashtableCount(t);
     if (!size) return;
     if (!unique) {
-        while (count-- > 0 && pick(arg, hashtableRandom(t))) {}
+        while (count-- > 0 && pick(arg, hashtableRandom(t, type))) {}
     } else if (count >= size || count > size / FEW) {
         randomByShuffle(t, type, sizeMin(count, size), pick, arg);
     } else {
-        randomByDrawing(t, count, pick, arg);
+        randomByDrawing(t, type, count, pick, arg);
     }
 }
 

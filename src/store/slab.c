@@ -11,7 +11,9 @@
 #include "store/slab_poison.h"
 #include "store/slab_priv.h"
 
-static slabStore *keyspace, *elements;
+static slabPair used;
+static unsigned forked_stores; /* atomic: stores may be freed by any thread */
+static slabStore *idle;        /* list of the stores of other keyspaces */
 
 /* ---- blocks ---- */
 
@@ -26,10 +28,20 @@ ALWAYS_INLINE void *allocFrom(slabStore *s, size_t size) {
     return ptr;
 }
 
+/* The store of a keyspace not in use that owns a block, NULL when there is none. */
+static NO_INLINE slabStore *idleStoreOf(const void *ptr) {
+    slabStore *s = idle;
+    while (s && !slabHas(s, ptr)) s = s->next_idle;
+    return s;
+}
+
 ALWAYS_INLINE void freeTo(slabStore *s, void *ptr, size_t size) {
     if (unlikely(!slabHas(s, ptr))) {
-        memFree(ptr);
-        return;
+        s = idle ? idleStoreOf(ptr) : NULL;
+        if (!s) {
+            memFree(ptr);
+            return;
+        }
     }
     slabClass *c = &s->classes[slabClassOf(size)];
     hotCheck(c == slabClassAt(s, slabIdOf(s, ptr)));
@@ -94,6 +106,8 @@ slabStore *slabStoreNew(size_t reserve_max) {
 
 void slabStoreFree(slabStore *s) {
     if (!s) return;
+    /* Any thread may free a store that was given away while a child lived. */
+    if (s->forked) __atomic_sub_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     slabRemoteClear(s);
     size_t live = 0;
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
@@ -105,25 +119,52 @@ void slabStoreFree(slabStore *s) {
 }
 
 slabStore *slabKeyspace(void) {
-    if (unlikely(!keyspace)) keyspace = slabStoreNew(0);
-    return keyspace;
+    if (unlikely(!used.objects)) used.objects = slabStoreNew(0);
+    return used.objects;
 }
 
 slabStore *slabKeyspaceTake(void) {
-    slabStore *taken = keyspace;
-    keyspace = NULL;
+    slabStore *taken = used.objects;
+    used.objects = NULL;
     return taken;
 }
 
 slabStore *slabElements(void) {
-    if (unlikely(!elements)) elements = slabStoreNew(0);
-    return elements;
+    if (unlikely(!used.elements)) used.elements = slabStoreNew(0);
+    return used.elements;
 }
 
 slabStore *slabElementsTake(void) {
-    slabStore *taken = elements;
-    elements = NULL;
+    slabStore *taken = used.elements;
+    used.elements = NULL;
     return taken;
+}
+
+static void addIdle(slabStore *s) {
+    if (!s) return;
+    s->next_idle = idle;
+    idle = s;
+}
+
+static void removeIdle(slabStore *s) {
+    if (!s) return;
+    slabStore **link = &idle;
+    while (*link && *link != s) link = &(*link)->next_idle;
+    if (*link) *link = s->next_idle; /* a new pair was in no list */
+}
+
+slabPair slabUse(slabPair pair) {
+    slabPair before = used;
+    addIdle(before.objects);
+    addIdle(before.elements);
+    slabDisown(pair);
+    used = pair;
+    return before;
+}
+
+void slabDisown(slabPair pair) {
+    removeIdle(pair.objects);
+    removeIdle(pair.elements);
 }
 
 void *slabAlloc(size_t size) { return allocFrom(slabKeyspace(), size); }
@@ -146,12 +187,14 @@ void slabForkBegin(slabStore *s) {
         slabHotFlush(s, c, SLAB_HOT_MAX);
     s->epoch++;
     s->forked = true;
+    __atomic_add_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     s->hot_limit = 0;
 }
 
 void slabForkEnd(slabStore *s) {
     if (!s->forked) return; /* created after the fork */
     s->forked = false;
+    __atomic_sub_fetch(&forked_stores, 1, __ATOMIC_RELAXED);
     s->hot_limit = SLAB_HOT_LIMIT;
     s->unused_hint = 0;
     for (slabClass *c = s->classes; c < s->classes + SLAB_CLASSES; c++)
@@ -159,3 +202,5 @@ void slabForkEnd(slabStore *s) {
 }
 
 bool slabForkActive(const slabStore *s) { return s->forked; }
+
+bool slabAnyForked(void) { return __atomic_load_n(&forked_stores, __ATOMIC_RELAXED) > 0; }

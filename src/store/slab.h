@@ -23,7 +23,7 @@
 
 typedef struct slabStore slabStore;
 
-/* ---- the store of keyspace objects ---- */
+/* ---- the stores of the keyspace in use ---- */
 
 /* Allocates `size` bytes, aligned to 8; never NULL. */
 void *slabAlloc(size_t size) __attribute__((returns_nonnull));
@@ -39,7 +39,17 @@ slabStore *slabKeyspaceTake(void);
 slabStore *slabElements(void) __attribute__((returns_nonnull));
 slabStore *slabElementsTake(void);
 
-/* Memory used by a block of `size`. ANY_THREAD. */
+/* The memory of one keyspace: its objects, and the elements of its collections. NULL: not made yet. */
+typedef struct slabPair {
+    slabStore *objects, *elements;
+} slabPair;
+/* From now on slabKeyspace() and slabElements() are these two. Returns those that were, which slabFree() still finds
+ * the blocks of, until slabDisown(). */
+slabPair slabUse(slabPair pair);
+/* Blocks of a pair that slabUse() has returned are no longer freed by slabFree(): the caller frees it whole. */
+void slabDisown(slabPair pair);
+
+/* Bytes a block of `size` really takes. ANY_THREAD. */
 size_t slabClassSize(size_t size);
 /* Usable size of a block of `size`; the block may be freed with any size up to this one that is of the same class.
  * ANY_THREAD. */
@@ -108,6 +118,8 @@ void slabForkBegin(slabStore *s);
 void slabForkEnd(slabStore *s);
 /* While true, replace blocks instead of modifying them. */
 bool slabForkActive(const slabStore *s);
+/* The same for a block of any store. */
+bool slabAnyForked(void);
 
 /* ---- statistics ---- */
 

@@ -98,16 +98,16 @@ static void blocksMove(slabStore *s, slabClass *c, void *const *old, unsigned co
     }
     s->compacting = false;
     uint32_t taken = proc(arg, old, moved, count);
-    void *dead[SLAB_MOVE_MAX];
+    void *unused[SLAB_MOVE_MAX];
     for (unsigned i = 0; i < count; i++) {
-        bool won = taken >> i & 1;
-        dead[i] = won ? old[i] : moved[i];
-        slabPoison(dead[i], c->size);
-        report->moved_blocks += won;
-        report->moved_bytes += won ? c->size : 0;
-        report->refused_blocks += !won;
+        bool accepted = taken >> i & 1;
+        unused[i] = accepted ? old[i] : moved[i];
+        slabPoison(unused[i], c->size);
+        report->moved_blocks += accepted;
+        report->moved_bytes += accepted ? c->size : 0;
+        report->refused_blocks += !accepted;
     }
-    slabSlotsRelease(s, c, dead, count);
+    slabSlotsRelease(s, c, unused, count);
 }
 
 static void victimStep(slabStore *s, slabRelocateProc *proc, void *arg, slabCompactReport *report) {

@@ -145,6 +145,7 @@ struct slabStore {
     size_t bits_bytes; /* total size of the bitmaps */
     void *range;       /* the reserved range; NULL if there is none */
     size_t range_bytes;
+    struct slabStore *next_idle;                  /* of the stores that are not in use */
     struct slabBatch *arrived;                    /* remote frees already fetched */
     ALIGNED(CACHE_LINE) struct slabBatch *remote; /* pushed by other threads */
     slabClass classes[SLAB_CLASSES];

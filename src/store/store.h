@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 #include "base/blob.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/slice.h"
 #include "ds/hashtable.h"
 #include "store/digest.h"
+#include "store/keyspace.h"
 #include "store/look.h"
 #include "store/object.h"
 #include "store/type.h"
-
-typedef struct db db;
 
 /* ------------------------------------------------------------------ the store as a whole */
 
@@ -46,24 +46,27 @@ uint64_t storeHash(slice key);
 static inline int storeHashSlot(uint64_t hash) { return (int)(hash & (SLOT_COUNT - 1)); }
 /* Creates `count` databases; `slotted`: each with one table per slot (SLOT_COUNT). Called once, at startup. */
 void storeInit(int count, bool slotted);
-/* Frees everything (for tests and leak checkers). */
+/* ERR_RANGE when this machine's memory has addresses that tables cannot keep. Before storeInit(). */
+status storeCheckAddresses(reason *why) MUST_USE;
+/* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
-void storeSetListener(const storeListener *listener);
+void storeSetListener(keyspace *k, const storeListener *listener);
 bool storeIsSlotted(void);
+/* Those of the main keyspace. */
 int storeDbCount(void);
 db *storeDb(int id);
-/* The array used by storeDb(), for engineHot. */
+/* The array timed_out storeDb(), for the hot line; the same as long as the store lives. */
 db **storeDbs(void);
-/* dbFlush() of all databases. */
-uint64_t storeFlush(bool later);
-/* Exchanges the contents of two databases. */
+/* dbFlush() of all databases of a keyspace. */
+uint64_t storeFlush(keyspace *k, bool later);
+/* Exchanges the contents of two databases of a keyspace. */
 void storeSwap(db *a, db *b);
 /* Off: tables are not resized until they are nearly full. For tests. */
 void storeSetResizing(bool on);
 /* Continues resizes of tables for about `budget_us`. */
-void storeWork(int64_t budget_us);
+void storeWork(keyspace *k, int64_t budget_us);
 
-/* Fragmentation of the keyspace's memory, in bytes. */
+/* What compaction of the memory of all keyspaces would win. */
 typedef struct storeWaste {
     size_t live;        /* in use */
     size_t recoverable; /* part of `holes` that compaction can recover */
@@ -83,8 +86,8 @@ typedef struct storeCompactReport { /* calls add to it */
     uint64_t moved, kept;           /* blocks of any kind */
     uint64_t keys_moved, keys_kept; /* key objects */
 } storeCompactReport;
-/* Moves objects, elements and blocks to reduce fragmentation. False if nothing more can be recovered. Does nothing
- * while a child exists. Pointers to objects and values are invalid afterwards. */
+/* Moves objects, elements and blocks of the main keyspace together; it must be in use. False when nothing more can be
+ * won. Does nothing while a child lives. No pointer to an object or value outlives it. */
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report);
 
 /* Treatment of expired keys. Lookups with lookAtAll() find them until they are removed. */
@@ -92,8 +95,8 @@ typedef enum storeExpiry {
     EXPIRY_DELETE, /* removed when found by a lookup */
     EXPIRY_HIDE,   /* invisible to reads; dbFind() removes them */
 } storeExpiry;
-void storeSetExpiry(storeExpiry mode);
-/* True if a lookup with `look` would not find the object because it has expired. */
+void storeSetExpiry(keyspace *k, storeExpiry mode);
+/* True when a lookup like this one would not find the object. */
 static inline bool storeIsExpired(const robj *o, storeLook look) {
     return unlikely(objectHasExpire(o)) && lookIsPast(look, objectExpire(o));
 }
@@ -121,8 +124,8 @@ typedef struct evictRule {
     int samples;        /* keys sampled per database: 1..64 */
     bool later;         /* free large values in the background */
 } evictRule;
-/* Evicts one key of any database; false if there is none that may be evicted. */
-bool storeEvictOne(const evictRule *rule);
+/* Removes one key, of any database of the keyspace; false when there is none that may go. */
+bool storeEvictOne(keyspace *k, const evictRule *rule);
 
 typedef struct storeStatistics {
     uint64_t hits, misses;
@@ -133,8 +136,8 @@ typedef struct storeStatistics {
     uint64_t expire_time_caps; /* number of expiry turns that ended for lack of time */
     uint64_t expire_us;        /* time used by them */
 } storeStatistics;
-const storeStatistics *storeStats(void);
-void storeResetStats(void);
+storeStatistics storeStats(const keyspace *k);
+void storeResetStats(keyspace *k);
 
 /* ------------------------------------------------------------------ one database */
 
@@ -211,11 +214,11 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 /* The object of a random key that is not expired, or NULL; removes expired ones that it finds. */
 robj *dbRandom(db *d, storeLook look);
 
-/* One turn of active expiry over all databases: removes expired keys for at most `budget_us`, much less if few are
- * found. Does nothing unless EXPIRY_DELETE. `effort` 1..10 is active-expire-effort. */
-void storeExpireTurn(int64_t now_ms, int64_t budget_us, int effort);
-/* True if the last turn ended for lack of time. */
-bool storeExpireTimedOut(void);
+/* One turn of active expiry over all databases of a keyspace: removes keys whose time has come, for at most `budget_us`,
+ * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
+void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
+/* True when the last turn ended for want of time. */
+bool storeExpireTimedOut(const keyspace *k);
 
 /* Slots of a slotted store. */
 uint64_t dbSlotCount(const db *d, int slot);
@@ -242,10 +245,10 @@ uint64_t storeFreedLater(void);
 size_t dbTableMemory(const db *d);
 /* For DEBUG HTSTATS: walks all tables. */
 void dbTableStats(const db *d, hashtableStats *out);
-/* Digest of the whole store: equal contents have equal digests on any server. Expired keys that are not removed are
- * included, fields not visible to `look` are not. */
-void storeDigest(storeLook look, digest *out);
-/* Checks every table; NULL if valid, else a description of the violation. For tests. */
+/* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired keys that are not
+ * removed count, fields that `look` does not see do not. */
+void storeDigest(const keyspace *k, storeLook look, digest *out);
+/* Checks every table; NULL when sound, else what is broken. For tests. */
 const char *dbVerify(const db *d);
 
 /* A key that is going to be looked up. */

@@ -138,16 +138,16 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
         return at != NULL;
     }
     hashtable t = tableOf(o);
-    const void *element = hashtableInlineFind(&t, hashBytes(field.ptr, field.len), elementHasField,
-                                              field.ptr, field.len);
+    const void *element = hashtableInlineFind(&t, &fields_type, hashBytes(field.ptr, field.len),
+                                              elementHasField, field.ptr, field.len);
     if (!element || elementIsExpired(element, look)) return false;
     *value = elementValue(element);
     return true;
 }
 
 static void *findElement(const hashtable *t, slice field) {
-    return hashtableInlineFind(t, hashBytes(field.ptr, field.len), elementHasField, field.ptr,
-                               field.len);
+    return hashtableInlineFind(t, &fields_type, hashBytes(field.ptr, field.len), elementHasField,
+                               field.ptr, field.len);
 }
 
 int64_t hashTime(const robj *o, slice field, storeLook look) {
@@ -245,8 +245,8 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     hashtable t = tableOf(o);
     hashtablePosition position;
     uint64_t hash = hashBytes(field.ptr, field.len);
-    void *element =
-        hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
+    void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
+                                                field.len, &position);
     bool expired = element && elementIsExpired(element, look);
     if (time_ms == HASH_KEEP_TIME)
         time_ms = element && !expired ? elementTime(element) : HASH_NO_TIME;
@@ -277,8 +277,8 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
     hashtable t = tableOf(*o);
     hashtablePosition position;
     uint64_t hash = hashBytes(field.ptr, field.len);
-    void *element =
-        hashtableInlineFindPosition(&t, hash, elementHasField, field.ptr, field.len, &position);
+    void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
+                                                field.len, &position);
     check(element != NULL);
     slice value = elementValue(element);
     if (elementHasTime(element) && time_ms != HASH_NO_TIME && elementMayStay()) {
@@ -305,7 +305,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     }
     hashtable t = tableOf(*o);
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&t, hashBytes(field.ptr, field.len),
+    void *element = hashtableInlineFindPosition(&t, &fields_type, hashBytes(field.ptr, field.len),
                                                 elementHasField, field.ptr, field.len, &position);
     if (!element || elementIsExpired(element, look)) return false;
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */

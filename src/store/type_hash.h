@@ -71,7 +71,7 @@ typedef struct hashExpired {
 uint64_t hashFindExpired(const robj *o, uint64_t cursor, int64_t now_ms, hashExpired *out);
 /* Removes the fields found by the preceding hashFindExpired(). The caller deletes the key if the hash is empty
  * then. */
-void hashRemoveExpired(robj *o, const hashExpired *dead);
+void hashRemoveExpired(robj *o, const hashExpired *expired);
 
 /* A field and its value. */
 typedef struct hashPair {

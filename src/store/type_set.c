@@ -2,10 +2,10 @@
  *
  * Sets (type_set.h).
  *
- * In an object with a table, the pointer is the table's handle. An entry of the table is a block of [length] [text],
- * with the encoding of lengths in objects; or an integer of 44 bits: bit 47, which is never set in an address of the
- * process, and the integer from bit 3 on. Larger integers are stored as text. Main thread only, except for
- * freeing. */
+ * The pointer of an object with a table is the table's handle itself. An entry of the table is the address of
+ * a block of [length] [text], lengths being those of objects, or an integer of 44 bits in place of the address
+ * and the word's mark (hashtableType.entry_mark). Integers that do not fit are text.
+ * Main thread only, but for freeing. */
 #include "store/type_set.h"
 
 #include "base/base.h"
@@ -18,22 +18,23 @@
 
 /* ------------------------------------------------------------------ entries of a table */
 
-#define ENTRY_INT (UINT64_C(1) << 47)
-enum { INT_BITS = 44 };
+/* The mark of the word, which no address of an element has, and a bit so that the rest is not 0: a free word. */
+#define ENTRY_INT ((uint64_t)HASHTABLE_MARK | UINT64_C(1) << 47)
+enum { INT_BITS = 44, INT_SHIFT = 3 };
 #define INT_MASK ((UINT64_C(1) << INT_BITS) - 1)
 
-static inline bool isIntEntry(const void *entry) { return (uintptr_t)entry & ENTRY_INT; }
+static inline bool isIntEntry(const void *entry) { return (uintptr_t)entry & HASHTABLE_MARK; }
 
 static inline bool fitsEntry(int64_t number) {
     return number >= -(INT64_C(1) << (INT_BITS - 1)) && number < INT64_C(1) << (INT_BITS - 1);
 }
 
 static inline void *intEntry(int64_t number) {
-    return (void *)(uintptr_t)(ENTRY_INT | ((uint64_t)number & INT_MASK) << 3);
+    return (void *)(uintptr_t)(ENTRY_INT | ((uint64_t)number & INT_MASK) << INT_SHIFT);
 }
 
 static inline int64_t entryInt(const void *entry) {
-    return (int64_t)((uintptr_t)entry >> 3 << (64 - INT_BITS)) >> (64 - INT_BITS);
+    return (int64_t)((uint64_t)(uintptr_t)entry << (64 - INT_BITS - INT_SHIFT)) >> (64 - INT_BITS);
 }
 
 static inline slice entryText(const void *entry) {
@@ -70,7 +71,13 @@ static inline bool entryMatches(const void *entry, const void *key, size_t len) 
     return own.len == len && memcmp(own.ptr, key, len) == 0;
 }
 
-static const hashtableType members_type = {.hash_of = hashOfEntry, .match = entryMatches};
+static const hashtableType members_type = {
+    .hash_of = hashOfEntry, .match = entryMatches, .entry_mark = HASHTABLE_MARK};
+
+/* The entry of a visit. */
+static inline void *visited(void *entry, unsigned flags) {
+    return (void *)((uintptr_t)entry | (flags & HASHTABLE_MARK));
+}
 
 /* A member in the form in which the table looks it up. */
 typedef struct tableKey {
@@ -162,7 +169,7 @@ bool setHas(const robj *o, const listpackItem *member) {
     tableKey k;
     makeKey(&k, member);
     hashtable t = tableOf(o);
-    return hashtableInlineFind(&t, k.hash, entryMatches, k.key, k.len) != NULL;
+    return hashtableInlineFind(&t, &members_type, k.hash, entryMatches, k.key, k.len) != NULL;
 }
 
 enum { MANY = 32 };
@@ -186,7 +193,7 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     for (unsigned i = 0; i < count; i++) tableProbePrefetchEntry(&probes[i]);
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = tableProbeFind(&probes[i], entryMatches, k->key, k->len) != NULL;
+        bool has = tableProbeFind(&probes[i], &members_type, entryMatches, k->key, k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;
@@ -235,7 +242,8 @@ static robj *addToTable(robj *o, const listpackItem *member, bool *added) {
     makeKey(&k, member);
     hashtable t = tableOf(o);
     hashtablePosition position;
-    *added = !hashtableInlineFindPosition(&t, k.hash, entryMatches, k.key, k.len, &position);
+    *added = !hashtableInlineFindPosition(&t, &members_type, k.hash, entryMatches, k.key, k.len,
+                                          &position);
     if (!*added) return o;
     hashtableInsertAt(&t, &members_type, &position, newEntry(&k), 0);
     putTable(o, &t);
@@ -392,7 +400,7 @@ unsigned setNextMany(setIterator *it, listpackItem *out, unsigned max) {
     }
     void *entries[MANY];
     if (it->unordered) {
-        n = (unsigned)hashtableNextEntries(&it->table, &it->position, entries, max);
+        n = (unsigned)hashtableNextEntries(&it->table, &members_type, &it->position, entries, max);
     } else {
         while (n < max && (entries[n] = hashtableIteratorNext(&it->walk, NULL))) n++;
     }
@@ -413,9 +421,8 @@ typedef struct visitor {
 } visitor;
 
 static void visitEntry(void *context, void *entry, unsigned flags) {
-    (void)flags; /* all entries */
     const visitor *v = context;
-    listpackItem member = entryItem(entry);
+    listpackItem member = entryItem(visited(entry, flags));
     v->visit(v->arg, &member);
 }
 
@@ -571,8 +578,8 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
 }
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
-    (void)flags; /* all entries */
     valueFreer *by = context;
+    entry = visited(entry, flags);
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
 }
 

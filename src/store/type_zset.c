@@ -42,8 +42,8 @@ static zsetPair pairOf(const void *element) {
 static inline zsetLarge *largeOf(const robj *o) { return objectPointer(o); }
 
 static inline void *findElement(const zsetLarge *z, slice member) {
-    return hashtableInlineFind(&z->members, hashBytes(member.ptr, member.len), zsetElementHas,
-                               member.ptr, member.len);
+    return hashtableInlineFind(&z->members, &zset_members, hashBytes(member.ptr, member.len),
+                               zsetElementHas, member.ptr, member.len);
 }
 
 /* ------------------------------------------------------------------ listpacks */
@@ -184,8 +184,9 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
     zsetLarge *z = largeOf(o);
     slice member = pair->member;
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&z->members, hashBytes(member.ptr, member.len),
-                                                zsetElementHas, member.ptr, member.len, &position);
+    void *element =
+        hashtableInlineFindPosition(&z->members, &zset_members, hashBytes(member.ptr, member.len),
+                                    zsetElementHas, member.ptr, member.len, &position);
     if (!element) {
         *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
         if (*added == ZSET_REFUSED) return o;
@@ -486,7 +487,7 @@ static void moveElement(void *context, void *element, unsigned flags) {
     elementSeen(m->by);
     void *moved = elementMove(element, zsetElementSize(element), m->by);
     if (!moved) return;
-    check(hashtableReplace(&m->z->members, hashOfElement(moved), element, moved));
+    check(hashtableReplace(&m->z->members, &zset_members, hashOfElement(moved), element, moved));
     orderedReplace(&m->z->order, &zset_order, element, moved);
 }
 

@@ -16,8 +16,9 @@ void zsetBuilderReserve(zsetBuilder *b, size_t count) {
 
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&b->members, hashBytes(member.ptr, member.len),
-                                                zsetElementHas, member.ptr, member.len, &position);
+    void *element =
+        hashtableInlineFindPosition(&b->members, &zset_members, hashBytes(member.ptr, member.len),
+                                    zsetElementHas, member.ptr, member.len, &position);
     *created = !element;
     if (element) return element;
     check(!b->sorted);

@@ -105,7 +105,7 @@ static double load(hashtable *t, uint64_t n) {
         hashtablePosition position;
         makeKey(key, i);
         uint64_t hash = keyHash(key);
-        if (!hashtableInlineFindPosition(t, hash, matchEntry, key, 16, &position)) {
+        if (!hashtableInlineFindPosition(t, &type, hash, matchEntry, key, 16, &position)) {
             hashtableInsertAt(t, &type, &position, entries[i], 0);
         }
     }
@@ -120,7 +120,8 @@ static double loadBatch(hashtable *t, uint64_t n) {
         batchPrefetch(t, &b);
         for (uint64_t j = 0; j < BATCH; j++) {
             hashtablePosition p;
-            if (!hashtableInlineFindPosition(t, b.hashes[j], matchEntry, b.keys[j], 16, &p)) {
+            if (!hashtableInlineFindPosition(t, &type, b.hashes[j], matchEntry, b.keys[j], 16,
+                                             &p)) {
                 hashtableInsertAt(t, &type, &p, entries[i + j], 0);
             }
         }
@@ -136,7 +137,7 @@ static double find(const hashtable *t, uint64_t n, uint64_t offset, uint64_t rou
     for (uint64_t i = 0; i < rounds; i++) {
         uint8_t key[16];
         makeKey(key, offset + jumble(i, n));
-        entry *e = hashtableInlineFind(t, keyHash(key), matchEntry, key, 16);
+        entry *e = hashtableInlineFind(t, &type, keyHash(key), matchEntry, key, 16);
         if (e) found_sum += e->value[0] + 1u;
     }
     return perOperation(start, rounds);
@@ -149,7 +150,7 @@ static double findBatch(const hashtable *t, uint64_t n, uint64_t offset, uint64_
         for (uint64_t j = 0; j < BATCH; j++) makeKey(b.keys[j], offset + jumble(i + j, n));
         batchPrefetch(t, &b);
         for (int j = 0; j < BATCH; j++) {
-            entry *e = hashtableInlineFind(t, b.hashes[j], matchEntry, b.keys[j], 16);
+            entry *e = hashtableInlineFind(t, &type, b.hashes[j], matchEntry, b.keys[j], 16);
             if (e) found_sum += e->value[0] + 1u;
         }
     }
@@ -173,7 +174,7 @@ static double delete (hashtable *t, uint64_t from, uint64_t to) {
         uint8_t key[16];
         hashtablePosition p;
         makeKey(key, shuffled[i]);
-        if (hashtableInlineFindPosition(t, keyHash(key), matchEntry, key, 16, &p)) {
+        if (hashtableInlineFindPosition(t, &type, keyHash(key), matchEntry, key, 16, &p)) {
             hashtableDeleteAt(t, &type, &p);
         }
     }
@@ -188,7 +189,7 @@ static double deleteBatch(hashtable *t, uint64_t from, uint64_t to) {
         batchPrefetch(t, &b);
         for (int j = 0; j < BATCH; j++) {
             hashtablePosition p;
-            if (hashtableInlineFindPosition(t, b.hashes[j], matchEntry, b.keys[j], 16, &p)) {
+            if (hashtableInlineFindPosition(t, &type, b.hashes[j], matchEntry, b.keys[j], 16, &p)) {
                 hashtableDeleteAt(t, &type, &p);
             }
         }
@@ -206,7 +207,7 @@ static double churnBatch(hashtable *t, uint64_t n, uint64_t rounds) {
         for (uint64_t j = 0; j < BATCH; j++) makeKey(b.keys[j], shuffled[(oldest + j) % n]);
         batchPrefetch(t, &b);
         for (int j = 0; j < BATCH; j++) {
-            hashtableInlineFindPosition(t, b.hashes[j], matchEntry, b.keys[j], 16, &p);
+            hashtableInlineFindPosition(t, &type, b.hashes[j], matchEntry, b.keys[j], 16, &p);
             entry *e = hashtableDeleteAt(t, &type, &p);
             hashtableInsert(t, &type, b.hashes[j], e, 0);
         }
@@ -363,7 +364,7 @@ static void benchWalk(uint64_t n) {
     hashtableIteratorClear(&it);
     printf("iterate %.1f, ", perOperation(start, n));
     start = clockMonoNs();
-    for (int i = 0; i < 1000000; i++) found_sum += hashtableRandom(&t) != NULL;
+    for (int i = 0; i < 1000000; i++) found_sum += hashtableRandom(&t, &type) != NULL;
     printf("random %.1f%s\n", perOperation(start, 1000000), visits == 2 * n ? "" : " BROKEN");
     for (uint64_t volatiles = 100; volatiles <= n; volatiles *= 100)
         benchVolatile(&t, n, volatiles);

@@ -132,8 +132,8 @@ int main(void) {
     benchKind(&s, "ping");
     benchKind(&s, "get");
     benchKind(&s, "set");
-    printf("hits %llu misses %llu size %llu\n", (unsigned long long)storeStats()->hits,
-           (unsigned long long)storeStats()->misses, (unsigned long long)dbSize(s.db));
+    printf("hits %llu misses %llu size %llu\n", (unsigned long long)storeStats(keyspaceMain()).hits,
+           (unsigned long long)storeStats(keyspaceMain()).misses, (unsigned long long)dbSize(s.db));
     benchItems(&s);
     return 0;
 }

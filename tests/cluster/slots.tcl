@@ -81,7 +81,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         assert_match "* connected 1 14\n" [r cluster nodes]
     }
 
-    test {CLUSTER SLOTS and SHARDS tell the ranges} {
+    test {CLUSTER SLOTS and SHARDS show the ranges} {
         set node [list {} [srv port] [r cluster myid] {}]
         assert_equal [list [list 1 1 $node] [list 14 14 $node]] [r cluster slots]
         assert_equal OK [r cluster flushslots]
@@ -97,7 +97,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         }
     }
 
-    test {the cluster is down until it may be up} {
+    test {the cluster is down until all slots are covered and the delay has passed} {
         if {[cluster_field cluster_state] eq "fail"} {
             assert_error [is_down] {r get a}
             assert_error [several] {r mget a b}
@@ -137,7 +137,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         assert_equal PONG [r exec]
     }
 
-    test {a slot that is taken away is not served, but its keys stay} {
+    test {an unassigned slot is not served, but its keys are kept} {
         r set a 1
         r cluster delslots 15495
         assert_error [no_slot] {r get a}
@@ -153,7 +153,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         assert_equal 1 [r get a]
     }
 
-    test {a transaction whose slot goes before EXEC} {
+    test {a transaction whose slot is unassigned before EXEC} {
         r multi
         r set a 2
         set other [connect]
@@ -244,7 +244,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         }
     }
 
-    test {dead keys go from every slot by themselves} {
+    test {expired keys are removed from every slot} {
         r flushall
         for {set i 0} {$i < 300} {incr i} {r set key:$i $i px 20}
         r set stays 1 ex 1000
@@ -316,7 +316,7 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         r config set cluster-announce-bus-port 0
     }
 
-    test {CLUSTER refuses what it does not know} {
+    test {CLUSTER refuses unknown subcommands} {
         assert_error "ERR wrong number of arguments for 'cluster' command" {r cluster}
         assert_error "ERR unknown subcommand 'foo'. Try CLUSTER HELP." {r cluster foo}
         assert_error "ERR Unknown node foo" {r cluster replicas foo}

@@ -1,7 +1,7 @@
 # TIME, SHUTDOWN, DEBUG.
 
 start_server {tags {admin}} {
-    test {TIME tells seconds and microseconds} {
+    test {TIME replies seconds and microseconds} {
         lassign [r -typed time] type parts
         assert_equal array $type
         lassign $parts seconds micros
@@ -62,7 +62,7 @@ start_server {tags {admin}} {
         }
     }
 
-    test {DEBUG refuses other words} {
+    test {DEBUG refuses unknown subcommands} {
         assert_error "ERR wrong number of arguments for 'debug' command" {r debug}
         foreach words {nosuch {nosuch x} sleep {sleep 0 0} log {log a b} error {error a b} protocol {protocol string x} {help x}} {
             assert_error "ERR unknown subcommand or wrong number of arguments for '[lindex $words 0]'. Try DEBUG HELP." {
@@ -93,7 +93,7 @@ start_server {tags {admin}} {
         }
     }
 
-    test {SHUTDOWN refuses words that are unknown or contradict each other} {
+    test {SHUTDOWN refuses unknown and contradictory options} {
         foreach words {
             foo {save nosave} {nosave now save} {abort now} {now abort} {save abort} {now now abort} {save save nosave}
         } {

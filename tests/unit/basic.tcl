@@ -1,7 +1,7 @@
 # The first commands anyone types, in both protocols.
 
 start_server {tags {basic}} {
-    test {PING answers, with and without a message} {
+    test {PING replies, with and without a message} {
         assert_equal {status PONG} [r -typed ping]
         assert_equal {bulk hello} [r -typed ping hello]
         assert_equal {bulk {}} [r -typed ping {}]
@@ -107,7 +107,7 @@ start_server {tags {basic}} {
         assert_equal new [r get key]
     }
 
-    test {SET refuses options that contradict each other, and changes nothing} {
+    test {SET refuses contradictory options and changes nothing} {
         r set key a
         foreach options {
             {nx xx} {xx nx} {ex 10 px 10} {ex 10 keepttl} {exat 1 ex 1} {nosuch} {ex} {px} {nx ifeq a} {xx ifeq a} {ifeq}
@@ -122,7 +122,7 @@ start_server {tags {basic}} {
         assert_equal a [r get key]
     }
 
-    test {SET with a time to live, KEEPTTL, and without: the time goes} {
+    test {SET with a TTL, with KEEPTTL, and without, which removes the TTL} {
         r set key a ex 100
         assert_range [r ttl key] 99 100
         r set key b keepttl
@@ -137,7 +137,7 @@ start_server {tags {basic}} {
         assert_equal 33177117420000 [r pexpiretime key]
     }
 
-    test {a key whose time is over is gone} {
+    test {an expired key is missing} {
         r set key a px 1
         wait_for_condition 100 5 {[r get key] eq ""}
         assert_equal 0 [r exists key]
@@ -214,7 +214,7 @@ start_server {tags {basic}} {
         assert_equal 0 [r dbsize]
     }
 
-    test {SELECT refuses what is no database, and stays} {
+    test {SELECT refuses invalid databases and keeps the current one} {
         r set key here
         foreach index {16 -1 100000} {
             assert_error "ERR DB index is out of range" {r select $index}

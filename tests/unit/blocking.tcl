@@ -23,7 +23,7 @@ proc calls {command} {
 }
 
 start_server {tags {blocking} overrides {enable-debug-command yes}} {
-    test {who waits is served as soon as the key is there, by every command} {
+    test {a blocked client is served as soon as the key exists, whichever command creates it} {
         foreach {command reply rest} {
             {blpop k 0} {k 1} {2 3}              {brpop nope k 0} {k 3} {1 2}
             {blmove k d left right 0} 1 {2 3}    {brpoplpush k d 0} 3 {1 2}
@@ -39,7 +39,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal 0 [info_field total_blocking_keys]
     }
 
-    test {what is there already is taken at once} {
+    test {a blocking command takes existing elements immediately} {
         r del k d
         r rpush k 1 2 3 4 5 6
         assert_equal {k 1} [r blpop nope k 0]
@@ -50,7 +50,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal 0 [r exists k]
     }
 
-    test {who has waited longest is first, and each gets its own} {
+    test {the client that has waited longest is served first} {
         r del k
         set first [waiter 1 blpop k 0]
         set second [waiter 2 brpop k 0]
@@ -63,7 +63,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {k x} [$fourth -read]
     }
 
-    test {it is served behind the command that brought the key and before the next} {
+    test {it is served after the command that created the key and before the next one} {
         r del k
         set client [waiter 1 blpop k 0]
         r -send rpush k 1
@@ -90,7 +90,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal a [r lpop k]
     }
 
-    test {keys that come by other ways wake too} {
+    test {keys created in other ways unblock clients, too} {
         r select 9
         foreach steps {
             {{rename src k}} {{copy src k} {del src}} {{multi} {rename src k} {exec}}
@@ -122,7 +122,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {1 {2 1}} [list [$self -read] [r lrange a 0 -1]]
     }
 
-    test {another type does not wake, and one among the other keys is an error} {
+    test {a key of another type does not unblock, and among the first keys it is an error} {
         r del k j
         set client [waiter 1 blpop j k 0]
         r set k v
@@ -141,7 +141,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         r del j
     }
 
-    test {keys that are flushed or expire wake nobody, and the wait goes on} {
+    test {keys that are flushed or expire unblock nobody, and the wait continues} {
         r flushall
         set client [waiter 1 blpop k 0]
         r multi
@@ -162,7 +162,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {k d} [$client -read]
     }
 
-    test {a key whose time has come before its command ended wakes nobody} {
+    test {a key that expires before its command ends unblocks nobody} {
         r del k
         set client [waiter 1 blpop k 0]
         r multi
@@ -175,7 +175,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {k b} [$client -read]
     }
 
-    test {a wait ends by time, with a null array} {
+    test {a wait times out with a null array} {
         r del k
         foreach command {
             {blpop k 0.01} {brpop k j 0.001} {blmove k j left left 0.01} {brpoplpush k j 1e-5} {blmpop 0.02 1 k left}
@@ -228,7 +228,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal 0 [info_field blocked_clients]
     }
 
-    test {inside EXEC nobody waits} {
+    test {commands inside EXEC do not block} {
         r del k
         r multi
         foreach command {{blpop k 0} {brpop k 0} {blmpop 0 1 k left} {blmove k k left left 0} {brpoplpush k k 0}} {
@@ -240,7 +240,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
             {array {{bulk k} {bulk v}}}]] [r -typed exec]
     }
 
-    test {CLIENT UNBLOCK ends a wait, as time or as an error} {
+    test {CLIENT UNBLOCK ends a wait, as a timeout or with an error} {
         r del k
         set client [connect]
         set id [$client client id]
@@ -259,7 +259,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_error "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR" {r client unblock $id now}
     }
 
-    test {what a client sends behind a command that waits is done after it, in order} {
+    test {commands sent after a blocked one run after it, in order} {
         r del k
         set client [connect]
         set id [$client client id]
@@ -278,7 +278,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         r del counter
     }
 
-    test {half a request behind a command that waits is kept} {
+    test {half a request after a blocked command is kept} {
         r del k
         set raw [raw_connect]
         raw_send $raw "BLPOP k 0\r\n*2\r\n\$4\r\nECHO\r\n\$5\r\nhe"
@@ -291,7 +291,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         close $raw
     } resp:2
 
-    test {who goes away takes nothing along} {
+    test {a client that disconnects while blocked takes no element} {
         r del k
         set client [connect]
         set id [$client client id]
@@ -314,7 +314,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal 0 [info_field total_blocking_keys]
     }
 
-    test {a pause holds a command back before it waits, and is no wait} {
+    test {a pause holds back a blocking command before it blocks, and does not count as blocked} {
         r del k
         set client [connect]
         set id [$client client id]
@@ -331,7 +331,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         r client unpause
     }
 
-    test {a waiting client shows, and counts once it is answered} {
+    test {a blocked client is shown in CLIENT LIST, and its command is counted when it is served} {
         r del k
         r config resetstat
         set client [connect]
@@ -352,7 +352,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_match *errorstat_UNBLOCKED:count=1* [r info errorstats]
     }
 
-    test {a reply nobody wants is not sent} {
+    test {a reply suppressed by CLIENT REPLY is not sent} {
         r del k
         set client [connect]
         $client -send client reply skip
@@ -363,7 +363,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal PONG [$client ping]
     }
 
-    test {a key that is watched and waited for by one client: its own pop breaks the watch} {
+    test {if a client watches a key and blocks on it, its own pop counts as a change} {
         r del k
         set client [connect]
         $client watch k
@@ -376,7 +376,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal [null_array] [$client -typed exec]
     }
 
-    test {many wait and all are served once} {
+    test {many blocked clients are all served once} {
         r del k
         set count [scaled 60]
         set clients {}

@@ -40,7 +40,7 @@ start_server {tags {client}} {
         assert_equal {} [own_field name]
     }
 
-    test {a name that would break a line is refused, and the old one stays} {
+    test {an invalid name is refused, and the old one is kept} {
         r client setname before
         foreach name [list "a b" "a\nb" "a\r" "\x7f" "\x80" "\xc3\xa9" " "] {
             assert_error "ERR Client names cannot contain spaces, newlines or special characters." {
@@ -89,7 +89,7 @@ start_server {tags {client}} {
         assert_equal [expr {[resp3] ? {verbatim txt:} : {bulk {}}}] [r -typed client list id 999999]
     }
 
-    test {a plain client's line tells the truth} {
+    test {the line of a plain client has the right values} {
         set c [connect]
         set me [chan configure [$c -channel] -sockname]
         $c select 3
@@ -118,7 +118,7 @@ start_server {tags {client}} {
         assert_equal client|id [field cmd $after]
     }
 
-    test {a client that has sent nothing has no command} {
+    test {a client that has sent no command shows none} {
         set s [raw_connect]
         wait_for_condition 100 10 {[llength [ids]] == 2}
         set line [r client list skipme yes]
@@ -134,7 +134,7 @@ start_server {tags {client}} {
         wait_for_condition 100 10 {[own_field qbuf] == 0}
     }
 
-    test {output that nobody reads shows in the line} {
+    test {unread output is shown in the line} {
         r set big [string repeat x 100000]
         set s [raw_connect]
         raw_send $s [string repeat "GET big\r\n" 200]
@@ -145,7 +145,7 @@ start_server {tags {client}} {
         r del big
     }
 
-    test {an idle client holds no buffer, whatever it has asked before} {
+    test {an idle client owns no buffer, whatever it has sent before} {
         set quiet [connect]
         set busy [connect]
         set quiet_id [$quiet client id]
@@ -181,7 +181,7 @@ start_server {tags {client}} {
         assert_error "ERR wrong number of arguments for 'client|capa' command" {$c client capa}
     }
 
-    test {nobody is an import source outside of import mode} {
+    test {CLIENT IMPORT-SOURCE is refused outside of import mode} {
         assert_error "ERR Server is not in import mode" {r client import-source on}
         assert_error "ERR Server is not in import mode" {r client import-source maybe}
         assert_equal {status OK} [r -typed client import-source off]
@@ -210,7 +210,7 @@ start_server {tags {client}} {
         }
     }
 
-    test {filters by type: the last one counts} {
+    test {filters by type: the last one applies} {
         assert_equal [list [r client id]] [ids type NORMAL]
         foreach type {pubsub replica slave primary master} {
             assert_equal {} [ids type $type]
@@ -346,7 +346,7 @@ start_server {tags {client}} {
         assert_error "ERR wrong number of arguments for 'client|kill' command" {r client kill}
     }
 
-    test {CLIENT KILL counts whom it closed} {
+    test {CLIENT KILL replies the number of closed clients} {
         foreach name {a b c} {set $name [connect]}
         assert_equal {integer 2} [r -typed client kill id [$a client id] [$c client id]]
         $a -closed
@@ -368,7 +368,7 @@ start_server {tags {client}} {
         $c -closed
     }
 
-    test {who kills itself gets the reply, and nothing behind it runs} {
+    test {a client that kills itself gets the reply, and its following commands do not run} {
         set s [raw_connect]
         raw_send $s "SET killed no\r\nCLIENT KILL TYPE normal SKIPME no\r\nSET killed yes\r\nPING\r\n"
         assert_match "+OK\r\n:*\r\n" [raw_rest $s]
@@ -380,7 +380,7 @@ start_server {tags {client}} {
         assert_equal "+OK\r\n" [raw_rest $s]
     }
 
-    test {a client killed with requests on the way is gone for good} {
+    test {a client killed with pending requests does not run them} {
         set victims {}
         for {set i 0} {$i < 20} {incr i} {
             set s [raw_connect]
@@ -443,15 +443,15 @@ start_server {tags {client}} {
             [replies_to "CLIENT REPLY SKIP" "CLIENT REPLY OFF" "PING 1" "CLIENT REPLY ON" "PING 2"]
     } {resp:2}
 
-    test {RESET is heard where replies are off} {
+    test {RESET replies even if replies are off} {
         assert_equal "+RESET\r\n\$1\r\n1\r\n" [replies_to "CLIENT REPLY OFF" "RESET" "PING 1"]
     } {resp:2}
 
-    test {HELLO changes the protocol also where it is not heard} {
+    test {HELLO changes the protocol even if its reply is suppressed} {
         assert_equal "+OK\r\n_\r\n" [replies_to "CLIENT REPLY OFF" "HELLO 3" "CLIENT REPLY ON" "GET nosuch"]
     } {resp:2}
 
-    test {CLIENT REPLY refuses other words} {
+    test {CLIENT REPLY refuses unknown modes} {
         assert_error "ERR syntax error" {r client reply maybe}
         assert_error "ERR wrong number of arguments for 'client|reply' command" {r client reply}
         assert_equal {status OK} [r -typed client reply on]
@@ -469,7 +469,7 @@ start_server {tags {client}} {
         assert_equal {array} [lindex [r -typed client help] 0]
     }
 
-    test {CLIENT without a subcommand it knows} {
+    test {CLIENT without a valid subcommand} {
         assert_error "ERR wrong number of arguments for 'client' command" {r client}
         assert_error "ERR unknown subcommand 'nosuch'. Try CLIENT HELP." {r client nosuch}
         foreach words {{id x} {getname x} {info x} {help x} setname {setname a b} {setinfo lib-name} import-source} {

@@ -24,7 +24,7 @@ proc begin {} {
 }
 
 start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
-    test {without a limit nobody goes} {
+    test {without a limit no client is evicted} {
         begin
         holder 2000000
         wait_input 2000000
@@ -32,7 +32,7 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
         assert_equal 2 [info_field connected_clients]
     }
 
-    test {a client that passes the limit alone is closed} {
+    test {a client that exceeds the limit by itself is closed} {
         begin
         r config set maxmemory-clients 1mb
         set s [holder 2000000]
@@ -60,7 +60,7 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
         assert_equal $small_id [$small client id]
     }
 
-    test {CLIENT NO-EVICT protects, also while others go} {
+    test {CLIENT NO-EVICT protects a client while others are evicted} {
         begin
         r config set maxmemory-clients 0
         set spared [connect]

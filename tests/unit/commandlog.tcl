@@ -17,7 +17,7 @@ start_server {tags {commandlog}} {
         r config set slowlog-log-slower-than 10000
     }
 
-    test {an entry has id, time, duration, arguments, address and name} {
+    test {an entry has id, time, duration, arguments, address and client name} {
         r client setname me
         r slowlog reset
         r config set slowlog-log-slower-than 1000
@@ -41,7 +41,7 @@ start_server {tags {commandlog}} {
         assert_equal {{debug sleep 0.02}} [lmap e [r slowlog get] {lindex $e 3}]
     }
 
-    test {arguments are cut: 32 of them, 128 bytes each} {
+    test {arguments are truncated to 32 arguments of 128 bytes} {
         r config set slowlog-log-slower-than 0
         r mset {*}[lrepeat 18 key value]
         set argv [newest slow]
@@ -53,7 +53,7 @@ start_server {tags {commandlog}} {
         assert_equal [string repeat x 128] [lindex [newest slow] 2]
     }
 
-    test {secrets are hidden} {
+    test {secrets are redacted} {
         r config set slowlog-log-slower-than 0
         catch {r auth secret}
         assert_equal {auth (redacted)} [newest slow]

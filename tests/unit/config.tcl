@@ -44,14 +44,14 @@ start_server {tags {config}} {
         assert {![dict exists [r config get *] debug-context]}
     }
 
-    test {directives of files are no names for CONFIG} {
+    test {file-only directives are unknown to CONFIG} {
         foreach name {user include rename-command dynamic-hz} {
             assert_equal {} [r config get $name]
             assert_error "ERR Unknown option or number of arguments for CONFIG SET - '$name'" {r config set $name x}
         }
     }
 
-    test {CONFIG SET tells what is wrong with a value} {
+    test {CONFIG SET explains why a value is invalid} {
         foreach {name value words} {
             hz x {argument couldn't be parsed into an integer}
             hz -1 {argument must be between 0 and 2147483647 inclusive}
@@ -147,7 +147,7 @@ start_server {tags {config needs:config}} {
     # Those lines of valkey.conf that follow a '#' alone are directives; the harness's own settings stay.
     set in_force $::job_dir/in_force.conf
     set ::in_force_count 0
-    test {valkey.conf is all defaults: expected values are noted} {
+    test {valkey.conf is all defaults: expected values are recorded} {
         set file [open $in_force w]
         set directives 0
         foreach line [split [file_text $::tests_dir/../valkey.conf] \n] {
@@ -188,7 +188,7 @@ start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1m
 
     # Another server reads what this one has written, but for what both cannot have.
     set rewritten $::job_dir/rewritten.conf
-    test {CONFIG REWRITE keeps comments, and lines that are no directives of CONFIG} {
+    test {CONFIG REWRITE keeps comments and lines with other directives} {
         set file [open [srv config] a]
         puts $file "# a last word\ndynamic-hz yes\n"
         close $file
@@ -204,12 +204,12 @@ start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1m
         r config set requirepass ""
     }
     start_server [list args [list --include $rewritten]] {
-        test {a rewritten file starts a server as the first was} {
+        test {a server started with the rewritten file has the same configuration} {
             assert_equal $::config_before [dict remove [r config get *] port dir requirepass]
         }
     }
 
-    test {CONFIG SET dir goes there, and comes back when the rest fails} {
+    test {CONFIG SET dir changes the directory, and restores it if another value is refused} {
         set here [config_value dir]
         file mkdir $here/sub
         r config set dir $here/sub
@@ -221,7 +221,7 @@ start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1m
     }
 }
 
-test {a bad configuration ends the start, with all errors at once} {
+test {an invalid configuration aborts the start with all errors} {
     set said [start_refused "hz x\nprot 1\nmaxmemory 1tb" --timeout y]
     assert_match "*\n\\*\\*\\* FATAL CONFIG FILE ERROR *\nReading the configuration file, at line 2\n>>> 'hz x'\nargument couldn't be parsed into an integer\n*" $said
     assert_match "*at line 3\n>>> 'prot 1'\nBad directive or wrong number of arguments\n*did you mean 'port'?*" $said
@@ -271,7 +271,7 @@ start_server {tags {config} overrides {hz 20} args {--hz 30 {--maxmemory 5mb} --
 }
 
 start_server {tags {config} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz yes\nclient-output-buffer-limit normal 1mb 2mb 3\nSLAVE-PRIORITY 7\n# comment"}} {
-    test {lines of save add up, old names are known} {
+    test {several save lines accumulate, old names are accepted} {
         assert_equal {60 1000 30 1} [config_value save]
         assert_equal 7 [config_value replica-priority]
         assert_equal "normal 1048576 2097152 3 slave 268435456 67108864 60 pubsub 33554432 8388608 60" \
@@ -296,7 +296,7 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
         assert {[regexp -line {^availability-zone "x\\r\\nrequirepass owned\\nhz 99\\n" +# /} $read]}
     }
 
-    test {DEBUG CONFIG-REWRITE-FORCE-ALL writes every value, and the file is good} {
+    test {DEBUG CONFIG-REWRITE-FORCE-ALL writes every value, and the file is valid} {
         assert_equal OK [r debug config-rewrite-force-all]
         set text [file_text [srv config]]
         foreach name {maxclients hz timeout save loglevel metrics-port} {
@@ -308,7 +308,7 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
         assert_error "ERR unknown subcommand or wrong number*" {r debug config-rewrite-force-all x}
     }
 
-    test {a word behind an option is its value, whatever it looks like; save alone may be without} {
+    test {a word after an option is its value even if it looks like an option; only save may have no value} {
         foreach {args words} {
             {--replicaof --127.0.0.1 abc} {>>> 'replicaof "--127.0.0.1" "abc"'*Invalid primary port}
             {--oom-score-adj-values --port 6390} {>>> 'oom-score-adj-values "--port" "6390"'*wrong number of arguments}

@@ -11,7 +11,7 @@ start_server {tags {connection}} {
         assert_error "ERR wrong number of arguments for 'ping' command" {r ping a b}
     }
 
-    test {SELECT tells numbers that are no database from numbers that are too long} {
+    test {SELECT has different errors for unknown databases and for numbers out of range} {
         assert_error "ERR DB index is out of range" {r select 2147483647}
         foreach index {2147483648 -2147483649 99999999999} {
             assert_error "ERR value is out of range, value must between -2147483648 and 2147483647" {
@@ -23,7 +23,7 @@ start_server {tags {connection}} {
         }
     }
 
-    test {HELLO tells who the server is} {
+    test {HELLO describes the server} {
         set facts [r hello]
         assert_equal {server version proto id mode role modules} [dict keys $facts]
         assert_equal valkey [dict get $facts server]
@@ -43,7 +43,7 @@ start_server {tags {connection}} {
         assert_equal {null bulk} [$c -typed get nosuch]
     }
 
-    test {HELLO refuses versions it does not speak} {
+    test {HELLO refuses unsupported protocol versions} {
         foreach version {4 1 0 -2} {
             assert_error "NOPROTO unsupported protocol version" {r hello $version}
         }
@@ -53,7 +53,7 @@ start_server {tags {connection}} {
         assert_error "NOPROTO unsupported protocol version" {r hello 4 nosuch}
     }
 
-    test {HELLO refuses options it does not know or that miss their words} {
+    test {HELLO refuses unknown and incomplete options} {
         foreach {words option} {
             nosuch nosuch auth auth {AUTH a} AUTH setname setname {setname a b} b
             {auth default x setname} setname {setname a auth default} auth
@@ -79,7 +79,7 @@ start_server {tags {connection}} {
         assert_equal {} [$c client getname]
     }
 
-    test {AUTH where no password is set} {
+    test {AUTH without a configured password} {
         assert_error [string map {[ \\[ ] \\]} [no_password]] {r auth x}
         assert_equal {status OK} [r -typed auth default x]
         assert_error "WRONGPASS invalid username-password pair or user is disabled." {r auth nobody x}
@@ -89,7 +89,7 @@ start_server {tags {connection}} {
         assert_error "WRONGPASS *" {r hello 3 auth nobody x}
     }
 
-    test {RESET takes the connection back to its beginning} {
+    test {RESET restores the state of a new connection} {
         set c [connect 2]
         $c hello 3 setname me
         $c client setinfo lib-name lib
@@ -105,7 +105,7 @@ start_server {tags {connection}} {
         assert_error "ERR wrong number of arguments for 'reset' command" {$c reset now}
     }
 
-    test {QUIT answers and hangs up, whatever stands behind it} {
+    test {QUIT replies and disconnects, whatever follows it} {
         set s [raw_connect]
         raw_send $s "PING\r\nQUIT a b\r\nSET quit behind\r\nPING\r\n"
         assert_equal "+PONG\r\n+OK\r\n" [raw_rest $s]
@@ -123,7 +123,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
     # A connection that has not logged in.
     proc stranger {} {return [respConnect [srv host] [srv port] 2]}
 
-    test {nobody gets far without the password} {
+    test {without the password commands are refused} {
         set c [stranger]
         foreach words {ping nosuch get {get a} {client id} {config get port} {select 1} client} {
             assert_error $needed {$c {*}$words}
@@ -151,7 +151,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
         $c -close
     }
 
-    test {HELLO asks for the password after its words are read} {
+    test {HELLO requires authentication only after its options were parsed} {
         set c [stranger]
         set must "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
         foreach words {{} 2 3 {3 setname x}} {
@@ -170,7 +170,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
         $c -close
     }
 
-    test {a failed HELLO leaves protocol, name and login as they were} {
+    test {a failed HELLO changes neither protocol, name nor authentication} {
         set c [connect 3]
         $c client setname me
         assert_error $wrong {$c hello 2 auth default bad setname other}
@@ -190,7 +190,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
         assert_error $needed {$c ping}
     }
 
-    test {what stands behind AUTH in the same buffer is read with its limits lifted} {
+    test {requests after AUTH in the same buffer have no pre-authentication limits} {
         set s [raw_connect]
         set words [lrepeat 20 x]
         set long "*22\r\n\$3\r\nDEL\r\n\$20000\r\n[string repeat x 20000]\r\n[join [lmap w $words {string cat "\$1\r\n" $w}] \r\n]\r\n"

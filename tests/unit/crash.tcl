@@ -67,7 +67,7 @@ start_server {tags {crash needs:config} overrides {crash-log-enabled no} crash o
 }
 
 start_server {tags {crash needs:config} overrides {crash-memcheck-enabled no} crash ok} {
-    test {a signal sent by somebody is reported with its sender} {
+    test {a signal sent by another process is reported with its sender} {
         r config set crash-log-enabled no
         r config set crash-log-enabled yes
         send_signal BUS [srv pid]
@@ -87,7 +87,7 @@ start_server {tags {crash needs:config} overrides {use-exit-on-panic yes} crash 
 }
 
 start_server {tags {crash needs:config}} {
-    test {the watchdog tells where the main thread is, and is silent when off} {
+    test {the watchdog logs where the main thread is, and nothing when off} {
         r config set watchdog-period 1
         assert_equal {watchdog-period 200} [r config get watchdog-period]
         r debug sleep 0.6
@@ -99,7 +99,7 @@ start_server {tags {crash needs:config}} {
         assert_equal $barks [regexp -all -- WATCHDOG [server_log]]
     }
 
-    test {SIGUSR2, which asks for traces, does no harm} {
+    test {SIGUSR2 from outside has no effect} {
         send_signal USR2 [srv pid]
         assert_equal PONG [r ping]
     }

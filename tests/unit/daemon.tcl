@@ -26,7 +26,7 @@ proc title_of {pid} {
 }
 
 tags {daemon needs:config} {
-    test {--check-config tells all errors with file, line and a likely name, and starts nothing} {
+    test {--check-config reports all errors with file, line and a suggestion, and does not start the server} {
         set path [config_file "prot 0\nhz 20\nhz x\nrename-command nosuch y\nrename-command get set\nmaxmemroy 1mb\nsave 1\n\"open"]
         lassign [run_server --check-config $path] code out errors
         assert_equal {2 {}} [list $code $out]
@@ -44,7 +44,7 @@ tags {daemon needs:config} {
         assert_match "*did you mean 'port'?*did you mean 'maxmemory'?*7 errors in the configuration\n" $errors
     }
 
-    test {a start with errors tells the same, and ends with exit code 1} {
+    test {a start with errors reports the same and ends with exit code 1} {
         lassign [run_server [config_file "prot 0\nhz x"] --maxmemory-polic x] code out errors
         assert_equal 1 $code
         assert_match "\n\\*\\*\\* FATAL CONFIG FILE ERROR (Version 9.1.2) \\*\\*\\*\nReading the configuration file, at line 1\n>>> 'prot 0'\n*>>> 'hz x'\n**maxmemory-polic*on the command line; did you mean 'maxmemory-policy'?\n3 errors*" $errors
@@ -57,18 +57,18 @@ tags {daemon needs:config} {
         assert_equal -1 [string first sesame $errors]
     }
 
-    test {--check-config of a good file, of none, of the command line} {
+    test {--check-config of a valid file, without a file, of the command line} {
         foreach args [list [list [config_file "port 1\nrename-command get \"\""]] {} {--port 7} [list [config_file "port 1"] --hz 5]] {
             lassign [run_server --check-config {*}$args] code out errors
             assert_equal {0 {The configuration is valid.} {}} [list $code $out $errors]
         }
     }
 
-    test {valkey.conf is good} {
+    test {valkey.conf is valid} {
         assert_equal 0 [lindex [run_server --check-config $::tests_dir/../valkey.conf] 0]
     }
 
-    test {--print-config shows values, where they come from, and no secrets} {
+    test {--print-config shows values and their origin, and no secrets} {
         set path [config_file "hz 20\nrequirepass sesame\ndir /\nsave 60 10"]
         lassign [run_server --print-config $path --timeout 3 --logfile ""] code out errors
         assert_equal {0 {}} [list $code $errors]
@@ -123,7 +123,7 @@ start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-valu
     proc oom_score {} {
         return [string trim [file_text /proc/[srv pid]/oom_score_adj]]
     }
-    test {oom-score-adj and its values reach the kernel, and "no" gives back what was found} {
+    test {oom-score-adj and its values are applied, and "no" restores the original score} {
         set found [string trim [file_text /proc/self/oom_score_adj]]
         if {$found > 0} {set found 0} ;# the steps below stay within the bounds
         assert_equal {oom-score-adj yes} [r config get oom-score-adj]
@@ -153,7 +153,7 @@ start_server {tags {daemon} overrides {server-cpulist 0 bio-cpulist 0}} {
     }
 }
 start_server {tags {daemon} overrides {server-cpulist nonsense}} {
-    test {a list of processors that makes no sense is told, and the server runs} {
+    test {an invalid list of processors is logged, and the server runs} {
         assert_equal PONG [r ping]
         assert_match "*Can't bind the main thread to the processors of server-cpulist 'nonsense'*" [server_log]
     }
@@ -210,14 +210,14 @@ while True:
 }
 
 start_server {tags {daemon} overrides {supervised systemd}} {
-    test {supervised without a supervisor is told} {
+    test {supervised without a supervisor is logged} {
         assert_match "*NOTIFY_SOCKET not found*" [server_log]
         assert_equal no [info_field process_supervised]
     }
 }
 
 tags {daemon needs:config} {
-    test {daemonize: the process goes on by itself, with a pid file that goes when it ends; the log may be moved} {
+    test {daemonize: the process runs in the background, with a pid file that is removed at its end; the log can be rotated} {
         set dir $::job_dir/daemonized
         file mkdir $dir
         set port [free_port]

@@ -14,14 +14,14 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         for {set i 0} {$i < [llength $names]} {incr i 1000} {r del {*}[lrange $names $i $i+999]}
     }
 
-    test {off, it does nothing} {
+    test {without activedefrag nothing is counted} {
         r config resetstat
         churn 20000
         assert_equal {0 0 0} [list [info_field active_defrag_running] [info_field active_defrag_hits] \
             [info_field total_active_defrag_time]]
     }
 
-    test {on, it moves keys out of sparse slabs and comes to an end} {
+    test {activedefrag moves keys out of sparse slabs and finishes} {
         r config set active-defrag-ignore-bytes 1 active-defrag-threshold-lower 1 active-defrag-cycle-max 75
         assert_equal OK [r config set activedefrag yes]
         set count [scaled 20000]
@@ -34,7 +34,7 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         assert_equal [expr {$count / 10}] [r dbsize]
     }
 
-    test {collections of every type are walked in pieces, and keep what they hold} {
+    test {collections of every type are compacted in steps and keep their contents} {
         r config set active-defrag-max-scan-fields 10 active-defrag-cycle-us 100
         r config resetstat
         r flushall sync
@@ -64,7 +64,7 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         r config set active-defrag-max-scan-fields 1000 active-defrag-cycle-us 500
     }
 
-    test {the threshold keeps it quiet} {
+    test {below the threshold activedefrag does not start} {
         r config set active-defrag-ignore-bytes 1gb
         wait_for_condition 500 20 {[info_field active_defrag_running] == 0}
         r config resetstat

@@ -15,7 +15,7 @@ proc without_active_expire {code} {
 start_server {tags {expire} overrides {enable-debug-command yes}} {
     r select 9
 
-    test {EXPIRE, PEXPIRE and their Unix forms set the same thing} {
+    test {EXPIRE, PEXPIRE, EXPIREAT and PEXPIREAT are equivalent} {
         r set a 1
         assert_equal {integer 1} [r -typed expire a 1000]
         assert_range [r ttl a] 999 1000
@@ -40,7 +40,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 33177117421 [r expiretime a]
     }
 
-    test {-1 is no time, -2 is no key} {
+    test {TTL replies -1 without a TTL and -2 without a key} {
         r set a 1
         foreach command {ttl pttl expiretime pexpiretime} {
             assert_equal {integer -1} [r -typed $command a]
@@ -50,7 +50,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {PERSIST takes the time away} {
+    test {PERSIST removes the TTL} {
         r set a 1 ex 1000
         assert_equal {integer 1} [r -typed persist a]
         assert_equal -1 [r ttl a]
@@ -58,7 +58,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 0 [r persist nokey]
     }
 
-    test {a time that has passed removes the key} {
+    test {an expiry time in the past deletes the key} {
         foreach {command time} {expire 0 expire -1 pexpire -100 expireat 1 pexpireat 1 pexpireat 0 expireat -5
                 pexpireat -9223372036854775808 expire -9223372036854775} {
             r set a 1
@@ -67,7 +67,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {times beyond what a key can hold are refused and change nothing} {
+    test {times out of range are refused and change nothing} {
         r set a 1 ex 1000
         foreach {command time} {expire 9223372036854775807 expire 9223372036854775 expire -9223372036854775808
                 pexpire 9223372036854775807 expireat 9223372036854775807 expireat 9223372036854776} {
@@ -80,7 +80,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_range [r ttl a] 990 1000
     }
 
-    test {the last possible time is kept exactly} {
+    test {the maximum expiry time is stored exactly} {
         r set a 1
         assert_equal 1 [r pexpireat a 9223372036854775807]
         assert_equal 9223372036854775807 [r pexpiretime a]
@@ -97,7 +97,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 1 [r get b]
     }
 
-    test {NX: only without a time} {
+    test {NX: only without a TTL} {
         r set a 1
         assert_equal 1 [r expire a 1000 NX]
         assert_equal 0 [r expire a 2000 nx]
@@ -105,7 +105,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 0 [r expire nokey 10 nx]
     }
 
-    test {XX: only with a time} {
+    test {XX: only with a TTL} {
         r set a 1
         assert_equal 0 [r expire a 1000 XX]
         assert_equal -1 [r ttl a]
@@ -114,7 +114,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_range [r ttl a] 1990 2000
     }
 
-    test {GT: only later, and no time is the latest} {
+    test {GT: only later; no TTL counts as infinite} {
         r set a 1
         assert_equal 0 [r expire a 1000 GT]
         r expire a 1000
@@ -138,7 +138,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 0 [r exists a]
     }
 
-    test {conditions together, and those that contradict each other} {
+    test {combined and contradictory conditions} {
         r set a 1 ex 1000
         assert_equal 1 [r expire a 2000 xx gt]
         assert_equal 1 [r expire a 1000 xx lt XX]
@@ -159,7 +159,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {a key is not there from its time on, whoever asks} {
+    test {an expired key is missing for every command} {
         without_active_expire {
             foreach command {{get a} {exists a} {ttl a} {type a} {object encoding a} {persist a} {del a}
                     {unlink a} {touch a} {expire a 100} {copy a b} {renamenx b a} {strlen a}} {
@@ -176,7 +176,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {a write to a dead key begins anew} {
+    test {a write to an expired key creates a new one} {
         without_active_expire {
             r set a old px 1
             after 3
@@ -191,7 +191,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {a dead key makes room for RENAMENX and COPY} {
+    test {RENAMENX and COPY can replace an expired key} {
         without_active_expire {
             foreach command {{renamenx a b} {copy a b} {move a 10}} {
                 r select 10
@@ -208,7 +208,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {dead keys are counted by DBSIZE until somebody meets them} {
+    test {expired keys are counted by DBSIZE until they are removed} {
         without_active_expire {
             r flushdb
             r set a 1 px 1
@@ -224,7 +224,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {RANDOMKEY never returns a dead key} {
+    test {RANDOMKEY never returns an expired key} {
         without_active_expire {
             r flushdb
             for {set i 0} {$i < 20} {incr i} {r set key:$i 1 px 1}
@@ -234,7 +234,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {dead keys go by themselves, in every database} {
+    test {expired keys are removed by active expiry in every database} {
         r flushall
         foreach id {0 9 15} {
             r select $id
@@ -250,7 +250,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         r select 9
     }
 
-    test {few keys with a time are found among many without} {
+    test {few keys with a TTL are found among many without} {
         r flushall
         r debug populate [scaled 200000]
         for {set i 0} {$i < 50} {incr i} {r set key:[expr {$i * 7}] 1 px 30}
@@ -259,14 +259,14 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         r flushall
     }
 
-    test {many keys that die at once are gone soon} {
+    test {many keys that expire at once are removed soon} {
         set count [scaled 20000]
         for {set i 0} {$i < $count} {incr i} {r -send set key:$i 1 px 50}
         for {set i 0} {$i < $count} {incr i} {r -read}
         wait_for_condition 200 50 {[r dbsize] == 0}
     }
 
-    test {INFO tells the number of keys with a time and their mean} {
+    test {INFO shows the number of keys with a TTL and the mean TTL} {
         r flushall
         r set a 1
         wait_for_condition 100 50 {[string match {keys=1,expires=0,avg_ttl=0,*} [info_field db9]]}
@@ -284,7 +284,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal {} [info_field db9]
     }
 
-    test {keys keep their times when other keys come and go} {
+    test {keys keep their TTLs when other keys are added and removed} {
         r flushdb
         for {set i 0} {$i < [scaled 3000]} {incr i} {
             set key key:[random_below 100]
@@ -310,7 +310,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_match "keys=[array size time],expires=$with,*" [info_field db9]
     }
 
-    test {time stands still within a transaction} {
+    test {the time does not change within a transaction} {
         r set a 1 px 30
         r multi
         r exists a
@@ -320,7 +320,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_equal 0 [r exists a]
     }
 
-    test {a watched key that dies or is removed has changed} {
+    test {a watched key that expires or is deleted counts as changed} {
         without_active_expire {
             foreach {ttl_ms end} {50 {after 60} 100000 {r expire a -1} 100000 {r expire a 1000}} {
                 r set a 1 px $ttl_ms
@@ -333,7 +333,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {import mode: dead keys stay, and only the source sees them} {
+    test {import mode: expired keys are kept and visible only to import sources} {
         r flushdb
         set source [connect]
         $source select 9

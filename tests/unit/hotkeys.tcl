@@ -22,7 +22,7 @@ start_server {tags {hotkeys} overrides {save ""}} {
         raw_close $s
     }
 
-    test {nothing was asked for} {
+    test {HOTKEYS without any request} {
         r hotkeys reset
         assert_equal {} [dict get [r hotkeys get] keys]
         assert_equal 256 [dict get [r hotkeys get] requests-per-sample]
@@ -41,12 +41,12 @@ start_server {tags {hotkeys} overrides {save ""}} {
         assert_equal {hottest} [hot_keys count 1]
     }
 
-    test {HOTKEYS RESET forgets} {
+    test {HOTKEYS RESET clears the counters} {
         assert_equal OK [r hotkeys reset]
         assert_equal {} [hot_keys]
     }
 
-    test {HOTKEYS refuses what it does not know} {
+    test {HOTKEYS refuses unknown arguments} {
         assert_error "ERR syntax error" {r hotkeys get 1}
         assert_error "ERR syntax error" {r hotkeys get cnt 1}
         assert_error "ERR COUNT must be positive" {r hotkeys get count 0}

@@ -27,7 +27,7 @@ start_server {tags {info}} {
         assert {![string match "*\r\n\r\n*" [r info clients]]}
     }
 
-    test {INFO of nothing known is empty} {
+    test {INFO of unknown sections is empty} {
         foreach names {nosuch {nosuch other} {{}} {"# Server"}} {
             assert_equal [expr {[resp3] ? {verbatim txt:} : {bulk {}}}] [r -typed info {*}$names]
         }
@@ -70,7 +70,7 @@ start_server {tags {info}} {
         assert_equal 0 [info_field blocked_clients]
     }
 
-    test {the section Memory tells the limit and what happens there} {
+    test {the section Memory shows the limit and the policy} {
         assert_match "*\r\nmaxmemory:0\r\nmaxmemory_human:0B\r\nmaxmemory_policy:noeviction\r\n*" [r info memory]
         r config set maxmemory 3gb maxmemory-policy allkeys-lfu
         assert_match "*\r\nmaxmemory:3221225472\r\nmaxmemory_human:3.00G\r\nmaxmemory_policy:allkeys-lfu\r\n*" \
@@ -112,7 +112,7 @@ start_server {tags {info}} {
         wait_for_condition 100 100 {[info_field instantaneous_input_kbps] < 100}
     }
 
-    test {the greatest buffers of the last seconds are remembered for a while} {
+    test {the largest buffers of the last seconds are shown for a while} {
         set s [raw_connect]
         raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$500000\r\n[string repeat x 400000]"
         wait_for_condition 200 20 {[info_field client_recent_max_input_buffer] >= 400000}
@@ -166,7 +166,7 @@ start_server {tags {info} overrides {client-query-buffer-limit 1mb client-output
 }
 
 start_server {tags {info} overrides {save "" enable-debug-command yes}} {
-    test {INFO keysizes tells how long values are, and only who asks hears it} {
+    test {INFO keysizes shows the sizes of values, only on request} {
         r set "" ""
         r set one 1
         r set many [string repeat x 1500]
@@ -188,7 +188,7 @@ start_server {tags {info} overrides {save "" enable-debug-command yes}} {
         assert_match "*db0_distrib_strings_sizes:16=50000\r\n*" [r info keysizes]
     }
 
-    test {MEMORY EXPLAIN tells types, prefixes and advice} {
+    test {MEMORY EXPLAIN shows types, prefixes and recommendations} {
         r flushall
         r debug populate 3000 user: 50
         r debug populate 30 big: 20000

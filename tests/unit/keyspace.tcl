@@ -8,7 +8,7 @@ start_server {tags {keyspace}} {
     r select 9
     r flushall
 
-    test {DEL and UNLINK count what was there, every name once} {
+    test {DEL and UNLINK count existing keys, each name once} {
         foreach command {del unlink} {
             r mset a 1 b 2 c 3
             assert_equal {integer 2} [r -typed $command a b nokey a]
@@ -36,7 +36,7 @@ start_server {tags {keyspace}} {
         assert_error "ERR wrong number of arguments for 'exists' command" {r exists}
     }
 
-    test {TYPE tells the type, none for no key} {
+    test {TYPE replies the type, none for a missing key} {
         r set a 1
         assert_equal {status string} [r -typed type a]
         assert_equal {status none} [r -typed type nokey]
@@ -56,14 +56,14 @@ start_server {tags {keyspace}} {
         assert_equal 5 [r del list set hash zset stream]
     }
 
-    test {TOUCH counts keys that are there} {
+    test {TOUCH counts existing keys} {
         r set a 1
         r set b 2
         assert_equal {integer 3} [r -typed touch a b nokey a]
         assert_error "ERR wrong number of arguments for 'touch' command" {r touch}
     }
 
-    test {RANDOMKEY returns each key sooner or later, null when there is none} {
+    test {RANDOMKEY returns every key eventually, null if there is none} {
         r flushdb
         assert_equal [null_bulk] [r -typed randomkey]
         for {set i 0} {$i < 5} {incr i} {r set key:$i 1}
@@ -95,7 +95,7 @@ start_server {tags {keyspace}} {
         assert_error "ERR wrong number of arguments for 'rename' command" {r rename a}
     }
 
-    test {RENAMENX refuses a name that is taken, its own too} {
+    test {RENAMENX refuses an existing name, including its own} {
         r mset a 1 b 2
         assert_equal {integer 0} [r -typed renamenx a b]
         assert_equal 0 [r renamenx a a]
@@ -122,7 +122,7 @@ start_server {tags {keyspace}} {
         }
     }
 
-    test {MOVE takes key and time to another database} {
+    test {MOVE moves key and TTL to another database} {
         r flushall
         r set a value ex 1000
         assert_equal {integer 1} [r -typed move a 10]
@@ -133,7 +133,7 @@ start_server {tags {keyspace}} {
         r select 9
     }
 
-    test {MOVE refuses when there is nothing here or something there} {
+    test {MOVE refuses a missing source or an existing destination} {
         r select 10
         r set a there
         r select 9
@@ -143,7 +143,7 @@ start_server {tags {keyspace}} {
         assert_equal here [r get a]
     }
 
-    test {MOVE knows its databases} {
+    test {MOVE validates the database} {
         assert_error "ERR source and destination objects are the same" {r move a 9}
         assert_error "ERR source and destination objects are the same" {r move nokey 9}
         foreach id {16 -1 2147483647} {assert_error "ERR DB index is out of range" {r move a $id}}
@@ -152,7 +152,7 @@ start_server {tags {keyspace}} {
             {r move a 2147483648}
     }
 
-    test {COPY leaves the source and copies the time} {
+    test {COPY keeps the source and copies the TTL} {
         r flushall
         r set a value ex 1000
         assert_equal {integer 1} [r -typed copy a b]
@@ -163,7 +163,7 @@ start_server {tags {keyspace}} {
         assert_equal 0 [r copy nokey b]
     }
 
-    test {COPY replaces only when told to} {
+    test {COPY replaces only with REPLACE} {
         r mset a 1 b 2
         assert_equal 0 [r copy a b]
         assert_equal 2 [r get b]
@@ -180,7 +180,7 @@ start_server {tags {keyspace}} {
         r select 9
     }
 
-    test {COPY refuses bad words} {
+    test {COPY refuses invalid options} {
         assert_error "ERR source and destination objects are the same" {r copy a a}
         assert_error "ERR source and destination objects are the same" {r copy nokey nokey db 9}
         assert_error "ERR syntax error" {r copy a b foo}
@@ -201,7 +201,7 @@ start_server {tags {keyspace}} {
         r del b
     }
 
-    test {SWAPDB exchanges databases for everybody} {
+    test {SWAPDB exchanges databases for all clients} {
         r flushall
         r set here nine
         r select 10
@@ -217,7 +217,7 @@ start_server {tags {keyspace}} {
         assert_equal ten [r get there]
     }
 
-    test {SWAPDB knows its databases} {
+    test {SWAPDB validates the databases} {
         foreach id {x {} 1.5 4294967296 9999999999999999999} {
             assert_error "ERR invalid first DB index" {r swapdb $id 0}
             assert_error "ERR invalid second DB index" {r swapdb 0 $id}
@@ -254,7 +254,7 @@ start_server {tags {keyspace}} {
         }
     }
 
-    test {what is flushed in the background is counted, and large values come to an end} {
+    test {keys flushed in the background are counted, and large values are freed} {
         r config resetstat
         r set big [string repeat x 1000000]
         for {set i 0} {$i < 2000} {incr i} {r -send set key:$i [string repeat v 2000]}
@@ -367,7 +367,7 @@ start_server {tags {keyspace object}} {
         assert_equal int [r object encoding [string repeat k 200]]
     }
 
-    test {a time needs room too} {
+    test {a TTL counts for the size of an object} {
         r set a [string repeat x 105]
         assert_equal embstr [r object encoding a]
         r expire a 1000
@@ -406,7 +406,7 @@ start_server {tags {keyspace object}} {
         r config set maxmemory-policy noeviction
     } {needs:own}
 
-    test {OBJECT IDLETIME: reading is an access, asking is none} {
+    test {OBJECT IDLETIME: reading is an access, OBJECT is not} {
         r set a 1
         wait_for_condition 100 50 {[r object idletime a] >= 2}
         r exists a
@@ -429,7 +429,7 @@ start_server {tags {keyspace object}} {
         r client no-touch off
     }
 
-    test {OBJECT refuses what it does not know} {
+    test {OBJECT refuses unknown subcommands} {
         assert_error "ERR wrong number of arguments for 'object' command" {r object}
         assert_error "ERR wrong number of arguments for 'object|encoding' command" {r object encoding}
         assert_error "ERR wrong number of arguments for 'object|freq' command" {r object freq a b}

@@ -3,7 +3,7 @@
 # LATENCY: spikes are kept by event, drawn, explained and forgotten; histograms count every call.
 
 start_server {tags {latency}} {
-    test {without a threshold nothing is kept} {
+    test {without a threshold nothing is recorded} {
         r debug sleep 0.005
         assert_equal {} [r latency latest]
         assert_match "I'm sorry, Dave*latency-monitor-threshold*" [r latency doctor]
@@ -33,7 +33,7 @@ start_server {tags {latency}} {
         assert_match "*Slow Log*" [r latency doctor]
     }
 
-    test {what an expired or evicted collection costs is an event} {
+    test {freeing an expired or evicted collection is a latency event} {
         set members {}
         for {set i 0} {$i < [scaled 20000]} {incr i} {lappend members member:$i}
         r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no
@@ -57,7 +57,7 @@ start_server {tags {latency}} {
         r debug sleep 0.03
     }
 
-    test {RESET forgets what is named, or all} {
+    test {RESET resets the named events, or all} {
         assert_equal 0 [r latency reset nosuch]
         assert_equal 1 [r latency reset command nosuch]
         assert_equal {} [r latency latest]

@@ -58,7 +58,7 @@ start_server {tags {limits}} {
         }
     }
 
-    test {a dead socket amid half requests leaves the others unharmed} {
+    test {a socket closed in the middle of requests does not affect others} {
         for {set i 0} {$i < 200} {incr i} {
             set s [raw_connect]
             raw_send $s "*2\r\n\$3\r\nGET\r\n\$[expr {1 + $i % 40}]\r\nabc"
@@ -123,7 +123,7 @@ start_server {tags {limits} overrides {requirepass secret}} {
 }
 
 start_server {tags {limits} overrides {maxclients 5}} {
-    test {who comes beyond maxclients is told so and closed} {
+    test {connections beyond maxclients get an error and are closed} {
         set socks {}
         for {set i 0} {$i < 4} {incr i} { lappend socks [raw_connect] }
         wait_for_condition 200 20 {[info_field connected_clients] == 5}
@@ -149,7 +149,7 @@ start_server {tags {limits} overrides {timeout 1}} {
 }
 
 start_server {tags {limits} overrides {maxclients 2000}} {
-    test {clients killed at random points leave the server sound} {
+    test {clients killed at random points leave the server consistent} {
         # The hostile build kills clients of this name now and then; in others they die by CLIENT KILL.
         for {set round 0} {$round < [scaled 40]} {incr round} {
             set socks {}
@@ -169,7 +169,7 @@ start_server {tags {limits} overrides {maxclients 2000}} {
 
 start_server {tags {limits}} {
     # Released servers begin to build such replies, until their memory is out.
-    test {draws without end are refused before they begin} {
+    test {excessive random draws are refused before they start} {
         r sadd s a b
         r zadd z 1 a 2 b
         r hset h f v

@@ -16,7 +16,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         for {set i 0} {$i < $count} {incr i} {r set $prefix$i [string repeat x 2000] {*}$args}
     }
 
-    test {in import mode nobody is evicted, and what may need memory is refused} {
+    test {in import mode no key is evicted, and commands that may need memory are refused} {
         fresh allkeys-lru
         r set here 1
         r config set import-mode yes maxmemory 1
@@ -27,7 +27,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0
     }
 
-    test {a string that SETRANGE makes has no spare room} {
+    test {a string created by SETRANGE has no spare capacity} {
         fresh noeviction
         r setrange long 100000 x
         assert {[r memory usage long] < 120000}
@@ -35,7 +35,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         assert {[r memory usage long] > 150000}
     }
 
-    test {used memory does not rise by itself after a FLUSHALL} {
+    test {used memory does not increase after a FLUSHALL} {
         fresh noeviction
         r debug populate 2000
         r flushall async
@@ -47,7 +47,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
     }
 
     # (spec/security-cases.md, second table: Valkey evicts all keys for 35 bytes)
-    test {clients that announce 512 MB and send nothing have nobody evicted} {
+    test {clients that announce 512 MB and send nothing cause no eviction} {
         fresh allkeys-lru
         for {set i 0} {$i < 500} {incr i} {r set key:$i [string repeat x 100]}
         limit_to 3000000
@@ -59,7 +59,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0
     }
 
-    test {clients that never read go themselves at maxmemory-clients, before any key} {
+    test {clients that never read are evicted at maxmemory-clients before any key} {
         fresh allkeys-lru
         for {set i 0} {$i < 100} {incr i} {r set key:$i [string repeat x 100]}
         r set long [string repeat x 100000]
@@ -77,7 +77,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0 maxmemory-clients 0
     }
 
-    test {without a policy that lets keys go, what may need memory is refused} {
+    test {with noeviction, commands that may need memory are refused} {
         fresh noeviction
         r set here 1
         limit_to -50000
@@ -89,7 +89,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         assert_equal OK [r set a 1]
     }
 
-    test {MULTI: a write is refused when it is queued, or takes EXEC along} {
+    test {MULTI: a write is refused when it is queued, or makes EXEC fail} {
         fresh noeviction
         set other [connect]
         r multi
@@ -138,7 +138,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         }
     }
 
-    test {volatile-ttl takes those that die first} {
+    test {volatile-ttl evicts the keys with the shortest TTL} {
         fresh volatile-ttl
         for {set i 1} {$i <= 200} {incr i} {r set key:$i [string repeat x 2000] ex [expr {1000 * $i}]}
         r config set maxmemory-samples 64
@@ -151,7 +151,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory-samples 5
     }
 
-    test {allkeys-lfu keeps what is used} {
+    test {allkeys-lfu keeps frequently used keys} {
         fresh allkeys-lfu
         r config set lfu-log-factor 0
         fill 200 cold:
@@ -167,7 +167,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set lfu-log-factor 10
     }
 
-    test {a share of the machine's memory} {
+    test {maxmemory as a percentage of the machine's memory} {
         r config set maxmemory 50%
         assert_equal 50% [dict get [r config get maxmemory] maxmemory]
         set half [info_field maxmemory]
@@ -199,7 +199,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0
     }
 
-    test {several databases give their share} {
+    test {keys are evicted from several databases} {
         fresh allkeys-random
         fill 300 a:
         r select 3
@@ -212,7 +212,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r select 9
     }
 
-    test {a lowered limit is met without any request for it} {
+    test {a lowered limit is enforced without further requests} {
         fresh allkeys-lru
         fill 1000 key:
         set other [connect]

@@ -60,7 +60,7 @@ start_server {tags {metrics needs:config}} {
         assert_equal 200 [lindex [http_get /livez] 0]
     }
 
-    test {/livez and /readyz answer, others do not exist} {
+    test {/livez and /readyz respond, other paths do not exist} {
         foreach path {/livez /readyz /livez?verbose=1} {
             lassign [http_get $path] code headers body
             assert_equal "200 {ok\n}" [list $code $body]
@@ -98,7 +98,7 @@ start_server {tags {metrics needs:config}} {
         }
     }
 
-    test {/metrics speaks OpenMetrics to those who accept it} {
+    test {/metrics replies OpenMetrics if the client accepts it} {
         lassign [http_get /metrics "application/openmetrics-text; version=1.0.0,text/plain;q=0.5"] code headers body
         assert_equal "application/openmetrics-text; version=1.0.0; charset=utf-8" [dict get $headers content-type]
         assert_match "*\n# EOF\n" $body
@@ -107,7 +107,7 @@ start_server {tags {metrics needs:config}} {
         samples $body
     }
 
-    test {no page of ours may be shown in a frame of others} {
+    test {pages cannot be embedded in frames of other sites} {
         foreach path {/ /metrics /nosuch} {
             set headers [lindex [http_get $path] 1]
             assert_equal "frame-ancestors 'none'" [dict get $headers content-security-policy] $path
@@ -155,7 +155,7 @@ start_server {tags {metrics needs:config}} {
         assert_equal 1 [info_field connected_clients] ;# these are no clients
     }
 
-    test {what is no GET or HEAD is refused, and closed} {
+    test {methods other than GET and HEAD are refused and the connection closed} {
         foreach {request code} {
             "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello" 405
             "DELETE /metrics HTTP/1.1\r\n\r\n" 405
@@ -177,13 +177,13 @@ start_server {tags {metrics needs:config}} {
         assert_equal PONG [r ping]
     }
 
-    test {a head of more than 4 KB is refused} {
+    test {a request header of more than 4 KB is refused} {
         set s [http_connect]
         catch {raw_send $s "GET / HTTP/1.1\r\nx: [string repeat y 6000]"}
         assert_equal 431 [lindex [http_read $s] 0]
     }
 
-    test {many slow connections cost a few: the oldest make room, and others are answered (slowloris)} {
+    test {many slow connections: the oldest are closed, and others are served (slowloris)} {
         set before [info_field used_memory]
         set socks {}
         for {set i 0} {$i < 200} {incr i} {
@@ -200,7 +200,7 @@ start_server {tags {metrics needs:config}} {
         assert_equal 200 [lindex [http_read $last] 0]
     }
 
-    test {one that never reads what it asked for is held up alone} {
+    test {a client that does not read its response does not delay others} {
         set s [http_connect]
         chan configure $s -blocking 0
         for {set i 0} {$i < 400} {incr i} {
@@ -243,7 +243,7 @@ start_server {tags {metrics needs:config}} {
 }
 
 start_server {tags {metrics} overrides {requirepass sesame}} {
-    test {with a password set, keys, arguments and names stay out of the metrics port} {
+    test {with a password set, the metrics port shows no keys, arguments or client names} {
         open_metrics
         r client setname bobby
         r config set slowlog-log-slower-than 0

@@ -9,7 +9,7 @@ proc next_words {monitor} {
 }
 
 start_server {tags {monitor}} {
-    test {commands are told after they ran, quoted, with the database they ended in} {
+    test {MONITOR shows commands after they ran, quoted, with the database they ended in} {
         r ping ;# its HELLO is not to be told
         set m [connect]
         assert_equal OK [$m monitor]
@@ -21,7 +21,7 @@ start_server {tags {monitor}} {
         r select 9
     }
 
-    test {a transaction is told as it runs, EXEC at its end} {
+    test {MONITOR shows a transaction as it runs, EXEC at its end} {
         r ping ;# its HELLO is not to be told
         set m [connect]
         $m monitor
@@ -45,7 +45,7 @@ start_server {tags {monitor}} {
         foreach words {{"ping"} {"echo" "text"} {"exec"}} { assert_equal $words [next_words $m] }
     }
 
-    test {a refused EXEC is told: it ends its transaction} {
+    test {MONITOR shows a refused EXEC, because it ends its transaction} {
         r ping ;# its HELLO is not to be told
         set m [connect]
         $m monitor
@@ -55,7 +55,7 @@ start_server {tags {monitor}} {
         assert_equal {"exec" "x"} [next_words $m]
     }
 
-    test {refused commands and administration are not told, secrets are hidden} {
+    test {MONITOR does not show refused and administrative commands, and redacts secrets} {
         r ping ;# its HELLO is not to be told
         set m [connect]
         $m monitor
@@ -75,7 +75,7 @@ start_server {tags {monitor}} {
         r client setname {}
     }
 
-    test {a command that waits is told when it begins to, not again when it is served} {
+    test {MONITOR shows a blocking command when it blocks, not again when it is served} {
         lassign [list [connect] [connect] [connect]] m waiting c
         r ping
         $c ping
@@ -112,7 +112,7 @@ start_server {tags {monitor}} {
             [lindex [$c -typed exec] 1]
     }
 
-    test {several monitors hear the same, and one may leave while commands run} {
+    test {several monitors receive the same lines, and one may leave while commands run} {
         set monitors [list [connect] [connect] [connect]]
         foreach m $monitors {$m monitor}
         # The later ones monitor the earlier ones not: MONITOR itself is administration.

@@ -131,7 +131,7 @@ start_server {tags {multi}} {
         assert_equal [list array $want] [r -typed exec]
     }
 
-    test {SELECT inside a transaction lasts, and names the database of what follows} {
+    test {SELECT inside a transaction applies to the following commands} {
         r set key zero
         r multi
         r select 1
@@ -169,7 +169,7 @@ start_server {tags {multi}} {
         assert_equal zero [r get key]
     }
 
-    test {AUTH is queued and replies in its place} {
+    test {AUTH is queued and replies at its position} {
         r multi
         r auth default nothing
         r auth nothing
@@ -180,7 +180,7 @@ start_server {tags {multi}} {
         assert_equal {status PONG} [lindex $replies 2]
     }
 
-    test {one write may hold whole transactions and what follows} {
+    test {one packet may contain whole transactions and further commands} {
         set s [raw_connect]
         set one "MULTI\r\nSET key 1\r\nGET key\r\nEXEC\r\nGET key\r\n"
         raw_send $s [string repeat $one 50]
@@ -197,7 +197,7 @@ start_server {tags {multi}} {
         raw_close $s
     }
 
-    test {large arguments stay whole in the queue} {
+    test {large arguments are kept in the queue} {
         set values {}
         foreach size {1 16384 100000 1000000} {lappend values [string repeat [expr {$size % 7}] $size]}
         r multi
@@ -211,7 +211,7 @@ start_server {tags {multi}} {
         r del large1 large2 large3 large4
     }
 
-    test {a large argument may stand in a discarded transaction} {
+    test {a discarded transaction may contain a large argument} {
         r multi
         r set large [string repeat x 200000]
         catch {r nosuch}
@@ -237,7 +237,7 @@ start_server {tags {multi}} {
         raw_close $s
     }
 
-    test {time stands still inside EXEC} {
+    test {the time does not change inside EXEC} {
         r multi
         r set key value px 20
         r debug sleep 0.1
@@ -261,7 +261,7 @@ start_server {tags {multi}} {
         assert_equal silent [$client exec]
     }
 
-    test {a client that kills itself inside EXEC finishes what it has begun} {
+    test {a client that kills itself inside EXEC completes the transaction} {
         set client [connect_known]
         $client multi
         $client set killed before
@@ -304,7 +304,7 @@ start_server {tags {multi watch}} {
         }
     }
 
-    test {what changes nothing breaks no watch} {
+    test {commands without effect do not count as changes} {
         set other [connect]
         r set key value
         r watch key nokey
@@ -330,7 +330,7 @@ start_server {tags {multi watch}} {
         assert_equal [goes] [outcome]
     }
 
-    test {a change that was taken back counts} {
+    test {a reverted change counts} {
         set other [connect]
         r del key
         r watch key
@@ -365,7 +365,7 @@ start_server {tags {multi watch}} {
         assert_equal [fails] [outcome $client]
     }
 
-    test {UNWATCH inside a transaction is queued, and comes too late} {
+    test {UNWATCH inside a transaction is queued and has no effect} {
         set other [connect]
         r watch key
         r multi
@@ -492,7 +492,7 @@ start_server {tags {multi watch}} {
         assert_equal [goes] [outcome]
     }
 
-    test {SWAPDB breaks the watch of a key that stands on either side} {
+    test {SWAPDB counts as a change of keys that exist on either side} {
         set other [connect]
         foreach {in_zero in_one outcome} {
             {}          {}          goes
@@ -535,7 +535,7 @@ start_server {tags {multi watch}} {
         r flushall
     }
 
-    test {a key that was dead when it was watched may go, but not come} {
+    test {a key already expired when watched may be removed, but not created} {
         set other [connect]
         r debug set-active-expire 0
         foreach {then outcome} {
@@ -592,7 +592,7 @@ start_server {tags {multi watch}} {
 }
 
 start_server {tags {multi} overrides {client-query-buffer-limit 1mb}} {
-    test {CLIENT LIST tells of queue and watches} {
+    test {CLIENT LIST shows queue and watches} {
         set client [connect_known]
         set other [connect]
         foreach {field value} {multi -1 watch 0 multi-mem 0 flags N} {

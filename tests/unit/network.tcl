@@ -21,7 +21,7 @@ proc outer_address {} {
 proc has_ip6 {} {return [file exists /proc/net/if_inet6]}
 
 start_server {tags {network}} {
-    test {CONFIG SET bind moves the doors, old connections stay} {
+    test {CONFIG SET bind changes the listeners and keeps connections} {
         if {[has_ip6]} {
             r config set bind "127.0.0.1 ::1"
             assert {[answers ::1 [srv port]]}
@@ -33,7 +33,7 @@ start_server {tags {network}} {
         assert_equal PONG [r ping]
     }
 
-    test {an address that cannot be bound leaves the doors as they were} {
+    test {an address that cannot be bound does not change the listeners} {
         r config set bind 127.0.0.1
         assert_error "ERR CONFIG SET failed (possibly related to argument 'bind') - Failed to bind to specified addresses." {
             r config set bind "127.0.0.1 192.0.2.77"
@@ -55,7 +55,7 @@ start_server {tags {network}} {
         assert {[answers 127.0.0.1 $old]}
     }
 
-    test {a port that is taken is refused, and the old one stays} {
+    test {a port in use is refused, and the old one is kept} {
         set taken [socket -server {} -myaddr 127.0.0.1 0]
         set port [lindex [fconfigure $taken -sockname] 2]
         assert_error "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port*" {
@@ -66,7 +66,7 @@ start_server {tags {network}} {
         assert {[answers 127.0.0.1 [srv port]]}
     }
 
-    test {protected mode lets in who comes from this machine only, a password opens it} {
+    test {protected mode accepts only local connections unless there is a password} {
         set outer [outer_address]
         if {$outer ne ""} {
             r config set bind "*"
@@ -114,7 +114,7 @@ start_server {tags {network}} {
 
 set unix_path /tmp/valkey-test-[pid].sock
 start_server [list tags {network} overrides [list unixsocket $unix_path unixsocketperm 700]] {
-    test {the Unix socket has its mode, and goes with the server} {
+    test {the Unix socket has the configured mode and is removed with the server} {
         assert_equal 0o700 [format 0o%o [expr {[file attributes [srv unixsocket] -permissions] & 0o777}]]
         assert_match "*listener1:name=unix,bind=[srv unixsocket]*" [r info server]
         assert_equal socket [file type [srv unixsocket]]
@@ -123,7 +123,7 @@ start_server [list tags {network} overrides [list unixsocket $unix_path unixsock
 
 if {[file exists /proc/sys/net/mptcp/enabled]} {
     start_server {tags {network} overrides {mptcp yes}} {
-        test {a server of MPTCP serves clients of TCP} {
+        test {a server with MPTCP serves TCP clients} {
             assert_equal PONG [[connect] ping]
         }
     }

@@ -15,7 +15,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_equal [zeros] [r debug digest]
     }
 
-    test {DEBUG DIGEST tells names, values, databases and times apart} {
+    test {DEBUG DIGEST depends on names, values, databases and TTLs} {
         r flushall
         r set a 1
         set digest [r debug digest]
@@ -166,7 +166,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_error "ERR no such key" {r debug sdslen nokey}
     }
 
-    test {what looks at a key neither removes nor touches it} {
+    test {DEBUG commands neither remove nor touch keys} {
         r debug set-active-expire 0
         r set a 1 px 1
         after 3
@@ -178,7 +178,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         r debug set-active-expire 1
     }
 
-    test {DEBUG SET-ACTIVE-EXPIRE and PAUSE-CRON leave dead keys alone} {
+    test {DEBUG SET-ACTIVE-EXPIRE and PAUSE-CRON stop the removal of expired keys} {
         foreach {off on} {{set-active-expire 0} {set-active-expire 1} {pause-cron 1} {pause-cron 0}} {
             r flushall
             r debug {*}$off
@@ -206,12 +206,12 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_equal "Apparently the server did not crash: test passed" [r debug stringmatch-test]
     } {slow}
 
-    test {DEBUG refuses what it does not know} {
+    test {DEBUG refuses unknown arguments} {
         assert_error "ERR unknown subcommand or wrong number of arguments for 'foo'. Try DEBUG HELP." {r debug foo}
         assert_error "ERR wrong number of arguments for 'debug' command" {r debug}
     }
 
-    test {writes go on while a child lives, and tables grow again afterwards} {
+    test {writes continue while a child exists, and tables grow again afterwards} {
         r flushall
         set count [scaled 20000]
         r debug populate $count key 20
@@ -225,7 +225,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         r flushall
     }
 
-    test {memory comes back when most keys are gone} {
+    test {memory is returned when most keys are deleted} {
         r flushall
         set count [scaled 200000]
         r debug populate $count key 100

@@ -38,7 +38,7 @@ start_server {tags {pause}} {
         assert_match *cmdstat_set:calls=1,* [r info commandstats]
     }
 
-    test {what a client sends behind a held request waits as well, in order} {
+    test {requests after a held one wait, too, in order} {
         set writer [connect]
         r set k old
         r client pause 100000 write
@@ -90,7 +90,7 @@ start_server {tags {pause}} {
         assert_equal exec [r get k]
     }
 
-    test {errors are answered at once, and a held client can be killed} {
+    test {errors are replied immediately, and a held client can be killed} {
         set c [connect]
         r client pause 100000 write
         assert_error "ERR wrong number of arguments*" {$c set k}
@@ -115,7 +115,7 @@ start_server {tags {pause}} {
         assert_equal skipped [$c -read]
     }
 
-    test {no key goes by itself while clients are paused} {
+    test {no key expires or is evicted while clients are paused} {
         r flushall
         r set k v px 1
         r client pause 100000 write

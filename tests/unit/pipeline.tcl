@@ -15,7 +15,7 @@ proc answers {args} {
 }
 
 start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} {
-    test {CONFIG SET maxmemory holds for the request behind it} {
+    test {CONFIG SET maxmemory applies to the next request} {
         set oom "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
         assert_equal "+OK\r\n${oom}+OK\r\n+OK\r\n" \
             [answers {config set maxmemory 1} {set k v} {config set maxmemory 0} {set k v}]
@@ -23,7 +23,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
             [answers multi {config set maxmemory 1} exec {set k v} {config set maxmemory 0}]
     } {needs:config}
 
-    test {CONFIG SET proto-max-bulk-len holds for the request behind it} {
+    test {CONFIG SET proto-max-bulk-len applies to the next request} {
         set s [raw_connect]
         raw_send $s [resp::encode {config set proto-max-bulk-len 1mb}] "*2\r\n\$4\r\necho\r\n\$1048577\r\n"
         assert_equal "+OK\r\n-ERR Protocol error: invalid bulk length\r\n" [raw_rest $s]
@@ -31,12 +31,12 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         r config set proto-max-bulk-len 512mb
     } {needs:config}
 
-    test {RESET behind CLIENT REPLY SKIP is silent, behind CLIENT REPLY OFF it is not} {
+    test {RESET after CLIENT REPLY SKIP sends no reply, after CLIENT REPLY OFF it does} {
         assert_equal "+PONG\r\n" [answers {client reply skip} reset ping]
         assert_equal "+RESET\r\n+PONG\r\n" [answers {client reply off} ping reset ping]
     }
 
-    test {a protocol error is not told where replies are off, and ends the connection} {
+    test {a protocol error is not sent if replies are off, and closes the connection} {
         foreach mode {off skip} {
             set s [raw_connect]
             raw_send $s [resp::encode ping] [resp::encode "client reply $mode"] "*x\r\n"
@@ -45,7 +45,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         }
     }
 
-    test {a monitor that switched replies off hears nothing} {
+    test {a monitor with replies switched off receives nothing} {
         set s [raw_connect]
         raw_send $s [resp::encode monitor] [resp::encode {client reply off}]
         assert_equal "+OK" [raw_line $s]
@@ -87,7 +87,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         raw_close $s
     }
 
-    test {CONFIG RESETSTAT leaves the count of denied logins} {
+    test {CONFIG RESETSTAT keeps the count of failed authentications} {
         set before [info_field acl_access_denied_auth]
         catch {r auth default wrong}
         r config set requirepass secret
@@ -99,7 +99,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
 }
 
 start_server {tags {pipeline resp:2} overrides {loglevel verbose hide-user-data-from-log no}} {
-    test {a protocol error is logged with who sent it and what could not be read} {
+    test {a protocol error is logged with the client and its input} {
         set s [raw_connect]
         raw_send $s [resp::encode {client setname culprit}] "*x\"\r\n"
         assert_equal "+OK\r\n-ERR Protocol error: invalid multibulk length\r\n" [raw_rest $s]

@@ -120,7 +120,7 @@ start_server {tags {protocol resp:2}} {
         }
     }
 
-    test {an empty command name is answered like any unknown one} {
+    test {an empty command name is an unknown command} {
         assert_answer "*1\r\n\$0\r\n\r\n*1\r\n\$4\r\nPING\r\n" \
             "-ERR unknown command '', with args beginning with: \r\n+PONG\r\n"
     }
@@ -133,7 +133,7 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
-    test {good requests before a bad one are answered first} {
+    test {valid requests before an invalid one are executed} {
         set s [raw_connect]
         raw_send $s "*1\r\n\$4\r\nPING\r\n*2\r\n\$4\r\nECHO\r\n\$2\r\nhi\r\n*x\r\nPING\r\n"
         assert_equal "+PONG\r\n\$2\r\nhi\r\n-ERR Protocol error: invalid multibulk length\r\n" [raw_rest $s]
@@ -188,7 +188,7 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
-    test {a long pipeline is answered in order} {
+    test {a long pipeline is replied in order} {
         set count [scaled 20000]
         set s [raw_connect]
         set requests {}
@@ -213,7 +213,7 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
-    test {a large argument may arrive in pieces, with requests behind it} {
+    test {a large argument may arrive in pieces, followed by requests} {
         foreach size {16383 16384 16385 32768 100000 1048576} {
             set value [string repeat "0123456789abcdef" [expr {$size / 16 + 1}]]
             set value [string range $value 0 $size-1]
@@ -237,7 +237,7 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
-    test {a large reply that is not read at once comes whole} {
+    test {a large reply that is read slowly is complete} {
         set value [string repeat "0123456789abcdef" 65536]
         r set large $value
         set s [raw_connect]
@@ -249,7 +249,7 @@ start_server {tags {protocol resp:2}} {
         raw_close $s
     }
 
-    test {long replies of a pipeline leave while the rest of it runs} {
+    test {long replies of a pipeline are sent while the rest runs} {
         r set long [string repeat v 4096]
         set before [info_field total_writes_processed]
         set s [raw_connect]
@@ -285,7 +285,7 @@ start_server {tags {protocol resp:2}} {
         }
     }
 
-    test {a client that hangs up amid a request leaves no trace} {
+    test {a client that disconnects in the middle of a request leaves no state} {
         for {set i 0} {$i < 20} {incr i} {
             set s [raw_connect]
             raw_send $s "*3\r\n\$3\r\nSET\r\n\$5\r\nghost\r\n\$1000\r\nabc"
@@ -295,7 +295,7 @@ start_server {tags {protocol resp:2}} {
         assert_equal 0 [r exists ghost]
     }
 
-    test {QUIT answers OK and closes; what follows is not run} {
+    test {QUIT replies OK and closes; following requests do not run} {
         set s [raw_connect]
         raw_send $s "SET quit 1\r\nQUIT\r\nSET quit 2\r\n"
         assert_equal "+OK\r\n+OK\r\n" [raw_rest $s]
@@ -335,7 +335,7 @@ start_server {tags {protocol resp:2} overrides {requirepass secret}} {
             "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n"
     }
 
-    test {AUTH lifts the limits for what stands behind it in the same bytes} {
+    test {AUTH lifts the limits for requests after it in the same packet} {
         set s [raw_connect]
         set words [concat exists [lrepeat 20 [string repeat k 20000]]]
         raw_send $s "[resp::encode {auth secret}][resp::encode $words]"
@@ -359,7 +359,7 @@ start_server {tags {protocol resp:2} overrides {requirepass secret}} {
 }
 
 start_server {tags {protocol}} {
-    test {HELLO tells of the server, in the protocol it switches to} {
+    test {HELLO replies in the protocol it switches to} {
         set c [connect 2]
         set fields {server version proto id mode role modules}
         foreach proto {2 3 2} {
@@ -379,7 +379,7 @@ start_server {tags {protocol}} {
         assert_equal $::resp_version [dict get [r hello] proto]
     }
 
-    test {HELLO refuses what it does not know, and switches nothing} {
+    test {HELLO refuses unknown options and changes nothing} {
         set c [connect 2]
         foreach version {0 1 4 -1 100} {
             assert_error "NOPROTO unsupported protocol version" {$c hello $version}
@@ -469,12 +469,12 @@ start_server {tags {protocol}} {
         $c -close
     }
 
-    test {CLIENT REPLY refuses other words} {
+    test {CLIENT REPLY refuses unknown modes} {
         assert_error "ERR syntax error" {r client reply maybe}
         assert_error "ERR wrong number of arguments for 'client|reply' command" {r client reply}
     }
 
-    test {a pipeline through the client is answered in order} {
+    test {a pipeline of the test client is replied in order} {
         set count [scaled 1000]
         set c [connect]
         for {set i 0} {$i < $count} {incr i} {$c -send set key:$i $i}

@@ -65,7 +65,7 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         assert_error "ERR unknown type name 'foo'" {r scan 0 type foo type string}
     }
 
-    test {SCAN TYPE tells types apart} {
+    test {SCAN TYPE distinguishes types} {
         needs_command rpush
         r rpush list a
         assert_equal list [scan_all type list]
@@ -99,7 +99,7 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {what is there all the time is returned, however the table grows and shrinks} {
+    test {keys present all the time are returned, however the table is resized} {
         r flushdb
         fill 500 stays
         foreach round {grow shrink} {
@@ -122,7 +122,7 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {a client that deletes what it scanned gets to the end} {
+    test {a scan that deletes the returned keys terminates} {
         r flushdb
         r debug populate [scaled 5000]
         set cursor 0
@@ -134,7 +134,7 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         assert_equal 0 [r dbsize]
     }
 
-    test {SCAN returns no dead keys and removes those it meets} {
+    test {SCAN returns no expired keys and removes them} {
         r flushdb
         r debug set-active-expire 0
         fill 20 stays

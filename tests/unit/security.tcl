@@ -52,7 +52,7 @@ start_server {tags {security}} {
 proc try_send {s args} {catch {raw_send $s {*}$args}}
 
 start_server {tags {security}} {
-    test {case 44: CLIENT KILL of clients in every state leaves the server sound} {
+    test {case 44: CLIENT KILL of clients in every state leaves the server consistent} {
         for {set round 0} {$round < [scaled 5]} {incr round} {
             # In MULTI, monitoring, with half a request, held by a pause, with unread replies, with WATCH.
             set in_multi [connect]
@@ -78,7 +78,7 @@ start_server {tags {security}} {
         }
     }
 
-    test {case 44: who kills itself gets the reply first, inside EXEC as well} {
+    test {case 44: a client that kills itself gets the reply first, inside EXEC as well} {
         set c [connect]
         set id [$c client id]
         assert_equal 1 [$c client kill id $id skipme no]
@@ -94,7 +94,7 @@ start_server {tags {security}} {
         assert_equal {1 1} [list [r get before] [r get after]]
     }
 
-    test {case 44: one of a batch kills those whose requests stand beside its own} {
+    test {case 44: a client kills others with requests in the same batch} {
         set victims {}
         for {set i 0} {$i < 20} {incr i} {lappend victims [raw_connect]}
         set killer [connect]

@@ -6,7 +6,7 @@ proc null {} {expr {[resp3] ? {null null} : {null bulk}}}
 set no_number "ERR One or more scores can't be converted into double"
 
 start_server {tags {sort}} {
-    test {SORT refuses wrong words first, then other types, then what is no number} {
+    test {SORT refuses invalid options first, then other types, then non-numeric values} {
         r set s text
         r hset h f v
         r rpush words b a
@@ -105,7 +105,7 @@ start_server {tags {sort}} {
         assert_equal skiplist [r object encoding z]
     }
 
-    test {SORT GET gives keys, fields and elements, and null for what is not there} {
+    test {SORT GET gives keys, fields and elements, and null for missing ones} {
         r del l
         r rpush l 2 1
         r mset d_1 one d_2 22
@@ -126,7 +126,7 @@ start_server {tags {sort}} {
         assert_equal {one 22} [r sort_ro l get d_*]
     }
 
-    test {SORT STORE makes a list, or takes the key away} {
+    test {SORT STORE creates a list, or deletes the key} {
         r del l d
         r rpush l 2 3 1
         r set d text ex 1000
@@ -163,7 +163,7 @@ start_server {tags {sort}} {
         assert_equal [r sort st alpha] [r lrange d 0 -1]
     }
 
-    test {SORT meets keys and fields whose time has come} {
+    test {SORT with expired keys and fields} {
         r del l
         r debug set-active-expire 0
         r rpush l 1 2 3

@@ -205,7 +205,7 @@ static str taken(const char *text, int proto) {
 static void compareAll(int proto) {
     str texts[COUNT_OF(requests)];
     for (size_t i = 0; i < COUNT_OF(requests); i++) texts[i] = parsed(requests[i], proto);
-    (void)storeFlush(false);
+    (void)storeFlush(keyspaceMain(), false);
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         str items = taken(requests[i], proto);
         assert_true(texts[i].len > 0);

@@ -39,12 +39,12 @@ static void test_empty_table_answers_everything(void **state) {
     assert_null(itemDelete(&t, 1));
     assert_null(hashtableFindPosition(&t, &itemType, itemHash(1), &id, sizeof(id), &position));
     assert_false(hashtableDeleteEntry(&t, &itemType, itemHash(1), &id));
-    assert_false(hashtableReplace(&t, itemHash(1), &id, &id));
+    assert_false(hashtableReplace(&t, &itemType, itemHash(1), &id, &id));
     assert_false(hashtableSetFlags(&t, itemHash(1), &id, 0));
-    assert_null(hashtableRandom(&t));
+    assert_null(hashtableRandom(&t, &itemType));
     assert_null(hashtableRandomVolatile(&t, &itemType));
     assert_null(hashtablePop(&t, &itemType));
-    assert_int_equal(hashtableSample(&t, out, 1), 0);
+    assert_int_equal(hashtableSample(&t, &itemType, out, 1), 0);
     assert_int_equal(hashtableSampleVolatile(&t, &itemType, out, 1), 0);
     assert_int_equal(hashtableScan(&t, &itemType, 77, itemFreeVisit, NULL), 0);
     assert_int_equal(hashtableScanVolatile(&t, &itemType, 77, itemFreeVisit, NULL), 0);
@@ -89,7 +89,7 @@ static void test_integers_serve_as_entries(void **state) {
     hashtableInsert(&t, &itemType, 1, greatest, HASHTABLE_VOLATILE | HASHTABLE_MARK);
     hashtableInsert(&t, &itemType, 1, least, 0);
     assert_true(hashtableSetFlags(&t, 1, greatest, 0));
-    assert_true(hashtableReplace(&t, 1, greatest, (void *)16));
+    assert_true(hashtableReplace(&t, &itemType, 1, greatest, (void *)16));
     assert_true(hashtableDeleteEntry(&t, &itemType, 1, (void *)16));
     assert_true(hashtableDeleteEntry(&t, &itemType, 1, least));
     assert_null(t.body);
@@ -388,7 +388,7 @@ static void test_iterator_gives_each_entry_once(void **state) {
 /* ---- draws ---- */
 
 typedef void *drawProc(hashtable *t);
-static void *drawAny(hashtable *t) { return hashtableRandom(t); }
+static void *drawAny(hashtable *t) { return hashtableRandom(t, &itemType); }
 static void *drawVolatile(hashtable *t) { return hashtableRandomVolatile(t, &itemType); }
 
 /* Chi-square of `draws` draws from `count` entries. Its mean is count - 1, its deviation sqrt(2
@@ -584,6 +584,70 @@ static int resume(void **state) {
     return 0;
 }
 
+/* ---- entries with a mark ---- */
+
+/* Entries are numbers: half of them marked, half in the shape of addresses above 2^47, as arm64 has them. */
+static void *numberEntry(uint64_t i) {
+    uint64_t high = UINT64_C(1) << 47 | i << 3;
+    return (void *)(uintptr_t)(i % 2 ? high | HASHTABLE_MARK : high);
+}
+static uint64_t numberHash(const void *entry) { return itemHash((uintptr_t)entry >> 2); }
+static bool numberMatches(const void *entry, const void *key, size_t len) {
+    (void)len; /* keys are entries */
+    return entry == key;
+}
+static const hashtableType markedType = {
+    .hash_of = numberHash, .match = numberMatches, .entry_mark = HASHTABLE_MARK};
+
+static void countVisited(void *context, void *entry, unsigned flags) {
+    uint64_t word = (uintptr_t)entry | (flags & HASHTABLE_MARK), i = word << 17 >> 20;
+    assert_ptr_equal(numberEntry(i), (void *)(uintptr_t)word);
+    ++*(uint64_t *)context;
+}
+
+static void test_marked_entries_stand_beside_addresses_above_2_to_the_47(void **state) {
+    (void)state;
+    const uint64_t count = 5000;
+    hashtable t = {NULL};
+    for (uint64_t i = 0; i < count; i++) {
+        void *entry = numberEntry(i);
+        hashtableInsert(&t, &markedType, numberHash(entry), entry, 0);
+    }
+    assert_null(hashtableVerify(&t, &markedType));
+    for (uint64_t i = 0; i < count; i++) {
+        void *entry = numberEntry(i), *other = (void *)((uintptr_t)entry ^ HASHTABLE_MARK);
+        assert_ptr_equal(hashtableFind(&t, &markedType, numberHash(entry), entry, 1), entry);
+        assert_null(hashtableFind(&t, &markedType, numberHash(other), other, 1));
+        assert_false(hashtableDeleteEntry(&t, &markedType, numberHash(entry), other));
+    }
+    uint64_t visited = 0, cursor = 0, iterated = 0;
+    do { cursor = hashtableScan(&t, &markedType, cursor, countVisited, &visited); } while (cursor);
+    assert_int_equal(visited, count);
+    hashtableIterator it;
+    hashtableIteratorInit(&it, &t, &markedType);
+    for (const void *entry; (entry = hashtableIteratorNext(&it, NULL)); iterated++)
+        assert_ptr_equal(hashtableFind(&t, &markedType, numberHash(entry), entry, 1), entry);
+    hashtableIteratorClear(&it);
+    assert_int_equal(iterated, count);
+    for (uint64_t left = count; left > count / 2; left--) {
+        const void *entry = hashtablePop(&t, &markedType);
+        assert_null(hashtableFind(&t, &markedType, numberHash(entry), entry, 1));
+    }
+    visited = 0;
+    hashtableFree(&t, countVisited, &visited);
+    assert_int_equal(visited, count / 2);
+}
+
+static void test_addresses_of_more_than_48_bits_cannot_be_held(void **state) {
+    (void)state;
+    int64_t here = 0;
+    assert_true(hashtableCanHold(&here));
+    assert_true(hashtableCanHold((void *)(uintptr_t)0xfffffffffff8));
+    assert_false(hashtableCanHold((void *)(uintptr_t)0x1000000000000));
+    assert_false(hashtableCanHold((char *)&here + 4));
+    assert_false(hashtableCanHold(NULL));
+}
+
 int test_hashtable(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty_table_answers_everything),
@@ -613,6 +677,8 @@ int test_hashtable(void) {
         cmocka_unit_test(test_stats_add_up),
         cmocka_unit_test(test_skew_costs_bounded_memory),
         cmocka_unit_test(test_verify_sees_damage),
+        cmocka_unit_test(test_marked_entries_stand_beside_addresses_above_2_to_the_47),
+        cmocka_unit_test(test_addresses_of_more_than_48_bits_cannot_be_held),
     };
     return cmocka_run_group_tests_name("hashtable", tests, NULL, NULL);
 }

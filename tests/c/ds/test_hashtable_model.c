@@ -103,8 +103,8 @@ static void modelChange(model *m, uint64_t id) {
     m->volatile_count -= m->flags[id] & HASHTABLE_VOLATILE;
     m->flags[id] = (uint8_t)flags;
     item *moved = itemNew(id);
-    assert_false(hashtableReplace(&m->table, hash, moved, found));
-    assert_true(hashtableReplace(&m->table, hash, found, moved));
+    assert_false(hashtableReplace(&m->table, &itemType, hash, moved, found));
+    assert_true(hashtableReplace(&m->table, &itemType, hash, found, moved));
     memFree(found);
     m->items[id] = moved;
 }
@@ -123,7 +123,8 @@ static void modelBatchFind(model *m) {
     }
     for (int i = 0; i < 16; i++) hashtableInlinePrefetchEntry(&m->table, hashes[i]);
     for (int i = 0; i < 16; i++) {
-        void *found = hashtableInlineFind(&m->table, hashes[i], matchId, &ids[i], sizeof(ids[i]));
+        void *found =
+            hashtableInlineFind(&m->table, &itemType, hashes[i], matchId, &ids[i], sizeof(ids[i]));
         assert_ptr_equal(found, m->items[ids[i]]);
     }
 }
@@ -134,7 +135,7 @@ static void modelKnows(model *m, const item *e) {
 }
 
 static void modelDraw(model *m) {
-    item *e = hashtableRandom(&m->table);
+    item *e = hashtableRandom(&m->table, &itemType);
     assert_int_equal(e == NULL, m->count == 0);
     if (e) modelKnows(m, e);
     e = hashtableRandomVolatile(&m->table, &itemType);
@@ -144,7 +145,7 @@ static void modelDraw(model *m) {
         assert_true(m->flags[e->id] & HASHTABLE_VOLATILE);
     }
     void *out[10];
-    size_t found = hashtableSample(&m->table, out, COUNT_OF(out));
+    size_t found = hashtableSample(&m->table, &itemType, out, COUNT_OF(out));
     assert_int_equal(found == 0, m->count == 0);
     for (size_t i = 0; i < found; i++) modelKnows(m, out[i]);
     found = hashtableSampleVolatile(&m->table, &itemType, out, COUNT_OF(out));
@@ -160,7 +161,7 @@ static void modelWalkAsTheyLie(model *m) {
     void *out[20];
     uint64_t place = 0;
     size_t met = 0;
-    for (size_t n; (n = hashtableNextEntries(&m->table, &place, out, COUNT_OF(out))) > 0;
+    for (size_t n; (n = hashtableNextEntries(&m->table, &itemType, &place, out, COUNT_OF(out))) > 0;
          met += n) {
         for (size_t i = 0; i < n; i++) modelKnows(m, out[i]);
     }

@@ -230,7 +230,7 @@ static void ackCommand(ctx *c) {
 
 static void flushCommand(ctx *c) {
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHING, .db_id = -1});
-    uint64_t count = storeFlush(false);
+    uint64_t count = storeFlush(keyspaceMain(), false);
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHED, .db_id = -1});
     ctxDatasetChanged(c, count);
     replyOk(c);
@@ -439,7 +439,7 @@ int houseRaze(void **state) {
     commandUninstall();
     hooksUninstall();
     storeShutdown();
-    storeSetListener(NULL);
+    storeSetListener(keyspaceMain(), NULL);
     clockSetSource(NULL);
     strFree(&house.notes);
     strFree(&house.shown_notes);

@@ -7,6 +7,7 @@ int test_compact(void);
 int test_db(void);
 int test_evict(void);
 int test_items(void);
+int test_keyspace(void);
 int test_object(void);
 int test_packed(void);
 int test_slab(void);
@@ -23,6 +24,7 @@ int main(void) {
     failed += test_db();
     failed += test_evict();
     failed += test_items();
+    failed += test_keyspace();
     failed += test_object();
     failed += test_packed();
     failed += test_slab();

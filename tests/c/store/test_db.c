@@ -258,7 +258,7 @@ static void drawOne(int d) {
 
 /* With time enough, nothing dead is left. */
 static void expireAll(void) {
-    storeExpireTurn(model.now_ms, 60000000, 10);
+    storeExpireTurn(keyspaceMain(), model.now_ms, 60000000, 10);
     for (int d = 0; d < DBS; d++) {
         for (int i = 0; i < KEYS; i++) {
             if (isDead(&model.keys[d][i])) model.keys[d][i].there = false;
@@ -313,7 +313,7 @@ static void runModel(bool slotted, bool later) {
     memset(&model, 0, sizeof(model));
     model.now_ms = 1000000;
     storeInit(DBS, slotted);
-    storeSetListener(&listener);
+    storeSetListener(keyspaceMain(), &listener);
     if (later) storeSetFreeLater(freeLater);
 #ifdef TESTS_SANITIZED
     uint64_t changes = 20000;
@@ -359,18 +359,18 @@ static void whatExpiryModesPromise(void **state) {
     slice key = SLICE("k0");
     uint64_t hash = storeHash(key);
     fill(d, 1, 100);
-    storeSetExpiry(EXPIRY_HIDE);
+    storeSetExpiry(keyspaceMain(), EXPIRY_HIDE);
     assert_non_null(dbFindRead(d, key, hash, lookAtAll()));
     assert_non_null(dbFind(d, key, hash, lookAtAll(), &found));
     assert_non_null(dbRandom(d, lookAtAll()));
     assert_null(dbFindRead(d, key, hash, lookAt(100)));
     assert_null(dbRandom(d, lookAt(100)));
-    storeExpireTurn(100, 1000000, 1);
+    storeExpireTurn(keyspaceMain(), 100, 1000000, 1);
     assert_int_equal(dbSize(d), 1);
     assert_null(dbFind(d, key, hash, lookAt(100), &found));
     assert_int_equal(dbSize(d), 0);
     fill(d, 1, 100);
-    storeSetExpiry(EXPIRY_DELETE);
+    storeSetExpiry(keyspaceMain(), EXPIRY_DELETE);
     assert_non_null(dbFindRead(d, key, hash, lookAt(99)));
     assert_null(dbFindRead(d, key, hash, lookAt(100)));
     assert_int_equal(dbSize(d), 0);
@@ -389,7 +389,7 @@ static void aCopyOfALargeValueSharesIt(void **state) {
     dbCopy(&a, &b);
     assert_int_equal(bytes->refs, 3);
     assert_ptr_equal(objectPointer(dbPeek(b.db, b.key, b.hash)), bytes);
-    assert_int_equal(storeFlush(false), 2);
+    assert_int_equal(storeFlush(keyspaceMain(), false), 2);
     assert_int_equal(bytes->refs, 1);
     blobRelease(bytes);
     storeShutdown();
@@ -414,7 +414,7 @@ static void sharedValuesComeBackFromTheBackground(void **state) {
         storeTidy(0);
         assert_int_equal(bytes->refs, 1);
         blobRelease(bytes);
-        (void)storeFlush(true); /* ten or none */
+        (void)storeFlush(keyspaceMain(), true); /* ten or none */
     }
     storeShutdown();
 }
@@ -426,12 +426,12 @@ static void fewVolatileKeysAreFoundAmongMany(void **state) {
     fill(d, 200000, OBJECT_NO_EXPIRE);
     fill(d, 100, 50);
     assert_int_equal(dbVolatileCount(d), 100);
-    storeExpireTurn(49, 25000, 1);
+    storeExpireTurn(keyspaceMain(), 49, 25000, 1);
     assert_int_equal(dbSize(d), 200000);
     assert_int_equal(dbMeanTtl(d), 1);
-    storeExpireTurn(50, 25000, 1); /* one turn is enough */
+    storeExpireTurn(keyspaceMain(), 50, 25000, 1); /* one turn is enough */
     assert_int_equal(dbSize(d), 199900);
-    assert_int_equal(storeStats()->expired, 100);
+    assert_int_equal(storeStats(keyspaceMain()).expired, 100);
     storeShutdown();
 }
 
@@ -440,27 +440,27 @@ static void digestsStandForContent(void **state) {
     storeInit(2, false);
     dbKey a = {storeDb(0), SLICE("k0"), storeHash(SLICE("k0"))};
     digest empty = {{0}}, one, moved, back, timed;
-    storeDigest(lookAtAll(), &one);
+    storeDigest(keyspaceMain(), lookAtAll(), &one);
     assert_memory_equal(&one, &empty, sizeof(digest));
     fill(storeDb(0), 50, OBJECT_NO_EXPIRE);
-    storeDigest(lookAtAll(), &one);
+    storeDigest(keyspaceMain(), lookAtAll(), &one);
     assert_memory_not_equal(&one, &empty, sizeof(digest));
     dbKey other = {storeDb(1), a.key, a.hash};
     dbMove(&a, &other);
-    storeDigest(lookAtAll(), &moved);
+    storeDigest(keyspaceMain(), lookAtAll(), &moved);
     assert_memory_not_equal(&moved, &one, sizeof(digest));
     dbMove(&other, &a);
     robj *o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbPlace(a.db, &found, objectSetExpire(o, 1000));
-    storeDigest(lookAtAll(), &timed);
+    storeDigest(keyspaceMain(), lookAtAll(), &timed);
     assert_memory_not_equal(&timed, &one, sizeof(digest));
     o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbPlace(a.db, &found, objectSetExpire(o, 2000));
-    storeDigest(lookAtAll(), &back);
+    storeDigest(keyspaceMain(), lookAtAll(), &back);
     assert_memory_equal(&back, &timed, sizeof(digest));
     o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbPlace(a.db, &found, objectSetExpire(o, OBJECT_NO_EXPIRE));
-    storeDigest(lookAtAll(), &back);
+    storeDigest(keyspaceMain(), lookAtAll(), &back);
     assert_memory_equal(&back, &one, sizeof(digest));
     storeShutdown();
 }
@@ -485,7 +485,7 @@ static void accessesAreNoted(void **state) {
     assert_true(lookTouches(lookWithTouch(without_touch)));
     (void)dbFindRead(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
-    (void)storeFlush(false); /* one key */
+    (void)storeFlush(keyspaceMain(), false); /* one key */
 
     storeForkBegin();
     fill(d, 1, OBJECT_NO_EXPIRE);
@@ -495,7 +495,7 @@ static void accessesAreNoted(void **state) {
     storeForkEnd();
     (void)dbFindRead(d, key, hash, lookAt(0)); /* it is there */
     assert_int_equal(storeIdleSeconds(dbPeek(d, key, hash)), 0);
-    (void)storeFlush(false); /* one key */
+    (void)storeFlush(keyspaceMain(), false); /* one key */
 
     storeSetClock(5060000);
     storeSetAccess(ACCESS_LFU, 0, 1); /* factor 0: each access counts */

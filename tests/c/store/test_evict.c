@@ -45,7 +45,7 @@ static int setUp(void **state) {
     (void)state;
     testSeed("evict");
     storeInit(2, false);
-    storeSetListener(&listener);
+    storeSetListener(keyspaceMain(), &listener);
     storeSetAccess(ACCESS_LRU, 10, 1);
     told = 0;
     return 0;
@@ -53,7 +53,7 @@ static int setUp(void **state) {
 
 static int tearDown(void **state) {
     (void)state;
-    storeSetListener(NULL);
+    storeSetListener(keyspaceMain(), NULL);
     storeShutdown();
     return 0;
 }
@@ -61,10 +61,10 @@ static int tearDown(void **state) {
 static void an_empty_store_has_no_victim(void **state) {
     (void)state;
     evictRule rule = {.samples = 5}, volatile_rule = {EVICT_TTL, true, 5, false};
-    assert_false(storeEvictOne(&rule));
+    assert_false(storeEvictOne(keyspaceMain(), &rule));
     put(storeDb(0), keyOf(1), OBJECT_NO_EXPIRE);
-    assert_false(storeEvictOne(&volatile_rule));
-    assert_true(storeEvictOne(&rule));
+    assert_false(storeEvictOne(keyspaceMain(), &volatile_rule));
+    assert_true(storeEvictOne(keyspaceMain(), &rule));
     assert_int_equal(dbSize(storeDb(0)), 0);
     assert_int_equal(told, 1);
 }
@@ -78,7 +78,7 @@ static void the_longest_unused_go(void **state) {
         storeSetClock((int64_t)(1000 + i) * 1000);
         put(d, keyOf(i), OBJECT_NO_EXPIRE);
     }
-    for (int i = 0; i < 200; i++) assert_true(storeEvictOne(&rule));
+    for (int i = 0; i < 200; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
     uint64_t old = 0;
     for (uint64_t i = 0; i < 300; i++) old += !has(d, i);
     assert_true(old >= 180); /* by chance it would be 60 */
@@ -93,7 +93,7 @@ static void what_was_used_since_stays(void **state) {
     storeSetClock(1000000);
     for (uint64_t i = 0; i < 40; i++) put(d, keyOf(i), OBJECT_NO_EXPIRE);
     storeSetClock(2000000);
-    assert_true(storeEvictOne(&rule)); /* the pool is full of old ones now */
+    assert_true(storeEvictOne(keyspaceMain(), &rule)); /* the pool is full of old ones now */
     for (uint64_t i = 0; i < 40; i++) {
         slice key = keyOf(i);
         if (i % 2 && has(d, i))
@@ -102,7 +102,7 @@ static void what_was_used_since_stays(void **state) {
     }
     uint64_t even = 0;
     for (uint64_t i = 0; i < 40; i += 2) even += has(d, i);
-    for (uint64_t i = 0; i < even; i++) assert_true(storeEvictOne(&rule));
+    for (uint64_t i = 0; i < even; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
     for (uint64_t i = 0; i < 40; i += 2) assert_false(has(d, i));
     assert_int_equal(dbSize(d), 39 - even);
 }
@@ -113,11 +113,11 @@ static void the_next_to_die_go(void **state) {
     evictRule rule = {EVICT_TTL, true, 10, false};
     for (uint64_t i = 0; i < 1000; i++)
         put(d, keyOf(i), i % 2 ? OBJECT_NO_EXPIRE : (int64_t)(1000000 + i));
-    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(&rule));
+    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
     uint64_t early = 0;
     for (uint64_t i = 0; i < 300; i += 2) early += !has(d, i);
     assert_true(early >= 90);
-    while (storeEvictOne(&rule)) {}
+    while (storeEvictOne(keyspaceMain(), &rule)) {}
     assert_int_equal(dbSize(d), 500);
     for (uint64_t i = 1; i < 1000; i += 2) assert_true(has(d, i));
 }
@@ -133,7 +133,7 @@ static void the_least_used_go(void **state) {
         for (uint64_t k = 0; k < i / 10; k++)
             assert_non_null(dbFindRead(d, key, storeHash(key), lookAt(0)));
     }
-    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(&rule));
+    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
     uint64_t cold = 0;
     for (uint64_t i = 0; i < 150; i++) cold += !has(d, i);
     assert_true(cold >= 90);
@@ -147,9 +147,9 @@ static void chance_takes_from_everywhere(void **state) {
         put(storeDb(0), keyOf(i), OBJECT_NO_EXPIRE);
         put(storeDb(1), keyOf(i), i % 10 ? OBJECT_NO_EXPIRE : 5000);
     }
-    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(&timed));
-    assert_false(storeEvictOne(&timed));
-    for (int i = 0; i < 400; i++) assert_true(storeEvictOne(&rule));
+    for (int i = 0; i < 100; i++) assert_true(storeEvictOne(keyspaceMain(), &timed));
+    assert_false(storeEvictOne(keyspaceMain(), &timed));
+    for (int i = 0; i < 400; i++) assert_true(storeEvictOne(keyspaceMain(), &rule));
     assert_int_equal(dbSize(storeDb(0)), 800);
     assert_int_equal(dbSize(storeDb(1)), 700);
 }
@@ -167,7 +167,7 @@ static void random_changes_between_victims(void **state) {
                               randomUniform(2)};
             rule.only_volatile = rule.order == EVICT_TTL || randomUniform(2);
             uint64_t before = dbSize(storeDb(0)) + dbSize(storeDb(1));
-            bool gone = storeEvictOne(&rule);
+            bool gone = storeEvictOne(keyspaceMain(), &rule);
             assert_int_equal(dbSize(storeDb(0)) + dbSize(storeDb(1)), before - gone);
             break;
         }

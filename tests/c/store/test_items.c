@@ -153,7 +153,7 @@ static slice keyText(unsigned i, char *to) {
 
 static void deadFieldsGoAndNoOthers(bool slotted) {
     storeInit(2, slotted);
-    storeSetListener(&listener);
+    storeSetListener(keyspaceMain(), &listener);
     memset(&told, 0, sizeof(told));
     db *d = storeDb(1);
     char text[32];
@@ -167,23 +167,23 @@ static void deadFieldsGoAndNoOthers(bool slotted) {
     assert_int_equal(dbItemKeys(d), KEYS - 20 + 1);
     /* However small the pieces, all is done in the end. */
     for (int turn = 0; turn < 100000 && dbItemKeys(d) != KEYS / 2 - 10; turn++)
-        storeExpireTurn(1000, turn % 2 ? 1 : 200, 1);
+        storeExpireTurn(keyspaceMain(), 1000, turn % 2 ? 1 : 200, 1);
     assert_int_equal(dbItemKeys(d), KEYS / 2 - 10);
     assert_int_equal(told.fields, KEYS / 2 - 10 + LARGE);
     assert_int_equal(told.emptied, (KEYS - 20) / 4 + 1);
-    assert_int_equal(storeStats()->expired_fields, told.fields);
-    assert_int_equal(storeStats()->expired, 0);
+    assert_int_equal(storeStats(keyspaceMain()).expired_fields, told.fields);
+    assert_int_equal(storeStats(keyspaceMain()).expired, 0);
     assert_int_equal(dbSize(d), KEYS - 20 + 2 - told.emptied);
     assert_null(dbVerify(d));
-    storeExpireTurn(4999, 1000, 1);
+    storeExpireTurn(keyspaceMain(), 4999, 1000, 1);
     assert_int_equal(dbItemKeys(d), KEYS / 2 - 10);
-    storeSetExpiry(EXPIRY_HIDE);
-    storeExpireTurn(6000, 1000, 1);
+    storeSetExpiry(keyspaceMain(), EXPIRY_HIDE);
+    storeExpireTurn(keyspaceMain(), 6000, 1000, 1);
     assert_int_equal(dbItemKeys(d), KEYS / 2 - 10);
-    storeSetExpiry(EXPIRY_DELETE);
+    storeSetExpiry(keyspaceMain(), EXPIRY_DELETE);
     storeSwap(storeDb(0), d);
     assert_int_equal(dbItemKeys(storeDb(0)) + dbItemKeys(storeDb(1)), KEYS / 2 - 10);
-    assert_true(storeFlush(false) > 0);
+    assert_true(storeFlush(keyspaceMain(), false) > 0);
     assert_int_equal(dbItemKeys(storeDb(0)) + dbItemKeys(storeDb(1)), 0);
     storeShutdown();
 }
@@ -201,9 +201,9 @@ static void digestsFollowTheirLook(void **state) {
     const int64_t times_ms[] = {0, 499, 500, 10000};
     for (size_t i = 0; i < COUNT_OF(times_ms); i++) {
         assert_false(hashGet(o, SLICE("f"), lookAt(times_ms[i]), digits, &value));
-        storeDigest(lookAt(499), &before);
-        storeDigest(lookAt(500), &after);
-        storeDigest(lookAtAll(), &all);
+        storeDigest(keyspaceMain(), lookAt(499), &before);
+        storeDigest(keyspaceMain(), lookAt(500), &after);
+        storeDigest(keyspaceMain(), lookAtAll(), &all);
         assert_memory_equal(&before, &all, sizeof(all));
         assert_memory_not_equal(&before, &after, sizeof(after));
     }

@@ -73,7 +73,7 @@ start_server {tags {bitmap}} {
         assert_equal 17 [r bitcount n]
     }
 
-    test {BITCOUNT and BITPOS refuse what is no range} {
+    test {BITCOUNT and BITPOS refuse invalid ranges} {
         foreach {range error} {
             {a} "ERR value is not an integer or out of range" {0 b} "ERR value is not an integer or out of range"
             {0 1 bits} "ERR syntax error" {0 b bits} "ERR syntax error" {a 0 bits} "ERR value is not an integer or out of range"
@@ -87,7 +87,7 @@ start_server {tags {bitmap}} {
         assert_error "ERR value is not an integer or out of range" {r bitpos s x}
     }
 
-    test {BITPOS finds the first bit, and zeros behind the end of a string only without an end} {
+    test {BITPOS finds the first bit, and zeros after the end of a string only without an end argument} {
         r set s foobar
         r set ones "\xff\xff\xff"
         r set empty ""
@@ -199,7 +199,7 @@ start_server {tags {bitmap}} {
         assert_equal raw [r object encoding number]
     }
 
-    test {BITFIELD wraps, saturates or refuses what does not fit, as OVERFLOW says} {
+    test {BITFIELD wraps, saturates or fails on overflow as set by OVERFLOW} {
         foreach {words expected} {
             {set u8 0 300 get u8 0} {0 44} {overflow sat set u8 0 300 get u8 0} {0 255} {overflow sat incrby i8 0 200} 127
             {overflow wrap incrby i8 0 200} -56 {overflow sat incrby i8 0 -200} -128 {overflow sat incrby u8 0 -1} 0
@@ -221,7 +221,7 @@ start_server {tags {bitmap}} {
         assert_equal 13 [r strlen b]
     }
 
-    test {BITFIELD refuses what it cannot read before anything is written} {
+    test {BITFIELD refuses invalid operations before anything is written} {
         r set b abc
         set type "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
         set offset "ERR bit offset is not an integer or out of range"
@@ -240,14 +240,14 @@ start_server {tags {bitmap}} {
         assert_equal abc [r get b]
     }
 
-    test {BITFIELD tells ACLs and clusters how it uses the key} {
+    test {BITFIELD reports its key flags depending on the operations} {
         foreach {words flags} {
             {get u8 0} {RO access} {} {RO access} {overflow sat get u8 0} {RO access} {get set 0} {RO access}
             {set u8 0 1} {RW access update} {get u8 0 incrby u8 0 1} {RW access update} {get u8} {RW access update}
         } {assert_equal [list [list b $flags]] [r command getkeysandflags bitfield b {*}$words] $words}
     }
 
-    test {BITFIELD over random places matches a model} {
+    test {BITFIELD at random offsets matches a model} {
         r del b
         set bits ""
         for {set round 0} {$round < [scaled 500]} {incr round} {

@@ -167,7 +167,7 @@ start_server {tags {geo}} {
         assert_equal {} [r geosearch none bypolygon 3 0 0 0 10 10 10]
     }
 
-    test {GEOSEARCH refuses what makes no sense} {
+    test {GEOSEARCH refuses invalid arguments} {
         sicily
         set center "ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for"
         set shape "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for"

@@ -158,7 +158,7 @@ start_server {tags {hash}} {
         assert_equal [null] [typed hrandfield nope]
     }
 
-    test {HRANDFIELD checks its count before all else} {
+    test {HRANDFIELD checks its count first} {
         r set s value
         assert_error "ERR value is not an integer or out of range" {r hrandfield s x}
         assert_error "ERR value is out of range, value must between *" {r hrandfield s -9223372036854775808}
@@ -177,7 +177,7 @@ start_server {tags {hash}} {
         assert_error "ERR NOSCORES option can only be used in ZSCAN" {r hscan h 0 noscores}
     }
 
-    test {a hash becomes a table when it has too many fields or too long ones, and stays one} {
+    test {a hash with too many or too long fields is converted to a table, and not back} {
         r config set hash-max-ziplist-entries 3
         r config set hash-max-listpack-value 4
         foreach {form commands} {

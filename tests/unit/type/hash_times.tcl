@@ -7,7 +7,7 @@ proc null {} {expr {[resp3] ? {null null} : {null bulk}}}
 set far 4000000000
 
 start_server {tags {hash}} {
-    test {commands on times of fields refuse too few arguments} {
+    test {commands on field TTLs refuse too few arguments} {
         foreach {command few} {
             hexpire {k 10 fields 1} hpexpire {k 10 fields 1} hexpireat {k 10 fields 1} hpexpireat {k 10 fields 1}
             httl {k fields 1} hpttl {k fields 1} hexpiretime {k fields 1} hpexpiretime {k fields 1} hpersist {k fields 1}
@@ -15,7 +15,7 @@ start_server {tags {hash}} {
         } {assert_error "ERR wrong number of arguments for '$command' command" {r $command {*}$few}}
     }
 
-    test {commands on times of fields refuse other types and leave the key alone} {
+    test {commands on field TTLs refuse other types and leave the key alone} {
         r set s value
         foreach command {
             {hexpire s 10 fields 1 f} {hpexpire s 10 fields 1 f} {hexpireat s 10 fields 1 f} {hpexpireat s 10 fields 1 f}
@@ -57,7 +57,7 @@ start_server {tags {hash}} {
         assert_equal {{f1 a f2 b} listpack} [list [r hgetall h] [r object encoding h]]
     }
 
-    test {bad options and times are refused, and nothing changes} {
+    test {invalid options and times are refused, and nothing changes} {
         set syntax "ERR syntax error"
         foreach {command error} [list \
             {hexpire h 10 foo fields 1 f1} "ERR Unsupported option foo" \
@@ -80,7 +80,7 @@ start_server {tags {hash}} {
         assert_equal {{f1 a f2 b} listpack} [list [r hgetall h] [r object encoding h]]
     }
 
-    test {HEXPIRE sets times as its conditions allow, HTTL tells them} {
+    test {HEXPIRE sets TTLs as its conditions permit, HTTL replies them} {
         r del h
         r hset h a 1 b 2 c 3
         assert_equal {array {{integer -2} {integer -2}}} [typed hexpire none 10 fields 2 a b]
@@ -108,7 +108,7 @@ start_server {tags {hash}} {
         assert_equal {a 1 b 2 c 3} [lsort -stride 2 [r hgetall h]]
     }
 
-    test {a time that has passed deletes at once} {
+    test {an expiry time in the past deletes the field} {
         assert_equal {2 -2 -2} [r hexpire h 0 fields 3 a a nope]
         assert_equal {0 2} [list [r hexists h a] [r hlen h]]
         assert_equal {2 2} [r hpexpireat h 1 fields 2 b c]
@@ -122,7 +122,7 @@ start_server {tags {hash}} {
         assert_equal 0 [r exists h]
     }
 
-    test {what sets a field takes its time away, what changes it does not} {
+    test {setting a field removes its TTL, changing it does not} {
         r hsetex h exat $far fields 5 a 1 b 2 c 3 d 4 e 5
         assert_equal 0 [r hset h a 1]
         assert_equal 6 [r hincrby h b 4]
@@ -139,7 +139,7 @@ start_server {tags {hash}} {
         r del copy moved
     }
 
-    test {HGETEX replies values and changes times of fields that are there} {
+    test {HGETEX replies values and changes TTLs of existing fields} {
         r del h
         r hset h a 1 b 2
         assert_equal [list array [list [null] [null]]] [typed hgetex none ex 10 fields 2 a b]
@@ -162,7 +162,7 @@ start_server {tags {hash}} {
         assert_equal {{a 5 b 6} -1 -1} [list [lsort -stride 2 [r hgetall h]] {*}[r httl h fields 2 a b]]
     }
 
-    test {HGETDEL replies values and deletes them, and the key with the last} {
+    test {HGETDEL replies values and deletes the fields, and the key with the last one} {
         r del h
         r hset h a 1 b 2 c 3
         assert_equal [list array [list {bulk 1} [null] [null]]] [typed hgetdel h fields 3 a a nope]
@@ -172,7 +172,7 @@ start_server {tags {hash}} {
         assert_equal [list array [list [null]]] [typed hgetdel h fields 1 a]
     }
 
-    test {fields whose time has come are not seen, though they are still there} {
+    test {expired fields are invisible before they are removed} {
         r debug set-active-expire 0
         r del h
         r hset h stays 1 number 5
@@ -203,7 +203,7 @@ start_server {tags {hash}} {
         wait_for_condition 500 20 {[r exists h] == 0}
     }
 
-    test {fields expire without being asked for, and are counted} {
+    test {fields are removed by active expiry and counted} {
         r config resetstat
         r flushall
         for {set i 0} {$i < 50} {incr i} {r hsetex few:$i px 1 fields 1 f v}
@@ -221,7 +221,7 @@ start_server {tags {hash}} {
         assert_match "*keys_with_volatile_items=0*" [r info keyspace]
     }
 
-    test {the number of keys with times of fields follows them wherever they go} {
+    test {the number of keys with field TTLs is correct after renames, moves and copies} {
         r flushall
         r hsetex a ex 1000 fields 1 f v
         r copy a b
@@ -242,7 +242,7 @@ start_server {tags {hash}} {
         wait_for_condition 500 20 {[r exists a] == 0}
     }
 
-    test {INFO tells how many keys with volatile fields had dead ones} {
+    test {INFO shows the share of keys with expired fields} {
         r del a
         r hset a stays 1
         r hsetex a px 1 fields 1 f v

@@ -31,7 +31,7 @@ start_server {tags {hyperloglog}} {
         assert_equal {value 12345 0} [list [r get text] [r get number] [r exists d]]
     }
 
-    test {PFADD makes a key, answers whether something changed, and keeps its time} {
+    test {PFADD creates a key, replies whether the estimate changed, and keeps the TTL} {
         assert_equal {integer 1} [typed pfadd k]
         assert_equal [hll "\x7f\xff"] [r get k]
         assert_equal {0 1 0} [list [r pfadd k] [r pfadd k a b c] [r pfadd k c a]]
@@ -47,7 +47,7 @@ start_server {tags {hyperloglog}} {
         assert_equal {0 0} [list [r pfcount none] [r pfcount none none]]
     }
 
-    test {a value that a client wrote counts, and becomes raw} {
+    test {a HyperLogLog written by a client is accepted, and becomes raw} {
         r set k [hll "\x7f\xff" "\x05[string repeat \x00 7]"]
         assert_equal embstr [r object encoding k]
         assert_equal 5 [r pfcount k]
@@ -150,7 +150,7 @@ start_server {tags {hyperloglog}} {
         assert_equal 0 [r pfadd k a b c]
     }
 
-    test {random bytes behind the head do no harm} {
+    test {random bytes after the header do no harm} {
         for {set i 0} {$i < [scaled 300]} {incr i} {
             set runs ""
             for {set j [random_below 40]} {$j > 0} {incr j -1} {append runs [format %c [random_below 256]]}
@@ -163,7 +163,7 @@ start_server {tags {hyperloglog}} {
         assert_equal PONG [r ping]
     }
 
-    test {PFDEBUG refuses what it does not know; PFSELFTEST finds nothing} {
+    test {PFDEBUG refuses unknown subcommands; PFSELFTEST succeeds} {
         r del k
         foreach subcommand {getreg decode encoding todense foo} {
             assert_error "ERR The specified key does not exist" {r pfdebug $subcommand k}

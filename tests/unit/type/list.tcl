@@ -78,7 +78,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
         r del l
     }
 
-    test {numbers and words out of place are refused in Valkey's order} {
+    test {invalid numbers and options are refused in Valkey's order} {
         make_list listpack l a b
         foreach {command text} {
             {lindex l x} {ERR value is not an integer or out of range}
@@ -200,7 +200,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {a listpack gives way at the limit of one node and comes back at half of it} {
+    test {a list is converted to a quicklist at the limit of one node, and back at half of it} {
         r config set list-max-listpack-size 4
         r del l
         r rpush l 1 2 3 4
@@ -235,7 +235,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
         assert_equal listpack [r object encoding l]
     }
 
-    test {a large element is a node of its own, and DEBUG tells of the nodes} {
+    test {a large element is a node of its own, and DEBUG shows the nodes} {
         r debug quicklist-packed-threshold 100b
         r config set list-max-listpack-size 4
         r del l
@@ -252,7 +252,7 @@ start_server {tags {list} overrides {enable-debug-command yes}} {
         assert_error {ERR Not a quicklist encoded object.} {r debug quicklist s}
     }
 
-    test {a list is copied, renamed, given a time and deleted whole in each form} {
+    test {a list is copied, renamed, expired and deleted in each encoding} {
         foreach form {listpack quicklist} {
             make_list $form l a b [string repeat c 70] 1 2 3
             r copy l m

@@ -232,7 +232,7 @@ start_server {tags {set}} {
         }
     }
 
-    test {a set is kept in the form its members and the directives ask for} {
+    test {the encoding of a set depends on its members and the directives} {
         r config set set-max-intset-entries 6
         r config set set-max-listpack-entries 4
         r config set set-max-listpack-value 3
@@ -334,7 +334,7 @@ start_server {tags {set}} {
         usual
     }
 
-    test {a large set goes in the background, by UNLINK, DEL, expiry and overwriting} {
+    test {a large set is freed in the background by UNLINK, DEL, expiry and overwriting} {
         force hashtable
         foreach way {{unlink k} {del k} {set k v} {flushall async}} {
             r sadd k {*}[members hashtable 0 300]

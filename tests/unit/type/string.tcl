@@ -60,7 +60,7 @@ start_server {tags {string}} {
         assert_equal x [r get list]
     }
 
-    test {bad arguments are refused before the type is looked at} {
+    test {invalid arguments are refused before the type is checked} {
         needs_command rpush
         r del list
         r rpush list a
@@ -102,7 +102,7 @@ start_server {tags {string}} {
         assert_equal 9223372036854775000 [r pexpiretime key]
     }
 
-    test {SET with a time that has passed removes the key and says OK} {
+    test {SET with an expiry time in the past deletes the key and replies OK} {
         r set key a
         assert_equal a [r set key b pxat 1 get]
         assert_equal 0 [r exists key]
@@ -112,7 +112,7 @@ start_server {tags {string}} {
         assert_equal 0 [r exists key]
     }
 
-    test {SETEX and PSETEX set value and time} {
+    test {SETEX and PSETEX set value and TTL} {
         assert_equal {status OK} [r -typed setex key 100 a]
         assert_range [r ttl key] 99 100
         assert_equal {status OK} [r -typed psetex key 200000 b]
@@ -129,7 +129,7 @@ start_server {tags {string}} {
         assert_equal b [r get key]
     }
 
-    test {SETNX sets only what is not there} {
+    test {SETNX sets only missing keys} {
         r del key
         assert_equal {integer 1} [r -typed setnx key a]
         assert_equal {integer 0} [r -typed setnx key b]
@@ -140,7 +140,7 @@ start_server {tags {string}} {
         assert_equal -1 [r ttl key]
     }
 
-    test {GETSET returns the old value and takes the time away} {
+    test {GETSET returns the old value and removes the TTL} {
         r del key
         assert_equal [null] [r -typed getset key a]
         r set key b ex 100
@@ -172,7 +172,7 @@ start_server {tags {string}} {
         assert_equal 0 [r exists key]
     }
 
-    test {GETEX sets, takes away or leaves the time} {
+    test {GETEX sets, removes or keeps the TTL} {
         r set key a
         assert_equal {bulk a} [r -typed getex key]
         assert_equal -1 [r ttl key]
@@ -194,7 +194,7 @@ start_server {tags {string}} {
         assert_equal 0 [r exists key]
     }
 
-    test {GETEX refuses what it does not know, key or not} {
+    test {GETEX refuses unknown options, with and without the key} {
         foreach key {key missing} {
             r set key a
             foreach options {{nosuch} {ex} {keepttl} {nx} {get} {persist ex 10} {ex 10 persist} {ex 10 px 10} {persist x}} {
@@ -228,7 +228,7 @@ start_server {tags {string}} {
         assert_equal [list array [list {bulk value:0} [null]]] [r -typed mget key:0 none]
     }
 
-    test {MSET with a key twice: the last value stands; times go} {
+    test {MSET with a repeated key: the last value is kept; TTLs are removed} {
         r set a x ex 100
         assert_equal OK [r mset a 1 b 2 a 3]
         assert_equal {3 2} [r mget a b]
@@ -256,7 +256,7 @@ start_server {tags {string}} {
         assert_equal 102 [r dbsize]
     }
 
-    test {MSETEX with conditions and times} {
+    test {MSETEX with conditions and TTLs} {
         r flushall
         assert_equal {integer 1} [r -typed msetex 2 a 1 b 2]
         assert_equal 0 [r msetex 2 a 5 c 5 nx]
@@ -307,7 +307,7 @@ start_server {tags {string}} {
         assert_equal 70000 [r strlen large]
     }
 
-    test {GETRANGE and SUBSTR cut as their places say} {
+    test {GETRANGE and SUBSTR return the requested range} {
         r set key 0123456789
         foreach {start end expected} {
             0 -1 0123456789     -3 -1 789           0 0 0               9 9 9           9 12 9
@@ -414,7 +414,7 @@ start_server {tags {string}} {
         r config set proto-max-bulk-len 512mb
     } {needs:config}
 
-    test {a reply in flight does not see what is appended or overwritten behind it} {
+    test {a pending reply is not affected by later changes of the value} {
         foreach size {100 16383 16384 20000 1000000} {
             set value [string repeat a $size]
             r set key $value
@@ -501,7 +501,7 @@ start_server {tags {string}} {
         assert_equal 44 [r incr n]
     }
 
-    test {counters keep the time} {
+    test {counters keep the TTL} {
         r set n 5 ex 100
         r incr n
         r incrby n 1000000
@@ -535,7 +535,7 @@ start_server {tags {string}} {
         assert_equal 301 [r strlen n]
     }
 
-    test {INCRBYFLOAT refuses what is no number, and infinity} {
+    test {INCRBYFLOAT refuses invalid numbers and infinity} {
         foreach value {{} { 1} {1 } abc 1e 1,5 nan 1e5000 1e-5000 --1 0x} {
             r set n $value
             assert_error "ERR value is not a valid float" {r incrbyfloat n 1}
@@ -575,7 +575,7 @@ start_server {tags {string}} {
         assert_range [r ttl timed] 99 100
     }
 
-    test {SETBIT and GETBIT refuse what is no bit} {
+    test {SETBIT and GETBIT refuse invalid bits and offsets} {
         r set key a
         foreach offset {-1 x {} { 1} 0x1 1.0 4294967296 9223372036854775807} {
             assert_error "ERR bit offset is not an integer or out of range" {r getbit key $offset}
@@ -587,7 +587,7 @@ start_server {tags {string}} {
         assert_equal a [r get key]
     }
 
-    test {SETBIT over random places matches a model} {
+    test {SETBIT at random offsets matches a model} {
         r del bits
         set model {}
         for {set i 0} {$i < [scaled 2000]} {incr i} {
@@ -605,7 +605,7 @@ start_server {tags {string}} {
 
     # ---- LCS
 
-    test {LCS finds text, length and places} {
+    test {LCS finds text, length and ranges} {
         r mset a ohmytext b mynewtext
         assert_equal {bulk mytext} [r -typed lcs a b]
         assert_equal {integer 6} [r -typed lcs a b len]
@@ -626,7 +626,7 @@ start_server {tags {string}} {
         assert_equal [dict create matches {{{0 4} {0 4}}} len 5] [r lcs a a idx]
     }
 
-    test {LCS prefers the same of several answers as Valkey} {
+    test {LCS prefers the same of several results as Valkey} {
         foreach {a b expected} {abab baba bab rnakjsbd rnabcdefa rnabd ab ba b abc cba c aab aba ab} {
             r mset a $a b $b
             assert_equal $expected [r lcs a b] "$a $b"
@@ -696,7 +696,7 @@ start_server {tags {string}} {
 
     # ---- how values are kept
 
-    test {OBJECT ENCODING follows the sizes of key, value and time} {
+    test {OBJECT ENCODING depends on the sizes of key, value and TTL} {
         foreach key_len {1 5 16 31 32 40 100 103 104 105 111 112 113 200} {
             foreach len {0 1 3 8 44 45 70 71 72 80 81 82 97 103 104 105 108 111 112 113 200} {
                 set key [string repeat k $key_len]
@@ -725,7 +725,7 @@ start_server {tags {string}} {
         }
     }
 
-    test {a text that a time made raw stays raw without it} {
+    test {a text that became raw with a TTL stays raw without it} {
         foreach {len after} {104 embstr 105 raw 112 raw 113 raw} {
             set before [expr {$len <= 112 ? "embstr" : "raw"}]
             r set k [string repeat v $len]
@@ -741,7 +741,7 @@ start_server {tags {string}} {
         }
     }
 
-    test {what changes in place is raw, what is counted is int, what is a float is text} {
+    test {modified strings are raw, counters are int, floats are text} {
         foreach {value words expected} {
             12 {append k x} raw             12 {append k {}} raw        a {append k b} raw
             12 {setrange k 0 9} raw         12 {setrange k 0 {}} int    12 {setbit k 0 0} raw

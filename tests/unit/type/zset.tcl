@@ -67,7 +67,7 @@ start_server {tags {zset}} {
         assert_equal 0 [r exists d none]
     }
 
-    test {ZADD judges its words in order and changes nothing when they are wrong} {
+    test {ZADD checks its options in order and changes nothing if they are invalid} {
         r del k
         foreach {arguments error} {
             {nx xx 1 a} "ERR XX and NX options at the same time are not compatible"
@@ -397,7 +397,7 @@ start_server {tags {zset}} {
         assert_equal 1 [r zcard k]
     }
 
-    test {ranges and combinations refuse what they do not understand} {
+    test {range and set operations refuse invalid arguments} {
         r del k
         r zadd k 1 a
         foreach {command error} {
@@ -428,7 +428,7 @@ start_server {tags {zset}} {
         } {assert_error $error {r {*}$command}}
     }
 
-    test {BZPOPMIN, BZPOPMAX and BZMPOP take what is there, or wait for it} {
+    test {BZPOPMIN, BZPOPMAX and BZMPOP take existing members or block} {
         r del k nope
         foreach {command words} {{bzpopmin nope k 0} {k a 1} {bzpopmax k nope 0} {k b 2} {bzmpop 0 2 nope k min} {k {{a 1}}}} {
             r zadd k 1 a 2 b

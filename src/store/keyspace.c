@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Keyspaces (keyspace.h).
+ *
+ * Invariant: the slab stores of the keyspace in use are those of store/slab.c; those of the others are in their
+ * `slabs`, and known to slab.c, so that a block is freed to the store it came from. Main thread only. */
+#include "store/keyspace.h"
+
+#include "base/base.h"
+#include "store/db_priv.h"
+
+keyspace *keyspaceMain(void) { return &storeNow.main; }
+
+void keyspaceInit(keyspace *k, int count) {
+    check(count > 0);
+    k->dbs = memNewArray(db *, (size_t)count);
+    k->count = count;
+    k->next = storeNow.keyspaces;
+    storeNow.keyspaces = k;
+    for (int i = 0; i < count; i++) {
+        db *d = k->dbs[i] = memNew(db);
+        d->id = i;
+        d->in = k;
+        dbMakeTables(d);
+    }
+}
+
+void keyspaceClear(keyspace *k) {
+    keyspace **link = &storeNow.keyspaces;
+    while (*link != k) link = &(*link)->next;
+    *link = k->next;
+    for (int i = 0; i < k->count; i++) {
+        kvstoreFree(k->dbs[i]->keys, NULL, NULL);
+        itemsForget(k->dbs[i]);
+        memFree(k->dbs[i]);
+    }
+    memFree(k->dbs);
+    evictForget(k);
+    compactForget(k);
+}
+
+keyspace *keyspaceNew(void) {
+    check(storeNow.main.dbs != NULL);
+    keyspace *k = memNew(keyspace);
+    keyspaceInit(k, storeNow.main.count);
+    return k;
+}
+
+void keyspaceFree(keyspace *k, bool later) {
+    if (!k) return;
+    check(k != &storeNow.main);
+    check(k != storeNow.used);
+    freeKeyspace(k, later);
+    keyspaceClear(k);
+    memFree(k);
+}
+
+keyspace *keyspaceUse(keyspace *k) {
+    keyspace *before = storeNow.used;
+    if (k == before) return before;
+    before->slabs = slabUse(k->slabs);
+    k->slabs = (slabPair){NULL, NULL};
+    storeNow.used = k;
+    return before;
+}
+
+slabPair keyspaceSlabs(keyspace *k) {
+    keyspace *before = keyspaceUse(k);
+    slabPair slabs = {slabKeyspace(), slabElements()};
+    (void)keyspaceUse(before); /* it was `k` */
+    return slabs;
+}
+
+void keyspaceSwap(keyspace *a, keyspace *b) {
+    check(a->count == b->count);
+    if (a == b) return;
+    for (int i = 0; i < a->count; i++) dbExchange(a->dbs[i], b->dbs[i]);
+    /* Neither is in use while their memory changes hands. */
+    keyspace idle = {.slabs = {NULL, NULL}};
+    keyspace *before = keyspaceUse(&idle);
+    slabPair slabs = a->slabs;
+    a->slabs = b->slabs;
+    b->slabs = slabs;
+    (void)keyspaceUse(before); /* it was `idle` */
+    evictForget(a);
+    evictForget(b);
+    compactForget(a);
+    compactForget(b);
+}
+
+int keyspaceDbCount(const keyspace *k) { return k->count; }
+
+db *keyspaceDb(const keyspace *k, int id) {
+    check(id >= 0);
+    check(id < k->count);
+    return k->dbs[id];
+}
+
+keyspace *dbKeyspace(const db *d) { return d->in; }
+
+uint64_t keyspaceLiveBytes(const keyspace *k) {
+    slabPair slabs = keyspaceSlabs((keyspace *)(uintptr_t)k); /* as it was afterwards */
+    slabStats objects, elements;
+    slabGetStats(slabs.objects, &objects);
+    slabGetStats(slabs.elements, &elements);
+    return objects.live_bytes + elements.live_bytes;
+}
