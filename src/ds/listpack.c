@@ -64,6 +64,10 @@ static inline size_t entrySize(const uint8_t *at) {
 
 size_t listpackEntrySize(const uint8_t *at) { return entrySize(at); }
 
+size_t listpackBackSize(size_t body) { return backSize(body); }
+
+uint8_t *listpackWriteBack(uint8_t *at, size_t body) { return writeBack(at, body); }
+
 static size_t intBodySize(int64_t v) {
     if (v >= 0 && v <= 127) return 1;
     if (v >= -4096 && v <= 4095) return 2;
@@ -77,6 +81,8 @@ static size_t itemBodySize(const listpackItem *item) {
     if (!item->ptr) return intBodySize(item->number);
     return item->len + (item->len < 64 ? 1 : item->len < 4096 ? 2 : 5);
 }
+
+size_t listpackBodySize(const listpackItem *item) { return itemBodySize(item); }
 
 size_t listpackItemSize(const listpackItem *item) {
     size_t body = itemBodySize(item);
@@ -109,25 +115,26 @@ static uint8_t *writeInt(uint8_t *at, int64_t v) {
     return at + size;
 }
 
-static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
-    uint8_t *end;
-    if (!item->ptr) {
-        end = writeInt(at, item->number);
+static inline uint8_t *writeBody(uint8_t *at, const listpackItem *item) {
+    if (!item->ptr) return writeInt(at, item->number);
+    if (item->len < 64) {
+        *at++ = (uint8_t)(0x80 | item->len);
+    } else if (item->len < 4096) {
+        *at++ = (uint8_t)(0xe0 | item->len >> 8);
+        *at++ = (uint8_t)item->len;
     } else {
-        end = at;
-        if (item->len < 64) {
-            *end++ = (uint8_t)(0x80 | item->len);
-        } else if (item->len < 4096) {
-            *end++ = (uint8_t)(0xe0 | item->len >> 8);
-            *end++ = (uint8_t)item->len;
-        } else {
-            *end++ = HEAD_STRING32;
-            storeU32(end, (uint32_t)item->len);
-            end += 4;
-        }
-        memcpy(end, item->ptr, item->len);
-        end += item->len;
+        *at++ = HEAD_STRING32;
+        storeU32(at, (uint32_t)item->len);
+        at += 4;
     }
+    memcpy(at, item->ptr, item->len);
+    return at + item->len;
+}
+
+uint8_t *listpackWriteBody(uint8_t *at, const listpackItem *item) { return writeBody(at, item); }
+
+static uint8_t *writeItem(uint8_t *at, const listpackItem *item) {
+    uint8_t *end = writeBody(at, item);
     return writeBack(end, (size_t)(end - at));
 }
 
@@ -162,6 +169,11 @@ static listpackItem otherItem(const uint8_t *at) {
 const uint8_t *listpackReadOther(const uint8_t *at, listpackItem *out) {
     *out = otherItem(at);
     return at + entrySize(at);
+}
+
+const uint8_t *listpackReadOtherBody(const uint8_t *at, listpackItem *out) {
+    *out = otherItem(at);
+    return at + bodySize(at);
 }
 
 bool listpackItemEquals(const listpackItem *a, const listpackItem *b) {

@@ -116,6 +116,28 @@ bool listpackEquals(const uint8_t *at, const listpackItem *item);
 const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpackItem *item,
                             unsigned skip);
 
+/* ---- parts of an entry ---- */
+
+/* For those who keep entries without the length that ends them: its head and content, up to LISTPACK_BODY_EXTRA bytes
+ * more than the text. */
+enum { LISTPACK_BODY_EXTRA = 9 };
+size_t listpackBodySize(const listpackItem *item);
+/* Writes them; returns the end. */
+uint8_t *listpackWriteBody(uint8_t *at, const listpackItem *item);
+/* listpackReadBody() of other entries than short text. */
+const uint8_t *listpackReadOtherBody(const uint8_t *at, listpackItem *out);
+/* Reads them; returns the end. The content is borrowed. */
+static inline const uint8_t *listpackReadBody(const uint8_t *at, listpackItem *out) {
+    uint8_t head = *at;
+    if (unlikely(head < LISTPACK_SHORT_TEXT || head >= LISTPACK_SHORT_TEXT + 64))
+        return listpackReadOtherBody(at, out);
+    *out = (listpackItem){.ptr = (const char *)at + 1, .len = head & 63};
+    return at + 1 + out->len;
+}
+/* Bytes of the length that ends an entry with such a body, and writes it; returns the end. */
+size_t listpackBackSize(size_t body);
+uint8_t *listpackWriteBack(uint8_t *at, size_t body);
+
 /* ---- changes ---- */
 
 /* These functions change the listpack in the buffer and may move it. `at` points into it; items must not. */

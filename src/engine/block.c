@@ -375,6 +375,12 @@ void blockKeyChanged(indexedKey *k) {
     requestWake();
 }
 
+void blockNotifyKey(int db_id, slice key) {
+    if (!blocked.waited.count) return;
+    indexedKey *k = keyIndexFind(db_id, key);
+    if (k && !listIsEmpty(&k->waits)) blockKeyChanged(k);
+}
+
 void blockNotify(blockKind kind) {
     if (!blocked.waits[kind].count) return;
     blocked.notified[kind] = blocked.any_notified = true;

@@ -74,6 +74,9 @@ void *blockState(const ctx *c);
 /* Signals an event that may end waits of this kind (an acknowledgement, an fsync): their `ready` functions are called
  * after the current command, or in stage WAKE. No effect if there are none. */
 void blockNotify(blockKind kind);
+/* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the waits for the key
+ * are checked as after a change. */
+void blockNotifyKey(int db_id, slice key);
 /* Ends a session's wait immediately through its `finish`. False if it has no such wait. */
 bool blockFinish(session *s);
 

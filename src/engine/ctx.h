@@ -77,6 +77,12 @@ static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
     engineHot.dirty++;
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
+/* Notifies observers of an event that leaves the value unchanged for WATCH and caches ("xgroup-create"). Neither
+ * counts as a change nor propagates. */
+void ctxNotifyEvent(ctx *c, slice key, const char *event);
+static inline void ctxKeyEvent(ctx *c, slice key, const char *event) {
+    if (engineHot.observers) ctxNotifyEvent(c, key, event);
+}
 /* Signals a change that does not concern a single key (FLUSHALL, SWAPDB): propagates, and adds `n` to the dirty
  * counter. */
 void ctxDatasetChanged(ctx *c, uint64_t n);

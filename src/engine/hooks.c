@@ -141,6 +141,13 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     }
 }
 
+void hooksKeyEvent(db *d, slice key, const char *event) {
+    for (uint32_t i = 0; i < engineHot.observers; i++) {
+        const keyObserver *o = hooks.observers[i];
+        if (o->event) o->event(d, key, event);
+    }
+}
+
 void commandObserverArm(const commandObserver *s, bool on) {
     engineHot.command_observers = arm(&hooks.command_observers, s, on);
     if (engineHot.command_observers) {

@@ -58,6 +58,8 @@ void sinkArm(const sink *s, bool on);
 typedef struct keyObserver {
     const char *name;
     void (*changed)(db *d, slice key, const char *event);
+    /* Events that leave the value as clients read it: of consumer groups, of counters. NULL: unwanted. */
+    void (*event)(db *d, slice key, const char *event);
 } keyObserver;
 void keyObserverArm(const keyObserver *o, bool on);
 

@@ -10,6 +10,7 @@
 void hooksSinks(const propagated *p);
 /* 3. Calls all armed key observers. */
 void hooksKeyChanged(db *d, slice key, const char *event);
+void hooksKeyEvent(db *d, slice key, const char *event);
 /* 14. Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);

@@ -72,4 +72,4 @@ static void keyChanged(db *d, slice key, const char *event) {
     if (!listIsEmpty(&k->watchers)) watchKeyChanged(d, k); /* may free the key */
 }
 
-const keyObserver keyIndexObserver = {"watched and waited-for keys", keyChanged};
+const keyObserver keyIndexObserver = {.name = "watched and waited-for keys", .changed = keyChanged};

@@ -82,6 +82,7 @@ commandProc decrbyCommand;
 commandProc delCommand;
 commandProc delifeqCommand;
 commandProc discardCommand;
+commandProc dumpCommand;
 commandProc echoCommand;
 commandProc execCommand;
 commandProc existsCommand;
@@ -203,6 +204,7 @@ commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
 commandProc resetCommand;
+commandProc restoreCommand;
 commandProc rpopCommand;
 commandProc rpoplpushCommand;
 commandProc rpushCommand;
@@ -248,6 +250,29 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unwatchCommand;
 commandProc watchCommand;
+commandProc xackCommand;
+commandProc xaddCommand;
+commandProc xautoclaimCommand;
+commandProc xclaimCommand;
+commandProc xdelCommand;
+commandProc xgroupCreateCommand;
+commandProc xgroupCreateconsumerCommand;
+commandProc xgroupDelconsumerCommand;
+commandProc xgroupDestroyCommand;
+commandProc xgroupHelpCommand;
+commandProc xgroupSetidCommand;
+commandProc xinfoConsumersCommand;
+commandProc xinfoGroupsCommand;
+commandProc xinfoHelpCommand;
+commandProc xinfoStreamCommand;
+commandProc xlenCommand;
+commandProc xpendingCommand;
+commandProc xrangeCommand;
+commandProc xreadCommand;
+commandProc xreadgroupCommand;
+commandProc xrevrangeCommand;
+commandProc xsetidCommand;
+commandProc xtrimCommand;
 commandProc zaddCommand;
 commandProc zcardCommand;
 commandProc zcountCommand;
@@ -2464,6 +2489,22 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandHistory history_restore[] = {
+    {"3.0.0", "Added the `REPLACE` modifier."},
+    {"5.0.0", "Added the `ABSTTL` modifier."},
+    {"5.0.0", "Added the `IDLETIME` and `FREQ` options."},
+};
+
+static const commandArg args_restore[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "ttl", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "serialized-value", .type = ARG_STRING, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "absttl", .token = "ABSTTL", .since = "5.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "seconds", .token = "IDLETIME", .since = "5.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "frequency", .token = "FREQ", .since = "5.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_rpoplpush[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
@@ -2732,6 +2773,387 @@ static const commandArg args_sscan[] = {
 static const commandArg args_swapdb[] = {
     {.name = "index1", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "index2", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_xack[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_xadd[] = {
+    {.notes = "UPDATE instead of INSERT because of the optional trimming feature", .flags = KEY_RW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_xadd[] = {
+    {"6.2.0", "Added the `NOMKSTREAM` option, `MINID` trimming strategy and the `LIMIT` option."},
+    {"7.0.0", "Added support for the `<ms>-*` explicit ID form."},
+};
+
+static const commandArg args_xadd_trim_strategy[] = {
+    {.name = "maxlen", .token = "MAXLEN", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "minid", .token = "MINID", .since = "6.2.0", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_xadd_trim_operator[] = {
+    {.name = "equal", .token = "=", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "approximately", .token = "~", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_xadd_trim[] = {
+    {.name = "strategy", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xadd_trim_strategy},
+    {.name = "operator", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_xadd_trim_operator},
+    {.name = "threshold", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "LIMIT", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xadd_id_selector[] = {
+    {.name = "auto-id", .token = "*", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "id", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_xadd[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "nomkstream", .token = "NOMKSTREAM", .since = "6.2.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "trim", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_xadd_trim},
+    {.name = "id-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xadd_id_selector},
+    {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
+};
+
+static const commandHistory history_xautoclaim[] = {
+    {"7.0.0", "Added an element to the reply array, containing deleted entries the command cleared from the PEL"},
+};
+
+static const commandArg args_xautoclaim[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "consumer", .type = ARG_STRING, .key_spec = -1},
+    {.name = "min-idle-time", .type = ARG_STRING, .key_spec = -1},
+    {.name = "start", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "justid", .token = "JUSTID", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xclaim[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "consumer", .type = ARG_STRING, .key_spec = -1},
+    {.name = "min-idle-time", .type = ARG_STRING, .key_spec = -1},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+    {.name = "ms", .token = "IDLE", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "unix-time-milliseconds", .token = "TIME", .type = ARG_UNIX_TIME, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "count", .token = "RETRYCOUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "force", .token = "FORCE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "justid", .token = "JUSTID", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "lastid", .token = "LASTID", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xdel[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_xgroup_create[] = {
+    {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_xgroup_create[] = {
+    {"7.0.0", "Added the `entries_read` named argument."},
+};
+
+static const commandArg args_xgroup_create_id_selector[] = {
+    {.name = "id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "new-id", .token = "$", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_xgroup_create[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "id-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xgroup_create_id_selector},
+    {.name = "mkstream", .token = "MKSTREAM", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "entriesread", .display = "entries-read", .token = "ENTRIESREAD", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xgroup_createconsumer[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "consumer", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_xgroup_delconsumer[] = {
+    {.flags = KEY_RW | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_xgroup_destroy[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const keySpec keys_xgroup_setid[] = {
+    {.flags = KEY_RW | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_xgroup_setid[] = {
+    {"7.0.0", "Added the optional `entries_read` argument."},
+};
+
+static const commandArg args_xgroup_setid[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "id-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_xgroup_create_id_selector},
+    {.name = "entriesread", .display = "entries-read", .token = "ENTRIESREAD", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandSpec subs_xgroup[] = {
+    {.name = "create",
+     .proc = xgroupCreateCommand,
+     .arity = -5,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "stream",
+     .summary = "Creates a consumer group.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_xgroup_create, .key_spec_count = 1,
+     .history = history_xgroup_create, .history_count = 1,
+     .args = args_xgroup_create, .arg_count = 5},
+    {.name = "createconsumer",
+     .proc = xgroupCreateconsumerCommand,
+     .arity = 5,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Creates a consumer in a consumer group.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .key_specs = keys_xgroup_create, .key_spec_count = 1,
+     .args = args_xgroup_createconsumer, .arg_count = 3},
+    {.name = "delconsumer",
+     .proc = xgroupDelconsumerCommand,
+     .arity = 5,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Deletes a consumer from a consumer group.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_xgroup_delconsumer, .key_spec_count = 1,
+     .args = args_xgroup_createconsumer, .arg_count = 3},
+    {.name = "destroy",
+     .proc = xgroupDestroyCommand,
+     .arity = 4,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Destroys a consumer group.",
+     .complexity = "O(N) where N is the number of entries in the group's pending entries list (PEL).",
+     .since = "5.0.0",
+     .key_specs = keys_xgroup_delconsumer, .key_spec_count = 1,
+     .args = args_xgroup_destroy, .arg_count = 2},
+    {.name = "help",
+     .proc = xgroupHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "5.0.0"},
+    {.name = "setid",
+     .proc = xgroupSetidCommand,
+     .arity = -5,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_STATUS,
+     .group = "stream",
+     .summary = "Sets the last-delivered ID of a consumer group.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_xgroup_setid, .key_spec_count = 1,
+     .history = history_xgroup_setid, .history_count = 1,
+     .args = args_xgroup_setid, .arg_count = 4},
+};
+
+static const keySpec keys_xinfo_consumers[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_xinfo_consumers[] = {
+    {"7.2.0", "Added the `inactive` field, and changed the meaning of `idle`."},
+};
+
+static const commandHistory history_xinfo_groups[] = {
+    {"7.0.0", "Added the `entries-read` and `lag` fields"},
+};
+
+static const commandHistory history_xinfo_stream[] = {
+    {"6.0.0", "Added the `FULL` modifier."},
+    {"7.0.0", "Added the `max-deleted-entry-id`, `entries-added`, `recorded-first-entry-id`, `entries-read` and `lag` fields"},
+    {"7.2.0", "Added the `active-time` field, and changed the meaning of `seen-time`."},
+};
+
+static const commandArg args_xinfo_stream_full_block[] = {
+    {.name = "full", .token = "FULL", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xinfo_stream[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "full-block", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_xinfo_stream_full_block},
+};
+
+static const commandSpec subs_xinfo[] = {
+    {.name = "consumers",
+     .proc = xinfoConsumersCommand,
+     .arity = 4,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns a list of the consumers in a consumer group.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_xinfo_consumers, .key_spec_count = 1,
+     .history = history_xinfo_consumers, .history_count = 1,
+     .args = args_xgroup_destroy, .arg_count = 2},
+    {.name = "groups",
+     .proc = xinfoGroupsCommand,
+     .arity = 3,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns a list of the consumer groups of a stream.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_xinfo_consumers, .key_spec_count = 1,
+     .history = history_xinfo_groups, .history_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "help",
+     .proc = xinfoHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "5.0.0"},
+    {.name = "stream",
+     .proc = xinfoStreamCommand,
+     .arity = -3,
+     .first_key = 2, .last_key = 2, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_MAP,
+     .group = "stream",
+     .summary = "Returns information about a stream.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_xinfo_consumers, .key_spec_count = 1,
+     .history = history_xinfo_stream, .history_count = 3,
+     .args = args_xinfo_stream, .arg_count = 2},
+};
+
+static const commandHistory history_xpending[] = {
+    {"6.2.0", "Added the `IDLE` option and exclusive range intervals."},
+};
+
+static const commandArg args_xpending_filters[] = {
+    {.name = "min-idle-time", .token = "IDLE", .since = "6.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "start", .type = ARG_STRING, .key_spec = -1},
+    {.name = "end", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "consumer", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_xpending[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "filters", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 5, .args = args_xpending_filters},
+};
+
+static const commandHistory history_xrange[] = {
+    {"6.2.0", "Added exclusive ranges."},
+};
+
+static const commandArg args_xrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "start", .type = ARG_STRING, .key_spec = -1},
+    {.name = "end", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const keySpec keys_xread[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STREAMS", .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 2},
+};
+
+static const commandArg args_xread_streams[] = {
+    {.name = "key", .type = ARG_KEY, .flags = ARG_MULTIPLE, .key_spec = 0},
+    {.name = "id", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_xread[] = {
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "streams", .token = "STREAMS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xread_streams},
+};
+
+static const keySpec keys_xreadgroup[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_KEYWORD, .keyword = "STREAMS", .begin_at = 4, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 2},
+};
+
+static const commandArg args_xreadgroup_group_block[] = {
+    {.name = "group", .type = ARG_STRING, .key_spec = -1},
+    {.name = "consumer", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_xreadgroup[] = {
+    {.name = "group-block", .token = "GROUP", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xreadgroup_group_block},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "milliseconds", .token = "BLOCK", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "noack", .token = "NOACK", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "streams", .token = "STREAMS", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_xread_streams},
+};
+
+static const commandArg args_xrevrange[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "end", .type = ARG_STRING, .key_spec = -1},
+    {.name = "start", .type = ARG_STRING, .key_spec = -1},
+    {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_xsetid[] = {
+    {"7.0.0", "Added the `entries_added` and `max_deleted_entry_id` arguments."},
+};
+
+static const commandArg args_xsetid[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "last-id", .type = ARG_STRING, .key_spec = -1},
+    {.name = "entries-added", .token = "ENTRIESADDED", .since = "7.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "max-deleted-id", .token = "MAXDELETEDID", .since = "7.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_xtrim[] = {
+    {"6.2.0", "Added the `MINID` trimming strategy and the `LIMIT` option."},
+};
+
+static const commandArg args_xtrim[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "trim", .type = ARG_BLOCK, .key_spec = -1, .count = 4, .args = args_xadd_trim},
 };
 
 static const commandHistory history_zadd[] = {
@@ -3285,6 +3707,20 @@ const commandSpec serverCommands[] = {
      .summary = "Discards a transaction.",
      .complexity = "O(N), when N is the number of queued commands",
      .since = "2.0.0"},
+    {.name = "dump",
+     .proc = dumpCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(KEYSPACE) | CAT(READ) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "generic",
+     .summary = "Returns a serialized representation of the value stored at a key.",
+     .complexity = "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).",
+     .since = "2.6.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
     {.name = "echo",
      .proc = echoCommand,
      .arity = 2,
@@ -4602,6 +5038,20 @@ const commandSpec serverCommands[] = {
      .summary = "Resets the connection.",
      .complexity = "O(1)",
      .since = "6.2.0"},
+    {.name = "restore",
+     .proc = restoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "generic",
+     .summary = "Creates a key from the serialized representation of a value.",
+     .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
+     .since = "2.6.0",
+     .key_specs = keys_psetex, .key_spec_count = 1,
+     .history = history_restore, .history_count = 3,
+     .args = args_restore, .arg_count = 7},
     {.name = "rpop",
      .proc = rpopCommand,
      .arity = -2,
@@ -5154,6 +5604,202 @@ const commandSpec serverCommands[] = {
      .since = "2.2.0",
      .key_specs = keys_exists, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "xack",
+     .proc = xackCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Returns the number of messages that were successfully acknowledged by the consumer group member of a stream.",
+     .complexity = "O(1) for each message ID processed.",
+     .since = "5.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_xack, .arg_count = 3},
+    {.name = "xadd",
+     .proc = xaddCommand,
+     .arity = -5,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_BULK,
+     .group = "stream",
+     .summary = "Appends a new message to a stream. Creates the key if it doesn't exist.",
+     .complexity = "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
+     .since = "5.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_xadd, .key_spec_count = 1,
+     .history = history_xadd, .history_count = 2,
+     .args = args_xadd, .arg_count = 5},
+    {.name = "xautoclaim",
+     .proc = xautoclaimCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Changes, or acquires, ownership of messages in a consumer group, as if the messages were delivered to a consumer group member.",
+     .complexity = "O(1) if COUNT is small.",
+     .since = "6.2.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .history = history_xautoclaim, .history_count = 1,
+     .args = args_xautoclaim, .arg_count = 7},
+    {.name = "xclaim",
+     .proc = xclaimCommand,
+     .arity = -6,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Changes, or acquires, ownership of a message in a consumer group, as if the message was delivered to a consumer group member.",
+     .complexity = "O(log N) with N being the number of messages in the PEL of the consumer group.",
+     .since = "5.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .args = args_xclaim, .arg_count = 11},
+    {.name = "xdel",
+     .proc = xdelCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Returns the number of messages after removing them from a stream.",
+     .complexity = "O(1) for each single item to delete in the stream, regardless of the stream size.",
+     .since = "5.0.0",
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .args = args_xdel, .arg_count = 2},
+    {.name = "xgroup",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "stream",
+     .summary = "A container for consumer groups commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "5.0.0",
+     .subs = subs_xgroup, .sub_count = 6},
+    {.name = "xinfo",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "stream",
+     .summary = "A container for stream introspection commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "5.0.0",
+     .subs = subs_xinfo, .sub_count = 4},
+    {.name = "xlen",
+     .proc = xlenCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY | CMD_FAST | CMD_QUICK,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Returns the number of messages in a stream.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_hexists, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
+    {.name = "xpending",
+     .proc = xpendingCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns the information and entries from a stream consumer group's pending entries list.",
+     .complexity = "O(N) with N being the number of elements returned, so asking for a small fixed number of entries per call is O(1). O(M), where M is the total number of entries scanned when used with the IDLE filter. When the command returns just the summary and the list of consumers is small, it runs in O(1) time; otherwise, an additional O(N) time for iterating every consumer.",
+     .since = "5.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_xpending, .history_count = 1,
+     .args = args_xpending, .arg_count = 3},
+    {.name = "xrange",
+     .proc = xrangeCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns the messages from a stream within a range of IDs.",
+     .complexity = "O(N) with N being the number of elements being returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).",
+     .since = "5.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_xrange, .history_count = 1,
+     .args = args_xrange, .arg_count = 4},
+    {.name = "xread",
+     .proc = xreadCommand,
+     .arity = -4,
+     .flags = CMD_READONLY | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_MAP,
+     .group = "stream",
+     .summary = "Returns messages from multiple streams with IDs greater than the ones requested. Blocks until a message is available otherwise.",
+     .since = "5.0.0",
+     .key_specs = keys_xread, .key_spec_count = 1,
+     .args = args_xread, .arg_count = 3},
+    {.name = "xreadgroup",
+     .proc = xreadgroupCommand,
+     .arity = -7,
+     .flags = CMD_WRITE | CMD_BLOCKING | CMD_MOVABLEKEYS,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW) | CAT(BLOCKING),
+     .reply = CLASS_MAP,
+     .group = "stream",
+     .summary = "Returns new or historical messages from a stream for a consumer in a group. Blocks until a message is available otherwise.",
+     .complexity = "For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.",
+     .since = "5.0.0",
+     .key_specs = keys_xreadgroup, .key_spec_count = 1,
+     .args = args_xreadgroup, .arg_count = 5},
+    {.name = "xrevrange",
+     .proc = xrevrangeCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(READ) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "stream",
+     .summary = "Returns the messages from a stream within a range of IDs in reverse order.",
+     .complexity = "O(N) with N being the number of elements returned. If N is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1).",
+     .since = "5.0.0",
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .history = history_xrange, .history_count = 1,
+     .args = args_xrevrange, .arg_count = 4},
+    {.name = "xsetid",
+     .proc = xsetidCommand,
+     .arity = -3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_FAST | CMD_QUICK,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(FAST),
+     .reply = CLASS_STATUS,
+     .group = "stream",
+     .summary = "An internal command for replicating stream values.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .key_specs = keys_expire, .key_spec_count = 1,
+     .history = history_xsetid, .history_count = 1,
+     .args = args_xsetid, .arg_count = 4},
+    {.name = "xtrim",
+     .proc = xtrimCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE,
+     .categories = CAT(WRITE) | CAT(STREAM) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "stream",
+     .summary = "Deletes messages from the beginning of a stream.",
+     .complexity = "O(N), with N being the number of evicted entries. Constant times are very small however, since entries are organized in macro nodes containing multiple entries that can be released with a single deallocation.",
+     .since = "5.0.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_hdel, .key_spec_count = 1,
+     .history = history_xtrim, .history_count = 1,
+     .args = args_xtrim, .arg_count = 2},
     {.name = "zadd",
      .proc = zaddCommand,
      .arity = -4,
@@ -5577,4 +6223,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 205;
+const int serverCommandCount = 222;

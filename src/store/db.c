@@ -9,6 +9,7 @@
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
+#include "store/type_stream.h"
 
 storeState storeNow;
 
@@ -45,6 +46,7 @@ void storeInit(int count, bool slotted) {
     storeNow.used = &storeNow.main;
     (void)slabKeyspace(); /* used memory shall not rise by the stores later */
     (void)slabElements();
+    streamTypeInit();
     keyspaceInit(&storeNow.main, count);
 }
 

@@ -6,11 +6,9 @@
 #include "base/base.h"
 #include "base/number.h"
 
-static const typeOps *const types[TYPE_COUNT] = {[TYPE_STRING] = &stringOps,
-                                                 [TYPE_LIST] = &listOps,
-                                                 [TYPE_SET] = &setOps,
-                                                 [TYPE_HASH] = &hashOps,
-                                                 [TYPE_ZSET] = &zsetOps};
+static const typeOps *const types[TYPE_COUNT] = {
+    [TYPE_STRING] = &stringOps, [TYPE_LIST] = &listOps, [TYPE_SET] = &setOps,
+    [TYPE_HASH] = &hashOps,     [TYPE_ZSET] = &zsetOps, [TYPE_STREAM] = &streamOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];

@@ -65,7 +65,7 @@ typedef struct typeOps {
 size_t savedTextSize(slice text);
 static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 16384 ? 2 : 5; }
 
-extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps;
+extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
 
 /* Digest of type, value and whether there is an expiry time, without the key. `out` must be zeroed. */
 void objectDigest(const robj *o, storeLook look, digest *out);

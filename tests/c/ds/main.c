@@ -9,12 +9,14 @@ int test_geohash(void);
 int test_hashtable(void);
 int test_hashtable_model(void);
 int test_hyperloglog(void);
+int test_id_tree(void);
 int test_intset(void);
 int test_key_sort(void);
 int test_kvstore(void);
 int test_listpack(void);
 int test_ordered(void);
 int test_quicklist(void);
+int test_stream(void);
 
 int main(void) {
     int failed = 0;
@@ -24,12 +26,14 @@ int main(void) {
     failed += test_hashtable();
     failed += test_hashtable_model();
     failed += test_hyperloglog();
+    failed += test_id_tree();
     failed += test_intset();
     failed += test_key_sort();
     failed += test_kvstore();
     failed += test_listpack();
     failed += test_ordered();
     failed += test_quicklist();
+    failed += test_stream();
     if (failed) fprintf(stderr, "%d test(s) of ds failed\n", failed);
     return failed != 0;
 }

@@ -404,7 +404,7 @@ const sink noteSink = {.name = "note", .take = sinkTake};
 const sink aofSink = {.name = "aof", .take = takeForAof, .targets = PROPAGATE_AOF};
 const sink replicaSink = {
     .name = "replicas", .take = takeForReplicas, .targets = PROPAGATE_REPLICAS};
-const keyObserver noteObserver = {"note", keyChanged};
+const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
 const commandObserver noteSeer = {"note", seenBefore, seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};

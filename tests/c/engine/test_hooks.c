@@ -154,7 +154,7 @@ static void otherTake(const propagated *p) { note("other;"); }
 static void otherChanged(db *d, slice key, const char *event) { note("other;"); }
 static void otherBefore(ctx *c) { note("other;"); }
 static const sink other_sink = {.name = "other", .take = otherTake};
-static const keyObserver other_observer = {"other", otherChanged};
+static const keyObserver other_observer = {.name = "other", .changed = otherChanged};
 static const commandObserver other_seer = {"other", otherBefore, NULL};
 
 static void sinks_take_in_the_order_of_arming(void **state) {

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Stream commands that add and remove entries: XADD, XTRIM, XDEL, XSETID, XLEN. Main thread only. */
+#include "base/base.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/procs.h"
+#include "cmd/stream_priv.h"
+
+/* ------------------------------------------------------------------ options of XADD and XTRIM */
+
+typedef enum idForm { ID_MISSING, ID_AUTO, ID_AUTO_SEQ, ID_FULL } idForm;
+
+typedef struct addOptions {
+    bool trims;
+    streamTrimRule rule;
+    bool limit_given;
+    int64_t limit;
+    int operator_arg, threshold_arg; /* 0: none */
+    bool no_make;
+    idForm id_form;
+    streamId id;
+    int id_arg;
+} addOptions;
+
+/* The count of MAXLEN or LIMIT at argument `i`. */
+static bool argCount(ctx *c, int i, const char *negative, int64_t *out) {
+    if (!ctxArgInt(c, i, out)) return false;
+    if (*out >= 0) return true;
+    replyError(c, sliceOf(negative));
+    return false;
+}
+
+/* MAXLEN or MINID at argument *i, with the words that belong to it, of which *i becomes the last. */
+static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
+    if (out->trims) {
+        replyError(c, SLICE("ERR syntax error, MAXLEN and MINID options at the same time are not "
+                            "compatible"));
+        return false;
+    }
+    out->trims = true;
+    out->rule.by_id = by_id;
+    if (*i + 2 < c->argc && c->argv[*i + 1].len == 1) {
+        char op = c->argv[*i + 1].ptr[0];
+        out->rule.whole_nodes = op == '~';
+        if (op == '~' || op == '=') out->operator_arg = ++*i;
+    }
+    out->threshold_arg = ++*i;
+    if (by_id) return streamArgId(c, *i, 0, &out->rule.min_id);
+    int64_t length;
+    if (!argCount(c, *i, "ERR The MAXLEN argument must be >= 0.", &length)) return false;
+    out->rule.length = (uint64_t)length;
+    return true;
+}
+
+/* XADD's id at argument `i`. */
+static bool parseAddId(ctx *c, int i, addOptions *out) {
+    slice text = c->argv[i];
+    out->id_arg = i;
+    if (text.len == 1 && text.ptr[0] == '*') {
+        out->id_form = ID_AUTO;
+        return true;
+    }
+    if (text.len > 2 && text.ptr[text.len - 1] == '*' && text.ptr[text.len - 2] == '-') {
+        out->id_form = ID_AUTO_SEQ;
+        text.len -= 2;
+        if (!memchr(text.ptr, '-', text.len) && streamParseId(text, 0, &out->id)) return true;
+        streamReplyInvalidId(c);
+        return false;
+    }
+    out->id_form = ID_FULL;
+    return streamArgId(c, i, 0, &out->id);
+}
+
+/* What LIMIT may be, and what it is when it is not given. */
+static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
+    enum { DEFAULT_NODES = 100, DEFAULT_LIMIT = 10000, DEFAULT_LIMIT_MAX = 1000000 };
+    if (out->limit > 0 && !out->trims) {
+        replyError(c, SLICE("ERR syntax error, LIMIT cannot be used without specifying a trimming "
+                            "strategy"));
+        return false;
+    }
+    if (!is_add && !out->trims) {
+        replyError(c, SLICE("ERR syntax error, XTRIM must be called with a trimming strategy"));
+        return false;
+    }
+    if (ctxIsReplay(c)) return true;
+    if (out->limit_given) {
+        out->rule.most = (uint64_t)out->limit;
+        if (out->rule.whole_nodes) return true;
+        replyError(c, SLICE("ERR syntax error, LIMIT cannot be used without the special ~ option"));
+        return false;
+    }
+    if (!out->rule.whole_nodes) return true;
+    int64_t entries = cmdConf.stream_node_max_entries;
+    if (entries <= 0) {
+        out->rule.most = DEFAULT_LIMIT;
+    } else if (entries > DEFAULT_LIMIT_MAX / DEFAULT_NODES) {
+        out->rule.most = DEFAULT_LIMIT_MAX;
+    } else {
+        out->rule.most = (uint64_t)entries * DEFAULT_NODES;
+    }
+    return true;
+}
+
+/* False: the error was replied. */
+static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
+    *out = (addOptions){0};
+    for (int i = 2; i < c->argc && out->id_form == ID_MISSING; i++) {
+        bool has_value = i + 1 < c->argc;
+        if (has_value && ctxArgIs(c, i, "maxlen")) {
+            if (!parseStrategy(c, &i, false, out)) return false;
+        } else if (has_value && ctxArgIs(c, i, "minid")) {
+            if (!parseStrategy(c, &i, true, out)) return false;
+        } else if (has_value && ctxArgIs(c, i, "limit")) {
+            out->limit_given = true;
+            if (!argCount(c, ++i, "ERR The LIMIT argument must be >= 0.", &out->limit))
+                return false;
+        } else if (is_add && ctxArgIs(c, i, "nomkstream")) {
+            out->no_make = true;
+        } else if (is_add) {
+            if (!parseAddId(c, i, out)) return false;
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    return settleLimit(c, is_add, out);
+}
+
+/* ------------------------------------------------------------------ propagation of both */
+
+/* The request with the id and the exact bound that were chosen here. */
+static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
+    char id[STREAM_ID_TEXT_MAX], bound[STREAM_ID_TEXT_MAX];
+    streamId first = STREAM_ID_MAX;
+    slice *words = memNewArray(slice, (size_t)c->argc);
+    memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
+    if (p->id_arg) words[p->id_arg] = streamIdText(p->id, id);
+    if (p->rule.whole_nodes) {
+        words[p->operator_arg] = SLICE("=");
+        (void)streamFirstKept(s, &first); /* without one everything goes */
+        words[p->threshold_arg] = p->rule.by_id
+                                      ? streamIdText(first, bound)
+                                      : sliceMake(bound, numberPrintUint(bound, streamLength(s)));
+    }
+    ctxPropagateAs(c, c->argc, words);
+    memFree(words);
+}
+
+/* ------------------------------------------------------------------ XADD */
+
+/* Completes the id by the stream's last one (`last`; 0-0 for a new stream). False: the error was replied. */
+static bool chooseId(ctx *c, addOptions *p, streamId last) {
+    if (streamIdEqual(last, STREAM_ID_MAX)) {
+        replyError(c, SLICE("ERR The stream has exhausted the last possible ID, unable to add more "
+                            "items"));
+        return false;
+    }
+    bool valid = true;
+    if (p->id_form == ID_AUTO) {
+        uint64_t now_ms = (uint64_t)c->now_ms;
+        p->id = last;
+        if (now_ms > last.ms) {
+            p->id = (streamId){now_ms, 0};
+        } else {
+            valid = streamIdNext(&p->id);
+        }
+    } else if (p->id_form == ID_AUTO_SEQ && p->id.ms == last.ms) {
+        valid = last.seq != UINT64_MAX;
+        p->id.seq = last.seq + 1;
+    }
+    if (valid && streamIdLess(last, p->id)) return true;
+    replyError(c, SLICE("ERR The ID specified in XADD is equal or smaller than the target stream "
+                        "top item"));
+    return false;
+}
+
+static bool entryFits(ctx *c, const slice *fields, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; i++) bytes += fields[i].len;
+    if (likely(bytes <= STREAM_ENTRY_BYTES_MAX)) return true;
+    replyError(c, SLICE("ERR Elements are too large to be stored"));
+    return false;
+}
+
+/* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]. Reply: the
+ * entry's id; null with NOMKSTREAM and without a stream. */
+void xaddCommand(ctx *c) {
+    addOptions p;
+    if (!parseOptions(c, true, &p)) return;
+    int first_field = p.id_arg + 1, count = c->argc - first_field;
+    if (!p.id_arg || count < 2 || count % 2) {
+        replyErrorArity(c);
+        return;
+    }
+    if (p.id_form == ID_FULL && streamIdIsZero(p.id)) {
+        replyError(c, SLICE("ERR The ID specified in XADD must be greater than 0-0"));
+        return;
+    }
+    stream *s;
+    if (!streamFindWrite(c, 1, &s)) return;
+    if (!s && p.no_make) {
+        replyNull(c);
+        return;
+    }
+    const slice *fields = c->argv + first_field;
+    if (!chooseId(c, &p, s ? streamLastId(s) : STREAM_ID_MIN)) return;
+    if (!entryFits(c, fields, (size_t)count)) return;
+    if (!s) {
+        robj *o = streamObjectNew(c->argv[1]);
+        s = streamOf(o);
+        collectionPlace(c, 1, o);
+    }
+    streamLimits limits = streamLimitsNow();
+    streamAppend(s, p.id, fields, (size_t)count, &limits);
+    uint64_t removed = p.trims ? streamTrim(s, &p.rule) : 0;
+    if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) propagateExact(c, &p, s);
+    streamReplyId(c, p.id);
+    ctxKeyChanged(c, c->argv[1], "xadd");
+    if (removed) {
+        engineHot.dirty += removed;
+        collectionNotify(c, c->argv[1], "xtrim");
+    }
+}
+
+/* ------------------------------------------------------------------ removing */
+
+/* XTRIM key MAXLEN|MINID [=|~] threshold [LIMIT count]. Reply: number of entries removed. */
+void xtrimCommand(ctx *c) {
+    addOptions p;
+    stream *s;
+    if (!parseOptions(c, false, &p)) return;
+    if (!streamFindWrite(c, 1, &s)) return;
+    uint64_t removed = s ? streamTrim(s, &p.rule) : 0;
+    replyInteger(c, (int64_t)removed);
+    if (!removed) return;
+    if (engineHot.sinks && p.rule.whole_nodes) propagateExact(c, &p, s);
+    collectionChanged(c, c->argv[1], "xtrim", removed);
+}
+
+/* Arguments from..argc-1 as ids, in a block to be freed. NULL: the error was replied. */
+static streamId *parseIds(ctx *c, int from) {
+    streamId *ids = memNewArray(streamId, (size_t)(c->argc - from));
+    for (int i = from; i < c->argc; i++) {
+        if (streamArgId(c, i, 0, &ids[i - from])) continue;
+        memFree(ids);
+        return NULL;
+    }
+    return ids;
+}
+
+/* XDEL key id [id ...]. Reply: number of entries removed. */
+void xdelCommand(ctx *c) {
+    stream *s;
+    if (!streamFindWrite(c, 1, &s)) return;
+    if (!s) {
+        replyInteger(c, 0);
+        return;
+    }
+    streamId *ids = parseIds(c, 2);
+    if (!ids) return;
+    uint64_t removed = 0;
+    for (int i = 2; i < c->argc; i++) removed += streamDelete(s, ids[i - 2]);
+    memFree(ids);
+    replyInteger(c, (int64_t)removed);
+    if (removed) collectionChanged(c, c->argv[1], "xdel", removed);
+}
+
+/* ------------------------------------------------------------------ XSETID, XLEN */
+
+typedef struct setidOptions {
+    streamId id, max_deleted;
+    bool has_added, has_deleted;
+    int64_t added;
+} setidOptions;
+
+static bool parseSetid(ctx *c, setidOptions *out) {
+    *out = (setidOptions){0};
+    if (!streamArgId(c, 2, 0, &out->id)) return false;
+    for (int i = 3; i < c->argc; i += 2) {
+        bool has_value = i + 1 < c->argc;
+        if (has_value && ctxArgIs(c, i, "entriesadded")) {
+            out->has_added = true;
+            if (!ctxArgInt(c, i + 1, &out->added)) return false;
+            if (out->added < 0) {
+                replyError(c, SLICE("ERR entries_added must be positive"));
+                return false;
+            }
+        } else if (has_value && ctxArgIs(c, i, "maxdeletedid")) {
+            if (!streamArgId(c, i + 1, 0, &out->max_deleted)) return false;
+            out->has_deleted = !streamIdIsZero(out->max_deleted);
+            if (streamIdLess(out->id, out->max_deleted)) {
+                replyError(c, SLICE("ERR The ID specified in XSETID is smaller than the provided "
+                                    "max_deleted_entry_id"));
+                return false;
+            }
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* XSETID key last-id [ENTRIESADDED entries-added] [MAXDELETEDID max-deleted-id]. Reply: OK. */
+void xsetidCommand(ctx *c) {
+    setidOptions p;
+    stream *s;
+    streamId top;
+    if (!parseSetid(c, &p)) return;
+    if (!streamFindWrite(c, 1, &s)) return;
+    if (!s) {
+        replyError(c, ERR_NO_KEY_TEXT);
+        return;
+    }
+    if (streamIdLess(p.id, streamMaxDeletedId(s))) {
+        replyError(c, SLICE("ERR The ID specified in XSETID is smaller than current "
+                            "max_deleted_entry_id"));
+        return;
+    }
+    if (streamLastLive(s, &top)) {
+        if (streamIdLess(p.id, top)) {
+            replyError(c, SLICE("ERR The ID specified in XSETID is smaller than the target stream "
+                                "top item"));
+            return;
+        }
+        if (p.has_added && (uint64_t)p.added < streamLength(s)) {
+            replyError(c, SLICE("ERR The entries_added specified in XSETID is smaller than the "
+                                "target stream length"));
+            return;
+        }
+    }
+    streamSetLastId(s, p.id);
+    if (p.has_added) streamSetEntriesAdded(s, (uint64_t)p.added);
+    if (p.has_deleted) streamSetMaxDeletedId(s, p.max_deleted);
+    streamGroupChanged(c, c->argv[1], "xsetid");
+    replyOk(c);
+}
+
+/* XLEN key. Reply: number of entries. */
+void xlenCommand(ctx *c) {
+    stream *s;
+    if (streamFindRead(c, 1, &s)) replyInteger(c, s ? (int64_t)streamLength(s) : 0);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What stream commands share: ids as arguments, replies with entries, propagation of groups. Main thread only. */
+#include "base/base.h"
+#include "cmd/cmd_priv.h"
+#include "cmd/stream_priv.h"
+
+/* ------------------------------------------------------------------ ids */
+
+void streamReplyInvalidId(ctx *c) {
+    replyError(c, SLICE("ERR Invalid stream ID specified as stream command argument"));
+}
+
+/* Digits alone; leading zeros are allowed. */
+static bool parseDigits(slice text, uint64_t *out) {
+    uint64_t v = 0;
+    if (text.len == 0) return false;
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned digit = (unsigned)(text.ptr[i] - '0');
+        if (digit > 9) return false;
+        if (__builtin_mul_overflow(v, 10u, &v) || __builtin_add_overflow(v, digit, &v))
+            return false;
+    }
+    *out = v;
+    return true;
+}
+
+bool streamParseId(slice text, uint64_t missing_seq, streamId *out) {
+    enum { TEXT_MAX = 127 };
+    if (text.len > TEXT_MAX) return false;
+    const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
+    if (!dash) {
+        out->seq = missing_seq;
+        return parseDigits(text, &out->ms);
+    }
+    size_t at = (size_t)(dash - text.ptr);
+    return parseDigits(sliceMake(text.ptr, at), &out->ms) &&
+           parseDigits(sliceMake(dash + 1, text.len - at - 1), &out->seq);
+}
+
+/* An id, or `-` or `+`. */
+static bool parseIdOrEnd(slice text, uint64_t missing_seq, streamId *out) {
+    if (text.len == 1 && text.ptr[0] == '-') {
+        *out = STREAM_ID_MIN;
+        return true;
+    }
+    if (text.len == 1 && text.ptr[0] == '+') {
+        *out = STREAM_ID_MAX;
+        return true;
+    }
+    return streamParseId(text, missing_seq, out);
+}
+
+bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out) {
+    if (streamParseId(c->argv[i], missing_seq, out)) return true;
+    streamReplyInvalidId(c);
+    return false;
+}
+
+bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out) {
+    if (parseIdOrEnd(c->argv[i], missing_seq, out)) return true;
+    streamReplyInvalidId(c);
+    return false;
+}
+
+/* An end of a range; *excluded: it does not belong to it. */
+static bool argInterval(ctx *c, int i, uint64_t missing_seq, streamId *out, bool *excluded) {
+    slice text = c->argv[i];
+    *excluded = text.len > 1 && text.ptr[0] == '(';
+    bool valid = *excluded ? streamParseId(sliceMake(text.ptr + 1, text.len - 1), missing_seq, out)
+                           : parseIdOrEnd(text, missing_seq, out);
+    if (!valid) streamReplyInvalidId(c);
+    return valid;
+}
+
+bool streamArgRangeStart(ctx *c, int i, streamId *out) {
+    bool excluded;
+    if (!argInterval(c, i, 0, out, &excluded)) return false;
+    if (!excluded || streamIdNext(out)) return true;
+    replyError(c, SLICE("ERR invalid start ID for the interval"));
+    return false;
+}
+
+bool streamArgRangeEnd(ctx *c, int i, streamId *out) {
+    bool excluded;
+    if (!argInterval(c, i, UINT64_MAX, out, &excluded)) return false;
+    if (!excluded || streamIdPrev(out)) return true;
+    replyError(c, SLICE("ERR invalid end ID for the interval"));
+    return false;
+}
+
+slice streamIdText(streamId id, char *text) {
+    size_t len = numberPrintUint(text, id.ms);
+    text[len++] = '-';
+    len += numberPrintUint(text + len, id.seq);
+    return sliceMake(text, len);
+}
+
+/* ------------------------------------------------------------------ streams */
+
+static bool findStream(bool found, const robj *o, stream **out) {
+    *out = found && o ? streamOf(o) : NULL;
+    return found;
+}
+
+bool streamFindRead(ctx *c, int arg_index, stream **out) {
+    robj *o;
+    bool found = collectionFindRead(c, arg_index, TYPE_STREAM, &o);
+    return findStream(found, o, out);
+}
+
+bool streamFindWrite(ctx *c, int arg_index, stream **out) {
+    robj *o;
+    bool found = collectionFindWrite(c, arg_index, TYPE_STREAM, &o);
+    return findStream(found, o, out);
+}
+
+streamLimits streamLimitsNow(void) {
+    return (streamLimits){(uint64_t)cmdConf.stream_node_max_bytes,
+                          (uint64_t)cmdConf.stream_node_max_entries};
+}
+
+/* ------------------------------------------------------------------ replies */
+
+void streamReplyId(ctx *c, streamId id) {
+    char text[STREAM_ID_TEXT_MAX];
+    replyBulk(c, streamIdText(id, text));
+}
+
+void streamReplyEntry(ctx *c, streamId id, streamFields fields) {
+    replyArray(c, 2);
+    streamReplyId(c, id);
+    replyArray(c, 2 * (int64_t)fields.left);
+    while (fields.left) {
+        listpackItem name, value;
+        streamFieldsNext(&fields, &name, &value);
+        replyItem(c, &name);
+        replyItem(c, &value);
+    }
+}
+
+int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, bool backwards,
+                         uint64_t count) {
+    streamCursor at;
+    streamId id;
+    streamFields fields;
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    streamCursorInit(&at, s, start, end, backwards);
+    while ((count == 0 || (uint64_t)found < count) && streamCursorNext(&at, &id, &fields)) {
+        streamReplyEntry(c, id, fields);
+        found++;
+    }
+    streamCursorClear(&at);
+    respDeferEnd(c->out, array, '*', c->proto, found);
+    return found;
+}
+
+bool streamReplyOne(ctx *c, const stream *s, streamId id) {
+    streamCursor at;
+    streamFields fields;
+    streamCursorInit(&at, s, id, id, false);
+    bool found = streamCursorNext(&at, &id, &fields);
+    if (found) streamReplyEntry(c, id, fields);
+    streamCursorClear(&at);
+    return found;
+}
+
+/* ------------------------------------------------------------------ groups */
+
+void streamGroupChanged(ctx *c, slice key, const char *event) {
+    ctxDatasetChanged(c, 1);
+    ctxKeyEvent(c, key, event);
+}
+
+streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name, bool *created) {
+    streamConsumer *consumer = streamConsumerFind(g, name);
+    *created = consumer == NULL;
+    if (*created) {
+        consumer = streamConsumerCreate(g, name, c->now_ms);
+        ctxKeyEvent(c, key, "xgroup-createconsumer");
+    }
+    streamConsumerSetSeen(consumer, c->now_ms);
+    return consumer;
+}
+
+static slice intText(int64_t v, char *digits) {
+    return sliceMake(digits, numberPrintInt(digits, v));
+}
+
+void streamPropagateClaim(ctx *c, slice key, const streamGroup *g, const streamPending *p) {
+    char id[STREAM_ID_TEXT_MAX], last[STREAM_ID_TEXT_MAX];
+    char time[NUMBER_TEXT_MAX], count[NUMBER_TEXT_MAX];
+    slice words[] = {SLICE("XCLAIM"),     key,
+                     streamGroupName(g),  streamConsumerName(p->owner),
+                     SLICE("0"),          streamIdText(p->id, id),
+                     SLICE("TIME"),       intText(p->delivered_ms, time),
+                     SLICE("RETRYCOUNT"), intText((int64_t)p->deliveries, count),
+                     SLICE("FORCE"),      SLICE("JUSTID"),
+                     SLICE("LASTID"),     streamIdText(streamGroupLastId(g), last)};
+    ctxPropagateAs(c, COUNT_OF(words), words);
+}
+
+void streamPropagateGroup(ctx *c, slice key, const streamGroup *g) {
+    char id[STREAM_ID_TEXT_MAX], digits[NUMBER_TEXT_MAX];
+    slice words[] = {SLICE("XGROUP"),
+                     SLICE("SETID"),
+                     key,
+                     streamGroupName(g),
+                     streamIdText(streamGroupLastId(g), id),
+                     SLICE("ENTRIESREAD"),
+                     intText(streamGroupEntriesRead(g), digits)};
+    ctxPropagateAs(c, COUNT_OF(words), words);
+}

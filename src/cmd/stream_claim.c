@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Pending entries: XPENDING, XCLAIM, XAUTOCLAIM. Main thread only. */
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "cmd/stream_priv.h"
+
+/* The group at arguments 1 and 2. False: the error was replied. */
+static bool findGroup(ctx *c, bool writes, stream **s, streamGroup **g) {
+    if (!(writes ? streamFindWrite : streamFindRead)(c, 1, s)) return false;
+    *g = *s ? streamGroupFind(*s, c->argv[2]) : NULL;
+    if (*g) return true;
+    replyErrorFormat(c, "NOGROUP No such key '%.*s' or consumer group '%.*s'", (int)c->argv[1].len,
+                     c->argv[1].ptr, (int)c->argv[2].len, c->argv[2].ptr);
+    return false;
+}
+
+/* ------------------------------------------------------------------ XPENDING */
+
+static void replySummary(ctx *c, const streamGroup *g) {
+    streamPendingCursor at;
+    streamPending first, last;
+    orderedCursor names;
+    int64_t owners = 0;
+    replyArray(c, 4);
+    replyInteger(c, (int64_t)streamPendingCount(g));
+    streamPendingSeek(&at, g, NULL, STREAM_ID_MIN);
+    if (!streamPendingNext(&at, &first) || !streamPendingLast(g, &last)) {
+        replyNull(c);
+        replyNull(c);
+        replyNullArray(c);
+        return;
+    }
+    streamReplyId(c, first.id);
+    streamReplyId(c, last.id);
+    respDeferred array = respDeferBegin(c->out);
+    for (const streamConsumer *o = streamConsumerFirst(g, &names); o;
+         o = streamConsumerNext(&names)) {
+        char digits[NUMBER_TEXT_MAX];
+        uint64_t pending = streamConsumerPending(o);
+        if (!pending) continue;
+        replyArray(c, 2);
+        replyBulk(c, streamConsumerName(o));
+        replyBulk(c, sliceMake(digits, numberPrintUint(digits, pending)));
+        owners++;
+    }
+    respDeferEnd(c->out, array, '*', c->proto, owners);
+}
+
+typedef struct pendingRange {
+    int64_t min_idle_ms, count;
+    streamId start, end;
+    int consumer_arg; /* 0: of all */
+} pendingRange;
+
+static bool parsePending(ctx *c, pendingRange *out) {
+    enum { WORDS_MIN = 6, WORDS_MAX = 9, WITH_IDLE_MIN = 8 };
+    int at = 3;
+    *out = (pendingRange){0};
+    if (c->argc < WORDS_MIN || c->argc > WORDS_MAX) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    if (ctxArgIs(c, 3, "idle")) {
+        if (!ctxArgInt(c, 4, &out->min_idle_ms)) return false;
+        if (c->argc < WITH_IDLE_MIN) {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+        at = 5;
+    }
+    if (!ctxArgInt(c, at + 2, &out->count)) return false;
+    if (!streamArgRangeStart(c, at, &out->start)) return false;
+    if (!streamArgRangeEnd(c, at + 1, &out->end)) return false;
+    if (at + 3 < c->argc) out->consumer_arg = at + 3;
+    return true;
+}
+
+static int64_t idleMs(const ctx *c, const streamPending *p) {
+    int64_t idle = (int64_t)((uint64_t)c->now_ms - (uint64_t)p->delivered_ms);
+    return idle < 0 ? 0 : idle;
+}
+
+static void replyPending(ctx *c, const streamGroup *g, const pendingRange *range) {
+    const streamConsumer *of =
+        range->consumer_arg ? streamConsumerFind(g, c->argv[range->consumer_arg]) : NULL;
+    if (range->count <= 0 || (range->consumer_arg && !of)) {
+        replyArray(c, 0);
+        return;
+    }
+    streamPendingCursor at;
+    streamPending p;
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    streamPendingSeek(&at, g, of, range->start);
+    while (found < range->count && streamPendingNext(&at, &p) && !streamIdLess(range->end, p.id)) {
+        int64_t idle_ms = idleMs(c, &p);
+        if (idle_ms < range->min_idle_ms) continue;
+        replyArray(c, 4);
+        streamReplyId(c, p.id);
+        replyBulk(c, streamConsumerName(p.owner));
+        replyInteger(c, idle_ms);
+        replyInteger(c, (int64_t)p.deliveries);
+        found++;
+    }
+    respDeferEnd(c->out, array, '*', c->proto, found);
+}
+
+/* XPENDING key group [[IDLE min-idle-time] start end count [consumer]]. Reply: number, first and last id and owners of
+ * the pending entries, or the entries themselves. */
+void xpendingCommand(ctx *c) {
+    pendingRange range;
+    stream *s;
+    streamGroup *g;
+    bool summary = c->argc == 3;
+    if (!summary && !parsePending(c, &range)) return;
+    if (!findGroup(c, false, &s, &g)) return;
+    if (summary) {
+        replySummary(c, g);
+    } else {
+        replyPending(c, g, &range);
+    }
+}
+
+/* ------------------------------------------------------------------ claiming */
+
+typedef struct claim {
+    stream *s;
+    streamGroup *g;
+    streamConsumer *consumer;
+    bool created;
+    int64_t min_idle_ms, delivered_ms;
+    int64_t deliveries; /* -1: one more, but for just_id */
+    bool force, just_id;
+    bool propagated; /* something was */
+} claim;
+
+/* The min-idle-time at argument 4. */
+static bool argMinIdle(ctx *c, const char *command, int64_t *out) {
+    if (!numberParseInt(c->argv[4], out)) {
+        replyErrorFormat(c, "ERR Invalid min-idle-time argument for %s", command);
+        return false;
+    }
+    if (*out < 0) *out = 0;
+    return true;
+}
+
+/* A pending entry whose entry is gone from the stream goes too. */
+static void dropPending(ctx *c, claim *how, const streamPending *p) {
+    streamPending told = *p;
+    if (engineHot.sinks) streamPropagateClaim(c, c->argv[1], how->g, &told);
+    check(streamPendingRemove(how->g, p->id));
+    ctxDatasetChanged(c, 1);
+    how->propagated = true;
+}
+
+/* The entry, whose state is `p`, gets its new owner; replied. */
+static void giveTo(ctx *c, claim *how, streamPending *p) {
+    p->owner = how->consumer;
+    p->delivered_ms = how->delivered_ms;
+    if (how->deliveries >= 0) {
+        p->deliveries = (uint64_t)how->deliveries;
+    } else if (!how->just_id) {
+        p->deliveries++;
+    }
+    streamPendingSet(how->g, p);
+    streamConsumerSetActive(how->consumer, c->now_ms);
+    if (how->just_id) {
+        streamReplyId(c, p->id);
+    } else {
+        check(streamReplyOne(c, how->s, p->id));
+    }
+    if (engineHot.sinks) streamPropagateClaim(c, c->argv[1], how->g, p);
+    ctxDatasetChanged(c, 1);
+    how->propagated = true;
+}
+
+/* XCLAIM of one id. Returns whether it was replied. */
+static bool claimOne(ctx *c, claim *how, streamId id) {
+    streamPending p;
+    bool pending = streamPendingFind(how->g, id, &p);
+    if (!streamHas(how->s, id)) {
+        if (pending) dropPending(c, how, &p);
+        return false;
+    }
+    if (!pending) {
+        if (!how->force) return false;
+        p = (streamPending){.id = id, .deliveries = 1};
+    } else if (how->min_idle_ms && c->now_ms - p.delivered_ms < how->min_idle_ms) {
+        return false;
+    }
+    giveTo(c, how, &p);
+    return true;
+}
+
+typedef struct claimOptions {
+    int ids_end; /* arguments with ids: from 5 on */
+    bool has_last;
+    streamId last;
+} claimOptions;
+
+/* An option's number, at argument `i`. */
+static bool claimNumber(ctx *c, int i, const char *option, int64_t *out) {
+    if (numberParseInt(c->argv[i], out)) return true;
+    replyErrorFormat(c, "ERR Invalid %s option argument for XCLAIM", option);
+    return false;
+}
+
+static bool parseClaimOption(ctx *c, int *i, claim *how, claimOptions *out) {
+    bool has_value = *i + 1 < c->argc;
+    int64_t n;
+    if (ctxArgIs(c, *i, "force")) {
+        how->force = true;
+    } else if (ctxArgIs(c, *i, "justid")) {
+        how->just_id = true;
+    } else if (has_value && ctxArgIs(c, *i, "idle")) {
+        if (!claimNumber(c, ++*i, "IDLE", &n)) return false;
+        how->delivered_ms = (int64_t)((uint64_t)c->now_ms - (uint64_t)n);
+    } else if (has_value && ctxArgIs(c, *i, "time")) {
+        if (!claimNumber(c, ++*i, "TIME", &how->delivered_ms)) return false;
+    } else if (has_value && ctxArgIs(c, *i, "retrycount")) {
+        if (!claimNumber(c, ++*i, "RETRYCOUNT", &how->deliveries)) return false;
+    } else if (has_value && ctxArgIs(c, *i, "lastid")) {
+        out->has_last = true;
+        if (!streamArgId(c, ++*i, 0, &out->last)) return false;
+    } else {
+        replyErrorFormat(c, "ERR Unrecognized XCLAIM option '%.*s'", (int)c->argv[*i].len,
+                         c->argv[*i].ptr);
+        return false;
+    }
+    return true;
+}
+
+static bool parseClaim(ctx *c, claim *how, claimOptions *out) {
+    streamId id;
+    *out = (claimOptions){0};
+    how->delivered_ms = c->now_ms;
+    how->deliveries = -1;
+    if (!argMinIdle(c, "XCLAIM", &how->min_idle_ms)) return false;
+    int i = 5;
+    while (i < c->argc && streamParseId(c->argv[i], 0, &id)) i++;
+    out->ids_end = i;
+    for (; i < c->argc; i++) {
+        if (!parseClaimOption(c, &i, how, out)) return false;
+    }
+    if (how->delivered_ms < 0 || how->delivered_ms > c->now_ms) how->delivered_ms = c->now_ms;
+    return true;
+}
+
+/* XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-ms] [RETRYCOUNT count] [FORCE]
+ * [JUSTID] [LASTID last-id]. Reply: the claimed entries, or their ids. */
+void xclaimCommand(ctx *c) {
+    claim how = {0};
+    claimOptions p;
+    if (!findGroup(c, true, &how.s, &how.g)) return;
+    if (!parseClaim(c, &how, &p)) return;
+    bool raises_last = p.has_last && streamIdLess(streamGroupLastId(how.g), p.last);
+    if (raises_last) streamGroupSetLastId(how.g, p.last, streamGroupEntriesRead(how.g));
+    how.consumer = streamConsumerFor(c, c->argv[1], how.g, c->argv[3], &how.created);
+    ctxPropagateNothing(c); /* but for what is propagated instead */
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    for (int i = 5; i < p.ids_end; i++) {
+        streamId id;
+        check(streamParseId(c->argv[i], 0, &id));
+        found += claimOne(c, &how, id);
+    }
+    respDeferEnd(c->out, array, '*', c->proto, found);
+    if (raises_last && !how.propagated) {
+        streamPropagateGroup(c, c->argv[1], how.g);
+        ctxDatasetChanged(c, 1);
+    }
+}
+
+/* ------------------------------------------------------------------ XAUTOCLAIM */
+
+typedef struct autoclaimOptions {
+    streamId start;
+    int64_t count;
+} autoclaimOptions;
+
+static bool parseAutoclaim(ctx *c, claim *how, autoclaimOptions *out) {
+    const int64_t count_max = INT64_MAX / 16;
+    *out = (autoclaimOptions){.count = 100};
+    how->delivered_ms = c->now_ms;
+    how->deliveries = -1;
+    if (!argMinIdle(c, "XAUTOCLAIM", &how->min_idle_ms)) return false;
+    if (!streamArgRangeStart(c, 5, &out->start)) return false;
+    for (int i = 6; i < c->argc; i++) {
+        if (i + 1 < c->argc && ctxArgIs(c, i, "count")) {
+            if (!ctxArgIntIn(c, ++i, 1, count_max, &out->count, "ERR COUNT must be > 0"))
+                return false;
+        } else if (ctxArgIs(c, i, "justid")) {
+            how->just_id = true;
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]. Reply: where to go on, the claimed entries or
+ * their ids, and ids that were pending but are gone from the stream. */
+void xautoclaimCommand(ctx *c) {
+    enum { ATTEMPTS = 10 }; /* pending entries looked at for each one wanted */
+    claim how = {0};
+    autoclaimOptions p;
+    if (!parseAutoclaim(c, &how, &p)) return;
+    if (!findGroup(c, true, &how.s, &how.g)) return;
+    how.consumer = streamConsumerFor(c, c->argv[1], how.g, c->argv[3], &how.created);
+    ctxPropagateNothing(c); /* but for what is propagated instead */
+    outbuf claimed, gone, *out = c->out;
+    int64_t claimed_count = 0, gone_count = 0;
+    uint64_t attempts = (uint64_t)p.count * ATTEMPTS;
+    outbufInit(&claimed);
+    outbufInit(&gone);
+    streamPendingCursor at;
+    streamPending pending;
+    streamPendingSeek(&at, how.g, NULL, p.start);
+    int64_t left = p.count;
+    while (left > 0 && attempts-- > 0 && streamPendingNext(&at, &pending)) {
+        if (!streamHas(how.s, pending.id)) {
+            c->out = &gone;
+            streamReplyId(c, pending.id);
+            gone_count++;
+            left--;
+            dropPending(c, &how, &pending);
+            continue;
+        }
+        if (how.min_idle_ms && c->now_ms - pending.delivered_ms < how.min_idle_ms) continue;
+        c->out = &claimed;
+        giveTo(c, &how, &pending);
+        claimed_count++;
+        left--;
+    }
+    c->out = out;
+    replyArray(c, 3);
+    streamReplyId(c, streamPendingNext(&at, &pending) ? pending.id : STREAM_ID_MIN);
+    replyArray(c, claimed_count);
+    outbufMoveAll(c->out, &claimed);
+    replyArray(c, gone_count);
+    outbufMoveAll(c->out, &gone);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * XREAD and XREADGROUP. Main thread only. */
+#include "base/base.h"
+#include "cmd/procs.h"
+#include "cmd/stream_priv.h"
+#include "engine/block.h"
+
+/* The request without its streams. */
+typedef struct readOptions {
+    bool of_group, noack, blocks;
+    int64_t count, deadline_ms;
+    int group_arg;  /* the consumer follows; 0: none */
+    int first, end; /* arguments with keys; as many ids follow */
+} readOptions;
+
+/* What is to be read from one stream. */
+typedef struct readPlan {
+    stream *s; /* NULL: the key does not exist */
+    streamGroup *g;
+    streamId after;
+    bool news; /* ">": what the group has not read yet */
+} readPlan;
+
+/* ------------------------------------------------------------------ arguments */
+
+/* A time in ms, as the wall time it ends at; 0 is for ever. */
+static bool parseBlock(ctx *c, int i, int64_t *deadline_ms) {
+    int64_t ms;
+    if (!numberParseInt(c->argv[i], &ms)) {
+        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
+        return false;
+    }
+    if (ms < 0) {
+        replyError(c, SLICE("ERR timeout is negative"));
+        return false;
+    }
+    *deadline_ms = 0;
+    if (ms == 0 || numberAdd(engineHot.now_ms, ms, deadline_ms)) return true;
+    replyError(c, SLICE("ERR timeout is out of range"));
+    return false;
+}
+
+static bool parseStreams(ctx *c, int first, readOptions *out) {
+    int words = c->argc - first;
+    if (words % 2) {
+        replyErrorFormat(c,
+                         "ERR Unbalanced '%s' list of streams: for each stream key an ID or '%s' "
+                         "must be specified.",
+                         out->of_group ? "xreadgroup" : "xread", out->of_group ? ">" : "$");
+        return false;
+    }
+    out->first = first;
+    out->end = first + words / 2;
+    return true;
+}
+
+/* GROUP or NOACK, which XREAD does not have. */
+static bool forGroups(ctx *c, const char *word, const readOptions *p) {
+    if (p->of_group) return true;
+    replyErrorFormat(
+        c, "ERR The %s option is only supported by XREADGROUP. You called XREAD instead.", word);
+    return false;
+}
+
+static bool parseRead(ctx *c, bool of_group, readOptions *out) {
+    *out = (readOptions){.of_group = of_group};
+    for (int i = 1; i < c->argc && !out->first; i++) {
+        int more = c->argc - 1 - i;
+        if (more && ctxArgIs(c, i, "block")) {
+            out->blocks = true;
+            if (!parseBlock(c, ++i, &out->deadline_ms)) return false;
+        } else if (more && ctxArgIs(c, i, "count")) {
+            if (!ctxArgInt(c, ++i, &out->count)) return false;
+            if (out->count < 0) out->count = 0;
+        } else if (more && ctxArgIs(c, i, "streams")) {
+            if (!parseStreams(c, i + 1, out)) return false;
+        } else if (more >= 2 && ctxArgIs(c, i, "group")) {
+            if (!forGroups(c, "GROUP", out)) return false;
+            out->group_arg = i + 1;
+            i += 2;
+        } else if (ctxArgIs(c, i, "noack")) {
+            if (!forGroups(c, "NOACK", out)) return false;
+            out->noack = true;
+        } else {
+            break;
+        }
+    }
+    if (!out->first) {
+        replyError(c, ERR_SYNTAX_TEXT);
+        return false;
+    }
+    if (of_group && !out->group_arg) {
+        replyError(c, SLICE("ERR Missing GROUP option for XREADGROUP"));
+        return false;
+    }
+    return true;
+}
+
+static bool isWord(slice text, char word) { return text.len == 1 && text.ptr[0] == word; }
+
+/* `$`, `+` and `>`; false: the argument is none of them. *valid: it may stand here, else the error was replied. */
+static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, bool *valid) {
+    *valid = true;
+    if (isWord(id, '$') || isWord(id, '+')) {
+        if (p->of_group) {
+            replyErrorFormat(c,
+                             "ERR The %c ID is meaningless in the context of XREADGROUP: you want "
+                             "to read the history of this consumer by specifying a proper ID, or "
+                             "use the > ID to get new messages. The %c ID would just return an "
+                             "empty result set.",
+                             id.ptr[0], id.ptr[0]);
+            *valid = false;
+            return true;
+        }
+        plan->after = plan->s ? streamLastId(plan->s) : STREAM_ID_MIN;
+        if (isWord(id, '+')) (void)streamIdPrev(&plan->after); /* 0-0 without an entry */
+        return true;
+    }
+    if (!isWord(id, '>')) return false;
+    plan->news = true;
+    if (p->of_group) return true;
+    replyError(c, SLICE("ERR The > ID can be specified only when calling XREADGROUP using the "
+                        "GROUP <group> <consumer> option."));
+    *valid = false;
+    return true;
+}
+
+/* The stream at argument `i`. False: the error was replied. */
+static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
+    *plan = (readPlan){0};
+    if (!(p->of_group ? streamFindWrite : streamFindRead)(c, i, &plan->s)) return false;
+    if (p->of_group) {
+        slice group = c->argv[p->group_arg], key = c->argv[i];
+        plan->g = plan->s ? streamGroupFind(plan->s, group) : NULL;
+        if (!plan->g) {
+            replyErrorFormat(c,
+                             "NOGROUP No such key '%.*s' or consumer group '%.*s' in XREADGROUP "
+                             "with GROUP option",
+                             (int)key.len, key.ptr, (int)group.len, group.ptr);
+            return false;
+        }
+    }
+    slice id = c->argv[i + p->end - p->first];
+    bool valid;
+    if (planSpecial(c, p, id, plan, &valid)) return valid;
+    if (!streamArgId(c, i + p->end - p->first, 0, &plan->after)) return false;
+    plan->news = p->of_group && streamIdEqual(plan->after, STREAM_ID_MAX);
+    return true;
+}
+
+/* ------------------------------------------------------------------ reading for groups */
+
+/* Gives the consumer what the group has not read yet. Returns whether it got entries. */
+static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
+                     streamConsumer *consumer) {
+    streamCursor at;
+    streamId id, start = streamGroupLastId(plan->g);
+    streamFields fields;
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    if (streamIdNext(&start)) {
+        streamCursorInit(&at, plan->s, start, STREAM_ID_MAX, false);
+        while ((p->count == 0 || found < p->count) && streamCursorNext(&at, &id, &fields)) {
+            streamReplyEntry(c, id, fields);
+            streamGroupAdvance(plan->s, plan->g, id);
+            found++;
+            if (p->noack) continue;
+            streamPending pending = {id, consumer, c->now_ms, 1};
+            streamPendingSet(plan->g, &pending);
+            if (engineHot.sinks) streamPropagateClaim(c, key, plan->g, &pending);
+        }
+        streamCursorClear(&at);
+    }
+    respDeferEnd(c->out, array, '*', c->proto, found);
+    if (!found) return;
+    if (!p->noack) streamConsumerSetActive(consumer, c->now_ms);
+    streamPropagateGroup(c, key, plan->g);
+    ctxDatasetChanged(c, (uint64_t)found);
+}
+
+/* Replies the consumer's pending entries after an id, which are delivered once more. */
+static void readHistory(ctx *c, const readOptions *p, const readPlan *plan,
+                        const streamConsumer *consumer) {
+    streamPendingCursor at;
+    streamPending pending;
+    streamId start = plan->after;
+    int64_t found = 0;
+    respDeferred array = respDeferBegin(c->out);
+    bool any = streamIdNext(&start);
+    streamPendingSeek(&at, plan->g, consumer, start);
+    while (any && (p->count == 0 || found < p->count) && streamPendingNext(&at, &pending)) {
+        found++;
+        if (!streamReplyOne(c, plan->s, pending.id)) {
+            replyArray(c, 2);
+            streamReplyId(c, pending.id);
+            replyNullArray(c);
+            continue;
+        }
+        pending.delivered_ms = c->now_ms;
+        pending.deliveries++;
+        streamPendingSet(plan->g, &pending);
+    }
+    respDeferEnd(c->out, array, '*', c->proto, found);
+}
+
+/* ------------------------------------------------------------------ both commands */
+
+/* A reply that begins with the first stream that has something. */
+typedef struct readReply {
+    respDeferred head;
+    int64_t count;
+} readReply;
+
+static void beginStream(ctx *c, readReply *r, slice key) {
+    if (r->count++ == 0) r->head = respDeferBegin(c->out);
+    if (c->proto == 2) replyArray(c, 2);
+    replyBulk(c, key);
+}
+
+/* Whether a live entry is above `id`. */
+static bool hasAfter(const stream *s, streamId id) {
+    streamId last;
+    return s && streamLastLive(s, &last) && streamIdLess(id, last);
+}
+
+static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
+    slice key = c->argv[i], name = c->argv[p->group_arg + 1];
+    bool created;
+    streamConsumer *consumer = streamConsumerFor(c, key, plan->g, name, &created);
+    if (created && p->noack) {
+        slice words[] = {SLICE("XGROUP"), SLICE("CREATECONSUMER"), key, streamGroupName(plan->g),
+                         name};
+        ctxPropagateAs(c, COUNT_OF(words), words);
+    }
+    if (!plan->news) {
+        beginStream(c, r, key);
+        readHistory(c, p, plan, consumer);
+    } else if (hasAfter(plan->s, streamGroupLastId(plan->g))) {
+        beginStream(c, r, key);
+        readNews(c, key, p, plan, consumer);
+    }
+}
+
+static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, readReply *r) {
+    streamId start = plan->after;
+    if (p->of_group) {
+        serveGroup(c, p, i, plan, r);
+    } else if (hasAfter(plan->s, plan->after)) {
+        beginStream(c, r, c->argv[i]);
+        (void)streamIdNext(&start); /* there is an entry after it */
+        (void)streamReplyRange(c, plan->s, start, STREAM_ID_MAX, false, (uint64_t)p->count);
+    }
+}
+
+static void replyTimedOut(ctx *c) { replyNullArray(c); }
+
+/* Waits for one of the streams. `$` becomes the id it stands for now. */
+static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans) {
+    int streams = p->end - p->first;
+    slice *words = memNewArray(slice, (size_t)c->argc);
+    char(*texts)[STREAM_ID_TEXT_MAX] = memAlloc((size_t)streams * STREAM_ID_TEXT_MAX);
+    memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
+    for (int i = 0; i < streams; i++) {
+        if (isWord(words[p->end + i], '$'))
+            words[p->end + i] = streamIdText(plans[i].after, texts[i]);
+    }
+    blockParams params = {.keys = c->argv + p->first,
+                          .key_count = streams,
+                          .type = TYPE_STREAM,
+                          .when_gone = p->of_group,
+                          .deadline_ms = p->deadline_ms,
+                          .timed_out = replyTimedOut,
+                          .argv = words,
+                          .argc = c->argc};
+    blockStart(c, &params);
+    memFree(texts);
+    memFree(words);
+}
+
+static void readOrBlock(ctx *c, bool of_group) {
+    readOptions p;
+    readReply r = {.count = 0};
+    if (!parseRead(c, of_group, &p)) return;
+    readPlan *plans = memNewArray(readPlan, (size_t)(p.end - p.first));
+    for (int i = p.first; i < p.end; i++) {
+        if (!planStream(c, &p, i, &plans[i - p.first])) goto done;
+    }
+    if (of_group) ctxPropagateNothing(c); /* but for what is propagated instead */
+    for (int i = p.first; i < p.end; i++) serve(c, &p, i, &plans[i - p.first], &r);
+    if (r.count) {
+        respDeferEnd(c->out, r.head, c->proto == 2 ? '*' : '%', c->proto, r.count);
+    } else if (!p.blocks || blockIsDenied(c)) {
+        replyNullArray(c);
+    } else {
+        blockForStreams(c, &p, plans);
+    }
+done:
+    memFree(plans);
+}
+
+/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: for each stream with entries after its id
+ * the key and these entries; null when there is none. */
+void xreadCommand(ctx *c) { readOrBlock(c, false); }
+
+/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]. Reply: likewise,
+ * of entries no consumer of the group has got (">"), or of the consumer's pending ones. */
+void xreadgroupCommand(ctx *c) { readOrBlock(c, true); }

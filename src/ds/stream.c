@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Streams (stream.h): nodes, entries, trimming. Main thread only, but for streamFree(). */
+#include "ds/stream_private.h"
+
+enum {
+    FIRST_ROOM = 64
+}; /* bytes of entries a stream's first node has room for beyond its first one */
+
+static streamNode *nodeOf(const idEntry *entry) { return (streamNode *)(uintptr_t)entry->value[0]; }
+
+static idEntry indexEntry(streamId key, const streamNode *n) {
+    return (idEntry){key, {(uintptr_t)n}};
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+stream *streamNew(void) {
+    stream *s = memNew(stream);
+    s->nodes.values = 1;
+    return s;
+}
+
+void streamFree(stream *s, void *by) {
+    if (!s) return;
+    idCursor at;
+    idEntry entry;
+    for (bool more = idTreeSeek(&s->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
+        idCursorRead(&at, &entry);
+        streamNodeFree(nodeOf(&entry), by);
+    }
+    idTreeClear(&s->nodes);
+    streamFreeGroups(s);
+    memFree(s);
+}
+
+stream *streamCopy(const stream *from) {
+    stream *s = memNew(stream);
+    *s = *from;
+    s->nodes = (idTree){.values = 1};
+    s->groups = (orderedIndex){0};
+    s->node_bytes = 0;
+    idCursor at;
+    idEntry entry;
+    for (bool more = idTreeSeek(&from->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
+        idCursorRead(&at, &entry);
+        streamNode *n = streamNodeCopy(nodeOf(&entry));
+        entry = indexEntry(entry.id, n);
+        check(idTreeInsert(&s->nodes, &entry));
+        s->node_bytes += n->room;
+        s->tail = n;
+    }
+    streamCopyGroups(s, from);
+    return s;
+}
+
+size_t streamBytes(const stream *s, size_t samples) {
+    return memSizeOf(s) + s->node_bytes + s->nodes.bytes + streamGroupsBytes(s, samples);
+}
+
+size_t streamFreeEffort(const stream *s) { return s->nodes.count + streamGroupsEffort(s); }
+
+/* ------------------------------------------------------------------ facts */
+
+uint64_t streamLength(const stream *s) { return s->length; }
+streamId streamLastId(const stream *s) { return s->last_id; }
+void streamSetLastId(stream *s, streamId id) { s->last_id = id; }
+streamId streamFirstId(const stream *s) { return s->first_id; }
+streamId streamMaxDeletedId(const stream *s) { return s->max_deleted_id; }
+void streamSetMaxDeletedId(stream *s, streamId id) { s->max_deleted_id = id; }
+uint64_t streamEntriesAdded(const stream *s) { return s->entries_added; }
+void streamSetEntriesAdded(stream *s, uint64_t n) { s->entries_added = n; }
+uint64_t streamNodeCount(const stream *s) { return s->nodes.count; }
+
+bool streamLastLive(const stream *s, streamId *id) {
+    streamCursor c;
+    streamFields fields;
+    streamEntry last;
+    if (s->length == 0) return false;
+    if (likely(streamNodeLast(s->tail, s->tail_key, &last)) && likely(!last.deleted)) {
+        *id = last.id;
+        return true;
+    }
+    streamCursorInit(&c, s, STREAM_ID_MIN, STREAM_ID_MAX, true);
+    bool found = streamCursorNext(&c, id, &fields);
+    streamCursorClear(&c);
+    return found;
+}
+
+bool streamFirstKept(const stream *s, streamId *id) {
+    idCursor at;
+    idEntry entry;
+    if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) return false;
+    idCursorRead(&at, &entry);
+    *id = entry.id;
+    return true;
+}
+
+/* ------------------------------------------------------------------ nodes */
+
+/* The node that may hold the id; false: there is none. */
+static bool nodeFor(const stream *s, streamId id, idEntry *out) {
+    if (likely(s->tail != NULL) && !streamIdLess(id, s->tail_key)) {
+        *out = indexEntry(s->tail_key, s->tail);
+        return true;
+    }
+    idCursor at;
+    if (!idTreeSeekBack(&s->nodes, id, &at)) return false;
+    idCursorRead(&at, out);
+    return true;
+}
+
+/* A node of `room` bytes, which was at `old`, is now at `n`. */
+static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t room, streamNode *n) {
+    s->node_bytes += n->room - room;
+    if (n == old) return;
+    idEntry entry = indexEntry(key, n);
+    idTreeSet(&s->nodes, &entry);
+    if (s->tail == old) s->tail = n;
+}
+
+static void dropNode(stream *s, const idEntry *entry) {
+    streamNode *n = nodeOf(entry);
+    check(idTreeRemove(&s->nodes, entry->id, NULL));
+    s->node_bytes -= n->room;
+    s->length -= n->live;
+    if (n == s->tail) {
+        idCursor at;
+        idEntry last = {0};
+        if (idTreeSeekBack(&s->nodes, STREAM_ID_MAX, &at)) idCursorRead(&at, &last);
+        s->tail = nodeOf(&last);
+        s->tail_key = last.id;
+    }
+    streamNodeFree(n, NULL);
+}
+
+/* The entry that was first is not there any more. */
+static void findFirst(stream *s) {
+    streamCursor c;
+    streamFields fields;
+    s->first_id = STREAM_ID_MIN;
+    if (s->length == 0) return;
+    streamCursorInit(&c, s, STREAM_ID_MIN, STREAM_ID_MAX, false);
+    check(streamCursorNext(&c, &s->first_id, &fields));
+    streamCursorClear(&c);
+}
+
+/* ------------------------------------------------------------------ appending */
+
+static uint64_t limitOr(uint64_t limit, uint64_t none) {
+    return limit == 0 || limit > none ? none : limit;
+}
+
+static bool tailTakes(const stream *s, size_t bytes, const streamLimits *limits) {
+    const streamNode *n = s->tail;
+    if (!n) return false;
+    if (streamNodePackedSize(n) + bytes >= limitOr(limits->node_bytes, STREAM_ENTRY_BYTES_MAX))
+        return false;
+    uint64_t entries = (uint64_t)n->live + n->deleted;
+    return entries < limitOr(limits->node_entries, UINT32_MAX);
+}
+
+/* Begins a node for an entry; the one before it will hardly change. */
+static void beginNode(stream *s, streamId id, const slice *fields, size_t count, size_t bytes) {
+    size_t room = sizeof(streamNode) + 2 * bytes + FIRST_ROOM;
+    if (s->tail) {
+        streamNode *n = s->tail;
+        size_t old_room = n->room;
+        nodeMoved(s, s->tail_key, n, old_room, streamNodeFit(n));
+        if (s->tail->used > room) room = s->tail->used;
+    }
+    s->tail = streamNodeNew(fields, count, room);
+    s->tail_key = id;
+    s->node_bytes += s->tail->room;
+    idEntry entry = indexEntry(id, s->tail);
+    check(idTreeInsert(&s->nodes, &entry));
+}
+
+void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
+                  const streamLimits *limits) {
+    size_t bytes = 0;
+    check(streamIdLess(s->last_id, id));
+    for (size_t i = 0; i < count; i++) bytes += fields[i].len;
+    if (unlikely(!tailTakes(s, bytes, limits))) beginNode(s, id, fields, count, bytes);
+    streamNode *n = s->tail;
+    size_t room = n->room;
+    nodeMoved(s, s->tail_key, n, room, streamNodeAppend(n, s->tail_key, id, fields, count));
+    if (s->length++ == 0) s->first_id = id;
+    s->last_id = id;
+    s->entries_added++;
+}
+
+/* ------------------------------------------------------------------ removing */
+
+bool streamHas(const stream *s, streamId id) {
+    idEntry entry;
+    streamEntry e;
+    if (!nodeFor(s, id, &entry)) return false;
+    if (!streamNodeSeek(nodeOf(&entry), entry.id, id, &e)) return false;
+    return !e.deleted && streamIdEqual(e.id, id);
+}
+
+bool streamDelete(stream *s, streamId id) {
+    idEntry entry;
+    streamEntry e;
+    if (!nodeFor(s, id, &entry)) return false;
+    streamNode *n = nodeOf(&entry);
+    if (!streamNodeSeek(n, entry.id, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;
+    if (n->live == 1) {
+        dropNode(s, &entry);
+    } else {
+        size_t room = n->room;
+        streamNodeMark(n, &e);
+        s->length--;
+        nodeMoved(s, entry.id, n, room, streamNodeSettle(n, entry.id));
+    }
+    if (streamIdLess(s->max_deleted_id, id)) s->max_deleted_id = id;
+    if (streamIdEqual(id, s->first_id)) findFirst(s);
+    return true;
+}
+
+/* Marks the entries of the first node that the rule removes; returns how many. */
+static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule *rule) {
+    streamNode *n = nodeOf(first);
+    streamEntry e;
+    uint64_t removed = 0;
+    for (bool more = streamNodeFirst(n, first->id, &e); more;
+         more = streamNodeNext(n, first->id, &e)) {
+        bool ends = rule->by_id ? !streamIdLess(e.id, rule->min_id) : s->length <= rule->length;
+        if (ends) break;
+        if (e.deleted) continue;
+        streamNodeMark(n, &e);
+        s->length--;
+        removed++;
+    }
+    /* A node left without live entries stays, as Valkey's does: its last id is not below the bound. */
+    size_t room = n->room;
+    nodeMoved(s, first->id, n, room, streamNodeSettle(n, first->id));
+    return removed;
+}
+
+/* Whether a rule removes all of a node. */
+static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRule *rule) {
+    const streamNode *n = nodeOf(entry);
+    if (!rule->by_id) return s->length - n->live >= rule->length;
+    streamEntry last;
+    return streamNodeLast(n, entry->id, &last) && streamIdLess(last.id, rule->min_id);
+}
+
+uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
+    uint64_t removed = 0;
+    for (;;) {
+        idCursor at;
+        idEntry first;
+        if (!rule->by_id && s->length <= rule->length) break;
+        if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) break;
+        idCursorRead(&at, &first);
+        uint64_t live = nodeOf(&first)->live;
+        if (rule->most && removed + live > rule->most) break;
+        if (takesNode(s, &first, rule)) {
+            dropNode(s, &first);
+            removed += live;
+            continue;
+        }
+        if (!rule->whole_nodes) removed += trimWithin(s, &first, rule);
+        break;
+    }
+    if (removed) findFirst(s);
+    return removed;
+}
+
+/* The children of a trie's rightmost path while its keys arrive in order. */
+typedef struct triePath {
+    unsigned depth[sizeof(streamId)];
+    unsigned count;
+    uint64_t nodes;
+} triePath;
+
+/* A node at depth `child` hangs below the last branch of the path: bytes between the two are a node of their own. */
+static void attach(triePath *t, unsigned child) {
+    if (child > t->depth[t->count - 1] + 1) t->nodes++;
+}
+
+/* Closes branches deeper than `depth`; returns the depth of what hangs at the path's end now. */
+static unsigned closeBranches(triePath *t, unsigned depth) {
+    unsigned child = sizeof(streamId);
+    while (t->count && t->depth[t->count - 1] > depth) {
+        attach(t, child);
+        child = t->depth[--t->count];
+    }
+    return child;
+}
+
+/* How many leading bytes two keys share. */
+static unsigned sharedBytes(streamId a, streamId b) {
+    if (a.ms != b.ms) return (unsigned)__builtin_clzll(a.ms ^ b.ms) / 8;
+    return 8 + (unsigned)__builtin_clzll(a.seq ^ b.seq) / 8;
+}
+
+uint64_t streamTrieNodes(const stream *s) {
+    triePath t = {.nodes = s->nodes.count};
+    idCursor at;
+    idEntry last, entry;
+    if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) return 1;
+    idCursorRead(&at, &last);
+    while (idCursorNext(&at)) {
+        idCursorRead(&at, &entry);
+        unsigned shared = sharedBytes(last.id, entry.id);
+        unsigned child = closeBranches(&t, shared);
+        if (!t.count || t.depth[t.count - 1] < shared) {
+            t.depth[t.count++] = shared;
+            t.nodes++;
+        }
+        attach(&t, child);
+        last = entry;
+    }
+    unsigned child = sizeof(streamId);
+    while (t.count) {
+        attach(&t, child);
+        child = t.depth[--t.count];
+    }
+    return t.nodes + (child > 0);
+}
+
+/* ------------------------------------------------------------------ saving, loading, moving */
+
+void streamEachNode(const stream *s, streamNodeProc *visit, void *arg) {
+    idCursor at;
+    idEntry entry;
+    for (bool more = idTreeSeek(&s->nodes, STREAM_ID_MIN, &at); more; more = idCursorNext(&at)) {
+        idCursorRead(&at, &entry);
+        if (!visit(arg, entry.id, nodeOf(&entry))) return;
+    }
+}
+
+bool streamAddNode(stream *s, streamId key, streamNode **take) {
+    streamEntry last;
+    if (s->tail) {
+        check(streamNodeLast(s->tail, s->tail_key, &last));
+        if (!streamIdLess(last.id, key)) return false;
+    }
+    streamNode *n = *take;
+    *take = NULL;
+    idEntry entry = indexEntry(key, n);
+    check(idTreeInsert(&s->nodes, &entry));
+    bool was_empty = s->length == 0;
+    s->node_bytes += n->room;
+    s->length += n->live;
+    s->tail = n;
+    s->tail_key = key;
+    if (was_empty) findFirst(s);
+    return true;
+}
+
+bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, void *arg,
+                   bool heap, uint64_t *moved, uint64_t *kept) {
+    idCursor at;
+    if (begin) s->compact_at = STREAM_ID_MIN;
+    streamId first = s->compact_at;
+    size_t seen = 0;
+    while (seen < entries) {
+        idEntry entry;
+        if (!idTreeSeek(&s->nodes, s->compact_at, &at)) break;
+        idCursorRead(&at, &entry);
+        streamNode *n = nodeOf(&entry);
+        seen += sizeMax(1, n->live);
+        size_t room = n->room;
+        streamNode *now = move(arg, n, room);
+        if (now) nodeMoved(s, entry.id, n, room, now);
+        s->compact_at = entry.id;
+        if (!streamIdNext(&s->compact_at)) break;
+    }
+    if (heap) (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the nodes' walk goes on */
+    if (seen >= entries) return true;
+    if (heap) streamCompactGroups(s, moved, kept);
+    return false;
+}
+
+/* What a check of all nodes carries along. */
+typedef struct nodeCheck {
+    const stream *s;
+    uint64_t length;
+    size_t bytes;
+    streamId last, first_live;
+    const char *broken;
+} nodeCheck;
+
+static bool verifyNode(void *arg, streamId key, const streamNode *n) {
+    nodeCheck *v = arg;
+    streamEntry e;
+    uint64_t live = 0, deleted = 0, offset = 0;
+    for (bool more = streamNodeFirst(n, key, &e); more; more = streamNodeNext(n, key, &e)) {
+        if (!streamIdLess(v->last, e.id)) v->broken = "order of entries";
+        if (!e.deleted && v->length + live == 0) v->first_live = e.id;
+        live += !e.deleted;
+        deleted += e.deleted;
+        v->last = e.id;
+        offset = e.at;
+    }
+    if (live != n->live || deleted != n->deleted) v->broken = "counts of a node";
+    if (offset != n->last) v->broken = "last entry of a node";
+    if (n->used > n->room) v->broken = "room of a node";
+    v->length += live;
+    v->bytes += n->room;
+    return !v->broken;
+}
+
+const char *streamVerify(const stream *s) {
+    nodeCheck v = {.s = s};
+    const char *broken = idTreeVerify(&s->nodes);
+    if (broken) return broken;
+    streamEachNode(s, verifyNode, &v);
+    if (v.broken) return v.broken;
+    if (v.length != s->length) return "length";
+    if (v.bytes != s->node_bytes) return "bytes of nodes";
+    if (!streamIdEqual(v.first_live, s->first_id)) return "first id";
+    if (streamIdLess(s->last_id, v.last)) return "last id";
+    if ((s->tail == NULL) != (s->nodes.count == 0)) return "tail";
+    return streamVerifyGroups(s);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of ds/stream.h and ds/stream_group.h share. */
+#ifndef DS_STREAM_PRIVATE_H
+#define DS_STREAM_PRIVATE_H
+
+#include "base/base.h"
+#include "ds/ordered.h"
+#include "ds/stream.h"
+#include "ds/stream_group.h"
+
+/* Invariant: `nodes` holds each node under its first id; only loaded nodes and the first one after trimming may
+ * be without live entries; `tail` is the
+ * last one; first_id is that of the first live entry. */
+struct stream {
+    idTree nodes; /* one value: the node's address */
+    size_t node_bytes;
+    uint64_t length, entries_added;
+    streamId last_id, first_id, max_deleted_id;
+    streamNode *tail; /* NULL: no node */
+    streamId tail_key;
+    orderedIndex groups; /* by name */
+    streamId compact_at; /* where streamCompact() goes on */
+};
+
+struct streamConsumer {
+    idTree pending; /* ids, no values */
+    int64_t seen_ms, active_ms;
+    uint32_t number;
+    uint32_t name_len;
+    char name[];
+};
+
+/* Invariant: an id is in `pending` exactly while it is in the tree of the consumer whose number stands beside it. */
+struct streamGroup {
+    streamId last_id;
+    int64_t entries_read;
+    idTree pending;              /* values: delivery time, delivery count, number of the consumer */
+    orderedIndex consumers;      /* by name */
+    streamConsumer **by_number;  /* NULL: free */
+    uint32_t number_count, free; /* in use or free so far; numbers below `free` are in use */
+    uint32_t number_cap;
+    uint32_t name_len;
+    char name[];
+};
+
+/* Copies and frees the groups of a stream (stream_group.c). */
+void streamCopyGroups(stream *to, const stream *from);
+void streamFreeGroups(stream *s);
+size_t streamGroupsBytes(const stream *s, size_t samples);
+size_t streamGroupsEffort(const stream *s);
+/* Moves the groups' blocks. */
+void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
+const char *streamVerifyGroups(const stream *s);
+
+#endif

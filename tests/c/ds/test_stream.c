@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Tests of ds/stream and ds/stream_group: random histories of appending, removing, trimming, reading by groups,
+ * acknowledging and claiming, against plain arrays. TEST_SCALE=50 makes a million steps. */
+#include "ds_test.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/random.h"
+#include "ds/stream_group.h"
+
+enum { FIELDS_MAX = 8, CONSUMERS = 6, GROUPS = 2, WAITING_MAX = 4000, ENTRIES_MAX = 3000 };
+
+/* ------------------------------------------------------------------ the model */
+
+typedef struct wantEntry {
+    streamId id;
+    uint32_t seed; /* of its fields */
+} wantEntry;
+
+typedef struct wantPending {
+    streamId id;
+    int owner;
+    int64_t delivered_ms;
+    uint64_t deliveries;
+} wantPending;
+
+typedef struct wantGroup {
+    bool there;
+    streamId last_id;
+    wantPending pending[WAITING_MAX];
+    int count;
+    bool consumer[CONSUMERS];
+} wantGroup;
+
+static stream *s;
+static wantEntry entries[ENTRIES_MAX]; /* live ones */
+static int entry_count;
+static streamId last_id, max_deleted_id;
+static wantGroup groups[GROUPS];
+static streamLimits limits;
+static int64_t now_ms;
+
+/* Fields that a seed stands for, as slices of `text`. */
+static size_t makeFields(uint32_t seed, slice *fields, char (*text)[512]) {
+    size_t pairs = 1 + seed % 3 * (seed % 5 == 0);
+    for (size_t i = 0; i < pairs; i++) {
+        char *name = text[2 * i], *value = text[2 * i + 1];
+        int name_len =
+            snprintf(name, 512, seed % 7 == 0 ? "%u" : "field%u", (unsigned)i + seed % 11 / 9);
+        int value_len = snprintf(value, 512, seed % 4 == 0 ? "%u" : "value-%u", seed);
+        if (seed % 13 == 0) {
+            memset(value, 'x', 300);
+            value_len = 300;
+        }
+        fields[2 * i] = sliceMake(name, (size_t)name_len);
+        fields[2 * i + 1] = sliceMake(value, seed % 29 == 0 ? 0 : (size_t)value_len);
+    }
+    return 2 * pairs;
+}
+
+static void assertFields(streamFields fields, uint32_t seed) {
+    slice expected[2 * FIELDS_MAX];
+    char text[FIELDS_MAX * 2][512];
+    size_t count = makeFields(seed, expected, text);
+    assert_int_equal(fields.left, count / 2);
+    for (size_t i = 0; i < count; i += 2) {
+        listpackItem name, value;
+        char digits[NUMBER_TEXT_MAX];
+        streamFieldsNext(&fields, &name, &value);
+        assert_true(sliceEqual(listpackText(&name, digits), expected[i]));
+        assert_true(sliceEqual(listpackText(&value, digits), expected[i + 1]));
+    }
+}
+
+static int entryAt(streamId id) {
+    int i = 0;
+    while (i < entry_count && streamIdLess(entries[i].id, id)) i++;
+    return i;
+}
+
+static bool entryLives(streamId id) {
+    int i = entryAt(id);
+    return i < entry_count && streamIdEqual(entries[i].id, id);
+}
+
+static void forgetEntries(int at, int count) {
+    entry_count -= count;
+    memmove(&entries[at], &entries[at + count], (size_t)(entry_count - at) * sizeof(entries[0]));
+}
+
+static int pendingAt(const wantGroup *w, streamId id) {
+    int i = 0;
+    while (i < w->count && streamIdLess(w->pending[i].id, id)) i++;
+    return i;
+}
+
+static bool isPending(const wantGroup *w, streamId id) {
+    int i = pendingAt(w, id);
+    return i < w->count && streamIdEqual(w->pending[i].id, id);
+}
+
+static void forgetPending(wantGroup *w, int at) {
+    w->count--;
+    memmove(&w->pending[at], &w->pending[at + 1], (size_t)(w->count - at) * sizeof(w->pending[0]));
+}
+
+static slice groupName(int i) { return i ? SLICE("group") : SLICE(""); }
+static slice consumerName(int i) {
+    static const char *const names[CONSUMERS] = {"a", "", "consumer", "b", "1", "zz"};
+    return sliceOf(names[i]);
+}
+
+/* An id that is there, or near one. */
+static streamId anyId(void) {
+    streamId id = {randomUniform(last_id.ms + 2), randomUniform(3)};
+    if (entry_count && randomUniform(4)) id = entries[randomUniform((uint64_t)entry_count)].id;
+    return id;
+}
+
+/* ------------------------------------------------------------------ comparing */
+
+static void compareRange(streamId start, streamId end, bool backwards) {
+    streamCursor c;
+    streamId id;
+    streamFields fields;
+    int low = entryAt(start), high = entryAt(end) + entryLives(end);
+    streamCursorInit(&c, s, start, end, backwards);
+    for (int i = 0; i < high - low; i++) {
+        const wantEntry *e = &entries[backwards ? high - 1 - i : low + i];
+        assert_true(streamCursorNext(&c, &id, &fields));
+        assert_true(streamIdEqual(id, e->id));
+        assertFields(fields, e->seed);
+    }
+    assert_false(streamCursorNext(&c, &id, &fields));
+    streamCursorClear(&c);
+}
+
+static void compareGroup(const wantGroup *w, const streamGroup *g) {
+    streamPendingCursor at;
+    streamPending p;
+    orderedCursor names;
+    assert_int_equal(streamPendingCount(g), w->count);
+    assert_true(streamIdEqual(streamGroupLastId(g), w->last_id));
+    streamPendingSeek(&at, g, NULL, STREAM_ID_MIN);
+    for (int i = 0; i < w->count; i++) {
+        assert_true(streamPendingNext(&at, &p));
+        assert_true(streamIdEqual(p.id, w->pending[i].id));
+        assert_true(sliceEqual(streamConsumerName(p.owner), consumerName(w->pending[i].owner)));
+        assert_int_equal(p.delivered_ms, w->pending[i].delivered_ms);
+        assert_int_equal(p.deliveries, w->pending[i].deliveries);
+    }
+    assert_false(streamPendingNext(&at, &p));
+    int consumers = 0;
+    for (int k = 0; k < CONSUMERS; k++) {
+        streamConsumer *c = streamConsumerFind(g, consumerName(k));
+        assert_int_equal(c != NULL, w->consumer[k]);
+        if (!c) continue;
+        consumers++;
+        streamPendingSeek(&at, g, c, STREAM_ID_MIN);
+        for (int i = 0; i < w->count; i++) {
+            if (w->pending[i].owner != k) continue;
+            assert_true(streamPendingNext(&at, &p));
+            assert_true(streamIdEqual(p.id, w->pending[i].id));
+        }
+        assert_false(streamPendingNext(&at, &p));
+    }
+    const streamConsumer *before = NULL;
+    for (const streamConsumer *c = streamConsumerFirst(g, &names); c;
+         c = streamConsumerNext(&names)) {
+        if (before) {
+            slice earlier = streamConsumerName(before);
+            assert_true(orderedCompareText(earlier, streamConsumerName(c)) < 0);
+        }
+        before = c;
+        consumers--;
+    }
+    assert_int_equal(consumers, 0);
+}
+
+static bool repackNode(void *arg, streamId key, const streamNode *n) {
+    stream *to = arg;
+    size_t size = streamNodeListpackSize(n, key);
+    if (n->deleted == 0) assert_int_equal(size, streamNodePackedSize(n));
+    uint8_t *lp = memAlloc(size);
+    streamNodeToListpack(n, key, lp);
+    streamNode *again = streamNodeFromListpack(lp, size, key);
+    assert_non_null(again);
+    assert_true(streamAddNode(to, key, &again));
+    memFree(lp);
+    return true;
+}
+
+static void compareAll(void) {
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    assert_int_equal(streamLength(s), entry_count);
+    assert_true(streamIdEqual(streamLastId(s), last_id));
+    assert_true(streamIdEqual(streamMaxDeletedId(s), max_deleted_id));
+    compareRange(STREAM_ID_MIN, STREAM_ID_MAX, false);
+    compareRange(STREAM_ID_MIN, STREAM_ID_MAX, true);
+    compareRange(anyId(), anyId(), false);
+    compareRange(anyId(), anyId(), true);
+    streamId id;
+    assert_int_equal(streamLastLive(s, &id), entry_count > 0);
+    if (entry_count) assert_true(streamIdEqual(id, entries[entry_count - 1].id));
+    for (int i = 0; i < GROUPS; i++) {
+        const streamGroup *g = streamGroupFind(s, groupName(i));
+        assert_int_equal(g != NULL, groups[i].there);
+        if (g) compareGroup(&groups[i], g);
+    }
+}
+
+/* A copy, and a stream of nodes that were saved and loaded, are equal. */
+static void compareCopies(void) {
+    stream *original = s;
+    s = streamCopy(original);
+    compareAll();
+    streamFree(s, NULL);
+    stream *loaded = streamNew();
+    streamEachNode(original, repackNode, loaded);
+    streamSetLastId(loaded, last_id);
+    s = loaded;
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    compareRange(STREAM_ID_MIN, STREAM_ID_MAX, false);
+    compareRange(STREAM_ID_MIN, STREAM_ID_MAX, true);
+    streamFree(loaded, NULL);
+    s = original;
+}
+
+/* ------------------------------------------------------------------ steps */
+
+static void addEntry(void) {
+    slice fields[2 * FIELDS_MAX];
+    char text[FIELDS_MAX * 2][512];
+    uint32_t seed = (uint32_t)randomNext();
+    if (entry_count == ENTRIES_MAX) return;
+    streamId id = last_id;
+    switch (randomUniform(4)) {
+    case 0: id.seq++; break;
+    case 1: id = (streamId){id.ms + 1 + randomUniform(1000), 0}; break;
+    case 2: id = (streamId){id.ms + 1, randomUniform(100000)}; break;
+    default: id = (streamId){id.ms + 1 + (randomUniform(200) == 0 ? randomNext() >> 30 : 0), 0};
+    }
+    size_t count = makeFields(seed, fields, text);
+    streamAppend(s, id, fields, count, &limits);
+    entries[entry_count++] = (wantEntry){id, seed};
+    last_id = id;
+}
+
+static void deleteEntry(void) {
+    streamId id = anyId();
+    bool there = entryLives(id);
+    assert_int_equal(streamHas(s, id), there);
+    assert_int_equal(streamDelete(s, id), there);
+    if (!there) return;
+    forgetEntries(entryAt(id), 1);
+    if (streamIdLess(max_deleted_id, id)) max_deleted_id = id;
+}
+
+/* What goes is a prefix: exactly the one wanted, or with whole nodes no more than that. */
+static void trimEntries(void) {
+    streamTrimRule rule = {.by_id = randomUniform(2),
+                           .whole_nodes = randomUniform(2),
+                           .length = randomUniform((uint64_t)entry_count + 2),
+                           .min_id = anyId()};
+    if (rule.whole_nodes && randomUniform(2)) rule.most = 1 + randomUniform(50);
+    uint64_t exact = rule.by_id                            ? (uint64_t)entryAt(rule.min_id)
+                     : rule.length < (uint64_t)entry_count ? (uint64_t)entry_count - rule.length
+                                                           : 0;
+    uint64_t removed = streamTrim(s, &rule);
+    if (rule.whole_nodes) {
+        assert_true(removed <= exact);
+        if (rule.most) assert_true(removed <= rule.most);
+    } else {
+        assert_int_equal(removed, exact);
+    }
+    forgetEntries(0, (int)removed);
+}
+
+static streamConsumer *consumerOf(wantGroup *w, streamGroup *g, int which) {
+    streamConsumer *c = streamConsumerFind(g, consumerName(which));
+    if (!c) c = streamConsumerCreate(g, consumerName(which), now_ms);
+    assert_null(streamConsumerCreate(g, consumerName(which), now_ms));
+    w->consumer[which] = true;
+    return c;
+}
+
+static void setPending(wantGroup *w, streamGroup *g, const streamPending *p, int owner) {
+    int at = pendingAt(w, p->id);
+    streamPendingSet(g, p);
+    if (!isPending(w, p->id)) {
+        memmove(&w->pending[at + 1], &w->pending[at],
+                (size_t)(w->count - at) * sizeof(w->pending[0]));
+        w->count++;
+    }
+    w->pending[at] = (wantPending){p->id, owner, p->delivered_ms, p->deliveries};
+}
+
+static void readGroup(wantGroup *w, streamGroup *g) {
+    int which = (int)randomUniform(CONSUMERS), most = 1 + (int)randomUniform(10);
+    streamConsumer *c = consumerOf(w, g, which);
+    for (int i = entryAt(w->last_id) + entryLives(w->last_id); i < entry_count && most-- > 0; i++) {
+        if (w->count == WAITING_MAX) return;
+        streamPending p = {entries[i].id, c, now_ms, 1};
+        setPending(w, g, &p, which);
+        streamGroupAdvance(s, g, p.id);
+        w->last_id = p.id;
+    }
+}
+
+static void ackSome(wantGroup *w, streamGroup *g) {
+    for (uint64_t i = 1 + randomUniform(10); i > 0; i--) {
+        streamId id = anyId();
+        if (w->count && randomUniform(3))
+            id = w->pending[randomUniform(2) ? 0 : randomUniform((uint64_t)w->count)].id;
+        bool there = isPending(w, id);
+        assert_int_equal(streamPendingRemove(g, id), there);
+        if (there) forgetPending(w, pendingAt(w, id));
+    }
+}
+
+static void claimOne(wantGroup *w, streamGroup *g) {
+    int which = (int)randomUniform(CONSUMERS);
+    streamConsumer *c = consumerOf(w, g, which);
+    streamId id = anyId();
+    if (w->count && randomUniform(4)) id = w->pending[randomUniform((uint64_t)w->count)].id;
+    if (!isPending(w, id) && w->count == WAITING_MAX) return;
+    int64_t delivered_ms = randomUniform(3) ? now_ms : (int64_t)(randomNext() >> 2);
+    streamPending p = {id, c, delivered_ms, randomUniform(20) ? 2 : randomNext()};
+    setPending(w, g, &p, which);
+}
+
+static void dropConsumer(wantGroup *w, streamGroup *g) {
+    int which = (int)randomUniform(CONSUMERS);
+    streamConsumer *c = streamConsumerFind(g, consumerName(which));
+    assert_int_equal(c != NULL, w->consumer[which]);
+    if (!c) return;
+    uint64_t count = streamConsumerPending(c), want = 0;
+    for (int i = w->count; i-- > 0;) {
+        if (w->pending[i].owner != which) continue;
+        forgetPending(w, i);
+        want++;
+    }
+    assert_int_equal(streamConsumerRemove(g, c), count);
+    assert_int_equal(count, want);
+    w->consumer[which] = false;
+}
+
+static void groupStep(void) {
+    int which = (int)randomUniform(GROUPS);
+    wantGroup *w = &groups[which];
+    streamGroup *g = streamGroupFind(s, groupName(which));
+    if (!g) {
+        streamId from = randomUniform(2) ? STREAM_ID_MIN : anyId();
+        g = streamGroupCreate(s, groupName(which), from, STREAM_UNKNOWN);
+        memset(w, 0, sizeof(*w));
+        w->there = true;
+        w->last_id = from;
+    }
+    assert_null(streamGroupCreate(s, groupName(which), STREAM_ID_MIN, 0));
+    switch (randomUniform(100)) {
+    case 0:
+        streamGroupDestroy(s, g);
+        w->there = false;
+        return;
+    case 1:
+    case 2: dropConsumer(w, g); return;
+    case 3:
+        w->last_id = anyId();
+        streamGroupSetLastId(g, w->last_id, STREAM_UNKNOWN);
+        return;
+    default: break;
+    }
+    uint64_t kind = randomUniform(3);
+    if (kind == 0) {
+        readGroup(w, g);
+    } else if (kind == 1) {
+        ackSome(w, g);
+    } else {
+        claimOne(w, g);
+    }
+}
+
+static void reset(void) {
+    s = streamNew();
+    entry_count = 0;
+    last_id = max_deleted_id = STREAM_ID_MIN;
+    memset(groups, 0, sizeof(groups));
+    static const streamLimits choices[] = {{4096, 100}, {200, 0}, {0, 7},
+                                           {0, 0},      {1, 0},   {1000, 50}};
+    limits = choices[randomUniform(COUNT_OF(choices))];
+}
+
+static void testHistories(void **state) {
+    testSeed("stream");
+    for (uint64_t round = 0; round < 10 * testScale(); round++) {
+        reset();
+        for (int step = 0; step < 2000; step++) {
+            uint64_t dice = randomUniform(100);
+            now_ms = 1700000000000 + (int64_t)round * 100 + step / 20;
+            if (dice < 45) {
+                addEntry();
+            } else if (dice < 60) {
+                deleteEntry();
+            } else if (dice < 61) {
+                trimEntries();
+            } else {
+                groupStep();
+            }
+            if (randomUniform(100) == 0) compareAll();
+        }
+        compareAll();
+        compareCopies();
+        streamFree(s, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------ single cases */
+
+static void add(uint64_t ms, uint64_t seq, const char *value) {
+    slice fields[2] = {SLICE("f"), sliceOf(value)};
+    streamAppend(s, (streamId){ms, seq}, fields, 2, &limits);
+}
+
+/* A node ends by Valkey's rule: bytes as a listpack and of the new entry's texts, or entries. */
+static void testNodesEndAtTheirLimits(void **state) {
+    s = streamNew();
+    limits = (streamLimits){0, 10};
+    for (uint64_t i = 1; i <= 35; i++) add(i, 0, "v");
+    assert_int_equal(streamNodeCount(s), 4);
+    streamTrimRule rule = {.whole_nodes = true, .length = 30};
+    assert_int_equal(streamTrim(s, &rule), 0);
+    rule.length = 25;
+    assert_int_equal(streamTrim(s, &rule), 10);
+    streamFree(s, NULL);
+    s = streamNew();
+    limits = (streamLimits){1, 0};
+    for (uint64_t i = 1; i <= 5; i++) add(i, 0, "v");
+    assert_int_equal(streamNodeCount(s), 5);
+    streamFree(s, NULL);
+}
+
+static void testTrieNodes(void **state) {
+    s = streamNew();
+    limits = (streamLimits){0, 1};
+    assert_int_equal(streamTrieNodes(s), 1);
+    add(1, 0, "v");
+    assert_int_equal(streamTrieNodes(s), 2);
+    for (uint64_t i = 2; i <= 5; i++) add(i, 0, "v");
+    assert_int_equal(streamTrieNodes(s), 2 * 5 + 2);
+    streamFree(s, NULL);
+}
+
+/* Fields of removed entries are dropped when they are half of a node, ids stay. */
+static void testRemovedFieldsAreDropped(void **state) {
+    char text[1000];
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = 0;
+    s = streamNew();
+    limits = (streamLimits){0, 0};
+    for (uint64_t i = 1; i <= 100; i++) add(i, 0, text);
+    size_t full = streamBytes(s, 0);
+    for (uint64_t i = 1; i < 100; i++) assert_true(streamDelete(s, (streamId){i, 0}));
+    assert_int_equal(streamNodeCount(s), 1);
+    assert_true(streamBytes(s, 0) < full / 10);
+    streamId kept;
+    assert_true(streamFirstKept(s, &kept));
+    assert_int_equal(kept.ms, 1);
+    assert_int_equal(streamFirstId(s).ms, 100);
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    streamFree(s, NULL);
+}
+
+static void testIdsAtTheEndOfTheirRange(void **state) {
+    s = streamNew();
+    limits = (streamLimits){4096, 100};
+    add(0, 1, "a");
+    add(0, UINT64_MAX, "b");
+    add(UINT64_MAX, 0, "c");
+    add(UINT64_MAX, UINT64_MAX, "d");
+    streamCursor c;
+    streamId id;
+    streamFields fields;
+    streamCursorInit(&c, s, STREAM_ID_MAX, STREAM_ID_MAX, false);
+    assert_true(streamCursorNext(&c, &id, &fields));
+    assert_true(streamIdEqual(id, STREAM_ID_MAX));
+    assert_false(streamCursorNext(&c, &id, &fields));
+    streamCursorClear(&c);
+    stream *to = streamNew();
+    streamEachNode(s, repackNode, to);
+    assert_int_equal(streamLength(to), 4);
+    assert_true(streamHas(to, (streamId){0, UINT64_MAX}));
+    assert_true(streamHas(to, STREAM_ID_MAX));
+    streamFree(to, NULL);
+    streamFree(s, NULL);
+}
+
+/* The node of spec/rdb.md, as Valkey wrote it. */
+static void testValkeysListpackIsRead(void **state) {
+    static const uint8_t lp[] = {
+        0x44, 0,    0,    0,    0x19, 0,    0x02, 0x01, 0x01, 0x01, 0x02, 0x01, 0x81, 0x66,
+        0x02, 0x81, 0x67, 0x02, 0x00, 0x01, 0x02, 0x01, 0x00, 0x01, 0x00, 0x01, 0x81, 0x76,
+        0x02, 0x81, 0x77, 0x02, 0x05, 0x01, 0x03, 0x01, 0x00, 0x01, 0x01, 0x01, 0x82, 0x76,
+        0x32, 0x03, 0x82, 0x77, 0x32, 0x03, 0x05, 0x01, 0x00, 0x01, 0x04, 0x01, 0xdf, 0xff,
+        0x02, 0x01, 0x01, 0x81, 0x6b, 0x02, 0x81, 0x7a, 0x02, 0x06, 0x01, 0xff};
+    uint8_t copy[sizeof(lp)];
+    _Static_assert(sizeof(lp) >= 0x44, "the whole listpack");
+    memcpy(copy, lp, sizeof(lp));
+    storeU32(copy, sizeof(lp));
+    copy[4] = 0;
+    size_t count = 0;
+    for (const uint8_t *at = copy + LISTPACK_HEADER; *at != LISTPACK_END;
+         at += listpackEntrySize(at))
+        count++;
+    storeU16(copy + 4, (uint16_t)count);
+    streamId key = {1, 1};
+    streamNode *n = streamNodeFromListpack(copy, sizeof(copy), key);
+    assert_non_null(n);
+    assert_int_equal(n->live, 2);
+    assert_int_equal(n->deleted, 1);
+    uint8_t again[sizeof(lp)];
+    assert_int_equal(streamNodeListpackSize(n, key), sizeof(lp));
+    streamNodeToListpack(n, key, again);
+    assert_memory_equal(again, copy, sizeof(lp));
+    streamNodeFree(n, NULL);
+}
+
+typedef struct onlyNode {
+    uint8_t *lp;
+    size_t size;
+    streamId key;
+} onlyNode;
+
+static bool takeListpack(void *arg, streamId key, const streamNode *n) {
+    onlyNode *out = arg;
+    out->key = key;
+    out->size = streamNodeListpackSize(n, key);
+    out->lp = memAlloc(out->size);
+    streamNodeToListpack(n, key, out->lp);
+    return false;
+}
+
+/* Bytes that were changed anywhere are refused, or read as another sound node. */
+static void testDamagedListpacks(void **state) {
+    testSeed("damaged listpacks");
+    for (uint64_t round = 0; round < 200 * testScale(); round++) {
+        onlyNode only;
+        reset();
+        limits = (streamLimits){0, 0};
+        for (uint64_t i = 1 + randomUniform(20); i > 0; i--) addEntry();
+        for (uint64_t i = randomUniform(5); i > 0 && entry_count > 1; i--) deleteEntry();
+        streamEachNode(s, takeListpack, &only);
+        streamFree(s, NULL);
+        for (int i = 0; i < 100; i++) {
+            uint8_t *lp = memAlloc(only.size); /* its end is known to checkers */
+            memcpy(lp, only.lp, only.size);
+            for (uint64_t k = 1 + randomUniform(3); k > 0; k--)
+                lp[randomUniform(only.size)] = (uint8_t)randomNext();
+            streamNode *n = streamNodeFromListpack(lp, only.size, only.key);
+            memFree(lp);
+            if (!n) continue;
+            s = streamNew();
+            assert_true(streamAddNode(s, only.key, &n));
+            streamSetLastId(s, STREAM_ID_MAX);
+            assert_string_equal(soundOr(streamVerify(s)), "sound");
+            streamCursor c;
+            streamId id;
+            streamFields fields;
+            size_t bytes = 0;
+            streamCursorInit(&c, s, STREAM_ID_MIN, STREAM_ID_MAX, randomUniform(2));
+            while (streamCursorNext(&c, &id, &fields)) {
+                while (fields.left) {
+                    listpackItem name, value;
+                    streamFieldsNext(&fields, &name, &value);
+                    for (size_t k = 0; value.ptr && k < value.len; k++)
+                        bytes += (uint8_t)value.ptr[k];
+                }
+            }
+            assert_true(bytes < (size_t)256 * 4 * only.size);
+            streamCursorClear(&c);
+            streamFree(s, NULL);
+        }
+        memFree(only.lp);
+    }
+}
+
+static void testManyConsumersAndGroups(void **state) {
+    enum { MANY = 3000 };
+    char name[16];
+    s = streamNew();
+    limits = (streamLimits){4096, 100};
+    for (uint64_t i = 1; i <= MANY; i++) add(i, 0, "v");
+    streamGroup *g = streamGroupCreate(s, SLICE("g"), STREAM_ID_MIN, 0);
+    for (uint64_t i = 1; i <= MANY; i++) {
+        slice text = sliceMake(name, (size_t)sprintf(name, "c%u", (unsigned)i));
+        streamConsumer *c = streamConsumerCreate(g, text, 0);
+        streamPending p = {{i, 0}, c, 5, 1};
+        streamPendingSet(g, &p);
+        assert_non_null(streamGroupCreate(s, text, STREAM_ID_MIN, STREAM_UNKNOWN));
+    }
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    for (uint64_t i = 1; i <= MANY; i += 2) {
+        slice text = sliceMake(name, (size_t)sprintf(name, "c%u", (unsigned)i));
+        assert_int_equal(streamConsumerRemove(g, streamConsumerFind(g, text)), 1);
+        streamGroupDestroy(s, streamGroupFind(s, text));
+    }
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    assert_int_equal(streamPendingCount(g), MANY / 2);
+    assert_non_null(streamConsumerCreate(g, SLICE("new"), 0));
+    assert_string_equal(soundOr(streamVerify(s)), "sound");
+    streamFree(s, NULL);
+}
+
+/* The examples of lag and entries-read in the documentation of Valkey's behaviour. */
+static void testLag(void **state) {
+    int64_t lag;
+    s = streamNew();
+    limits = (streamLimits){4096, 100};
+    for (uint64_t i = 1; i <= 5; i++) add(i, 0, "v");
+    streamGroup *g = streamGroupCreate(s, SLICE("g"), STREAM_ID_MIN, STREAM_UNKNOWN);
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, 5);
+    streamGroupSetLastId(g, (streamId){2, 0}, STREAM_UNKNOWN);
+    assert_false(streamGroupLag(s, g, &lag));
+    streamGroupSetLastId(g, (streamId){1, 0}, STREAM_UNKNOWN);
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, 4);
+    streamGroupSetLastId(g, (streamId){99, 0}, STREAM_UNKNOWN);
+    assert_false(streamGroupLag(s, g, &lag));
+    streamGroupSetLastId(g, STREAM_ID_MIN, STREAM_UNKNOWN);
+    streamGroupAdvance(s, g, (streamId){1, 0});
+    assert_int_equal(streamGroupEntriesRead(g), 1);
+    assert_true(streamDelete(s, (streamId){4, 0}));
+    assert_false(streamGroupLag(s, g, &lag));
+    for (uint64_t i = 2; i <= 5; i++) {
+        if (i != 4) streamGroupAdvance(s, g, (streamId){i, 0});
+    }
+    assert_int_equal(streamGroupEntriesRead(g), 5);
+    assert_true(streamGroupLag(s, g, &lag));
+    assert_int_equal(lag, 0);
+    streamFree(s, NULL);
+}
+
+int test_stream(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(testHistories),
+        cmocka_unit_test(testNodesEndAtTheirLimits),
+        cmocka_unit_test(testTrieNodes),
+        cmocka_unit_test(testRemovedFieldsAreDropped),
+        cmocka_unit_test(testIdsAtTheEndOfTheirRange),
+        cmocka_unit_test(testValkeysListpackIsRead),
+        cmocka_unit_test(testDamagedListpacks),
+        cmocka_unit_test(testManyConsumersAndGroups),
+        cmocka_unit_test(testLag),
+    };
+    return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
+}
