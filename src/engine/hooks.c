@@ -143,7 +143,7 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
 
 void hooksKeyEvent(db *d, slice key, const char *event) {
     for (uint32_t i = 0; i < engineHot.observers; i++) {
-        const keyObserver *o = hooks.observers[i];
+        const keyObserver *o = hooks.observers.items[i];
         if (o->event) o->event(d, key, event);
     }
 }
