@@ -5,26 +5,53 @@
 
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
+#include "format/rdb_settings.h"
 
 cmdConfig cmdConf;
+
+static size_t limitOf(int64_t value) { return value < 0 ? 0 : (size_t)value; }
+
+/* Readers of files and payloads keep to the same limits. */
+static status applyLimits(reason *why) {
+    (void)why; /* cannot fail */
+    const rdbLimits limits = {
+        .hash = {limitOf(cmdConf.hash_max_listpack_entries),
+                 limitOf(cmdConf.hash_max_listpack_value)},
+        .zset = {limitOf(cmdConf.zset_max_listpack_entries),
+                 limitOf(cmdConf.zset_max_listpack_value)},
+        .set = {.packed = {limitOf(cmdConf.set_max_listpack_entries),
+                           limitOf(cmdConf.set_max_listpack_value)},
+                .ints = limitOf(cmdConf.set_max_intset_entries)},
+        .list = {.fill = cmdConf.list_max_listpack_size, .depth = cmdConf.list_compress_depth}};
+    rdbSetLimits(&limits);
+    return OK;
+}
 
 const configOption cmdOptions[] = {
     /* Limits of the packed encodings. */
     CONFIG_INT("hash-max-listpack-entries", cmdConf.hash_max_listpack_entries, 512, 0, INT64_MAX,
-               .alias = "hash-max-ziplist-entries"),
+               .alias = "hash-max-ziplist-entries", .flags = CONFIG_APPLY_AT_START,
+               .apply = applyLimits),
     CONFIG_MEMORY("hash-max-listpack-value", cmdConf.hash_max_listpack_value, 64, 0, INT64_MAX,
-                  .alias = "hash-max-ziplist-value"),
+                  .alias = "hash-max-ziplist-value", .flags = CONFIG_APPLY_AT_START,
+                  .apply = applyLimits),
     CONFIG_INT("list-max-listpack-size", cmdConf.list_max_listpack_size, -2, INT_MIN, INT_MAX,
-               .alias = "list-max-ziplist-size"),
+               .alias = "list-max-ziplist-size", .flags = CONFIG_APPLY_AT_START,
+               .apply = applyLimits),
     CONFIG_INT("list-compress-depth", cmdConf.list_compress_depth, 0, 0, INT_MAX,
-               .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_INT("set-max-intset-entries", cmdConf.set_max_intset_entries, 512, 0, INT64_MAX),
-    CONFIG_INT("set-max-listpack-entries", cmdConf.set_max_listpack_entries, 128, 0, INT64_MAX),
-    CONFIG_INT("set-max-listpack-value", cmdConf.set_max_listpack_value, 64, 0, INT64_MAX),
+               .flags = CONFIG_IN_CRASH_REPORT | CONFIG_APPLY_AT_START, .apply = applyLimits),
+    CONFIG_INT("set-max-intset-entries", cmdConf.set_max_intset_entries, 512, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
+    CONFIG_INT("set-max-listpack-entries", cmdConf.set_max_listpack_entries, 128, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
+    CONFIG_INT("set-max-listpack-value", cmdConf.set_max_listpack_value, 64, 0, INT64_MAX,
+               .flags = CONFIG_APPLY_AT_START, .apply = applyLimits),
     CONFIG_INT("zset-max-listpack-entries", cmdConf.zset_max_listpack_entries, 128, 0, INT64_MAX,
-               .alias = "zset-max-ziplist-entries"),
+               .alias = "zset-max-ziplist-entries", .flags = CONFIG_APPLY_AT_START,
+               .apply = applyLimits),
     CONFIG_MEMORY("zset-max-listpack-value", cmdConf.zset_max_listpack_value, 64, 0, INT64_MAX,
-                  .alias = "zset-max-ziplist-value"),
+                  .alias = "zset-max-ziplist-value", .flags = CONFIG_APPLY_AT_START,
+                  .apply = applyLimits),
     CONFIG_MEMORY("hll-sparse-max-bytes", cmdConf.hll_sparse_max_bytes, 3000, 0, INT64_MAX),
     CONFIG_MEMORY("stream-node-max-bytes", cmdConf.stream_node_max_bytes, 4096, 0, INT64_MAX),
     CONFIG_INT("stream-node-max-entries", cmdConf.stream_node_max_entries, 100, 0, INT64_MAX),

@@ -289,12 +289,20 @@ quicklist *quicklistNew(int fill, int depth) {
 }
 
 void quicklistTakeListpack(quicklist *q, uint8_t **take) {
-    check(q->nodes == 0);
     size_t count = listpackCount(*take);
     check(count > 0);
-    link(q, NULL, newNode(*take, listpackSize(*take), count, false), NULL);
-    q->count = count;
+    link(q, q->tail, newNode(*take, listpackSize(*take), count, false), NULL);
+    q->count += count;
     *take = NULL;
+    settleEnds(q);
+}
+
+void quicklistAppendPlain(quicklist *q, slice text) {
+    uint8_t *bytes = memAlloc(sizeMax(text.len, 1));
+    if (text.len) memcpy(bytes, text.ptr, text.len);
+    link(q, q->tail, newNode(bytes, text.len, 1, true), NULL);
+    q->count++;
+    settleEnds(q);
 }
 
 void quicklistFree(quicklist *q) {
@@ -432,6 +440,9 @@ void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) 
                                   .block_bytes = n->compressed ? compressedSize(n) : n->size,
                                   .plain = n->plain,
                                   .compressed = n->compressed};
+        const char *bytes = (const char *)n->bytes;
+        view.content = n->compressed ? sliceMake(bytes + sizeof(uint32_t), loadU32(n->bytes))
+                                     : sliceMake(bytes, n->size);
         visit(arg, &view);
     }
 }

@@ -38,8 +38,10 @@ void quicklistSetPlainFrom(size_t bytes);
 /* `depth`: number of nodes at each end that are not compressed; 0 disables compression. Values out of range
  * are clamped. */
 quicklist *quicklistNew(int fill, int depth);
-/* Takes ownership of a non-empty listpack in a block of memAlloc() as the only node of an empty list. */
+/* Takes ownership of a non-empty listpack in a block of memAlloc(), which becomes the last node, whatever its size. */
 void quicklistTakeListpack(quicklist *q, uint8_t **take);
+/* Appends the text as a node of its own, whatever its size. */
+void quicklistAppendPlain(quicklist *q, slice text);
 void quicklistFree(quicklist *q);
 quicklist *quicklistCopy(const quicklist *q);
 size_t quicklistCount(const quicklist *q);
@@ -81,6 +83,8 @@ typedef struct quicklistNodeView {
     size_t entries, bytes;   /* uncompressed */
     size_t block_bytes;      /* block size, compressed or not */
     bool plain, compressed;
+    slice
+        content; /* the listpack, the text of a plain node, or either compressed by LZF; borrowed */
 } quicklistNodeView;
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);

@@ -1,72 +1,229 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections: life cycle and readiness. Transferring bytes is up to the connType.
+ * Connections: life cycle, readiness, handshakes. Transferring bytes is up to the connType.
  *
- * Invariant: the loop watches the descriptor for reading if and only if on_read is set, and for writing if
- * and only if on_write is set. A callback may close the connection and free the structure that contains it:
- * nothing is accessed after it returns. One thread at a time owns a connection. */
+ * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake what that waits
+ * for, else reading if and only if on_read is set, and writing if and only if on_write is set. A callback may close
+ * the connection and free the structure that contains it: nothing is accessed after it returns. One thread at a
+ * time owns a connection. */
 #include "io/conn.h"
 
 #include <errno.h>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "io/net_addr.h"
 
-void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
-    check(fd >= 0);
-    *c = (conn){.type = type, .loop = l, .fd = fd, .state = (uint8_t)state};
+struct connSecure {
+    void *transport;                       /* of the type */
+    int wants;                             /* what the handshake waits for */
+    uint64_t timeout_timer, pending_timer; /* id + 1; 0: none */
+};
+
+static struct {
+    int64_t timeout_ms;
+    int steps_per_turn;
+} limits;
+
+void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn) {
+    limits.timeout_ms = timeout_ms;
+    limits.steps_per_turn = steps_per_turn;
 }
 
-/* A connect has finished, successfully or not. */
-static void finishConnect(conn *c) {
-    int error = netSocketError(c->fd);
-    c->last_errno = error;
-    c->state = error ? CONN_FAILED : CONN_OPEN;
+/* ------------------------------------------------------------------ what the loop watches */
+
+static void readableProc(loop *l, int fd, void *arg, int mask);
+static void writableProc(loop *l, int fd, void *arg, int mask);
+
+static int wantedEvents(const conn *c) {
+    if (c->state == CONN_HANDSHAKING) return c->secure->wants;
+    return (c->on_read ? LOOP_READ : 0) | (c->on_write ? LOOP_WRITE : 0);
 }
+
+static status watchOne(conn *c, int direction, int wanted, loopFdProc *proc) {
+    bool watched = loopWatched(c->loop, c->fd) & direction;
+    if (!!(wanted & direction) == watched) return OK;
+    if (watched) {
+        loopUnwatch(c->loop, c->fd, direction);
+        return OK;
+    }
+    status st = loopWatch(c->loop, c->fd, direction, proc, c);
+    if (st != OK) c->last_errno = errno;
+    return st;
+}
+
+static status watch(conn *c) {
+    int wanted = wantedEvents(c);
+    status st = watchOne(c, LOOP_READ, wanted, readableProc);
+    return st == OK ? watchOne(c, LOOP_WRITE, wanted, writableProc) : st;
+}
+
+static status setCallback(conn *c, connProc **slot, connProc *proc) {
+    if (c->fd < 0) return proc ? ERR_IO : OK;
+    connProc *before = *slot;
+    *slot = proc;
+    status st = watch(c);
+    if (st != OK) *slot = before;
+    return st;
+}
+
+status connOnRead(conn *c, connProc *proc) {
+    status st = setCallback(c, &c->on_read, proc);
+    if (proc && st == OK && c->state == CONN_OPEN && c->type->has_pending &&
+        c->type->has_pending(c))
+        connNotePending(c);
+    return st;
+}
+
+status connOnWrite(conn *c, connProc *proc) { return setCallback(c, &c->on_write, proc); }
+
+/* ------------------------------------------------------------------ handshakes */
+
+static void stopTimer(conn *c, uint64_t *timer) {
+    if (*timer) loopRemoveTimer(c->loop, *timer - 1);
+    *timer = 0;
+}
+
+/* Tells the owner that the connection is OPEN or FAILED: by the callback for `direction`, or else the other. */
+static void notify(conn *c, int direction) {
+    connProc *proc = direction == LOOP_READ ? c->on_read : c->on_write;
+    if (!proc) proc = c->on_read ? c->on_read : c->on_write;
+    if (proc) proc(c); /* may free `c` */
+}
+
+static void finishHandshake(conn *c, connState state) {
+    stopTimer(c, &c->secure->timeout_timer);
+    c->state = (uint8_t)state;
+    if (watch(c) != OK) c->state = CONN_FAILED; /* last_errno is set */
+}
+
+static int64_t handshakeTimedOut(loop *l, uint64_t id, void *arg) {
+    (void)l, (void)id;
+    conn *c = arg;
+    c->secure->timeout_timer = 0;
+    c->last_errno = ETIMEDOUT;
+    finishHandshake(c, CONN_FAILED);
+    notify(c, LOOP_READ);
+    return LOOP_TIMER_END;
+}
+
+/* The stream is connected: its handshake begins, if it has one. The first step waits for the descriptor to be
+ * writable, which it is. */
+static void beginStream(conn *c) {
+    c->state = CONN_OPEN;
+    if (likely(!c->type->handshake)) return;
+    if (!c->secure) c->secure = memNew(connSecure);
+    c->state = CONN_HANDSHAKING;
+    c->secure->wants = LOOP_WRITE;
+    if (limits.timeout_ms > 0)
+        c->secure->timeout_timer =
+            1 + loopAddTimer(c->loop, limits.timeout_ms, handshakeTimedOut, c);
+}
+
+/* False if this turn of the loop has made its share of steps; the descriptor stays ready. */
+static bool mayStep(const conn *c) {
+    static __thread struct {
+        const loop *in;
+        uint64_t turn;
+        int steps;
+    } made;
+    if (limits.steps_per_turn == 0) return true;
+    uint64_t turn = loopTurnNumber(c->loop);
+    if (made.in != c->loop || made.turn != turn) {
+        made.in = c->loop;
+        made.turn = turn;
+        made.steps = 0;
+    }
+    return made.steps++ < limits.steps_per_turn;
+}
+
+static void stepHandshake(conn *c) {
+    status st = c->type->handshake(c, &c->secure->wants);
+    if (st == ERR_AGAIN) {
+        check(c->secure->wants == LOOP_READ || c->secure->wants == LOOP_WRITE);
+        if (watch(c) != OK) finishHandshake(c, CONN_FAILED);
+        return;
+    }
+    if (st != OK && c->last_errno == 0) c->last_errno = EPROTO;
+    finishHandshake(c, st == OK ? CONN_OPEN : CONN_FAILED);
+}
+
+/* An event of a connection that was not open. */
+static NO_INLINE void advance(conn *c, int direction) {
+    if (c->state == CONN_CONNECTING) {
+        c->last_errno = netSocketError(c->fd);
+        if (c->last_errno) {
+            c->state = CONN_FAILED;
+        } else {
+            beginStream(c);
+        }
+    }
+    if (c->state == CONN_HANDSHAKING && mayStep(c)) stepHandshake(c);
+    if (c->state != CONN_HANDSHAKING) notify(c, direction);
+}
+
+/* ------------------------------------------------------------------ events */
 
 static void readableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (c->state == CONN_CONNECTING) finishConnect(c);
-    c->on_read(c);
+    if (unlikely(c->state < CONN_OPEN)) {
+        advance(c, LOOP_READ);
+    } else {
+        c->on_read(c);
+    }
 }
 
 static void writableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (c->state == CONN_CONNECTING) finishConnect(c);
-    c->on_write(c);
-}
-
-/* For one direction: starts or stops watching if that changes. */
-static status watch(conn *c, int direction, connProc **slot, connProc *proc, loopFdProc *ready) {
-    if (c->fd < 0) return proc ? ERR_IO : OK;
-    if (proc && !*slot) {
-        status st = loopWatch(c->loop, c->fd, direction, ready, c);
-        if (st != OK) {
-            c->last_errno = errno;
-            return st;
-        }
+    if (unlikely(c->state < CONN_OPEN)) {
+        advance(c, LOOP_WRITE);
+    } else {
+        c->on_write(c);
     }
-    if (!proc && *slot) loopUnwatch(c->loop, c->fd, direction);
-    *slot = proc;
-    return OK;
 }
 
-status connOnRead(conn *c, connProc *proc) {
-    return watch(c, LOOP_READ, &c->on_read, proc, readableProc);
+static int64_t readPending(loop *l, uint64_t id, void *arg) {
+    (void)l, (void)id;
+    conn *c = arg;
+    c->secure->pending_timer = 0;
+    if (c->state == CONN_OPEN && c->on_read && c->type->has_pending(c)) c->on_read(c);
+    return LOOP_TIMER_END;
 }
 
-status connOnWrite(conn *c, connProc *proc) {
-    return watch(c, LOOP_WRITE, &c->on_write, proc, writableProc);
+void connNotePending(conn *c) {
+    if (!c->secure->pending_timer)
+        c->secure->pending_timer = 1 + loopAddTimer(c->loop, 0, readPending, c);
 }
+
+/* ------------------------------------------------------------------ beginning and end */
+
+void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
+    check(fd >= 0);
+    *c = (conn){.type = type, .loop = l, .fd = fd, .state = (uint8_t)state};
+    if (likely(!type->handshake)) return;
+    c->secure = memNew(connSecure);
+    if (state != CONN_OPEN) return;
+    beginStream(c);
+    if (watch(c) != OK) finishHandshake(c, CONN_FAILED); /* the owner's own watch fails, too */
+}
+
+void *connTransport(const conn *c) { return c->secure->transport; }
+void connSetTransport(conn *c, void *transport) { c->secure->transport = transport; }
 
 void connClose(conn *c) {
     if (c->fd < 0) return;
-    if (c->on_read || c->on_write) loopUnwatch(c->loop, c->fd, LOOP_READ | LOOP_WRITE);
+    loopUnwatch(c->loop, c->fd, LOOP_READ | LOOP_WRITE);
     c->on_read = NULL;
     c->on_write = NULL;
     c->type->close(c);
+    if (c->secure) {
+        stopTimer(c, &c->secure->timeout_timer);
+        stopTimer(c, &c->secure->pending_timer);
+        memFree(c->secure);
+        c->secure = NULL;
+    }
     c->fd = -1;
     c->state = CONN_CLOSED;
 }

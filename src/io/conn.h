@@ -19,10 +19,11 @@
 typedef struct conn conn;
 typedef void connProc(conn *c);
 
+/* In this order: before CONN_OPEN nothing can be read or written. */
 typedef enum connState {
     CONN_NONE,
-    CONN_ACCEPTING,
     CONN_CONNECTING,
+    CONN_HANDSHAKING,
     CONN_OPEN,
     CONN_CLOSED,
     CONN_FAILED
@@ -35,12 +36,18 @@ typedef struct connType {
     ssize_t (*read)(conn *c, void *dst, size_t cap);
     ssize_t (*readv)(conn *c, const struct iovec *iov, int count);
     ssize_t (*writev)(conn *c, const struct iovec *iov, int count);
-    /* Completes an accepted connection (TLS handshake); `done` is called in state OPEN or FAILED. */
-    status (*accept)(conn *c, connProc *done);
     void (*shutdown)(conn *c);
     void (*close)(conn *c);
-    bool (*has_pending)(const conn *c); /* decoded bytes that were not read yet (TLS) */
+    /* The rest may be NULL: what plain sockets do not need. */
+    /* Advances the handshake. OK: the stream is open; ERR_AGAIN: call again when the descriptor is ready for *wants,
+     * LOOP_READ or LOOP_WRITE; else it has failed, with last_errno set. */
+    status (*handshake)(conn *c, int *wants);
+    /* True if bytes are decoded that were not read yet. A read() that leaves some calls connNotePending(). */
+    bool (*has_pending)(const conn *c);
 } connType;
+
+/* What a connection with a handshake needs beyond others. */
+typedef struct connSecure connSecure;
 
 extern const connType connTcp;
 extern const connType connUnix;
@@ -50,18 +57,28 @@ struct conn {
     loop *loop;
     connProc *on_read;
     connProc *on_write;
-    int fd; /* -1 when closed */
+    connSecure *secure; /* NULL for types without a handshake */
+    int fd;             /* -1 when closed */
     int last_errno;
     uint8_t state; /* connState */
     uint8_t flags; /* for the transport */
 };
 
-/* Initialises a connection with an accepted or connecting descriptor. CONNECTING becomes OPEN or FAILED (with
- * last_errno) just before the first callback. The process must ignore SIGPIPE. */
+/* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its type has a
+ * handshake, that follows as soon as the descriptor is ready, and needs no callback to be set. The first callback
+ * comes when the connection has become OPEN or FAILED (with last_errno). The process must ignore SIGPIPE. */
 void connInit(conn *c, const connType *type, loop *l, int fd, connState state);
 /* Sets or, with NULL, removes the callback for readability or writability. */
 status connOnRead(conn *c, connProc *proc) MUST_USE;
 status connOnWrite(conn *c, connProc *proc) MUST_USE;
+/* The state of the type itself (a TLS session), NULL until set; for types with a handshake. */
+void *connTransport(const conn *c);
+void connSetTransport(conn *c, void *transport);
+/* Has on_read called again in the next turn, without the descriptor being readable: for has_pending(). */
+void connNotePending(conn *c);
+/* Limits on handshakes of all connections: how long one may take (ms; 0: any time), and how many steps are made in one
+ * turn of a loop (0: any number), so that a crowd of new clients does not delay the others. Before threads start. */
+void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);
 static inline ssize_t connRead(conn *c, void *dst, size_t cap) {

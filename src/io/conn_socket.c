@@ -52,14 +52,6 @@ static ssize_t socketWritev(conn *c, const struct iovec *iov, int count) {
     return noteResult(c, sent);
 }
 
-/* An accepted plain socket needs no handshake. */
-static status socketAccept(conn *c, connProc *done) {
-    check(c->state == CONN_ACCEPTING);
-    c->state = CONN_OPEN;
-    done(c);
-    return OK;
-}
-
 static void socketShutdown(conn *c) {
     /* Fails if the peer has closed first, which has the same effect. */
     (void)shutdown(c->fd, SHUT_RDWR);
@@ -70,15 +62,10 @@ static void socketClose(conn *c) {
     (void)close(c->fd);
 }
 
-static bool socketHasPending(const conn *c) {
-    (void)c;
-    return false;
-}
-
-#define SOCKET_TYPE(name) \
+#define SOCKET_TYPE(its_name) \
     { \
-        name, socketRead, socketReadv, socketWritev, socketAccept, socketShutdown, socketClose, \
-            socketHasPending \
+        .name = its_name, .read = socketRead, .readv = socketReadv, .writev = socketWritev, \
+        .shutdown = socketShutdown, .close = socketClose \
     }
 
 const connType connTcp = SOCKET_TYPE("tcp");

@@ -66,6 +66,7 @@ struct loop {
     void *before_arg, *after_arg;
     int64_t sleep_limit_ms;
     int depth;
+    uint64_t turns;
     bool stopped;
     int wake_read_fd, wake_write_fd; /* the same one if eventfd is used */
 };
@@ -407,6 +408,7 @@ int loopTurn(loop *l, bool wait) {
     /* On the stack, because turns can be nested. */
     loopReady ready[LOOP_EVENTS_MAX];
     l->depth++;
+    l->turns++;
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
     int ready_count = l->backend->wait(l->state, sleepTimeout(l, wait), ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
@@ -427,5 +429,7 @@ void loopRun(loop *l) {
 }
 
 void loopStop(loop *l) { l->stopped = true; }
+
+uint64_t loopTurnNumber(const loop *l) { return l->turns; }
 
 int loopDepth(const loop *l) { return l->depth; }

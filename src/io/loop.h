@@ -52,6 +52,8 @@ void loopRun(loop *l);
 void loopStop(loop *l);
 /* Ends the current or next sleep immediately. Async-signal-safe. ANY_THREAD. */
 void loopWake(loop *l);
+/* Number of turns begun so far, nested ones included. */
+uint64_t loopTurnNumber(const loop *l);
 /* Nesting depth of turns: 1 in an outermost turn. */
 int loopDepth(const loop *l);
 

@@ -82,6 +82,7 @@ commandProc decrbyCommand;
 commandProc delCommand;
 commandProc delifeqCommand;
 commandProc discardCommand;
+commandProc dumpCommand;
 commandProc echoCommand;
 commandProc execCommand;
 commandProc existsCommand;
@@ -203,6 +204,7 @@ commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
 commandProc resetCommand;
+commandProc restoreCommand;
 commandProc rpopCommand;
 commandProc rpoplpushCommand;
 commandProc rpushCommand;
@@ -2487,6 +2489,22 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandHistory history_restore[] = {
+    {"3.0.0", "Added the `REPLACE` modifier."},
+    {"5.0.0", "Added the `ABSTTL` modifier."},
+    {"5.0.0", "Added the `IDLETIME` and `FREQ` options."},
+};
+
+static const commandArg args_restore[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "ttl", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "serialized-value", .type = ARG_STRING, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "absttl", .token = "ABSTTL", .since = "5.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "seconds", .token = "IDLETIME", .since = "5.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "frequency", .token = "FREQ", .since = "5.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_rpoplpush[] = {
     {.name = "source", .type = ARG_KEY, .key_spec = 0},
     {.name = "destination", .type = ARG_KEY, .key_spec = 1},
@@ -3689,6 +3707,20 @@ const commandSpec serverCommands[] = {
      .summary = "Discards a transaction.",
      .complexity = "O(N), when N is the number of queued commands",
      .since = "2.0.0"},
+    {.name = "dump",
+     .proc = dumpCommand,
+     .arity = 2,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_READONLY,
+     .categories = CAT(KEYSPACE) | CAT(READ) | CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "generic",
+     .summary = "Returns a serialized representation of the value stored at a key.",
+     .complexity = "O(1) to access the key and additional O(N*M) to serialize it, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).",
+     .since = "2.6.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_bitcount, .key_spec_count = 1,
+     .args = args_decr, .arg_count = 1},
     {.name = "echo",
      .proc = echoCommand,
      .arity = 2,
@@ -5006,6 +5038,20 @@ const commandSpec serverCommands[] = {
      .summary = "Resets the connection.",
      .complexity = "O(1)",
      .since = "6.2.0"},
+    {.name = "restore",
+     .proc = restoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "generic",
+     .summary = "Creates a key from the serialized representation of a value.",
+     .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
+     .since = "2.6.0",
+     .key_specs = keys_psetex, .key_spec_count = 1,
+     .history = history_restore, .history_count = 3,
+     .args = args_restore, .arg_count = 7},
     {.name = "rpop",
      .proc = rpopCommand,
      .arity = -2,
@@ -6177,4 +6223,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 220;
+const int serverCommandCount = 222;

@@ -81,6 +81,18 @@ uint8_t storeFrequency(const robj *o) {
     return (uint8_t)(fallen > counter ? 0 : counter - fallen);
 }
 
+void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency) {
+    uint32_t lru = accessFresh();
+    if (storeNow.access == ACCESS_LFU) {
+        if (frequency >= 0) lru = storeNow.clock | (uint32_t)frequency;
+    } else if (idle_s > 0) {
+        /* Longer than the clock can express counts as the longest. */
+        uint32_t idle = idle_s < OBJECT_LRU_MAX ? (uint32_t)idle_s : OBJECT_LRU_MAX - 1;
+        lru = (storeNow.clock - idle) & OBJECT_LRU_MAX;
+    }
+    objectSetLru(o, lru);
+}
+
 void accessTouchSlow(robj *o) {
     if (storeNow.forked) return;
     uint32_t counter = storeFrequency(o);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/blob.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -115,6 +116,9 @@ void storeSetClock(int64_t now_ms);
 int64_t storeIdleSeconds(const robj *o);
 /* The current access counter, 0..255 (ACCESS_LFU). */
 uint8_t storeFrequency(const robj *o);
+/* The object's last access was `idle_s` seconds ago (ACCESS_LRU), or its counter is `frequency` (ACCESS_LFU); -1: now,
+ * and that of a new object. What does not belong to the mode in use is ignored. */
+void storeSetObjectAccess(robj *o, int64_t idle_s, int frequency);
 
 /* How storeEvictOne() chooses a key. */
 typedef enum evictOrder { EVICT_LRU, EVICT_LFU, EVICT_TTL, EVICT_RANDOM } evictOrder;

@@ -119,6 +119,12 @@ robj *hashNew(slice key) {
                            OBJECT_NO_EXPIRE, 0);
 }
 
+robj *hashNewLarge(slice key, size_t count) {
+    hashtable t = {NULL};
+    hashtableReserve(&t, &fields_type, sizeMax(count, 1));
+    return objectNewPointer(key, TYPE_HASH, t.body, OBJECT_NO_EXPIRE, 0);
+}
+
 size_t hashLength(const robj *o) {
     if (objectIsPacked(o)) return listpackCount(objectPacked(o)) / 2;
     hashtable t = tableOf(o);
@@ -351,7 +357,12 @@ bool hashNext(hashIterator *it, hashPair *out) {
         element = hashtableIteratorNext(&it->walk, NULL);
     } while (element && elementIsExpired(element, it->look));
     if (element) *out = pairOf(element);
+    it->element = element;
     return element != NULL;
+}
+
+int64_t hashIteratorTime(const hashIterator *it) {
+    return objectIsPacked(it->o) ? HASH_NO_TIME : elementTime(it->element);
 }
 
 void hashIteratorClear(hashIterator *it) {

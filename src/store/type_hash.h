@@ -30,6 +30,8 @@
 
 /* An empty hash for a missing key; fields must be added immediately. */
 robj *hashNew(slice key) MUST_USE;
+/* An empty hash that is not packed and has room for `count` fields. */
+robj *hashNewLarge(slice key, size_t count) MUST_USE;
 /* Number of fields. */
 size_t hashLength(const robj *o);
 /* False if the field is missing. `digits` (NUMBER_TEXT_MAX) may be used as a buffer. */
@@ -84,11 +86,14 @@ typedef struct hashIterator {
     const uint8_t *at;
     hashtable table;
     hashtableIterator walk;
+    const void *element; /* the present one of a table */
     char digits[2][NUMBER_TEXT_MAX];
 } hashIterator;
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look);
 /* False at the end. The pair is valid until the next call. */
 bool hashNext(hashIterator *it, hashPair *out);
+/* The time of the field that hashNext() has just given, HASH_NO_TIME for none. */
+int64_t hashIteratorTime(const hashIterator *it);
 void hashIteratorClear(hashIterator *it);
 
 typedef void hashVisitProc(void *arg, const hashPair *pair);

@@ -14,6 +14,7 @@
 
 int test_bio(void);
 int test_conn(void);
+int test_conn_handshake(void);
 int test_file(void);
 int test_loop(void);
 int test_loop_timer(void);

@@ -10,6 +10,7 @@ int main(void) {
     int failed = 0;
     failed += test_bio();
     failed += test_conn();
+    failed += test_conn_handshake();
     failed += test_file();
     failed += test_loop();
     failed += test_loop_timer();

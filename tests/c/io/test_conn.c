@@ -237,18 +237,6 @@ static void test_owner_may_be_freed_from_inside_a_callback(void **state) {
     assert_int_equal(loopTurn(fx.l, false), 0);
 }
 
-static void test_accept_of_a_plain_socket_is_done_at_once(void **state) {
-    (void)state;
-    conn *c = &fx.o.c;
-    c->state = CONN_ACCEPTING;
-    assert_int_equal(c->type->accept(c, countWrite), OK);
-    assert_int_equal(c->state, CONN_OPEN);
-    assert_int_equal(fx.o.writes, 1);
-    assert_false(c->type->has_pending(c));
-    assert_string_equal(connTcp.name, "tcp");
-    assert_string_equal(connUnix.name, "unix");
-}
-
 static void test_shutdown_ends_both_directions(void **state) {
     (void)state;
     conn *c = &fx.o.c;
@@ -299,8 +287,6 @@ int test_conn(void) {
         cmocka_unit_test_setup_teardown(test_closing_from_inside_a_callback, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_owner_may_be_freed_from_inside_a_callback, openFixture,
-                                        closeFixture),
-        cmocka_unit_test_setup_teardown(test_accept_of_a_plain_socket_is_done_at_once, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_shutdown_ends_both_directions, openFixture,
                                         closeFixture),

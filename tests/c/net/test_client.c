@@ -24,6 +24,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "store/store.h"
+#include "../io/xor_conn.h"
 
 static loop *test_loop;
 
@@ -332,8 +333,49 @@ static void bytes_announced_are_not_charged(void **state) {
     assert_int_equal(netClientCount(), 0);
 }
 
+/* A type with a handshake serves requests like any other; reader and writer know nothing of it. */
+static void a_connection_with_a_handshake_is_served(void **state) {
+    (void)state;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    client *cl = clientNew(pair[0], &xorType, true);
+    assert_non_null(cl);
+    turns(SETTLED);
+    assert_int_equal(cl->conn.state, CONN_HANDSHAKING);
+    assert_true(xorGreet(pair[1]));
+    /* More than one block of the type: what is decoded and not yet read must not wait for more to come. */
+    enum { SAYS = 6 };
+    static const char say[] = "*2\r\n$3\r\nsay\r\n$5\r\nhello\r\n", said[] = "$5\r\nhello\r\n";
+    for (int i = 0; i < SAYS; i++) assert_true(xorSend(pair[1], say, strlen(say)));
+    turns(SETTLED);
+    char ready, got[SAYS * sizeof(said)];
+    assert_int_equal(recv(pair[1], &ready, 1, MSG_DONTWAIT), 1);
+    assert_int_equal(ready, XOR_READY);
+    assert_int_equal(xorReceive(pair[1], got, sizeof(got)), SAYS * (sizeof(said) - 1));
+    for (size_t i = 0; i < SAYS; i++)
+        assert_memory_equal(got + i * (sizeof(said) - 1), said, sizeof(said) - 1);
+    assert_int_equal(cl->session.commands, SAYS);
+    close(pair[1]);
+    turns(SETTLED);
+    assert_int_equal(netClientCount(), 0);
+}
+
+/* One that fails its handshake goes, and its session has run nothing. */
+static void a_failed_handshake_closes_the_client(void **state) {
+    (void)state;
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    assert_non_null(clientNew(pair[0], &xorType, true));
+    sendText(pair[1], "*2\r\n$3\r\nsay\r\n$2\r\nhi\r\n");
+    turns(SETTLED);
+    assert_int_equal(netClientCount(), 0);
+    close(pair[1]);
+}
+
 int test_client(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_connection_with_a_handshake_is_served, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_failed_handshake_closes_the_client, setup, teardown),
         cmocka_unit_test_setup_teardown(a_request_in_pieces_is_answered_once_whole, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),

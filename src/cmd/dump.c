@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * DUMP and RESTORE: values as bytes that another server can read. Main thread only. */
+#include "base/base.h"
+#include "base/number.h"
+#include "cmd/collection.h"
+#include "cmd/procs.h"
+#include "engine/keyspace.h"
+#include "engine/reply.h"
+#include "format/rdb_dump.h"
+#include "format/rdb_settings.h"
+#include "store/store.h"
+
+/* DUMP key. Reply: the payload for RESTORE, or null. Does not count as an access. */
+void dumpCommand(ctx *c) {
+    slice key = c->argv[1];
+    const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->look);
+    if (!o) {
+        replyNull(c);
+        return;
+    }
+    str payload = STR_EMPTY;
+    rdbDump(o, &payload);
+    replyBulk(c, strSlice(&payload));
+    strFree(&payload);
+}
+
+typedef struct restoreOptions {
+    bool replace, absolute;
+    int64_t ttl;
+    int64_t idle_s, frequency; /* -1: not given */
+} restoreOptions;
+
+/* Parses the arguments after the payload. False: the error was replied. */
+static bool parseOptions(ctx *c, restoreOptions *out) {
+    *out = (restoreOptions){.idle_s = -1, .frequency = -1};
+    for (int i = 4; i < c->argc; i++) {
+        bool has_value = i + 1 < c->argc;
+        if (ctxArgIs(c, i, "replace")) {
+            out->replace = true;
+        } else if (ctxArgIs(c, i, "absttl")) {
+            out->absolute = true;
+        } else if (ctxArgIs(c, i, "idletime") && has_value && out->frequency == -1) {
+            if (!ctxArgInt(c, ++i, &out->idle_s)) return false;
+            if (out->idle_s < 0) {
+                replyError(c, SLICE("ERR Invalid IDLETIME value, must be >= 0"));
+                return false;
+            }
+        } else if (ctxArgIs(c, i, "freq") && has_value && out->idle_s == -1) {
+            if (!ctxArgInt(c, ++i, &out->frequency)) return false;
+            if (out->frequency < 0 || out->frequency > UINT8_MAX) {
+                replyError(c, SLICE("ERR Invalid FREQ value, must be >= 0 and <= 255"));
+                return false;
+            }
+        } else {
+            replyError(c, ERR_SYNTAX_TEXT);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Parses argument 2 into the Unix time in ms, OBJECT_NO_EXPIRE for 0. False: the error was replied. */
+static bool parseTtl(ctx *c, restoreOptions *options, int64_t *expire_ms) {
+    if (!ctxArgInt(c, 2, &options->ttl)) return false;
+    if (options->ttl < 0) {
+        replyError(c, SLICE("ERR Invalid TTL value, must be >= 0"));
+        return false;
+    }
+    *expire_ms = options->ttl;
+    if (options->ttl == 0) {
+        *expire_ms = OBJECT_NO_EXPIRE;
+    } else if (!options->absolute && !numberAdd(options->ttl, c->now_ms, expire_ms)) {
+        replyErrorFormat(c, "ERR invalid expire time in '%.*s' command", (int)c->cmd->name.len,
+                         c->cmd->name.ptr);
+        return false;
+    }
+    return true;
+}
+
+/* Reads the value of the payload at argument 3. False: the error was replied. */
+static bool readPayload(ctx *c, robj **out) {
+    slice payload = c->argv[3];
+    int version;
+    if (!rdbDumpHasFooter(payload, rdbVersionsRelaxed(), rdbChecksumSkipped(), &version)) {
+        replyError(c, SLICE("ERR DUMP payload version or checksum are wrong"));
+        return false;
+    }
+    bool foreign = version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
+    uint8_t type = (uint8_t)payload.ptr[0];
+    if (foreign && type >= RDB_TYPE_FOREIGN_MIN) {
+        replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
+        return false;
+    }
+    rdbReadOptions options = {.limits = *rdbLimitsNow(), .look = lookAtAll()};
+    reason why;
+    payload.len -= RDB_DUMP_FOOTER;
+    if (rdbDumpRead(payload, c->argv[1], &options, out, &why) == OK) return true;
+    logVerbose("RESTORE: %s", why.text);
+    replyError(c, SLICE("ERR Bad data format"));
+    return false;
+}
+
+/* The absolute time that was set is propagated, so that replicas and the AOF do not depend on their own clocks. */
+static void propagateRestore(ctx *c, const restoreOptions *options, int64_t expire_ms) {
+    if (!engineHot.sinks || options->absolute || expire_ms == OBJECT_NO_EXPIRE) return;
+    char digits[NUMBER_TEXT_MAX];
+    slice *words = memNewArray(slice, (size_t)c->argc + 1);
+    for (int i = 0; i < c->argc; i++) words[i] = c->argv[i];
+    words[2] = sliceMake(digits, numberPrintInt(digits, expire_ms));
+    words[c->argc] = SLICE("ABSTTL");
+    ctxPropagateAs(c, c->argc + 1, words);
+    memFree(words);
+}
+
+/* The key given a time that has passed: an existing one is deleted, a new one is not created. */
+static void deleteInstead(ctx *c, bool existed) {
+    slice key = c->argv[1];
+    if (existed) {
+        (void)dbDelete(c->db, key, storeHash(key), c->look); /* it exists */
+        slice words[] = {keyspaceDeleteWord(), key};
+        ctxPropagateAs(c, 2, words);
+        ctxKeyChanged(c, key, "del");
+    }
+    replyOk(c);
+}
+
+/* RESTORE key ttl payload [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]. */
+void restoreCommand(ctx *c) {
+    slice key = c->argv[1];
+    uint64_t hash = storeHash(key);
+    restoreOptions options;
+    int64_t expire_ms;
+    robj *o;
+    if (!parseOptions(c, &options)) return;
+    bool existed = dbFind(c->db, key, hash, lookWithoutTouch(c->look), &c->at) != NULL;
+    if (existed && !options.replace) {
+        replyError(c, SLICE("BUSYKEY Target key name already exists."));
+        return;
+    }
+    if (!parseTtl(c, &options, &expire_ms) || !readPayload(c, &o)) return;
+    if (expire_ms != OBJECT_NO_EXPIRE && keyspaceIsPast(c, expire_ms)) {
+        objectFree(o);
+        deleteInstead(c, existed);
+        return;
+    }
+    if (existed) (void)dbDelete(c->db, key, hash, c->look); /* it exists */
+    if (expire_ms != OBJECT_NO_EXPIRE) o = objectSetExpire(o, expire_ms);
+    storeSetObjectAccess(o, options.idle_s, (int)options.frequency);
+    check(dbFind(c->db, key, hash, lookWithoutTouch(c->look), &c->at) == NULL);
+    dbPlace(c->db, &c->at, o);
+    ctxKeyChanged(c, key, "restore");
+    propagateRestore(c, &options, expire_ms);
+    replyOk(c);
+}

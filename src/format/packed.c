@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Validation of listpacks (packed.h). Whether names are unique is decided with a table of hashes of at most twice as
+ * many words as there are groups. */
+#include "format/packed.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "ds/listpack.h"
+
+/* Positions of the names seen so far, found by hash; open addressing, 0 is free. */
+typedef struct nameTable {
+    const uint8_t *lp;
+    uint32_t *slots; /* offset of an entry in the listpack */
+    size_t mask;
+    uint32_t inline_slots[512];
+} nameTable;
+
+static void nameTableInit(nameTable *t, const uint8_t *lp, size_t names) {
+    size_t slots = sizePowerOfTwo(sizeMax(names * 2, 16));
+    t->lp = lp;
+    t->mask = slots - 1;
+    t->slots =
+        slots <= COUNT_OF(t->inline_slots) ? t->inline_slots : memAlloc(slots * sizeof(uint32_t));
+    memset(t->slots, 0, slots * sizeof(uint32_t));
+}
+
+static void nameTableClear(nameTable *t) {
+    if (t->slots != t->inline_slots) memFree(t->slots);
+}
+
+/* False when an entry with the same text is there already. */
+static bool nameTableAdd(nameTable *t, const uint8_t *at) {
+    char digits[NUMBER_TEXT_MAX], other_digits[NUMBER_TEXT_MAX];
+    slice name = listpackGetText(at, digits);
+    for (size_t i = hashBytes(name.ptr, name.len) & t->mask;; i = (i + 1) & t->mask) {
+        if (t->slots[i] == 0) {
+            t->slots[i] = (uint32_t)(at - t->lp);
+            return true;
+        }
+        if (sliceEqual(listpackGetText(t->lp + t->slots[i], other_digits), name)) return false;
+    }
+}
+
+bool packedCheck(slice bytes, unsigned width, packedFacts *out) {
+    *out = (packedFacts){.is_canonical = true, .is_unique = true};
+    if (bytes.len > LISTPACK_SIZE_MAX || !listpackIsValid(bytes.ptr, bytes.len, true, NULL, NULL))
+        return false;
+    const uint8_t *lp = (const uint8_t *)bytes.ptr;
+    out->entries = listpackCount(lp);
+    if (out->entries % width) return false;
+    nameTable names;
+    nameTableInit(&names, lp, out->entries / width);
+    size_t index = 0;
+    for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at), index++) {
+        listpackItem item = listpackGet(at);
+        char digits[NUMBER_TEXT_MAX];
+        slice text = listpackText(&item, digits);
+        int64_t number;
+        out->longest = sizeMax(out->longest, text.len);
+        if (item.ptr && numberParseInt(text, &number)) out->is_canonical = false;
+        if (index % width == 0 && !nameTableAdd(&names, at)) out->is_unique = false;
+    }
+    nameTableClear(&names);
+    return true;
+}
+
+uint8_t *packedCanonical(const uint8_t *lp) {
+    packBuffer buffer = packBufferHeap(listpackNew());
+    for (const uint8_t *at = listpackFirst(lp); at; at = listpackNext(lp, at)) {
+        char digits[NUMBER_TEXT_MAX];
+        listpackItem item = listpackItemOf(listpackGetText(at, digits));
+        listpackAppend(&buffer, &item, 1);
+    }
+    return buffer.bytes;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The payload of DUMP and RESTORE: type byte, value, RDB version, checksum. Main thread. */
+#ifndef FORMAT_RDB_DUMP_H
+#define FORMAT_RDB_DUMP_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/str.h"
+#include "format/rdb_value.h"
+#include "store/object.h"
+
+enum { RDB_DUMP_FOOTER = 10 };
+
+/* Appends the payload of the object's value. */
+void rdbDump(const robj *o, str *out);
+/* Appends version and checksum of all bytes of `out` from `from` on. */
+void rdbDumpAppendFooter(str *out, size_t from);
+/* Whether the payload ends in a version that is accepted (`relaxed`: versions of other servers and later ones, too)
+ * and the checksum of what precedes it (not looked at with `skip_checksum`). *version is set. */
+bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version);
+/* Reads type and value from a payload without its footer into a new object for `key`, which the caller owns. All
+ * bytes must be used, and the value must have elements. */
+status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out,
+                   reason *why) MUST_USE;
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading RDB files (rdb_file.h). Opcodes that precede a key apply to the next key only. */
+#include <string.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "format/rdb_file.h"
+#include "store/store.h"
+
+enum { IMPORT_JOB_NAME_LEN = 40 };
+
+typedef struct fileReader {
+    rdbReader *r;
+    const rdbFileOptions *options;
+    const rdbFileHandler *handler;
+    void *arg;
+    rdbFileResult *result;
+    rdbKey key; /* of the next key */
+    str name;
+} fileReader;
+
+static void doing(fileReader *f, const char *at) {
+    if (f->handler->doing) f->handler->doing(f->arg, at);
+}
+
+static bool isForeign(int version) {
+    return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
+}
+
+/* ------------------------------------------------------------------ header */
+
+static status readHeader(fileReader *f) {
+    char magic[RDB_MAGIC_LEN + 1] = {0};
+    status st = rdbReadBytes(f->r, magic, RDB_MAGIC_LEN);
+    if (st != OK) return st;
+    bool redis = !memcmp(magic, "REDIS", 5), valkey = !memcmp(magic, "VALKEY", 6);
+    int64_t version;
+    slice digits = redis ? sliceMake(magic + 5, 4) : sliceMake(magic + 6, 3);
+    while (digits.len > 1 && *digits.ptr == '0') {
+        digits.ptr++;
+        digits.len--;
+    }
+    f->result->bad_header = true;
+    if ((!redis && !valkey) || !numberParseInt(digits, &version))
+        return rdbReaderFail(f->r, "Wrong signature trying to load DB from file: %s", magic);
+    bool fits =
+        version >= 1 && (redis ? version <= RDB_VERSION_FOREIGN_MAX : version >= RDB_VERSION);
+    bool known = version <= RDB_VERSION && !isForeign((int)version);
+    if (!fits || (!known && !f->options->relaxed))
+        return rdbReaderFail(f->r, "Can't handle RDB format version %d", (int)version);
+    f->result->bad_header = false;
+    f->result->version = (int)version;
+    return f->handler->version ? f->handler->version(f->arg, f->r, (int)version) : OK;
+}
+
+/* ------------------------------------------------------------------ records between keys */
+
+static status readAux(fileReader *f) {
+    str value = STR_EMPTY;
+    doing(f, "read-aux");
+    status st = rdbReadStringInto(f->r, &f->name);
+    if (st == OK) st = rdbReadStringInto(f->r, &value);
+    if (st == OK && f->handler->aux)
+        st = f->handler->aux(f->arg, f->r, strSlice(&f->name), strSlice(&value));
+    strFree(&value);
+    return st;
+}
+
+static status readDbSize(fileReader *f) {
+    uint64_t keys, volatile_keys;
+    doing(f, "read-len");
+    status st = rdbReadLength(f->r, &keys);
+    if (st == OK) st = rdbReadLength(f->r, &volatile_keys);
+    if (st == OK && f->handler->db_size)
+        st = f->handler->db_size(f->arg, f->r, keys, volatile_keys);
+    return st;
+}
+
+static status readDb(fileReader *f) {
+    uint64_t id;
+    doing(f, "read-len");
+    status st = rdbReadLength(f->r, &id);
+    if (st == OK && f->handler->db) st = f->handler->db(f->arg, f->r, id);
+    return st;
+}
+
+/* A hint about a slot's size. */
+static status skipSlotInfo(fileReader *f) {
+    uint64_t ignored;
+    status st = OK;
+    for (int i = 0; st == OK && i < 3; i++) st = rdbReadLength(f->r, &ignored);
+    return st;
+}
+
+/* The state of a slot import; imports do not survive a restart. */
+static status skipSlotImport(fileReader *f) {
+    uint64_t ranges, first, last;
+    status st = rdbReadStringInto(f->r, &f->name);
+    if (st == OK && f->name.len != IMPORT_JOB_NAME_LEN)
+        st = rdbReaderFail(f->r, "Invalid slot import job name length in RDB");
+    if (st == OK) st = rdbReadLength(f->r, &ranges);
+    for (uint64_t i = 0; st == OK && i < ranges; i++) {
+        st = rdbReadLength(f->r, &first);
+        if (st == OK) st = rdbReadLength(f->r, &last);
+        if (st == OK && (first > last || last >= SLOT_COUNT))
+            st = rdbReaderFail(f->r, "Invalid slot import range in RDB: start=%llu end=%llu",
+                               (unsigned long long)first, (unsigned long long)last);
+    }
+    return st;
+}
+
+static status readFunction(fileReader *f) {
+    doing(f, "read-functions");
+    status st = rdbReadStringInto(f->r, &f->name);
+    if (st == OK && f->handler->function)
+        st = f->handler->function(f->arg, f->r, strSlice(&f->name));
+    return st;
+}
+
+static status readExpire(fileReader *f, bool seconds) {
+    doing(f, "read-expire");
+    uint64_t ms;
+    uint32_t s;
+    status st = seconds ? rdbReadU32(f->r, &s) : rdbReadU64(f->r, &ms);
+    if (st != OK) return st;
+    f->key.expire_ms = seconds ? (int64_t)(int32_t)s * 1000 : (int64_t)ms;
+    if (f->key.expire_ms < 0) f->key.expire_ms = 0; /* long past */
+    return OK;
+}
+
+static status readIdle(fileReader *f) {
+    uint64_t seconds;
+    status st = rdbReadLength(f->r, &seconds);
+    if (st == OK) f->key.idle_s = seconds < INT32_MAX ? (int64_t)seconds : INT32_MAX;
+    return st;
+}
+
+static status readFrequency(fileReader *f) {
+    uint8_t frequency;
+    status st = rdbReadByte(f->r, &frequency);
+    if (st == OK) f->key.frequency = frequency;
+    return st;
+}
+
+/* The name of a module from its 64-bit id: nine characters of 6 bits, then 10 bits of version. */
+static void moduleName(uint64_t id, char name[10]) {
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    id >>= 10;
+    for (int i = 8; i >= 0; i--, id >>= 6) name[i] = alphabet[id & 63];
+    name[9] = 0;
+}
+
+static status refuseModuleAux(fileReader *f) {
+    uint64_t id;
+    char name[10];
+    doing(f, "read-module-aux");
+    status st = rdbReadLength(f->r, &id);
+    if (st != OK) return st;
+    moduleName(id, name);
+    return rdbReaderFail(
+        f->r, "The RDB file contains AUX module data I can't load: no matching module '%s'", name);
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static rdbKey emptyKey(void) {
+    return (rdbKey){.expire_ms = OBJECT_NO_EXPIRE, .idle_s = -1, .frequency = -1};
+}
+
+static status readKey(fileReader *f, int type) {
+    bool foreign = isForeign(f->result->version);
+    if (foreign && type >= RDB_TYPE_FOREIGN_MIN && type <= RDB_TYPE_FOREIGN_MAX)
+        return rdbReaderFail(f->r, "Can't handle foreign type or opcode %d in RDB with version %d",
+                             type, f->result->version);
+    doing(f, "read-key");
+    f->key.type = type;
+    status st = rdbReadStringInto(f->r, &f->name);
+    if (st != OK) return st;
+    f->key.name = strSlice(&f->name);
+    doing(f, "read-object-value");
+    st = rdbReadValue(f->r, type, f->key.name, &f->options->values, &f->key.o,
+                      &f->key.fields_dropped);
+    if (st == OK) st = f->handler->key(f->arg, f->r, &f->key);
+    f->key = emptyKey();
+    return st;
+}
+
+/* Handles one record; *end after the last one. */
+static status readRecord(fileReader *f, bool *end) {
+    uint8_t type;
+    doing(f, "read-type");
+    status st = rdbReadByte(f->r, &type);
+    if (st != OK) return st;
+    switch (type) {
+    case RDB_OP_EXPIRE_S: return readExpire(f, true);
+    case RDB_OP_EXPIRE_MS: return readExpire(f, false);
+    case RDB_OP_IDLE: return readIdle(f);
+    case RDB_OP_FREQUENCY: return readFrequency(f);
+    case RDB_OP_SELECT_DB: return readDb(f);
+    case RDB_OP_RESIZE_DB: return readDbSize(f);
+    case RDB_OP_SLOT_INFO: return skipSlotInfo(f);
+    case RDB_OP_AUX: return readAux(f);
+    case RDB_OP_MODULE_AUX: return refuseModuleAux(f);
+    case RDB_OP_FUNCTION_2: return readFunction(f);
+    case RDB_OP_FUNCTION_PRE_GA:
+        return rdbReaderFail(f->r, "Pre-release function format not supported.");
+    case RDB_OP_EOF: *end = true; return OK;
+    default: break;
+    }
+    if (type == RDB_OP_SLOT_IMPORT && !isForeign(f->result->version)) return skipSlotImport(f);
+    return readKey(f, type);
+}
+
+static status readChecksum(fileReader *f) {
+    if (f->result->version < RDB_VERSION_CHECKSUM_MIN) return OK;
+    doing(f, "check-sum");
+    uint64_t found = rdbReaderChecksum(f->r), expected;
+    status st = rdbReadU64(f->r, &expected);
+    if (st != OK) return st;
+    f->result->expected = expected;
+    f->result->found = found;
+    f->result->checksum_disabled = expected == 0;
+    if (!f->options->check_checksum || expected == 0 || expected == found) return OK;
+    f->result->bad_checksum = true;
+    return rdbReaderFail(f->r, "RDB CRC error");
+}
+
+status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHandler *handler,
+                   void *arg, rdbFileResult *out) {
+    fileReader f = {.r = r,
+                    .options = options,
+                    .handler = handler,
+                    .arg = arg,
+                    .result = out,
+                    .key = emptyKey()};
+    *out = (rdbFileResult){.version = 0};
+    doing(&f, "start");
+    status st = readHeader(&f);
+    for (bool end = false; st == OK && !end;) st = readRecord(&f, &end);
+    if (st == OK) st = readChecksum(&f);
+    strFree(&f.name);
+    return st;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing RDB files (rdb_file.h). */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "format/rdb_file.h"
+#include "format/rdb_value.h"
+#include "store/store.h"
+
+void rdbFileAux(rdbWriter *w, slice name, slice value) {
+    rdbWriteByte(w, RDB_OP_AUX);
+    rdbWriteString(w, name);
+    rdbWriteString(w, value);
+}
+
+static void writeAuxInt(rdbWriter *w, const char *name, int64_t value) {
+    rdbWriteByte(w, RDB_OP_AUX);
+    rdbWriteString(w, sliceOf(name));
+    rdbWriteIntString(w, value);
+}
+
+void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info) {
+    char magic[RDB_MAGIC_LEN + 1];
+    bool redis = info->version <= RDB_VERSION_REDIS_MAX;
+    snprintf(magic, sizeof(magic), redis ? "REDIS%04d" : "VALKEY%03d", info->version);
+    rdbWriteBytes(w, magic, RDB_MAGIC_LEN);
+    rdbFileAux(w, redis ? SLICE("redis-ver") : SLICE("valkey-ver"), sliceOf(info->server_version));
+    writeAuxInt(w, "redis-bits", (int64_t)sizeof(void *) * 8);
+    writeAuxInt(w, "ctime", info->time_s);
+    writeAuxInt(w, "used-mem", (int64_t)info->used_memory);
+    if (info->repl_id) {
+        writeAuxInt(w, "repl-stream-db", info->repl_db);
+        rdbFileAux(w, SLICE("repl-id"), sliceOf(info->repl_id));
+        writeAuxInt(w, "repl-offset", info->repl_offset);
+    }
+    writeAuxInt(w, "aof-base", info->is_aof_base);
+}
+
+void rdbFileFunction(rdbWriter *w, slice source) {
+    rdbWriteByte(w, RDB_OP_FUNCTION_2);
+    rdbWriteString(w, source);
+}
+
+void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
+    rdbWriteByte(w, RDB_OP_SELECT_DB);
+    rdbWriteLength(w, (uint64_t)id);
+    rdbWriteByte(w, RDB_OP_RESIZE_DB);
+    rdbWriteLength(w, keys);
+    rdbWriteLength(w, volatile_keys);
+}
+
+void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys) {
+    char text[64];
+    int len = snprintf(text, sizeof(text), "%d,%llu,%llu", slot, (unsigned long long)keys,
+                       (unsigned long long)volatile_keys);
+    rdbFileAux(w, SLICE("slot-info"), sliceMake(text, (size_t)len));
+}
+
+static void writeAccess(rdbWriter *w, const robj *o, rdbAccess access) {
+    if (access == RDB_ACCESS_IDLE) {
+        rdbWriteByte(w, RDB_OP_IDLE);
+        rdbWriteLength(w, (uint64_t)storeIdleSeconds(o));
+    } else if (access == RDB_ACCESS_FREQUENCY) {
+        rdbWriteByte(w, RDB_OP_FREQUENCY);
+        rdbWriteByte(w, storeFrequency(o));
+    }
+}
+
+status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
+    rdbType type = rdbTypeOf(o);
+    if (!rdbTypeInVersion(type, version)) {
+        return reasonSet(&w->why, ERR_LIMIT,
+                         "RDB version %d has no type for a hash whose fields expire", version);
+    }
+    if (objectHasExpire(o)) {
+        rdbWriteByte(w, RDB_OP_EXPIRE_MS);
+        rdbWriteU64(w, (uint64_t)objectExpire(o));
+    }
+    writeAccess(w, o, access);
+    rdbWriteByte(w, (uint8_t)type);
+    rdbWriteString(w, objectKey(o));
+    rdbWriteValue(w, o);
+    return w->failed;
+}
+
+status rdbFileEnd(rdbWriter *w, reason *why) {
+    rdbWriteByte(w, RDB_OP_EOF);
+    rdbWriteU64(w, rdbWriterChecksum(w));
+    status st = rdbWriterFlush(w);
+    if (st != OK && why) *why = w->why;
+    return st;
+}

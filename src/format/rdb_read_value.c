@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Values of keys from RDB bytes (rdb_value.h). Collections that are written element by element are built here, packed
+ * ones in rdb_read_packed.c. Every reader either returns a whole object or frees what it has built. */
+#include "base/base.h"
+#include "ds/quicklist.h"
+#include "format/rdb_value_priv.h"
+#include "store/type_hash.h"
+#include "store/type_zset.h"
+
+/* A count that lies costs at most a table of this many elements. */
+enum { RESERVE_MAX = 1 << 22 };
+
+size_t rdbReserveCount(uint64_t announced) {
+    return announced < RESERVE_MAX ? (size_t)announced : RESERVE_MAX;
+}
+
+static status readString(valueReader *v) {
+    slice text;
+    status st = rdbReadString(v->r, &text);
+    if (st == OK) v->o = objectNewString(v->key, text, OBJECT_NO_EXPIRE, 0, KEEP_BEST);
+    return st;
+}
+
+static status readSet(valueReader *v) {
+    uint64_t count;
+    status st = rdbReadLength(v->r, &count);
+    const setLimits *limits = &v->options->limits.set;
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        slice text;
+        st = rdbReadString(v->r, &text);
+        if (st != OK) break;
+        listpackItem item = listpackItemOf(text);
+        if (!v->o) v->o = setNew(v->key, &item, rdbReserveCount(count), limits);
+        bool added;
+        v->o = setAdd(v->o, &item, limits, &added);
+        if (!added) st = rdbReaderFail(v->r, "Duplicate set members detected");
+    }
+    return st;
+}
+
+/* Sorted sets, with scores as text or as 8 bytes. */
+static status readZset(valueReader *v, bool binary) {
+    uint64_t count;
+    status st = rdbReadLength(v->r, &count);
+    if (st != OK) return st;
+    zsetBuilder b;
+    zsetBuilderInit(&b);
+    zsetBuilderReserve(&b, rdbReserveCount(count));
+    str member = STR_EMPTY;
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        double score = 0;
+        bool created;
+        st = rdbReadStringInto(v->r, &member);
+        if (st == OK) st = binary ? rdbReadDouble(v->r, &score) : rdbReadDoubleText(v->r, &score);
+        if (st != OK) break;
+        if (score != score) {
+            st = rdbReaderFail(v->r, "Zset with NAN score detected");
+            break;
+        }
+        void *place = zsetBuilderAt(&b, strSlice(&member), &created);
+        if (!created) {
+            st = rdbReaderFail(v->r, "Duplicate zset fields detected");
+            break;
+        }
+        zsetBuilderWrite(place, score);
+    }
+    strFree(&member);
+    if (st == OK) {
+        v->o = zsetBuilderTake(&b, v->key, &v->options->limits.zset);
+    } else {
+        zsetBuilderClear(&b);
+    }
+    return st;
+}
+
+/* True, and the field is not to be stored: it has expired. */
+static bool dropField(valueReader *v, slice field, int64_t time_ms) {
+    const rdbReadOptions *options = v->options;
+    if (time_ms == HASH_NO_TIME || !lookIsPast(options->look, time_ms)) return false;
+    v->dropped = true;
+    if (options->field_dropped) options->field_dropped(options->arg, v->key, field);
+    return true;
+}
+
+static status readFieldTime(valueReader *v, int64_t *time_ms) {
+    uint64_t bits;
+    status st = rdbReadU64(v->r, &bits);
+    if (st != OK) return st;
+    *time_ms = (int64_t)bits == -1 ? HASH_NO_TIME : (int64_t)bits;
+    if ((int64_t)bits < -1) return rdbReaderFail(v->r, "Invalid expiry time of a hash field");
+    return OK;
+}
+
+/* Hashes; `timed`: each field with its expiry time. */
+static status readHash(valueReader *v, bool timed) {
+    uint64_t count;
+    status st = rdbReadLength(v->r, &count);
+    if (st != OK) return st;
+    const packLimits *limits = &v->options->limits.hash;
+    size_t reserve = rdbReserveCount(count);
+    v->o = timed || count > limits->entries ? hashNewLarge(v->key, reserve) : hashNew(v->key);
+    str words[2] = {STR_EMPTY, STR_EMPTY};
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        int64_t time_ms = HASH_NO_TIME;
+        st = rdbReadStringInto(v->r, &words[0]);
+        if (st == OK) st = rdbReadStringInto(v->r, &words[1]);
+        if (st == OK && timed) st = readFieldTime(v, &time_ms);
+        if (st != OK || dropField(v, strSlice(&words[0]), time_ms)) continue;
+        slice pair[2] = {strSlice(&words[0]), strSlice(&words[1])};
+        hashOutcome outcome;
+        v->o = hashPrepare(v->o, pair, 2, limits);
+        v->o = hashSetTimed(v->o, pair[0], pair[1], time_ms, lookAtAll(), limits, &outcome);
+        if (outcome != HASH_CREATED) st = rdbReaderFail(v->r, "Duplicate hash fields detected");
+    }
+    strFree(&words[0]);
+    strFree(&words[1]);
+    return st;
+}
+
+/* The oldest form of lists: their elements. */
+static status readList(valueReader *v) {
+    uint64_t count;
+    status st = rdbReadLength(v->r, &count);
+    const listLimits *limits = &v->options->limits.list;
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        slice text;
+        st = rdbReadString(v->r, &text);
+        if (st != OK) break;
+        if (!v->o) v->o = listNew(v->key);
+        v->o = listPrepare(v->o, &text, 1, limits);
+        v->o = listPush(v->o, &text, 1, false);
+    }
+    return st;
+}
+
+static status readByType(valueReader *v, int type) {
+    switch (type) {
+    case RDB_TYPE_STRING: return readString(v);
+    case RDB_TYPE_LIST: return readList(v);
+    case RDB_TYPE_SET: return readSet(v);
+    case RDB_TYPE_ZSET: return readZset(v, false);
+    case RDB_TYPE_ZSET_2: return readZset(v, true);
+    case RDB_TYPE_HASH: return readHash(v, false);
+    case RDB_TYPE_HASH_2: return readHash(v, true);
+    case RDB_TYPE_LIST_QUICKLIST: return rdbReadQuicklist(v, false);
+    case RDB_TYPE_LIST_QUICKLIST_2: return rdbReadQuicklist(v, true);
+    case RDB_TYPE_HASH_ZIPMAP:
+    case RDB_TYPE_LIST_ZIPLIST:
+    case RDB_TYPE_SET_INTSET:
+    case RDB_TYPE_ZSET_ZIPLIST:
+    case RDB_TYPE_HASH_ZIPLIST:
+    case RDB_TYPE_HASH_LISTPACK:
+    case RDB_TYPE_ZSET_LISTPACK:
+    case RDB_TYPE_SET_LISTPACK: return rdbReadPacked(v, type);
+    case RDB_TYPE_STREAM:
+    case RDB_TYPE_STREAM_2:
+    case RDB_TYPE_STREAM_3: return rdbReadStream(v, type);
+    case RDB_TYPE_MODULE_PRE_GA:
+    case RDB_TYPE_MODULE_2:
+        (void)rdbReaderFail(v->r, "The RDB file contains module data I can't load: no modules");
+        return ERR_NOT_FOUND;
+    default: (void)rdbReaderFail(v->r, "Unknown RDB encoding type %d", type); return ERR_NOT_FOUND;
+    }
+}
+
+bool rdbTypeIsKnown(int type) {
+    return type >= 0 && type < RDB_TYPE_COUNT && type != RDB_TYPE_MODULE_PRE_GA &&
+           type != RDB_TYPE_MODULE_2 && type != 8;
+}
+
+status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
+                    bool *dropped) {
+    valueReader v = {.r = r, .key = key, .options = options};
+    status st = readByType(&v, type);
+    /* An empty stream keeps its last id and groups. */
+    bool may_be_empty = v.o && (objectType(v.o) == TYPE_STRING || objectType(v.o) == TYPE_STREAM);
+    bool is_empty = v.o && !may_be_empty && typeOf(v.o)->length(v.o) == 0;
+    if (v.o && (st != OK || is_empty)) {
+        objectFree(v.o);
+        v.o = NULL;
+    }
+    *out = v.o;
+    *dropped = v.dropped;
+    return st;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Settings of the format (rdb_settings.h). */
+#include "format/rdb_settings.h"
+
+static struct {
+    rdbLimits limits;
+    bool relaxed, skip_checksum;
+} settings = {.limits = {.hash = {512, 64},
+                         .zset = {128, 64},
+                         .set = {.packed = {128, 64}, .ints = 512},
+                         .list = {.fill = -2}}};
+
+void rdbSetLimits(const rdbLimits *limits) { settings.limits = *limits; }
+const rdbLimits *rdbLimitsNow(void) { return &settings.limits; }
+void rdbSetVersionsRelaxed(bool on) { settings.relaxed = on; }
+bool rdbVersionsRelaxed(void) { return settings.relaxed; }
+void rdbSetChecksumSkipped(bool on) { settings.skip_checksum = on; }
+bool rdbChecksumSkipped(void) { return settings.skip_checksum; }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Settings of the format that several folders share: the owners of the directives store them here, whoever reads
+ * values takes them from here. Main thread. */
+#ifndef FORMAT_RDB_SETTINGS_H
+#define FORMAT_RDB_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "format/rdb_value.h"
+
+/* Limits of the packed encodings; Valkey's defaults before the first call. */
+void rdbSetLimits(const rdbLimits *limits);
+const rdbLimits *rdbLimitsNow(void);
+/* rdb-version-check relaxed: files and payloads of other servers and later versions are tried. */
+void rdbSetVersionsRelaxed(bool on);
+bool rdbVersionsRelaxed(void);
+/* DEBUG SET-SKIP-CHECKSUM-VALIDATION. */
+void rdbSetChecksumSkipped(bool on);
+bool rdbChecksumSkipped(void);
+
+#endif

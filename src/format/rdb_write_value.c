@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Values of keys as RDB bytes (rdb_value.h). A packed value is written as it is in memory: listpacks and intsets
+ * have the format's layout. O(bytes). */
+#include "base/base.h"
+#include "ds/intset.h"
+#include "ds/listpack.h"
+#include "ds/quicklist.h"
+#include "format/rdb_value_priv.h"
+#include "store/type_hash.h"
+#include "store/type_zset.h"
+
+enum { MEMBERS_AT_ONCE = 32 };
+
+rdbType rdbTypeOf(const robj *o) {
+    bool packed = objectType(o) != TYPE_STRING && objectIsPacked(o);
+    switch (objectType(o)) {
+    case TYPE_STRING: return RDB_TYPE_STRING;
+    case TYPE_LIST: return RDB_TYPE_LIST_QUICKLIST_2;
+    case TYPE_SET:
+        if (objectForm(o) == FORM_PACKED_INTS) return RDB_TYPE_SET_INTSET;
+        return packed ? RDB_TYPE_SET_LISTPACK : RDB_TYPE_SET;
+    case TYPE_ZSET: return packed ? RDB_TYPE_ZSET_LISTPACK : RDB_TYPE_ZSET_2;
+    case TYPE_HASH:
+        if (packed) return RDB_TYPE_HASH_LISTPACK;
+        return hashTimedCount(o) ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
+    case TYPE_STREAM: return RDB_TYPE_STREAM_3;
+    default: panic("no RDB type for values of type %d", (int)objectType(o));
+    }
+}
+
+bool rdbTypeInVersion(rdbType type, int version) {
+    return version >= RDB_VERSION || type < RDB_TYPE_HASH_2;
+}
+
+static void writeListpack(rdbWriter *w, const uint8_t *lp) {
+    rdbWriteString(w, sliceMake((const char *)lp, listpackSize(lp)));
+}
+
+static void writeString(rdbWriter *w, const robj *o) {
+    if (objectIsInt(o)) {
+        rdbWriteIntString(w, objectInt(o));
+        return;
+    }
+    char digits[NUMBER_TEXT_MAX];
+    rdbWriteString(w, objectText(o, digits));
+}
+
+static void writeNode(void *arg, const quicklistNodeView *node) {
+    rdbWriter *w = arg;
+    rdbWriteLength(w, node->plain ? RDB_NODE_PLAIN : RDB_NODE_PACKED);
+    if (node->compressed) {
+        rdbWriteCompressed(w, node->content, node->bytes);
+    } else {
+        rdbWriteString(w, node->content);
+    }
+}
+
+static void writeList(rdbWriter *w, const robj *o) {
+    if (objectIsPacked(o)) {
+        rdbWriteLength(w, 1);
+        rdbWriteLength(w, RDB_NODE_PACKED);
+        writeListpack(w, objectPacked(o));
+        return;
+    }
+    quicklistStats stats;
+    quicklistGetStats(listQuicklist(o), &stats);
+    rdbWriteLength(w, stats.nodes);
+    quicklistEachNode(listQuicklist(o), writeNode, w);
+}
+
+static void writeSet(rdbWriter *w, const robj *o) {
+    if (objectForm(o) == FORM_PACKED_INTS) {
+        const uint8_t *set = objectPacked(o);
+        rdbWriteString(w, sliceMake((const char *)set, intsetSize(set)));
+        return;
+    }
+    if (objectIsPacked(o)) {
+        writeListpack(w, objectPacked(o));
+        return;
+    }
+    rdbWriteLength(w, setLength(o));
+    setIterator it;
+    listpackItem members[MEMBERS_AT_ONCE];
+    setIteratorInit(&it, o);
+    for (unsigned n; (n = setNextMany(&it, members, MEMBERS_AT_ONCE)) > 0;) {
+        for (unsigned i = 0; i < n; i++) {
+            if (members[i].ptr) {
+                rdbWriteString(w, sliceMake(members[i].ptr, members[i].len));
+            } else {
+                rdbWriteIntString(w, members[i].number);
+            }
+        }
+    }
+    setIteratorClear(&it);
+}
+
+/* From the highest score down, as readers with a skip list prefer it. */
+static void writeZset(rdbWriter *w, const robj *o) {
+    if (objectIsPacked(o)) {
+        writeListpack(w, objectPacked(o));
+        return;
+    }
+    size_t count = zsetLength(o);
+    rdbWriteLength(w, count);
+    zsetCursor cursor;
+    zsetPair pair;
+    zsetSeek(&cursor, o, count - 1, true);
+    while (zsetNext(&cursor, &pair)) {
+        rdbWriteString(w, pair.member);
+        rdbWriteDouble(w, pair.score);
+    }
+}
+
+static void writeHash(rdbWriter *w, const robj *o) {
+    if (objectIsPacked(o)) {
+        writeListpack(w, objectPacked(o));
+        return;
+    }
+    bool timed = hashTimedCount(o) > 0;
+    rdbWriteLength(w, hashLength(o));
+    hashIterator it;
+    hashPair pair;
+    hashIteratorInit(&it, o, lookAtAll());
+    while (hashNext(&it, &pair)) {
+        rdbWriteString(w, pair.field);
+        rdbWriteString(w, pair.value);
+        if (timed) {
+            int64_t time_ms = hashIteratorTime(&it);
+            rdbWriteU64(w, (uint64_t)(time_ms == HASH_NO_TIME ? -1 : time_ms));
+        }
+    }
+    hashIteratorClear(&it);
+}
+
+void rdbWriteValue(rdbWriter *w, const robj *o) {
+    switch (objectType(o)) {
+    case TYPE_STRING: writeString(w, o); break;
+    case TYPE_LIST: writeList(w, o); break;
+    case TYPE_SET: writeSet(w, o); break;
+    case TYPE_ZSET: writeZset(w, o); break;
+    case TYPE_HASH: writeHash(w, o); break;
+    case TYPE_STREAM: rdbWriteStream(w, o); break;
+    default: panic("no RDB form for values of type %d", (int)objectType(o));
+    }
+}
+
+static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    (void)sink; /* the writer counts */
+    (void)bytes;
+    (void)len;
+    (void)why;
+    return OK;
+}
+
+size_t rdbValueSize(const robj *o) {
+    rdbSink sink = {.write = countOnly};
+    rdbWriter w;
+    rdbWriterInit(&w, &sink, false, false);
+    rdbWriteValue(&w, o);
+    size_t size = (size_t)rdbWriterOffset(&w);
+    rdbWriterClear(&w);
+    return size;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * rdbWriter: the primitives of the RDB format (lengths, strings, numbers) into a sink, with the running checksum.
+ *
+ * Errors are kept: after the first failure of the sink the other writes do nothing, so a caller may write a whole
+ * value and test rdbWriterStatus() once. One thread at a time. */
+#ifndef FORMAT_RDB_WRITER_H
+#define FORMAT_RDB_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/str.h"
+
+/* Where the bytes go: a file, a socket, several sockets, memory. */
+typedef struct rdbSink rdbSink;
+struct rdbSink {
+    /* Takes `len` bytes, all of them or fails. Called with pieces of up to RDB_WRITER_BUFFER bytes, or longer ones
+     * where a single string is longer. */
+    status (*write)(rdbSink *sink, const void *bytes, size_t len, reason *why);
+};
+
+/* A sink that appends to a string. */
+typedef struct rdbStrSink {
+    rdbSink sink;
+    str *out;
+} rdbStrSink;
+void rdbStrSinkInit(rdbStrSink *s, str *out);
+
+enum { RDB_WRITER_BUFFER = 64 * 1024 };
+
+typedef struct rdbWriter {
+    rdbSink *sink;
+    bool checksum; /* maintain `crc` */
+    bool compress; /* strings over 20 bytes by LZF where that saves 4 bytes or more */
+    uint64_t crc;  /* of all bytes that have left the buffer */
+    uint64_t flushed;
+    size_t used;
+    status failed;
+    reason why;
+    char *buffer; /* RDB_WRITER_BUFFER bytes */
+    char *packed; /* for compressed strings; grows */
+    size_t packed_cap;
+} rdbWriter;
+
+/* The sink is borrowed. rdbWriterClear() frees buffers; what was not flushed is lost. */
+void rdbWriterInit(rdbWriter *w, rdbSink *sink, bool checksum, bool compress);
+void rdbWriterClear(rdbWriter *w);
+/* OK, or the first failure, whose reason is in `w->why`. */
+static inline status rdbWriterStatus(const rdbWriter *w) { return w->failed; }
+/* Hands what is buffered to the sink. */
+status rdbWriterFlush(rdbWriter *w);
+/* Bytes written so far, those in the buffer included. */
+static inline uint64_t rdbWriterOffset(const rdbWriter *w) { return w->flushed + w->used; }
+/* The checksum of all bytes so far (0 without one). Flushes. */
+uint64_t rdbWriterChecksum(rdbWriter *w);
+
+void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len);
+void rdbWriteByte(rdbWriter *w, uint8_t byte);
+void rdbWriteU16(rdbWriter *w, uint16_t v);
+void rdbWriteU64(rdbWriter *w, uint64_t v);
+/* In as few bytes as the format allows. */
+void rdbWriteLength(rdbWriter *w, uint64_t len);
+/* As an integer where the text is one in canonical form that fits 32 bits, else compressed or plain. */
+void rdbWriteString(rdbWriter *w, slice text);
+/* A string that is compressed already; `len` is that of the text. */
+void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len);
+/* The string of an integer's decimal digits. */
+void rdbWriteIntString(rdbWriter *w, int64_t v);
+/* 8 bytes, IEEE 754. */
+void rdbWriteDouble(rdbWriter *w, double v);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Connections with a handshake and decoded bytes that wait (io/conn), with the type of xor_conn.h. */
+#include "io_test.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/conn.h"
+#include "xor_conn.h"
+
+typedef struct owner {
+    conn c;
+    int reads, writes;
+    size_t cap; /* of one read */
+    size_t len;
+    char got[128];
+    bool closes, stops; /* when it is called */
+} owner;
+
+static struct {
+    loop *l;
+    owner o;
+    int peer;
+} fx;
+
+static void readSome(conn *c) {
+    owner *o = (owner *)c;
+    o->reads++;
+    if (o->closes) {
+        connClose(c);
+        return;
+    }
+    ssize_t got = connRead(c, o->got + o->len, o->cap);
+    if (got > 0) o->len += (size_t)got;
+    if (o->stops) assert_int_equal(connOnRead(c, NULL), OK);
+}
+
+static void countWrite(conn *c) {
+    ((owner *)c)->writes++;
+    assert_int_equal(connOnWrite(c, NULL), OK);
+}
+
+static void begin(connState state) {
+    int ends[2];
+    testPair(ends);
+    fx.peer = ends[1];
+    fx.o = (owner){.cap = sizeof(fx.o.got)};
+    connInit(&fx.o.c, &xorType, fx.l, ends[0], state);
+    assert_int_equal(connOnRead(&fx.o.c, readSome), OK);
+}
+
+static int openFixture(void **state) {
+    (void)state;
+    fx.l = loopNew(NULL, NULL);
+    begin(CONN_OPEN);
+    return 0;
+}
+
+static int closeFixture(void **state) {
+    (void)state;
+    connLimitHandshakes(0, 0);
+    connClose(&fx.o.c);
+    (void)close(fx.peer);
+    loopFree(fx.l);
+    return 0;
+}
+
+/* Turns until nothing happens. */
+static void settle(void) {
+    while (loopTurn(fx.l, false) > 0) {}
+}
+
+static void establish(void) {
+    assert_true(xorGreet(fx.peer));
+    for (int i = 0; i < 100 && fx.o.c.state == CONN_HANDSHAKING; i++) loopTurn(fx.l, false);
+    assert_int_equal(fx.o.c.state, CONN_OPEN);
+    char ready;
+    assert_int_equal(recv(fx.peer, &ready, 1, MSG_DONTWAIT), 1);
+    assert_int_equal(ready, XOR_READY);
+}
+
+static void test_nothing_is_read_before_the_handshake(void **state) {
+    (void)state;
+    assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
+    settle();
+    assert_int_equal(fx.o.reads, 0);
+    assert_int_equal(loopWatched(fx.l, fx.o.c.fd), LOOP_READ); /* what the first step waits for */
+    establish();
+    fx.o.reads = 0;
+    assert_true(xorSend(fx.peer, "text", 4));
+    settle();
+    assert_int_equal(fx.o.len, 4);
+    assert_memory_equal(fx.o.got, "text", 4);
+    assert_int_equal(fx.o.reads, 1);
+}
+
+static void test_pending_bytes_are_read_without_an_event(void **state) {
+    (void)state;
+    establish();
+    fx.o.cap = 10;
+    fx.o.reads = 0;
+    assert_true(xorSend(fx.peer, "0123456789abcdefghijABCDEFGHIJ", 30));
+    settle();
+    assert_int_equal(fx.o.reads, 3);
+    assert_memory_equal(fx.o.got, "0123456789abcdefghijABCDEFGHIJ", 30);
+}
+
+static void test_pending_bytes_wait_while_nobody_reads(void **state) {
+    (void)state;
+    establish();
+    fx.o.cap = 10;
+    assert_true(xorSend(fx.peer, "0123456789abcdefghij", 20));
+    fx.o.stops = true;
+    settle();
+    assert_int_equal(fx.o.len, 10);
+    assert_int_equal(connOnRead(&fx.o.c, readSome), OK);
+    settle();
+    assert_int_equal(fx.o.len, 20);
+    assert_memory_equal(fx.o.got, "0123456789abcdefghij", 20);
+}
+
+static void test_a_wrong_greeting_fails(void **state) {
+    (void)state;
+    assert_int_equal(send(fx.peer, "?", 1, 0), 1);
+    fx.o.closes = true;
+    settle();
+    assert_int_equal(fx.o.reads, 1);
+    assert_int_equal(fx.o.c.state, CONN_CLOSED);
+    assert_int_equal(fx.o.c.last_errno, EPROTO);
+}
+
+static void test_a_handshake_takes_no_longer_than_its_limit(void **state) {
+    (void)state;
+    connClose(&fx.o.c);
+    (void)close(fx.peer);
+    connLimitHandshakes(1, 0);
+    begin(CONN_OPEN);
+    fx.o.closes = true;
+    for (int i = 0; i < 1000 && fx.o.reads == 0; i++) loopTurn(fx.l, true);
+    assert_int_equal(fx.o.reads, 1);
+    assert_int_equal(fx.o.c.last_errno, ETIMEDOUT);
+}
+
+static void test_a_turn_makes_no_more_steps_than_allowed(void **state) {
+    (void)state;
+    enum { CONNS = 5 };
+    connClose(&fx.o.c);
+    connLimitHandshakes(0, 2);
+    owner many[CONNS];
+    int peers[CONNS];
+    for (int i = 0; i < CONNS; i++) {
+        int ends[2];
+        testPair(ends);
+        peers[i] = ends[1];
+        many[i] = (owner){.cap = sizeof(many[i].got)};
+        connInit(&many[i].c, &xorType, fx.l, ends[0], CONN_OPEN);
+        assert_true(xorGreet(peers[i]));
+    }
+    int turns = 0, open = 0;
+    while (open < CONNS && turns < 100) {
+        int before = open;
+        loopTurn(fx.l, false);
+        turns++;
+        open = 0;
+        for (int i = 0; i < CONNS; i++) open += many[i].c.state == CONN_OPEN;
+        assert_true(open - before <= 2);
+    }
+    assert_int_equal(open, CONNS);
+    assert_true(turns >= CONNS * 2 / 2); /* two steps each, two a turn */
+    for (int i = 0; i < CONNS; i++) {
+        connClose(&many[i].c);
+        (void)close(peers[i]);
+    }
+}
+
+static void test_a_connecting_stream_greets_when_it_is_connected(void **state) {
+    (void)state;
+    connClose(&fx.o.c);
+    (void)close(fx.peer);
+    begin(CONN_CONNECTING);
+    assert_int_equal(connOnWrite(&fx.o.c, countWrite), OK);
+    assert_int_equal(fx.o.c.state, CONN_CONNECTING);
+    loopTurn(fx.l, false);
+    assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
+    assert_int_equal(fx.o.reads + fx.o.writes, 0);
+    establish();
+    settle();
+    assert_int_equal(fx.o.writes, 1);
+}
+
+static void test_closing_in_the_middle_frees_all(void **state) {
+    (void)state;
+    connLimitHandshakes(60000, 0);
+    connClose(&fx.o.c);
+    (void)close(fx.peer);
+    begin(CONN_OPEN);
+    assert_true(xorGreet(fx.peer));
+    loopTurn(fx.l, false);
+    assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
+    connClose(&fx.o.c);
+    assert_int_equal(fx.o.c.state, CONN_CLOSED);
+    assert_null(fx.o.c.secure);
+    settle();
+    assert_int_equal(fx.o.reads, 0);
+}
+
+int test_conn_handshake(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, openFixture, closeFixture)
+    const struct CMUnitTest tests[] = {
+        TEST(test_nothing_is_read_before_the_handshake),
+        TEST(test_pending_bytes_are_read_without_an_event),
+        TEST(test_pending_bytes_wait_while_nobody_reads),
+        TEST(test_a_wrong_greeting_fails),
+        TEST(test_a_handshake_takes_no_longer_than_its_limit),
+        TEST(test_a_turn_makes_no_more_steps_than_allowed),
+        TEST(test_a_connecting_stream_greets_when_it_is_connected),
+        TEST(test_closing_in_the_middle_frees_all),
+    };
+    return cmocka_run_group_tests_name("conn_handshake", tests, NULL, NULL);
+}
