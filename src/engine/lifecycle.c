@@ -12,6 +12,7 @@ static struct {
     engineRestartProc *restart;
     engineIdentityProc *identity;
     engineServeProc *serve;
+    engineReloadProc *reload;
 } procs;
 
 void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
@@ -26,6 +27,13 @@ void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
     check(procs.restart != NULL);
     return procs.restart(graceful, delay_ms, why);
+}
+
+void engineSetReloadProc(engineReloadProc *proc) { procs.reload = proc; }
+
+status engineReload(unsigned flags, reason *why) {
+    check(procs.reload != NULL);
+    return procs.reload(flags, why);
 }
 
 void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }

@@ -5,6 +5,7 @@
 #include "engine/child.h"
 #include "engine/reply.h"
 #include "persist/persist.h"
+#include "persist/procs.h"
 #include "persist/snapshot.h"
 
 /* SAVE: saves in this process; nobody is served meanwhile. */
@@ -49,8 +50,11 @@ void bgsaveCommand(ctx *c) {
         snapshotSchedule();
         replyStatus(c, SLICE("Background saving scheduled"));
     } else if (childAlive() != CHILD_NONE) {
-        replyError(c, SLICE("ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
-                            "in order to schedule a BGSAVE whenever possible."));
+        replyError(
+            c,
+            SLICE(
+                "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
+                "in order to schedule a BGSAVE whenever possible."));
     } else if (snapshotStart(&why) == OK) {
         replyStatus(c, SLICE("Background saving started"));
     } else {

@@ -13,6 +13,7 @@
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "io/file_stream.h"
+#include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
 
@@ -69,11 +70,12 @@ void rdbLoadPrintInfo(str *out) {
         double rate = (double)progress.done_bytes / (double)elapsed_s;
         eta_s = (int64_t)((double)(progress.total_bytes - (int64_t)progress.done_bytes) / rate);
     }
-    strAppendFormat(out,
-                    "loading_start_time:%lld\r\nloading_total_bytes:%lld\r\nloading_rdb_used_mem:0\r\n"
-                    "loading_loaded_bytes:%llu\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%lld\r\n",
-                    (long long)progress.started_s, (long long)progress.total_bytes,
-                    (unsigned long long)progress.done_bytes, percent, (long long)eta_s);
+    strAppendFormat(
+        out,
+        "loading_start_time:%lld\r\nloading_total_bytes:%lld\r\nloading_rdb_used_mem:0\r\n"
+        "loading_loaded_bytes:%llu\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%lld\r\n",
+        (long long)progress.started_s, (long long)progress.total_bytes,
+        (unsigned long long)progress.done_bytes, percent, (long long)eta_s);
 }
 
 /* ------------------------------------------------------------------ records */
@@ -98,9 +100,11 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
 static status onDb(void *arg, rdbReader *r, uint64_t id) {
     loading *l = arg;
     if (id >= (uint64_t)storeDbCount())
-        return rdbReaderFail(r, "FATAL: Data file was created with a Valkey server configured to handle more than "
-                                "%d databases. Exiting",
-                             storeDbCount());
+        return rdbReaderFail(
+            r,
+            "FATAL: Data file was created with a Valkey server configured to handle more than "
+            "%d databases. Exiting",
+            storeDbCount());
     l->db = storeDb((int)id);
     return OK;
 }
@@ -131,9 +135,21 @@ static status place(loading *l, rdbReader *r, rdbKey *key) {
     return OK;
 }
 
+/* key-load-delay: microseconds per key, or keys per microsecond when negative. */
+static void delayForTests(void) {
+    static int keys;
+    int delay = persistConf.key_load_delay;
+    if (delay == 0) return;
+    if (delay > 0) {
+        (void)usleep((useconds_t)delay); /* may be interrupted */
+    } else if (++keys >= -(int64_t)delay) {
+        keys = 0;
+        (void)usleep(1); /* likewise */
+    }
+}
+
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
-    if (persistConf.key_load_delay > 0)
-        (void)usleep((useconds_t)persistConf.key_load_delay); /* for tests; may be interrupted */
+    delayForTests();
     if (!key->o && key->fields_dropped) {
         l->all_fields_expired++;
         return OK;
@@ -157,8 +173,7 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
     return st;
 }
 
-static const rdbFileHandler handler = {
-    .aux = onAux, .db = onDb, .db_size = onDbSize, .key = onKey};
+static const rdbFileHandler handler = {.aux = onAux, .db = onDb, .db_size = onDbSize, .key = onKey};
 
 /* ------------------------------------------------------------------ the file */
 
@@ -192,7 +207,8 @@ static void logFailure(const rdbReader *r, const rdbFileResult *result) {
         logWarning("%s", r->why.text);
         return;
     }
-    if (r->short_read) logWarning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
+    if (r->short_read)
+        logWarning("Short read or OOM loading DB. Unrecoverable error, aborting now.");
     logWarning("Internal error in RDB reading offset %llu: %s",
                (unsigned long long)rdbReaderOffset(r), r->why.text);
 }
@@ -203,9 +219,10 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
     str empty = STR_EMPTY;
     if (l->empty)
         strAppendFormat(&empty, " empty keys skipped: %llu,", (unsigned long long)l->empty);
-    logNotice("Done loading RDB, keys loaded: %llu, keys expired: %llu,%s all fields expired hashes: %llu.",
-              (unsigned long long)l->loaded, (unsigned long long)l->expired, strText(&empty),
-              (unsigned long long)l->all_fields_expired);
+    logNotice(
+        "Done loading RDB, keys loaded: %llu, keys expired: %llu,%s all fields expired hashes: %llu.",
+        (unsigned long long)l->loaded, (unsigned long long)l->expired, strText(&empty),
+        (unsigned long long)l->all_fields_expired);
     strFree(&empty);
 }
 

@@ -22,7 +22,5 @@ enum rdbLoadFlag {
 status rdbLoadFile(const char *path, unsigned flags, reason *why) MUST_USE;
 /* INFO's fields about the load in progress. */
 void rdbLoadPrintInfo(str *out);
-/* Refuses commands that may not run while the dataset is loaded. Armed during a load. */
-extern const gate loadingGate;
 
 #endif

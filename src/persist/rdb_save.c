@@ -42,7 +42,8 @@ static void saveKey(void *arg, const robj *o) {
     if (s->reports && ++s->keys_done % REPORT_KEYS == 0)
         childReportProgress(s->keys_done, s->keys_total);
     if (persistConf.rdb_key_save_delay > 0)
-        (void)usleep((useconds_t)persistConf.rdb_key_save_delay); /* for tests; may be interrupted */
+        (void)usleep(
+            (useconds_t)persistConf.rdb_key_save_delay); /* for tests; may be interrupted */
 }
 
 static void saveSlots(saving *s, const db *d) {
@@ -91,7 +92,7 @@ status rdbSaveFile(const char *name, bool in_child, reason *why) {
                         .time_s = clockWallMs() / 1000,
                         .used_memory = memUsed()};
     saving s = {.reports = in_child,
-                .access = keyspaceCountsAccesses()   ? RDB_ACCESS_FREQUENCY
+                .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                           : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                     : RDB_ACCESS_NONE};
     rdbWriterInit(&s.writer, &to.sink, persistConf.rdbchecksum, persistConf.rdbcompression);

@@ -4,15 +4,17 @@
  * while the last save has failed, save points are set and stop-writes-on-bgsave-error is on. */
 #include "persist/snapshot.h"
 
-#include <signal.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "engine/child.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
+#include "io/thread.h"
+#include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_save.h"
+#include "store/store.h"
 
 enum { RETRY_MS = 5000 };
 
@@ -35,18 +37,21 @@ static bool selectsWrites(const commandSpec *spec) {
 }
 
 static gateVerdict refuseWrites(ctx *c) {
-    replyError(c, SLICE("MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
-                        "to disk. Commands that may modify the data set are disabled, because this "
-                        "instance is configured to report errors during writes if RDB snapshotting "
-                        "fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for "
-                        "details about the RDB error."));
+    replyError(
+        c,
+        SLICE(
+            "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
+            "to disk. Commands that may modify the data set are disabled, because this "
+            "instance is configured to report errors during writes if RDB snapshotting "
+            "fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for "
+            "details about the RDB error."));
     return GATE_REFUSED;
 }
 
 const gate snapshotErrorGate = {
     .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites};
 
-static void updateGate(void) {
+void snapshotUpdateGate(void) {
     bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
                  persistConf.save_point_count > 0;
     if (gateIsArmed(&snapshotErrorGate) != armed) gateArm(&snapshotErrorGate, armed);
@@ -64,7 +69,7 @@ static void noteSuccess(uint64_t dirty) {
     snapshot.failed = false;
     snapshot.dirty_saved = dirty;
     snapshot.last_save_s = clockWallMs() / 1000;
-    updateGate();
+    snapshotUpdateGate();
 }
 
 status snapshotSave(reason *why) {
@@ -87,6 +92,8 @@ status snapshotSave(reason *why) {
 static int saveInChild(void *arg) {
     (void)arg;
     reason why;
+    if (persistConf.bgsave_cpulist[0] && !threadSetCpus(persistConf.bgsave_cpulist))
+        logWarning("bgsave-cpulist '%s' is invalid", persistConf.bgsave_cpulist);
     if (rdbSaveFile(persistConf.dbfilename, true, &why) != OK) {
         logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why.text);
         return 1;
@@ -107,7 +114,7 @@ status snapshotStart(reason *why) {
     status st = childStart(&job, why);
     if (st != OK) {
         snapshot.failed = true;
-        updateGate();
+        snapshotUpdateGate();
         logWarning("Can't save in background: %s", why->text);
         return st;
     }
@@ -152,7 +159,7 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
         logWarning("Background saving error");
     }
     if (!snapshot.cancelled) snapshot.failed = true;
-    updateGate();
+    snapshotUpdateGate();
 }
 
 /* ------------------------------------------------------------------ when */
@@ -163,23 +170,27 @@ static bool pointIsDue(const savePoint *point, uint64_t changes, int64_t now_ms)
     return !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
 }
 
+/* A failure was logged and is tried again later. */
+static void startAgain(void) {
+    reason why;
+    if (snapshotStart(&why) != OK) snapshot.failed = true;
+}
+
 void snapshotTick(int64_t budget_us) {
     (void)budget_us; /* a fork takes what it takes */
-    updateGate();    /* directives may have changed */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
     uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
     int64_t now_ms = clockMonoMs();
-    reason why;
     for (int i = 0; i < persistConf.save_point_count; i++) {
         const savePoint *point = &persistConf.save_points[i];
         if (!pointIsDue(point, changes, now_ms)) continue;
         logNotice("%lld changes in %lld seconds. Saving...", (long long)point->changes,
                   (long long)point->seconds);
-        (void)snapshotStart(&why); /* a failure is logged and tried again */
+        startAgain();
         return;
     }
     bool may_try = !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
-    if (snapshot.scheduled && may_try) (void)snapshotStart(&why); /* likewise */
+    if (snapshot.scheduled && may_try) startAgain();
 }
 
 status snapshotAtShutdown(uint32_t flags, reason *why) {
@@ -188,7 +199,8 @@ status snapshotAtShutdown(uint32_t flags, reason *why) {
         snapshot.cancelled = true;
         childKill();
     }
-    bool wanted = flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
+    bool wanted =
+        flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
     if (!wanted || engineHot.loading) return OK;
     logNotice("Saving the final RDB snapshot before exiting.");
     if (snapshotSave(why) == OK) return OK;
@@ -214,18 +226,18 @@ void snapshotInit(void) {
 void snapshotPrintInfo(str *out) {
     int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
     childProgress progress = childProgressNow();
-    strAppendFormat(out,
-                    "current_cow_peak:%llu\r\ncurrent_cow_size:%llu\r\n"
-                    "current_save_keys_processed:%llu\r\ncurrent_save_keys_total:%llu\r\n"
-                    "rdb_changes_since_last_save:%llu\r\nrdb_bgsave_in_progress:%d\r\n"
-                    "rdb_last_save_time:%lld\r\nrdb_last_bgsave_status:%s\r\n"
-                    "rdb_last_bgsave_time_sec:%lld\r\nrdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\n",
-                    (unsigned long long)(snapshot.running ? progress.copied_peak : 0),
-                    (unsigned long long)(snapshot.running ? progress.copied : 0),
-                    (unsigned long long)(snapshot.running ? progress.done : 0),
-                    (unsigned long long)(snapshot.running ? snapshot.keys_at_start : 0),
-                    (unsigned long long)(engineHot.dirty - snapshot.dirty_saved), snapshot.running,
-                    (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
-                    (long long)snapshot.last_seconds, (long long)current_s,
-                    (unsigned long long)snapshot.saves);
+    strAppendFormat(
+        out,
+        "current_cow_peak:%llu\r\ncurrent_cow_size:%llu\r\n"
+        "current_save_keys_processed:%llu\r\ncurrent_save_keys_total:%llu\r\n"
+        "rdb_changes_since_last_save:%llu\r\nrdb_bgsave_in_progress:%d\r\n"
+        "rdb_last_save_time:%lld\r\nrdb_last_bgsave_status:%s\r\n"
+        "rdb_last_bgsave_time_sec:%lld\r\nrdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\n",
+        (unsigned long long)(snapshot.running ? progress.copied_peak : 0),
+        (unsigned long long)(snapshot.running ? progress.copied : 0),
+        (unsigned long long)(snapshot.running ? progress.done : 0),
+        (unsigned long long)(snapshot.running ? snapshot.keys_at_start : 0),
+        (unsigned long long)(engineHot.dirty - snapshot.dirty_saved), snapshot.running,
+        (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
+        (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves);
 }

@@ -30,11 +30,11 @@ void snapshotNoteLoaded(void);
 status snapshotAtShutdown(uint32_t flags, reason *why) MUST_USE;
 void snapshotPrintInfo(str *out);
 void snapshotInit(void);
+/* After a change of `save` or stop-writes-on-bgsave-error. */
+void snapshotUpdateGate(void);
 /* Hook 7: save points, scheduled saves. */
 void snapshotTick(int64_t budget_us);
 /* Hook 9. */
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal);
-/* Refuses writes after a failed save (stop-writes-on-bgsave-error). */
-extern const gate snapshotErrorGate;
 
 #endif
