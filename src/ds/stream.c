@@ -206,16 +206,20 @@ bool streamDelete(stream *s, streamId id) {
     if (!nodeFor(s, id, &entry)) return false;
     streamNode *n = nodeOf(&entry);
     if (!streamNodeSeek(n, entry.id, id, &e) || e.deleted || !streamIdEqual(e.id, id)) return false;
+    bool was_first = streamIdEqual(id, s->first_id);
     if (n->live == 1) {
         dropNode(s, &entry);
+        if (was_first) findFirst(s);
     } else {
         size_t room = n->room;
         streamNodeMark(n, &e);
         s->length--;
+        /* The first live entry is followed by another one in its node, close to it. */
+        while (was_first && e.deleted) check(streamNodeNext(n, entry.id, &e));
+        if (was_first) s->first_id = e.id;
         nodeMoved(s, entry.id, n, room, streamNodeSettle(n, entry.id));
     }
     if (streamIdLess(s->max_deleted_id, id)) s->max_deleted_id = id;
-    if (streamIdEqual(id, s->first_id)) findFirst(s);
     return true;
 }
 

@@ -153,6 +153,9 @@ static status readByType(valueReader *v, int type) {
     case RDB_TYPE_HASH_LISTPACK:
     case RDB_TYPE_ZSET_LISTPACK:
     case RDB_TYPE_SET_LISTPACK: return rdbReadPacked(v, type);
+    case RDB_TYPE_STREAM:
+    case RDB_TYPE_STREAM_2:
+    case RDB_TYPE_STREAM_3: return rdbReadStream(v, type);
     case RDB_TYPE_MODULE_PRE_GA:
     case RDB_TYPE_MODULE_2:
         (void)rdbReaderFail(v->r, "The RDB file contains module data I can't load: no modules");
@@ -163,15 +166,16 @@ static status readByType(valueReader *v, int type) {
 
 bool rdbTypeIsKnown(int type) {
     return type >= 0 && type < RDB_TYPE_COUNT && type != RDB_TYPE_MODULE_PRE_GA &&
-           type != RDB_TYPE_MODULE_2 && type != 8 && type != RDB_TYPE_STREAM &&
-           type != RDB_TYPE_STREAM_2 && type != RDB_TYPE_STREAM_3;
+           type != RDB_TYPE_MODULE_2 && type != 8;
 }
 
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
                     bool *dropped) {
     valueReader v = {.r = r, .key = key, .options = options};
     status st = readByType(&v, type);
-    bool is_empty = v.o && objectType(v.o) != TYPE_STRING && typeOf(v.o)->length(v.o) == 0;
+    /* An empty stream keeps its last id and groups. */
+    bool may_be_empty = v.o && (objectType(v.o) == TYPE_STRING || objectType(v.o) == TYPE_STREAM);
+    bool is_empty = v.o && !may_be_empty && typeOf(v.o)->length(v.o) == 0;
     if (v.o && (st != OK || is_empty)) {
         objectFree(v.o);
         v.o = NULL;

@@ -21,5 +21,8 @@ size_t rdbReserveCount(uint64_t announced);
 status rdbReadQuicklist(valueReader *v, bool second) MUST_USE;
 /* A string that holds a whole collection. */
 status rdbReadPacked(valueReader *v, int type) MUST_USE;
+void rdbWriteStream(rdbWriter *w, const robj *o);
+/* Any of the three types of streams. */
+status rdbReadStream(valueReader *v, int type) MUST_USE;
 
 #endif

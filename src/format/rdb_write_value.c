@@ -6,7 +6,7 @@
 #include "ds/intset.h"
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
-#include "format/rdb_value.h"
+#include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
@@ -24,6 +24,7 @@ rdbType rdbTypeOf(const robj *o) {
     case TYPE_HASH:
         if (packed) return RDB_TYPE_HASH_LISTPACK;
         return hashTimedCount(o) ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
+    case TYPE_STREAM: return RDB_TYPE_STREAM_3;
     default: panic("no RDB type for values of type %d", (int)objectType(o));
     }
 }
@@ -139,6 +140,7 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
     case TYPE_SET: writeSet(w, o); break;
     case TYPE_ZSET: writeZset(w, o); break;
     case TYPE_HASH: writeHash(w, o); break;
+    case TYPE_STREAM: rdbWriteStream(w, o); break;
     default: panic("no RDB form for values of type %d", (int)objectType(o));
     }
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sequential files (file_stream.h). With sync_bytes the kernel writes pages back while more are produced, so that the
+ * last fsync() does not have to write everything at once. */
+#define _GNU_SOURCE
+#include "io/file_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "io/file.h"
+
+status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes, reason *why) {
+    *w = (fileWriter){.fd = -1, .sync_bytes = sync_bytes};
+    w->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (w->fd < 0) return reasonSetErrno(why, "Can't create '%s'", temporary);
+    w->temporary = memDup(temporary, strlen(temporary));
+    return OK;
+}
+
+static status syncSome(fileWriter *w, reason *why) {
+    if (!w->sync_bytes || w->written - w->synced < w->sync_bytes) return OK;
+    if (fdatasync(w->fd) < 0) return reasonSetErrno(why, "fsync of '%s'", w->temporary);
+    w->synced = w->written;
+    return OK;
+}
+
+status fileWriterWrite(fileWriter *w, const void *bytes, size_t len, reason *why) {
+    const char *at = bytes;
+    while (len > 0) {
+        ssize_t n = write(w->fd, at, len);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return reasonSetErrno(why, "write to '%s'", w->temporary);
+        at += n;
+        len -= (size_t)n;
+        w->written += n;
+    }
+    return syncSome(w, why);
+}
+
+static void forget(fileWriter *w) {
+    memFree(w->temporary);
+    w->temporary = NULL;
+}
+
+status fileWriterPublish(fileWriter *w, const char *path, reason *why) {
+    status st = OK;
+    if (fsync(w->fd) < 0) st = reasonSetErrno(why, "fsync of '%s'", w->temporary);
+    if (close(w->fd) < 0 && st == OK) st = reasonSetErrno(why, "close of '%s'", w->temporary);
+    w->fd = -1;
+    if (st == OK && rename(w->temporary, path) < 0)
+        st = reasonSetErrno(why, "rename of '%s' to '%s'", w->temporary, path);
+    if (st == OK) {
+        forget(w);
+        return fileSyncFolder(path, why);
+    }
+    fileWriterAbort(w);
+    return st;
+}
+
+void fileWriterAbort(fileWriter *w) {
+    if (w->fd >= 0) (void)close(w->fd); /* its content is not wanted any more */
+    w->fd = -1;
+    if (!w->temporary) return;
+    (void)unlink(w->temporary); /* at worst the next save truncates it */
+    forget(w);
+}
+
+status fileReaderOpen(fileReader *r, const char *path, reason *why) {
+    struct stat info;
+    *r = (fileReader){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    if (r->fd < 0) {
+        int error = errno;
+        (void)reasonSetErrno(why, "Can't open '%s'", path); /* the status says which */
+        return error == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+    }
+    if (fstat(r->fd, &info) == 0) r->size = info.st_size;
+    (void)posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL); /* a hint */
+    return OK;
+}
+
+status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) {
+    ssize_t n;
+    do { n = read(r->fd, dst, cap); } while (n < 0 && errno == EINTR);
+    if (n < 0) return reasonSetErrno(why, "read");
+    *len = (size_t)n;
+    return OK;
+}
+
+void fileReaderClose(fileReader *r) {
+    if (r->fd >= 0) (void)close(r->fd); /* nothing was written */
+    r->fd = -1;
+}

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# DUMP and RESTORE: every type there and back, options, and payloads that are damaged.
+
+# One key of each type and encoding; returns the names.
+proc fill_all_types {} {
+    r flushall
+    r set text "some text"
+    r set number 12345678901
+    r setrange long 100000 x
+    r rpush list a 1 {} [string repeat l 100]
+    for {set i 0} {$i < 300} {incr i} {
+        r rpush quicklist [string repeat $i 50]
+        r sadd table m$i
+        r zadd skiplist [expr {$i * 1.5}] m$i
+        r hset hashtable f$i [string repeat v $i]
+    }
+    r rpush plain [string repeat p 20000] small
+    r sadd intset 1 -5 70000
+    r sadd set a 1 b
+    r zadd zset 1 a -inf b 2.5 c 1e300 d
+    r hset hash a 1 b {}
+    r hset timed a 1 b 2
+    r hpexpireat timed 9999999999999 fields 1 a
+    for {set i 1} {$i <= 250} {incr i} {r xadd stream $i-1 f $i g v}
+    r xdel stream 7-1 100-1
+    r xgroup create stream group 0
+    r xreadgroup group group alice count 10 streams stream >
+    r xgroup createconsumer stream group bob
+    r xadd empty 5-5 f v
+    r xdel empty 5-5
+    return [lsort [r keys *]]
+}
+
+start_server {tags {dump} overrides {enable-debug-command yes}} {
+    test {every type is restored as it was} {
+        foreach key [fill_all_types] {
+            assert_equal OK [r restore copy-$key 0 [r dump $key]]
+            assert_equal [r debug digest-value $key] [r debug digest-value copy-$key]
+            assert_equal [r object encoding $key] [r object encoding copy-$key]
+        }
+        assert_equal [r xinfo stream stream full] [r xinfo stream copy-stream full]
+        assert_equal [r hpexpiretime timed fields 2 a b] [r hpexpiretime copy-timed fields 2 a b]
+    }
+
+    test {DUMP of a missing key is null, and no access} {
+        r del missing
+        assert_equal {} [r dump missing]
+        assert_error "ERR wrong number of arguments for 'dump' command" {r dump}
+    }
+
+    test {RESTORE refuses an existing key, REPLACE replaces it} {
+        r set from value
+        r rpush to a b
+        assert_error "BUSYKEY Target key name already exists." {r restore to 0 [r dump from]}
+        assert_equal list [r type to]
+        assert_equal OK [r restore to 0 [r dump from] REPLACE]
+        assert_equal value [r get to]
+    }
+
+    test {RESTORE sets relative and absolute times} {
+        r set from value
+        set payload [r dump from]
+        r restore to 100000 $payload replace
+        assert {90000 <= [r pttl to] && [r pttl to] <= 100000}
+        r restore to 9999999999999 $payload absttl replace
+        assert_equal 9999999999999 [r pexpiretime to]
+        r restore to 0 $payload absttl replace
+        assert_equal -1 [r pttl to]
+        assert_equal {OK 0} [list [r restore to 1 $payload absttl replace] [r exists to]]
+        assert_equal {OK 0} [list [r restore to 1 $payload absttl] [r exists to]]
+        assert_error "ERR Invalid TTL value, must be >= 0" {r restore to -1 $payload}
+        assert_error "ERR value is not an integer or out of range" {r restore to x $payload}
+        assert_error "ERR invalid expire time in 'restore' command" {r restore to 9223372036854775807 $payload}
+    }
+
+    test {RESTORE sets the access time or frequency} {
+        r set from value
+        set payload [r dump from]
+        r restore to 0 $payload replace idletime 1000
+        assert {1000 <= [r object idletime to] && [r object idletime to] <= 1002}
+        r config set maxmemory-policy allkeys-lfu
+        r restore to 0 $payload replace freq 200
+        assert_equal 200 [r object freq to]
+        r config set maxmemory-policy noeviction
+        assert_error "ERR syntax error" {r restore to 0 $payload idletime 1 freq 1}
+        assert_error "ERR syntax error" {r restore to 0 $payload idletime}
+        assert_error "ERR syntax error" {r restore to 0 $payload foo}
+        assert_error "ERR Invalid IDLETIME value, must be >= 0" {r restore to 0 $payload idletime -1}
+        assert_error "ERR Invalid FREQ value, must be >= 0 and <= 255" {r restore to 0 $payload freq 256}
+    }
+
+    test {a damaged payload is refused and changes nothing} {
+        foreach key [fill_all_types] {
+            set payload [r dump $key]
+            set last [expr {[string length $payload] - 1}]
+            for {set i 0} {$i < 20} {incr i} {
+                set at [expr {int(rand() * $last)}]
+                scan [string index $payload $at] %c byte
+                set bad [string replace $payload $at $at [format %c [expr {$byte ^ (1 << ($i % 8))}]]]
+                assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 $bad}
+            }
+            assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 [string range $payload 0 end-1]}
+        }
+        assert_equal 0 [r exists new]
+        assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 {}}
+    }
+}
