@@ -193,7 +193,8 @@ static void a_subsystem_of_public_headers_alone(void **state) {
 
 int test_subsystem(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_subsystem_of_public_headers_alone, houseBuild, houseRaze),
+        cmocka_unit_test_setup_teardown(a_subsystem_of_public_headers_alone, engineTestSetUp,
+                                        engineTestTearDown),
     };
     return cmocka_run_group_tests_name("engine/subsystem", tests, NULL, NULL);
 }
