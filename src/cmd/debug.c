@@ -326,7 +326,8 @@ static void debugChild(ctx *c) {
     if (!ctxArgDouble(c, 2, &seconds)) return;
     childKill();
     int64_t us = (int64_t)(seconds < 0 ? 0 : seconds > 1e6 ? 1e12 : seconds * 1e6);
-    if (us && childStart(CHILD_TEST, sleepInChild, &us, &why) != OK) {
+    if (us &&
+        childStart(&(childJob){.kind = CHILD_TEST, .run = sleepInChild, .arg = &us}, &why) != OK) {
         replyErrorFormat(c, "ERR %s", why.text);
         return;
     }

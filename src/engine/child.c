@@ -1,28 +1,57 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forks child processes; a periodic job waits for their end. */
+ * Forks child processes; a periodic job waits for their end. What a child reports comes through a pipe, which the loop
+ * reads; the rest of it is read when the child has ended, before the hooks hear of that. */
 #include "engine/child.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/log.h"
 #include "engine/engine_priv.h"
 #include "engine/hooks.h"
 #include "engine/latency.h"
+#include "io/file.h"
+#include "io/message_pipe.h"
 #include "store/store.h"
+
+/* Messages to child.c itself; those of jobs are numbered from there on. */
+enum { MESSAGE_PROGRESS, MESSAGES_OWN };
 
 static struct {
     pid_t pid; /* 0: no child */
-    childKind kind;
-    int64_t fork_us; /* duration of the last fork() */
+    childJob job;
+    messagePipe reports;
+    loop *loop;
+    childProgress progress;
+    int64_t next_report_us; /* in the child */
+    int64_t fork_us;        /* duration of the last fork() */
     uint64_t forks;
 } child;
 
-childKind childAlive(void) { return child.kind; }
+childKind childAlive(void) { return child.job.kind; }
+
+const char *childKindName(childKind kind) {
+    static const char *const names[CHILD_KINDS] = {
+        [CHILD_NONE] = "none",
+        [CHILD_RDB_SAVE] = "rdb-save",
+        [CHILD_AOF_REWRITE] = "aof-rewrite",
+        [CHILD_SLOT_EXPORT] = "slot-export",
+        [CHILD_MODULE] = "module",
+        [CHILD_TEST] = "test",
+    };
+    check(kind < CHILD_KINDS);
+    return names[kind];
+}
+
+void childSetLoop(loop *l) { child.loop = l; }
+
+childProgress childProgressNow(void) { return child.progress; }
 
 /* The parent's handlers would modify shared state, and stop the wrong process. */
 static void signalsOfChild(void) {
@@ -30,33 +59,125 @@ static void signalsOfChild(void) {
     signal(SIGINT, SIG_IGN); /* Ctrl-C in a terminal also reaches the parent, which decides */
 }
 
-static void ended(int wait_status) {
-    childKind kind = child.kind;
-    int exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
-    int by_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
-    child.pid = 0;
-    child.kind = CHILD_NONE;
-    storeForkEnd();
-    hooksChildEvent(CHILD_ENDED, kind, exit_code, by_signal);
+/* ------------------------------------------------------------------ reports: in the child */
+
+/* Bytes of this process's memory that are no longer shared with the other; 0 if the system does not tell. */
+static uint64_t copiedBytes(void) {
+    static const char label[] = "Private_Dirty:";
+    char text[2048];
+    if (fileReadText("/proc/self/smaps_rollup", text, sizeof(text)) <= 0) return 0;
+    const char *at = strstr(text, label);
+    return at ? strtoull(at + sizeof(label) - 1, NULL, 10) * 1024 : 0;
 }
 
-status childStart(childKind kind, childProc *proc, void *arg, reason *why) {
-    check(kind != CHILD_NONE);
+/* A parent that is gone takes no reports: the child ends as its job says. */
+static void report(uint32_t what, slice bytes) {
+    status st = messagePipeSend(&child.reports, what, bytes);
+    check(st != ERR_LIMIT);
+}
+
+void childReport(uint32_t what, slice bytes) { report(what + MESSAGES_OWN, bytes); }
+
+static void reportProgressNow(uint64_t done, uint64_t total) {
+    childProgress now = {.done = done, .total = total, .copied = copiedBytes()};
+    child.progress = now;
+    report(MESSAGE_PROGRESS, sliceMake((const char *)&now, sizeof(now)));
+}
+
+void childReportProgress(uint64_t done, uint64_t total) {
+    enum { PERIOD_US = 250000 };
+    int64_t now_us = clockMonoUs();
+    child.progress.done = done;
+    child.progress.total = total;
+    if (now_us < child.next_report_us) return;
+    child.next_report_us = now_us + PERIOD_US;
+    reportProgressNow(done, total);
+}
+
+static void runInChild(void) {
+    signalsOfChild();
+    messagePipeKeepWriting(&child.reports);
+    hooksChildEvent(CHILD_IN_CHILD, (int)child.job.kind, 0, 0);
+    int exit_code = child.job.run(child.job.arg);
+    reportProgressNow(child.progress.done, child.progress.total);
+    _exit(exit_code);
+}
+
+/* ------------------------------------------------------------------ reports: in the parent */
+
+static void noteProgress(slice bytes) {
+    check(bytes.len == sizeof(child.progress));
+    uint64_t peak = child.progress.copied_peak;
+    memcpy(&child.progress, bytes.ptr, sizeof(child.progress));
+    child.progress.copied_peak = peak > child.progress.copied ? peak : child.progress.copied;
+    child.progress.reported_us = clockMonoUs();
+}
+
+static void receiveReports(void) {
+    uint32_t what;
+    slice bytes;
+    while (messagePipeReceive(&child.reports, &what, &bytes)) {
+        if (what == MESSAGE_PROGRESS) {
+            noteProgress(bytes);
+        } else if (child.job.on_message) {
+            child.job.on_message(child.job.arg, what - MESSAGES_OWN, bytes);
+        }
+    }
+}
+
+static void reportsReadable(loop *l, int fd, void *arg, int mask) {
+    (void)l, (void)fd, (void)arg, (void)mask;
+    receiveReports();
+    childPoll(0); /* the end of the pipe is most often that of the child */
+}
+
+static void beginReports(void) {
+    messagePipeKeepReading(&child.reports);
+    if (!child.loop) return;
+    status st = loopWatch(child.loop, child.reports.read_fd, LOOP_READ, reportsReadable, NULL);
+    if (st != OK) logVerbose("Reports of the child process are read by the cron only");
+}
+
+static void endReports(void) {
+    if (child.loop && child.reports.read_fd >= 0)
+        loopUnwatch(child.loop, child.reports.read_fd, LOOP_READ);
+    messagePipeClose(&child.reports);
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void ended(int wait_status) {
+    childKind kind = child.job.kind;
+    int exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+    int by_signal = WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : 0;
+    receiveReports();
+    endReports();
+    child.pid = 0;
+    child.job = (childJob){.kind = CHILD_NONE};
+    storeForkEnd();
+    hooksChildEvent(CHILD_ENDED, (int)kind, exit_code, by_signal);
+}
+
+status childStart(const childJob *job, reason *why) {
+    int kind = (int)job->kind;
+    check(job->kind != CHILD_NONE);
+    check(job->kind < CHILD_KINDS);
     if (child.pid) return reasonSet(why, ERR_EXISTS, "another child process is running");
+    status st = messagePipeOpen(&child.reports, why);
+    if (st != OK) return st;
     hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
     storeForkBegin();
-    child.kind = kind;
+    child.job = *job;
+    child.progress = (childProgress){0};
+    child.next_report_us = 0;
     int64_t began_us = clockMonoUs();
     child.pid = fork();
-    if (child.pid == 0) {
-        signalsOfChild();
-        hooksChildEvent(CHILD_IN_CHILD, kind, 0, 0);
-        _exit(proc(arg));
-    }
+    if (child.pid == 0) runInChild();
     if (child.pid < 0) {
         reasonSetErrno(why, "Can't fork");
         child.pid = 0;
-        child.kind = CHILD_NONE;
+        child.job = (childJob){.kind = CHILD_NONE};
+        endReports();
         storeForkEnd();
         hooksChildEvent(CHILD_ENDED, kind, -1, 0);
         return ERR_IO;
@@ -64,6 +185,7 @@ status childStart(childKind kind, childProc *proc, void *arg, reason *why) {
     child.fork_us = clockMonoUs() - began_us;
     child.forks++;
     latencyNote("fork", child.fork_us / 1000);
+    beginReports();
     hooksChildEvent(CHILD_IN_PARENT, kind, 0, 0);
     return OK;
 }
@@ -83,7 +205,9 @@ void childKill(void) {
 
 void childPoll(int64_t budget_us) {
     (void)budget_us;
-    if (child.pid) waitForIt(WNOHANG);
+    if (!child.pid) return;
+    receiveReports();
+    waitForIt(WNOHANG);
 }
 
 void childPrintStats(str *out) {

@@ -14,12 +14,30 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/log.h"
+#include "io/message_pipe.h"
 #include "io/thread.h"
 
 typedef struct bioJob {
-    bioProc *proc;
+    bioProc *proc;     /* or: */
+    bioTaskProc *task; /* whose end `done` is told */
+    bioDoneProc *done;
     void *arg;
 } bioJob;
+
+/* A task that has ended. */
+typedef struct bioEnd {
+    struct bioEnd *next;
+    bioDoneProc *done;
+    void *arg;
+    int error;
+} bioEnd;
+
+static struct {
+    pthread_mutex_t lock;
+    bioEnd *first, **last; /* in the order in which they ended */
+    messagePipe wake;      /* a message for the first of some ends */
+    loop *loop;
+} ended = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &ended.first, .wake = {-1, -1, {0}, 0}};
 
 typedef struct bioQueue {
     pthread_mutex_t lock;
@@ -45,6 +63,71 @@ void bioInit(const char *cpus) {
     worker_cpus = memDup(cpus, strlen(cpus));
 }
 
+/* On the worker, or in the foreground. */
+static void runJob(const bioJob *job) {
+    if (!job->task) {
+        job->proc(job->arg);
+        return;
+    }
+    bioEnd *end = memNew(bioEnd);
+    end->done = job->done;
+    end->arg = job->arg;
+    end->error = job->task(job->arg);
+    pthread_mutex_lock(&ended.lock);
+    bool first = !ended.first;
+    *ended.last = end;
+    ended.last = &end->next;
+    /* One message a batch: the pipe cannot fill up. */
+    if (first && ended.wake.write_fd >= 0) check(messagePipeSend(&ended.wake, 0, SLICE("")) == OK);
+    pthread_mutex_unlock(&ended.lock);
+}
+
+void bioComplete(void) {
+    pthread_mutex_lock(&ended.lock);
+    bioEnd *end = ended.first;
+    ended.first = NULL;
+    ended.last = &ended.first;
+    pthread_mutex_unlock(&ended.lock);
+    while (end) {
+        bioEnd *next = end->next;
+        end->done(end->arg, end->error);
+        memFree(end);
+        end = next;
+    }
+}
+
+static void endsReadable(loop *l, int fd, void *arg, int mask) {
+    (void)l, (void)fd, (void)arg, (void)mask;
+    uint32_t kind;
+    slice nothing;
+    while (messagePipeReceive(&ended.wake, &kind, &nothing)) {}
+    bioComplete();
+}
+
+static void detach(void) {
+    if (!ended.loop) return;
+    loopUnwatch(ended.loop, ended.wake.read_fd, LOOP_READ);
+    ended.loop = NULL;
+    pthread_mutex_lock(&ended.lock);
+    messagePipeClose(&ended.wake);
+    pthread_mutex_unlock(&ended.lock);
+}
+
+status bioAttach(loop *l, reason *why) {
+    detach();
+    if (!l) return OK;
+    status st = messagePipeOpen(&ended.wake, why);
+    if (st != OK) return st;
+    messagePipeSetNonblocking(&ended.wake);
+    st = loopWatch(l, ended.wake.read_fd, LOOP_READ, endsReadable, NULL);
+    if (st != OK) {
+        messagePipeClose(&ended.wake);
+        return reasonSet(why, st, "The event loop cannot watch background jobs");
+    }
+    ended.loop = l;
+    return OK;
+}
+
 /* Runs jobs until `stop` is set and no job is left. */
 static void *workerProc(void *arg) {
     bioQueue *q = arg;
@@ -56,7 +139,7 @@ static void *workerProc(void *arg) {
         q->first = (q->first + 1) % q->cap;
         q->waiting--;
         pthread_mutex_unlock(&q->lock);
-        job.proc(job.arg);
+        runJob(&job);
         pthread_mutex_lock(&q->lock);
         q->pending--;
         pthread_cond_broadcast(&q->changed);
@@ -76,7 +159,7 @@ static void queueGrow(bioQueue *q) {
     q->first = 0;
 }
 
-void bioSubmit(bioKind kind, bioProc *proc, void *arg) {
+static void submit(bioKind kind, const bioJob *job) {
     check(kind < BIO_KINDS);
     bioQueue *q = &queues[kind];
     if (!q->worker.running) {
@@ -84,17 +167,25 @@ void bioSubmit(bioKind kind, bioProc *proc, void *arg) {
         if (threadStart(&q->worker, names[kind], worker_cpus, workerProc, q, &why) != OK) {
             /* Without a worker the job runs here. Nothing is pending, so the order is kept. */
             logWarning("Background job runs in the foreground: %s", why.text);
-            proc(arg);
+            runJob(job);
             return;
         }
     }
     pthread_mutex_lock(&q->lock);
     if (q->waiting == q->cap) queueGrow(q);
-    q->jobs[(q->first + q->waiting) % q->cap] = (bioJob){proc, arg};
+    q->jobs[(q->first + q->waiting) % q->cap] = *job;
     q->waiting++;
     q->pending++;
     pthread_cond_broadcast(&q->changed);
     pthread_mutex_unlock(&q->lock);
+}
+
+void bioSubmit(bioKind kind, bioProc *proc, void *arg) {
+    submit(kind, &(bioJob){.proc = proc, .arg = arg});
+}
+
+void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg) {
+    submit(kind, &(bioJob){.task = task, .done = done, .arg = arg});
 }
 
 size_t bioPending(bioKind kind) {
@@ -128,6 +219,8 @@ void bioShutdown(void) {
         q->cap = q->first = 0;
         q->stop = false;
     }
+    bioComplete();
+    detach();
     memFree(worker_cpus);
     worker_cpus = NULL;
 }

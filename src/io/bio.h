@@ -8,12 +8,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
+#include "io/loop.h"
+
 typedef enum bioKind { BIO_CLOSE, BIO_FSYNC, BIO_FREE, BIO_KINDS } bioKind;
 typedef void bioProc(void *arg);
 
 /* Starts the workers if they are not running; `cpus` as in threadSetCpus(). */
 void bioInit(const char *cpus);
 void bioSubmit(bioKind kind, bioProc *proc, void *arg);
+/* A job that tells how it ended: 0, or an errno. On the worker. */
+typedef int bioTaskProc(void *arg);
+/* ... which is told to the main thread: by the loop of bioAttach(), or by bioComplete(). */
+typedef void bioDoneProc(void *arg, int error);
+void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg);
+/* Has the loop call what is done. Once, from its thread; NULL ends it, before the loop is freed. */
+status bioAttach(loop *l, reason *why) MUST_USE;
+/* Calls the `done` of all tasks that have ended, in the order in which they ended. */
+void bioComplete(void);
 size_t bioPending(bioKind kind);
 /* Waits until no job of `kind` is pending. */
 void bioDrain(bioKind kind);

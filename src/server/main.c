@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "cluster/cluster.h"
 #include "config/config.h"
+#include "engine/child.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
@@ -128,6 +129,7 @@ static void startLoop(void) {
     loopSetBeforeSleep(run.loop, beforeSleep, NULL);
     loopSetAfterSleep(run.loop, afterSleep, NULL);
     netSetLoop(run.loop);
+    childSetLoop(run.loop);
 }
 
 /* Raises the limit of file descriptors to that of all clients plus a reserve; lowers maxclients if
@@ -196,6 +198,13 @@ static void logStartup(void) {
     }
 }
 
+static void attachBackgroundJobs(void) {
+    reason why;
+    if (bioAttach(run.loop, &why) == OK) return;
+    logWarning("%s", why.text);
+    exit(1);
+}
+
 static void checkAddresses(void) {
     reason why;
     if (storeCheckAddresses(&why) == OK) return;
@@ -245,6 +254,7 @@ int main(int argc, char **argv) {
     titleSet();
     (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
     bioInit(serverConf.bio_cpulist);
+    attachBackgroundJobs();
     bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
                     isatty(STDOUT_FILENO);
     if (serverConf.always_show_logo || terminal) {

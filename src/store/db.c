@@ -430,6 +430,16 @@ void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg) {
     kvstoreIteratorClear(&it);
 }
 
+status dbWalk(const db *d, int slot, dbWalkProc *visit, void *arg) {
+    kvstoreIterator it;
+    kvstoreIteratorInit(&it, d->keys, slot, false);
+    const robj *o;
+    status st = OK;
+    while (st == OK && (o = kvstoreIteratorNext(&it, NULL))) st = visit(arg, o);
+    kvstoreIteratorClear(&it);
+    return st;
+}
+
 typedef struct visitor {
     dbVisitProc *visit;
     void *arg;

@@ -208,6 +208,9 @@ uint64_t dbFlush(db *d, bool later);
 typedef void dbVisitProc(void *arg, const robj *o);
 /* Visits every object of one slot or (-1) of all, including expired ones. */
 void dbEach(const db *d, int slot, dbVisitProc *visit, void *arg);
+/* The same for a visitor that may fail: stops at the first one that is not OK, and returns it. */
+typedef status dbWalkProc(void *arg, const robj *o);
+status dbWalk(const db *d, int slot, dbWalkProc *visit, void *arg) MUST_USE;
 /* Visits every object if there are at most `most`, else a random sample of that size, in which objects may be
  * repeated. Returns the number of visits. */
 uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);

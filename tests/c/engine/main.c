@@ -11,7 +11,9 @@ int test_hooks(void);
 int test_measure(void);
 int test_pause(void);
 int test_propagate(void);
+int test_registries(void);
 int test_session(void);
+int test_subsystem(void);
 int test_transaction(void);
 
 int main(void) {
@@ -26,7 +28,9 @@ int main(void) {
     failed += test_measure();
     failed += test_pause();
     failed += test_propagate();
+    failed += test_registries();
     failed += test_session();
+    failed += test_subsystem();
     failed += test_transaction();
     return failed != 0;
 }

@@ -17,14 +17,18 @@ static void onChild(childEvent e, int kind, int exit_code, int signal) {
     note("%d of %d: %d %d;", e, kind, exit_code, signal);
 }
 
-static const feature wing = {.name = "wing", .on_child = onChild};
-static const feature *const features[] = {&wing};
+static const feature test_feature = {.name = "test_feature", .on_child = onChild};
+static const feature *const features[] = {&test_feature};
 
 static int setUp(void **state) {
-    houseBuild(state);
+    engineTestSetUp(state);
     hooksUninstall();
     hooksInstall(features, COUNT_OF(features), NULL, 0);
     return 0;
+}
+
+static status start(childProc *run, void *arg, reason *why) {
+    return childStart(&(childJob){.kind = CHILD_TEST, .run = run, .arg = arg}, why);
 }
 
 static int leaveWith(void *arg) { return *(int *)arg; }
@@ -44,26 +48,26 @@ static void waitForEnd(void) {
     assert_int_equal(childAlive(), CHILD_NONE);
 }
 
-static void a_child_and_its_exit_code_are_told(void **state) {
+static void a_child_and_its_exit_code_are_reported(void **state) {
     int code = 7;
     reason why;
-    assert_int_equal(childStart(CHILD_TEST, leaveWith, &code, &why), OK);
+    assert_int_equal(start(leaveWith, &code, &why), OK);
     assert_int_equal(childAlive(), CHILD_TEST);
-    assert_noted("0 of 1: 0 0;2 of 1: 0 0;");
+    assert_noted("0 of 5: 0 0;2 of 5: 0 0;");
     waitForEnd();
-    assert_noted("3 of 1: 7 0;");
+    assert_noted("3 of 5: 7 0;");
 }
 
 static void there_is_one_at_a_time_and_it_can_be_killed(void **state) {
     reason why;
-    assert_int_equal(childStart(CHILD_TEST, waitForEver, NULL, &why), OK);
-    assert_int_equal(childStart(CHILD_TEST, waitForEver, NULL, &why), ERR_EXISTS);
+    assert_int_equal(start(waitForEver, NULL, &why), OK);
+    assert_int_equal(start(waitForEver, NULL, &why), ERR_EXISTS);
     assert_string_equal(why.text, "another child process is running");
     childPoll(0);
     assert_int_equal(childAlive(), CHILD_TEST);
     (void)noted(); /* the start is another test's */
     childKill();
-    assert_noted("3 of 1: -1 9;");
+    assert_noted("3 of 5: -1 9;");
     assert_int_equal(childAlive(), CHILD_NONE);
     childKill();
     assert_noted("");
@@ -83,7 +87,7 @@ static void setAll(slice value) {
         slice key = keyOf(i);
         uint64_t hash = storeHash(key);
         dbPosition at;
-        robj *old = dbFind(storeDb(0), key, hash, lookAt(HOUSE_NOW), &at);
+        robj *old = dbFind(storeDb(0), key, hash, lookAt(START_MS), &at);
         dbSetString(storeDb(0), key, &at, old, value, NULL, OBJECT_NO_EXPIRE);
     }
 }
@@ -111,24 +115,131 @@ static void a_child_keeps_the_dataset_of_its_fork(void **state) {
     assert_ptr_not_equal(changed, MAP_FAILED);
     setAll(SLICE("before"));
     const robj *first = dbPeek(storeDb(0), keyOf(0), storeHash(SLICE("key:0")));
-    assert_int_equal(childStart(CHILD_TEST, lookAgain, changed, &why), OK);
+    assert_int_equal(start(lookAgain, changed, &why), OK);
     setAll(SLICE("behind"));
     assert_ptr_not_equal(dbPeek(storeDb(0), keyOf(0), storeHash(SLICE("key:0"))),
                          first); /* not in place */
     *changed = true;
     (void)noted(); /* the start is another test's */
     waitForEnd();
-    assert_noted("3 of 1: 0 0;");
+    assert_noted("3 of 5: 0 0;");
     assert_true(allAre(SLICE("behind")));
     assert_int_equal(munmap(changed, sizeof(bool)), 0);
 }
 
+/* ------------------------------------------------------------------ what the child reports */
+
+enum { MESSAGES = 300, RESULT = 7, BULKY = 100000 };
+
+static struct {
+    int messages, bulky;
+    childProgress at_result;
+} heard;
+
+static void hear(void *arg, uint32_t what, slice bytes) {
+    assert_ptr_equal(arg, &heard);
+    assert_int_equal(childAlive(), CHILD_RDB_SAVE);
+    if (what == RESULT) {
+        for (size_t i = 0; i < bytes.len; i++) assert_int_equal(bytes.ptr[i], 'x');
+        heard.bulky += bytes.len == BULKY;
+        return;
+    }
+    int number;
+    assert_int_equal(bytes.len, sizeof(number));
+    memcpy(&number, bytes.ptr, sizeof(number));
+    assert_int_equal(number, heard.messages); /* in order */
+    heard.messages++;
+}
+
+static int reportAll(void *arg) {
+    (void)arg;
+    for (int i = 0; i < MESSAGES; i++) {
+        childReportProgress((uint64_t)i + 1, MESSAGES);
+        childReport(0, sliceMake((const char *)&i, sizeof(i)));
+    }
+    char *bulky = memAlloc(BULKY); /* more than a pipe holds */
+    memset(bulky, 'x', BULKY);
+    childReport(RESULT, sliceMake(bulky, BULKY));
+    memFree(bulky);
+    return 3;
+}
+
+static void reportsArriveBeforeTheEnd(loop *l) {
+    reason why;
+    memset(&heard, 0, sizeof(heard));
+    childSetLoop(l);
+    childJob job = {.kind = CHILD_RDB_SAVE, .run = reportAll, .on_message = hear, .arg = &heard};
+    assert_int_equal(childStart(&job, &why), OK);
+    (void)noted(); /* the start is another test's */
+    if (l) {
+        for (int i = 0; childAlive() != CHILD_NONE && i < 100000; i++) {
+            loopLimitSleep(l, 1);
+            loopTurn(l, true);
+            if (heard.bulky) childPoll(0);
+        }
+    }
+    waitForEnd();
+    childSetLoop(NULL);
+    assert_int_equal(heard.messages, MESSAGES);
+    assert_int_equal(heard.bulky, 1);
+    assert_noted("3 of 1: 3 0;");
+    childProgress p = childProgressNow();
+    assert_int_equal(p.done, MESSAGES);
+    assert_int_equal(p.total, MESSAGES);
+    assert_true(p.copied > 0);
+    assert_true(p.copied_peak >= p.copied);
+    assert_true(p.reported_us > 0);
+}
+
+static void messages_of_a_child_arrive_in_order_before_its_end(void **state) {
+    reportsArriveBeforeTheEnd(NULL);
+    loop *l = loopNew(NULL, NULL);
+    reportsArriveBeforeTheEnd(l);
+    loopFree(l);
+}
+
+static void every_kind_has_a_name(void **state) {
+    for (int kind = 0; kind < CHILD_KINDS; kind++)
+        assert_true(strlen(childKindName((childKind)kind)) > 3);
+    assert_string_equal(childKindName(CHILD_AOF_REWRITE), "aof-rewrite");
+}
+
+/* ------------------------------------------------------------------ a walk that can be stopped */
+
+typedef struct fullDisk {
+    int keys, room;
+} fullDisk;
+
+static status save(void *arg, const robj *o) {
+    fullDisk *disk = arg;
+    if (disk->keys == disk->room) return ERR_IO;
+    disk->keys += objectKey(o).len > 0;
+    return OK;
+}
+
+static void a_walk_ends_with_the_first_error(void **state) {
+    setAll(SLICE("value"));
+    fullDisk disk = {.room = 10};
+    assert_int_equal(dbWalk(storeDb(0), -1, save, &disk), ERR_IO);
+    assert_int_equal(disk.keys, 10);
+    disk = (fullDisk){.room = 2 * KEYS};
+    assert_int_equal(dbWalk(storeDb(0), -1, save, &disk), OK);
+    assert_int_equal(disk.keys, KEYS);
+}
+
 int test_child(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_told, setUp, houseRaze),
+        cmocka_unit_test_setup_teardown(messages_of_a_child_arrive_in_order_before_its_end, setUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(every_kind_has_a_name, setUp, engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_walk_ends_with_the_first_error, setUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_reported, setUp,
+                                        engineTestTearDown),
         cmocka_unit_test_setup_teardown(there_is_one_at_a_time_and_it_can_be_killed, setUp,
-                                        houseRaze),
-        cmocka_unit_test_setup_teardown(a_child_keeps_the_dataset_of_its_fork, setUp, houseRaze),
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_child_keeps_the_dataset_of_its_fork, setUp,
+                                        engineTestTearDown),
     };
     return cmocka_run_group_tests_name("engine/child", tests, NULL, NULL);
 }

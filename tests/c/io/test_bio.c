@@ -3,6 +3,7 @@
  * Tests of io/bio: order within a kind, independence of kinds, draining, ending. */
 #include "io_test.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -97,8 +98,71 @@ static void test_shutdown_does_what_is_pending_and_allows_a_new_start(void **sta
     bioShutdown(); /* with nothing started */
 }
 
+/* ---- tasks that tell their end ---- */
+
+enum { TASKS = 500 };
+static struct {
+    int count, failed;
+    pthread_t by;
+} told;
+
+static int failOdd(void *arg) { return *(int *)arg % 2 ? ENOSPC : 0; }
+
+static void tell(void *arg, int error) {
+    assert_true(pthread_equal(told.by, pthread_self()));
+    assert_int_equal(*(int *)arg, told.count); /* those of a kind end in order */
+    assert_int_equal(error, told.count % 2 ? ENOSPC : 0);
+    told.count++;
+    told.failed += error != 0;
+    memFree(arg);
+}
+
+static void submitTasks(void) {
+    memset(&told, 0, sizeof(told));
+    told.by = pthread_self();
+    for (int i = 0; i < TASKS; i++) {
+        int *arg = memAlloc(sizeof(*arg));
+        *arg = i;
+        bioSubmitTask(BIO_FSYNC, failOdd, tell, arg);
+    }
+}
+
+static void test_the_loop_tells_how_tasks_ended(void **state) {
+    (void)state;
+    size_t before = memUsed();
+    reason why;
+    loop *l = loopNew(NULL, NULL);
+    bioInit("");
+    assert_int_equal(bioAttach(l, &why), OK);
+    submitTasks();
+    for (int i = 0; i < 100000 && told.count < TASKS; i++) {
+        loopLimitSleep(l, 1000); /* an end wakes the loop */
+        loopTurn(l, true);
+    }
+    assert_int_equal(told.count, TASKS);
+    assert_int_equal(told.failed, TASKS / 2);
+    bioShutdown();
+    loopFree(l);
+    assert_int_equal(memUsed(), before);
+}
+
+static void test_ends_are_told_without_a_loop_too(void **state) {
+    (void)state;
+    bioInit("");
+    submitTasks();
+    bioDrain(BIO_FSYNC);
+    assert_int_equal(told.count, 0);
+    bioComplete();
+    assert_int_equal(told.count, TASKS);
+    submitTasks();
+    bioShutdown(); /* tells the rest */
+    assert_int_equal(told.count, TASKS);
+}
+
 int test_bio(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_loop_tells_how_tasks_ended),
+        cmocka_unit_test(test_ends_are_told_without_a_loop_too),
         cmocka_unit_test(test_jobs_run_in_order_and_pending_counts),
         cmocka_unit_test(test_queue_wraps_and_grows_in_the_middle),
         cmocka_unit_test(test_kinds_do_not_wait_for_each_other),
