@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/blob.h"
 
-static void test_last_release_frees(void **state) {
+static void test_the_last_release_frees(void **state) {
     (void)state;
     size_t before = memUsed();
     blob *b = blobNew(100);
@@ -68,7 +68,7 @@ static void test_sizes_that_cannot_be_are_refused(void **state) {
 
 int test_blob(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_release_frees),
+        cmocka_unit_test(test_the_last_release_frees),
         cmocka_unit_test(test_reserve_keeps_the_content),
         cmocka_unit_test(test_sizes_that_cannot_be_are_refused),
     };

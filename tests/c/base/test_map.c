@@ -222,7 +222,7 @@ static void test_reserved_ranges_open_in_parts(void **state) {
     fclose(file);
 }
 
-static void test_what_the_system_has_not_is_refused(void **state) {
+static void test_unsupported_options_are_refused(void **state) {
     (void)state;
     assert_null(memReserve((size_t)1 << 62, MAP_PAGE));
     struct rlimit limit, lower;
@@ -247,7 +247,7 @@ int test_map(void) {
         cmocka_unit_test(test_resizing_keeps_contents_and_alignment),
         cmocka_unit_test(test_random_mappings_hold_what_was_written),
         cmocka_unit_test(test_reserved_ranges_open_in_parts),
-        cmocka_unit_test(test_what_the_system_has_not_is_refused),
+        cmocka_unit_test(test_unsupported_options_are_refused),
     };
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }

@@ -325,7 +325,7 @@ static void test_four_homes(void **state) {
     testSeed(__func__);
     hostileHash(HASH_FOUR_HOMES, 2000);
 }
-static void test_half_of_the_hashes_clumped(void **state) {
+static void test_half_of_the_hashes_clustered(void **state) {
     testSeed(__func__);
     hostileHash(HASH_HALF_CLUMPED, 6000);
 }
@@ -341,7 +341,7 @@ int test_hashtable_model(void) {
         cmocka_unit_test(test_all_hashes_last),
         cmocka_unit_test(test_all_hashes_first),
         cmocka_unit_test(test_four_homes),
-        cmocka_unit_test(test_half_of_the_hashes_clumped),
+        cmocka_unit_test(test_half_of_the_hashes_clustered),
         cmocka_unit_test(test_sequential_hashes),
     };
     return cmocka_run_group_tests_name("hashtable against a model", tests, NULL, NULL);

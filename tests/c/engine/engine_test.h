@@ -14,13 +14,13 @@
 
 #include "engine/hooks.h"
 
-/* cmocka's setup and teardown: everything new, two databases, nothing armed, time stands at HOUSE_NOW. */
-int houseBuild(void **state);
-int houseRaze(void **state);
+/* cmocka's setup and teardown: everything new, two databases, nothing armed, time stands at START_MS. */
+int engineTestSetUp(void **state);
+int engineTestTearDown(void **state);
 
-enum { HOUSE_NOW = 1000000 };
+enum { START_MS = 1000000 };
 /* Moves the wall clock. */
-void houseSetTime(int64_t now_ms);
+void setTestTime(int64_t now_ms);
 
 /* The commands, beside those of transactions:
  *
@@ -43,17 +43,17 @@ void houseSetTime(int64_t now_ms);
  *                           present; an error when the key is or gets missing
  *   offset n seconds        waits until `ack n` has told at least that; replies what was told
  *   kinds                   replies null, a boolean and a map with a double
- *   inner word ...          runs the command `word ...` through executeInner(), as `inner_manner` says; replies OK
+ *   inner word ...          runs the command `word ...` through executeInner(), as `inner_params` says; replies OK
  *                           itself when that sends the reply elsewhere */
 
 /* How `inner` runs its command: as a script's, at first. */
-typedef struct innerManner {
+typedef struct innerParams {
     ctxOrigin origin;
     uint32_t gates_exempt;
     int proto;   /* 0: of who asks */
     outbuf *out; /* NULL: of who asks */
-} innerManner;
-extern innerManner inner_manner;
+} innerParams;
+extern innerParams inner_params;
 /* Whom `deliver text` sends the status `text`. */
 extern session *deliver_to;
 
@@ -80,9 +80,9 @@ extern const gate writesGate, allGate, againGate;
 extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */
 extern const sink noteSink, aofSink, replicaSink; /* of everything, or of what is for one target */
-extern bool house_slotted;                        /* for houseBuild(): databases with slots */
+extern bool with_slots;                           /* for engineTestSetUp(): databases with slots */
 extern const keyObserver noteObserver;
-extern const commandObserver noteSeer;
+extern const commandObserver noteCommandObserver;
 /* What the sink got as bytes, shown as replies are; forgotten by the call. */
 const char *propagatedBytes(void);
 

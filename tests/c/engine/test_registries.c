@@ -18,14 +18,14 @@
 static session s;
 
 static int build(void **state) {
-    int failed = houseBuild(state);
+    int failed = engineTestSetUp(state);
     sessionOpen(&s);
     return failed;
 }
 
 static int raze(void **state) {
     sessionClear(&s);
-    return houseRaze(state);
+    return engineTestTearDown(state);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -187,7 +187,7 @@ static void many_hooks_of_a_kind_are_armed_at_once(void **state) {
     for (int i = 0; i < MANY; i++) {
         sinks[i] = noteSink;
         observers[i] = noteObserver;
-        command_observers[i] = noteSeer;
+        command_observers[i] = noteCommandObserver;
         sinkArm(&sinks[i], true);
         keyObserverArm(&observers[i], true);
         commandObserverArm(&command_observers[i], true);

@@ -125,7 +125,7 @@ static int64_t drop(loop *owner, uint64_t id, void *arg) {
     return d->again_ms;
 }
 
-static void test_dropping_from_inside(void **state) {
+static void test_removing_in_a_callback(void **state) {
     (void)state;
     dropper self = {.again_ms = 1};
     loopAddTimer(l, 0, drop, &self);
@@ -143,7 +143,7 @@ static void test_dropping_from_inside(void **state) {
     assert_int_equal(other.calls, 0);
 }
 
-static void test_an_old_id_does_not_drop_a_new_timer(void **state) {
+static void test_an_old_id_does_not_remove_a_new_timer(void **state) {
     (void)state;
     counter c = {.again_ms = LOOP_TIMER_END};
     uint64_t old_id = loopAddTimer(l, 1, count, &c);
@@ -260,8 +260,8 @@ int test_loop_timer(void) {
                                         closeLoop),
         cmocka_unit_test_setup_teardown(test_a_timer_added_by_a_timer_waits_for_the_next_turn,
                                         openLoop, closeLoop),
-        cmocka_unit_test_setup_teardown(test_dropping_from_inside, openLoop, closeLoop),
-        cmocka_unit_test_setup_teardown(test_an_old_id_does_not_drop_a_new_timer, openLoop,
+        cmocka_unit_test_setup_teardown(test_removing_in_a_callback, openLoop, closeLoop),
+        cmocka_unit_test_setup_teardown(test_an_old_id_does_not_remove_a_new_timer, openLoop,
                                         closeLoop),
         cmocka_unit_test_setup_teardown(test_a_running_timer_does_not_run_in_a_nested_turn,
                                         openLoop, closeLoop),

@@ -159,7 +159,7 @@ static void expectReply(int fd, const char *want) {
     assert_string_equal(got, want);
 }
 
-static void a_request_in_pieces_is_answered_once_whole(void **state) {
+static void a_request_in_pieces_is_executed_when_complete(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -193,7 +193,7 @@ static void an_idle_client_owns_no_buffers(void **state) {
     turns(SETTLED);
 }
 
-static void what_follows_a_blocking_command_waits_and_then_runs(void **state) {
+static void requests_after_a_blocking_command_run_later(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -262,7 +262,7 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     turns(SETTLED);
 }
 
-static void a_client_that_leaves_gets_its_reply_and_nothing_more_runs(void **state) {
+static void quit_replies_and_nothing_more_runs(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -376,17 +376,16 @@ int test_client(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_connection_with_a_handshake_is_served, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_handshake_closes_the_client, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_request_in_pieces_is_answered_once_whole, setup,
+        cmocka_unit_test_setup_teardown(a_request_in_pieces_is_executed_when_complete, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_follows_a_blocking_command_waits_and_then_runs, setup,
+        cmocka_unit_test_setup_teardown(requests_after_a_blocking_command_run_later, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_gets_its_reply_and_nothing_more_runs,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(quit_replies_and_nothing_more_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_client_killed_by_another_of_the_same_batch_runs_nothing,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_protocol_error_comes_after_the_replies_before_it, setup,

@@ -70,7 +70,7 @@ static void an_empty_store_has_no_victim(void **state) {
 }
 
 /* Key i of 1000 was used in second i. */
-static void the_longest_unused_go(void **state) {
+static void the_least_recently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LRU, false, 10, false};
@@ -86,7 +86,7 @@ static void the_longest_unused_go(void **state) {
 }
 
 /* A candidate that waits in the pool is used again, moved, or overwritten: it is judged as it is now. */
-static void what_was_used_since_stays(void **state) {
+static void keys_used_since_are_not_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LRU, false, 64, false};
@@ -107,7 +107,7 @@ static void what_was_used_since_stays(void **state) {
     assert_int_equal(dbSize(d), 39 - even);
 }
 
-static void the_next_to_die_go(void **state) {
+static void the_next_to_expire_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(1);
     evictRule rule = {EVICT_TTL, true, 10, false};
@@ -122,7 +122,7 @@ static void the_next_to_die_go(void **state) {
     for (uint64_t i = 1; i < 1000; i += 2) assert_true(has(d, i));
 }
 
-static void the_least_used_go(void **state) {
+static void the_least_frequently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LFU, false, 10, false};
@@ -140,7 +140,7 @@ static void the_least_used_go(void **state) {
 }
 
 /* Chance: each of two databases loses its share, and stale candidates of another order are forgotten. */
-static void chance_takes_from_everywhere(void **state) {
+static void random_eviction_covers_all_databases(void **state) {
     (void)state;
     evictRule rule = {EVICT_RANDOM, false, 5, false}, timed = {EVICT_RANDOM, true, 5, false};
     for (uint64_t i = 0; i < 1000; i++) {
@@ -184,11 +184,11 @@ static void random_changes_between_victims(void **state) {
 int test_evict(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_empty_store_has_no_victim, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_longest_unused_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(what_was_used_since_stays, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_next_to_die_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_least_used_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(chance_takes_from_everywhere, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_least_recently_used_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(keys_used_since_are_not_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_next_to_expire_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_least_frequently_used_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(random_eviction_covers_all_databases, setUp, tearDown),
         cmocka_unit_test_setup_teardown(random_changes_between_victims, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("store/evict", tests, NULL, testNoObjects);
