@@ -52,8 +52,8 @@ static void killCommand(ctx *c) {
     replyOk(c);
 }
 
-/* What has come, with a NUL; the length, or -1 at the end of the stream. Who was closed with bytes of his
- * unread (hostile builds read a few at a time) sees a reset. */
+/* The received bytes, with a NUL; the length, or -1 at the end of the stream. A peer closed with
+ * unread bytes (hostile builds read a few at a time) gets a reset. */
 static ssize_t receive(int fd, char *dst, size_t cap) {
     ssize_t n = read(fd, dst, cap - 1);
     if (n == 0 || (n < 0 && errno == ECONNRESET)) return -1;
@@ -69,7 +69,7 @@ static void beginCommand(ctx *c) {
 
 static void endCommand(ctx *c) { transactionRun(c); }
 
-/* Who sees during a nested turn what has left for the client that made it. */
+/* Checks in a nested turn what has been sent to the client whose command started it. */
 static int nest_fd;
 static char seen_while_nested[64];
 
@@ -360,7 +360,7 @@ static void a_connection_with_a_handshake_is_served(void **state) {
     assert_int_equal(netClientCount(), 0);
 }
 
-/* One that fails its handshake goes, and its session has run nothing. */
+/* A client that fails its handshake is closed, and its session has run nothing. */
 static void a_failed_handshake_closes_the_client(void **state) {
     (void)state;
     int pair[2];
