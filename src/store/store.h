@@ -199,6 +199,8 @@ void dbMove(const dbKey *from, const dbKey *to);
 /* Like dbMove(), keeping `from`. Large values are shared if possible. */
 void dbCopy(const dbKey *from, const dbKey *to);
 
+/* Prepares the tables for `keys` keys; nothing in a slotted store, whose slots differ. */
+void dbReserve(db *d, uint64_t keys);
 /* Removes all keys; returns their number. `later`: the memory is freed in the background, if available. */
 uint64_t dbFlush(db *d, bool later);
 
