@@ -196,9 +196,10 @@ void freeTable(const db *d, hashtable table, bool later) {
     submit(g);
 }
 
-void freeObject(const db *d, robj *o, bool later) {
-    const typeOps *ops = objectForm(o) == FORM_POINTER ? typeOf(o) : NULL;
-    bool worth = ops && ops->free_effort && ops->free_effort(objectPointer(o)) > LATER_MIN;
+/* Frees an object whose value is behind a pointer. */
+static NO_INLINE void freeLarge(const db *d, robj *o, bool later) {
+    const typeOps *ops = typeOf(o);
+    bool worth = ops->free_effort && ops->free_effort(objectPointer(o)) > LATER_MIN;
     if (!later || !storeNow.free_later || !worth) {
         objectFree(o);
         return;
@@ -208,6 +209,14 @@ void freeObject(const db *d, robj *o, bool later) {
     g->ops = ops;
     slabFree(o, objectSize(o));
     submit(g);
+}
+
+void freeObject(const db *d, robj *o, bool later) {
+    if (likely(objectForm(o) != FORM_POINTER)) {
+        objectFree(o);
+    } else {
+        freeLarge(d, o, later);
+    }
 }
 
 void freeRemoved(const db *d, robj *o, bool later, bool eviction) {
