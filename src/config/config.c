@@ -396,6 +396,15 @@ static void addEntry(const char *name, const configOption *o) {
     registry.entries[registry.count++] = (configEntry){.name = name, .option = o};
 }
 
+/* The option is one of the table's. */
+static bool isOf(const configOption *table, const configOption *option) {
+    for (; table->kind != CONFIG_KIND_END; table++) {
+        if (table == option) return true;
+        if (table->kind == CONFIG_KIND_TABLE && isOf(table->table, option)) return true;
+    }
+    return false;
+}
+
 static void addTable(const configOption *o) {
     for (; o->kind != CONFIG_KIND_END; o++) {
         if (o->kind == CONFIG_KIND_TABLE) {
@@ -407,15 +416,57 @@ static void addTable(const configOption *o) {
     }
 }
 
-void configInstall(const configOption *const *tables, int count) {
-    check(registry.entries == NULL);
-    for (int t = 0; t < count; t++) addTable(tables[t]);
+/* Sorts the entries and connects each with that of its option's name. Sets the defaults of a table's options. */
+static void settle(const configOption *added) {
     qsort(registry.entries, (size_t)registry.count, sizeof(configEntry), compareEntries);
     for (int i = 0; i < registry.count; i++) {
         configEntry *entry = &registry.entries[i];
         if (i) check(strcmp(entry[-1].name, entry->name) != 0);
         entry->main = configEntryFind(sliceOf(entry->option->name));
-        if (entry == entry->main) setDefault(entry->option);
+        bool is_new = !added || isOf(added, entry->option);
+        if (is_new && entry == entry->main) setDefault(entry->option);
+    }
+}
+
+void configInstall(const configOption *const *tables, int count) {
+    check(registry.entries == NULL);
+    for (int t = 0; t < count; t++) addTable(tables[t]);
+    settle(NULL);
+}
+
+/* A name of the table is registered. */
+static bool isTaken(const configOption *o) {
+    for (; o->kind != CONFIG_KIND_END; o++) {
+        if (o->kind == CONFIG_KIND_TABLE) {
+            if (isTaken(o->table)) return true;
+        } else if (configEntryFind(sliceOf(o->name)) ||
+                   (o->alias && configEntryFind(sliceOf(o->alias)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+status configAdd(const configOption *table) {
+    if (isTaken(table)) return ERR_EXISTS;
+    addTable(table);
+    settle(table);
+    return OK;
+}
+
+void configRemove(const configOption *table) {
+    int kept = 0;
+    for (int i = 0; i < registry.count; i++) {
+        const configEntry *entry = &registry.entries[i];
+        if (isOf(table, entry->option)) {
+            if (!strcmp(entry->name, entry->option->name)) freeValue(entry->option);
+        } else {
+            registry.entries[kept++] = *entry;
+        }
+    }
+    registry.count = kept;
+    for (int i = 0; i < kept; i++) {
+        registry.entries[i].main = configEntryFind(sliceOf(registry.entries[i].option->name));
     }
 }
 

@@ -169,6 +169,11 @@ extern const configFileOnly configIgnored;
 
 /* Registers the tables and sets all defaults. Names must be unique. Called once, before configLoad(). */
 void configInstall(const configOption *const *tables, int count);
+/* Registers one more table while the server runs (a module's), with its defaults. ERR_EXISTS: a name of it is in use,
+ * nothing has changed. */
+status configAdd(const configOption *table);
+/* Frees the values of such a table and unregisters it. */
+void configRemove(const configOption *table);
 /* Frees all values and unregisters the tables (for tests and leak checkers). */
 void configUninstall(void);
 

@@ -64,10 +64,14 @@ static const nameEntry no_entry = {.len = SIZE_MAX};
 static const uint16_t no_slots[2];
 
 static struct {
+    command **
+        all; /* by id: per installed table its top-level commands, then the subcommands of each container */
     command *
-        all; /* indexed by id: top-level commands in the order of the table, then the subcommands of each container */
-    int id_count, top_count;
-    slice *lookup_names; /* of top-level commands, by id; length 0 for removed ones */
+        next; /* where the next command is stored, in the block of the table that is being installed */
+    command **blocks;
+    int block_count;
+    int id_count;
+    slice *lookup_names; /* by id; length 0 for subcommands and removed commands */
     nameKey *sub_keys;   /* of all commands, by id; used for subcommands only */
     const nameEntry *entries;
     const uint16_t *slots;
@@ -178,12 +182,12 @@ int commandIdCount(void) { return table.id_count; }
 const command *commandById(int id) {
     check(id >= 0);
     check(id < table.id_count);
-    return &table.all[id];
+    return table.all[id];
 }
 
 void commandEach(void (*proc)(const command *cmd, void *arg), void *arg) {
-    for (int i = 0; i < table.top_count; i++) {
-        if (table.lookup_names[i].len > 0) proc(&table.all[i], arg);
+    for (int i = 0; i < table.id_count; i++) {
+        if (table.lookup_names[i].len > 0) proc(table.all[i], arg);
     }
 }
 
@@ -220,13 +224,13 @@ static void lookupFree(void) {
 /* Rebuilds entries and slots from the lookup names. */
 static void lookupBuild(void) {
     lookupFree();
-    nameEntry *entries = memNewArray(nameEntry, (size_t)table.top_count + 1);
+    nameEntry *entries = memNewArray(nameEntry, (size_t)table.id_count + 1);
     int count = 0;
     entries[0] = no_entry;
-    for (int i = 0; i < table.top_count; i++) {
+    for (int i = 0; i < table.id_count; i++) {
         slice name = table.lookup_names[i];
         if (name.len == 0) continue;
-        entries[++count] = (nameEntry){keyOf(name), name.len, &table.all[i]};
+        entries[++count] = (nameEntry){keyOf(name), name.len, table.all[i]};
     }
     check(count <= UINT16_MAX);
     table.entries = entries;
@@ -274,7 +278,8 @@ static slice fullName(const commandSpec *spec, const command *parent) {
 /* Adds a command to `table.all` and returns it. */
 static command *commandAdd(const commandSpec *spec, command *parent) {
     int id = table.id_count++;
-    command *cmd = &table.all[id];
+    command *cmd = table.next++;
+    table.all[id] = cmd;
     check(id <= UINT16_MAX);
     if (!spec->proc) check(spec->sub_count > 0);
     *cmd = (command){
@@ -295,7 +300,7 @@ static command *commandAdd(const commandSpec *spec, command *parent) {
 }
 
 static void subsAdd(command *cmd, bool sentinel) {
-    cmd->subs = &table.all[table.id_count];
+    cmd->subs = table.next;
     for (int i = 0; i < cmd->spec->sub_count; i++) {
         if (!isWanted(&cmd->spec->subs[i], sentinel)) continue;
         commandAdd(&cmd->spec->subs[i], cmd);
@@ -303,36 +308,81 @@ static void subsAdd(command *cmd, bool sentinel) {
     }
 }
 
+/* Makes space for the commands of one table; returns their greatest number. */
+static int blockAdd(const commandSpec *specs, int count) {
+    int most = 0;
+    for (int i = 0; i < count; i++) most += 1 + specs[i].sub_count;
+    size_t ids = (size_t)(table.id_count + most);
+    table.all = memRealloc(table.all, ids * sizeof(*table.all));
+    table.sub_keys = memRealloc(table.sub_keys, ids * sizeof(*table.sub_keys));
+    table.lookup_names = memRealloc(table.lookup_names, ids * sizeof(*table.lookup_names));
+    memset(table.lookup_names + table.id_count, 0, (size_t)most * sizeof(*table.lookup_names));
+    size_t blocks = (size_t)++table.block_count;
+    table.blocks = memRealloc(table.blocks, blocks * sizeof(*table.blocks));
+    table.blocks[blocks - 1] = table.next = memNewArray(command, (size_t)most);
+    return most;
+}
+
 void commandInstall(const commandSpec *specs, int count, bool sentinel) {
-    check(table.all == NULL);
-    size_t most = 0;
-    for (int i = 0; i < count; i++) most += 1 + (size_t)specs[i].sub_count;
-    table.all = memNewArray(command, most);
-    table.sub_keys = memNewArray(nameKey, most);
-    table.lookup_names = memNewArray(slice, (size_t)count);
+    (void)blockAdd(specs, count); /* the number is of no use here */
+    int first = table.id_count;
     for (int i = 0; i < count; i++) {
         if (!isWanted(&specs[i], sentinel)) continue;
-        slice name = commandAdd(&specs[i], NULL)->name;
-        table.lookup_names[table.top_count++] = sliceMake(memDup(name.ptr, name.len), name.len);
+        const command *cmd = commandAdd(&specs[i], NULL);
+        table.lookup_names[cmd->id] =
+            sliceMake(memDup(cmd->name.ptr, cmd->name.len), cmd->name.len);
     }
-    for (int i = 0; i < table.top_count; i++) subsAdd(&table.all[i], sentinel);
+    int end = table.id_count;
+    for (int i = first; i < end; i++) subsAdd(table.all[i], sentinel);
     lookupBuild();
+}
+
+status commandLoad(const commandSpec *specs, int count) {
+    int most = 0;
+    for (int i = 0; i < count; i++) {
+        if (commandFind(sliceOf(specs[i].name))) return ERR_EXISTS;
+        for (int k = 0; k < i; k++) {
+            if (sliceIs(sliceOf(specs[i].name), specs[k].name)) return ERR_EXISTS;
+        }
+        most += 1 + specs[i].sub_count;
+    }
+    if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
+    commandInstall(specs, count, false);
+    return OK;
+}
+
+status commandUnload(slice name) {
+    command *cmd = (command *)commandFind(name);
+    if (!cmd) return ERR_NOT_FOUND;
+    slice *lookup_name = &table.lookup_names[cmd->id];
+    memFree((void *)lookup_name->ptr);
+    *lookup_name = SLICE("");
+    lookup_name->ptr = NULL;
+    cmd->calls = cmd->usec_ns = cmd->rejected = cmd->failed = 0;
+    memFree(cmd->latency);
+    cmd->latency = NULL;
+    lookupBuild();
+    return OK;
 }
 
 void commandUninstall(void) {
     lookupFree();
     for (int i = 0; i < table.id_count; i++) {
-        memFree((void *)table.all[i].name.ptr);
-        memFree(table.all[i].latency);
+        memFree((void *)table.all[i]->name.ptr);
+        memFree(table.all[i]->latency);
+        memFree((void *)table.lookup_names[i].ptr);
     }
-    for (int i = 0; i < table.top_count; i++) memFree((void *)table.lookup_names[i].ptr);
+    for (int i = 0; i < table.block_count; i++) memFree(table.blocks[i]);
+    memFree(table.blocks);
     memFree(table.all);
     memFree(table.sub_keys);
     memFree(table.lookup_names);
+    table.blocks = NULL;
     table.all = NULL;
+    table.next = NULL;
     table.sub_keys = NULL;
     table.lookup_names = NULL;
-    table.id_count = table.top_count = 0;
+    table.id_count = table.block_count = 0;
     table.epoch++;
 }
 

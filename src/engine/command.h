@@ -201,6 +201,14 @@ struct command {
 /* Installs the table: creates commands and lookup table. Called once, at startup. */
 void commandInstall(const commandSpec *specs, int count, bool sentinel);
 void commandUninstall(void); /* for tests: removes everything */
+/* Adds commands while the server runs (a module is loaded); `specs` stay the caller's, until they are unloaded.
+ * ERR_EXISTS: a name is in use, ERR_LIMIT: there were too many; nothing has changed then. The lookup table is rebuilt
+ * at once. Parsed requests are resolved again: the command that calls this needs CMD_STOPS_BATCH, and I/O threads are
+ * parked. */
+status commandLoad(const commandSpec *specs, int count);
+/* Removes a loaded command with its subcommands, under the same conditions. Nobody may be running it or waiting in
+ * it. What sessions remember of it stays valid memory; its specification may go. */
+status commandUnload(slice name);
 /* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only the bytes of the
  * slice. ANY_THREAD (between changes). */
 const command *commandFind(slice name);

@@ -13,111 +13,143 @@
 #include "engine/session_priv.h"
 #include "engine/session_slot.h"
 
-enum { FEATURES_MAX = 32, ARMED_MAX = 8, STAGE_JOBS_MAX = 64 };
+/* A compact array of pointers that grows. */
+typedef struct pointers {
+    const void **items;
+    uint32_t count, cap;
+} pointers;
 
 static struct {
-    const feature *features[FEATURES_MAX];
-    int count;
-    const sink *sinks[ARMED_MAX];
-    const keyObserver *observers[ARMED_MAX];
-    const commandObserver *command_observers[ARMED_MAX];
+    pointers features;
+    pointers sinks, observers, command_observers; /* the armed ones */
     /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
-    void (*stage_jobs[STAGE_JOBS_MAX])(void);
+    void (**stage_jobs)(void);
     int stage_begin[STAGE_COUNT + 1];
+    int stages_running;  /* nested calls of stagesRun() */
+    bool stages_changed; /* to be gathered again when none of them runs */
 } hooks;
 
+static void pointersAdd(pointers *p, const void *item) {
+    if (p->count == p->cap) {
+        p->cap = p->cap ? 2 * p->cap : 8;
+        p->items = memRealloc(p->items, p->cap * sizeof(*p->items));
+    }
+    p->items[p->count++] = item;
+}
+
+/* Adds `item`, unless it is there, or removes it; returns the new count. */
+static uint32_t arm(pointers *p, const void *item, bool on) {
+    uint32_t at = 0;
+    while (at < p->count && p->items[at] != item) at++;
+    if (on && at == p->count) {
+        pointersAdd(p, item);
+    } else if (!on && at < p->count) {
+        memmove(p->items + at, p->items + at + 1, (p->count - at - 1) * sizeof(*p->items));
+        p->items[--p->count] = NULL;
+    }
+    return p->count;
+}
+
 static void gatherStages(void) {
+    int most = 0;
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        const stageJob *job = hooksFeature(i)->stages;
+        while (job && job->run) job++, most++;
+    }
+    hooks.stage_jobs = memRealloc(hooks.stage_jobs, (size_t)(most + 1) * sizeof(*hooks.stage_jobs));
     int count = 0;
     for (int at = 0; at < STAGE_COUNT; at++) {
         hooks.stage_begin[at] = count;
-        for (int i = 0; i < hooks.count; i++) {
-            const stageJob *job = hooks.features[i]->stages;
+        for (int i = 0; i < hooksFeatureCount(); i++) {
+            const stageJob *job = hooksFeature(i)->stages;
             for (; job && job->run; job++) {
-                if ((int)job->at != at) continue;
-                check(count < STAGE_JOBS_MAX);
-                hooks.stage_jobs[count++] = job->run;
+                if ((int)job->at == at) hooks.stage_jobs[count++] = job->run;
             }
         }
     }
     hooks.stage_begin[STAGE_COUNT] = count;
+    hooks.stages_changed = false;
 }
 
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count) {
-    check(count <= FEATURES_MAX);
-    for (int i = 0; i < count; i++) hooks.features[i] = features[i];
-    hooks.count = count;
+    for (int i = 0; i < count; i++) pointersAdd(&hooks.features, features[i]);
     gatherStages();
     gateInstall(gate_order, gate_count);
 }
 
+void hooksAddFeature(const feature *f) {
+    check(!f->gates); /* their order is fixed at start */
+    pointersAdd(&hooks.features, f);
+    hooks.stages_changed = true;
+}
+
+static void noJob(void) {}
+
+void hooksRemoveFeature(const feature *f) {
+    (void)arm(&hooks.features, f, false); /* how many are left is known */
+    /* Its jobs run no more, not even in the stages of this turn. */
+    for (const stageJob *job = f->stages; job && job->run; job++) {
+        for (int i = 0; i < hooks.stage_begin[STAGE_COUNT]; i++) {
+            if (hooks.stage_jobs[i] == job->run) hooks.stage_jobs[i] = noJob;
+        }
+    }
+    hooks.stages_changed = true;
+}
+
 void hooksUninstall(void) {
+    memFree(hooks.features.items);
+    memFree(hooks.sinks.items);
+    memFree(hooks.observers.items);
+    memFree(hooks.command_observers.items);
+    memFree(hooks.stage_jobs);
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
     engineHot.sinks = engineHot.command_observers = 0;
     engineHot.observers = 0;
 }
 
-int hooksFeatureCount(void) { return hooks.count; }
+int hooksFeatureCount(void) { return (int)hooks.features.count; }
 
 const feature *hooksFeature(int index) {
     check(index >= 0);
-    check(index < hooks.count);
-    return hooks.features[index];
+    check(index < hooksFeatureCount());
+    return hooks.features.items[index];
 }
 
-/* Adds `item` to a compact array of pointers, or removes it; returns the new count. */
-static uint32_t armIn(const void **array, uint32_t count, const void *item, bool on) {
-    uint32_t at = 0;
-    while (at < count && array[at] != item) at++;
-    if (on && at == count) {
-        check(count < ARMED_MAX);
-        array[count] = item;
-        return count + 1;
-    }
-    if (!on && at < count) {
-        memmove(array + at, array + at + 1, (count - at - 1) * sizeof(*array));
-        array[count - 1] = NULL;
-        return count - 1;
-    }
-    return count;
-}
-
-void sinkArm(const sink *s, bool on) {
-    engineHot.sinks = armIn((const void **)hooks.sinks, engineHot.sinks, s, on);
-}
+void sinkArm(const sink *s, bool on) { engineHot.sinks = arm(&hooks.sinks, s, on); }
 
 void hooksSinks(const propagated *p) {
     for (uint32_t i = 0; i < engineHot.sinks; i++) {
-        const sink *s = hooks.sinks[i];
+        const sink *s = hooks.sinks.items[i];
         if (!s->targets || s->targets & p->targets) s->take(p);
     }
 }
 
 void keyObserverArm(const keyObserver *o, bool on) {
-    engineHot.observers =
-        (uint8_t)armIn((const void **)hooks.observers, engineHot.observers, o, on);
+    uint32_t count = arm(&hooks.observers, o, on);
+    check(count <= UINT8_MAX);
+    engineHot.observers = (uint8_t)count;
 }
 
 void hooksKeyChanged(db *d, slice key, const char *event) {
     for (uint32_t i = 0; i < engineHot.observers;) {
-        const keyObserver *o = hooks.observers[i];
+        const keyObserver *o = hooks.observers.items[i];
         o->changed(d, key, event);
         /* If it has disarmed itself, the next one is at the same index. */
-        if (hooks.observers[i] == o) i++;
+        if (hooks.observers.items[i] == o) i++;
     }
 }
 
 void hooksKeyEvent(db *d, slice key, const char *event) {
     for (uint32_t i = 0; i < engineHot.observers; i++) {
-        const keyObserver *o = hooks.observers[i];
+        const keyObserver *o = hooks.observers.items[i];
         if (o->event) o->event(d, key, event);
     }
 }
 
 void commandObserverArm(const commandObserver *s, bool on) {
-    engineHot.command_observers =
-        armIn((const void **)hooks.command_observers, engineHot.command_observers, s, on);
+    engineHot.command_observers = arm(&hooks.command_observers, s, on);
     if (engineHot.command_observers) {
         engineHot.armed |= GATE_BIT_SPECIAL;
     } else {
@@ -176,7 +208,8 @@ void hooksForgetSession(session *s) {
 
 void hooksBeforeCommand(ctx *c) {
     for (uint32_t i = 0; i < engineHot.command_observers; i++) {
-        if (hooks.command_observers[i]->before) hooks.command_observers[i]->before(c);
+        if (((const commandObserver *)hooks.command_observers.items[i])->before)
+            ((const commandObserver *)hooks.command_observers.items[i])->before(c);
     }
     const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
     for (uint32_t i = 0; own && i < own->count; i++) {
@@ -186,7 +219,8 @@ void hooksBeforeCommand(ctx *c) {
 
 void hooksAfterCommand(ctx *c, int64_t duration_ns) {
     for (uint32_t i = 0; i < engineHot.command_observers; i++) {
-        if (hooks.command_observers[i]->after) hooks.command_observers[i]->after(c, duration_ns);
+        if (((const commandObserver *)hooks.command_observers.items[i])->after)
+            ((const commandObserver *)hooks.command_observers.items[i])->after(c, duration_ns);
     }
     const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
     for (uint32_t i = 0; own && i < own->count; i++) {
@@ -195,57 +229,60 @@ void hooksAfterCommand(ctx *c, int64_t duration_ns) {
 }
 
 void hooksDbEvent(const dbEvent *e) {
-    for (int i = 0; i < hooks.count; i++) {
-        if (hooks.features[i]->on_db) hooks.features[i]->on_db(e);
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_db) hooksFeature(i)->on_db(e);
     }
 }
 
 void hooksSessionEvent(session *s, sessionEvent e) {
-    for (int i = 0; i < hooks.count; i++) {
-        if (hooks.features[i]->on_session) hooks.features[i]->on_session(s, e);
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_session) hooksFeature(i)->on_session(s, e);
     }
 }
 
 void hooksChildEvent(childEvent e, int kind, int exit_code, int signal) {
-    for (int i = 0; i < hooks.count; i++) {
-        if (hooks.features[i]->on_child) hooks.features[i]->on_child(e, kind, exit_code, signal);
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_child) hooksFeature(i)->on_child(e, kind, exit_code, signal);
     }
 }
 
 size_t hooksPressure(void) {
     size_t released = 0;
-    for (int i = 0; i < hooks.count; i++) {
-        if (hooks.features[i]->on_pressure) released += hooks.features[i]->on_pressure();
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_pressure) released += hooksFeature(i)->on_pressure();
     }
     return released;
 }
 
 authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who) {
-    for (int i = 0; i < hooks.count; i++) {
-        if (!hooks.features[i]->on_auth) continue;
-        authVerdict verdict = hooks.features[i]->on_auth(c, name, password, who);
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (!hooksFeature(i)->on_auth) continue;
+        authVerdict verdict = hooksFeature(i)->on_auth(c, name, password, who);
         if (verdict != AUTH_NOT_MINE) return verdict;
     }
     return AUTH_DENIED;
 }
 
 status hooksShutdown(uint32_t flags, reason *why) {
-    for (int i = hooks.count - 1; i >= 0; i--) {
-        if (!hooks.features[i]->on_shutdown) continue;
-        status st = hooks.features[i]->on_shutdown(flags, why);
+    for (int i = hooksFeatureCount() - 1; i >= 0; i--) {
+        if (!hooksFeature(i)->on_shutdown) continue;
+        status st = hooksFeature(i)->on_shutdown(flags, why);
         if (st != OK) return st;
     }
     return OK;
 }
 
 void stagesRun(stage from, stage to) {
+    if (unlikely(hooks.stages_changed) && !hooks.stages_running) gatherStages();
+    hooks.stages_running++;
     for (int i = hooks.stage_begin[from]; i < hooks.stage_begin[to + 1]; i++) hooks.stage_jobs[i]();
+    hooks.stages_running--;
 }
 
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
-        for (int i = 0; i < hooks.count; i++) {
-            const infoSection *section = hooks.features[i]->info;
+        for (int i = 0; i < hooksFeatureCount(); i++) {
+            const infoSection *section = hooksFeature(i)->info;
             for (; section && section->print; section++) {
                 if (section->order == (infoOrder)order) proc(section, arg);
             }

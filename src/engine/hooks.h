@@ -214,6 +214,11 @@ typedef struct feature {
 /* Registers the callbacks of `features` and the order of gates. Once, before commandInstall(). */
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count);
+/* Adds a feature while the server runs, or removes it (modules): its INFO sections, periodic jobs, events and, from
+ * the next turn on, its stages. It may have no gates. Its `init` and `on_shutdown` for the removal are the caller's to
+ * call; what it has armed it disarms itself. Not from inside of an event of these hooks. */
+void hooksAddFeature(const feature *f);
+void hooksRemoveFeature(const feature *f);
 void hooksUninstall(void); /* for tests */
 /* Signalling events: for the engine, and for the folders named in the comments above. */
 void hooksDbEvent(const dbEvent *e);

@@ -7,11 +7,9 @@
 #include "base/base.h"
 #include "engine/engine_priv.h"
 
-enum { EVENTS_MAX = 32 };
-
 static struct {
-    latencyEvent *events[EVENTS_MAX];
-    int count;
+    latencyEvent **events;
+    int count, cap;
 } monitor;
 
 int64_t latencyThreshold(void) { return engineConf.latency_monitor_threshold; }
@@ -36,7 +34,10 @@ const latencyEvent *latencyEventAt(int index) {
 static latencyEvent *eventNamed(const char *name) {
     latencyEvent *e = find(sliceOf(name));
     if (e) return e;
-    check(monitor.count < EVENTS_MAX);
+    if (monitor.count == monitor.cap) {
+        monitor.cap = monitor.cap ? 2 * monitor.cap : 16;
+        monitor.events = memRealloc(monitor.events, (size_t)monitor.cap * sizeof(latencyEvent *));
+    }
     e = memNew(latencyEvent);
     e->name = name;
     monitor.events[monitor.count++] = e;

@@ -6,7 +6,11 @@
 #include "base/base.h"
 #include "engine/hooks_priv.h"
 
-enum { JOBS_MAX = 64 };
+/* When a job is due; in the order of the features' lists. */
+typedef struct dueTime {
+    const tickJob *job; /* another one at its place: a feature came or went */
+    int64_t next_ms;
+} dueTime;
 
 static bool ticks_paused;
 
@@ -16,15 +20,20 @@ bool ticksArePaused(void) { return ticks_paused; }
 
 void ticksRun(int64_t turn_us) {
     if (ticks_paused) return;
-    static int64_t next_ms[JOBS_MAX]; /* in the order of the features' lists */
+    static dueTime *due;
+    static int cap;
     int64_t now = clockMonoMs();
     int index = 0;
     for (int i = 0; i < hooksFeatureCount(); i++) {
         const tickJob *job = hooksFeature(i)->ticks;
         for (; job && job->run; job++, index++) {
-            check(index < JOBS_MAX);
-            if (job->period_ms && now < next_ms[index]) continue;
-            next_ms[index] = now + job->period_ms;
+            if (index == cap) {
+                due = memRealloc(due, (size_t)(cap + 1) * sizeof(*due));
+                due[cap++] = (dueTime){NULL, 0};
+            }
+            if (due[index].job != job) due[index] = (dueTime){job, 0};
+            if (job->period_ms && now < due[index].next_ms) continue;
+            due[index].next_ms = now + job->period_ms;
             job->run(turn_us);
         }
     }

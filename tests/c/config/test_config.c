@@ -197,6 +197,21 @@ static void assertRefused(const char *name, const char *value, const char *reaso
     assertSet(name, value, NULL, NULL, error);
 }
 
+static bool module_lamp;
+static int64_t module_size;
+static char *module_name;
+static const configOption module_options[] = {
+    CONFIG_BOOL("module.lamp", module_lamp, true),
+    CONFIG_INT("module.size", module_size, 7, 0, 100, .alias = "module.old-size"),
+    CONFIG_STRING("module.name", module_name, "first"),
+    CONFIG_END,
+};
+static const configOption clashing_options[] = {
+    CONFIG_BOOL("module.other", module_lamp, true),
+    CONFIG_BOOL("old-big", module_lamp, true), /* an alias of the server's own */
+    CONFIG_END,
+};
+
 static void assertTakes(const char *name, const char *value, const char *shown) {
     assertSet(name, value, NULL, NULL, NULL);
     assertValue(name, shown);
@@ -673,9 +688,30 @@ static void testRewriteKeepsTheModeAndMakesALostFileAgain(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void testTablesComeAndGoWhileTheServerRuns(void **state) {
+    (void)state;
+    assertSet("small", "42", NULL, NULL, NULL);
+    assert_int_equal(configAdd(module_options), OK);
+    assertValue("module.lamp", "yes");
+    assertValue("small", "42"); /* a new table sets no other defaults */
+    assertSet("module.old-size", "9", "module.name", "second", NULL);
+    assertValue("module.size", "9");
+    assertSet("old-big", "5", NULL, NULL, NULL);
+    assertValue("big", "5");
+    assert_int_equal(configAdd(module_options), ERR_EXISTS);
+    assert_int_equal(configAdd(clashing_options), ERR_EXISTS);
+    assert_null(configFind(SLICE("module.other")));
+    configRemove(module_options);
+    assert_null(configFind(SLICE("module.size")));
+    assert_null(configFind(SLICE("module.old-size")));
+    assertSet("old-big", "6", NULL, NULL, NULL);
+    assertValue("big", "6");
+}
+
 int test_config(void) {
     const struct CMUnitTest tests[] = {
         TEST(testDefaultsAreSet),
+        TEST(testTablesComeAndGoWhileTheServerRuns),
         TEST(testBool),
         TEST(testIntAndItsBounds),
         TEST(testOctal),

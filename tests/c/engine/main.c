@@ -11,6 +11,7 @@ int test_hooks(void);
 int test_measure(void);
 int test_pause(void);
 int test_propagate(void);
+int test_registries(void);
 int test_session(void);
 int test_transaction(void);
 
@@ -26,6 +27,7 @@ int main(void) {
     failed += test_measure();
     failed += test_pause();
     failed += test_propagate();
+    failed += test_registries();
     failed += test_session();
     failed += test_transaction();
     return failed != 0;
