@@ -196,13 +196,6 @@ static void logStartup(void) {
     }
 }
 
-static void attachBackgroundJobs(void) {
-    reason why;
-    if (bioAttach(run.loop, &why) == OK) return;
-    logWarning("%s", why.text);
-    exit(1);
-}
-
 static void checkAddresses(void) {
     reason why;
     if (storeCheckAddresses(&why) == OK) return;
@@ -252,7 +245,7 @@ int main(int argc, char **argv) {
     titleSet();
     (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
     bioInit(serverConf.bio_cpulist);
-    attachBackgroundJobs();
+    bioAttach(run.loop);
     bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
                     isatty(STDOUT_FILENO);
     if (serverConf.always_show_logo || terminal) {
