@@ -17,9 +17,11 @@
 #include "engine/deliver.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
+#include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "engine/tick.h"
 #include "ds/listpack.h"
+#include "format/rdb_settings.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------- DEBUG PROTOCOL: one reply of each type */
@@ -118,7 +120,7 @@ static void debugObject(ctx *c) {
     strAppendFormat(&text, "Value at:%p refcount:1 encoding:%s", (const void *)o,
                     typeOf(o)->encoding(o));
     bool fast = c->argc > 3 && ctxArgIs(c, 3, "fast");
-    if (!fast) strAppendFormat(&text, " serializedlength:%zu", typeOf(o)->saved_size(o));
+    if (!fast) strAppendFormat(&text, " serializedlength:%zu", rdbValueSize(o));
     strAppendFormat(&text, " lru:%u lru_seconds_idle:%lld", objectLru(o),
                     (long long)storeIdleSeconds(o));
     debugAppendQuicklist(&text, o, fast);
@@ -309,6 +311,37 @@ static void debugSetActiveExpire(ctx *c) {
     replyOk(c);
 }
 
+static void debugSetSkipChecksum(ctx *c) {
+    rdbSetChecksumSkipped(switchArg(c));
+    replyOk(c);
+}
+
+/* DEBUG RELOAD [NOSAVE] [NOFLUSH] [MERGE]. */
+static void debugReload(ctx *c) {
+    static const struct {
+        const char *word;
+        unsigned flag;
+    } words[] = {{"nosave", RELOAD_NO_SAVE}, {"noflush", RELOAD_NO_FLUSH}, {"merge", RELOAD_MERGE}};
+    unsigned flags = 0;
+    for (int i = 2; i < c->argc; i++) {
+        size_t at = 0;
+        while (at < COUNT_OF(words) && !ctxArgIs(c, i, words[at].word)) at++;
+        if (at == COUNT_OF(words)) {
+            replyError(
+                c, SLICE("ERR DEBUG RELOAD only supports the MERGE, NOFLUSH and NOSAVE options."));
+            return;
+        }
+        flags |= words[at].flag;
+    }
+    reason why;
+    if (engineReload(flags, &why) == OK) {
+        logWarning("DB reloaded by DEBUG RELOAD");
+        replyOk(c);
+    } else {
+        replyError(c, SLICE("ERR Error trying to load the RDB dump, check server logs"));
+    }
+}
+
 static void debugDictResizing(ctx *c) {
     storeSetResizing(switchArg(c));
     replyOk(c);
@@ -398,6 +431,19 @@ static const char *const debug_help[] = {
     "    Show low level SDS string info representing `key` and value.",
     "SEGFAULT",
     "    Crash the server with sigsegv.",
+    "RELOAD [option ...]",
+    "    Save the RDB on disk and reload it back to memory. Valid <option> values:",
+    "    * MERGE: conflicting keys will be loaded from RDB.",
+    "    * NOFLUSH: the existing database will not be removed before load, but",
+    "      conflicting keys will generate an exception and kill the server.",
+    "    * NOSAVE: the database will be loaded from an existing RDB file.",
+    "    Examples:",
+    "    * DEBUG RELOAD: verify that the server is able to persist, flush and reload",
+    "      the database.",
+    "    * DEBUG RELOAD NOSAVE: replace the current database with the contents of an",
+    "      existing RDB file.",
+    "    * DEBUG RELOAD NOSAVE NOFLUSH MERGE: add the contents of an existing RDB",
+    "      file to the database.",
     "SET-ACTIVE-EXPIRE <0|1>",
     "    Setting it to 0 disables expiring keys in background when they are not",
     "    accessed (otherwise the behavior). Setting it to 1 reenables back the",
@@ -503,10 +549,12 @@ void debugCommand(ctx *c) {
         {"pause-cron", 3, 3, debugPauseCron},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
+        {"reload", 2, INT_MAX, debugReload},
         {"restart", 2, INT_MAX, debugRestart},
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},
         {"set-active-expire", 3, 3, debugSetActiveExpire},
+        {"set-skip-checksum-validation", 3, 3, debugSetSkipChecksum},
         {"sleep", 3, 3, debugSleep},
         {"stringmatch-test", 2, 2, debugStringmatchTest},
     };

@@ -267,7 +267,8 @@ void streamFreeGroups(stream *s) {
 }
 
 static void copyConsumers(streamGroup *to, const streamGroup *from) {
-    to->by_number = memAlloc(sizeMax(1, from->number_cap) * sizeof(*to->by_number));
+    if (!from->number_cap) return;
+    to->by_number = memAlloc(from->number_cap * sizeof(*to->by_number));
     to->number_cap = from->number_cap;
     to->number_count = from->number_count;
     to->free = from->free;

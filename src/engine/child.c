@@ -34,6 +34,8 @@ static struct {
     uint64_t forks;
 } child;
 
+int childProcess(void) { return (int)child.pid; }
+
 childKind childAlive(void) { return child.job.kind; }
 
 const char *childKindName(childKind kind) {

@@ -62,6 +62,8 @@ void childReport(uint32_t what, slice bytes);
 /* In the child, as often as it likes: the parent's childProgressNow() follows, some four times a second. */
 void childReportProgress(uint64_t done, uint64_t total);
 
+/* Process id of the child, 0 without one. */
+int childProcess(void);
 /* CHILD_NONE if there is no child. */
 childKind childAlive(void);
 /* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. No effect without a child. */

@@ -119,6 +119,11 @@ bool keyspaceCountsAccesses(void) {
            engineConf.maxmemory_policy == POLICY_VOLATILE_LFU;
 }
 
+bool keyspaceRecordsAccess(void) {
+    return engineConf.maxmemory_policy == POLICY_ALLKEYS_LRU ||
+           engineConf.maxmemory_policy == POLICY_VOLATILE_LRU;
+}
+
 status keyspaceApplyAccess(reason *why) {
     (void)why; /* cannot fail */
     storeSetAccess(keyspaceCountsAccesses() ? ACCESS_LFU : ACCESS_LRU, engineConf.lfu_log_factor,

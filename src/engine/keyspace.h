@@ -34,5 +34,7 @@ void keyspaceSetActiveExpire(bool on);
 int64_t keyspaceNextMs(void);
 /* True if objects count accesses (an LFU policy) instead of recording the time of the last one. */
 bool keyspaceCountsAccesses(void);
+/* True if eviction goes by the time of the last access (an LRU policy). */
+bool keyspaceRecordsAccess(void);
 
 #endif

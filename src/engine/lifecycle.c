@@ -11,6 +11,8 @@ static struct {
     engineShutdownProc *shutdown;
     engineRestartProc *restart;
     engineIdentityProc *identity;
+    engineServeProc *serve;
+    engineReloadProc *reload;
 } procs;
 
 void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
@@ -25,6 +27,20 @@ void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
     check(procs.restart != NULL);
     return procs.restart(graceful, delay_ms, why);
+}
+
+void engineSetReloadProc(engineReloadProc *proc) { procs.reload = proc; }
+
+status engineReload(unsigned flags, reason *why) {
+    check(procs.reload != NULL);
+    return procs.reload(flags, why);
+}
+
+void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
+
+void engineServe(void) {
+    check(procs.serve != NULL);
+    procs.serve();
 }
 
 void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }

@@ -23,6 +23,18 @@ typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
 void engineSetRestartProc(engineRestartProc *proc);
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
 
+/* DEBUG RELOAD: saves the dataset, empties the databases and loads it again, as far as the flags say. */
+enum { RELOAD_NO_SAVE = 1, RELOAD_NO_FLUSH = 2, RELOAD_MERGE = 4 };
+typedef status engineReloadProc(unsigned flags, reason *why);
+void engineSetReloadProc(engineReloadProc *proc);
+status engineReload(unsigned flags, reason *why) MUST_USE;
+
+/* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
+ * loop, signals included. */
+typedef void engineServeProc(void);
+void engineSetServeProc(engineServeProc *proc);
+void engineServe(void);
+
 /* How the server identifies itself. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {
     const char *version;

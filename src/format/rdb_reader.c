@@ -75,10 +75,6 @@ static status fill(rdbReader *r) {
     sumConsumed(r);
     r->base += r->end;
     r->at = r->end = r->summed = 0;
-    if (r->progress) {
-        status st = r->progress(r->progress_arg, r->base, &r->why);
-        if (st != OK) return st;
-    }
     size_t len;
     status st = r->source->read(r->source, r->buffer, RDB_READER_BUFFER, &len, &r->why);
     if (st != OK) return st;

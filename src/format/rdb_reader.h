@@ -43,10 +43,6 @@ typedef struct rdbReader {
     size_t at, end, summed; /* in the buffer */
     char *buffer;
     str text, packed; /* the last string, and its compressed form */
-    /* Told the offset each time the buffer is filled: progress, events to serve. NULL: nobody. An error ends
-     * the reading. */
-    status (*progress)(void *arg, uint64_t offset, reason *why);
-    void *progress_arg;
     reason why;
 } rdbReader;
 

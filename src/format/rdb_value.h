@@ -21,7 +21,7 @@ rdbType rdbTypeOf(const robj *o);
 bool rdbTypeInVersion(rdbType type, int version);
 /* Writes the value, without type and key. Fields of a hash that have expired are written, too. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
-/* Bytes of the value without compression: DEBUG OBJECT's serializedlength. */
+/* Bytes that rdbWriteValue() writes, with compression: DEBUG OBJECT's serializedlength. */
 size_t rdbValueSize(const robj *o);
 
 /* How large packed values may be, as the directives of the types say. */

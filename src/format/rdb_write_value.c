@@ -156,7 +156,7 @@ static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *wh
 size_t rdbValueSize(const robj *o) {
     rdbSink sink = {.write = countOnly};
     rdbWriter w;
-    rdbWriterInit(&w, &sink, false, false);
+    rdbWriterInit(&w, &sink, false, true);
     rdbWriteValue(&w, o);
     size_t size = (size_t)rdbWriterOffset(&w);
     rdbWriterClear(&w);

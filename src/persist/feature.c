@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Persistence. So far: its directives, and the INFO fields of a server that does not persist data.
- * Main thread only. */
+ * Persistence: registration with the engine, loading at start, INFO. Main thread only. */
 #include "base/base.h"
-#include "engine/hot.h"
 #include "config/config.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_load.h"
+#include "persist/snapshot.h"
+#include "store/keyspace.h"
+#include "store/store.h"
 
 static void printPersistence(str *out) {
-    strAppendText(out, "loading:0\r\nasync_loading:0\r\n");
-    strAppendFormat(out, "rdb_changes_since_last_save:%llu\r\n",
-                    (unsigned long long)engineHot.dirty);
-    strAppendText(out, "rdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:ok\r\nrdb_saves:0\r\n");
+    strAppendFormat(out, "loading:%d\r\nasync_loading:0\r\n", engineHot.loading);
+    snapshotPrintInfo(out);
     strAppendText(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n");
+    rdbLoadPrintInfo(out);
+}
+
+status persistLoadAtStart(reason *why) {
+    int64_t began_us = clockMonoUs();
+    status st = rdbLoadFile(persistConf.dbfilename, 0, why);
+    if (st == ERR_NOT_FOUND) return OK;
+    if (st == OK) {
+        snapshotNoteLoaded();
+        logNotice("DB loaded from disk: %.3f seconds", (double)(clockMonoUs() - began_us) / 1e6);
+    }
+    return st;
+}
+
+/* DEBUG RELOAD. */
+static status reload(unsigned flags, reason *why) {
+    status st = flags & RELOAD_NO_SAVE ? OK : snapshotSave(why);
+    if (st != OK) return st;
+    if (!(flags & RELOAD_NO_FLUSH))
+        (void)storeFlush(keyspaceMain(), false); /* the count is not needed */
+    return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
 }
 
 /* A server configured to persist its data must not start without doing so. */
 static status init(reason *why) {
+    snapshotInit();
+    engineSetReloadProc(reload);
     if (!persistConf.appendonly) return OK;
     return reasonSet(
         why, ERR_DENIED,
@@ -29,5 +54,14 @@ static const infoSection sections[] = {
     {0},
 };
 
-const feature persistFeature = {
-    .name = "persist", .options = persistOptions, .info = sections, .init = init};
+static const tickJob ticks[] = {{"snapshot", 100, snapshotTick}, {NULL, 0, NULL}};
+static const gate *const gates[] = {&snapshotErrorGate, &loadingGate, NULL};
+
+const feature persistFeature = {.name = "persist",
+                                .options = persistOptions,
+                                .info = sections,
+                                .ticks = ticks,
+                                .gates = gates,
+                                .on_child = snapshotChildEvent,
+                                .on_shutdown = snapshotAtShutdown,
+                                .init = init};

@@ -8,7 +8,9 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "format/rdb_settings.h"
 #include "persist/persist_priv.h"
+#include "persist/snapshot.h"
 
 persistConfig persistConf;
 
@@ -91,12 +93,24 @@ static status acceptAppenddirname(slice text, int64_t number, reason *why) {
     return acceptName(text, "appenddirname", "dirname", why);
 }
 
+static status applySaving(reason *why) {
+    (void)why; /* cannot fail */
+    snapshotUpdateGate();
+    return OK;
+}
+
+static status applyVersionCheck(reason *why) {
+    (void)why; /* cannot fail */
+    rdbSetVersionsRelaxed(persistConf.rdb_version_check == RDB_VERSION_RELAXED);
+    return OK;
+}
+
 /* ------------------------------------------------------------------ the table */
 
 const configOption persistOptions[] = {
     /* Snapshots. */
     CONFIG_SPECIAL("save", &save_points, "3600 1 300 100 60 10000",
-                   .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE),
+                   .flags = CONFIG_MULTI_WORD | CONFIG_MAY_BE_BARE, .apply = applySaving),
     CONFIG_SPECIAL("dir", &working_folder, NULL,
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,
@@ -104,10 +118,11 @@ const configOption persistOptions[] = {
     CONFIG_BOOL("rdbcompression", persistConf.rdbcompression, true),
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
-                RDB_VERSION_STRICT),
+                RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),
     CONFIG_BOOL("rdb-del-sync-files", persistConf.rdb_del_sync_files, false),
     CONFIG_BOOL("rdb-save-incremental-fsync", persistConf.rdb_save_incremental_fsync, true),
-    CONFIG_BOOL("stop-writes-on-bgsave-error", persistConf.stop_writes_on_bgsave_error, true),
+    CONFIG_BOOL("stop-writes-on-bgsave-error", persistConf.stop_writes_on_bgsave_error, true,
+                .apply = applySaving),
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
     /* Append only file. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Persistence. So far: its directives, and the INFO fields of a server that does not persist data.
- * Main thread only. */
+ * Persistence: snapshots of the dataset in RDB files. Main thread only. */
 #ifndef PERSIST_PERSIST_H
 #define PERSIST_PERSIST_H
 
+#include "base/alloc.h"
+#include "base/error.h"
 #include "engine/hooks.h"
 
 extern const feature persistFeature;
+extern const gate snapshotErrorGate, loadingGate;
+
+/* Loads the snapshot file, if there is one. Serves clients meanwhile, so once, after the listeners are open. */
+status persistLoadAtStart(reason *why) MUST_USE;
 
 #endif

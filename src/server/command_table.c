@@ -7,6 +7,7 @@
 
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bgsaveCommand;
 commandProc bitcountCommand;
 commandProc bitfieldCommand;
 commandProc bitfieldRoCommand;
@@ -144,6 +145,7 @@ commandProc incrbyCommand;
 commandProc incrbyfloatCommand;
 commandProc infoCommand;
 commandProc keysCommand;
+commandProc lastsaveCommand;
 commandProc latencyDoctorCommand;
 commandProc latencyGraphCommand;
 commandProc latencyHelpCommand;
@@ -210,6 +212,7 @@ commandProc rpoplpushCommand;
 commandProc rpushCommand;
 commandProc rpushxCommand;
 commandProc saddCommand;
+commandProc saveCommand;
 commandProc scanCommand;
 commandProc scardCommand;
 commandProc sdiffCommand;
@@ -326,6 +329,20 @@ static const commandHistory history_auth[] = {
 static const commandArg args_auth[] = {
     {.name = "username", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "password", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandHistory history_bgsave[] = {
+    {"3.2.2", "Added the `SCHEDULE` option."},
+    {"8.1.0", "Added the `CANCEL` option."},
+};
+
+static const commandArg args_bgsave_operation[] = {
+    {.name = "schedule", .token = "SCHEDULE", .since = "3.2.2", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "cancel", .token = "CANCEL", .since = "8.1.0", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_bgsave[] = {
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_bgsave_operation},
 };
 
 static const keySpec keys_bitcount[] = {
@@ -3386,6 +3403,18 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bgsave",
+     .proc = bgsaveCommand,
+     .arity = -1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Asynchronously saves the database(s) to disk.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .history = history_bgsave, .history_count = 2,
+     .args = args_bgsave, .arg_count = 1},
     {.name = "bitcount",
      .proc = bitcountCommand,
      .arity = -2,
@@ -4497,6 +4526,17 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .tips = tips_keys, .tip_count = 2,
      .args = args_keys, .arg_count = 1},
+    {.name = "lastsave",
+     .proc = lastsaveCommand,
+     .arity = 1,
+     .flags = CMD_LOADING | CMD_STALE | CMD_FAST | CMD_QUICK,
+     .categories = CAT(ADMIN) | CAT(FAST) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Returns the Unix timestamp of the last successful save to disk.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .tips = tips_client_info, .tip_count = 1},
     {.name = "latency",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -5121,6 +5161,16 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_append, .key_spec_count = 1,
      .history = history_sadd, .history_count = 1,
      .args = args_sadd, .arg_count = 2},
+    {.name = "save",
+     .proc = saveCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Synchronously saves the database(s) to disk.",
+     .complexity = "O(N) where N is the total number of keys in all databases",
+     .since = "1.0.0"},
     {.name = "scan",
      .proc = scanCommand,
      .arity = -2,
@@ -6223,4 +6273,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 222;
+const int serverCommandCount = 225;

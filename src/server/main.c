@@ -24,6 +24,7 @@
 #include "io/file.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
+#include "persist/persist.h"
 #include "server/crash.h"
 #include "server/kernel.h"
 #include "server/server.h"
@@ -157,6 +158,13 @@ static void openListeners(void) {
     exit(1);
 }
 
+static void loadDataset(void) {
+    reason why;
+    if (persistLoadAtStart(&why) == OK) return;
+    logWarning("Fatal error loading the DB, check server logs. Exiting.");
+    exit(1);
+}
+
 static void installOptions(void) {
     const configOption *tables[64];
     int count = 0;
@@ -176,7 +184,12 @@ static void identify(engineIdentity *out) {
 }
 
 /* Registers the functions with which commands query and control the process. */
+static void serve(void) {
+    (void)loopTurn(run.loop, false); /* how much there was does not matter */
+}
+
 static void registerHandlers(void) {
+    engineSetServeProc(serve);
     engineSetShutdownProc(shutdownRequest);
     engineSetRestartProc(restartRequest);
     engineSetIdentityProc(identify);
@@ -255,6 +268,7 @@ int main(int argc, char **argv) {
                   netPort());
     }
     logNotice("Server initialized");
+    loadDataset();
     netLogReady();
     daemonReady();
     infoMemoryStarted();

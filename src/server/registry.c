@@ -48,6 +48,8 @@ const gate *const serverGateOrder[] = {
     &clusterRedirectGate,
     &monitorGate,
     &memoryGate,
+    &snapshotErrorGate,
+    &loadingGate,
     &pauseGate,
     &queueGate,
 };

@@ -142,6 +142,10 @@ void storeResetStats(keyspace *k) {
 
 int dbId(const db *d) { return d->id; }
 
+void dbReserve(db *d, uint64_t keys) {
+    if (!storeNow.slotted) kvstoreReserve(d->keys, 0, keys);
+}
+
 uint64_t dbSize(const db *d) { return kvstoreCount(d->keys); }
 
 uint64_t dbVolatileCount(const db *d) { return kvstoreVolatileCount(d->keys); }

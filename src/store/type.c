@@ -16,13 +16,6 @@ const typeOps *typeOf(const robj *o) {
     return ops;
 }
 
-size_t savedTextSize(slice text) {
-    int64_t n;
-    if (numberParseInt(text, &n) && n >= INT32_MIN && n <= INT32_MAX)
-        return n >= INT8_MIN && n <= INT8_MAX ? 2 : n >= INT16_MIN && n <= INT16_MAX ? 3 : 5;
-    return text.len + savedLengthSize(text.len);
-}
-
 void objectDigest(const robj *o, storeLook look, digest *out) {
     digestMix(out, sliceOf(typeName(objectType(o))));
     typeOf(o)->digest(o, look, out);

@@ -55,15 +55,9 @@ typedef struct typeOps {
     uint64_t (*compact_value)(void **value, uint64_t cursor, compaction *by);
     /* Large values have elements in the slab store of elements. */
     bool has_elements;
-    /* Size of the value in an RDB file without compression. */
-    size_t (*saved_size)(const robj *o);
     /* Statistics of a value that is a table (NULL: never). */
     void (*table_stats)(const void *value, hashtableStats *out);
 } typeOps;
-
-/* Size of a text in an RDB file without compression; size of the field for a length `len`. */
-size_t savedTextSize(slice text);
-static inline size_t savedLengthSize(size_t len) { return len < 64 ? 1 : len < 16384 ? 2 : 5; }
 
 extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
 

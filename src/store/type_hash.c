@@ -561,20 +561,6 @@ static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
     return elementsCompact(value, &fields_type, moveElement, cursor, by);
 }
 
-static size_t savedHash(const robj *o) {
-    if (objectIsPacked(o)) {
-        size_t size = listpackSize(objectPacked(o));
-        return size + savedLengthSize(size);
-    }
-    hashIterator it;
-    hashPair pair;
-    size_t size = savedLengthSize(hashLength(o));
-    hashIteratorInit(&it, o, lookAtAll());
-    while (hashNext(&it, &pair)) size += savedTextSize(pair.field) + savedTextSize(pair.value);
-    hashIteratorClear(&it);
-    return size;
-}
-
 static void statsOf(const void *value, hashtableStats *out) {
     hashtable t = {(void *)(uintptr_t)value};
     hashtableStatsRead(&t, &fields_type, out);
@@ -590,6 +576,5 @@ const typeOps hashOps = {
     .value_memory = tableMemory,
     .compact_value = compactTable,
     .has_elements = true,
-    .saved_size = savedHash,
     .table_stats = statsOf,
 };

@@ -218,22 +218,6 @@ static uint64_t compactList(void **value, uint64_t cursor, compaction *by) {
     return more;
 }
 
-static void addNodeSize(void *arg, const quicklistNodeView *node) {
-    size_t *sum = arg;
-    *sum += 1 + savedLengthSize(node->bytes) + node->bytes; /* kind, length, bytes */
-}
-
-static size_t savedList(const robj *o) {
-    const quicklist *q = listQuicklist(o);
-    if (!q) {
-        size_t size = listpackSize(objectPacked(o));
-        return 2 + savedLengthSize(size) + size; /* one node, its kind */
-    }
-    size_t sum = savedLengthSize(nodeCount(q));
-    quicklistEachNode(q, addNodeSize, &sum);
-    return sum;
-}
-
 const typeOps listOps = {
     .encoding = encodingOf,
     .length = listLength,
@@ -243,5 +227,4 @@ const typeOps listOps = {
     .free_effort = nodeCount,
     .value_memory = listMemory,
     .compact_value = compactList,
-    .saved_size = savedList,
 };

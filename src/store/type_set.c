@@ -629,22 +629,6 @@ static uint64_t compactTable(void **value, uint64_t cursor, compaction *by) {
     return elementsCompact(value, &members_type, moveEntry, cursor, by);
 }
 
-static size_t savedSet(const robj *o) {
-    if (objectIsPacked(o)) {
-        const uint8_t *bytes = objectPacked(o);
-        size_t size = objectForm(o) == FORM_PACKED ? listpackSize(bytes) : intsetSize(bytes);
-        return size + savedLengthSize(size);
-    }
-    setIterator it;
-    listpackItem member;
-    char digits[NUMBER_TEXT_MAX];
-    size_t size = savedLengthSize(setLength(o));
-    setIteratorInit(&it, o);
-    while (setNext(&it, &member)) size += savedTextSize(listpackText(&member, digits));
-    setIteratorClear(&it);
-    return size;
-}
-
 static void statsOf(const void *value, hashtableStats *out) {
     hashtable t = {(void *)(uintptr_t)value};
     hashtableStatsRead(&t, &members_type, out);
@@ -660,6 +644,5 @@ const typeOps setOps = {
     .value_memory = tableMemory,
     .compact_value = compactTable,
     .has_elements = true,
-    .saved_size = savedSet,
     .table_stats = statsOf,
 };

@@ -73,47 +73,6 @@ static uint64_t compactStream(void **value, uint64_t cursor, compaction *by) {
     return more;
 }
 
-/* ------------------------------------------------------------------ size in an RDB file */
-
-static size_t savedNumber(uint64_t v) {
-    return v < 64 ? 1 : v < 16384 ? 2 : v <= UINT32_MAX ? 5 : 9;
-}
-
-static size_t savedId(streamId id) { return savedNumber(id.ms) + savedNumber(id.seq); }
-
-static bool addNode(void *arg, streamId key, const streamNode *n) {
-    size_t *sum = arg, size = streamNodeListpackSize(n, key);
-    *sum += 1 + sizeof(streamId) + savedNumber(size) + size;
-    return true;
-}
-
-static size_t savedGroup(const streamGroup *g) {
-    orderedCursor at;
-    size_t pending = streamPendingCount(g);
-    size_t sum = savedTextSize(streamGroupName(g)) + savedId(streamGroupLastId(g)) +
-                 savedNumber((uint64_t)streamGroupEntriesRead(g)) + savedNumber(pending) +
-                 savedNumber(streamConsumerCount(g));
-    /* Of each pending entry: id, time and count, and the id once more with its consumer. */
-    sum += pending * (2 * sizeof(streamId) + sizeof(uint64_t) + 1);
-    for (const streamConsumer *c = streamConsumerFirst(g, &at); c; c = streamConsumerNext(&at))
-        sum += savedTextSize(streamConsumerName(c)) + 2 * sizeof(uint64_t) +
-               savedNumber(streamConsumerPending(c));
-    return sum;
-}
-
-static size_t savedStream(const robj *o) {
-    const stream *s = streamOf(o);
-    orderedCursor at;
-    size_t sum = savedNumber(streamNodeCount(s)) + savedNumber(streamLength(s)) +
-                 savedId(streamLastId(s)) + savedId(streamFirstId(s)) +
-                 savedId(streamMaxDeletedId(s)) + savedNumber(streamEntriesAdded(s)) +
-                 savedNumber(streamGroupCount(s));
-    streamEachNode(s, addNode, &sum);
-    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at))
-        sum += savedGroup(g);
-    return sum;
-}
-
 const typeOps streamOps = {
     .encoding = encodingOf,
     .length = lengthOf,
@@ -124,5 +83,4 @@ const typeOps streamOps = {
     .value_memory = streamMemorySize,
     .compact_value = compactStream,
     .has_elements = true,
-    .saved_size = savedStream,
 };

@@ -186,11 +186,6 @@ static uint64_t compactBlob(void **value, uint64_t cursor, compaction *by) {
     return 0;
 }
 
-static size_t savedString(const robj *o) {
-    char digits[NUMBER_TEXT_MAX];
-    return savedTextSize(objectText(o, digits));
-}
-
 static size_t lengthOf(const robj *o) {
     char digits[NUMBER_TEXT_MAX];
     return objectText(o, digits).len;
@@ -205,5 +200,4 @@ const typeOps stringOps = {
     .is_shared = isSharedBlob,
     .value_memory = blobBytes,
     .compact_value = compactBlob,
-    .saved_size = savedString,
 };

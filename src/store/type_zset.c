@@ -517,20 +517,6 @@ static uint64_t compactLarge(void **value, uint64_t cursor, compaction *by) {
     return by->heap ? INDEX_PHASE | place : 0;
 }
 
-static void addSaved(void *arg, const zsetPair *pair) {
-    *(size_t *)arg += savedTextSize(pair->member) + sizeof(pair->score);
-}
-
-static size_t savedZset(const robj *o) {
-    if (objectIsPacked(o)) {
-        size_t size = listpackSize(objectPacked(o));
-        return size + savedLengthSize(size);
-    }
-    size_t size = savedLengthSize(zsetLength(o));
-    visitAll(o, addSaved, &size);
-    return size;
-}
-
 static void statsOf(const void *value, hashtableStats *out) {
     hashtableStatsRead(&((const zsetLarge *)value)->members, &zset_members, out);
 }
@@ -545,6 +531,5 @@ const typeOps zsetOps = {
     .value_memory = largeMemory,
     .compact_value = compactLarge,
     .has_elements = true,
-    .saved_size = savedZset,
     .table_stats = statsOf,
 };

@@ -70,6 +70,14 @@ def fill(server):
         server.ask("HSET", "object_%d" % i, "name", "n%d" % i, "weight", rng.randrange(1 << 20))
 
 
+def fill_streams(server):
+    for key in ("stream", "pending", "deleted", "trimmed", "read"):
+        for i in range(0, 100000, 500):
+            run(server, [request("XADD", key, "%d-1" % (i + j + 1), "field", "value:%d" % j) for j in range(500)])
+        server.ask("XGROUP", "CREATE", key, "group", 0)
+    server.ask("XREADGROUP", "GROUP", "group", "consumer", "STREAMS", "pending", ">")
+
+
 def area(rng, radius):
     return ("FROMLONLAT", "%.4f" % rng.uniform(6, 14), "%.4f" % rng.uniform(46, 54), "BYRADIUS", radius, "km")
 
@@ -115,6 +123,19 @@ ROWS = [
     ("PFCOUNT kept", 20000, lambda rng, i: ("PFCOUNT", "h2")),
     ("PFCOUNT two keys", 1000, lambda rng, i: ("PFCOUNT", "h1", "h2")),
     ("PFMERGE", 1000, lambda rng, i: ("PFMERGE", "hd", "h1", "h2")),
+    ("XADD", 20000, lambda rng, i: ("XADD", "xn", "*", "field", "value:%d" % i)),
+    ("XADD 10 fields", 20000, lambda rng, i: ("XADD", "xw", "*", *[x for f in range(10) for x in ("field%d" % f, "value:%d" % i)])),
+    ("XADD MAXLEN ~ 1000", 20000, lambda rng, i: ("XADD", "xm", "MAXLEN", "~", 1000, "*", "field", "value:%d" % i)),
+    ("XRANGE COUNT 100", 3000, lambda rng, i: ("XRANGE", "stream", rng.randrange(99000), "+", "COUNT", 100)),
+    ("XREVRANGE COUNT 1", 20000, lambda rng, i: ("XREVRANGE", "stream", "+", "-", "COUNT", 1)),
+    ("XREAD of the last entry", 20000, lambda rng, i: ("XREAD", "COUNT", 1, "STREAMS", "stream", "99999-1")),
+    ("XREADGROUP+XACK", 20000, lambda rng, i: ("XREADGROUP", "GROUP", "group", "c%d" % (i // 2 % 10), "COUNT", 1, "STREAMS", "read", ">")
+     if i % 2 == 0 else ("XACK", "read", "group", "%d-1" % (i // 2 + 1))),
+    ("XAUTOCLAIM COUNT 10", 3000,
+     lambda rng, i: ("XAUTOCLAIM", "pending", "group", "c%d" % (i % 3), 0, rng.randrange(90000), "COUNT", 10, "JUSTID")),
+    ("XPENDING 10", 10000, lambda rng, i: ("XPENDING", "pending", "group", rng.randrange(90000), "+", 10)),
+    ("XDEL", 20000, lambda rng, i: ("XDEL", "deleted", "%d-1" % (rng.randrange(100000) + 1))),
+    ("XTRIM MAXLEN ~", 20000, lambda rng, i: ("XTRIM", "trimmed", "MAXLEN", "~", 100000 - i)),
     ("SORT 10k numbers", 32, lambda rng, i: ("SORT", "numbers")),
     ("SORT 10k ALPHA", 32, lambda rng, i: ("SORT", "words", "ALPHA")),
     ("SORT 10k LIMIT 10", 64, lambda rng, i: ("SORT", "numbers", "LIMIT", 0, 10)),
@@ -130,6 +151,7 @@ def wanted(name, only):
 def rows(servers, options):
     for server in servers:
         fill(server)
+        fill_streams(server)
         server.ask("SETBIT", "zeros", (1 << 23) - 1, 1)
     products = []
     for name, count, make in ROWS:

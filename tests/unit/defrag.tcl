@@ -46,20 +46,24 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         foreach element $kept {lappend pairs $element $element; lappend scores [incr score] $element}
         r hset hash {*}$pairs
         r zadd zset {*}$scores
+        foreach element $kept {r xadd stream * field $element}
+        r xgroup create stream group 0
+        r xreadgroup group group consumer count 1000 streams stream >
         r set string [string repeat y 5000]
-        for {set i 0} {$i < 10} {incr i} {r copy list list:$i; r copy set set:$i; r copy zset zset:$i}
+        for {set i 0} {$i < 10} {incr i} {r copy list list:$i; r copy set set:$i; r copy zset zset:$i; r copy stream stream:$i}
         # (keys that go leave holes, which begin a walk; it looks at every node, whether that moves or not)
         set fillers [scaled 20000]
         r debug populate $fillers filler 100
-        set digest [r debug digest-value list set hash zset zset:3]
+        set digest [r debug digest-value list set hash zset zset:3 stream stream:3]
         set names {}
         for {set i 0} {$i < $fillers} {incr i} {
             if {$i % 10} {lappend names filler:$i}
         }
         for {set i 0} {$i < [llength $names]} {incr i 1000} {r del {*}[lrange $names $i $i+999]}
         wait_for_condition 500 20 {[info_field active_defrag_misses] + [info_field active_defrag_hits] > $count}
-        assert_equal $digest [r debug digest-value list set hash zset zset:3]
+        assert_equal $digest [r debug digest-value list set hash zset zset:3 stream stream:3]
         assert_equal $kept [r lrange list 0 -1]
+        assert_equal [list $count [expr {min($count, 1000)}]] [list [r xlen stream] [lindex [r xpending stream:3 group] 0]]
         assert_equal [r zrange zset 0 -1] [r zrange zset:3 0 -1]
         r config set active-defrag-max-scan-fields 1000 active-defrag-cycle-us 500
     }

@@ -117,7 +117,7 @@ static void callocOverflows(void) {
     memCalloc(count, 3);
 }
 
-static void test_out_of_memory_tells_the_proc_and_aborts(void **state) {
+static void test_out_of_memory_calls_the_handler_and_aborts(void **state) {
     (void)state;
     char output[1024], expected[64];
     assert_int_equal(testInChild(allocTooMuch, output, sizeof(output)), SIGABRT);
@@ -160,7 +160,7 @@ static void test_new_macros_zero(void **state) {
     memFree(many);
 }
 
-static void test_count_of_outside_bytes(void **state) {
+static void test_bytes_outside_are_counted(void **state) {
     (void)state;
     size_t before = memUsed();
     memCount(12345);
@@ -257,7 +257,7 @@ static void test_blocks_move_together(void **state) {
 #ifdef USE_JEMALLOC
     assert_true(moved > BLOCKS / KEPT_EACH / 2);
 #endif
-    (void)memSparseBytes(); /* of the whole process: it may be anything */
+    (void)memSparseBytes(); /* of the whole process, so any value */
     assert_int_equal(memUsed(), used);
     for (int i = 0; i < BLOCKS; i += KEPT_EACH) {
         for (int k = 0; k < SIZE; k++) assert_int_equal(blocks[i][k], i & 0x7f);
@@ -273,11 +273,11 @@ int test_alloc(void) {
         cmocka_unit_test(test_zero_bytes_are_a_block_of_their_own),
         cmocka_unit_test(test_calloc_is_zero_even_in_used_memory),
         cmocka_unit_test(test_try_forms_refuse_and_keep_the_old_block),
-        cmocka_unit_test(test_out_of_memory_tells_the_proc_and_aborts),
+        cmocka_unit_test(test_out_of_memory_calls_the_handler_and_aborts),
         cmocka_unit_test(test_good_size_is_at_least_the_size_and_stable),
         cmocka_unit_test(test_dup_copies_and_terminates),
         cmocka_unit_test(test_new_macros_zero),
-        cmocka_unit_test(test_count_of_outside_bytes),
+        cmocka_unit_test(test_bytes_outside_are_counted),
         cmocka_unit_test(test_blocks_may_be_freed_by_another_thread),
         cmocka_unit_test(test_report_and_texts),
         cmocka_unit_test(test_blocks_move_together),

@@ -65,7 +65,7 @@ static void test_panic_prints_and_aborts(void **state) {
     assert_non_null(strstr(output, "Guru Meditation: the answer is 42 #"));
 }
 
-static void test_proc_is_told(void **state) {
+static void test_the_handler_is_called(void **state) {
     (void)state;
     char output[2048];
     assert_int_equal(testInChild(checkFailsWithProc, output, sizeof(output)), SIGABRT);
@@ -76,7 +76,7 @@ static void test_proc_is_told(void **state) {
     assert_non_null(strstr(output, "proc: the message | test_assert.c | 1\n"));
 }
 
-static void test_failure_in_the_proc_ends_at_once(void **state) {
+static void test_an_error_in_the_callback_ends_the_walk(void **state) {
     (void)state;
     char output[2048];
     assert_int_equal(testInChild(checkFailsInProc, output, sizeof(output)), SIGABRT);
@@ -103,8 +103,8 @@ int test_assert(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_check_prints_and_aborts),
         cmocka_unit_test(test_panic_prints_and_aborts),
-        cmocka_unit_test(test_proc_is_told),
-        cmocka_unit_test(test_failure_in_the_proc_ends_at_once),
+        cmocka_unit_test(test_the_handler_is_called),
+        cmocka_unit_test(test_an_error_in_the_callback_ends_the_walk),
         cmocka_unit_test(test_hot_check_follows_the_build),
     };
     return cmocka_run_group_tests_name("assert", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/blob.h"
 
-static void test_last_release_frees(void **state) {
+static void test_the_last_release_frees(void **state) {
     (void)state;
     size_t before = memUsed();
     blob *b = blobNew(100);
@@ -16,7 +16,7 @@ static void test_last_release_frees(void **state) {
     assert_int_equal(b->len, 0);
     assert_int_equal(b->cap, 100);
     assert_true(blobMemory(b) >= sizeof(blob) + 101);
-    memset(b->bytes, 'x', 101); /* room for a NUL nobody counts */
+    memset(b->bytes, 'x', 101); /* space for a NUL that is not counted */
     assert_ptr_equal(blobRetain(b), b);
     assert_int_equal(b->refs, 2);
     blobRelease(b);
@@ -68,7 +68,7 @@ static void test_sizes_that_cannot_be_are_refused(void **state) {
 
 int test_blob(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_last_release_frees),
+        cmocka_unit_test(test_the_last_release_frees),
         cmocka_unit_test(test_reserve_keeps_the_content),
         cmocka_unit_test(test_sizes_that_cannot_be_are_refused),
     };

@@ -41,7 +41,7 @@ static void test_wall_clock_is_the_kernels(void **state) {
     int64_t before = (int64_t)time(NULL);
     int64_t now = clockWallUs() / 1000000;
     int64_t after = (int64_t)time(NULL);
-    /* time() may lag behind by a tick of the kernel. */
+    /* time() may be up to a kernel tick late. */
     assert_in_range(now, before, after + 1);
 }
 
@@ -81,7 +81,7 @@ static void test_ticks_agree_with_the_clock(void **state) {
 #endif
 }
 
-static void test_sleep_lasts_as_long_as_told(void **state) {
+static void test_sleep_lasts_for_the_given_time(void **state) {
     (void)state;
     int64_t begin_us = clockMonoUs();
     clockSleepUs(500);
@@ -96,7 +96,7 @@ int test_clock(void) {
         cmocka_unit_test(test_wall_clock_is_the_kernels),
         cmocka_unit_test(test_clocks_never_go_back),
         cmocka_unit_test(test_ticks_agree_with_the_clock),
-        cmocka_unit_test(test_sleep_lasts_as_long_as_told),
+        cmocka_unit_test(test_sleep_lasts_for_the_given_time),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);
 }

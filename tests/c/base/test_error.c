@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-static void test_reason_takes_words_and_gives_the_status_back(void **state) {
+static void test_reason_sets_the_text_and_returns_the_status(void **state) {
     (void)state;
     reason why;
     assert_int_equal(reasonSet(&why, ERR_SYNTAX, "line %d: %s", 7, "odd"), ERR_SYNTAX);
@@ -15,7 +15,7 @@ static void test_reason_takes_words_and_gives_the_status_back(void **state) {
     assert_int_equal(reasonSet(NULL, ERR_RANGE, "nobody %s", "listens"), ERR_RANGE);
 }
 
-static void test_errno_is_told_and_kept(void **state) {
+static void test_errno_is_logged_and_kept(void **state) {
     (void)state;
     reason why;
     errno = ENOENT;
@@ -41,8 +41,8 @@ static void test_long_words_are_cut(void **state) {
 
 int test_error(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reason_takes_words_and_gives_the_status_back),
-        cmocka_unit_test(test_errno_is_told_and_kept),
+        cmocka_unit_test(test_reason_sets_the_text_and_returns_the_status),
+        cmocka_unit_test(test_errno_is_logged_and_kept),
         cmocka_unit_test(test_long_words_are_cut),
     };
     return cmocka_run_group_tests_name("error", tests, NULL, NULL);

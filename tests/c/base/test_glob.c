@@ -9,7 +9,7 @@
 #include "base/glob.h"
 #include "base/random.h"
 
-static void test_answers_of_valkey(void **state) {
+static void test_results_of_valkey(void **state) {
     (void)state;
     static const struct {
         const char *pattern, *text;
@@ -194,7 +194,7 @@ static void test_more_than_a_thousand_stars_match_nothing(void **state) {
 
 int test_glob(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_of_valkey),
+        cmocka_unit_test(test_results_of_valkey),
         cmocka_unit_test(test_random_patterns_against_the_definition),
         cmocka_unit_test(test_fold_ignores_ascii_case_only),
         cmocka_unit_test(test_binary_text),

@@ -25,7 +25,7 @@ static int logToFile(void **state) {
     clockSetSource(&fake);
     setenv("TZ", "UTC0", 1);
     tzset();
-    now_ms += 3600000; /* so that an offset asked for earlier is too old */
+    now_ms += 3600000; /* so that a cached offset is out of date */
     unlink(path);
     logSetFile(path);
     return 0;
@@ -64,7 +64,7 @@ static const char *logged(void) {
 static void setTime(const char *zone, int64_t ms) {
     setenv("TZ", zone, 1);
     tzset();
-    /* Far from the last question, so that the new zone is asked for. */
+    /* Long after the last conversion, so that the new zone is read. */
     now_ms = ms - 7200000;
     logNotice("ask");
     now_ms = ms;
@@ -231,7 +231,7 @@ static void test_errno_survives(void **state) {
 }
 
 /* There need not be a syslog: switching it on and off, and logging meanwhile, must go well. */
-static void test_syslog_beside_the_file(void **state) {
+static void test_syslog_in_addition_to_the_file(void **state) {
     (void)state;
     logSetSyslog(1, "valkey-test", 0);
     logSetSyslog(1, "valkey-test", -1);
@@ -284,7 +284,8 @@ int test_log(void) {
         cmocka_unit_test_setup_teardown(test_raw_text_has_no_prefix, logToFile, logToStdout),
         cmocka_unit_test_setup_teardown(test_signal_line, logToFile, logToStdout),
         cmocka_unit_test_setup_teardown(test_errno_survives, logToFile, logToStdout),
-        cmocka_unit_test_setup_teardown(test_syslog_beside_the_file, logToFile, logToStdout),
+        cmocka_unit_test_setup_teardown(test_syslog_in_addition_to_the_file, logToFile,
+                                        logToStdout),
         cmocka_unit_test_setup_teardown(test_lines_of_threads_do_not_mix, logToFile, logToStdout),
     };
     return cmocka_run_group_tests_name("log", tests, NULL, NULL);

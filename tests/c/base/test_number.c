@@ -98,7 +98,7 @@ static void test_integers_at_the_limits(void **state) {
 }
 
 /* A text is an integer exactly when printing the number that strtoll() finds gives the text again. */
-static void test_random_text_is_judged_as_by_printing_again(void **state) {
+static void test_random_text_is_accepted_if_printing_restores_it(void **state) {
     (void)state;
     testSeed(__func__);
     for (int round = 0; round < 200000; round++) {
@@ -138,7 +138,7 @@ static void assertDouble(const char *text) {
 }
 
 /* Accepted and refused by ZADD of Valkey 9.1.2. */
-static void test_doubles_as_valkey_takes_scores(void **state) {
+static void test_doubles_are_parsed_as_scores_of_valkey(void **state) {
     (void)state;
     static const char *const good[] = {
         "0",
@@ -229,7 +229,7 @@ static void test_doubles_as_valkey_takes_scores(void **state) {
     assert_false(numberParseDouble(SLICE("inf\0"), &out));
 }
 
-static void test_random_decimals_are_read_as_by_strtod(void **state) {
+static void test_random_decimals_are_parsed_as_by_strtod(void **state) {
     (void)state;
     testSeed(__func__);
     for (int round = 0; round < 100000; round++) {
@@ -451,10 +451,10 @@ int test_number(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integers_print_as_printf_does_and_come_back),
         cmocka_unit_test(test_integers_at_the_limits),
-        cmocka_unit_test(test_random_text_is_judged_as_by_printing_again),
+        cmocka_unit_test(test_random_text_is_accepted_if_printing_restores_it),
         cmocka_unit_test(test_checked_arithmetic),
-        cmocka_unit_test(test_doubles_as_valkey_takes_scores),
-        cmocka_unit_test(test_random_decimals_are_read_as_by_strtod),
+        cmocka_unit_test(test_doubles_are_parsed_as_scores_of_valkey),
+        cmocka_unit_test(test_random_decimals_are_parsed_as_by_strtod),
         cmocka_unit_test(test_long_doubles_texts_are_exact),
         cmocka_unit_test(test_long_doubles_as_incrbyfloat),
         cmocka_unit_test(test_long_doubles_in_their_usual_range),

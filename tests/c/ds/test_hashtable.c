@@ -15,7 +15,7 @@ static void fill(hashtable *t, uint64_t from, uint64_t to, unsigned flags) {
     for (uint64_t id = from; id < to; id++) itemAdd(t, id, flags);
 }
 
-/* Numbers in the shape of pointers; their hash is that of the id they stand for. */
+/* Numbers in the form of pointers; their hash is that of their id. */
 static void *numberOf(uint64_t id) { return (void *)(uintptr_t)(8 * id + 8); }
 static uint64_t numberHashOf(const void *entry) { return itemHash((uintptr_t)entry / 8 - 1); }
 static const hashtableType numberType = {.hash_of = numberHashOf};
@@ -28,7 +28,7 @@ static void finishResize(hashtable *t) {
 
 /* ---- one entry ---- */
 
-static void test_empty_table_answers_everything(void **state) {
+static void test_all_operations_on_an_empty_table(void **state) {
     hashtable t = {NULL};
     hashtableIterator it;
     hashtablePosition position;
@@ -62,7 +62,7 @@ static void test_empty_table_answers_everything(void **state) {
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
-static void test_position_of_an_absent_key_takes_an_insert(void **state) {
+static void test_an_insert_at_the_position_of_an_absent_key(void **state) {
     hashtable t = {NULL};
     for (uint64_t id = 0; id < 3000; id++) {
         hashtablePosition position;
@@ -110,7 +110,7 @@ static void test_tag_zero_and_all_ones_are_tags_like_others(void **state) {
 
 /* ---- resizing ---- */
 
-static void test_memory_follows_the_count_and_all_returns(void **state) {
+static void test_memory_follows_the_count_and_is_all_freed(void **state) {
     size_t before = memUsed();
     hashtable t = {NULL};
     fill(&t, 0, 50000, HASHTABLE_VOLATILE);
@@ -152,7 +152,7 @@ static void test_bytes_per_entry_hardly_depend_on_the_count(void **state) {
     hashtableFree(&t, NULL, NULL);
 }
 
-static void test_reserve_leaves_nothing_to_resize(void **state) {
+static void test_reserve_makes_a_resize_unnecessary(void **state) {
     static const uint64_t counts[] = {1, 8, 60, 700, 900, 5000, 300000};
     for (size_t i = 0; i < COUNT_OF(counts); i++) {
         hashtable t = {NULL};
@@ -202,7 +202,7 @@ static void test_pause_holds_resizes_until_nearly_full(void **state) {
     for (; !hashtableIsResizing(&t); id++) itemAdd(&t, id, 0);
     assert_true(id <= stats.slots * 96 / 100 + 2);
     uint64_t count = id;
-    while (hashtableIsResizing(&t)) itemAdd(&t, id++, 0); /* goes on: it is nearly full */
+    while (hashtableIsResizing(&t)) itemAdd(&t, id++, 0); /* continues: it is nearly full */
     assert_true(id < count * 3 / 2);
     hashtableStatsRead(&t, &itemType, &stats);
     for (uint64_t gone = 0; gone < id - 10; gone++) drop(&t, gone);
@@ -280,7 +280,7 @@ static void test_scan_is_exact_while_the_size_changes(void **state) {
     memFree(seen.times);
 }
 
-static void test_scan_begins_anew_after_a_great_shrink(void **state) {
+static void test_scan_starts_again_after_a_large_shrink(void **state) {
     hashtable t = {NULL};
     seenIds seen = {.times = memNewArray(uint8_t, 50000)};
     uint64_t cursor = 0, calls = 0;
@@ -479,7 +479,7 @@ static void test_few_volatile_entries_are_found_in_few_calls(void **state) {
     memFree(seen.times);
 }
 
-/* Expiry of everything at once walks and deletes; it must not make runs. */
+/* Expiry of all entries visits and deletes; it must not produce runs. */
 static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     hashtable t = {NULL};
     seenIds seen = {.table = &t};
@@ -500,7 +500,7 @@ static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
-static void test_tables_without_volatile_entries_pay_nothing(void **state) {
+static void test_tables_without_volatile_entries_use_no_memory_for_them(void **state) {
     hashtable t = {NULL};
     fill(&t, 0, 30000, 0);
     finishResize(&t);
@@ -535,7 +535,7 @@ static void test_stats_add_up(void **state) {
 
 /* Many entries of equal hash: a run that grows; the table takes notice but does not lose its
  * measure. */
-static void test_skew_costs_bounded_memory(void **state) {
+static void test_skewed_hashes_use_bounded_memory(void **state) {
     hashtable t = {NULL};
     itemHashKind = HASH_ALL_EQUAL;
     fill(&t, 0, 3000, 0);
@@ -578,7 +578,7 @@ static void test_verify_sees_damage(void **state) {
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
-/* For the tests behind one that failed. */
+/* For the tests after one that failed. */
 static int resume(void **state) {
     hashtableSetPaused(false);
     return 0;
@@ -605,7 +605,7 @@ static void countVisited(void *context, void *entry, unsigned flags) {
     ++*(uint64_t *)context;
 }
 
-static void test_marked_entries_stand_beside_addresses_above_2_to_the_47(void **state) {
+static void test_marked_entries_and_addresses_above_2_to_the_47(void **state) {
     (void)state;
     const uint64_t count = 5000;
     hashtable t = {NULL};
@@ -650,21 +650,21 @@ static void test_addresses_of_more_than_48_bits_cannot_be_held(void **state) {
 
 int test_hashtable(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty_table_answers_everything),
-        cmocka_unit_test(test_position_of_an_absent_key_takes_an_insert),
+        cmocka_unit_test(test_all_operations_on_an_empty_table),
+        cmocka_unit_test(test_an_insert_at_the_position_of_an_absent_key),
         cmocka_unit_test(test_integers_serve_as_entries),
         cmocka_unit_test(test_tag_zero_and_all_ones_are_tags_like_others),
-        cmocka_unit_test(test_memory_follows_the_count_and_all_returns),
+        cmocka_unit_test(test_memory_follows_the_count_and_is_all_freed),
         cmocka_unit_test(test_used_memory_counts_the_whole_table),
 #ifndef HOSTILE_BUILD
         cmocka_unit_test(test_bytes_per_entry_hardly_depend_on_the_count),
-        cmocka_unit_test(test_reserve_leaves_nothing_to_resize),
+        cmocka_unit_test(test_reserve_makes_a_resize_unnecessary),
 #endif
         cmocka_unit_test(test_reserve_with_entries_moves_them),
         cmocka_unit_test_teardown(test_pause_holds_resizes_until_nearly_full, resume),
         cmocka_unit_test_teardown(test_pause_stops_a_running_resize, resume),
         cmocka_unit_test(test_scan_is_exact_while_the_size_changes),
-        cmocka_unit_test(test_scan_begins_anew_after_a_great_shrink),
+        cmocka_unit_test(test_scan_starts_again_after_a_large_shrink),
         cmocka_unit_test(test_scan_accepts_any_cursor_and_ends),
         cmocka_unit_test(test_deleting_and_copying_in_scan_order_keep_runs_short),
         cmocka_unit_test(test_iterator_gives_each_entry_once),
@@ -673,11 +673,11 @@ int test_hashtable(void) {
         cmocka_unit_test(test_pop_empties_the_table),
         cmocka_unit_test(test_few_volatile_entries_are_found_in_few_calls),
         cmocka_unit_test(test_deleting_all_volatile_entries_in_walk_order),
-        cmocka_unit_test(test_tables_without_volatile_entries_pay_nothing),
+        cmocka_unit_test(test_tables_without_volatile_entries_use_no_memory_for_them),
         cmocka_unit_test(test_stats_add_up),
-        cmocka_unit_test(test_skew_costs_bounded_memory),
+        cmocka_unit_test(test_skewed_hashes_use_bounded_memory),
         cmocka_unit_test(test_verify_sees_damage),
-        cmocka_unit_test(test_marked_entries_stand_beside_addresses_above_2_to_the_47),
+        cmocka_unit_test(test_marked_entries_and_addresses_above_2_to_the_47),
         cmocka_unit_test(test_addresses_of_more_than_48_bits_cannot_be_held),
     };
     return cmocka_run_group_tests_name("hashtable", tests, NULL, NULL);

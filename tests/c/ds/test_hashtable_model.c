@@ -181,7 +181,7 @@ static void scanVisit(void *context, void *entry, unsigned flags) {
     }
 }
 
-/* One call of a scan that goes on while the table changes. */
+/* One call of a scan that continues while the table changes. */
 static void modelScan(model *m) {
     if (!m->scanning) {
         m->scan++;
@@ -206,7 +206,7 @@ static void volatileVisit(void *context, void *entry, unsigned flags) {
     (*(uint64_t *)context) += ((item *)entry)->id + 1;
 }
 
-/* A walk that nothing disturbs gives every volatile entry once; the sum of their numbers tells. */
+/* An undisturbed walk returns every volatile entry once; checked by the sum of their numbers. */
 static void modelWalkVolatile(model *m) {
     uint64_t sum = 0, expected = 0, cursor = 0;
     do {
@@ -325,7 +325,7 @@ static void test_four_homes(void **state) {
     testSeed(__func__);
     hostileHash(HASH_FOUR_HOMES, 2000);
 }
-static void test_half_of_the_hashes_clumped(void **state) {
+static void test_half_of_the_hashes_clustered(void **state) {
     testSeed(__func__);
     hostileHash(HASH_HALF_CLUMPED, 6000);
 }
@@ -341,7 +341,7 @@ int test_hashtable_model(void) {
         cmocka_unit_test(test_all_hashes_last),
         cmocka_unit_test(test_all_hashes_first),
         cmocka_unit_test(test_four_homes),
-        cmocka_unit_test(test_half_of_the_hashes_clumped),
+        cmocka_unit_test(test_half_of_the_hashes_clustered),
         cmocka_unit_test(test_sequential_hashes),
     };
     return cmocka_run_group_tests_name("hashtable against a model", tests, NULL, NULL);

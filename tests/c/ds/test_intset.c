@@ -94,7 +94,7 @@ static void test_has_the_bytes_of_the_format(void **state) {
     memFree(buffer.bytes);
 }
 
-static void test_strangers_bytes_are_checked(void **state) {
+static void test_untrusted_bytes_are_validated(void **state) {
     uint8_t set[] = {2, 0, 0, 0, 2, 0, 0, 0, 1, 0, 3, 0};
     assert_true(intsetIsValid(set, sizeof(set), true));
     assert_false(intsetIsValid(set, sizeof(set) - 1, true));
@@ -116,7 +116,7 @@ int test_intset(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_an_array),
         cmocka_unit_test(test_has_the_bytes_of_the_format),
-        cmocka_unit_test(test_strangers_bytes_are_checked),
+        cmocka_unit_test(test_untrusted_bytes_are_validated),
     };
     return cmocka_run_group_tests_name("intset", tests, NULL, NULL);
 }

@@ -91,7 +91,7 @@ static void timesVisit(void *context, void *entry, unsigned flags) {
     m->times[id]++;
 }
 
-/* What a whole scan of one slot, or of all, returns. */
+/* What a complete scan of one slot, or of all, returns. */
 static void scanAll(model *m, int only) {
     uint64_t cursor = 0;
     memset(m->times, 0, sizeof(m->times));
@@ -306,7 +306,7 @@ static void test_bytes_are_what_the_allocator_gave(void **state) {
     memFree(m);
 }
 
-static void test_scan_goes_on_when_its_slot_vanishes(void **state) {
+static void test_scan_continues_when_its_slot_is_removed(void **state) {
     model *m = modelNew(2);
     for (uint64_t id = 0; id < 4000; id++) add(m, id, 0);
     uint64_t cursor = kvstoreScan(m->kv, 0, -1, timesVisit, m);
@@ -360,7 +360,7 @@ int test_kvstore(void) {
         cmocka_unit_test(test_agrees_with_a_model),
         cmocka_unit_test(test_empty_cluster_store_costs_a_quarter_of_a_megabyte),
         cmocka_unit_test(test_bytes_are_what_the_allocator_gave),
-        cmocka_unit_test(test_scan_goes_on_when_its_slot_vanishes),
+        cmocka_unit_test(test_scan_continues_when_its_slot_is_removed),
         cmocka_unit_test(test_work_finishes_every_resize),
         cmocka_unit_test(test_random_is_uniform_over_uneven_slots),
     };

@@ -168,7 +168,7 @@ static void stepDeleteMany(void) {
     for (size_t i = n; i-- > 0;) {
         size_t at = index[i] * width;
         size_t gone = at + width <= want.count ? width : 1;
-        /* Behind a group that was cut short others are gone already. */
+        /* After a truncated group, others have been removed already. */
         if (at + gone > want.count) gone = want.count - at;
         while (gone-- > 0) modelRemove(at);
     }
@@ -252,7 +252,7 @@ static void test_counts_more_than_65534_entries(void **state) {
 }
 
 /* A number written longer than need be, or as text, is found by its digits. */
-static void test_finds_numbers_others_wrote_otherwise(void **state) {
+static void test_finds_numbers_in_other_encodings(void **state) {
     static const uint8_t bytes[] = {19, 0, 0, 0,    3,   0, 0xf3, 5, 0,
                                     0,  0, 5, 0x81, '7', 2, 0xf1, 9, 0};
     uint8_t lp[sizeof(bytes) + 2];
@@ -346,7 +346,7 @@ int test_listpack(void) {
         cmocka_unit_test(test_agrees_with_an_array),
         cmocka_unit_test(test_has_the_bytes_of_the_format),
         cmocka_unit_test(test_counts_more_than_65534_entries),
-        cmocka_unit_test(test_finds_numbers_others_wrote_otherwise),
+        cmocka_unit_test(test_finds_numbers_in_other_encodings),
         cmocka_unit_test(test_random_entries_are_fair),
         cmocka_unit_test(test_hostile_bytes_are_refused_or_harmless),
     };

@@ -146,7 +146,7 @@ static void test_agrees_with_an_array(void **state) {
     }
 }
 
-static void test_a_copy_stands_alone(void **state) {
+static void test_a_copy_is_independent(void **state) {
     (void)state;
     testSeed(__func__);
     list_ = quicklistNew(4, 1);
@@ -218,7 +218,7 @@ static void test_limits(void **state) {
 int test_quicklist(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_an_array),
-        cmocka_unit_test(test_a_copy_stands_alone),
+        cmocka_unit_test(test_a_copy_is_independent),
         cmocka_unit_test(test_inner_nodes_are_compressed),
         cmocka_unit_test(test_one_listpack_in_and_out),
         cmocka_unit_test(test_limits),

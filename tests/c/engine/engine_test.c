@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The house for the tests of the engine. */
+ * The engine_test for the tests of the engine. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -19,17 +19,17 @@
 static struct {
     str notes, shown_notes, shown_replies, bytes, shown_bytes;
     int64_t now_ms;
-} house;
+} engine_test;
 gateVerdict verdict;
 const char *verdict_for;
-innerManner inner_manner;
+innerParams inner_params;
 session *deliver_to;
-bool house_slotted;
+bool with_slots;
 
 void note(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    strAppendFormatV(&house.notes, format, args);
+    strAppendFormatV(&engine_test.notes, format, args);
     va_end(args);
 }
 
@@ -51,7 +51,7 @@ static const char *showOnOneLine(str *from, str *shown) {
     return show(from, shown);
 }
 
-const char *noted(void) { return show(&house.notes, &house.shown_notes); }
+const char *noted(void) { return show(&engine_test.notes, &engine_test.shown_notes); }
 
 /* ------------------------------------------------------------------ commands */
 
@@ -113,7 +113,7 @@ static void twiceCommand(ctx *c) {
 static void laterCommand(ctx *c) {
     int64_t ms;
     if (!ctxArgInt(c, 1, &ms)) return;
-    houseSetTime(house.now_ms + ms);
+    setTestTime(engine_test.now_ms + ms);
     replyOk(c);
 }
 
@@ -148,15 +148,15 @@ static void awaitCommand(ctx *c) {
         replyStatus(c, SLICE("denied"));
         return;
     }
-    blockParams wish = {.keys = c->argv + 1,
-                        .key_count = c->argc - 2,
-                        .type = TYPE_STRING,
-                        .deadline_ms = deadline_ms,
-                        .timed_out = replyLate};
-    blockStart(c, &wish);
+    blockParams params = {.keys = c->argv + 1,
+                          .key_count = c->argc - 2,
+                          .type = TYPE_STRING,
+                          .deadline_ms = deadline_ms,
+                          .timed_out = replyLate};
+    blockStart(c, &params);
 }
 
-/* The number that stands at argv[1]; 0 without one. False: the error was replied. */
+/* The number stored at argv[1]; 0 if there is none. False: the error was replied. */
 static bool numberAt(ctx *c, int64_t *out) {
     uint64_t hash = storeHash(c->argv[1]);
     const robj *o = dbFindRead(c->db, c->argv[1], hash, c->look);
@@ -188,18 +188,18 @@ static void newerCommand(ctx *c) {
         replyInteger(c, now);
         return;
     }
-    blockParams wish = {.keys = c->argv + 1,
-                        .key_count = 1,
-                        .type = TYPE_STRING,
-                        .when_gone = true,
-                        .ready = isGreater,
-                        .deadline_ms = deadline_ms,
-                        .timed_out = replyLate,
-                        .argv = words,
-                        .argc = 4,
-                        .state = c->who->blocked ? NULL : name,
-                        .free_state = c->who->blocked ? NULL : freeNoted};
-    blockStart(c, &wish);
+    blockParams params = {.keys = c->argv + 1,
+                          .key_count = 1,
+                          .type = TYPE_STRING,
+                          .when_gone = true,
+                          .ready = isGreater,
+                          .deadline_ms = deadline_ms,
+                          .timed_out = replyLate,
+                          .argv = words,
+                          .argc = 4,
+                          .state = c->who->blocked ? NULL : name,
+                          .free_state = c->who->blocked ? NULL : freeNoted};
+    blockStart(c, &params);
 }
 
 static int64_t acknowledged;
@@ -214,12 +214,12 @@ static void replyAcknowledged(ctx *c) { replyInteger(c, acknowledged); }
 static void offsetCommand(ctx *c) {
     int64_t deadline_ms;
     if (!blockArgDeadline(c, 2, &deadline_ms)) return;
-    blockParams wish = {.kind = BLOCK_OFFSET,
-                        .ready = isAcknowledged,
-                        .deadline_ms = deadline_ms,
-                        .timed_out = replyAcknowledged,
-                        .finish = replyAcknowledged};
-    blockStart(c, &wish);
+    blockParams params = {.kind = BLOCK_OFFSET,
+                          .ready = isAcknowledged,
+                          .deadline_ms = deadline_ms,
+                          .timed_out = replyAcknowledged,
+                          .finish = replyAcknowledged};
+    blockStart(c, &params);
 }
 
 static void ackCommand(ctx *c) {
@@ -249,12 +249,12 @@ static void innerCommand(ctx *c) {
     ctxInitInner(&inner, c);
     inner.argv = c->argv + 1;
     inner.argc = c->argc - 1;
-    inner.origin = (uint8_t)inner_manner.origin;
-    inner.gates_exempt = inner_manner.gates_exempt;
-    if (inner_manner.proto) inner.proto = (uint8_t)inner_manner.proto;
-    if (inner_manner.out) inner.out = inner_manner.out;
+    inner.origin = (uint8_t)inner_params.origin;
+    inner.gates_exempt = inner_params.gates_exempt;
+    if (inner_params.proto) inner.proto = (uint8_t)inner_params.proto;
+    if (inner_params.out) inner.out = inner_params.out;
     executeInner(&inner);
-    if (inner_manner.out) replyOk(c);
+    if (inner_params.out) replyOk(c);
 }
 
 static void kindsCommand(ctx *c) {
@@ -374,10 +374,12 @@ static void sinkTake(const propagated *p) {
     if (p->slot >= 0) note(" slot%d", p->slot);
     for (int i = 0; i < p->argc; i++) note(" %.*s", (int)p->argv[i].len, p->argv[i].ptr);
     note(";");
-    for (int i = 0; i < p->span_count; i++) strAppendSlice(&house.bytes, p->spans[i]);
+    for (int i = 0; i < p->span_count; i++) strAppendSlice(&engine_test.bytes, p->spans[i]);
 }
 
-const char *propagatedBytes(void) { return showOnOneLine(&house.bytes, &house.shown_bytes); }
+const char *propagatedBytes(void) {
+    return showOnOneLine(&engine_test.bytes, &engine_test.shown_bytes);
+}
 
 static void keyChanged(db *d, slice key, const char *event) {
     note("%s of %.*s in %d;", event ? event : "change", (int)key.len, key.ptr, dbId(d));
@@ -405,47 +407,47 @@ const sink aofSink = {.name = "aof", .take = takeForAof, .targets = PROPAGATE_AO
 const sink replicaSink = {
     .name = "replicas", .take = takeForReplicas, .targets = PROPAGATE_REPLICAS};
 const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
-const commandObserver noteSeer = {"note", seenBefore, seenAfter};
+const commandObserver noteCommandObserver = {"note", seenBefore, seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};
 
-/* ------------------------------------------------------------------ the house */
+/* ------------------------------------------------------------------ the engine_test */
 
-static int64_t wallUs(void) { return house.now_ms * 1000; }
+static int64_t wallUs(void) { return engine_test.now_ms * 1000; }
 
-void houseSetTime(int64_t now_ms) {
-    house.now_ms = now_ms;
+void setTestTime(int64_t now_ms) {
+    engine_test.now_ms = now_ms;
     executeNewTurn();
 }
 
-int houseBuild(void **state) {
+int engineTestSetUp(void **state) {
     static const clockSource source = {NULL, wallUs};
     clockInit();
     clockSetSource(&source);
-    storeInit(2, house_slotted);
+    storeInit(2, with_slots);
     hooksInstall(features, COUNT_OF(features), gate_order, COUNT_OF(gate_order));
     commandInstall(specs, COUNT_OF(specs), false);
     reason why;
     assert_int_equal(keyspaceFeature.init(&why), OK);
     verdict = GATE_PASS;
     verdict_for = NULL;
-    inner_manner = (innerManner){.origin = ORIGIN_SCRIPT};
-    houseSetTime(HOUSE_NOW);
+    inner_params = (innerParams){.origin = ORIGIN_SCRIPT};
+    setTestTime(START_MS);
     logSetLevel(LOG_NOTHING);
     return 0;
 }
 
-int houseRaze(void **state) {
+int engineTestTearDown(void **state) {
     commandUninstall();
     hooksUninstall();
     storeShutdown();
     storeSetListener(keyspaceMain(), NULL);
     clockSetSource(NULL);
-    strFree(&house.notes);
-    strFree(&house.shown_notes);
-    strFree(&house.shown_replies);
-    strFree(&house.bytes);
-    strFree(&house.shown_bytes);
+    strFree(&engine_test.notes);
+    strFree(&engine_test.shown_notes);
+    strFree(&engine_test.shown_replies);
+    strFree(&engine_test.bytes);
+    strFree(&engine_test.shown_bytes);
     return 0;
 }
 
@@ -569,5 +571,5 @@ const char *replies(session *s) {
     outbufReap(&s->out);
     str text = strNew(sliceMake(copy, len));
     memFree(copy);
-    return showOnOneLine(&text, &house.shown_replies);
+    return showOnOneLine(&text, &engine_test.shown_replies);
 }

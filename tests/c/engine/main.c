@@ -13,6 +13,7 @@ int test_pause(void);
 int test_propagate(void);
 int test_registries(void);
 int test_session(void);
+int test_subsystem(void);
 int test_transaction(void);
 
 int main(void) {
@@ -29,6 +30,7 @@ int main(void) {
     failed += test_propagate();
     failed += test_registries();
     failed += test_session();
+    failed += test_subsystem();
     failed += test_transaction();
     return failed != 0;
 }

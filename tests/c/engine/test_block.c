@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/block.c, with a command that waits for a string and takes it: order, deadlines, ends. */
+ * Tests of engine/block.c with a command that waits for a string and removes it: order, timeouts,
+ * ends of waits. */
 #include "engine_test.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@
 
 static bool waits(const session *s) { return s->flags & SESSION_BLOCKED; }
 
-static void who_waits_longest_is_served_first(void **state) {
+static void the_session_that_waits_longest_is_first(void **state) {
     (void)state;
     session a, b, c;
     sessionOpen(&a);
@@ -40,7 +41,7 @@ static void who_waits_longest_is_served_first(void **state) {
     sessionClear(&c);
 }
 
-static void in_a_transaction_nobody_waits(void **state) {
+static void commands_do_not_block_in_a_transaction(void **state) {
     (void)state;
     session a;
     sessionOpen(&a);
@@ -50,7 +51,7 @@ static void in_a_transaction_nobody_waits(void **state) {
     sessionClear(&a);
 }
 
-static void deadlines_end_in_their_order(void **state) {
+static void timeouts_fire_in_order(void **state) {
     (void)state;
     enum { MANY = 40 };
     session all[MANY];
@@ -66,7 +67,7 @@ static void deadlines_end_in_their_order(void **state) {
     int64_t wait_ms;
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 1000);
-    houseSetTime(HOUSE_NOW + MANY * 1000);
+    setTestTime(START_MS + MANY * 1000);
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
     int last = 0, ended = 0;
@@ -99,7 +100,7 @@ static void a_wait_is_ended_from_outside(void **state) {
     assert_null(blockNextReleased());
 }
 
-static void a_swap_and_a_closing_session(void **state) {
+static void swaps_and_closing_sessions_end_watches(void **state) {
     (void)state;
     session a, b;
     sessionOpen(&a);
@@ -139,7 +140,7 @@ static void arguments_are_kept_as_they_were_rewritten(void **state) {
     sessionClear(&b);
 }
 
-static void a_wait_that_asks_for_it_hears_that_its_key_is_gone(void **state) {
+static void a_wait_can_end_when_its_key_is_missing(void **state) {
     (void)state;
     const char *const ends[] = {"drop k", "flush", "swap", "put k 1 1000005|later 10|take k"};
     for (size_t i = 0; i < COUNT_OF(ends); i++) {
@@ -149,7 +150,7 @@ static void a_wait_that_asks_for_it_hears_that_its_key_is_gone(void **state) {
         sessionOpen(&c);
         ask(&b, "put k 5");
         ask(&a, "newer k 7 0");
-        ask(&c, "await j 0"); /* stays: it does not ask for it */
+        ask(&c, "await j 0"); /* remains: it did not set when_gone */
         assert_int_equal(blockedKeyWhenGoneCount(), 1);
         ask(&b, ends[i]);
         stagesRun(STAGE_WAKE, STAGE_WAKE);
@@ -160,11 +161,11 @@ static void a_wait_that_asks_for_it_hears_that_its_key_is_gone(void **state) {
         sessionClear(&a);
         sessionClear(&b);
         sessionClear(&c);
-        houseSetTime(HOUSE_NOW);
+        setTestTime(START_MS);
     }
 }
 
-static void a_wait_for_an_offset_is_over_when_it_is_told(void **state) {
+static void a_wait_for_an_offset_ends_on_notification(void **state) {
     (void)state;
     session a, b, c;
     int64_t wait_ms;
@@ -178,7 +179,7 @@ static void a_wait_for_an_offset_is_over_when_it_is_told(void **state) {
     ask(&c, "ack 12");
     assert_replies(&a, ":12");
     assert_true(waits(&b));
-    houseSetTime(HOUSE_NOW + 5000);
+    setTestTime(START_MS + 5000);
     timersTurn(&wait_ms);
     assert_replies(&b, ":12");
     assert_int_equal(wait_ms, -1);
@@ -249,16 +250,21 @@ static void one_index_serves_watches_and_waits(void **state) {
 }
 
 int test_block(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(who_waits_longest_is_served_first, houseBuild, houseRaze),
-        cmocka_unit_test_setup_teardown(in_a_transaction_nobody_waits, houseBuild, houseRaze),
-        cmocka_unit_test_setup_teardown(deadlines_end_in_their_order, houseBuild, houseRaze),
-        cmocka_unit_test_setup_teardown(a_wait_is_ended_from_outside, houseBuild, houseRaze),
-        cmocka_unit_test_setup_teardown(a_swap_and_a_closing_session, houseBuild, houseRaze),
+        cmocka_unit_test_setup_teardown(the_session_that_waits_longest_is_first, engineTestSetUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(commands_do_not_block_in_a_transaction, engineTestSetUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(timeouts_fire_in_order, engineTestSetUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_wait_is_ended_from_outside, engineTestSetUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(swaps_and_closing_sessions_end_watches, engineTestSetUp,
+                                        engineTestTearDown),
         TEST(arguments_are_kept_as_they_were_rewritten),
-        TEST(a_wait_that_asks_for_it_hears_that_its_key_is_gone),
-        TEST(a_wait_for_an_offset_is_over_when_it_is_told),
+        TEST(a_wait_can_end_when_its_key_is_missing),
+        TEST(a_wait_for_an_offset_ends_on_notification),
         TEST(waits_are_found_by_kind_key_and_slot),
         TEST(one_index_serves_watches_and_waits),
     };

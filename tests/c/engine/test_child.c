@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/child.c: who hears of a child, how its end is told, and that it keeps what it was forked with. */
+ * Tests of engine/child.c: which callbacks are called, how the end is reported, and that the child
+ * keeps its snapshot. */
 #include "engine_test.h"
 
 #include <stdio.h>
@@ -17,11 +18,11 @@ static void onChild(childEvent e, int kind, int exit_code, int signal) {
     note("%d of %d: %d %d;", e, kind, exit_code, signal);
 }
 
-static const feature wing = {.name = "wing", .on_child = onChild};
-static const feature *const features[] = {&wing};
+static const feature test_feature = {.name = "test_feature", .on_child = onChild};
+static const feature *const features[] = {&test_feature};
 
 static int setUp(void **state) {
-    houseBuild(state);
+    engineTestSetUp(state);
     hooksUninstall();
     hooksInstall(features, COUNT_OF(features), NULL, 0);
     return 0;
@@ -39,7 +40,7 @@ static int waitForEver(void *arg) {
     return 0;
 }
 
-/* The cron asks again and again; here without its pauses. */
+/* Like the cron, but without pauses. */
 static void waitForEnd(void) {
     for (int i = 0; childAlive() != CHILD_NONE && i < 10000; i++) {
         childPoll(0);
@@ -48,7 +49,7 @@ static void waitForEnd(void) {
     assert_int_equal(childAlive(), CHILD_NONE);
 }
 
-static void a_child_and_its_exit_code_are_told(void **state) {
+static void a_child_and_its_exit_code_are_reported(void **state) {
     int code = 7;
     reason why;
     assert_int_equal(start(leaveWith, &code, &why), OK);
@@ -87,7 +88,7 @@ static void setAll(slice value) {
         slice key = keyOf(i);
         uint64_t hash = storeHash(key);
         dbPosition at;
-        robj *old = dbFind(storeDb(0), key, hash, lookAt(HOUSE_NOW), &at);
+        robj *old = dbFind(storeDb(0), key, hash, lookAt(START_MS), &at);
         dbSetString(storeDb(0), key, &at, old, value, NULL, OBJECT_NO_EXPIRE);
     }
 }
@@ -230,13 +231,16 @@ static void a_walk_ends_with_the_first_error(void **state) {
 int test_child(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(messages_of_a_child_arrive_in_order_before_its_end, setUp,
-                                        houseRaze),
-        cmocka_unit_test_setup_teardown(every_kind_has_a_name, setUp, houseRaze),
-        cmocka_unit_test_setup_teardown(a_walk_ends_with_the_first_error, setUp, houseRaze),
-        cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_told, setUp, houseRaze),
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(every_kind_has_a_name, setUp, engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_walk_ends_with_the_first_error, setUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_reported, setUp,
+                                        engineTestTearDown),
         cmocka_unit_test_setup_teardown(there_is_one_at_a_time_and_it_can_be_killed, setUp,
-                                        houseRaze),
-        cmocka_unit_test_setup_teardown(a_child_keeps_the_dataset_of_its_fork, setUp, houseRaze),
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_child_keeps_the_dataset_of_its_fork, setUp,
+                                        engineTestTearDown),
     };
     return cmocka_run_group_tests_name("engine/child", tests, NULL, NULL);
 }

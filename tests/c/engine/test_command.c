@@ -76,7 +76,7 @@ static const keySpec backwards[] = {{RANGE(3, 0, 1)},
                                      .find = KEY_FIND_RANGE,
                                      .last = -1,
                                      .step = 1}};
-static const keySpec nobody_knows[] = {
+static const keySpec keys_unknown[] = {
     {RANGE(1, 0, 1)}, {.flags = KEY_OW, .begin = KEY_BEGIN_UNKNOWN, .find = KEY_FIND_UNKNOWN}};
 static const keySpec channels[] = {{.flags = KEY_NOT_KEY,
                                     .begin = KEY_BEGIN_INDEX,
@@ -130,12 +130,12 @@ static const commandSpec specs[] = {
     {.name = "ping", .proc = someCommand, .arity = -1, .flags = CMD_SENTINEL | CMD_FAST},
     {.name = "s", .proc = someCommand, .arity = 1},
     {.name = "sentinel", .proc = someCommand, .arity = -2, .flags = CMD_ONLY_SENTINEL},
-    {.name = "sort", .proc = someCommand, .arity = -2, KEYS(nobody_knows)},
+    {.name = "sort", .proc = someCommand, .arity = -2, KEYS(keys_unknown)},
     {.name = "sort_ro",
      .proc = someCommand,
      .arity = -2,
      .find_keys = someFindKeys,
-     KEYS(nobody_knows)},
+     KEYS(keys_unknown)},
     {.name = "ssubscribe", .proc = someCommand, .arity = -2, KEYS(channels)},
     {.name = "xread", .proc = someCommand, .arity = -4, KEYS(streams)},
     {.name = "zremrangebyscore", .proc = someCommand, .arity = 4, KEYS(one_key)}, /* 16 bytes */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The context of a command: which gates judge it, the protocol of its replies, whom its changes go to, all of it apart
- * from the session's. */
+ * Tests of the context of a command: applicable gates, protocol of replies and targets of
+ * propagation, independent of the session's. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -12,19 +12,19 @@
 static session s;
 
 static int build(void **state) {
-    int failed = houseBuild(state);
+    int failed = engineTestSetUp(state);
     sessionOpen(&s);
     return failed;
 }
 
 static int raze(void **state) {
     sessionClear(&s);
-    return houseRaze(state);
+    return engineTestTearDown(state);
 }
 
 /* ------------------------------------------------------------------ gates */
 
-static void gates_judge_what_a_script_runs(void **state) {
+static void gates_apply_to_commands_of_scripts(void **state) {
     gateArm(&allGate, true);
     verdict = GATE_REFUSED;
     verdict_for = "put";
@@ -38,13 +38,13 @@ static void a_caller_may_exempt_its_command_from_gates(void **state) {
     gateArm(&allGate, true);
     verdict = GATE_REFUSED;
     verdict_for = "put";
-    inner_manner.gates_exempt = UINT32_MAX;
+    inner_params.gates_exempt = UINT32_MAX;
     ask(&s, "inner put a 1");
     assert_replies(&s, "+OK");
     gateArm(&allGate, false);
 }
 
-static void no_gate_for_users_judges_a_replayed_command(void **state) {
+static void gates_for_users_do_not_apply_to_replayed_commands(void **state) {
     gateArm(&allGate, true);
     verdict = GATE_REFUSED;
     sessionSetOrigin(&s, ORIGIN_PRIMARY);
@@ -59,7 +59,7 @@ static void no_gate_for_users_judges_a_replayed_command(void **state) {
     gateArm(&allGate, false);
 }
 
-static void what_a_script_runs_in_a_transaction_is_not_queued(void **state) {
+static void commands_of_a_script_in_a_transaction_are_not_queued(void **state) {
     ask(&s, "multi|inner put a 1|inner take a|exec|take a");
     assert_replies(&s, "+OK +QUEUED +QUEUED *2 +OK $1 1 $1 1");
 }
@@ -77,11 +77,11 @@ static void unknown_names_and_wrong_arity_are_refused_inside(void **state) {
 static void a_reply_is_in_the_protocol_of_its_context(void **state) {
     ask(&s, "kinds");
     assert_replies(&s, "*3 $-1 :1 *2 +pi $4 3.25");
-    inner_manner.proto = 3;
+    inner_params.proto = 3;
     ask(&s, "inner kinds|kinds");
     assert_replies(&s, "*3 _ #t %1 +pi ,3.25 *3 $-1 :1 *2 +pi $4 3.25");
     s.proto = 3;
-    inner_manner.proto = 2;
+    inner_params.proto = 2;
     ask(&s, "inner kinds|kinds");
     assert_replies(&s, "*3 $-1 :1 *2 +pi $4 3.25 *3 _ #t %1 +pi ,3.25");
 }
@@ -98,8 +98,8 @@ static void a_sink_gets_the_items_of_an_inner_command(void **state) {
     replySink sink = {.take = takeItem, .state = &items};
     outbuf out;
     outbufInitSink(&out, &sink);
-    inner_manner.out = &out;
-    inner_manner.proto = 3;
+    inner_params.out = &out;
+    inner_params.proto = 3;
     ask(&s, "inner kinds|inner say hello|inner fail|inner nosuch|inner put a 1");
     assert_replies(&s, "+OK +OK +OK +OK +OK");
     str want = STR_EMPTY;
@@ -119,10 +119,10 @@ static void a_sink_gets_the_items_of_an_inner_command(void **state) {
 int test_ctx(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, build, raze)
     const struct CMUnitTest tests[] = {
-        TEST(gates_judge_what_a_script_runs),
+        TEST(gates_apply_to_commands_of_scripts),
         TEST(a_caller_may_exempt_its_command_from_gates),
-        TEST(no_gate_for_users_judges_a_replayed_command),
-        TEST(what_a_script_runs_in_a_transaction_is_not_queued),
+        TEST(gates_for_users_do_not_apply_to_replayed_commands),
+        TEST(commands_of_a_script_in_a_transaction_are_not_queued),
         TEST(unknown_names_and_wrong_arity_are_refused_inside),
         TEST(a_reply_is_in_the_protocol_of_its_context),
         TEST(a_sink_gets_the_items_of_an_inner_command),

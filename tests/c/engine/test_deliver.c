@@ -12,7 +12,7 @@
 static session s, other;
 
 static int build(void **state) {
-    int failed = houseBuild(state);
+    int failed = engineTestSetUp(state);
     sessionOpen(&s);
     sessionOpen(&other);
     return failed;
@@ -21,12 +21,12 @@ static int build(void **state) {
 static int raze(void **state) {
     sessionClear(&s);
     sessionClear(&other);
-    return houseRaze(state);
+    return engineTestTearDown(state);
 }
 
 /* ------------------------------------------------------------------ delivery */
 
-static void another_session_gets_it_at_once(void **state) {
+static void another_session_receives_output_immediately(void **state) {
     deliver_to = &other;
     ask(&s, "multi|deliver a|deliver b");
     assert_replies(&other, "");
@@ -36,27 +36,27 @@ static void another_session_gets_it_at_once(void **state) {
     assert_noted("grew 1;grew 1;");
 }
 
-static void its_own_session_gets_it_after_the_reply(void **state) {
+static void its_own_session_receives_output_after_the_reply(void **state) {
     deliver_to = &s;
     ask(&s, "deliver a|say b|deliver c");
     assert_replies(&s, "+OK +a $1 b +OK +c");
     assert_true(s.flags & SESSION_PENDING_OUT);
 }
 
-static void what_a_transaction_delivers_to_itself_follows_its_reply(void **state) {
+static void deliveries_of_a_transaction_to_itself_follow_its_reply(void **state) {
     deliver_to = &s;
     ask(&s, "multi|deliver a|say b|inner deliver c|exec|say d");
     assert_replies(&s, "+OK +QUEUED +QUEUED +QUEUED *3 +OK $1 b +OK +a +c $1 d");
 }
 
-static void a_woken_command_ends_before_what_is_delivered_meanwhile(void **state) {
+static void deliveries_during_a_woken_command_follow_its_reply(void **state) {
     deliver_to = &other;
     ask(&other, "await a 0");
     ask(&s, "put a 1|deliver x");
     assert_replies(&other, "$1 1 +x");
 }
 
-static void a_lent_session_gets_it_when_it_returns(void **state) {
+static void a_lent_session_receives_output_when_it_returns(void **state) {
     deliver_to = &other;
     sessionLend(&other);
     ask(&s, "deliver a|deliver b");
@@ -77,14 +77,14 @@ static void a_session_may_end_while_output_waits(void **state) {
     assert_replies(&other, "");
 }
 
-static void lines_obey_client_reply_and_pushes_do_not(void **state) {
+static void lines_respect_client_reply_and_pushes_do_not(void **state) {
     sessionSetReplyMode(&other, SESSION_REPLY_OFF);
     sessionDeliver(&other, DELIVER_LINE, SLICE("+line\r\n"));
     sessionDeliver(&other, DELIVER_PUSH, SLICE("+push\r\n"));
     assert_replies(&other, "+push");
 }
 
-static void nobody_gets_it_who_is_closing(void **state) {
+static void a_closing_session_receives_nothing(void **state) {
     sessionCloseSoon(&other);
     sessionDeliver(&other, DELIVER_PUSH, SLICE("+push\r\n"));
     assert_replies(&other, "");
@@ -137,9 +137,9 @@ static void a_subsystem_keeps_its_own_state_in_a_session(void **state) {
 
 /* ------------------------------------------------------------------ observers of one session */
 
-static void one_observed_session_leaves_the_others_alone(void **state) {
+static void observing_one_session_does_not_affect_others(void **state) {
     uint32_t armed = engineHot.armed;
-    commandObserverArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteCommandObserver, true);
     assert_int_equal(engineHot.armed, armed);
     assert_int_equal(other.armed, 0);
     ask(&other, "put a 1");
@@ -147,26 +147,26 @@ static void one_observed_session_leaves_the_others_alone(void **state) {
     ask(&s, "take a|multi|put b 1|exec");
     assert_noted(
         "before take;after take;before multi;after multi;before exec;before put;after put;after exec;");
-    commandObserverArmSession(&s, &noteSeer, false);
+    commandObserverArmSession(&s, &noteCommandObserver, false);
     assert_int_equal(s.armed, 0);
     ask(&s, "take a");
     assert_noted("");
 }
 
 static void reset_ends_the_observation(void **state) {
-    commandObserverArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteCommandObserver, true);
     sessionReset(&s);
     ask(&s, "take a");
     assert_noted("");
-    commandObserverArmSession(&s, &noteSeer, true);
+    commandObserverArmSession(&s, &noteCommandObserver, true);
     ask(&s, "take a");
     assert_noted("before take;after take;");
 }
 
-static void many_may_observe_one_session(void **state) {
+static void one_session_can_have_several_observers(void **state) {
     static commandObserver many[12];
     for (size_t i = 0; i < COUNT_OF(many); i++) {
-        many[i] = noteSeer;
+        many[i] = noteCommandObserver;
         commandObserverArmSession(&s, &many[i], true);
         commandObserverArmSession(&s, &many[i], true);
     }
@@ -178,19 +178,19 @@ static void many_may_observe_one_session(void **state) {
 int test_deliver(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, build, raze)
     const struct CMUnitTest tests[] = {
-        TEST(another_session_gets_it_at_once),
-        TEST(its_own_session_gets_it_after_the_reply),
-        TEST(what_a_transaction_delivers_to_itself_follows_its_reply),
-        TEST(a_woken_command_ends_before_what_is_delivered_meanwhile),
-        TEST(a_lent_session_gets_it_when_it_returns),
+        TEST(another_session_receives_output_immediately),
+        TEST(its_own_session_receives_output_after_the_reply),
+        TEST(deliveries_of_a_transaction_to_itself_follow_its_reply),
+        TEST(deliveries_during_a_woken_command_follow_its_reply),
+        TEST(a_lent_session_receives_output_when_it_returns),
         TEST(a_session_may_end_while_output_waits),
-        TEST(lines_obey_client_reply_and_pushes_do_not),
-        TEST(nobody_gets_it_who_is_closing),
+        TEST(lines_respect_client_reply_and_pushes_do_not),
+        TEST(a_closing_session_receives_nothing),
         TEST(a_long_block_is_shared),
         TEST(a_subsystem_keeps_its_own_state_in_a_session),
-        TEST(one_observed_session_leaves_the_others_alone),
+        TEST(observing_one_session_does_not_affect_others),
         TEST(reset_ends_the_observation),
-        TEST(many_may_observe_one_session),
+        TEST(one_session_can_have_several_observers),
     };
     return cmocka_run_group_tests_name("engine/deliver", tests, NULL, NULL);
 #undef TEST

@@ -37,7 +37,7 @@ static void output_makes_the_session_want_to_write(void **state) {
     sessionClear(&s);
 }
 
-static void a_batch_stops_where_the_session_stops(void **state) {
+static void a_batch_stops_when_the_session_stops(void **state) {
     static const uint32_t flags[] = {SESSION_CLOSE_SOON, SESSION_CLOSE_NOW, SESSION_BLOCKED,
                                      SESSION_REPARSE, SESSION_PAUSED};
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
@@ -54,7 +54,7 @@ static void a_batch_stops_where_the_session_stops(void **state) {
     }
 }
 
-static void what_follows_a_command_that_stops_batches_is_parsed_again(void **state) {
+static void requests_after_a_command_that_stops_batches_are_parsed_again(void **state) {
     session s;
     sessionOpen(&s);
     assert_int_equal(ask(&s, "say a|again|say b"), 2);
@@ -82,7 +82,7 @@ static void a_command_sees_its_session_and_time(void **state) {
     commandObserverArm(&see, false);
     ask(&s, "put a 1 1000100|select 1|take a|select 0|take a");
     assert_replies(&s, "$1 a +OK +OK +OK $-1 +OK $1 1");
-    houseSetTime(HOUSE_NOW + 100);
+    setTestTime(START_MS + 100);
     ask(&s, "take a");
     assert_replies(&s, "$-1");
     sessionClear(&s);
@@ -131,7 +131,7 @@ static void the_first_key_is_hashed_and_others_are_not(void **state) {
 
 /* ------------------------------------------------------------------ admission */
 
-static void unknown_names_are_told_with_their_arguments(void **state) {
+static void unknown_names_are_replied_with_their_arguments(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "nosuch|nosuch a bc d");
@@ -164,7 +164,7 @@ static void long_unknown_names_are_cut(void **state) {
     sessionClear(&s);
 }
 
-static void arity_is_judged_before_the_command(void **state) {
+static void arity_is_checked_before_the_command(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "take|take a b|put a|box|box open|box shut x|say");
@@ -178,7 +178,7 @@ static void arity_is_judged_before_the_command(void **state) {
     sessionClear(&s);
 }
 
-static void who_must_log_in_hears_nothing_else(void **state) {
+static void unauthenticated_sessions_get_only_the_auth_error(void **state) {
     session s;
     sessionOpen(&s);
     sessionSetAuthenticated(&s, NULL, false);
@@ -195,7 +195,7 @@ static void who_must_log_in_hears_nothing_else(void **state) {
     sessionClear(&s);
 }
 
-static void a_browser_is_cut_off(void **state) {
+static void http_requests_close_the_connection(void **state) {
     static const char *const requests[] = {"POST / HTTP/1.1", "host: a", "hOsT:"};
     for (size_t i = 0; i < COUNT_OF(requests); i++) {
         session s;
@@ -208,7 +208,7 @@ static void a_browser_is_cut_off(void **state) {
     }
 }
 
-static void a_protocol_error_is_said_before_the_end(void **state) {
+static void a_protocol_error_is_replied_before_the_close(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "say a");
@@ -221,7 +221,7 @@ static void a_protocol_error_is_said_before_the_end(void **state) {
 
 /* ------------------------------------------------------------------ gates */
 
-static void gates_are_asked_in_their_order(void **state) {
+static void gates_are_evaluated_in_order(void **state) {
     session s;
     sessionOpen(&s);
     gateArm(&againGate, true);
@@ -247,7 +247,7 @@ static void gates_are_asked_in_their_order(void **state) {
     sessionClear(&s);
 }
 
-static void a_gate_may_stand_before_one_session_only(void **state) {
+static void a_gate_can_be_armed_for_one_session(void **state) {
     session s, other;
     sessionOpen(&s);
     sessionOpen(&other);
@@ -266,7 +266,7 @@ static void a_gate_may_stand_before_one_session_only(void **state) {
     sessionClear(&other);
 }
 
-static void what_a_gate_kept_is_neither_run_nor_rejected(void **state) {
+static void a_request_held_by_a_gate_is_neither_run_nor_rejected(void **state) {
     session s;
     sessionOpen(&s);
     gateArmSession(&s, &writesGate, true);
@@ -282,7 +282,7 @@ static void what_a_gate_kept_is_neither_run_nor_rejected(void **state) {
 
 /* ------------------------------------------------------------------ reply modes */
 
-static void replies_may_be_off(void **state) {
+static void replies_can_be_switched_off(void **state) {
     session s;
     sessionOpen(&s);
     sessionSetReplyMode(&s, SESSION_REPLY_OFF);
@@ -347,7 +347,7 @@ static void a_run_of_quick_commands_has_one_duration(void **state) {
     sessionClear(&s);
 }
 
-static void only_what_ran_is_counted_as_a_call(void **state) {
+static void only_executed_commands_count_as_calls(void **state) {
     session s;
     sessionOpen(&s);
     uint64_t before = engineHot.commands;
@@ -432,30 +432,30 @@ static void an_error_from_the_primary_is_unexpected(void **state) {
 }
 
 int test_execute(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(requests_run_in_order),
         TEST(output_makes_the_session_want_to_write),
-        TEST(a_batch_stops_where_the_session_stops),
-        TEST(what_follows_a_command_that_stops_batches_is_parsed_again),
+        TEST(a_batch_stops_when_the_session_stops),
+        TEST(requests_after_a_command_that_stops_batches_are_parsed_again),
         TEST(a_command_sees_its_session_and_time),
         TEST(a_renamed_command_is_found_again),
         TEST(the_first_key_is_hashed_and_others_are_not),
-        TEST(unknown_names_are_told_with_their_arguments),
+        TEST(unknown_names_are_replied_with_their_arguments),
         TEST(long_unknown_names_are_cut),
-        TEST(arity_is_judged_before_the_command),
-        TEST(who_must_log_in_hears_nothing_else),
-        TEST(a_browser_is_cut_off),
-        TEST(a_protocol_error_is_said_before_the_end),
-        TEST(gates_are_asked_in_their_order),
-        TEST(a_gate_may_stand_before_one_session_only),
-        TEST(what_a_gate_kept_is_neither_run_nor_rejected),
-        TEST(replies_may_be_off),
+        TEST(arity_is_checked_before_the_command),
+        TEST(unauthenticated_sessions_get_only_the_auth_error),
+        TEST(http_requests_close_the_connection),
+        TEST(a_protocol_error_is_replied_before_the_close),
+        TEST(gates_are_evaluated_in_order),
+        TEST(a_gate_can_be_armed_for_one_session),
+        TEST(a_request_held_by_a_gate_is_neither_run_nor_rejected),
+        TEST(replies_can_be_switched_off),
         TEST(one_reply_may_be_skipped),
         TEST(equal_commands_share_stamps_but_counts_are_exact),
         TEST(a_run_of_quick_commands_has_one_duration),
         TEST(an_error_from_the_primary_is_unexpected),
-        TEST(only_what_ran_is_counted_as_a_call),
+        TEST(only_executed_commands_count_as_calls),
         TEST(the_running_command_is_not_counted_yet),
         TEST(an_inner_command_counts_like_any_other),
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/hooks.c: that each hook reaches whoever hung something up, in the promised order, and that
- * what is switched off costs and calls nothing. */
+ * Tests of engine/hooks.c: each hook reaches all registered features, in the documented order, and
+ * hooks that are not armed are not called. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -11,7 +11,7 @@
 #include "engine/hot.h"
 #include "store/store.h"
 
-/* Two wings that note what they hear: `first` stands before `second` in the roof's list. */
+/* Two features that note their callbacks: `first` is before `second` in the list. */
 static status second_shutdown;
 static authVerdict first_verdict;
 static uint32_t shutdown_flags;
@@ -75,7 +75,7 @@ static const feature second = {.name = "second",
 static const feature *const features[] = {&first, &second};
 
 static int setUp(void **state) {
-    houseBuild(state);
+    engineTestSetUp(state);
     hooksUninstall();
     hooksInstall(features, COUNT_OF(features), NULL, 0);
     second_shutdown = OK;
@@ -83,7 +83,7 @@ static int setUp(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------ what features hang up */
+/* ------------------------------------------------------------------ callbacks of features */
 
 static void stages_run_in_order_of_stage_then_of_feature(void **state) {
     stagesRun(STAGE_AFTER_SLEEP, STAGE_FREE);
@@ -106,7 +106,7 @@ static void events_reach_all_features(void **state) {
     assert_int_equal(hooksPressure(), 42);
 }
 
-static void authentication_asks_until_one_answers(void **state) {
+static void authentication_tries_features_until_one_decides(void **state) {
     user *who = NULL;
     assert_int_equal(hooksAuthenticate(NULL, SLICE("me"), SLICE(""), &who), AUTH_GRANTED);
     assert_noted("first auth;second auth of me;");
@@ -117,7 +117,7 @@ static void authentication_asks_until_one_answers(void **state) {
     assert_int_equal(hooksAuthenticate(NULL, SLICE("me"), SLICE(""), &who), AUTH_DENIED);
 }
 
-static void shutdown_goes_back_and_stops_at_a_refusal(void **state) {
+static void shutdown_is_in_reverse_order_and_stops_at_a_refusal(void **state) {
     reason why = {""};
     assert_int_equal(hooksShutdown(SHUTDOWN_NOSAVE | SHUTDOWN_NOW, &why), OK);
     assert_noted("second shutdown;first shutdown;");
@@ -132,7 +132,7 @@ static void gather(const infoSection *section, void *arg) {
     strAppendFormat(arg, "%s;", section->name);
 }
 
-static void sections_come_in_the_order_of_their_titles(void **state) {
+static void sections_are_in_the_order_of_their_titles(void **state) {
     str names = STR_EMPTY;
     hooksEachInfoSection(gather, &names);
     assert_string_equal(strText(&names), "early;late;");
@@ -162,7 +162,7 @@ static void sinks_take_in_the_order_of_arming(void **state) {
     assert_int_equal(engineHot.sinks, 0);
     sinkArm(&other_sink, true);
     sinkArm(&noteSink, true);
-    sinkArm(&other_sink, true); /* stands there already */
+    sinkArm(&other_sink, true); /* registered already */
     assert_int_equal(engineHot.sinks, 2);
     hooksSinks(&p);
     assert_noted("other;db3;");
@@ -176,7 +176,7 @@ static void sinks_take_in_the_order_of_arming(void **state) {
     assert_noted("");
 }
 
-static void observers_hear_of_keys_while_armed(void **state) {
+static void observers_receive_keys_while_armed(void **state) {
     session s;
     sessionOpen(&s);
     (void)noted();
@@ -194,7 +194,7 @@ static void observers_hear_of_keys_while_armed(void **state) {
     sessionClear(&s);
 }
 
-static void observers_hear_of_keys_that_died(void **state) {
+static void observers_receive_expired_keys(void **state) {
     session s;
     reason why;
     assert_int_equal(keyspaceFeature.init(&why), OK);
@@ -203,27 +203,28 @@ static void observers_hear_of_keys_that_died(void **state) {
     (void)noted();
     keyObserverArm(&noteObserver, true);
     uint64_t dirty = engineHot.dirty;
-    houseSetTime(HOUSE_NOW + 100);
+    setTestTime(START_MS + 100);
     ask(&s, "take a");
     assert_noted("expired of a in 0;");
-    assert_int_equal(engineHot.dirty, dirty); /* nobody changed anything */
+    assert_int_equal(engineHot.dirty, dirty); /* nothing was changed */
     keyObserverArm(&noteObserver, false);
     sessionClear(&s);
 }
 
-/* A commandObserver makes every command special, so that nothing of it stands on the fast path. */
-static void seers_see_what_runs(void **state) {
+/* A commandObserver makes every command special, so that none of this costs anything on the fast
+ * path. */
+static void command_observers_see_executed_commands(void **state) {
     session s;
     sessionOpen(&s);
     (void)noted();
-    commandObserverArm(&noteSeer, true);
+    commandObserverArm(&noteCommandObserver, true);
     assert_true(engineHot.armed & GATE_BIT_SPECIAL);
     ask(&s, "put a 1|take|nosuch|inner take a");
     assert_noted("before put;after put;before inner;before take;after take;after inner;");
     commandObserverArm(&other_seer, true);
     ask(&s, "take a");
     assert_noted("before take;other;after take;");
-    commandObserverArm(&noteSeer, false);
+    commandObserverArm(&noteCommandObserver, false);
     assert_true(engineHot.armed & GATE_BIT_SPECIAL);
     commandObserverArm(&other_seer, false);
     assert_false(engineHot.armed & GATE_BIT_SPECIAL);
@@ -244,18 +245,18 @@ static void every_changed_key_counts_as_dirty(void **state) {
 }
 
 int test_hooks(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(stages_run_in_order_of_stage_then_of_feature),
         TEST(events_reach_all_features),
-        TEST(authentication_asks_until_one_answers),
-        TEST(shutdown_goes_back_and_stops_at_a_refusal),
-        TEST(sections_come_in_the_order_of_their_titles),
+        TEST(authentication_tries_features_until_one_decides),
+        TEST(shutdown_is_in_reverse_order_and_stops_at_a_refusal),
+        TEST(sections_are_in_the_order_of_their_titles),
         TEST(features_are_known_by_number),
         TEST(sinks_take_in_the_order_of_arming),
-        TEST(observers_hear_of_keys_while_armed),
-        TEST(observers_hear_of_keys_that_died),
-        TEST(seers_see_what_runs),
+        TEST(observers_receive_keys_while_armed),
+        TEST(observers_receive_expired_keys),
+        TEST(command_observers_see_executed_commands),
         TEST(every_changed_key_counts_as_dirty),
     };
     return cmocka_run_group_tests_name("engine/hooks", tests, NULL, NULL);

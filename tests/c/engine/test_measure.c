@@ -45,14 +45,14 @@ static void a_limit_of_zero_logs_every_command_that_runs(void **state) {
     assert_int_equal(e->argc, 1);
     assert_string_equal(strText(&e->argv[0]), "fail");
     assert_string_equal(strText(&e->peer), "1.2.3.4:5");
-    assert_int_equal(e->time_s, HOUSE_NOW / 1000);
+    assert_int_equal(e->time_s, START_MS / 1000);
     forget();
     ask(&s, "say a");
     assert_int_equal(commandlogOf(COMMANDLOG_SLOW)->count, 0);
     sessionClear(&s);
 }
 
-static void the_newest_stay(void **state) {
+static void the_newest_are_kept(void **state) {
     session s;
     sessionOpen(&s);
     setLimits(0, -1, -1, 2);
@@ -66,7 +66,7 @@ static void the_newest_stay(void **state) {
     sessionClear(&s);
 }
 
-static void sizes_are_judged_exactly_on_the_fast_path(void **state) {
+static void size_limits_are_exact_on_the_fast_path(void **state) {
     session s;
     sessionOpen(&s);
     /* *2 $3 say $3 abc, and $3 abc */
@@ -90,7 +90,7 @@ static void samples_of_a_second_are_one(void **state) {
     latencyNote("event", 10);
     latencyNote("event", 30);
     latencyNote("event", 20);
-    houseSetTime(HOUSE_NOW + 1000);
+    setTestTime(START_MS + 1000);
     latencyNote("event", 15);
     latencyNote("other", 11);
     assert_int_equal(latencyEventCount(), 2);
@@ -111,10 +111,10 @@ static void samples_of_a_second_are_one(void **state) {
     assert_int_equal(latencyEventCount(), 0);
 }
 
-static void old_samples_make_room(void **state) {
+static void old_samples_are_overwritten(void **state) {
     engineConf.latency_monitor_threshold = 1;
     for (int i = 0; i < LATENCY_SAMPLES_MAX + 3; i++) {
-        houseSetTime(HOUSE_NOW + (int64_t)i * 1000);
+        setTestTime(START_MS + (int64_t)i * 1000);
         latencyNote("event", i + 1);
     }
     const latencyEvent *e = latencyFind(SLICE("event"));
@@ -125,15 +125,15 @@ static void old_samples_make_room(void **state) {
     latencyReset(sliceMake(NULL, 0));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
 
 int test_measure(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_limit_of_zero_logs_every_command_that_runs),
-        TEST(the_newest_stay),
-        TEST(sizes_are_judged_exactly_on_the_fast_path),
+        TEST(the_newest_are_kept),
+        TEST(size_limits_are_exact_on_the_fast_path),
         TEST(samples_of_a_second_are_one),
-        TEST(old_samples_make_room),
+        TEST(old_samples_are_overwritten),
     };
     return cmocka_run_group_tests_name("engine/measure", tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static const command *named(const char *name) { return commandFindByFullName(sli
 static void writes_are_held_and_reads_are_not(void **state) {
     session s;
     sessionOpen(&s);
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, HOUSE_NOW + 100);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, START_MS + 100);
     uint64_t commands = engineHot.commands;
     assert_int_equal(ask(&s, "take a|put a 1|take a"), 1);
     assert_replies(&s, "$-1");
@@ -34,10 +34,10 @@ static void writes_are_held_and_reads_are_not(void **state) {
     sessionClear(&s);
 }
 
-static void all_holds_everything_but_errors(void **state) {
+static void all_contains_everything_except_errors(void **state) {
     session s;
     sessionOpen(&s);
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_ALL, HOUSE_NOW + 100);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_ALL, START_MS + 100);
     assert_int_equal(ask(&s, "nosuch|put|say a"), 2);
     sessionClear(&s); /* a held session may end */
     assert_int_equal(pauseHeldCount(), 0);
@@ -45,11 +45,11 @@ static void all_holds_everything_but_errors(void **state) {
 }
 
 static void a_pause_never_shortens_nor_weakens_one(void **state) {
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_ALL, HOUSE_NOW + 100);
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, HOUSE_NOW + 50);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_ALL, START_MS + 100);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, START_MS + 50);
     assert_int_equal(pauseNow(), PAUSE_ALL);
-    assert_int_equal(pauseEndMs(), HOUSE_NOW + 100);
-    pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, HOUSE_NOW + 200);
+    assert_int_equal(pauseEndMs(), START_MS + 100);
+    pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, START_MS + 200);
     assert_string_equal(pauseReasonName(), "failover_in_progress");
     pauseEnd(PAUSE_BY_COMMAND);
     assert_int_equal(pauseNow(), PAUSE_WRITES);
@@ -59,17 +59,17 @@ static void a_pause_never_shortens_nor_weakens_one(void **state) {
     assert_string_equal(pauseReasonName(), "none");
 }
 
-static void it_ends_by_itself(void **state) {
+static void a_pause_ends_on_timeout(void **state) {
     int64_t wait_ms;
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, HOUSE_NOW + 100);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, START_MS + 100);
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 100);
-    houseSetTime(HOUSE_NOW + 99);
+    setTestTime(START_MS + 99);
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, 1);
-    houseSetTime(HOUSE_NOW + 100);
+    setTestTime(START_MS + 100);
     timersTurn(&wait_ms);
     assert_int_equal(wait_ms, -1);
     assert_int_equal(pauseNow(), PAUSE_NONE);
@@ -81,7 +81,7 @@ static void a_transaction_that_writes_is_held(void **state) {
     sessionOpen(&writer);
     ask(&reader, "multi|take a");
     ask(&writer, "multi|put a 1");
-    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, HOUSE_NOW + 100);
+    pauseBegin(PAUSE_BY_COMMAND, PAUSE_WRITES, START_MS + 100);
     assert_int_equal(ask(&reader, "exec"), 1);
     assert_int_equal(ask(&writer, "exec"), 0);
     pauseEnd(PAUSE_BY_COMMAND);
@@ -91,12 +91,12 @@ static void a_transaction_that_writes_is_held(void **state) {
     sessionClear(&writer);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
 
 int test_pause(void) {
     const struct CMUnitTest tests[] = {
-        TEST(writes_are_held_and_reads_are_not),      TEST(all_holds_everything_but_errors),
-        TEST(a_pause_never_shortens_nor_weakens_one), TEST(it_ends_by_itself),
+        TEST(writes_are_held_and_reads_are_not),      TEST(all_contains_everything_except_errors),
+        TEST(a_pause_never_shortens_nor_weakens_one), TEST(a_pause_ends_on_timeout),
         TEST(a_transaction_that_writes_is_held),
     };
     return cmocka_run_group_tests_name("engine/pause", tests, NULL, NULL);

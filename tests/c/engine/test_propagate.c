@@ -12,7 +12,7 @@
 static session s;
 
 static int setUp(void **state) {
-    houseBuild(state);
+    engineTestSetUp(state);
     engineConf.lazyfree_lazy_expire = true;
     sessionOpen(&s);
     sinkArm(&noteSink, true);
@@ -23,7 +23,7 @@ static int tearDown(void **state) {
     sinkArm(&noteSink, false);
     assert_int_equal(propagateUnitDepth(), 0);
     sessionClear(&s);
-    return houseRaze(state);
+    return engineTestTearDown(state);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -34,7 +34,7 @@ static void a_change_goes_out_as_it_came(void **state) {
     assert_string_equal(propagatedBytes(), "*3 $3 PuT $1 a $1 1 *2 $4 drop $1 a");
 }
 
-static void no_change_is_nothing(void **state) {
+static void without_changes_nothing_is_propagated(void **state) {
     ask(&s, "take a|drop a|put a|nosuch|fail|say x|quiet a");
     assert_noted("");
 }
@@ -46,7 +46,7 @@ static void inline_requests_are_encoded(void **state) {
     assert_string_equal(propagatedBytes(), "*3 $3 put $3 a b $1 \x01");
 }
 
-static void a_large_argument_stands_in_its_place(void **state) {
+static void a_large_argument_has_its_position_in_the_request(void **state) {
     enum { SIZE = 100000 };
     str value = STR_EMPTY, want = STR_EMPTY;
     memset(strReserve(&value, SIZE), 'v', SIZE);
@@ -62,27 +62,27 @@ static void a_large_argument_stands_in_its_place(void **state) {
     strFree(&want);
 }
 
-static void a_command_may_propagate_others_in_its_place(void **state) {
+static void a_command_may_propagate_other_commands_instead(void **state) {
     ask(&s, "twice k");
     assert_noted("db-1 MULTI;db0 FIRST k;db0 SECOND k;db-1 EXEC;");
     assert_string_equal(propagatedBytes(),
                         "*1 $5 MULTI *2 $5 FIRST $1 k *2 $6 SECOND $1 k *1 $4 EXEC");
 }
 
-static void databases_are_told(void **state) {
+static void database_events_are_reported(void **state) {
     ask(&s, "put a 1|select 1|put a 1|select 0|put b 1");
     assert_noted("db0 put a 1;db1 put a 1;db0 put b 1;");
 }
 
-static void a_dead_key_that_is_met_goes_first(void **state) {
+static void expired_keys_are_evicted_first(void **state) {
     ask(&s, "put a 1 1000100|put b 1 1000100|put c 1 1000100");
-    houseSetTime(HOUSE_NOW + 100);
+    setTestTime(START_MS + 100);
     (void)noted();
     ask(&s, "take a|put b 2|drop c");
     assert_noted("db0 UNLINK a;db-1 MULTI;db0 UNLINK b;db0 put b 2;db-1 EXEC;db0 UNLINK c;");
     engineConf.lazyfree_lazy_expire = false;
     ask(&s, "put a 1 1000200");
-    houseSetTime(HOUSE_NOW + 200);
+    setTestTime(START_MS + 200);
     (void)noted();
     ask(&s, "take a");
     assert_noted("db0 DEL a;");
@@ -98,7 +98,7 @@ static void without_a_sink_nothing_is_kept(void **state) {
 
 /* ------------------------------------------------------------------ units */
 
-static void one_write_of_a_transaction_goes_bare(void **state) {
+static void a_single_write_of_a_transaction_is_not_wrapped(void **state) {
     ask(&s, "multi|take a|put a 1|take a|fail|exec");
     assert_noted("db0 put a 1;");
     assert_string_equal(propagatedBytes(), "*3 $3 put $1 a $1 1");
@@ -190,7 +190,7 @@ static void each_target_gets_what_is_for_it(void **state) {
     sinkArm(&replicaSink, false);
 }
 
-static void a_replayed_stream_goes_where_it_has_not_been(void **state) {
+static void a_replayed_stream_is_propagated_to_other_targets(void **state) {
     sinkArm(&noteSink, false);
     sinkArm(&aofSink, true);
     sinkArm(&replicaSink, true);
@@ -205,13 +205,13 @@ static void a_replayed_stream_goes_where_it_has_not_been(void **state) {
 }
 
 static int setUpSlotted(void **state) {
-    house_slotted = true;
+    with_slots = true;
     int failed = setUp(state);
-    house_slotted = false;
+    with_slots = false;
     return failed;
 }
 
-static void entries_tell_their_slot(void **state) {
+static void entries_report_their_slot(void **state) {
     /* {a}: slot 15495, {b}: slot 3300, as CLUSTER KEYSLOT has them. */
     ask(&s, "put a 1|put b 1|twice a|publish x");
     assert_noted("db0 slot15495 put a 1;db0 slot3300 put b 1;db-1 slot15495 MULTI;"
@@ -225,20 +225,20 @@ int test_propagate(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setUp, tearDown)
     const struct CMUnitTest tests[] = {
         TEST(a_change_goes_out_as_it_came),
-        TEST(no_change_is_nothing),
+        TEST(without_changes_nothing_is_propagated),
         TEST(inline_requests_are_encoded),
-        TEST(a_large_argument_stands_in_its_place),
-        TEST(a_command_may_propagate_others_in_its_place),
-        TEST(databases_are_told),
-        TEST(a_dead_key_that_is_met_goes_first),
+        TEST(a_large_argument_has_its_position_in_the_request),
+        TEST(a_command_may_propagate_other_commands_instead),
+        TEST(database_events_are_reported),
+        TEST(expired_keys_are_evicted_first),
         TEST(without_a_sink_nothing_is_kept),
-        TEST(one_write_of_a_transaction_goes_bare),
+        TEST(a_single_write_of_a_transaction_is_not_wrapped),
         TEST(several_writes_of_a_transaction_are_wrapped),
         TEST(a_transaction_without_writes_is_nothing),
         TEST(inner_commands_belong_to_the_outer_unit),
         TEST(each_target_gets_what_is_for_it),
-        TEST(a_replayed_stream_goes_where_it_has_not_been),
-        cmocka_unit_test_setup_teardown(entries_tell_their_slot, setUpSlotted, tearDown),
+        TEST(a_replayed_stream_is_propagated_to_other_targets),
+        cmocka_unit_test_setup_teardown(entries_report_their_slot, setUpSlotted, tearDown),
         TEST(nested_units_go_out_with_the_outermost),
         TEST(a_request_inside_a_nested_unit_is_copied),
         TEST(a_long_unit_keeps_its_order),

@@ -18,14 +18,14 @@
 static session s;
 
 static int build(void **state) {
-    int failed = houseBuild(state);
+    int failed = engineTestSetUp(state);
     sessionOpen(&s);
     return failed;
 }
 
 static int raze(void **state) {
     sessionClear(&s);
-    return houseRaze(state);
+    return engineTestTearDown(state);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -55,7 +55,8 @@ static const commandSpec loader_specs[] = {
     {.name = "unload", .proc = unloadCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
 };
 
-/* Runs one request after the other: the reader parses anew behind a command that stops batches. */
+/* Runs one request after the other, like the reader, which parses again after a command that stops
+ * batches. */
 static void askEach(const char *const *requests, size_t count) {
     for (size_t i = 0; i < count; i++) {
         ask(&s, requests[i]);
@@ -187,7 +188,7 @@ static void many_hooks_of_a_kind_are_armed_at_once(void **state) {
     for (int i = 0; i < MANY; i++) {
         sinks[i] = noteSink;
         observers[i] = noteObserver;
-        command_observers[i] = noteSeer;
+        command_observers[i] = noteCommandObserver;
         sinkArm(&sinks[i], true);
         keyObserverArm(&observers[i], true);
         commandObserverArm(&command_observers[i], true);

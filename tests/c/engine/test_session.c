@@ -19,7 +19,7 @@ static void a_session_begins_plain(void **state) {
     assert_ptr_equal(s.db, storeDb(0));
     assert_true(sessionIsAuthenticated(&s));
     assert_int_equal(s.armed, 0);
-    assert_int_equal(s.created_ms, HOUSE_NOW);
+    assert_int_equal(s.created_ms, START_MS);
     assert_int_equal(next.id, s.id + 1);
     assert_null(s.multi);
     assert_null(s.slots);
@@ -35,7 +35,7 @@ static void internal_sessions_have_no_number(void **state) {
     assert_int_equal(inner.id, 0);
     assert_true(sessionIsAuthenticated(&inner));
     assert_int_equal(after.id, before.id + 1);
-    sessionWantWrite(&inner); /* nobody carries its output */
+    sessionWantWrite(&inner); /* no carrier writes its output */
     assert_null(sessionNextPending());
     sessionCloseSoon(&inner);
     sessionCloseNow(&inner);
@@ -61,7 +61,7 @@ static const feature watcher = {.name = "watcher", .on_session = onSession};
 static const feature *const features[] = {&watcher};
 static const gate *const gate_order[] = {&noMultiGate, &queueGate};
 
-static void birth_reset_and_end_are_told(void **state) {
+static void opening_reset_and_end_are_reported(void **state) {
     session s, inner;
     hooksUninstall();
     hooksInstall(features, 1, gate_order, COUNT_OF(gate_order));
@@ -78,7 +78,7 @@ static void birth_reset_and_end_are_told(void **state) {
     assert_noted("");
 }
 
-static void an_end_is_told_once(void **state) {
+static void the_end_is_reported_once(void **state) {
     session s;
     hooksUninstall();
     hooksInstall(features, 1, gate_order, COUNT_OF(gate_order));
@@ -91,7 +91,7 @@ static void an_end_is_told_once(void **state) {
 
 /* ------------------------------------------------------------------ RESET */
 
-static void reset_leaves_what_belongs_to_the_connection(void **state) {
+static void reset_keeps_the_state_of_the_connection(void **state) {
     const uint32_t lasting = SESSION_UNIX_SOCKET | SESSION_LOCAL | SESSION_IN_BATCH |
                              SESSION_CLOSE_SOON | SESSION_CAPA_REDIRECT;
     session s;
@@ -141,7 +141,7 @@ static void databases_are_checked(void **state) {
     sessionClear(&s);
 }
 
-static void a_name_can_be_given_and_taken(void **state) {
+static void a_name_can_be_set_and_removed(void **state) {
     session s;
     sessionOpen(&s);
     assert_int_equal(sessionName(&s).len, 0);
@@ -160,7 +160,7 @@ static void a_name_can_be_given_and_taken(void **state) {
     sessionClear(&s);
 }
 
-/* One bit stands for all that makes a session unusual. */
+/* One bit represents all that makes a session special. */
 static void the_special_bit_follows_login_and_reply_modes(void **state) {
     session s;
     sessionOpen(&s);
@@ -177,7 +177,7 @@ static void the_special_bit_follows_login_and_reply_modes(void **state) {
     sessionClear(&s);
 }
 
-static void the_carrier_is_told_once_to_close(void **state) {
+static void the_carrier_is_asked_once_to_close(void **state) {
     session s;
     sessionOpen(&s);
     sessionCloseSoon(&s);
@@ -212,18 +212,18 @@ static void the_pending_list_is_a_queue_without_doubles(void **state) {
 }
 
 int test_session(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(a_session_begins_plain),
         TEST(internal_sessions_have_no_number),
-        TEST(birth_reset_and_end_are_told),
-        TEST(an_end_is_told_once),
-        TEST(reset_leaves_what_belongs_to_the_connection),
+        TEST(opening_reset_and_end_are_reported),
+        TEST(the_end_is_reported_once),
+        TEST(reset_keeps_the_state_of_the_connection),
         TEST(reset_keeps_the_output),
         TEST(databases_are_checked),
-        TEST(a_name_can_be_given_and_taken),
+        TEST(a_name_can_be_set_and_removed),
         TEST(the_special_bit_follows_login_and_reply_modes),
-        TEST(the_carrier_is_told_once_to_close),
+        TEST(the_carrier_is_asked_once_to_close),
         TEST(the_pending_list_is_a_queue_without_doubles),
     };
     return cmocka_run_group_tests_name("engine/session", tests, NULL, NULL);

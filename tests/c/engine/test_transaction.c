@@ -97,7 +97,7 @@ static void a_large_argument_is_kept_by_reference(void **state) {
     assert_int_equal(objectForm(o), FORM_POINTER);
     blob *bytes = objectPointer(o);
     assert_int_equal(bytes->len, SIZE);
-    assert_int_equal(bytes->refs, 1); /* the queue's reference is gone, nothing was copied */
+    assert_int_equal(bytes->refs, 1); /* the queue's reference is released, nothing was copied */
     assert_int_equal(bytes->bytes[SIZE - 1], 'v');
     const char head[] = "*3 $3 put $1 a $300000 ", *propagated = propagatedBytes();
     assert_memory_equal(propagated, head, sizeof(head) - 1);
@@ -125,7 +125,7 @@ static void memory_follows_the_queue(void **state) {
     sessionClear(&s);
 }
 
-static void what_exec_would_run_is_known_by_its_flags(void **state) {
+static void the_flags_of_queued_commands_are_known_at_exec(void **state) {
     session s;
     sessionOpen(&s);
     assert_false(transactionHas(&s, CMD_WRITE));
@@ -149,7 +149,7 @@ static void what_exec_would_run_is_known_by_its_flags(void **state) {
 
 /* ------------------------------------------------------------------ EXEC and DISCARD */
 
-static void discard_forgets_the_queue(void **state) {
+static void discard_drops_the_queue(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|put a 1|discard|take a");
@@ -199,7 +199,7 @@ static void only_executions_are_counted(void **state) {
 }
 
 /* The parts of one EXEC see one time. */
-static void time_stands_still_inside_exec(void **state) {
+static void time_is_constant_during_exec(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|put a 1 1000100|later 200|take a");
@@ -237,7 +237,7 @@ static void commands_inside_exec_know_it(void **state) {
     sessionClear(&s);
 }
 
-static void a_stop_inside_exec_works_behind_it(void **state) {
+static void a_stop_inside_exec_takes_effect_after_it(void **state) {
     session s;
     sessionOpen(&s);
     assert_int_equal(ask(&s, "multi|again|put a 1|exec|put b 1"), 4);
@@ -250,7 +250,7 @@ static void a_stop_inside_exec_works_behind_it(void **state) {
 
 static const char PREVIOUS[] = "-EXECABORT Transaction discarded because of previous errors.";
 
-static void every_refusal_spoils_the_transaction(void **state) {
+static void every_refusal_poisons_the_transaction(void **state) {
     static const struct {
         const char *request, *reply;
     } cases[] = {
@@ -285,7 +285,7 @@ static void every_refusal_spoils_the_transaction(void **state) {
     sessionClear(&s);
 }
 
-static void a_gate_that_refuses_spoils_the_transaction(void **state) {
+static void a_gate_that_refuses_poisons_the_transaction(void **state) {
     session s;
     sessionOpen(&s);
     gateArm(&writesGate, true);
@@ -299,7 +299,7 @@ static void a_gate_that_refuses_spoils_the_transaction(void **state) {
     sessionClear(&s);
 }
 
-static void a_refused_exec_takes_the_transaction_along(void **state) {
+static void a_refused_exec_discards_the_transaction(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|put a 1|exec x");
@@ -323,7 +323,7 @@ static void a_refused_exec_takes_the_transaction_along(void **state) {
 }
 
 /* Errors of commands that do run are no refusals. */
-static void an_error_of_a_running_command_spoils_nothing(void **state) {
+static void an_error_of_a_running_command_does_not_poison(void **state) {
     session s, other;
     sessionOpen(&s);
     sessionOpen(&other);
@@ -335,7 +335,7 @@ static void an_error_of_a_running_command_spoils_nothing(void **state) {
     sessionClear(&other);
 }
 
-static void exec_asks_again_the_gates_that_want_it(void **state) {
+static void exec_evaluates_gates_with_again_once_more(void **state) {
     session s;
     sessionOpen(&s);
     gateArm(&writesGate, true);
@@ -350,7 +350,7 @@ static void exec_asks_again_the_gates_that_want_it(void **state) {
     sessionClear(&s);
 }
 
-static void what_is_refused_again_fails_alone(void **state) {
+static void a_command_refused_at_exec_fails_alone(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|put a 1|say b|put c 1");
@@ -366,7 +366,7 @@ static void what_is_refused_again_fails_alone(void **state) {
     sessionClear(&s);
 }
 
-static void a_command_that_is_gone_at_exec_is_unknown(void **state) {
+static void a_command_removed_before_exec_is_unknown(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "multi|say a|put b 1|box shut|take b");
@@ -419,7 +419,7 @@ static void other_keys_and_other_databases_do_not_matter(void **state) {
     sessionClear(&other);
 }
 
-static void exec_discard_unwatch_and_reset_forget(void **state) {
+static void exec_discard_unwatch_and_reset_remove_watches(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "watch a|multi|put a 1|exec|put a 2");
@@ -449,7 +449,7 @@ static void a_refused_exec_forgets_watches_too(void **state) {
     sessionClear(&s);
 }
 
-static void its_own_writes_in_exec_are_none(void **state) {
+static void writes_in_its_own_exec_do_not_affect_watches(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "watch a|multi|put a 1|put a 2|exec");
@@ -457,8 +457,8 @@ static void its_own_writes_in_exec_are_none(void **state) {
     sessionClear(&s);
 }
 
-/* The observer stands there only while somebody watches: else a write tells nobody. */
-static void nobody_pays_while_nobody_watches(void **state) {
+/* The observer is armed only while a session watches a key. */
+static void without_watches_the_observer_is_not_armed(void **state) {
     session s, other;
     sessionOpen(&s);
     sessionOpen(&other);
@@ -519,7 +519,7 @@ static void a_failed_transaction_keeps_no_queue(void **state) {
     sessionClear(&other);
 }
 
-static void a_refused_command_wins_over_a_changed_key(void **state) {
+static void a_refused_command_takes_precedence_over_a_changed_key(void **state) {
     session s;
     sessionOpen(&s);
     ask(&s, "watch a|put a 1|multi|nosuch");
@@ -549,21 +549,21 @@ static void many_watchers_of_one_key_all_fail(void **state) {
     sessionClear(&other);
 }
 
-/* ------------------------------------------------------------------ watched keys that die */
+/* ------------------------------------------------------------------ watched keys that expire */
 
-static void a_key_that_dies_after_watch_makes_exec_fail(void **state) {
+static void a_key_that_expires_after_watch_makes_exec_fail(void **state) {
     session s, other;
     sessionOpen(&s);
     sessionOpen(&other);
     ask(&s, "put a 1 1000100|put b 1 1000200|watch b a");
-    houseSetTime(HOUSE_NOW + 99);
+    setTestTime(START_MS + 99);
     assert_string_equal(outcome(&s), GOES);
     ask(&s, "watch b a");
-    houseSetTime(HOUSE_NOW + 100);
+    setTestTime(START_MS + 100);
     assert_string_equal(outcome(&s), FAILS);
     assert_non_null(dbPeek(storeDb(0), SLICE("a"), storeHash(SLICE("a")))); /* it only looked */
     ask(&s, "watch b");
-    houseSetTime(HOUSE_NOW + 200);
+    setTestTime(START_MS + 200);
     ask(&other, "take b"); /* removes it */
     assert_string_equal(outcome(&s), FAILS);
     ask(&s, "watch b a");
@@ -572,7 +572,7 @@ static void a_key_that_dies_after_watch_makes_exec_fail(void **state) {
     sessionClear(&other);
 }
 
-static void a_key_dead_when_watched_may_go_but_not_come(void **state) {
+static void a_key_expired_when_watched_may_be_removed_but_not_created(void **state) {
     static const struct {
         const char *then, *outcome;
     } cases[] = {
@@ -585,9 +585,9 @@ static void a_key_dead_when_watched_may_go_but_not_come(void **state) {
     sessionOpen(&s);
     sessionOpen(&other);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        houseSetTime(HOUSE_NOW);
+        setTestTime(START_MS);
         ask(&other, "put a 1 1000100");
-        houseSetTime(HOUSE_NOW + 100);
+        setTestTime(START_MS + 100);
         ask(&s, "watch a");
         ask(&other, cases[i].then);
         assert_string_equal(outcome(&s), cases[i].outcome);
@@ -599,7 +599,7 @@ static void a_key_dead_when_watched_may_go_but_not_come(void **state) {
 
 /* ------------------------------------------------------------------ whole databases */
 
-static void a_flush_matters_where_the_key_was(void **state) {
+static void a_flush_affects_watches_of_existing_keys(void **state) {
     session s, other;
     sessionOpen(&s);
     sessionOpen(&other);
@@ -614,14 +614,14 @@ static void a_flush_matters_where_the_key_was(void **state) {
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     ask(&s, "put b 1 1000100|watch b");
-    houseSetTime(HOUSE_NOW + 100); /* dead now, but alive when watched */
+    setTestTime(START_MS + 100); /* expired now, but not when watched */
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     sessionClear(&s);
     sessionClear(&other);
 }
 
-static void a_swap_matters_where_the_key_is_on_one_side(void **state) {
+static void a_swap_affects_watches_of_keys_in_one_database(void **state) {
     static const struct {
         const char *in_0, *in_1, *outcome;
     } cases[] = {
@@ -640,12 +640,12 @@ static void a_swap_matters_where_the_key_is_on_one_side(void **state) {
     sessionOpen(&s);
     sessionOpen(&other);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        houseSetTime(HOUSE_NOW - 10);
+        setTestTime(START_MS - 10);
         ask(&other, cases[i].in_0);
         ask(&other, "select 1");
         ask(&other, cases[i].in_1);
         ask(&other, "select 0");
-        houseSetTime(HOUSE_NOW);
+        setTestTime(START_MS);
         ask(&s, "watch a");
         ask(&other, "swap");
         assert_string_equal(outcome(&s), cases[i].outcome);
@@ -660,43 +660,43 @@ static void a_swap_matters_where_the_key_is_on_one_side(void **state) {
 }
 
 int test_transaction(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, houseBuild, houseRaze)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
         TEST(queued_commands_run_with_exec),
         TEST(a_transaction_of_any_length_keeps_its_order),
         TEST(inline_requests_and_empty_arguments_are_kept),
         TEST(a_large_argument_is_kept_by_reference),
         TEST(memory_follows_the_queue),
-        TEST(what_exec_would_run_is_known_by_its_flags),
-        TEST(discard_forgets_the_queue),
+        TEST(the_flags_of_queued_commands_are_known_at_exec),
+        TEST(discard_drops_the_queue),
         TEST(an_error_inside_exec_stops_nothing),
         TEST(an_empty_transaction_replies_an_empty_array),
         TEST(select_inside_exec_lasts),
         TEST(only_executions_are_counted),
-        TEST(time_stands_still_inside_exec),
+        TEST(time_is_constant_during_exec),
         TEST(commands_inside_exec_know_it),
-        TEST(a_stop_inside_exec_works_behind_it),
-        TEST(every_refusal_spoils_the_transaction),
-        TEST(a_gate_that_refuses_spoils_the_transaction),
-        TEST(a_refused_exec_takes_the_transaction_along),
-        TEST(an_error_of_a_running_command_spoils_nothing),
-        TEST(exec_asks_again_the_gates_that_want_it),
-        TEST(what_is_refused_again_fails_alone),
-        TEST(a_command_that_is_gone_at_exec_is_unknown),
+        TEST(a_stop_inside_exec_takes_effect_after_it),
+        TEST(every_refusal_poisons_the_transaction),
+        TEST(a_gate_that_refuses_poisons_the_transaction),
+        TEST(a_refused_exec_discards_the_transaction),
+        TEST(an_error_of_a_running_command_does_not_poison),
+        TEST(exec_evaluates_gates_with_again_once_more),
+        TEST(a_command_refused_at_exec_fails_alone),
+        TEST(a_command_removed_before_exec_is_unknown),
         TEST(a_changed_key_makes_exec_fail_once),
         TEST(other_keys_and_other_databases_do_not_matter),
-        TEST(exec_discard_unwatch_and_reset_forget),
+        TEST(exec_discard_unwatch_and_reset_remove_watches),
         TEST(a_refused_exec_forgets_watches_too),
-        TEST(its_own_writes_in_exec_are_none),
-        TEST(nobody_pays_while_nobody_watches),
+        TEST(writes_in_its_own_exec_do_not_affect_watches),
+        TEST(without_watches_the_observer_is_not_armed),
         TEST(watches_are_counted),
         TEST(a_failed_transaction_keeps_no_queue),
-        TEST(a_refused_command_wins_over_a_changed_key),
+        TEST(a_refused_command_takes_precedence_over_a_changed_key),
         TEST(many_watchers_of_one_key_all_fail),
-        TEST(a_key_that_dies_after_watch_makes_exec_fail),
-        TEST(a_key_dead_when_watched_may_go_but_not_come),
-        TEST(a_flush_matters_where_the_key_was),
-        TEST(a_swap_matters_where_the_key_is_on_one_side),
+        TEST(a_key_that_expires_after_watch_makes_exec_fail),
+        TEST(a_key_expired_when_watched_may_be_removed_but_not_created),
+        TEST(a_flush_affects_watches_of_existing_keys),
+        TEST(a_swap_affects_watches_of_keys_in_one_database),
     };
     return cmocka_run_group_tests_name("engine/transaction", tests, NULL, NULL);
 }

@@ -252,7 +252,7 @@ static void expired_fields_are_dropped_when_asked(void **state) {
     strFree(&bytes);
 }
 
-static void values_over_the_limits_are_tables(void **state) {
+static void values_beyond_the_limits_are_tables(void **state) {
     (void)state;
     rdbReadOptions options = testOptions();
     options.limits.hash.entries = options.limits.zset.entries = options.limits.set.packed.entries =
@@ -284,7 +284,7 @@ int test_rdb_values(void) {
         cmocka_unit_test(random_values_come_back),
         cmocka_unit_test(every_cut_is_refused_and_no_change_of_a_byte_crashes),
         cmocka_unit_test(expired_fields_are_dropped_when_asked),
-        cmocka_unit_test(values_over_the_limits_are_tables),
+        cmocka_unit_test(values_beyond_the_limits_are_tables),
     };
     return cmocka_run_group_tests_name("format/rdb values", tests, setUp, tearDown);
 }

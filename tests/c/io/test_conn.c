@@ -61,7 +61,7 @@ static void readSome(conn *c) {
 
 static void countWrite(conn *c) { ((owner *)c)->writes++; }
 
-static void test_reading_when_bytes_come(void **state) {
+static void test_reading_when_bytes_arrive(void **state) {
     (void)state;
     conn *c = &fx.o.c;
     assert_int_equal(connOnRead(c, readSome), OK);
@@ -78,7 +78,7 @@ static void test_reading_when_bytes_come(void **state) {
     assert_int_equal(fx.o.reads, 1);
 }
 
-static void test_writing_when_there_is_room(void **state) {
+static void test_writing_when_the_socket_is_writable(void **state) {
     (void)state;
     conn *c = &fx.o.c;
     assert_int_equal(connOnWrite(c, countWrite), OK);
@@ -111,7 +111,7 @@ static void test_vectors(void **state) {
     assert_int_equal(c->state, CONN_OPEN);
 }
 
-static void test_end_of_the_peer_closes_the_state(void **state) {
+static void test_closing_by_the_peer_closes_the_connection(void **state) {
     (void)state;
     conn *c = &fx.o.c;
     char bytes[4];
@@ -201,7 +201,7 @@ static void closeInRead(conn *c) {
     connClose(c);
 }
 
-static void test_closing_from_inside_a_callback(void **state) {
+static void test_closing_in_a_callback(void **state) {
     (void)state;
     conn *c = &fx.o.c;
     int fd = c->fd;
@@ -210,7 +210,7 @@ static void test_closing_from_inside_a_callback(void **state) {
     assert_int_equal(write(fx.other, "x", 1), 1);
     assert_int_equal(loopTurn(fx.l, true), 1);
     assert_int_equal(fx.o.reads, 1);
-    assert_int_equal(fx.o.writes, 0); /* was ready too, but nobody is there any more */
+    assert_int_equal(fx.o.writes, 0); /* was ready too, but has no callback any more */
     assert_int_equal(c->fd, -1);
     assert_int_equal(c->state, CONN_CLOSED);
     assert_int_equal(loopWatched(fx.l, fd), 0);
@@ -224,7 +224,7 @@ static void freeOwner(conn *c) {
     memFree(c);
 }
 
-static void test_owner_may_be_freed_from_inside_a_callback(void **state) {
+static void test_the_owner_may_be_freed_in_a_callback(void **state) {
     (void)state;
     int ends[2];
     testPair(ends);
@@ -246,7 +246,7 @@ static void test_shutdown_ends_both_directions(void **state) {
     assert_int_equal(connRead(c, &byte, 1), 0);
 }
 
-static void test_dial_opens_or_fails_before_its_callback(void **state) {
+static void test_connect_completes_or_fails_before_its_callback(void **state) {
     (void)state;
     const netListenOptions options = {.backlog = 4};
     int listen_fd = netListenTcp("127.0.0.1", 0, &options, NULL, NULL);
@@ -264,7 +264,7 @@ static void test_dial_opens_or_fails_before_its_callback(void **state) {
     close(listen_fd);
 
     int fd = netConnectTcp("127.0.0.1", port, "", false, NULL);
-    if (fd < 0) return; /* refused at once */
+    if (fd < 0) return; /* refused immediately */
     memset(&dialled, 0, sizeof(dialled));
     connInit(&dialled.c, &connTcp, fx.l, fd, CONN_CONNECTING);
     assert_int_equal(connOnWrite(&dialled.c, countWrite), OK);
@@ -276,22 +276,22 @@ static void test_dial_opens_or_fails_before_its_callback(void **state) {
 
 int test_conn(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_reading_when_bytes_come, openFixture, closeFixture),
-        cmocka_unit_test_setup_teardown(test_writing_when_there_is_room, openFixture, closeFixture),
+        cmocka_unit_test_setup_teardown(test_reading_when_bytes_arrive, openFixture, closeFixture),
+        cmocka_unit_test_setup_teardown(test_writing_when_the_socket_is_writable, openFixture,
+                                        closeFixture),
         cmocka_unit_test_setup_teardown(test_vectors, openFixture, closeFixture),
-        cmocka_unit_test_setup_teardown(test_end_of_the_peer_closes_the_state, openFixture,
+        cmocka_unit_test_setup_teardown(test_closing_by_the_peer_closes_the_connection, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_broken_pipe_fails_the_state, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_interruptions_are_not_seen, openFixture, closeFixture),
-        cmocka_unit_test_setup_teardown(test_closing_from_inside_a_callback, openFixture,
-                                        closeFixture),
-        cmocka_unit_test_setup_teardown(test_owner_may_be_freed_from_inside_a_callback, openFixture,
+        cmocka_unit_test_setup_teardown(test_closing_in_a_callback, openFixture, closeFixture),
+        cmocka_unit_test_setup_teardown(test_the_owner_may_be_freed_in_a_callback, openFixture,
                                         closeFixture),
         cmocka_unit_test_setup_teardown(test_shutdown_ends_both_directions, openFixture,
                                         closeFixture),
-        cmocka_unit_test_setup_teardown(test_dial_opens_or_fails_before_its_callback, openFixture,
-                                        closeFixture),
+        cmocka_unit_test_setup_teardown(test_connect_completes_or_fails_before_its_callback,
+                                        openFixture, closeFixture),
     };
     return cmocka_run_group_tests_name("conn", tests, NULL, NULL);
 }

@@ -108,7 +108,7 @@ static void test_pending_bytes_are_read_without_an_event(void **state) {
     assert_memory_equal(fx.o.got, "0123456789abcdefghijABCDEFGHIJ", 30);
 }
 
-static void test_pending_bytes_wait_while_nobody_reads(void **state) {
+static void test_pending_bytes_wait_without_a_read_callback(void **state) {
     (void)state;
     establish();
     fx.o.cap = 10;
@@ -122,7 +122,7 @@ static void test_pending_bytes_wait_while_nobody_reads(void **state) {
     assert_memory_equal(fx.o.got, "0123456789abcdefghij", 20);
 }
 
-static void test_a_wrong_greeting_fails(void **state) {
+static void test_a_wrong_handshake_fails(void **state) {
     (void)state;
     assert_int_equal(send(fx.peer, "?", 1, 0), 1);
     fx.o.closes = true;
@@ -132,7 +132,7 @@ static void test_a_wrong_greeting_fails(void **state) {
     assert_int_equal(fx.o.c.last_errno, EPROTO);
 }
 
-static void test_a_handshake_takes_no_longer_than_its_limit(void **state) {
+static void test_a_handshake_times_out(void **state) {
     (void)state;
     connClose(&fx.o.c);
     (void)close(fx.peer);
@@ -176,7 +176,7 @@ static void test_a_turn_makes_no_more_steps_than_allowed(void **state) {
     }
 }
 
-static void test_a_connecting_stream_greets_when_it_is_connected(void **state) {
+static void test_a_connecting_stream_does_its_handshake_when_connected(void **state) {
     (void)state;
     connClose(&fx.o.c);
     (void)close(fx.peer);
@@ -212,11 +212,11 @@ int test_conn_handshake(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_nothing_is_read_before_the_handshake),
         TEST(test_pending_bytes_are_read_without_an_event),
-        TEST(test_pending_bytes_wait_while_nobody_reads),
-        TEST(test_a_wrong_greeting_fails),
-        TEST(test_a_handshake_takes_no_longer_than_its_limit),
+        TEST(test_pending_bytes_wait_without_a_read_callback),
+        TEST(test_a_wrong_handshake_fails),
+        TEST(test_a_handshake_times_out),
         TEST(test_a_turn_makes_no_more_steps_than_allowed),
-        TEST(test_a_connecting_stream_greets_when_it_is_connected),
+        TEST(test_a_connecting_stream_does_its_handshake_when_connected),
         TEST(test_closing_in_the_middle_frees_all),
     };
     return cmocka_run_group_tests_name("conn_handshake", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of io/file: whole reads, replacing that leaves the old or the new, names. */
+ * Tests of io/file: reading whole files, replacing them atomically, names. */
 #include "io_test.h"
 
 #include <dirent.h>
@@ -48,7 +48,7 @@ static int emptyFolder(void **state) {
     return 0;
 }
 
-static void test_read_takes_all_or_refuses(void **state) {
+static void test_read_reads_all_or_fails(void **state) {
     (void)state;
     const char *path = testPath("file");
     reason why;
@@ -93,7 +93,7 @@ static void test_dash_reads_standard_input(void **state) {
     close(saved);
 }
 
-static void test_replace_creates_keeps_the_mode_and_leaves_nothing(void **state) {
+static void test_replace_creates_keeps_the_mode_and_removes_its_temporary_file(void **state) {
     (void)state;
     const char *path = testPath("file");
     struct stat st;
@@ -169,7 +169,7 @@ static void test_short_and_interrupted_calls_are_continued(void **state) {
     assertContent(path, SLICE("a dozen or two of bytes"));
 }
 
-static void test_a_failed_replace_leaves_the_old_whole(void **state) {
+static void test_a_failed_replace_keeps_the_old_file(void **state) {
     (void)state;
     const sysCalls bent[] = {
         {.write = writeUntilFull}, {.fsync = failFsync}, {.rename = failRename}};
@@ -247,7 +247,7 @@ static void test_absolute_names(void **state) {
     assert_int_equal(chdir(before), 0);
 }
 
-static void test_text_of_the_kernel_is_read_in_part_and_written_whole(void **state) {
+static void test_text_of_the_kernel_is_read_in_pieces_and_written_whole(void **state) {
     (void)state;
     const char *path = testPath("text");
     char text[6];
@@ -264,19 +264,20 @@ static void test_text_of_the_kernel_is_read_in_part_and_written_whole(void **sta
 
 int test_file(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_read_takes_all_or_refuses, emptyFolder),
+        cmocka_unit_test_setup(test_read_reads_all_or_fails, emptyFolder),
         cmocka_unit_test_setup(test_large_files, emptyFolder),
         cmocka_unit_test_setup(test_dash_reads_standard_input, emptyFolder),
-        cmocka_unit_test_setup(test_replace_creates_keeps_the_mode_and_leaves_nothing, emptyFolder),
+        cmocka_unit_test_setup(test_replace_creates_keeps_the_mode_and_removes_its_temporary_file,
+                               emptyFolder),
         cmocka_unit_test_setup_teardown(test_short_and_interrupted_calls_are_continued, emptyFolder,
                                         emptyFolder),
-        cmocka_unit_test_setup_teardown(test_a_failed_replace_leaves_the_old_whole, emptyFolder,
+        cmocka_unit_test_setup_teardown(test_a_failed_replace_keeps_the_old_file, emptyFolder,
                                         emptyFolder),
         cmocka_unit_test_setup_teardown(test_folders_that_cannot_be_synced, emptyFolder,
                                         emptyFolder),
         cmocka_unit_test_setup(test_writable, emptyFolder),
         cmocka_unit_test_setup(test_absolute_names, emptyFolder),
-        cmocka_unit_test_setup(test_text_of_the_kernel_is_read_in_part_and_written_whole,
+        cmocka_unit_test_setup(test_text_of_the_kernel_is_read_in_pieces_and_written_whole,
                                emptyFolder),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);

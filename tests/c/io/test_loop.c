@@ -114,7 +114,7 @@ static void test_one_procedure_for_both_is_called_once(void **state) {
     assert_story("r1 w2 ");
 }
 
-static void test_hang_up_reaches_whoever_watches(void **state) {
+static void test_a_hang_up_event_reaches_all_callbacks(void **state) {
     fixture *f = *state;
     assert_int_equal(loopWatch(f->l, f->ends[0], LOOP_WRITE, tellProc, NUMBER(1)), OK);
     close(f->ends[1]);
@@ -148,7 +148,7 @@ static void dropAllProc(loop *l, int fd, void *arg, int mask) {
     loopUnwatch(l, fd, LOOP_READ | LOOP_WRITE);
 }
 
-static void test_a_reader_may_drop_its_writer(void **state) {
+static void test_a_read_callback_may_remove_the_write_callback(void **state) {
     fixture *f = *state;
     int fd = f->ends[0];
     assert_int_equal(write(f->ends[1], "x", 1), 1);
@@ -183,7 +183,7 @@ static void closeOtherProc(loop *l, int fd, void *arg, int mask) {
     loopUnwatch(l, fd, LOOP_READ | LOOP_WRITE);
 }
 
-static void test_an_old_event_never_reaches_the_new_owner_of_the_number(void **state) {
+static void test_an_old_event_is_not_given_to_a_reused_descriptor(void **state) {
     fixture *f = *state;
     for (int i = 0; i < 2; i++) {
         testPair(pairs[i]);
@@ -209,7 +209,7 @@ static void replaceMyselfProc(loop *l, int fd, void *arg, int mask) {
     assert_int_equal(loopWatch(l, fd, LOOP_WRITE, tellProc, NUMBER(99)), OK);
 }
 
-static void test_a_reader_may_hand_its_number_on(void **state) {
+static void test_a_read_callback_may_close_and_reuse_its_descriptor(void **state) {
     fixture *f = *state;
     int fd = f->ends[0];
     testPair(newcomer);
@@ -303,7 +303,7 @@ static void nestedCloseProc(loop *l, int fd, void *arg, int mask) {
     loopUnwatch(l, fd, LOOP_READ);
 }
 
-static void test_a_nested_turn_may_drop_what_the_outer_one_fetched(void **state) {
+static void test_a_nested_turn_may_remove_events_of_the_outer_one(void **state) {
     fixture *f = *state;
     for (int i = 0; i < 2; i++) {
         testPair(pairs[i]);
@@ -534,7 +534,7 @@ static void test_random_changes_against_a_model(void **state) {
     }
 }
 
-static void test_unknown_back_end_is_told(void **state) {
+static void test_an_unknown_back_end_is_reported(void **state) {
     (void)state;
     reason why = {{0}};
     assert_null(loopNew("abacus", &why));
@@ -559,15 +559,15 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_watch_and_unwatch_each_direction),
         ON_BACKEND(test_watching_again_replaces_procedure_and_argument),
         ON_BACKEND(test_one_procedure_for_both_is_called_once),
-        ON_BACKEND(test_hang_up_reaches_whoever_watches),
+        ON_BACKEND(test_a_hang_up_event_reaches_all_callbacks),
         ON_BACKEND(test_a_bad_descriptor_is_refused),
-        ON_BACKEND(test_a_reader_may_drop_its_writer),
-        ON_BACKEND(test_an_old_event_never_reaches_the_new_owner_of_the_number),
-        ON_BACKEND(test_a_reader_may_hand_its_number_on),
+        ON_BACKEND(test_a_read_callback_may_remove_the_write_callback),
+        ON_BACKEND(test_an_old_event_is_not_given_to_a_reused_descriptor),
+        ON_BACKEND(test_a_read_callback_may_close_and_reuse_its_descriptor),
         ON_BACKEND(test_order_of_a_turn),
         ON_BACKEND(test_unwatching_before_the_sleep_counts),
         ON_BACKEND(test_turns_nest),
-        ON_BACKEND(test_a_nested_turn_may_drop_what_the_outer_one_fetched),
+        ON_BACKEND(test_a_nested_turn_may_remove_events_of_the_outer_one),
         ON_BACKEND(test_run_until_stopped),
         ON_BACKEND(test_wake_from_another_thread_and_in_advance),
         ON_BACKEND(test_wake_from_a_signal),
@@ -586,6 +586,6 @@ int test_loop(void) {
         loopFree(l);
         failed += runOn(backends[i]);
     }
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_unknown_back_end_is_told)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_an_unknown_back_end_is_reported)};
     return failed + cmocka_run_group_tests_name("loop", tests, NULL, NULL);
 }

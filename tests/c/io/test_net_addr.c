@@ -132,7 +132,7 @@ static void test_source_address(void **state) {
     close(listen_fd);
 }
 
-static void test_failures_say_why(void **state) {
+static void test_failures_have_a_reason(void **state) {
     (void)state;
     int port = 0;
     int fd = listenAnywhere("127.0.0.1", &port);
@@ -152,15 +152,15 @@ static void test_failures_say_why(void **state) {
     assert_int_equal(netConnectTcp("256.1.1.1.", 1, "", false, &why), -1);
 }
 
-/* Nobody listens on a port that was just given back. */
-static void test_refused_dial_shows_as_socket_error(void **state) {
+/* Nothing listens on a port that was just released. */
+static void test_a_refused_connection_is_a_socket_error(void **state) {
     (void)state;
     int port = 0;
     int fd = listenAnywhere("127.0.0.1", &port);
     close(fd);
     reason why = {{0}};
     int client = netConnectTcp("127.0.0.1", port, NULL, false, &why);
-    if (client < 0) { /* told at once */
+    if (client < 0) { /* reported immediately */
         assert_non_null(strstr(why.text, "Connection refused"));
         return;
     }
@@ -199,7 +199,7 @@ static void test_unix_sockets(void **state) {
     assert_true(netPeerIsLocal(served));
     close(client);
     close(served);
-    /* The file stays when its listener goes, and the next one takes its place. */
+    /* The file remains when its listener is closed, and the next one replaces it. */
     close(listen_fd);
     listen_fd = netListenUnix(path, 0, NULL, 16, &why);
     assert_true(listen_fd >= 0);
@@ -295,7 +295,7 @@ static int hesitantAccept(int fd, struct sockaddr *addr, socklen_t *len, int fla
     return -1;
 }
 
-static void test_accept_passes_over_what_is_no_failure(void **state) {
+static void test_accept_ignores_transient_errors(void **state) {
     (void)state;
     const sysCalls bent = {.accept4 = hesitantAccept};
     sysCallsSet(&bent);
@@ -333,14 +333,14 @@ int test_net_addr(void) {
         cmocka_unit_test(test_ip6),
         cmocka_unit_test(test_ip6_only_leaves_ip4_free),
         cmocka_unit_test(test_source_address),
-        cmocka_unit_test(test_failures_say_why),
-        cmocka_unit_test(test_refused_dial_shows_as_socket_error),
+        cmocka_unit_test(test_failures_have_a_reason),
+        cmocka_unit_test(test_a_refused_connection_is_a_socket_error),
         cmocka_unit_test(test_unix_sockets),
         cmocka_unit_test(test_unix_failures),
         cmocka_unit_test(test_socket_without_names),
         cmocka_unit_test(test_valid_addresses),
         cmocka_unit_test(test_options),
-        cmocka_unit_test(test_accept_passes_over_what_is_no_failure),
+        cmocka_unit_test(test_accept_ignores_transient_errors),
         cmocka_unit_test(test_fd_limit),
     };
     return cmocka_run_group_tests_name("net_addr", tests, NULL, NULL);

@@ -14,7 +14,7 @@ static ssize_t refuseRead(int fd, void *dst, size_t len) {
     return -1;
 }
 
-static void test_a_field_may_be_bent_alone(void **state) {
+static void test_a_field_can_be_read_and_set_alone(void **state) {
     (void)state;
     int ends[2];
     char bytes[4];
@@ -53,7 +53,7 @@ static void test_no_field_is_ever_empty(void **state) {
 
 int test_sys(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_field_may_be_bent_alone),
+        cmocka_unit_test(test_a_field_can_be_read_and_set_alone),
         cmocka_unit_test(test_no_field_is_ever_empty),
     };
     return cmocka_run_group_tests_name("sys", tests, NULL, NULL);

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "metrics/metrics_priv.h"
 
-static void test_a_request_is_taken_apart(void **state) {
+static void test_a_request_is_parsed(void **state) {
     (void)state;
     static const char bytes[] =
         "\r\nGET /metrics?x=1 HTTP/1.1\r\nHost: a\r\nACCEPT:  text/plain \r\n\r\nGET";
@@ -24,7 +24,7 @@ static void test_a_request_is_taken_apart(void **state) {
     assert_false(r.has_body);
 }
 
-static void test_every_beginning_waits_for_more(void **state) {
+static void test_every_prefix_of_a_request_is_incomplete(void **state) {
     (void)state;
     static const char bytes[] = "GET / HTTP/1.0\r\nConnection: x\r\nA: b\r\n\r\n";
     httpRequest r;
@@ -47,7 +47,7 @@ static void test_closing_and_bodies_are_noticed(void **state) {
     assert_true(r.has_body);
 }
 
-static void test_what_is_no_request_is_refused(void **state) {
+static void test_invalid_requests_are_refused(void **state) {
     (void)state;
     static const char *const bad[] = {
         "PING\n\n",
@@ -67,10 +67,10 @@ static void test_what_is_no_request_is_refused(void **state) {
 
 int test_http_parse(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_request_is_taken_apart),
-        cmocka_unit_test(test_every_beginning_waits_for_more),
+        cmocka_unit_test(test_a_request_is_parsed),
+        cmocka_unit_test(test_every_prefix_of_a_request_is_incomplete),
         cmocka_unit_test(test_closing_and_bodies_are_noticed),
-        cmocka_unit_test(test_what_is_no_request_is_refused),
+        cmocka_unit_test(test_invalid_requests_are_refused),
     };
     return cmocka_run_group_tests_name("http_parse", tests, NULL, NULL);
 }

@@ -54,8 +54,8 @@ static void killCommand(ctx *c) {
     replyOk(c);
 }
 
-/* What has come, with a NUL; the length, or -1 at the end of the stream. Who was closed with bytes of his
- * unread (hostile builds read a few at a time) sees a reset. */
+/* The received bytes, with a NUL; the length, or -1 at the end of the stream. A peer closed with
+ * unread bytes (hostile builds read a few at a time) gets a reset. */
 static ssize_t receive(int fd, char *dst, size_t cap) {
     ssize_t n = read(fd, dst, cap - 1);
     if (n == 0 || (n < 0 && errno == ECONNRESET)) return -1;
@@ -71,7 +71,7 @@ static void beginCommand(ctx *c) {
 
 static void endCommand(ctx *c) { transactionRun(c); }
 
-/* Who sees during a nested turn what has left for the client that made it. */
+/* Checks in a nested turn what has been sent to the client whose command started it. */
 static int nest_fd;
 static char seen_while_nested[64];
 
@@ -161,7 +161,7 @@ static void expectReply(int fd, const char *want) {
     assert_string_equal(got, want);
 }
 
-static void a_request_in_pieces_is_answered_once_whole(void **state) {
+static void a_request_in_pieces_is_executed_when_complete(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -195,7 +195,7 @@ static void an_idle_client_owns_no_buffers(void **state) {
     turns(SETTLED);
 }
 
-static void what_follows_a_blocking_command_waits_and_then_runs(void **state) {
+static void requests_after_a_blocking_command_run_later(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -264,7 +264,7 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     turns(SETTLED);
 }
 
-static void a_client_that_leaves_gets_its_reply_and_nothing_more_runs(void **state) {
+static void quit_replies_and_nothing_more_runs(void **state) {
     (void)state;
     client *cl;
     int fd = newClient(&cl);
@@ -362,7 +362,7 @@ static void a_connection_with_a_handshake_is_served(void **state) {
     assert_int_equal(netClientCount(), 0);
 }
 
-/* One that fails its handshake goes, and its session has run nothing. */
+/* A client that fails its handshake is closed, and its session has run nothing. */
 static void a_failed_handshake_closes_the_client(void **state) {
     (void)state;
     int pair[2];
@@ -427,17 +427,16 @@ int test_client(void) {
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_connection_with_a_handshake_is_served, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_handshake_closes_the_client, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_request_in_pieces_is_answered_once_whole, setup,
+        cmocka_unit_test_setup_teardown(a_request_in_pieces_is_executed_when_complete, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_idle_client_owns_no_buffers, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_follows_a_blocking_command_waits_and_then_runs, setup,
+        cmocka_unit_test_setup_teardown(requests_after_a_blocking_command_run_later, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,
                                         setup, teardown),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves_gets_its_reply_and_nothing_more_runs,
-                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(quit_replies_and_nothing_more_runs, setup, teardown),
         cmocka_unit_test_setup_teardown(a_client_killed_by_another_of_the_same_batch_runs_nothing,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_protocol_error_comes_after_the_replies_before_it, setup,

@@ -110,7 +110,7 @@ static const sample arrays[] = {
     SAMPLE("*1\r\n\xff\r\n", ERR "expected '$', got '\xff'"),
     SAMPLE("*2\r\n$4\r\nPING\r\n*1\r\n", ERR "expected '$', got '*'"),
     SAMPLE("*2\r\n$4\r\nPING\r\n" PING, ERR "expected '$', got '*'"),
-    /* the error takes its place behind what came before */
+    /* the error follows the requests before it */
     SAMPLE(PING PING "*x\r\n" PING, PONG PONG ERR "invalid multibulk length"),
     SAMPLE(PING "*2\r\n$1\r\na\r\n$x\r\n", PONG ERR "invalid bulk length"),
 };
@@ -217,7 +217,8 @@ static void checkLog(const feed *f, const char *log, size_t len) {
     if (len) assert_memory_equal(f->log, log, len);
 }
 
-/* The whole at once, cut at every place, byte by byte, and in random pieces with batches given back. */
+/* All bytes in one call, split at every position, byte by byte, and in random pieces with batches
+ * returned. */
 static void checkSample(const requestLimits *limits, const char *bytes, size_t len, const char *log,
                         size_t log_len) {
     feed f;
@@ -252,11 +253,11 @@ static void inline_lines_are_accepted_and_refused_however_they_are_split(void **
     checkSamples(&FEED_LIMITS, inlines, sizeof(inlines) / sizeof(inlines[0]));
 }
 
-static void strangers_have_limits_of_their_own(void **state) {
+static void unauthenticated_clients_have_limits_of_their_own(void **state) {
     checkSamples(&strangers, unauthenticated, sizeof(unauthenticated) / sizeof(unauthenticated[0]));
 }
 
-static void strangers_may_send_16384_bytes_and_no_more(void **state) {
+static void unauthenticated_clients_may_send_16384_bytes(void **state) {
     static char text[20000];
     for (size_t n = 16384; n <= 16385; n++) {
         int head = sprintf(text, "*1\r\n$%zu\r\n", n);
@@ -420,7 +421,7 @@ static void a_hundred_thousand_arguments_arrive_byte_by_byte(void **state) {
     free(text);
 }
 
-static void an_announcement_costs_nothing_before_bytes_come(void **state) {
+static void an_announced_length_allocates_nothing_before_bytes_arrive(void **state) {
     static const char *const announced[] = {
         "*1\r\n$536870912\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n", "*2147483647\r\n",
         "*2147483647\r\n$3\r\nDEL\r\n", "*2147483647\r\n$3\r\nDEL\r\n$536870912\r\n"};
@@ -479,7 +480,7 @@ static void full_blocks_are_charged_too(void **state) {
     feedClear(&f);
 }
 
-static void a_large_argument_ends_in_a_block_of_its_own(void **state) {
+static void a_large_argument_is_read_into_a_block_of_its_own(void **state) {
     enum { SIZE = 200000 };
     static char text[SIZE + 100], again[64];
     int head = sprintf(text, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n", SIZE);
@@ -518,7 +519,7 @@ static void a_large_argument_ends_in_a_block_of_its_own(void **state) {
     assert_int_equal(r->large[0].gap_at, head);
     assert_int_equal(r->raw.len, head + 2);
     assert_int_equal(r->raw_end, head + 2);
-    /* Whoever wants the block retains it; nothing was announced in vain. */
+    /* Users of the block retain it; every announced block is used. */
     blob *taken = blobRetain(r->large[0].bytes);
     assert_int_equal(taken->len, SIZE);
     assert_in_range(taken->cap, SIZE, SIZE + SIZE / 4);
@@ -531,7 +532,7 @@ static void a_large_argument_ends_in_a_block_of_its_own(void **state) {
     free(buf);
 }
 
-static void a_large_argument_stays_in_the_buffer_behind_requests_not_run(void **state) {
+static void a_large_argument_stays_in_the_buffer_after_requests_not_run(void **state) {
     static char text[40000];
     int head = sprintf(text, PING "*2\r\n$3\r\nGET\r\n$100000\r\n");
     memset(text + head, 'v', 20000);
@@ -553,7 +554,7 @@ static void a_large_argument_stays_in_the_buffer_behind_requests_not_run(void **
     assert_int_equal(requestParserMemory(&p), 0);
 }
 
-static void one_batch_serves_many_sessions(void **state) {
+static void one_batch_contains_requests_of_many_sessions(void **state) {
     static requestBatch batch;
     static char bufs[10][64];
     requestParser p[10] = {{NULL}};
@@ -625,20 +626,20 @@ int test_request(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arrays_are_accepted_and_refused_however_they_are_split),
         cmocka_unit_test(inline_lines_are_accepted_and_refused_however_they_are_split),
-        cmocka_unit_test(strangers_have_limits_of_their_own),
-        cmocka_unit_test(strangers_may_send_16384_bytes_and_no_more),
+        cmocka_unit_test(unauthenticated_clients_have_limits_of_their_own),
+        cmocka_unit_test(unauthenticated_clients_may_send_16384_bytes),
         cmocka_unit_test(every_length_of_a_bulk_is_read_exactly),
         cmocka_unit_test(proto_max_bulk_len_and_the_count_limit_are_the_callers),
         cmocka_unit_test(lines_without_an_end_are_refused_beyond_64_kib),
         cmocka_unit_test(a_long_inline_line_that_comes_whole_is_accepted),
         cmocka_unit_test(a_million_arguments_arrive_in_pieces),
         cmocka_unit_test(a_hundred_thousand_arguments_arrive_byte_by_byte),
-        cmocka_unit_test(an_announcement_costs_nothing_before_bytes_come),
+        cmocka_unit_test(an_announced_length_allocates_nothing_before_bytes_arrive),
         cmocka_unit_test(a_large_argument_is_charged_for_what_has_arrived),
         cmocka_unit_test(full_blocks_are_charged_too),
-        cmocka_unit_test(a_large_argument_ends_in_a_block_of_its_own),
-        cmocka_unit_test(a_large_argument_stays_in_the_buffer_behind_requests_not_run),
-        cmocka_unit_test(one_batch_serves_many_sessions),
+        cmocka_unit_test(a_large_argument_is_read_into_a_block_of_its_own),
+        cmocka_unit_test(a_large_argument_stays_in_the_buffer_after_requests_not_run),
+        cmocka_unit_test(one_batch_contains_requests_of_many_sessions),
         cmocka_unit_test(random_streams_read_the_same_in_all_pieces),
     };
     return cmocka_run_group_tests_name("request", tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of eviction: who goes under each order, that nobody else does, and that stale candidates do no harm. */
+ * Tests of eviction: which keys each policy evicts, that no others are, and that stale candidates
+ * do no harm. */
 #include "store_test.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static void evicted(db *d, slice key) {
 
 static void expired(db *d, slice key) {
     (void)d, (void)key;
-    fail(); /* nothing dies here */
+    fail(); /* nothing expires here */
 }
 
 static const storeListener listener = {.expired = expired, .evicted = evicted};
@@ -70,7 +71,7 @@ static void an_empty_store_has_no_victim(void **state) {
 }
 
 /* Key i of 1000 was used in second i. */
-static void the_longest_unused_go(void **state) {
+static void the_least_recently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LRU, false, 10, false};
@@ -85,8 +86,8 @@ static void the_longest_unused_go(void **state) {
     for (uint64_t i = 900; i < 1000; i++) assert_true(has(d, i));
 }
 
-/* A candidate that waits in the pool is used again, moved, or overwritten: it is judged as it is now. */
-static void what_was_used_since_stays(void **state) {
+/* A candidate in the pool is accessed again, moved, or overwritten: its current state counts. */
+static void keys_used_since_are_not_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LRU, false, 64, false};
@@ -107,7 +108,7 @@ static void what_was_used_since_stays(void **state) {
     assert_int_equal(dbSize(d), 39 - even);
 }
 
-static void the_next_to_die_go(void **state) {
+static void the_next_to_expire_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(1);
     evictRule rule = {EVICT_TTL, true, 10, false};
@@ -122,7 +123,7 @@ static void the_next_to_die_go(void **state) {
     for (uint64_t i = 1; i < 1000; i += 2) assert_true(has(d, i));
 }
 
-static void the_least_used_go(void **state) {
+static void the_least_frequently_used_are_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
     evictRule rule = {EVICT_LFU, false, 10, false};
@@ -140,7 +141,7 @@ static void the_least_used_go(void **state) {
 }
 
 /* Chance: each of two databases loses its share, and stale candidates of another order are forgotten. */
-static void chance_takes_from_everywhere(void **state) {
+static void random_eviction_covers_all_databases(void **state) {
     (void)state;
     evictRule rule = {EVICT_RANDOM, false, 5, false}, timed = {EVICT_RANDOM, true, 5, false};
     for (uint64_t i = 0; i < 1000; i++) {
@@ -154,7 +155,7 @@ static void chance_takes_from_everywhere(void **state) {
     assert_int_equal(dbSize(storeDb(1)), 700);
 }
 
-/* Everything at once, with changes and flushes in between. */
+/* All policies together, with changes and flushes in between. */
 static void random_changes_between_victims(void **state) {
     (void)state;
     for (int round = 0; round < 20000; round++) {
@@ -184,11 +185,11 @@ static void random_changes_between_victims(void **state) {
 int test_evict(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_empty_store_has_no_victim, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_longest_unused_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(what_was_used_since_stays, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_next_to_die_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(the_least_used_go, setUp, tearDown),
-        cmocka_unit_test_setup_teardown(chance_takes_from_everywhere, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_least_recently_used_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(keys_used_since_are_not_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_next_to_expire_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(the_least_frequently_used_are_evicted, setUp, tearDown),
+        cmocka_unit_test_setup_teardown(random_eviction_covers_all_databases, setUp, tearDown),
         cmocka_unit_test_setup_teardown(random_changes_between_victims, setUp, tearDown),
     };
     return cmocka_run_group_tests_name("store/evict", tests, NULL, testNoObjects);

@@ -170,7 +170,7 @@ static void test_new_blocks_fill_the_fullest_slab(void **state) {
     blocksDrop(count + free_in_1);
 }
 
-static void test_holes_are_used_again(void **state) {
+static void test_free_slots_are_reused(void **state) {
     for (uint32_t i = 0; i < 20000; i++) blockPut(i, 100);
     size_t slabs = stats().slabs_in_use;
     for (int round = 0; round < 5; round++) {
@@ -290,7 +290,7 @@ static void test_compaction_packs_all_classes(void **state) {
     blocksDrop(BLOCKS_MAX);
 }
 
-static void test_compaction_fills_holes_that_allocation_passes_over(void **state) {
+static void test_compaction_fills_slots_that_allocation_skips(void **state) {
     const uint32_t slots = (uint32_t)SLAB_BYTES / 256, slabs = 21;
     uint32_t dropped[21] = {0};
     for (uint32_t i = 0; i < slabs * slots; i++) blockPut(i, 256 - SLAB_RED_ZONE);
@@ -307,7 +307,7 @@ static void test_compaction_fills_holes_that_allocation_passes_over(void **state
     blocksDrop(slabs * slots);
 }
 
-static void test_refused_blocks_stay_and_are_asked_for_again(void **state) {
+static void test_blocks_not_moved_stay_and_are_offered_again(void **state) {
     static const block *places[BLOCKS_MAX];
     fillAndThin(BLOCKS_MAX, 2);
     pinned_modulo = 50;
@@ -322,7 +322,7 @@ static void test_refused_blocks_stay_and_are_asked_for_again(void **state) {
     blocksDrop(BLOCKS_MAX);
 }
 
-static void test_a_call_without_budget_takes_one_step(void **state) {
+static void test_a_call_without_budget_makes_one_step(void **state) {
     fillAndThin(BLOCKS_MAX, 3);
     for (int i = 0; i < 100; i++) {
         slabCompactReport report = {0};
@@ -337,7 +337,7 @@ static void test_a_call_without_budget_takes_one_step(void **state) {
     assert_int_equal(stats().slabs_in_use, 0);
 }
 
-static void test_slots_at_hand_do_not_hide_a_slab_to_spare(void **state) {
+static void test_hot_slots_do_not_prevent_freeing_a_slab(void **state) {
     const uint32_t count = 2 * (uint32_t)(SLAB_BYTES / SLAB_SIZE_MAX);
     for (uint32_t i = 0; i < count; i++) blockPut(i, OWN_MAX);
     assert_int_equal(stats().slabs_in_use, 2);
@@ -361,7 +361,7 @@ static void sharedFind(bool *shared, uint32_t count, bool first) {
 
 static void test_no_page_shared_with_a_child_is_written(void **state) {
     fillAndThin(20000, 5);
-    for (uint32_t i = 0; i < 2000; i++) blockDrop(i); /* whole slabs, empty but resident */
+    for (uint32_t i = 0; i < 2000; i++) blockDrop(i); /* entire slabs, empty but resident */
     slabCompact(store, relocate, blocks, 0, NULL);    /* a victim in work */
     slabForkBegin(store);
     assert_true(slabForkActive(store));
@@ -392,7 +392,7 @@ static void test_no_page_shared_with_a_child_is_written(void **state) {
     blocksDrop(20000);
 }
 
-static void test_a_store_made_while_a_child_lives_ends_the_window_too(void **state) {
+static void test_a_store_made_in_a_fork_window_ends_it_too(void **state) {
     slabForkEnd(store);
     blockPut(0, 50);
     blockDrop(0);
@@ -452,7 +452,7 @@ static void *freeStore(void *arg) {
     return NULL;
 }
 
-static void test_the_keyspace_is_handed_over_whole(void **state) {
+static void test_the_whole_keyspace_is_exchanged(void **state) {
     assert_null(slabKeyspaceTake());
     size_t before = memUsed();
     void *one = slabAlloc(100), *other = slabAlloc(100);
@@ -551,7 +551,7 @@ static void liveWithoutMemory(void) {
     if (s->bytes_max == 0 || s->chunk_count != 0) abort();
 }
 
-static void test_a_limit_on_addresses_leaves_room_for_others(void **state) {
+static void test_a_limit_on_addresses_counts_other_mappings(void **state) {
     slabStoreFree(store); /* its range counts too */
     assert_true(testSurvives(liveUnderLimit));
     assert_true(testSurvives(liveWithoutAddresses));
@@ -641,7 +641,7 @@ static void readUnborn(void) {
         sink = slabStart(store, slabIdOf(store, p))[slot * slabClassSize(2000)];
 }
 
-static void test_sanitizers_see_dead_blocks_and_borders(void **state) {
+static void test_sanitizers_detect_access_to_freed_blocks_and_borders(void **state) {
     assert_false(testSurvives(readDead));
     assert_false(testSurvives(readDeadOfAnotherThread));
     assert_false(testSurvives(writeBehind));
@@ -650,7 +650,7 @@ static void test_sanitizers_see_dead_blocks_and_borders(void **state) {
 #endif
 
 #ifdef HOSTILE_BUILD
-static void test_hostile_builds_fill_dead_blocks_and_vary_addresses(void **state) {
+static void test_hostile_builds_fill_freed_blocks_and_vary_addresses(void **state) {
     unsigned same = 0;
     for (int i = 0; i < 1000; i++) {
         unsigned char *p = slabAllocFrom(store, 40);
@@ -674,29 +674,29 @@ int test_slab(void) {
         WITH_STORE(test_every_size_is_aligned_and_writable_to_the_class_s_end),
         WITH_STORE(test_used_memory_counts_slots_and_bookkeeping_exactly),
         WITH_STORE(test_new_blocks_fill_the_fullest_slab),
-        WITH_STORE(test_holes_are_used_again),
+        WITH_STORE(test_free_slots_are_reused),
         WITH_STORE(test_purge_returns_empty_slabs_in_slices),
         WITH_STORE(test_empty_slabs_are_kept_for_the_next_class),
         WITH_STORE(test_compaction_packs_all_classes),
-        WITH_STORE(test_compaction_fills_holes_that_allocation_passes_over),
-        WITH_STORE(test_refused_blocks_stay_and_are_asked_for_again),
-        WITH_STORE(test_a_call_without_budget_takes_one_step),
-        WITH_STORE(test_slots_at_hand_do_not_hide_a_slab_to_spare),
+        WITH_STORE(test_compaction_fills_slots_that_allocation_skips),
+        WITH_STORE(test_blocks_not_moved_stay_and_are_offered_again),
+        WITH_STORE(test_a_call_without_budget_makes_one_step),
+        WITH_STORE(test_hot_slots_do_not_prevent_freeing_a_slab),
         WITH_STORE(test_no_page_shared_with_a_child_is_written),
-        WITH_STORE(test_a_store_made_while_a_child_lives_ends_the_window_too),
+        WITH_STORE(test_a_store_made_in_a_fork_window_ends_it_too),
         WITH_STORE(test_other_threads_free_while_the_owner_works),
-        WITH_STORE(test_the_keyspace_is_handed_over_whole),
+        WITH_STORE(test_the_whole_keyspace_is_exchanged),
         WITH_STORE(test_a_full_range_falls_back_to_the_general_allocator),
 #ifndef TESTS_SANITIZED
-        WITH_STORE(test_a_limit_on_addresses_leaves_room_for_others),
+        WITH_STORE(test_a_limit_on_addresses_counts_other_mappings),
 #endif
         cmocka_unit_test(test_a_reserved_range_opens_in_parts),
         WITH_STORE(test_misuse_stops_the_process),
 #ifdef LEAK_CHECKED
-        WITH_STORE(test_sanitizers_see_dead_blocks_and_borders),
+        WITH_STORE(test_sanitizers_detect_access_to_freed_blocks_and_borders),
 #endif
 #ifdef HOSTILE_BUILD
-        WITH_STORE(test_hostile_builds_fill_dead_blocks_and_vary_addresses),
+        WITH_STORE(test_hostile_builds_fill_freed_blocks_and_vary_addresses),
 #endif
     };
     return cmocka_run_group_tests_name("slab", tests, NULL, NULL);

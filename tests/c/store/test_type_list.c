@@ -156,7 +156,7 @@ static void test_agrees_with_a_model(void **state) {
 }
 
 /* Packed up to the limit, nodes beyond it, and packed again only when half of it is left. */
-static void test_packs_and_unpacks_by_half(void **state) {
+static void test_converts_to_packed_at_half_the_limit(void **state) {
     (void)state;
     listLimits limits = {.fill = 8};
     slice text = SLICE("element");
@@ -176,6 +176,6 @@ static void test_packs_and_unpacks_by_half(void **state) {
 
 int test_type_list(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_agrees_with_a_model),
-                                       cmocka_unit_test(test_packs_and_unpacks_by_half)};
+                                       cmocka_unit_test(test_converts_to_packed_at_half_the_limit)};
     return cmocka_run_group_tests_name("type_list", tests, NULL, testNoObjects);
 }

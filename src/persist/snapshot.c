@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Snapshots (snapshot.h). Invariant: `running` exactly while a child of kind CHILD_RDB_SAVE exists; the gate is armed exactly
+ * while the last save has failed, save points are set and stop-writes-on-bgsave-error is on. */
+#include "persist/snapshot.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "engine/child.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "io/thread.h"
+#include "persist/persist.h"
+#include "persist/persist_priv.h"
+#include "persist/rdb_save.h"
+#include "store/store.h"
+
+enum { RETRY_MS = 5000 };
+
+static struct {
+    bool running, scheduled, cancelled;
+    int process; /* of the child */
+    bool failed; /* the last save */
+    int64_t last_save_s;
+    int64_t last_try_ms, started_ms;
+    int64_t last_seconds; /* duration of the last save; -1: none yet */
+    uint64_t dirty_saved; /* engineHot.dirty that the last save covers */
+    uint64_t dirty_started;
+    uint64_t saves, keys_at_start;
+} snapshot;
+
+/* ------------------------------------------------------------------ the gate */
+
+static bool selectsWrites(const commandSpec *spec) {
+    return spec->flags & CMD_WRITE || !strcmp(spec->name, "ping");
+}
+
+static gateVerdict refuseWrites(ctx *c) {
+    replyError(
+        c,
+        SLICE(
+            "MISCONF Valkey is configured to save RDB snapshots, but it's currently unable to persist "
+            "to disk. Commands that may modify the data set are disabled, because this "
+            "instance is configured to report errors during writes if RDB snapshotting "
+            "fails (stop-writes-on-bgsave-error option). Please check the Valkey logs for "
+            "details about the RDB error."));
+    return GATE_REFUSED;
+}
+
+const gate snapshotErrorGate = {
+    .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites};
+
+void snapshotUpdateGate(void) {
+    bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
+                 persistConf.save_point_count > 0;
+    if (gateIsArmed(&snapshotErrorGate) != armed) gateArm(&snapshotErrorGate, armed);
+}
+
+/* ------------------------------------------------------------------ saving */
+
+static uint64_t countKeys(void) {
+    uint64_t keys = 0;
+    for (int id = 0; id < storeDbCount(); id++) keys += dbSize(storeDb(id));
+    return keys;
+}
+
+static void noteSuccess(uint64_t dirty) {
+    snapshot.failed = false;
+    snapshot.dirty_saved = dirty;
+    snapshot.last_save_s = clockWallMs() / 1000;
+    snapshotUpdateGate();
+}
+
+status snapshotSave(reason *why) {
+    if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
+    snapshot.saves++;
+    int64_t began_ms = clockMonoMs();
+    uint64_t dirty = engineHot.dirty;
+    status st = rdbSaveFile(persistConf.dbfilename, false, why);
+    snapshot.last_try_ms = clockMonoMs();
+    if (st != OK) {
+        logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why->text);
+        return st;
+    }
+    logNotice("DB saved on disk");
+    snapshot.last_seconds = (clockMonoMs() - began_ms) / 1000;
+    noteSuccess(dirty);
+    return OK;
+}
+
+static int saveInChild(void *arg) {
+    (void)arg;
+    reason why;
+    if (persistConf.bgsave_cpulist[0] && !threadSetCpus(persistConf.bgsave_cpulist))
+        logWarning("bgsave-cpulist '%s' is invalid", persistConf.bgsave_cpulist);
+    if (rdbSaveFile(persistConf.dbfilename, true, &why) != OK) {
+        logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why.text);
+        return 1;
+    }
+    logNotice("DB saved on disk");
+    return 0;
+}
+
+status snapshotStart(reason *why) {
+    if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
+    if (childAlive() != CHILD_NONE)
+        return reasonSet(why, ERR_AGAIN, "Another child process is active");
+    snapshot.last_try_ms = snapshot.started_ms = clockMonoMs();
+    snapshot.dirty_started = engineHot.dirty;
+    snapshot.keys_at_start = countKeys();
+    snapshot.saves++;
+    const childJob job = {.kind = CHILD_RDB_SAVE, .run = saveInChild};
+    status st = childStart(&job, why);
+    if (st != OK) {
+        snapshot.failed = true;
+        snapshotUpdateGate();
+        logWarning("Can't save in background: %s", why->text);
+        return st;
+    }
+    snapshot.running = true;
+    snapshot.scheduled = snapshot.cancelled = false;
+    return OK;
+}
+
+void snapshotSchedule(void) { snapshot.scheduled = true; }
+
+bool snapshotCancel(bool *running) {
+    *running = snapshot.running;
+    if (snapshot.running) {
+        logNotice("Background saving will be aborted due to user request");
+        snapshot.cancelled = true;
+        childKill();
+        return true;
+    }
+    bool scheduled = snapshot.scheduled;
+    snapshot.scheduled = false;
+    return scheduled;
+}
+
+void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
+    if (kind != CHILD_RDB_SAVE) return;
+    if (e == CHILD_IN_PARENT) {
+        snapshot.process = childProcess();
+        logNotice("Background saving started by pid %d", snapshot.process);
+    }
+    if (e != CHILD_ENDED || !snapshot.running) return;
+    snapshot.running = false;
+    snapshot.last_seconds = (clockMonoMs() - snapshot.started_ms) / 1000;
+    if (exit_code == 0) {
+        logNotice("Background saving terminated with success");
+        noteSuccess(snapshot.dirty_started);
+        return;
+    }
+    rdbSaveRemoveTemporary(snapshot.process);
+    if (signal_number) {
+        logWarning("Background saving terminated by signal %d", signal_number);
+    } else {
+        logWarning("Background saving error");
+    }
+    if (!snapshot.cancelled) snapshot.failed = true;
+    snapshotUpdateGate();
+}
+
+/* ------------------------------------------------------------------ when */
+
+static bool pointIsDue(const savePoint *point, uint64_t changes, int64_t now_ms) {
+    if (changes < (uint64_t)point->changes) return false;
+    if (clockWallMs() / 1000 - snapshot.last_save_s <= point->seconds) return false;
+    return !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
+}
+
+/* A failure was logged and is tried again later. */
+static void startAgain(void) {
+    reason why;
+    if (snapshotStart(&why) != OK) snapshot.failed = true;
+}
+
+void snapshotTick(int64_t budget_us) {
+    (void)budget_us; /* a fork takes what it takes */
+    if (childAlive() != CHILD_NONE || engineHot.loading) return;
+    uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
+    int64_t now_ms = clockMonoMs();
+    for (int i = 0; i < persistConf.save_point_count; i++) {
+        const savePoint *point = &persistConf.save_points[i];
+        if (!pointIsDue(point, changes, now_ms)) continue;
+        logNotice("%lld changes in %lld seconds. Saving...", (long long)point->changes,
+                  (long long)point->seconds);
+        startAgain();
+        return;
+    }
+    bool may_try = !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
+    if (snapshot.scheduled && may_try) startAgain();
+}
+
+status snapshotAtShutdown(uint32_t flags, reason *why) {
+    if (snapshot.running) {
+        logWarning("There is a child saving an .rdb. Killing it!");
+        snapshot.cancelled = true;
+        childKill();
+    }
+    bool wanted =
+        flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
+    if (!wanted || engineHot.loading) return OK;
+    logNotice("Saving the final RDB snapshot before exiting.");
+    if (snapshotSave(why) == OK) return OK;
+    if (flags & SHUTDOWN_FORCE) {
+        logWarning("Error trying to save the DB. Exit anyway.");
+        return OK;
+    }
+    logWarning("Error trying to save the DB, can't exit.");
+    return ERR_DENIED;
+}
+
+/* ------------------------------------------------------------------ state */
+
+bool snapshotIsRunning(void) { return snapshot.running; }
+int64_t snapshotLastSave(void) { return snapshot.last_save_s; }
+void snapshotNoteLoaded(void) { snapshot.dirty_saved = engineHot.dirty; }
+
+void snapshotInit(void) {
+    snapshot.last_save_s = clockWallMs() / 1000;
+    snapshot.last_seconds = -1;
+}
+
+void snapshotPrintInfo(str *out) {
+    int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
+    childProgress progress = childProgressNow();
+    strAppendFormat(
+        out,
+        "current_cow_peak:%llu\r\ncurrent_cow_size:%llu\r\n"
+        "current_save_keys_processed:%llu\r\ncurrent_save_keys_total:%llu\r\n"
+        "rdb_changes_since_last_save:%llu\r\nrdb_bgsave_in_progress:%d\r\n"
+        "rdb_last_save_time:%lld\r\nrdb_last_bgsave_status:%s\r\n"
+        "rdb_last_bgsave_time_sec:%lld\r\nrdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\n",
+        (unsigned long long)(snapshot.running ? progress.copied_peak : 0),
+        (unsigned long long)(snapshot.running ? progress.copied : 0),
+        (unsigned long long)(snapshot.running ? progress.done : 0),
+        (unsigned long long)(snapshot.running ? snapshot.keys_at_start : 0),
+        (unsigned long long)(engineHot.dirty - snapshot.dirty_saved), snapshot.running,
+        (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
+        (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves);
+}

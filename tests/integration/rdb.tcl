@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Snapshots: SAVE, BGSAVE, save points, loading at start, errors of disk and file.
+
+source $::tests_dir/support/all_types.tcl
+
+proc wait_until {condition complaint} {
+    for {set i 0} {$i < 300} {incr i} {
+        if {[uplevel 1 [list expr $condition]]} return
+        after 50
+    }
+    fail $complaint
+}
+proc info_is {field value} {wait_until {[info_field $field] eq $value} "INFO $field is not $value"}
+
+start_server {tags {rdb}} {
+    test {SAVE and a restart keep every type, every database and every TTL} {
+        fill_all_types
+        r set volatile v px 100000000
+        r select 9
+        r set other 1
+        r select 0
+        set digest [r debug digest]
+        assert_equal OK [r save]
+        restart_server
+        assert_equal $digest [r debug digest]
+        assert_match "*Done loading RDB, keys loaded: [expr {[r dbsize] + 1}], keys expired: 0*" [server_log]
+    }
+
+    test {BGSAVE saves what there was when it began} {
+        r flushall
+        r set a 1
+        r config set rdb-key-save-delay 200000
+        r set b 1
+        assert_equal "Background saving started" [r bgsave]
+        assert_error "ERR Background save already in progress" {r bgsave}
+        assert_error "ERR Background save already in progress" {r save}
+        r set c 1
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        assert_equal 1 [info_field rdb_changes_since_last_save]
+        r config set rdb-key-save-delay 0
+        restart_server
+        assert_equal {a b} [lsort [r keys *]]
+    }
+
+    test {BGSAVE CANCEL ends a save or takes back a scheduled one} {
+        r config set rdb-key-save-delay 1000000
+        assert_error "ERR Background saving is currently not in progress or scheduled" {r bgsave cancel}
+        r bgsave
+        assert_equal "Background saving cancelled" [r bgsave cancel]
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        r multi
+        r bgsave
+        assert_equal {{Background saving scheduled}} [r exec]
+        r config set rdb-key-save-delay 0
+        info_is rdb_bgsave_in_progress 0
+        foreach words {{x} {schedule x} {cancel x}} {assert_error "ERR syntax error" {r bgsave {*}$words}}
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*.rdb]
+    }
+
+    test {expired keys are not loaded} {
+        r flushall
+        r set gone v px 1
+        r set kept v
+        r debug set-active-expire 0
+        r save
+        restart_server
+        assert_equal kept [r keys *]
+    }
+
+    test {DEBUG RELOAD with each option} {
+        r flushall
+        r set a 1
+        assert_equal OK [r debug reload]
+        r set a 2
+        r set b 2
+        assert_equal OK [r debug reload nosave]
+        assert_equal {1 {}} [r mget a b]
+        r set a 2
+        r set b 2
+        assert_equal OK [r debug reload nosave noflush merge]
+        assert_equal {1 2} [r mget a b]
+        assert_error "ERR DEBUG RELOAD only supports *" {r debug reload x}
+    }
+}
+
+start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
+    test {a save point saves, and so does the end of the server} {
+        r set a 1
+        set saves [info_field rdb_saves]
+        wait_until {[info_field rdb_changes_since_last_save] == 0} "no save point fired"
+        assert_match "*1 changes in 1 seconds. Saving...*Background saving started by pid *" [server_log]
+        r config set save "10000 1"
+        r set b 1
+        restart_server
+        assert_equal {a b} [lsort [r keys *]]
+        assert_match "*Saving the final RDB snapshot before exiting.*DB saved on disk*" [server_log]
+    }
+
+    test {a failed save refuses writes until one succeeds} {
+        r config set save "10000 1"
+        file mkdir [srv dir]/dump.rdb.dir/x
+        r config set dbfilename dump.rdb.dir
+        assert_error "ERR *dump.rdb.dir*" {r save}
+        assert_equal "Background saving started" [r bgsave]
+        info_is rdb_last_bgsave_status err
+        assert_error "MISCONF Valkey is configured to save RDB snapshots, *" {r set x 1}
+        assert_error "MISCONF *" {r ping}
+        assert_equal 1 [r get a]
+        r config set stop-writes-on-bgsave-error no
+        assert_equal OK [r set x 1]
+        r config set stop-writes-on-bgsave-error yes
+        r config set dbfilename dump.rdb
+        assert_equal OK [r save]
+        assert_equal {OK PONG} [list [r set x 2] [r ping]]
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*.rdb]
+    }
+
+    test {SHUTDOWN is refused when the dataset cannot be saved, and SAVE and NOSAVE decide} {
+        r config set dbfilename dump.rdb.dir
+        assert_error "ERR Errors trying to SHUTDOWN. Check logs." {r shutdown}
+        assert_equal PONG [r ping]
+        r config set dbfilename dump.rdb
+        r set lost 1
+        catch {r shutdown nosave}
+        stop_server
+        continue_server
+        assert_equal 0 [r exists lost]
+    }
+}
+
+start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}} {
+    test {clients are served while the dataset is loaded} {
+        r debug populate 300 key 100
+        r save
+        set digest [r debug digest]
+        set loader [connect]
+        set other [connect]
+        r config set key-load-delay 20000
+        $loader -send debug reload nosave
+        wait_until {[info_field loading $other] == 1} "the server does not load"
+        assert_error "LOADING Valkey is loading the dataset in memory" {$other get key:1}
+        assert_error "LOADING *" {$other ping}
+        assert {[info_field loading_total_bytes $other] > [info_field loading_loaded_bytes $other]}
+        assert_equal OK [$other config set key-load-delay 0]
+        assert_equal OK [$loader -read]
+        assert_equal {PONG 0} [list [$other ping] [info_field loading $other]]
+        assert_equal $digest [r debug digest]
+    }
+}
+
+start_server {tags {rdb}} {
+    test {a damaged file stops the start with the reason} {
+        r set key value
+        r save
+        stop_server
+        set path [srv dir]/dump.rdb
+        set file [open $path r+b]
+        set bytes [read $file]
+        close $file
+        foreach {at change words} {
+            0 X "Wrong signature trying to load DB from file: XALKEY080"
+            8 9 "Can't handle RDB format version 89"
+            end-10 \xfe "*Internal error in RDB reading offset *"
+            end-3 \x00 "*RDB CRC error*"
+        } {
+            set bad [string replace $bytes $at $at $change]
+            set file [open $path wb]
+            puts -nonewline $file $bad
+            close $file
+            catch {exec timeout 20 $::binary [srv config] </dev/null 2>@1} said
+            assert_match "*$words*" "$said[file_text [srv stdout]]"
+            assert_match "*Fatal error loading the DB, check server logs. Exiting.*" "$said[file_text [srv stdout]]"
+        }
+        set file [open $path wb]
+        puts -nonewline $file $bytes
+        close $file
+        continue_server
+        assert_equal value [r get key]
+    }
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# A dataset with every type and encoding.
+
+# One key of each type and encoding; returns the names.
+proc fill_all_types {} {
+    r flushall
+    r set text "some text"
+    r set number 12345678901
+    r setrange long 100000 x
+    r rpush list a 1 {} [string repeat l 100]
+    for {set i 0} {$i < 300} {incr i} {
+        r rpush quicklist [string repeat $i 50]
+        r sadd table m$i
+        r zadd skiplist [expr {$i * 1.5}] m$i
+        r hset hashtable f$i [string repeat v $i]
+    }
+    r rpush plain [string repeat p 20000] small
+    r sadd intset 1 -5 70000
+    r sadd set a 1 b
+    r zadd zset 1 a -inf b 2.5 c 1e300 d
+    r hset hash a 1 b {}
+    r hset timed a 1 b 2
+    r hpexpireat timed 9999999999999 fields 1 a
+    for {set i 1} {$i <= 250} {incr i} {r xadd stream $i-1 f $i g v}
+    r xdel stream 7-1 100-1
+    r xgroup create stream group 0
+    r xreadgroup group group alice count 10 streams stream >
+    r xgroup createconsumer stream group bob
+    r xadd empty 5-5 f v
+    r xdel empty 5-5
+    return [lsort [r keys *]]
+}
