@@ -29,7 +29,7 @@ void gateCronStart(void);
 status gateListen(reason *why);
 void gateTurn(loop *l, int *events);
 
-enum { CLIENTS = 10, KEYS = 10000, WARM = 1000, COUNTED = 3000, IDLE_CLIENTS = 490, PIPELINES = 3 };
+enum { CLIENTS = 10, KEYS = 10000, WARM = 1000, COUNTED = 3000, IDLE_CLIENTS = 500, PIPELINES = 3 };
 enum { P1 = 1, P16 = 2, P100 = 4, ALL = P1 | P16 | P100 };
 
 static const int pipelines[PIPELINES] = {1, 16, 100};
