@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares valkey.conf with the tables of directives (src/*/options*.c).
 
-Every directive stands there exactly once, with its default; nothing else does. The marks say who may set
+Every directive is there exactly once, with its default, and nothing else. The marks say who may set
 it, older names and the words of enums are explained. README.md names no other directive.
 A server with all of it in force: tests/unit/config.tcl.
 """
@@ -77,7 +77,7 @@ def check(options, blocks):
             continue
         line, values = lines[0][0], [value for _, value in lines]
         if len(values) != (len(CLASSES) if option.name == "client-output-buffer-limit" else 1):
-            yield f"valkey.conf:{line}: {option.name} stands there {len(values)} times"
+            yield f"valkey.conf:{line}: {option.name} occurs {len(values)} times"
         elif not shows_default(option, values):
             yield f"valkey.conf:{line}: {option.name} {values[0]}: its default is '{option.default}'"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Nobody writes into the output of a session but its own command (through its ctx) and sessionDeliver(): outside of
+# Only its own command (through its ctx) and sessionDeliver() write to the output of a session: outside of
 # engine/ and net/ no code names a session's `out`.
 cd "$(dirname "$0")/.." || exit 1
 folders=$(ls -d src/*/ | grep -v -e src/engine/ -e src/net/)

@@ -171,7 +171,7 @@ class Command:
         last = int(part["last"] or 0)
         if last > 0:
             if part["keyword"] or last <= begin:
-                self.fail(f"keys: '{line}': the last key does not stand behind the first")
+                self.fail(f"keys: '{line}': the last key is not after the first")
             last -= begin
         spec["find"] = {"type": "range", "lastkey": last, "keystep": step, "limit": int(part["limit"] or 0)}
         return spec
@@ -313,7 +313,7 @@ def _load_file(path):
     names = list(content)
     for before, after in zip(names, names[1:]):
         if before > after:
-            raise SpecError(f"{path}: {after}: stands behind {before}; blocks are sorted by name")
+            raise SpecError(f"{path}: {after}: is after {before}; commands must be sorted by name")
     return [Command(title, block, path, group) for title, block in content.items()]
 
 
@@ -323,7 +323,7 @@ def load_specs(paths):
     for path in paths:
         for command in _load_file(os.path.relpath(path)):
             if command.name in everything:
-                command.fail(f"stands in {everything[command.name].path} too")
+                command.fail(f"is in {everything[command.name].path} too")
             everything[command.name] = command
     for command in everything.values():
         if command.parent:

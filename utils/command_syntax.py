@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The syntax line of a command spec, read into an argument tree.
 
-The grammar stands in src/cmd/spec/README.md. A node of the tree is a dict with the words COMMAND DOCS
+The grammar is documented in src/cmd/spec/README.md. A node of the tree is a dict with the words COMMAND DOCS
 uses: name, type, and where they apply token, display_text, since, deprecated_since, key_spec_index,
 flags (a list out of optional, multiple, multiple_token) and arguments (oneof and block)."""
 

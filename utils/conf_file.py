@@ -9,7 +9,7 @@
     # name value          ... further directives explained by the text
     <empty line>
 
-What stands before the first section is the introduction.
+The text before the first section is the introduction.
 """
 import os, re
 

@@ -78,7 +78,7 @@ static bool parseOverflow(ctx *c, int arg_index, fieldOverflow *out) {
     return false;
 }
 
-/* Parses the operation at *place and moves *place past it. False: the error was replied. */
+/* Parses the operation at *arg_index and moves *arg_index past it. False: the error was replied. */
 static bool parseOperation(ctx *c, int *arg_index, fieldOperation *out) {
     int left = c->argc - *arg_index - 1;
     if (ctxArgIs(c, *arg_index, "get") && left >= 2) {

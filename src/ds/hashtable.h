@@ -153,6 +153,7 @@ typedef struct hashtableWords {
 typedef struct hashtableIterator {
     const hashtable *table;
     const hashtableType *type;
+    uint64_t entry_mask; /* private: of an entry in its word */
     uint64_t cursor;
     bool last;   /* private from here on */
     size_t next; /* index in `fetched` */

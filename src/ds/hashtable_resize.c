@@ -117,7 +117,7 @@ static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
     return count - left;
 }
 
-/* For the last few words of a step, which may reach the upper region. */
+/* Stores one of the last words of a step, which may end up in the upper region. */
 static void growSpill(growBurst *m, tableItem item) {
     bool long_run = false;
     bigPlaceUpper(m->g, m->type, item.hash, scaleTagged(m->to.region.sc, item.hash, item.word),
@@ -125,7 +125,7 @@ static void growSpill(growBurst *m, tableItem item) {
     m->from.buckets = m->to.region.buckets = m->g->buckets;
 }
 
-/* Bucket by bucket: the new positions are above the old ones, tags are unchanged. */
+/* Moves words bucket by bucket, without sorting: the new positions are above the old ones, tags are unchanged. */
 static void growMove(growBurst *m) {
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem items[BUCKET_WORDS];
@@ -141,8 +141,8 @@ static void prefetchEntries(const tableBucket *b) {
     for (unsigned i = 0; i < BUCKET_WORDS; i++) prefetchRead(wordEntry(b->word[i]));
 }
 
-/* All at once, sorted: if complete hashes are needed to order words of the same unit, or if new positions
- * overlap old ones. */
+/* Removes all words of the step, sorts them and stores them again: needed when words of the same unit have to be
+ * ordered by their complete hashes, or when new positions overlap old ones. */
 static void growMoveSorted(growBurst *m) {
     tableItem *items = memAlloc((m->end + 1 - m->low) * BUCKET_WORDS * sizeof(*items));
     size_t count = 0;
@@ -233,7 +233,7 @@ static void shrinkTake(tableBig *g, const hashtableType *type, uint64_t from, ui
 }
 
 /* The first free bucket after the lower region, which contains the hashes below `bound`. */
-static uint64_t shrinkFresh(const tableBig *g) {
+static uint64_t shrinkFirstFree(const tableBig *g) {
     if (g->bound == 0) return 0;
     uint64_t at = scaleHome(&g->scales[0], g->bound - 1);
     while (bucketOverflows(&g->buckets[at])) at++;
@@ -241,15 +241,15 @@ static uint64_t shrinkFresh(const tableBig *g) {
 }
 
 /* Stores the removed items after the lower region, as far as there is space before its limit. */
-static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t fresh) {
+static void shrinkPut(tableBig *g, tableLayout *to, shrinkItems *taken, uint64_t first_free) {
     for (; taken->next < taken->count; taken->next++) {
         tableItem item = taken->items[taken->next];
         uint64_t word = scaleTagged(to->region.sc, item.hash, item.word);
-        if (scaleHome(to->region.sc, item.hash) < fresh) {
+        if (scaleHome(to->region.sc, item.hash) < first_free) {
             /* Among the last words of the region; being the greatest, it is stored at its end. */
             uint64_t at = regionPlace(&to->region, item.hash, word);
             if (at == PLACE_FULL) return;
-            if (at >= fresh) {
+            if (at >= first_free) {
                 to->at = at;
                 to->used = (unsigned)__builtin_popcount(bucketUsed(&g->buckets[at]));
             }
@@ -277,9 +277,9 @@ static void shrinkEnd(tableBig *g, const hashtableType *type, shrinkItems *taken
 }
 
 static void shrinkStep(tableBig *g, const hashtableType *type) {
-    uint64_t old_count = g->scales[1].bucket_count, fresh = shrinkFresh(g);
+    uint64_t old_count = g->scales[1].bucket_count, first_free = shrinkFirstFree(g);
     shrinkItems taken = {NULL, 0, 0, 0};
-    tableLayout to = {.at = fresh};
+    tableLayout to = {.at = first_free};
     to.region = (tableRegion){.buckets = g->buckets, .sc = &g->scales[0], .type = type};
     /* Without a gap between old and new positions, more is removed until it fits. */
     do {
@@ -289,7 +289,7 @@ static void shrinkStep(tableBig *g, const hashtableType *type) {
         shrinkTake(g, type, g->resize_at, stop, &taken);
         g->resize_at = stop;
         to.region.limit = stop < old_count ? stop : g->allocated;
-        shrinkPut(g, &to, &taken, fresh);
+        shrinkPut(g, &to, &taken, first_free);
     } while (taken.next < taken.count && g->resize_at < old_count);
     g->limit = to.region.limit;
     if (g->resize_at < old_count) {

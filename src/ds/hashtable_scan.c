@@ -180,6 +180,7 @@ uint64_t hashtableScan(const hashtable *t, const hashtableType *type, uint64_t c
 void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hashtableType *type) {
     it->table = t;
     it->type = type;
+    it->entry_mask = WORD_ENTRY | type->entry_mark;
     it->cursor = 0;
     it->last = false;
     it->next = 0;
@@ -195,7 +196,7 @@ void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
     }
     uint64_t word = it->fetched.words[it->next++];
     if (flags) *flags = (unsigned)(word & WORD_USER);
-    return wordEntryOfType(word, it->type);
+    return (void *)(uintptr_t)(word & it->entry_mask);
 }
 
 void hashtableIteratorClear(hashtableIterator *it) {
@@ -236,10 +237,11 @@ size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint6
     check(cap >= BUCKET_WORDS);
     tableArray array = tableBuckets(t);
     size_t found = 0;
+    const uint64_t mask = WORD_ENTRY | type->entry_mark;
     for (; *place < array.count && found + BUCKET_WORDS <= cap; ++*place) {
         const tableBucket *b = &array.buckets[*place];
         for (unsigned used = bucketUsed(b); used; used &= used - 1)
-            out[found++] = wordEntryOfType(b->word[__builtin_ctz(used)], type);
+            out[found++] = (void *)(uintptr_t)(b->word[__builtin_ctz(used)] & mask);
     }
     return found;
 }

@@ -31,7 +31,7 @@ struct streamConsumer {
     char name[];
 };
 
-/* Invariant: an id is in `pending` exactly while it is in the tree of the consumer whose number stands beside it. */
+/* Invariant: an id is in `pending` exactly while it is in the tree of the consumer with the number stored next to it. */
 struct streamGroup {
     streamId last_id;
     int64_t entries_read;

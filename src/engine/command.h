@@ -206,8 +206,8 @@ void commandUninstall(void); /* for tests: removes everything */
  * at once. Parsed requests are resolved again: the command that calls this needs CMD_STOPS_BATCH, and I/O threads are
  * parked. */
 status commandLoad(const commandSpec *specs, int count);
-/* Removes a loaded command with its subcommands, under the same conditions. Nobody may be running it or waiting in
- * it. What sessions remember of it stays valid memory; its specification may go. */
+/* Removes a loaded command with its subcommands, under the same conditions. It must not be running, nor
+ * a session be blocked in it. References that sessions keep stay valid memory; its specification may be freed. */
 status commandUnload(slice name);
 /* The command with that name (as renamed), ignoring case, or NULL. Never a subcommand. Reads only the bytes of the
  * slice. ANY_THREAD (between changes). */

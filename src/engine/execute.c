@@ -286,6 +286,10 @@ static inline void checkTime(ctx *c, int ran, uint64_t ticks) {
     if (ticks / (uint64_t)ran >= limits.ticks) measureNote(c, ticks / (uint64_t)ran, -1, -1);
 }
 
+static uint64_t executed_ticks; /* in commands, of all turns */
+
+uint64_t executeCommandUs(void) { return (uint64_t)clockTicksToNs(executed_ticks) / 1000; }
+
 int executeRun(session *s, request *requests, int count) {
     ctx c = {.who = s,
              .out = &s->out,
@@ -343,6 +347,8 @@ int executeRun(session *s, request *requests, int count) {
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
+        /* Those of a nested turn are a part of the command that runs it. */
+        if (likely(!c.below)) executed_ticks += ended - started;
         checkTime(&c, ran, ended - started);
         started = ended;
         s->last_command = cmd == &unknown_command ? NULL : cmd;
@@ -393,6 +399,7 @@ void executeInner(ctx *c) {
         propagateUnitEnd();
         bool ran = !(c->flags & CTX_NOT_RUN);
         account(c->who, c->cmd, ran, ran && c->flags & CTX_FAILED, 0, ticks);
+        if (!c->below) executed_ticks += ticks;
         if (unlikely(c->flags & CTX_WAKES) && c->outer) c->outer->flags |= CTX_WAKES;
         if (unlikely(c->cmd->flags & CMD_STOPS_BATCH)) c->who->flags |= SESSION_REPARSE;
     } else {

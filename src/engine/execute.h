@@ -28,6 +28,8 @@ bool executeResolveInner(ctx *c);
  * if `cmd` is NULL, checks name, arity and the gates for its origin, runs, counts and propagates it. The reply goes
  * to c->out; a sink has received all of it on return. CTX_REJECTED and CTX_FAILED in c->flags report failures. */
 void executeInner(ctx *c);
+/* Time spent in commands since the start, wherever they were run (us). */
+uint64_t executeCommandUs(void);
 /* Starts a turn of the loop: updates the wall time seen by commands. */
 void executeNewTurn(void);
 /* Closes the session after a protocol error; the error text is sent after the replies before it. */

@@ -184,7 +184,7 @@ static status readPlain(rdbReader *r, uint64_t len, str *out) {
 }
 
 static status readCompressed(rdbReader *r, str *out) {
-    uint64_t packed_len, len;
+    uint64_t packed_len = 0, len = 0;
     status st = rdbReadLength(r, &packed_len);
     if (st == OK) st = rdbReadLength(r, &len);
     if (st != OK) return st;

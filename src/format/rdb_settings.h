@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings of the format that several folders share: the owners of the directives store them here, whoever reads
- * values takes them from here. Main thread. */
+ * Settings of the format that several folders share: the owners of the directives set them, readers of
+ * values use them. Main thread. */
 #ifndef FORMAT_RDB_SETTINGS_H
 #define FORMAT_RDB_SETTINGS_H
 

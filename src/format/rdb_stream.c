@@ -172,7 +172,7 @@ static status readLooseList(rdbReader *r, looseList *list) {
     return OK;
 }
 
-/* Gives a group's entry to its consumer. */
+/* Assigns a pending entry of the group to its consumer. */
 static status claim(rdbReader *r, streamGroup *g, streamConsumer *c, const looseList *list,
                     streamId id) {
     loosePending wanted = {.id = id};

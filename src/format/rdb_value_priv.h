@@ -6,7 +6,7 @@
 
 #include "format/rdb_value.h"
 
-/* One value being read. Whoever fails leaves in `o` what was built, which rdbReadValue() frees. */
+/* One value being read. On an error `o` holds what was built so far, which rdbReadValue() frees. */
 typedef struct valueReader {
     rdbReader *r;
     slice key;

@@ -122,13 +122,11 @@ static void writeHash(rdbWriter *w, const robj *o) {
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, lookAtAll());
-    while (hashNext(&it, &pair)) {
+    int64_t time_ms;
+    while (hashNextTimed(&it, &pair, &time_ms)) {
         rdbWriteString(w, pair.field);
         rdbWriteString(w, pair.value);
-        if (timed) {
-            int64_t time_ms = hashIteratorTime(&it);
-            rdbWriteU64(w, (uint64_t)(time_ms == HASH_NO_TIME ? -1 : time_ms));
-        }
+        if (timed) rdbWriteU64(w, (uint64_t)(time_ms == HASH_NO_TIME ? -1 : time_ms));
     }
     hashIteratorClear(&it);
 }

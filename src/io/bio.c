@@ -104,28 +104,42 @@ static void endsReadable(loop *l, int fd, void *arg, int mask) {
     bioComplete();
 }
 
-static void detach(void) {
-    if (!ended.loop) return;
-    loopUnwatch(ended.loop, ended.wake.read_fd, LOOP_READ);
-    ended.loop = NULL;
-    pthread_mutex_lock(&ended.lock);
-    messagePipeClose(&ended.wake);
-    pthread_mutex_unlock(&ended.lock);
-}
-
-status bioAttach(loop *l, reason *why) {
-    detach();
-    if (!l) return OK;
-    status st = messagePipeOpen(&ended.wake, why);
-    if (st != OK) return st;
-    messagePipeSetNonblocking(&ended.wake);
-    st = loopWatch(l, ended.wake.read_fd, LOOP_READ, endsReadable, NULL);
-    if (st != OK) {
+void bioAttach(loop *l) {
+    if (ended.wake.read_fd >= 0) {
+        loopUnwatch(ended.loop, ended.wake.read_fd, LOOP_READ);
+        pthread_mutex_lock(&ended.lock);
         messagePipeClose(&ended.wake);
-        return reasonSet(why, st, "The event loop cannot watch background jobs");
+        pthread_mutex_unlock(&ended.lock);
     }
     ended.loop = l;
-    return OK;
+}
+
+/* Opens, for the first task, the pipe that wakes the loop. */
+static bool openWake(void) {
+    reason why;
+    if (!ended.loop || ended.wake.read_fd >= 0) return true;
+    messagePipe wake;
+    status st = messagePipeOpen(&wake, &why);
+    if (st == OK) {
+        messagePipeSetNonblocking(&wake);
+        st = loopWatch(ended.loop, wake.read_fd, LOOP_READ, endsReadable, NULL);
+        if (st != OK) (void)reasonSet(&why, st, "the loop cannot watch it");
+    }
+    if (st != OK) {
+        logWarning("Background jobs run in the foreground: %s", why.text);
+        messagePipeClose(&wake);
+        return false;
+    }
+    pthread_mutex_lock(&ended.lock);
+    ended.wake = wake;
+    pthread_mutex_unlock(&ended.lock);
+    return true;
+}
+
+static int64_t completeSoon(loop *l, uint64_t id, void *arg) {
+    (void)l, (void)id, (void)arg;
+    bioComplete();
+    return LOOP_TIMER_END;
 }
 
 /* Runs jobs until `stop` is set and no job is left. */
@@ -185,7 +199,14 @@ void bioSubmit(bioKind kind, bioProc *proc, void *arg) {
 }
 
 void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg) {
-    submit(kind, &(bioJob){.task = task, .done = done, .arg = arg});
+    bioJob job = {.task = task, .done = done, .arg = arg};
+    if (openWake()) {
+        submit(kind, &job);
+    } else {
+        bioDrain(kind); /* the order of the kind holds */
+        runJob(&job);
+        (void)loopAddTimer(ended.loop, 0, completeSoon, NULL); /* runs once */
+    }
 }
 
 size_t bioPending(bioKind kind) {
@@ -220,7 +241,7 @@ void bioShutdown(void) {
         q->stop = false;
     }
     bioComplete();
-    detach();
+    bioAttach(NULL);
     memFree(worker_cpus);
     worker_cpus = NULL;
 }

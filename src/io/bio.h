@@ -22,8 +22,8 @@ typedef int bioTaskProc(void *arg);
 /* ... which is told to the main thread: by the loop of bioAttach(), or by bioComplete(). */
 typedef void bioDoneProc(void *arg, int error);
 void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg);
-/* Has the loop call what is done. Once, from its thread; NULL ends it, before the loop is freed. */
-status bioAttach(loop *l, reason *why) MUST_USE;
+/* Has the loop tell how tasks ended; NULL ends it, before the loop is freed. Opens nothing before the first task. */
+void bioAttach(loop *l);
 /* Calls the `done` of all tasks that have ended, in the order in which they ended. */
 void bioComplete(void);
 size_t bioPending(bioKind kind);

@@ -14,6 +14,7 @@
 #include "engine/watch.h"
 #include "io/net_addr.h"
 #include "net/net.h"
+#include "net/net_thread.h"
 
 static struct {
     list all;
@@ -29,11 +30,17 @@ list *clientAll(void) {
     return &clients.all;
 }
 
-netStatistics *netStats(void) { return &clients.stats; }
+netStatistics *netTotals(void) { return &clients.stats; }
+
+netStatistics *netStats(void) {
+    netThreadFold(netMainThread());
+    return &clients.stats;
+}
 
 client *clientNew(int fd, const connType *type, bool local) {
     list *all = clientAll();
     client *cl = memNew(client);
+    cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
     if (connOnRead(&cl->conn, readerReadable) != OK) {
         connClose(&cl->conn);
@@ -48,6 +55,7 @@ client *clientNew(int fd, const connType *type, bool local) {
 }
 
 void clientCloseLater(client *cl) {
+    hotCheck(netThreadIsCurrent(cl->owner));
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);

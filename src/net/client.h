@@ -12,9 +12,10 @@
 typedef struct client {
     session session; /* must be first: carrier functions receive a session */
     conn conn;
-    listNode all;     /* node in the list of all clients */
-    listNode closing; /* node in the list of clients to free in stage FREE */
-    char *in;         /* bytes waiting for the rest of a request, or for the session to continue */
+    struct netThread *owner; /* who alone may touch it: net_thread.h */
+    listNode all;            /* node in the list of all clients */
+    listNode closing;        /* node in the list of clients to free in stage FREE */
+    char *in; /* bytes waiting for the rest of a request, or for the session to continue */
     size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
     requestParser parser;
     size_t counted; /* its memory as included in the sum limited by maxmemory-clients */
@@ -87,6 +88,9 @@ typedef struct netStatistics {
     uint64_t input_limit_closed, output_limit_closed, evicted;
     uint64_t recent_input_max, recent_output_max;
 } netStatistics;
+/* All of them, those of this turn included. Main thread. */
 netStatistics *netStats(void);
+/* Without those that readers and writers have counted since netThreadFold(). */
+netStatistics *netTotals(void);
 
 #endif

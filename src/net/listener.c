@@ -12,6 +12,7 @@
 #include "io/net_addr.h"
 #include "net/client.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 
 enum { LISTENERS_MAX = 32 };
 
@@ -41,7 +42,10 @@ static const char protected_text[] =
 
 static const char full_text[] = "-ERR max number of clients reached\r\n";
 
-void netSetLoop(loop *l) { listeners.loop = l; }
+void netSetLoop(loop *l) {
+    listeners.loop = l;
+    netThreadEnter(netMainThread());
+}
 
 loop *netLoop(void) { return listeners.loop; }
 

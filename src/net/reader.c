@@ -22,11 +22,11 @@
 #include "engine/options.h"
 #include "engine/stream.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 #include "net/reader_hostile.h"
 
 enum {
     ARENA_BYTES = 512 * 1024,
-    READ_BYTES = 64 * 1024, /* maximum per connection and turn */
     RUNS_MAX = 64,
     OWN_BUFFER_MIN = 256,
     OUTPUT_AT_ONCE =
@@ -48,6 +48,7 @@ typedef struct inputRun {
 
 typedef struct inputBatch {
     struct inputBatch *outer; /* the batch of the enclosing turn */
+    netThread *thread;        /* whose batch it is */
     bool running;
     int run_count;
     size_t arena_used;
@@ -57,11 +58,10 @@ typedef struct inputBatch {
     requestBatch requests;
 } inputBatch;
 
-static inputBatch *current_batch;
-
-static inputBatch *batchNew(inputBatch *outer) {
+static inputBatch *batchNew(netThread *t) {
     inputBatch *b = memAlloc(sizeof(*b));
-    b->outer = outer;
+    b->outer = t->batch;
+    b->thread = t;
     b->running = false;
     b->run_count = 0;
     b->arena_used = 0;
@@ -72,18 +72,17 @@ static inputBatch *batchNew(inputBatch *outer) {
 }
 
 /* The batch to which input of this turn is added: a new one if the current one is being executed. */
-static inputBatch *batchOpen(void) {
-    if (unlikely(!current_batch) || unlikely(current_batch->running))
-        current_batch = batchNew(current_batch);
-    return current_batch;
+static inputBatch *batchOpen(netThread *t) {
+    if (unlikely(!t->batch) || unlikely(t->batch->running)) t->batch = batchNew(t);
+    return t->batch;
 }
 
-void readerOpen(void) { (void)batchOpen(); }
+void readerOpen(void) { (void)batchOpen(netMainThread()); }
 
 /* Frees the batch of a nested turn. */
 static void batchDone(inputBatch *b) {
     if (!b->outer) return;
-    current_batch = b->outer;
+    b->thread->batch = b->outer;
     memFree(b->arena);
     memFree(b);
 }
@@ -115,7 +114,8 @@ static void parseRun(inputBatch *b, inputRun *run) {
 /* Records the maximum input for INFO, and the client's memory for its limit. */
 static void recordInput(client *cl) {
     size_t held = clientInputMemory(cl);
-    if (held > netStats()->recent_input_max) netStats()->recent_input_max = held;
+    netStatistics *counted = &netThreadOf(cl)->counted;
+    if (held > counted->recent_input_max) counted->recent_input_max = held;
     limitsRecount(cl);
 }
 
@@ -267,13 +267,24 @@ static void runBatch(inputBatch *b) {
     batchDone(b);
 }
 
-void readerExecute(void) {
-    if (current_batch && !current_batch->running && current_batch->run_count)
-        runBatch(current_batch);
+void readerExecuteOf(netThread *t) {
+    if (t->batch && !t->batch->running && t->batch->run_count) runBatch(t->batch);
+}
+
+void readerExecute(void) { readerExecuteOf(netMainThread()); }
+
+void readerFree(netThread *t) {
+    inputBatch *b = t->batch;
+    if (!b) return;
+    check(b->run_count == 0);
+    check(!b->outer);
+    memFree(b->arena);
+    memFree(b);
+    t->batch = NULL;
 }
 
 static void addRun(client *cl, char *buf, size_t len) {
-    inputBatch *b = batchOpen();
+    inputBatch *b = batchOpen(netThreadOf(cl));
     inputRun *run = &b->runs[b->run_count++];
     run->cl = cl;
     run->buf = buf;
@@ -299,25 +310,26 @@ static void readFailed(client *cl, ssize_t n) {
 static void countRead(client *cl, ssize_t n) {
     cl->session.bytes_in += (uint64_t)n;
     cl->session.active_ms = engineHot.now_ms;
-    netStats()->bytes_in += (uint64_t)n;
-    netStats()->reads++;
+    netStatistics *counted = &netThreadOf(cl)->counted;
+    counted->bytes_in += (uint64_t)n;
+    counted->reads++;
 }
 
 /* The current batch, with space in its arena for one more read. */
-static inputBatch *batchWithSpace(void) {
-    inputBatch *b = batchOpen();
-    if (likely(ARENA_BYTES - b->arena_used >= READ_BYTES)) return b;
+static inputBatch *batchWithSpace(netThread *t) {
+    inputBatch *b = batchOpen(t);
+    if (likely(ARENA_BYTES - b->arena_used >= t->read_bytes_max)) return b;
     runBatch(b);
-    return batchOpen();
+    return batchOpen(t);
 }
 
 /* Reads the next bytes of a large argument into its block, and what follows it in the same call. */
 static void readLarge(client *cl, char *tail, size_t cap) {
-    inputBatch *b = batchWithSpace();
+    inputBatch *b = batchWithSpace(netThreadOf(cl));
     if (unlikely(cl->session.flags & SESSION_CLOSE_NOW))
         return; /* closed by a command of the batch that was executed to make space */
     char *at = b->arena + b->arena_used;
-    struct iovec iov[2] = {{tail, cap}, {at, READ_BYTES}};
+    struct iovec iov[2] = {{tail, cap}, {at, b->thread->read_bytes_max}};
     ssize_t n = connReadv(&cl->conn, iov, cap == requestParserMissing(&cl->parser) ? 2 : 1);
     if (n <= 0) {
         readFailed(cl, n);
@@ -345,11 +357,11 @@ void readerReadable(conn *c) {
         readLarge(cl, tail, large_cap);
         return;
     }
-    inputBatch *b = batchWithSpace();
+    inputBatch *b = batchWithSpace(netThreadOf(cl));
     if (unlikely(s->flags & SESSION_CLOSE_NOW))
         return; /* closed by a command of the batch that was executed to make space */
     char *at = b->arena + b->arena_used;
-    ssize_t n = connRead(c, at, hostileReadMax(READ_BYTES));
+    ssize_t n = connRead(c, at, hostileReadMax(b->thread->read_bytes_max));
     if (n <= 0) {
         readFailed(cl, n);
         return;

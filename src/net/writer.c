@@ -11,12 +11,9 @@
 #include "engine/deliver.h"
 #include "engine/hot.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 
-enum {
-    WRITER_IOVECS = 64,
-    WRITER_BYTES_PER_TURN =
-        1024 * 1024, /* so that one client with much output does not delay the others */
-};
+enum { WRITER_IOVECS = 64 };
 
 static void writable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
@@ -38,14 +35,16 @@ static void waitWritable(client *cl) {
 void writerWrite(client *cl) {
     session *s = &cl->session;
     if (listHas(&cl->closing)) return;
+    netThread *thread = netThreadOf(cl);
+    netStatistics *counted = &thread->counted;
     size_t written_now = 0;
     size_t pending = outbufPending(&s->out);
-    if (pending > netStats()->recent_output_max) netStats()->recent_output_max = pending;
+    if (pending > counted->recent_output_max) counted->recent_output_max = pending;
     while (pending) {
         struct iovec iov[WRITER_IOVECS];
         int count = outbufIovecs(&s->out, iov, WRITER_IOVECS);
         ssize_t written = connWritev(&cl->conn, iov, count);
-        netStats()->writes++;
+        counted->writes++;
         if (written < 0) {
             if (errno == EAGAIN) break;
             logVerbose("Error writing to client: %s", strerror(errno));
@@ -55,10 +54,10 @@ void writerWrite(client *cl) {
         outbufConsume(&s->out, (size_t)written);
         outbufReap(&s->out);
         s->bytes_out += (uint64_t)written;
-        netStats()->bytes_out += (uint64_t)written;
+        counted->bytes_out += (uint64_t)written;
         written_now += (size_t)written;
         pending -= (size_t)written;
-        if (written_now >= WRITER_BYTES_PER_TURN) break;
+        if (written_now >= thread->write_bytes_max) break;
     }
     limitsRecount(cl);
     if (pending == 0) {

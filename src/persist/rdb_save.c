@@ -22,7 +22,7 @@ typedef struct fileSink {
     fileWriter file;
 } fileSink;
 
-/* One save: where the walk is. */
+/* State of one save. */
 typedef struct saving {
     rdbWriter writer;
     rdbAccess access;

@@ -24,9 +24,9 @@ void sinkTake(const outbuf *o, const replyEvent *event);
 void sinkTakeText(const outbuf *o, replyKind kind, slice text);
 void sinkTakeLine(const outbuf *o, replyKind kind, slice text); /* line breaks become blanks */
 void sinkTakeHead(const outbuf *o, char kind, uint64_t n);
-/* Bytes that are items already. True: they are gone, or nobody wants them; else those from *taken on are to be kept. */
+/* Bytes that are complete items. True: they were consumed or discarded; otherwise those from *taken on must be kept. */
 bool sinkTakeBytes(outbuf *o, const void *bytes, size_t len, size_t *taken);
-/* From now on bytes go into blocks, when anybody wants them. */
+/* From now on bytes are collected in blocks, if they are needed. */
 static inline void sinkCollect(const outbuf *o) {
     if (o->sink->take) o->sink->collecting = true;
 }

@@ -159,7 +159,7 @@ void outbufReapSlow(outbuf *o) {
 
 /* ------------------------------------------------------------------ init and clear */
 
-/* Never written: nothing is collected for nobody. */
+/* Never written: nothing needs to be collected. */
 static replySink null_sink;
 
 void outbufInit(outbuf *o) { *o = (outbuf){.at = NULL}; }

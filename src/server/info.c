@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/build_info.h"
 #include "base/number.h"
+#include "engine/execute.h"
 #include "engine/hot.h"
 #include "net/net.h"
 #include "server/server.h"
@@ -82,7 +83,7 @@ static void printStats(str *out) {
     strAppendFormat(out, "eventloop_cycles:%llu\r\neventloop_duration_sum:%llu\r\n",
                     (unsigned long long)run->turns, (unsigned long long)run->busy_us);
     strAppendFormat(out, "eventloop_duration_cmd_sum:%llu\r\n",
-                    (unsigned long long)run->command_us);
+                    (unsigned long long)(executeCommandUs() - run->command_base_us));
     strAppendFormat(out, "instantaneous_eventloop_cycles_per_sec:%llu\r\n",
                     (unsigned long long)ratePerSecond(&run->turn_rate));
     uint64_t turns = run->turns - run->turns_base;
@@ -92,7 +93,8 @@ static void printStats(str *out) {
 
 void infoResetStats(void) {
     serverRun *run = serverRunNow();
-    run->turns = run->busy_us = run->command_us = run->cron_us = 0;
+    run->turns = run->busy_us = run->cron_us = 0;
+    run->command_base_us = executeCommandUs();
     run->turn_us_max = run->turn_commands_max = 0;
     run->turns_base = run->busy_base_us = 0;
     run->turn_rate = (rate){0};

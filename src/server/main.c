@@ -96,16 +96,14 @@ static uint64_t usSince(uint64_t ticks) {
     return (uint64_t)(clockTicksToNs(clockTicks() - ticks) / 1000);
 }
 
-/* Commands run between two reads of the clock; so does a loop turn without its sleep. */
+/* A turn without its sleep runs between two reads of the clock. */
 static void beforeSleep(loop *l, void *arg) {
     (void)arg; /* there is one loop */
-    uint64_t started = clockTicks(), commands = engineHot.commands;
-    stagesRun(STAGE_EXECUTE, STAGE_EXECUTE);
-    run.command_us += usSince(started);
-    commands = engineHot.commands - commands;
-    if (commands > run.turn_commands_max) run.turn_commands_max = commands;
-    stagesRun(STAGE_EXPIRE, STAGE_FREE);
+    stagesRun(STAGE_EXECUTE, STAGE_FREE);
     if (!wake_ticks || loopDepth(l) != 1) return;
+    uint64_t commands = engineHot.commands - run.commands_before;
+    run.commands_before = engineHot.commands;
+    if (commands > run.turn_commands_max) run.turn_commands_max = commands;
     uint64_t turn_us = usSince(wake_ticks);
     run.busy_us += turn_us;
     if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
@@ -211,13 +209,6 @@ static void logStartup(void) {
     }
 }
 
-static void attachBackgroundJobs(void) {
-    reason why;
-    if (bioAttach(run.loop, &why) == OK) return;
-    logWarning("%s", why.text);
-    exit(1);
-}
-
 static void checkAddresses(void) {
     reason why;
     if (storeCheckAddresses(&why) == OK) return;
@@ -267,7 +258,7 @@ int main(int argc, char **argv) {
     titleSet();
     (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
     bioInit(serverConf.bio_cpulist);
-    attachBackgroundJobs();
+    bioAttach(run.loop);
     bool terminal = !serverConf.daemonize && !serverConf.syslog_enabled && !serverConf.logfile[0] &&
                     isatty(STDOUT_FILENO);
     if (serverConf.always_show_logo || terminal) {

@@ -52,7 +52,7 @@ static void stepKeyspace(compactWalk *walk) {
     if (walk->cursor == 0) walk->db++;
 }
 
-/* The next elements of the collection the walk stands in; steps timed_out it when it is done or gone. */
+/* Moves the next elements of the current collection; continues after it when it is finished or was removed. */
 static void stepCollection(compactWalk *walk, size_t fields) {
     const db *d = walk->in->dbs[walk->keys_db];
     size_t len;

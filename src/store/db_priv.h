@@ -94,8 +94,8 @@ void itemsForget(db *d);
 /* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
                      int stale_max);
-/* A walk found `dead` among `met` (not 0): what that teaches an estimate in percent, a mean over the last walks. */
-void expireUpdateStale(double *percent, uint64_t dead, uint64_t met);
+/* Updates an estimate in percent, a moving average over walks: this one found `expired` of `visited` (not 0). */
+void expireUpdateStale(double *percent, uint64_t expired, uint64_t visited);
 /* The access field of a new object. */
 uint32_t accessFresh(void);
 /* Records an access if storeNow.touch_lru is false. */

@@ -196,18 +196,21 @@ void freeTable(const db *d, hashtable table, bool later) {
     submit(g);
 }
 
-void freeObject(const db *d, robj *o, bool later) {
-    const typeOps *ops = objectForm(o) == FORM_POINTER ? typeOf(o) : NULL;
-    bool worth = ops && ops->free_effort && ops->free_effort(objectPointer(o)) > LATER_MIN;
-    if (!later || !storeNow.free_later || !worth) {
-        objectFree(o);
-        return;
-    }
+/* Submits the value of an object to the background if that is worth while; false: nothing was done. */
+static NO_INLINE bool freeValueLater(const db *d, robj *o) {
+    const typeOps *ops = typeOf(o);
+    if (!ops->free_effort || ops->free_effort(objectPointer(o)) <= LATER_MIN) return false;
     garbage *g = newGarbage(d->in, NULL, 0, 1);
     g->value = objectPointer(o);
     g->ops = ops;
     slabFree(o, objectSize(o));
     submit(g);
+    return true;
+}
+
+void freeObject(const db *d, robj *o, bool later) {
+    bool may = later && objectForm(o) == FORM_POINTER && storeNow.free_later;
+    if (likely(!may) || !freeValueLater(d, o)) objectFree(o);
 }
 
 void freeRemoved(const db *d, robj *o, bool later, bool eviction) {

@@ -56,7 +56,7 @@ bool storeIsSlotted(void);
 /* Those of the main keyspace. */
 int storeDbCount(void);
 db *storeDb(int id);
-/* The array timed_out storeDb(), for the hot line; the same as long as the store lives. */
+/* The array that storeDb() reads, for the hot line; constant until the store is freed. */
 db **storeDbs(void);
 /* dbFlush() of all databases of a keyspace. */
 uint64_t storeFlush(keyspace *k, bool later);
@@ -223,7 +223,7 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 /* The object of a random key that is not expired, or NULL; removes expired ones that it finds. */
 robj *dbRandom(db *d, storeLook look);
 
-/* One turn of active expiry over all databases of a keyspace: removes keys whose time has come, for at most `budget_us`,
+/* One turn of active expiry over all databases of a keyspace: removes expired keys, for at most `budget_us`,
  * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
 void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
 /* True when the last turn ended for want of time. */

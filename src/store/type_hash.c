@@ -346,23 +346,37 @@ static hashPair pairOf(const void *element) {
     return (hashPair){elementField(element), elementValue(element)};
 }
 
-bool hashNext(hashIterator *it, hashPair *out) {
-    if (objectIsPacked(it->o)) {
-        if (!it->at) return false;
-        it->at = readPair(it->at, it->digits, out);
-        return true;
-    }
+/* The next visible element of a table. */
+static inline const void *nextElement(hashIterator *it) {
     const void *element;
     do {
         element = hashtableIteratorNext(&it->walk, NULL);
     } while (element && elementIsExpired(element, it->look));
+    return element;
+}
+
+/* Reads the next pair of a packed hash. */
+static inline bool nextPacked(hashIterator *it, hashPair *out) {
+    if (!it->at) return false;
+    it->at = readPair(it->at, it->digits, out);
+    return true;
+}
+
+bool hashNext(hashIterator *it, hashPair *out) {
+    if (objectIsPacked(it->o)) return nextPacked(it, out);
+    const void *element = nextElement(it);
     if (element) *out = pairOf(element);
-    it->element = element;
     return element != NULL;
 }
 
-int64_t hashIteratorTime(const hashIterator *it) {
-    return objectIsPacked(it->o) ? HASH_NO_TIME : elementTime(it->element);
+bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms) {
+    *time_ms = HASH_NO_TIME;
+    if (objectIsPacked(it->o)) return nextPacked(it, out);
+    const void *element = nextElement(it);
+    if (!element) return false;
+    *out = pairOf(element);
+    *time_ms = elementTime(element);
+    return true;
 }
 
 void hashIteratorClear(hashIterator *it) {

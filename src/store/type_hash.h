@@ -86,14 +86,13 @@ typedef struct hashIterator {
     const uint8_t *at;
     hashtable table;
     hashtableIterator walk;
-    const void *element; /* the present one of a table */
     char digits[2][NUMBER_TEXT_MAX];
 } hashIterator;
 void hashIteratorInit(hashIterator *it, const robj *o, storeLook look);
 /* False at the end. The pair is valid until the next call. */
 bool hashNext(hashIterator *it, hashPair *out);
-/* The time of the field that hashNext() has just given, HASH_NO_TIME for none. */
-int64_t hashIteratorTime(const hashIterator *it);
+/* The same with the field's expiry time, HASH_NO_TIME for none. */
+bool hashNextTimed(hashIterator *it, hashPair *out, int64_t *time_ms);
 void hashIteratorClear(hashIterator *it);
 
 typedef void hashVisitProc(void *arg, const hashPair *pair);

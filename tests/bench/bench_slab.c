@@ -71,7 +71,8 @@ static size_t rssBytes(void) {
     return report.rss;
 }
 
-/* The bench's own arrays are shared mappings, touched at once: no part of a delta, never copied. */
+/* The arrays of the benchmark are shared mappings, touched first: not part of any difference, never
+ * copied. */
 static void *ownArray(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     check(p != MAP_FAILED);
@@ -96,7 +97,7 @@ static void apart(void (*proc)(const allocator *), const allocator *a) {
     check(how == 0);
 }
 
-/* ---- blocks: a plain array stands for the table, a block knows its place in it ---- */
+/* ---- blocks: a plain array replaces the table, a block contains its index ---- */
 
 static uint32_t **blocks; /* block[0]: place, block[1]: size */
 static uint32_t block_count, live_count;

@@ -34,7 +34,7 @@ enum { P1 = 1, P16 = 2, P100 = 4, ALL = P1 | P16 | P100 };
 
 static const int pipelines[PIPELINES] = {1, 16, 100};
 
-/* Requests are written as request_text.h tells. */
+/* Requests are written as described in request_text.h. */
 #define TEN(text) text text text text text text text text text text
 
 typedef struct requestRow {
@@ -75,7 +75,7 @@ static const requestRow request_rows[] = {
     {"SET 4 KB", "SET big:%r %c", '+', P1 | P16, "SET big:%n %c", KEYS},
 };
 
-/* How much memory `count` requests leave behind, over `count`. */
+/* Memory used by `count` requests, per request. */
 typedef struct bytesRow {
     const char *name, *request;
     int count;
@@ -100,7 +100,7 @@ static const bytesRow bytes_rows[] = {
     {"element of a long list", "RPUSH list %a", 200000},
 };
 
-/* ---- clocks that stand still ---- */
+/* ---- clocks that do not advance ---- */
 
 static int64_t frozenMonoNs(void) { return INT64_C(1000000000); }
 static int64_t frozenWallUs(void) { return INT64_C(1790000000000000); }
@@ -150,7 +150,8 @@ static bool outputWaits(void) {
     return false;
 }
 
-/* Each client sends `pipeline` requests at once, and the server turns until all are answered. */
+/* Each client sends `pipeline` requests in one write, and the server runs turns until all are
+ * answered. */
 static void playRound(loop *l, const requestText *request, char begins, int pipeline,
                       bool counted) {
     static char input[100 * REQUEST_BYTES_MAX];
@@ -203,7 +204,7 @@ static void runBytesRow(loop *l, const bytesRow *row) {
     printf("%s|%.3f\n", row->name, (double)(memUsed() - before) / count);
 }
 
-/* Clients that have asked something large and now are quiet. */
+/* Clients that have sent one large request and are idle now. */
 static void runIdleRow(loop *l) {
     play(l, "SET key:%n %c", '+', 10, 100, false);
     size_t before = memUsed();
@@ -279,7 +280,7 @@ void gateLoop(loop *l) {
 /* What happens by the clock would not happen the same way twice. */
 void gateCronStart(void) {}
 
-/* Nobody is to come in. */
+/* No connection is to arrive. */
 status gateListen(reason *why) {
     (void)why;
     return OK;

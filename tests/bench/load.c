@@ -71,7 +71,7 @@ static target targets[TARGETS_MAX];
 static int target_count;
 static int epoll_fd;
 
-/* What is told of latencies: of all, and of the slice in the middle. */
+/* Latencies to print: of all requests, and of the median slice. */
 static const double all_parts[] = {0.5, 0.9, 0.99, 0.999, 1}, slice_parts[] = {0.5, 0.99, 0.999};
 enum {
     ALL_PARTS = sizeof(all_parts) / sizeof(double),
@@ -208,7 +208,7 @@ static void runClosed(target *t) {
     printf("%.0f\n", (double)options.requests / (nowUs() - began) * 1e6);
 }
 
-/* Times to the next request are exponential, as when many strangers ask. */
+/* Times to the next request are exponential, as with many independent clients. */
 static double gapUs(void) {
     static uint64_t state = 42;
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -248,7 +248,7 @@ static double part(const double *figures, int64_t count, double share) {
     return figures[at < count ? at : count - 1];
 }
 
-/* Time that a hypervisor took from this machine so far, in ticks; 0 where nobody tells. */
+/* Time that a hypervisor took from this machine so far, in ticks; 0 where it is not reported. */
 static long stolen(void) {
     long ticks = 0;
     FILE *file = fopen("/proc/stat", "r");

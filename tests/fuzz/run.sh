@@ -5,7 +5,7 @@
 #
 #   run.sh SECONDS PROGRAM...     SECONDS each
 #
-# Seeds stand in tests/assets/fuzz/<name>/; what is found anew grows in build/fuzz/corpus/<name>/, a
+# Seeds are in tests/assets/fuzz/<name>/; new inputs are added to build/fuzz/corpus/<name>/, a
 # crashing input is kept in build/fuzz/found/. Put it beside the seeds once its fault is mended.
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -10,7 +10,7 @@
 #   $c -push                 the next push;  $c -pushes: those that came so far, without waiting
 #   $c -write bytes          sends bytes as they are
 #   $c -timeout ms           how long a read waits (default 30,000)
-#   $c -closed               waits until the server hangs up
+#   $c -closed               waits until the server closes the connection
 #   $c -close
 #
 # Plain replies: aggregates are lists, a map is a dict, null is {}, a boolean is 1 or 0.

@@ -10,7 +10,7 @@
 #   stop_server, continue_server   halves of restart_server, for tests that look in between
 #   server_log             what the current server has said
 #
-# Invariant: the job and every process it started stand in the file `pids` of its folder until they are
+# Invariant: the job and every process it started are listed in the file `pids` of its folder until they are
 # reaped, so that the coordinator can end what a killed job left behind, and runtest all of them.
 
 set servers {} ;# the running ones, innermost first: names of arrays
@@ -97,7 +97,7 @@ proc port_is_free {port} {
     return 1
 }
 
-# A port that nobody has, nor its cluster bus (+10,000). Jobs start at different places.
+# A free port whose cluster bus port (+10,000) is free too. Jobs start searching at different ports.
 proc free_port {} {
     while 1 {
         set ::next_port [expr {$::next_port >= 21000 ? 11000 : $::next_port + 1}]

@@ -141,7 +141,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         r del j
     }
 
-    test {keys that are flushed or expire unblock nobody, and the wait continues} {
+    test {keys that are flushed or expire do not unblock, and the wait continues} {
         r flushall
         set client [waiter 1 blpop k 0]
         r multi
@@ -162,7 +162,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {k d} [$client -read]
     }
 
-    test {a key that expires before its command ends unblocks nobody} {
+    test {a key that expires before its command ends does not unblock} {
         r del k
         set client [waiter 1 blpop k 0]
         r multi

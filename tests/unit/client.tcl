@@ -394,7 +394,7 @@ start_server {tags {client}} {
         assert_equal PONG [r ping]
     }
 
-    test {CLIENT KILL refuses filters as CLIENT LIST does, and closes nobody} {
+    test {CLIENT KILL refuses filters as CLIENT LIST does, and closes no client} {
         set c [connect]
         foreach {words message} {
             {type foo} "ERR Unknown client type 'foo'"

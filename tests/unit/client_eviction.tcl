@@ -15,7 +15,7 @@ proc wait_input {bytes} {
     wait_for_condition 500 10 {[info_field mem_clients_normal] >= $bytes}
 }
 
-# Nobody is left of the test before, nothing is counted, and the client that looks on never goes.
+# No client of the previous test is left, nothing is counted, and the observing client is never evicted.
 proc begin {} {
     r config set maxmemory-clients 0 maxmemory 0
     r client no-evict on

@@ -1,4 +1,4 @@
-# Ends that nobody wished for: reports of crashes, the watchdog, restarts, second signals.
+# Abnormal ends: crash reports, the watchdog, restarts, second signals.
 
 # The log from `mark` on once it holds `pattern`, within a bound.
 proc wait_log {pattern} {

@@ -5,12 +5,21 @@ proc titles {text} {
     return [regexp -all -inline -line {^# [A-Za-z ]+(?=\r)} $text]
 }
 
-start_server {tags {info}} {
+start_server {tags {info} overrides {enable-debug-command yes}} {
     test {INFO is a text: verbatim in RESP3} {
         lassign [r -typed info] type text
         assert_equal [expr {[resp3] ? {verbatim} : {bulk}}] $type
         assert_match [expr {[resp3] ? "txt:# Server\r\n*" : "# Server\r\n*"}] $text
         assert_equal "\r\n" [string range $text end-1 end]
+    }
+
+    test {eventloop_duration_cmd_sum counts commands of a batch that is full before the turn ends} {
+        set before [info_field eventloop_duration_cmd_sum]
+        # More requests than one batch holds: the first ones run while the rest is still being parsed.
+        r -write "[resp::encode {debug sleep 0.03}][string repeat [resp::encode ping] 4000]"
+        assert_equal OK [r -read]
+        for {set i 0} {$i < 4000} {incr i} {assert_equal PONG [r -read]}
+        assert_range [expr {[info_field eventloop_duration_cmd_sum] - $before}] 30000 100000000
     }
 
     test {every line of INFO is a title, a field or empty} {

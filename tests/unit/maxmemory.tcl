@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# maxmemory: who goes under each policy, what is refused when nobody may, and what it leaves behind.
+# maxmemory: which keys each policy evicts, what is refused if none can be, and the effects.
 
 start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
     # Room for `bytes` more than is used now.

@@ -432,7 +432,7 @@ start_server {tags {multi watch}} {
     test {a key that dies after WATCH makes EXEC fail} {
         r set key value px 50
         r watch key
-        # Nobody touches the key: EXEC itself must see that its time has come.
+        # The key is not accessed: EXEC itself must notice that it has expired.
         set other [connect]
         $other set clock x px 60
         wait_for_condition 100 10 {[$other exists clock] == 0}

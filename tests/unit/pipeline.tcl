@@ -82,7 +82,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
     test {the arguments of a request that waits are shown as its memory} {
         set s [raw_connect]
         raw_send $s [resp::encode {blpop nolist1 nolist2 0}]
-        wait_for_condition 100 50 {[regexp {cmd=blpop} [r client list]]} else {fail "nobody waits"}
+        wait_for_condition 100 50 {[regexp {cmd=blpop} [r client list]]} else {fail "no client is blocked"}
         assert_match "* argv-mem=20 *cmd=blpop *" [r client list]
         raw_close $s
     }

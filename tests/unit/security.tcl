@@ -5,7 +5,7 @@
 # malformed requests in protocol.tcl.
 
 start_server {tags {security}} {
-    test {case 7, slowloris: 200 half requests byte by byte keep nobody waiting} {
+    test {case 7, slowloris: 200 half requests byte by byte do not delay other clients} {
         set request "*1\r\n\$4\r\nPING\r\n"
         set slow {}
         for {set i 0} {$i < 200} {incr i} {lappend slow [raw_connect]}

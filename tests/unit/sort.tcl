@@ -90,7 +90,7 @@ start_server {tags {sort}} {
         r del t_3
         assert_equal {3 2 1} [r sort l by t_* alpha]
         assert_equal {1 2 3} [r sort l by t_* alpha desc]
-        # Without a star, a pattern orders nothing, and nobody looks at the elements.
+        # Without a star, a pattern does not sort, and elements are not read.
         r rpush l x
         assert_equal {1 2 3 x} [r sort l by nosort]
         assert_equal {x 3 2 1} [r sort l by nosort desc]
@@ -120,7 +120,7 @@ start_server {tags {sort}} {
         assert_equal {{} {}} [r sort l get hd*->]
         assert_equal {{} {}} [r sort l get hd->*]
         assert_equal {{} {}} [r sort l get ##]
-        # Only the first star stands for the element.
+        # Only the first star is replaced by the element.
         r set x1x* star
         assert_equal {star {}} [r sort l get x*x*]
         assert_equal {one 22} [r sort_ro l get d_*]
@@ -224,7 +224,7 @@ start_server {tags {sort cluster} overrides {cluster-enabled yes}} {
         assert_equal {10 1 5 2} [r sort l get {{l}_*} get #]
         assert_equal {2 1} [r sort l by nosort]
         assert_equal {{} {}} [r sort l get l]
-        # ( and ) stand for braces.
+        # ( and ) represent braces.
         foreach pattern {x_* (x)_* (*) ()* (l_* a*(l) (*l) l*} {
             set pattern [string map [list ( \x7b ) \x7d] $pattern]
             foreach option {BY GET} {

@@ -257,7 +257,7 @@ static void test_blocks_move_together(void **state) {
 #ifdef USE_JEMALLOC
     assert_true(moved > BLOCKS / KEPT_EACH / 2);
 #endif
-    (void)memSparseBytes(); /* of the whole process: it may be anything */
+    (void)memSparseBytes(); /* of the whole process, so any value */
     assert_int_equal(memUsed(), used);
     for (int i = 0; i < BLOCKS; i += KEPT_EACH) {
         for (int k = 0; k < SIZE; k++) assert_int_equal(blocks[i][k], i & 0x7f);

@@ -16,7 +16,7 @@ static void test_the_last_release_frees(void **state) {
     assert_int_equal(b->len, 0);
     assert_int_equal(b->cap, 100);
     assert_true(blobMemory(b) >= sizeof(blob) + 101);
-    memset(b->bytes, 'x', 101); /* room for a NUL nobody counts */
+    memset(b->bytes, 'x', 101); /* space for a NUL that is not counted */
     assert_ptr_equal(blobRetain(b), b);
     assert_int_equal(b->refs, 2);
     blobRelease(b);

@@ -41,7 +41,7 @@ static void test_wall_clock_is_the_kernels(void **state) {
     int64_t before = (int64_t)time(NULL);
     int64_t now = clockWallUs() / 1000000;
     int64_t after = (int64_t)time(NULL);
-    /* time() may lag behind by a tick of the kernel. */
+    /* time() may be up to a kernel tick late. */
     assert_in_range(now, before, after + 1);
 }
 

@@ -25,7 +25,7 @@ static int logToFile(void **state) {
     clockSetSource(&fake);
     setenv("TZ", "UTC0", 1);
     tzset();
-    now_ms += 3600000; /* so that an offset asked for earlier is too old */
+    now_ms += 3600000; /* so that a cached offset is out of date */
     unlink(path);
     logSetFile(path);
     return 0;
@@ -64,7 +64,7 @@ static const char *logged(void) {
 static void setTime(const char *zone, int64_t ms) {
     setenv("TZ", zone, 1);
     tzset();
-    /* Far from the last question, so that the new zone is asked for. */
+    /* Long after the last conversion, so that the new zone is read. */
     now_ms = ms - 7200000;
     logNotice("ask");
     now_ms = ms;

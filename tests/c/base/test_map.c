@@ -52,7 +52,7 @@ static void test_resizing_keeps_contents_and_alignment(void **state) {
     size_t before = memUsed();
     size_t size = HUGE_PAGE;
     char *map = memMap(size, HUGE_PAGE);
-    /* A neighbour right behind keeps some of the growing from happening in place. */
+    /* An adjacent mapping prevents some of the growth in place. */
     char *neighbour = memMap(MAP_PAGE, MAP_PAGE);
     markPages(map, 0, size);
     for (int step = 0; step < 8; step++) {
@@ -142,7 +142,7 @@ static void changeOne(mapping *m) {
     writeSome(m);
 }
 
-/* Address space of this process in bytes, 0 where the system does not tell. */
+/* Address space of this process in bytes, 0 where the system does not report it. */
 static size_t addressSpace(void) {
     unsigned long long pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -172,7 +172,7 @@ static void test_random_mappings_hold_what_was_written(void **state) {
         live[i].at = NULL;
     }
     assert_int_equal(memUsed(), before);
-    /* What alignment made us ask for too much has gone back: it would be gigabytes. */
+    /* The excess requested for alignment was unmapped: it would be gigabytes. */
     assert_true(addressSpace() <= space + 64 * HUGE_PAGE);
 }
 
@@ -215,7 +215,7 @@ static void test_reserved_ranges_open_in_parts(void **state) {
             written[part] = 0;
         }
         assert_int_equal(*place, written[part]);
-        /* Nobody is told of reserved memory. */
+        /* Reserved memory is not counted. */
         assert_int_equal(memUsed(), before);
     }
     memReserveFree(range, size);

@@ -13,7 +13,7 @@
 #include "base/random.h"
 
 static int digitsIn(const char *text) {
-    /* Significant ones: zeros before the first and behind the last do not count. */
+    /* Significant digits: leading and trailing zeros do not count. */
     int count = 0, zeros = 0;
     for (; *text && *text != 'e'; text++) {
         if (*text == '0') {

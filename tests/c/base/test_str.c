@@ -203,8 +203,8 @@ static void test_split_ends_at_a_nul(void **state) {
     strFreeWords(words, count);
 }
 
-/* What strAppendQuoted() writes is read back as one word, but for NULs, which end a line only when
- * they stand in it plainly. */
+/* What strAppendQuoted() writes is read back as one word, except NULs, which end a line when they
+ * are not escaped. */
 static void test_quoted_words_come_back(void **state) {
     (void)state;
     testSeed(__func__);

@@ -52,8 +52,8 @@ static const commandSpec specs[] = {
     SPEC("zscore", zscoreCommand, 1, CMD_READONLY),
 };
 
-/* Every kind of reply, heads of deferred length and replies that are measured and cut among them. 'LONG' stands for a
- * value beyond what is sent by reference. */
+/* All kinds of replies, including headers of deferred length and replies that are measured and
+ * truncated. 'LONG' is a value that is sent by reference. */
 static const char *const requests[] = {
     "ping",
     "ping text",

@@ -40,7 +40,7 @@ static void edgesOfTheMap(void **state) {
     assert_true(geoPointIsValid(&low));
     assert_true(geoPointIsValid(&high));
     assert_true(geohashEncode(&low) == 0);
-    /* The upper edge belongs to strips behind the last, and comes back as the edge. */
+    /* The upper edge belongs to strips beyond the last, and is returned as the edge. */
     assert_true(geohashEncode(&high) == 3ull << 52);
     geoPoint back = geohashDecode(geohashEncode(&high));
     assert_true(back.lon == GEO_LON_MAX);

@@ -15,7 +15,7 @@ static void fill(hashtable *t, uint64_t from, uint64_t to, unsigned flags) {
     for (uint64_t id = from; id < to; id++) itemAdd(t, id, flags);
 }
 
-/* Numbers in the shape of pointers; their hash is that of the id they stand for. */
+/* Numbers in the form of pointers; their hash is that of their id. */
 static void *numberOf(uint64_t id) { return (void *)(uintptr_t)(8 * id + 8); }
 static uint64_t numberHashOf(const void *entry) { return itemHash((uintptr_t)entry / 8 - 1); }
 static const hashtableType numberType = {.hash_of = numberHashOf};
@@ -202,7 +202,7 @@ static void test_pause_holds_resizes_until_nearly_full(void **state) {
     for (; !hashtableIsResizing(&t); id++) itemAdd(&t, id, 0);
     assert_true(id <= stats.slots * 96 / 100 + 2);
     uint64_t count = id;
-    while (hashtableIsResizing(&t)) itemAdd(&t, id++, 0); /* goes on: it is nearly full */
+    while (hashtableIsResizing(&t)) itemAdd(&t, id++, 0); /* continues: it is nearly full */
     assert_true(id < count * 3 / 2);
     hashtableStatsRead(&t, &itemType, &stats);
     for (uint64_t gone = 0; gone < id - 10; gone++) drop(&t, gone);
@@ -479,7 +479,7 @@ static void test_few_volatile_entries_are_found_in_few_calls(void **state) {
     memFree(seen.times);
 }
 
-/* Expiry of everything at once walks and deletes; it must not make runs. */
+/* Expiry of all entries visits and deletes; it must not produce runs. */
 static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     hashtable t = {NULL};
     seenIds seen = {.table = &t};
@@ -578,7 +578,7 @@ static void test_verify_sees_damage(void **state) {
     hashtableFree(&t, itemFreeVisit, NULL);
 }
 
-/* For the tests behind one that failed. */
+/* For the tests after one that failed. */
 static int resume(void **state) {
     hashtableSetPaused(false);
     return 0;

@@ -181,7 +181,7 @@ static void scanVisit(void *context, void *entry, unsigned flags) {
     }
 }
 
-/* One call of a scan that goes on while the table changes. */
+/* One call of a scan that continues while the table changes. */
 static void modelScan(model *m) {
     if (!m->scanning) {
         m->scan++;
@@ -206,7 +206,7 @@ static void volatileVisit(void *context, void *entry, unsigned flags) {
     (*(uint64_t *)context) += ((item *)entry)->id + 1;
 }
 
-/* A walk that nothing disturbs gives every volatile entry once; the sum of their numbers tells. */
+/* An undisturbed walk returns every volatile entry once; checked by the sum of their numbers. */
 static void modelWalkVolatile(model *m) {
     uint64_t sum = 0, expected = 0, cursor = 0;
     do {

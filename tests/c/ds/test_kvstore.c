@@ -91,7 +91,7 @@ static void timesVisit(void *context, void *entry, unsigned flags) {
     m->times[id]++;
 }
 
-/* What a whole scan of one slot, or of all, returns. */
+/* What a complete scan of one slot, or of all, returns. */
 static void scanAll(model *m, int only) {
     uint64_t cursor = 0;
     memset(m->times, 0, sizeof(m->times));

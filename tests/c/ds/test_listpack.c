@@ -168,7 +168,7 @@ static void stepDeleteMany(void) {
     for (size_t i = n; i-- > 0;) {
         size_t at = index[i] * width;
         size_t gone = at + width <= want.count ? width : 1;
-        /* Behind a group that was cut short others are gone already. */
+        /* After a truncated group, others have been removed already. */
         if (at + gone > want.count) gone = want.count - at;
         while (gone-- > 0) modelRemove(at);
     }

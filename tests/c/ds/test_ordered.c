@@ -123,7 +123,7 @@ static void moveOne(rankKind kind) {
     if (!kept) orderedInsert(&x, &type, e);
 }
 
-/* Gives an entry another address; the old block is gone before the index knows. */
+/* Moves an entry to another address; the old block is freed before the index is updated. */
 static void replaceOne(void) {
     size_t at = (size_t)randomUniform(want_count);
     entry *moved = memNew(entry), *old = want[at];
@@ -269,7 +269,7 @@ static void test_is_small(void **state) {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         while (want_count < ENTRIES_MAX - 10) add(kinds[k]);
         assert_true(x.bytes < want_count * 10);
-        /* Nor does it stay large when most are gone. */
+        /* It also shrinks when most entries have been removed. */
         while (want_count > 200) {
             size_t at = (size_t)randomUniform(want_count);
             orderedDelete(&x, &type, want[at]);

@@ -156,7 +156,7 @@ static void awaitCommand(ctx *c) {
     blockStart(c, &params);
 }
 
-/* The number that stands at argv[1]; 0 without one. False: the error was replied. */
+/* The number stored at argv[1]; 0 if there is none. False: the error was replied. */
 static bool numberAt(ctx *c, int64_t *out) {
     uint64_t hash = storeHash(c->argv[1]);
     const robj *o = dbFindRead(c->db, c->argv[1], hash, c->look);

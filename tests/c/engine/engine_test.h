@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A small house for the tests of the engine: a table of commands, gates, a sink, an observer and a commandObserver that
- * write down what they are told, and a reader that feeds requests from a buffer it destroys afterwards. */
+ * Fixture of the engine's tests: a table of commands; gates, a sink, a key observer and a command observer that note
+ * their calls; and a reader that feeds requests from a buffer which it destroys afterwards. */
 #ifndef TESTS_C_ENGINE_ENGINE_TEST_H
 #define TESTS_C_ENGINE_ENGINE_TEST_H
 
@@ -14,7 +14,8 @@
 
 #include "engine/hooks.h"
 
-/* cmocka's setup and teardown: everything new, two databases, nothing armed, time stands at START_MS. */
+/* Setup and teardown for cmocka: everything is new, two databases, nothing armed, the time is
+ * START_MS. */
 int engineTestSetUp(void **state);
 int engineTestTearDown(void **state);
 
@@ -24,7 +25,7 @@ void setTestTime(int64_t now_ms);
 
 /* The commands, beside those of transactions:
  *
- *   put key value [until]   a write; `until` is its time of death in ms
+ *   put key value [until]   a write; `until` is its expiry time in ms
  *   take key                a read: the value or null
  *   drop key                a write
  *   say word ...            replies the first word; not quick, and no write
@@ -32,16 +33,16 @@ void setTestTime(int64_t now_ms);
  *   stop flag               sets a SESSION_ flag, given by number, and replies OK
  *   again                   has the flag stops_batch
  *   enter                   no_auth: logs the session in
- *   later ms                moves the wall clock on
- *   twice key               propagates two other commands in its place
- *   publish text            changes nothing and goes to the replicas alone
+ *   later ms                advances the wall clock
+ *   twice key               propagates two other commands instead of itself
+ *   publish text            changes nothing, is propagated only to replicas
  *   quiet key               a write that propagates nothing
  *   box open x, box shut    a container and its subcommands
- *   await key ... seconds   takes the value of the first key that is there and drops it, or waits for one
+ *   await key ... seconds   replies the value of the first existing key and deletes it, or waits for one
  *   flush, swap             empty all databases; exchange the contents of 0 and 1
- *   newer key than seconds  the key's number when it is greater than `than`, or waits for that; `$` is the number at
+ *   newer key than seconds  replies the key's number if it is greater than `than`, or waits for that; `$` is the number at
  *                           present; an error when the key is or gets missing
- *   offset n seconds        waits until `ack n` has told at least that; replies what was told
+ *   offset n seconds        waits until `ack m` was run with m >= n; replies m
  *   kinds                   replies null, a boolean and a map with a double
  *   inner word ...          runs the command `word ...` through executeInner(), as `inner_params` says; replies OK
  *                           itself when that sends the reply elsewhere */
@@ -50,8 +51,8 @@ void setTestTime(int64_t now_ms);
 typedef struct innerParams {
     ctxOrigin origin;
     uint32_t gates_exempt;
-    int proto;   /* 0: of who asks */
-    outbuf *out; /* NULL: of who asks */
+    int proto;   /* 0: the outer command's */
+    outbuf *out; /* NULL: the outer command's */
 } innerParams;
 extern innerParams inner_params;
 /* Whom `deliver text` sends the status `text`. */
@@ -71,11 +72,11 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define assert_replies(s, want) assert_string_equal(replies(s), want)
 #define assert_noted(want) assert_string_equal(noted(), want)
 
-/* A session with a carrier that notes what it is told. */
+/* A session whose carrier notes its calls. */
 void sessionOpen(session *s);
 
-/* Gates, in their order: the engine's no-multi, writes, all, again, the engine's queue. They note that they
- * are asked, then do what `verdict` says (and reply "-REFUSED by <name>" for GATE_REFUSED). */
+/* Gates in their order: the engine's no-multi, writes, all, again, the engine's queue. They note
+ * each evaluation, then return `verdict` (and reply "-REFUSED by <name>" for GATE_REFUSED). */
 extern const gate writesGate, allGate, againGate;
 extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/block.c, with a command that waits for a string and takes it: order, deadlines, ends. */
+ * Tests of engine/block.c with a command that waits for a string and removes it: order, timeouts,
+ * ends of waits. */
 #include "engine_test.h"
 
 #include <stdio.h>
@@ -149,7 +150,7 @@ static void a_wait_can_end_when_its_key_is_missing(void **state) {
         sessionOpen(&c);
         ask(&b, "put k 5");
         ask(&a, "newer k 7 0");
-        ask(&c, "await j 0"); /* stays: it does not ask for it */
+        ask(&c, "await j 0"); /* remains: it did not set when_gone */
         assert_int_equal(blockedKeyWhenGoneCount(), 1);
         ask(&b, ends[i]);
         stagesRun(STAGE_WAKE, STAGE_WAKE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/child.c: who hears of a child, how its end is told, and that it keeps what it was forked with. */
+ * Tests of engine/child.c: which callbacks are called, how the end is reported, and that the child
+ * keeps its snapshot. */
 #include "engine_test.h"
 
 #include <stdio.h>
@@ -39,7 +40,7 @@ static int waitForEver(void *arg) {
     return 0;
 }
 
-/* The cron asks again and again; here without its pauses. */
+/* Like the cron, but without pauses. */
 static void waitForEnd(void) {
     for (int i = 0; childAlive() != CHILD_NONE && i < 10000; i++) {
         childPoll(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The context of a command: which gates judge it, the protocol of its replies, whom its changes go to, all of it apart
- * from the session's. */
+ * Tests of the context of a command: applicable gates, protocol of replies and targets of
+ * propagation, independent of the session's. */
 #include "engine_test.h"
 
 #include "base/base.h"

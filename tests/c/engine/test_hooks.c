@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/hooks.c: that each hook reaches whoever hung something up, in the promised order, and that
- * what is switched off costs and calls nothing. */
+ * Tests of engine/hooks.c: each hook reaches all registered features, in the documented order, and
+ * hooks that are not armed are not called. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -11,7 +11,7 @@
 #include "engine/hot.h"
 #include "store/store.h"
 
-/* Two wings that note what they hear: `first` stands before `second` in the roof's list. */
+/* Two features that note their callbacks: `first` is before `second` in the list. */
 static status second_shutdown;
 static authVerdict first_verdict;
 static uint32_t shutdown_flags;
@@ -83,7 +83,7 @@ static int setUp(void **state) {
     return 0;
 }
 
-/* ------------------------------------------------------------------ what features hang up */
+/* ------------------------------------------------------------------ callbacks of features */
 
 static void stages_run_in_order_of_stage_then_of_feature(void **state) {
     stagesRun(STAGE_AFTER_SLEEP, STAGE_FREE);
@@ -162,7 +162,7 @@ static void sinks_take_in_the_order_of_arming(void **state) {
     assert_int_equal(engineHot.sinks, 0);
     sinkArm(&other_sink, true);
     sinkArm(&noteSink, true);
-    sinkArm(&other_sink, true); /* stands there already */
+    sinkArm(&other_sink, true); /* registered already */
     assert_int_equal(engineHot.sinks, 2);
     hooksSinks(&p);
     assert_noted("other;db3;");
@@ -206,12 +206,13 @@ static void observers_receive_expired_keys(void **state) {
     setTestTime(START_MS + 100);
     ask(&s, "take a");
     assert_noted("expired of a in 0;");
-    assert_int_equal(engineHot.dirty, dirty); /* nobody changed anything */
+    assert_int_equal(engineHot.dirty, dirty); /* nothing was changed */
     keyObserverArm(&noteObserver, false);
     sessionClear(&s);
 }
 
-/* A commandObserver makes every command special, so that nothing of it stands on the fast path. */
+/* A commandObserver makes every command special, so that none of this costs anything on the fast
+ * path. */
 static void command_observers_see_executed_commands(void **state) {
     session s;
     sessionOpen(&s);

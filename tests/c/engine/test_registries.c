@@ -55,7 +55,8 @@ static const commandSpec loader_specs[] = {
     {.name = "unload", .proc = unloadCommand, .arity = 1, .flags = CMD_STOPS_BATCH},
 };
 
-/* Runs one request after the other: the reader parses anew behind a command that stops batches. */
+/* Runs one request after the other, like the reader, which parses again after a command that stops
+ * batches. */
 static void askEach(const char *const *requests, size_t count) {
     for (size_t i = 0; i < count; i++) {
         ask(&s, requests[i]);

@@ -35,7 +35,7 @@ static void internal_sessions_have_no_number(void **state) {
     assert_int_equal(inner.id, 0);
     assert_true(sessionIsAuthenticated(&inner));
     assert_int_equal(after.id, before.id + 1);
-    sessionWantWrite(&inner); /* nobody carries its output */
+    sessionWantWrite(&inner); /* no carrier writes its output */
     assert_null(sessionNextPending());
     sessionCloseSoon(&inner);
     sessionCloseNow(&inner);
@@ -160,7 +160,7 @@ static void a_name_can_be_set_and_removed(void **state) {
     sessionClear(&s);
 }
 
-/* One bit stands for all that makes a session unusual. */
+/* One bit represents all that makes a session special. */
 static void the_special_bit_follows_login_and_reply_modes(void **state) {
     session s;
     sessionOpen(&s);

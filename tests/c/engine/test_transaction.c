@@ -97,7 +97,7 @@ static void a_large_argument_is_kept_by_reference(void **state) {
     assert_int_equal(objectForm(o), FORM_POINTER);
     blob *bytes = objectPointer(o);
     assert_int_equal(bytes->len, SIZE);
-    assert_int_equal(bytes->refs, 1); /* the queue's reference is gone, nothing was copied */
+    assert_int_equal(bytes->refs, 1); /* the queue's reference is released, nothing was copied */
     assert_int_equal(bytes->bytes[SIZE - 1], 'v');
     const char head[] = "*3 $3 put $1 a $300000 ", *propagated = propagatedBytes();
     assert_memory_equal(propagated, head, sizeof(head) - 1);
@@ -457,7 +457,7 @@ static void writes_in_its_own_exec_do_not_affect_watches(void **state) {
     sessionClear(&s);
 }
 
-/* The observer stands there only while somebody watches: else a write tells nobody. */
+/* The observer is armed only while a session watches a key. */
 static void without_watches_the_observer_is_not_armed(void **state) {
     session s, other;
     sessionOpen(&s);
@@ -549,7 +549,7 @@ static void many_watchers_of_one_key_all_fail(void **state) {
     sessionClear(&other);
 }
 
-/* ------------------------------------------------------------------ watched keys that die */
+/* ------------------------------------------------------------------ watched keys that expire */
 
 static void a_key_that_expires_after_watch_makes_exec_fail(void **state) {
     session s, other;
@@ -614,7 +614,7 @@ static void a_flush_affects_watches_of_existing_keys(void **state) {
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     ask(&s, "put b 1 1000100|watch b");
-    setTestTime(START_MS + 100); /* dead now, but alive when watched */
+    setTestTime(START_MS + 100); /* expired now, but not when watched */
     ask(&other, "flush");
     assert_string_equal(outcome(&s), FAILS);
     sessionClear(&s);

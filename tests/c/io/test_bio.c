@@ -25,7 +25,7 @@ static void submitNumber(bioKind kind, int number) {
     bioSubmit(kind, note, arg);
 }
 
-/* A gate that a job waits at, so that others pile up behind it. */
+/* A gate on which a job waits, so that others queue up after it. */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 static void passGate(void *arg) {
@@ -77,7 +77,7 @@ static void test_kinds_do_not_wait_for_each_other(void **state) {
     pthread_mutex_lock(&gate);
     bioSubmit(BIO_FSYNC, passGate, NULL);
     submitNumber(BIO_FREE, 1);
-    bioDrain(BIO_FREE); /* would never come back if it stood behind the fsync */
+    bioDrain(BIO_FREE); /* would never return if it were queued after the fsync */
     assert_int_equal(done, 1);
     assert_int_equal(bioPending(BIO_FSYNC), 1);
     pthread_mutex_unlock(&gate);
@@ -130,10 +130,9 @@ static void submitTasks(void) {
 static void test_the_loop_tells_how_tasks_ended(void **state) {
     (void)state;
     size_t before = memUsed();
-    reason why;
     loop *l = loopNew(NULL, NULL);
     bioInit("");
-    assert_int_equal(bioAttach(l, &why), OK);
+    bioAttach(l);
     submitTasks();
     for (int i = 0; i < 100000 && told.count < TASKS; i++) {
         loopLimitSleep(l, 1000); /* an end wakes the loop */

@@ -210,7 +210,7 @@ static void test_closing_in_a_callback(void **state) {
     assert_int_equal(write(fx.other, "x", 1), 1);
     assert_int_equal(loopTurn(fx.l, true), 1);
     assert_int_equal(fx.o.reads, 1);
-    assert_int_equal(fx.o.writes, 0); /* was ready too, but nobody is there any more */
+    assert_int_equal(fx.o.writes, 0); /* was ready too, but has no callback any more */
     assert_int_equal(c->fd, -1);
     assert_int_equal(c->state, CONN_CLOSED);
     assert_int_equal(loopWatched(fx.l, fd), 0);
@@ -264,7 +264,7 @@ static void test_connect_completes_or_fails_before_its_callback(void **state) {
     close(listen_fd);
 
     int fd = netConnectTcp("127.0.0.1", port, "", false, NULL);
-    if (fd < 0) return; /* refused at once */
+    if (fd < 0) return; /* refused immediately */
     memset(&dialled, 0, sizeof(dialled));
     connInit(&dialled.c, &connTcp, fx.l, fd, CONN_CONNECTING);
     assert_int_equal(connOnWrite(&dialled.c, countWrite), OK);

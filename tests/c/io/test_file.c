@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of io/file: whole reads, replacing that leaves the old or the new, names. */
+ * Tests of io/file: reading whole files, replacing them atomically, names. */
 #include "io_test.h"
 
 #include <dirent.h>

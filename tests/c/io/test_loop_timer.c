@@ -34,7 +34,7 @@ static int closeLoop(void **state) {
 typedef struct counter {
     int calls;
     int64_t again_ms;
-    uint64_t id; /* as the procedure was told */
+    uint64_t id; /* as returned by the procedure */
 } counter;
 
 static int64_t count(loop *owner, uint64_t id, void *arg) {
@@ -59,7 +59,7 @@ static void test_fires_once_when_due(void **state) {
     assert_true(c.id == id);
     now_us += 1000000;
     assert_int_equal(loopTurn(l, false), 0);
-    loopRemoveTimer(l, id); /* gone: fine */
+    loopRemoveTimer(l, id); /* already removed: no effect */
 }
 
 static void test_repeats_by_what_it_returns(void **state) {
@@ -81,7 +81,7 @@ static void test_repeats_by_what_it_returns(void **state) {
     assert_int_equal(c.calls, 3);
 }
 
-/* The clock stands still meanwhile, so only the rule of one call per turn ends the turn. */
+/* The clock does not advance meanwhile, so only the rule of one call per turn ends the turn. */
 static void test_zero_delay_waits_for_the_next_turn(void **state) {
     (void)state;
     counter c = {.again_ms = 0};
@@ -131,7 +131,7 @@ static void test_removing_in_a_callback(void **state) {
     loopAddTimer(l, 0, drop, &self);
     assert_int_equal(loopTurn(l, false), 1);
     now_us += 10000;
-    assert_int_equal(loopTurn(l, false), 0); /* though it asked for more */
+    assert_int_equal(loopTurn(l, false), 0); /* though it requested more */
     assert_int_equal(self.calls, 1);
 
     counter other = {.again_ms = LOOP_TIMER_END};
@@ -220,7 +220,7 @@ static void test_random_history_against_a_model(void **state) {
     for (int round = 0; round < 20000; round++) {
         modelTimer *m = &model[randomUniform(TIMERS)];
         if (m->due_us < 0) {
-            /* Not 0, which the loop puts behind the turn; another test has that. */
+            /* Not 0, which the loop defers to the next turn; another test covers that. */
             int64_t delay_ms = 1 + (int64_t)randomUniform(100);
             m->again_ms = (int64_t)randomUniform(40) - 20;
             if (m->again_ms <= 0) m->again_ms = LOOP_TIMER_END;

@@ -152,7 +152,7 @@ static void test_failures_have_a_reason(void **state) {
     assert_int_equal(netConnectTcp("256.1.1.1.", 1, "", false, &why), -1);
 }
 
-/* Nobody listens on a port that was just given back. */
+/* Nothing listens on a port that was just released. */
 static void test_a_refused_connection_is_a_socket_error(void **state) {
     (void)state;
     int port = 0;
@@ -160,7 +160,7 @@ static void test_a_refused_connection_is_a_socket_error(void **state) {
     close(fd);
     reason why = {{0}};
     int client = netConnectTcp("127.0.0.1", port, NULL, false, &why);
-    if (client < 0) { /* told at once */
+    if (client < 0) { /* reported immediately */
         assert_non_null(strstr(why.text, "Connection refused"));
         return;
     }
@@ -199,7 +199,7 @@ static void test_unix_sockets(void **state) {
     assert_true(netPeerIsLocal(served));
     close(client);
     close(served);
-    /* The file stays when its listener goes, and the next one takes its place. */
+    /* The file remains when its listener is closed, and the next one replaces it. */
     close(listen_fd);
     listen_fd = netListenUnix(path, 0, NULL, 16, &why);
     assert_true(listen_fd >= 0);

@@ -114,7 +114,7 @@ static void test_lists_of_processors(void **state) {
 
 static void *nothing(void *arg) { return arg; }
 
-/* A list that does not parse is told in the log, and the thread runs where it likes. */
+/* A list that does not parse is logged, and the thread runs on any processor. */
 static void test_thread_starts_with_a_wrong_list(void **state) {
     (void)state;
     thread t;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A connection type as TLS will be one, in small: bytes are combined with a key; both sides greet each other in two
- * steps before anything else; bytes are decoded in blocks that may be larger than what a reader asks for. The peer of
- * a test is a plain descriptor: xorGreet(), xorSend(), xorReceive(). */
+ * A minimal connection type that behaves like TLS: bytes are combined with a key; both sides do a
+ * handshake in two steps first; bytes are decoded in blocks that may be larger than what a reader
+ * requests. The peer of a test is a plain descriptor: xorGreet(), xorSend(), xorReceive(). */
 #ifndef TESTS_C_IO_XOR_CONN_H
 #define TESTS_C_IO_XOR_CONN_H
 

@@ -3,6 +3,7 @@
  * Clients on socket pairs, served by real turns of the loop: how bytes become requests, who waits, who is
  * closed, and what an idle one owns. */
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "net/client.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/net_thread.h"
 #include "store/store.h"
 #include "../io/xor_conn.h"
 
@@ -52,8 +54,8 @@ static void killCommand(ctx *c) {
     replyOk(c);
 }
 
-/* What has come, with a NUL; the length, or -1 at the end of the stream. Who was closed with bytes of his
- * unread (hostile builds read a few at a time) sees a reset. */
+/* The received bytes, with a NUL; the length, or -1 at the end of the stream. A peer closed with
+ * unread bytes (hostile builds read a few at a time) gets a reset. */
 static ssize_t receive(int fd, char *dst, size_t cap) {
     ssize_t n = read(fd, dst, cap - 1);
     if (n == 0 || (n < 0 && errno == ECONNRESET)) return -1;
@@ -69,7 +71,7 @@ static void beginCommand(ctx *c) {
 
 static void endCommand(ctx *c) { transactionRun(c); }
 
-/* Who sees during a nested turn what has left for the client that made it. */
+/* Checks in a nested turn what has been sent to the client whose command started it. */
 static int nest_fd;
 static char seen_while_nested[64];
 
@@ -360,7 +362,7 @@ static void a_connection_with_a_handshake_is_served(void **state) {
     assert_int_equal(netClientCount(), 0);
 }
 
-/* One that fails its handshake goes, and its session has run nothing. */
+/* A client that fails its handshake is closed, and its session has run nothing. */
 static void a_failed_handshake_closes_the_client(void **state) {
     (void)state;
     int pair[2];
@@ -372,8 +374,57 @@ static void a_failed_handshake_closes_the_client(void **state) {
     close(pair[1]);
 }
 
+static void *askOwner(void *client_of_main) {
+    client *cl = client_of_main;
+    return netThreadIsCurrent(cl->owner) ? cl : NULL;
+}
+
+/* What reader and writer keep belongs to the client's thread object: limits, counters; the sums follow by folding. */
+static void reader_and_writer_work_on_the_thread_that_owns_the_client(void **state) {
+    (void)state;
+    client *cl;
+    int fd = newClient(&cl);
+    pthread_t other;
+    void *owns;
+    assert_int_equal(pthread_create(&other, NULL, askOwner, cl), 0);
+    assert_int_equal(pthread_join(other, &owns), 0);
+    assert_null(owns);
+    assert_ptr_equal(askOwner(cl), cl);
+
+    static const char request[] = "*2\r\n$3\r\nsay\r\n$5\r\nhello\r\n";
+    netStatistics before = *netStats();
+    netThread second = {.read_bytes_max = 4, .write_bytes_max = 3};
+    netThreadEnter(&second);
+    cl->owner = &second;
+    sendText(fd, request);
+    for (int i = 0; i < SETTLED; i++) {
+        turns(1);
+        readerExecuteOf(&second);
+    }
+    char got[64];
+    size_t len = 0;
+    for (ssize_t n; (n = receive(fd, got + len, sizeof(got) - len)) > 0;) len += (size_t)n;
+    assert_string_equal(got, "$5\r\nhello\r\n");
+    assert_int_equal(second.counted.bytes_in, strlen(request));
+    assert_true(second.counted.reads >= (strlen(request) + 3) / 4);
+    assert_int_equal(second.counted.bytes_out, len);
+    assert_int_equal(netStats()->bytes_in, before.bytes_in);
+    netThreadFold(&second);
+    assert_int_equal(second.counted.bytes_in, 0);
+    assert_int_equal(netStats()->bytes_in, before.bytes_in + strlen(request));
+    assert_int_equal(netStats()->bytes_out, before.bytes_out + len);
+    assert_ptr_not_equal(second.batch, netMainThread()->batch);
+    readerFree(&second);
+    netThreadEnter(netMainThread());
+    cl->owner = netMainThread();
+    close(fd);
+    turns(SETTLED);
+}
+
 int test_client(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(reader_and_writer_work_on_the_thread_that_owns_the_client,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_connection_with_a_handshake_is_served, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failed_handshake_closes_the_client, setup, teardown),
         cmocka_unit_test_setup_teardown(a_request_in_pieces_is_executed_when_complete, setup,

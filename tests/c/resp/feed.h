@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A stand-in for the network's reader: feeds bytes to a request parser the way resp.h demands, moves and
- * poisons its buffer between calls, takes batches of any length, gives some requests back unexecuted,
- * and writes down what came out. Shared by the C tests and the fuzzer. */
+ * Replaces the reader of the network layer: feeds bytes to a request parser as resp.h requires,
+ * moves and poisons its buffer between calls, takes batches of any length, returns some requests
+ * unexecuted, and records the results. Shared by the C tests and the fuzzer. */
 #ifndef TESTS_C_RESP_FEED_H
 #define TESTS_C_RESP_FEED_H
 
@@ -36,7 +36,7 @@ static uint64_t feedRandom(feed *f) {
     return f->random;
 }
 
-/* A new buffer, exactly as long as it must be, with a trap behind: what looks like more of a request. */
+/* A new buffer of the minimum length, followed by bytes that look like more of a request. */
 static void feedMove(feed *f, size_t room) {
     if (room == 0 && f->len > 4096 && feedRandom(f) % 4) return; /* moving is what costs */
     static const char trap[REQUEST_READ_SLACK] = "\r\n$1\r\nx\r\n*1\r\n$4\r\nPING\r\n\r\n\n";
@@ -126,7 +126,7 @@ static void feedRun(feed *f, const request *r) {
     f->requests++;
 }
 
-/* Parses and runs all that stands in the buffer. */
+/* Parses and runs all requests in the buffer. */
 static void feedParse(feed *f) {
     static requestBatch batch;
     requestStatus st;
@@ -170,7 +170,7 @@ static void feedParse(feed *f) {
 
 /* `n` more bytes arrive, of which the reader takes what it can at a time. */
 static void feedBytes(feed *f, const char *bytes, size_t n) {
-    f->stream = bytes - f->fed; /* the pieces of one stream lie behind each other */
+    f->stream = bytes - f->fed; /* the pieces of a stream are consecutive */
     while (n > 0 && !f->bad) {
         size_t cap, taken = n;
         char *tail = requestParserTail(&f->parser, &cap);
@@ -178,7 +178,7 @@ static void feedBytes(feed *f, const char *bytes, size_t n) {
             check(cap > 0);
             taken = cap < n ? cap : n;
             memcpy(tail, bytes, taken);
-            /* As a readv does: what comes behind the argument goes into the buffer at once. */
+            /* Like readv(): what follows the argument goes into the buffer in the same call. */
             bool both = taken == requestParserMissing(&f->parser) && feedRandom(f) % 2;
             requestParserCommit(&f->parser, taken);
             if (both) {

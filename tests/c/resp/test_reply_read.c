@@ -13,7 +13,8 @@
 
 #include "resp/resp.h"
 
-/* A transcript of events: "<depth><kind letter><payload>;", '!' behind one that ends a whole reply. */
+/* A transcript of events: "<depth><kind letter><payload>;", '!' after one that ends a whole
+ * reply. */
 typedef struct transcript {
     char text[1 << 20];
     size_t len;

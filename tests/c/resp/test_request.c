@@ -110,7 +110,7 @@ static const sample arrays[] = {
     SAMPLE("*1\r\n\xff\r\n", ERR "expected '$', got '\xff'"),
     SAMPLE("*2\r\n$4\r\nPING\r\n*1\r\n", ERR "expected '$', got '*'"),
     SAMPLE("*2\r\n$4\r\nPING\r\n" PING, ERR "expected '$', got '*'"),
-    /* the error takes its place behind what came before */
+    /* the error follows the requests before it */
     SAMPLE(PING PING "*x\r\n" PING, PONG PONG ERR "invalid multibulk length"),
     SAMPLE(PING "*2\r\n$1\r\na\r\n$x\r\n", PONG ERR "invalid bulk length"),
 };
@@ -217,7 +217,8 @@ static void checkLog(const feed *f, const char *log, size_t len) {
     if (len) assert_memory_equal(f->log, log, len);
 }
 
-/* The whole at once, cut at every place, byte by byte, and in random pieces with batches given back. */
+/* All bytes in one call, split at every position, byte by byte, and in random pieces with batches
+ * returned. */
 static void checkSample(const requestLimits *limits, const char *bytes, size_t len, const char *log,
                         size_t log_len) {
     feed f;
@@ -518,7 +519,7 @@ static void a_large_argument_is_read_into_a_block_of_its_own(void **state) {
     assert_int_equal(r->large[0].gap_at, head);
     assert_int_equal(r->raw.len, head + 2);
     assert_int_equal(r->raw_end, head + 2);
-    /* Whoever wants the block retains it; nothing was announced in vain. */
+    /* Users of the block retain it; every announced block is used. */
     blob *taken = blobRetain(r->large[0].bytes);
     assert_int_equal(taken->len, SIZE);
     assert_in_range(taken->cap, SIZE, SIZE + SIZE / 4);

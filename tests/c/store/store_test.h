@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of store/ share: cmocka and its includes, a printed seed, and a child process that may die. */
+ * Shared by the tests of store/: cmocka and its includes, a printed seed, and a child process that
+ * may crash. */
 #ifndef TESTS_C_STORE_STORE_TEST_H
 #define TESTS_C_STORE_STORE_TEST_H
 
@@ -29,7 +30,7 @@ uint64_t testScale(void);
 void testSeed(const char *name);
 /* Runs `proc` in a child process whose output is dropped; true when it returned there. */
 bool testSurvives(void (*proc)(void));
-/* A copy of an object, which goes; both have the same digest. */
+/* A copy of an object, which is freed; both have the same digest. */
 robj *testCopied(robj *o);
 /* Group teardown: fails if an object is left; the store of objects is given back. */
 int testNoObjects(void **state);

@@ -14,7 +14,7 @@
 
 enum { DBS = 3, KEYS = 300, VALUE_MAX = 3000 };
 
-/* What should stand at a key: a text made from a number, and a time. */
+/* The expected state of a key: a text made from a number, and an expiry time. */
 typedef struct modelKey {
     bool there;
     uint64_t value;
@@ -59,7 +59,7 @@ static slice valueOf(uint64_t number) {
     return sliceMake(text, len);
 }
 
-static bool isDead(const modelKey *k) {
+static bool hasExpired(const modelKey *k) {
     return k->there && k->expire_ms != OBJECT_NO_EXPIRE && k->expire_ms <= model.now_ms;
 }
 
@@ -76,7 +76,7 @@ static void setKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
     robj *old = dbFind(at.db, at.key, at.hash, lookAt(model.now_ms), &found);
-    assert_int_equal(old != NULL, k->there && !isDead(k));
+    assert_int_equal(old != NULL, k->there && !hasExpired(k));
     k->there = true;
     k->value = model.next_value++;
     k->expire_ms =
@@ -87,13 +87,13 @@ static void setKey(int d, int index) {
 static void getKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
-    bool dead = isDead(k);
+    bool expired = hasExpired(k);
     assert_int_equal(dbPeek(at.db, at.key, at.hash) != NULL, k->there);
     uint64_t told = model.told;
     robj *o = randomUniform(2) ? dbFindRead(at.db, at.key, at.hash, lookAt(model.now_ms))
                                : dbFindQuiet(at.db, at.key, at.hash, lookAt(model.now_ms));
-    assert_int_equal(model.told - told, dead);
-    if (dead) k->there = false;
+    assert_int_equal(model.told - told, expired);
+    if (expired) k->there = false;
     if (k->there) {
         assertValue(o, k);
     } else {
@@ -104,7 +104,7 @@ static void getKey(int d, int index) {
 static void deleteKey(int d, int index) {
     modelKey *k = &model.keys[d][index];
     dbKey at = placeOf(d, index);
-    bool alive = k->there && !isDead(k);
+    bool alive = k->there && !hasExpired(k);
     assert_int_equal(dbDelete(at.db, at.key, at.hash, lookAt(model.now_ms)), alive);
     k->there = false;
     assert_null(dbPeek(at.db, at.key, at.hash));
@@ -249,19 +249,19 @@ static void drawOne(int d) {
     for (int i = 0; i < KEYS; i++) {
         dbKey at = placeOf(d, i);
         modelKey *k = &model.keys[d][i];
-        if (isDead(k)) k->there = dbPeek(at.db, at.key, at.hash) != NULL;
-        any = any || (k->there && !isDead(k));
+        if (hasExpired(k)) k->there = dbPeek(at.db, at.key, at.hash) != NULL;
+        any = any || (k->there && !hasExpired(k));
     }
     assert_int_equal(o != NULL, any);
     if (o) assert_false(objectIsExpired(o, model.now_ms));
 }
 
-/* With time enough, nothing dead is left. */
+/* With enough time no expired keys are left. */
 static void expireAll(void) {
     storeExpireTurn(keyspaceMain(), model.now_ms, 60000000, 10);
     for (int d = 0; d < DBS; d++) {
         for (int i = 0; i < KEYS; i++) {
-            if (isDead(&model.keys[d][i])) model.keys[d][i].there = false;
+            if (hasExpired(&model.keys[d][i])) model.keys[d][i].there = false;
         }
         checkDb(d);
     }
@@ -306,7 +306,7 @@ static void tellExpired(db *d, slice key) {
 
 static const storeListener listener = {.expired = tellExpired};
 
-/* Frees at once what the store hands to a thread. */
+/* Frees immediately what the store passes to a thread. */
 static void freeLater(storeFreeProc *free, void *garbage) { free(garbage); }
 
 static void runModel(bool slotted, bool later) {

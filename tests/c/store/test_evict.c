@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of eviction: who goes under each order, that nobody else does, and that stale candidates do no harm. */
+ * Tests of eviction: which keys each policy evicts, that no others are, and that stale candidates
+ * do no harm. */
 #include "store_test.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ static void evicted(db *d, slice key) {
 
 static void expired(db *d, slice key) {
     (void)d, (void)key;
-    fail(); /* nothing dies here */
+    fail(); /* nothing expires here */
 }
 
 static const storeListener listener = {.expired = expired, .evicted = evicted};
@@ -85,7 +86,7 @@ static void the_least_recently_used_are_evicted(void **state) {
     for (uint64_t i = 900; i < 1000; i++) assert_true(has(d, i));
 }
 
-/* A candidate that waits in the pool is used again, moved, or overwritten: it is judged as it is now. */
+/* A candidate in the pool is accessed again, moved, or overwritten: its current state counts. */
 static void keys_used_since_are_not_evicted(void **state) {
     (void)state;
     db *d = storeDb(0);
@@ -154,7 +155,7 @@ static void random_eviction_covers_all_databases(void **state) {
     assert_int_equal(dbSize(storeDb(1)), 700);
 }
 
-/* Everything at once, with changes and flushes in between. */
+/* All policies together, with changes and flushes in between. */
 static void random_changes_between_victims(void **state) {
     (void)state;
     for (int round = 0; round < 20000; round++) {

@@ -23,14 +23,14 @@ static slice fieldText(uint64_t i, char *to) {
     return sliceMake(to, (size_t)snprintf(to, 32, "field %llu", (unsigned long long)i));
 }
 
-static bool isDead(int64_t time_ms) { return time_ms >= 0 && time_ms <= now_ms; }
+static bool hasExpired(int64_t time_ms) { return time_ms >= 0 && time_ms <= now_ms; }
 
 static void inspect(const robj *o) {
     uint64_t seen = 0, kept = 0, timed = 0;
     for (uint64_t i = 0; i < FIELDS; i++) {
         char text[32], digits[NUMBER_TEXT_MAX];
         slice field = fieldText(i, text), value;
-        bool is_seen = times[i] != HASH_NO_FIELD && !isDead(times[i]);
+        bool is_seen = times[i] != HASH_NO_FIELD && !hasExpired(times[i]);
         assert_int_equal(hashTime(o, field, lookAt(now_ms)), is_seen ? times[i] : HASH_NO_FIELD);
         assert_int_equal(hashGet(o, field, lookAt(now_ms), digits, &value), is_seen);
         if (is_seen) assert_true(sliceEqual(value, field) || value.len == 0);
@@ -43,16 +43,16 @@ static void inspect(const robj *o) {
     assert_int_equal(hashTimedCount(o), timed);
 }
 
-static robj *removeDead(robj *o) {
+static robj *removeExpired(robj *o) {
     uint64_t cursor = 0;
-    hashExpired dead;
+    hashExpired expired;
     do {
-        cursor = hashFindExpired(o, cursor, now_ms, &dead);
-        assert_true(dead.visited >= dead.count);
-        hashRemoveExpired(o, &dead);
+        cursor = hashFindExpired(o, cursor, now_ms, &expired);
+        assert_true(expired.visited >= expired.count);
+        hashRemoveExpired(o, &expired);
     } while (cursor);
     for (uint64_t i = 0; i < FIELDS; i++)
-        if (isDead(times[i])) times[i] = HASH_NO_FIELD;
+        if (hasExpired(times[i])) times[i] = HASH_NO_FIELD;
     return o;
 }
 
@@ -60,30 +60,30 @@ static robj *step(robj *o) {
     uint64_t i = randomUniform(FIELDS);
     char text[32];
     slice field = fieldText(i, text);
-    bool was_kept = times[i] != HASH_NO_FIELD, was_dead = isDead(times[i]);
+    bool was_kept = times[i] != HASH_NO_FIELD, was_expired = hasExpired(times[i]);
     int64_t time_ms = now_ms + 1 + (int64_t)randomUniform(50);
     hashOutcome outcome;
     switch (randomUniform(8)) {
     case 0: now_ms += (int64_t)randomUniform(10); return o;
-    case 1: return removeDead(o);
+    case 1: return removeExpired(o);
     case 2:
-        assert_int_equal(hashDelete(&o, field, lookAt(now_ms)), was_kept && !was_dead);
-        if (!was_dead) times[i] = HASH_NO_FIELD;
+        assert_int_equal(hashDelete(&o, field, lookAt(now_ms)), was_kept && !was_expired);
+        if (!was_expired) times[i] = HASH_NO_FIELD;
         return o;
     case 3:
     case 4:
         if (randomUniform(2)) time_ms = HASH_NO_TIME;
-        assert_int_equal(hashSetTime(&o, field, time_ms, lookAt(now_ms)), was_kept && !was_dead);
-        if (was_kept && !was_dead) times[i] = time_ms;
+        assert_int_equal(hashSetTime(&o, field, time_ms, lookAt(now_ms)), was_kept && !was_expired);
+        if (was_kept && !was_expired) times[i] = time_ms;
         return o;
     default:
         if (randomUniform(3) == 0) time_ms = randomUniform(2) ? HASH_NO_TIME : HASH_KEEP_TIME;
         o = hashSetTimed(o, field, randomUniform(2) ? field : SLICE(""), time_ms, lookAt(now_ms),
                          &limits, &outcome);
-        assert_int_equal(outcome, was_dead   ? HASH_REPLACED_EXPIRED
-                                  : was_kept ? HASH_UPDATED
-                                             : HASH_CREATED);
-        if (time_ms == HASH_KEEP_TIME) time_ms = was_kept && !was_dead ? times[i] : HASH_NO_TIME;
+        assert_int_equal(outcome, was_expired ? HASH_REPLACED_EXPIRED
+                                  : was_kept  ? HASH_UPDATED
+                                              : HASH_CREATED);
+        if (time_ms == HASH_KEEP_TIME) time_ms = was_kept && !was_expired ? times[i] : HASH_NO_TIME;
         times[i] = time_ms;
         return o;
     }
@@ -160,7 +160,7 @@ static void deadFieldsGoAndNoOthers(bool slotted) {
     for (unsigned i = 0; i < KEYS; i++) put(d, keyText(i, text), 1, i % 2 ? 500 : 5000, i % 4 < 2);
     put(d, SLICE("large"), LARGE, 500, false);
     put(d, SLICE("plain"), 0, 0, true);
-    for (unsigned i = 0; i < 20; i++) { /* names of keys that are gone */
+    for (unsigned i = 0; i < 20; i++) { /* names of deleted keys */
         slice key = keyText(i, text);
         assert_true(dbDelete(d, key, storeHash(key), lookAt(0)));
     }

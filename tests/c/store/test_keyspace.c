@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Keyspaces side by side: neither sees the other's keys, counters, expiry mode or memory; one is swapped in or
- * dropped while the other goes on. */
+ * Tests of several keyspaces: none sees another's keys, counters, expiry mode or memory; one is
+ * swapped in or dropped while the other is in use. */
 #include <pthread.h>
 #include <stdio.h>
 
@@ -111,7 +111,7 @@ static void sideBySide(bool slotted, bool background) {
     fill(other, 100, 1, SLICE("second value"));
     assert_int_equal(keyspaceLiveBytes(other), other_bytes);
 
-    /* Flushing one, whole or by database, leaves the other alone. */
+    /* Flushing one, entirely or by database, does not affect the other. */
     assert_int_equal(storeFlush(main, background), KEYS);
     inspect(other, 100, KEYS, SLICE("second value"));
     fill(main, 0, KEYS, SLICE("again"));
@@ -119,7 +119,7 @@ static void sideBySide(bool slotted, bool background) {
     inspect(main, 0, KEYS, SLICE("again"));
     fill(other, 100, KEYS, SLICE("second value"));
 
-    /* Values being freed in the background and the whole drop do not meet. */
+    /* Values being freed in the background do not conflict with freeing the whole keyspace. */
     for (int i = 100; background && i < 200; i++) {
         key = keyText(i, text);
         assert_true(dbUnlink(keyspaceDb(other, 0), key, storeHash(key), lookAtAll()));

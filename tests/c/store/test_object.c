@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of store/object.c: what goes into an object comes out again, at every size where its form changes. */
+ * Tests of store/object.c: what is stored in an object can be read again, at every size where its
+ * form changes. */
 #include "store_test.h"
 
 #include <stdio.h>

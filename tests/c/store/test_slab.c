@@ -361,7 +361,7 @@ static void sharedFind(bool *shared, uint32_t count, bool first) {
 
 static void test_no_page_shared_with_a_child_is_written(void **state) {
     fillAndThin(20000, 5);
-    for (uint32_t i = 0; i < 2000; i++) blockDrop(i); /* whole slabs, empty but resident */
+    for (uint32_t i = 0; i < 2000; i++) blockDrop(i); /* entire slabs, empty but resident */
     slabCompact(store, relocate, blocks, 0, NULL);    /* a victim in work */
     slabForkBegin(store);
     assert_true(slabForkActive(store));

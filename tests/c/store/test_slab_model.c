@@ -27,7 +27,7 @@ typedef struct record {
 
 static record records[RECORDS_MAX];
 static uint32_t live[RECORDS_MAX],
-    live_count; /* numbers of records; behind live_count: free ones */
+    live_count; /* numbers of records; from live_count on: free ones */
 static slabStore *store;
 static size_t used_before;
 static struct { uint64_t operations, moves, refusals, forks, remote; } seen;
@@ -123,7 +123,7 @@ static void operate(uint32_t count, unsigned mood, unsigned grow, bool compactin
 /* ---- frees from other threads ---- */
 
 typedef struct job {
-    record *dead;
+    record *freed;
     uint32_t count;
 } job;
 
@@ -131,7 +131,7 @@ static void *freeRemotely(void *arg) {
     const job *j = arg;
     slabRemote remote = {.store = store};
     for (uint32_t i = 0; i < j->count; i++) {
-        slabRemoteFree(&remote, j->dead[i].ptr, j->dead[i].size);
+        slabRemoteFree(&remote, j->freed[i].ptr, j->freed[i].size);
         if (i % 700 == 0) slabRemoteFlush(&remote);
     }
     slabRemoteFlush(&remote);
@@ -140,17 +140,17 @@ static void *freeRemotely(void *arg) {
 
 static void remoteRound(void) {
     enum { PRODUCERS = 2, EACH = 4000 };
-    static record dead[PRODUCERS][EACH];
+    static record freed[PRODUCERS][EACH];
     job jobs[PRODUCERS];
     pthread_t threads[PRODUCERS];
     size_t expected = 0, drained = 0;
     for (int t = 0; t < PRODUCERS; t++) {
         uint32_t count = live_count / 4 < EACH ? live_count / 4 : EACH;
         for (uint32_t i = 0; i < count; i++) {
-            dead[t][i] = blockForget();
-            expected += slabOwns(store, dead[t][i].ptr);
+            freed[t][i] = blockForget();
+            expected += slabOwns(store, freed[t][i].ptr);
         }
-        jobs[t] = (job){dead[t], count};
+        jobs[t] = (job){freed[t], count};
     }
     for (int t = 0; t < PRODUCERS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, freeRemotely, &jobs[t]), 0);
@@ -165,7 +165,7 @@ static void remoteRound(void) {
 
 /* ---- the history ---- */
 
-/* Finishes a cycle that may be under way, then runs a whole one. */
+/* Finishes a running cycle, if any, then runs a complete one. */
 static void compactWhole(bool forked) {
     slabCompactReport report = {0};
     while (slabCompact(store, relocate, records, 500, NULL)) {}

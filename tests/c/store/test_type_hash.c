@@ -18,7 +18,8 @@ enum { HISTORIES = 400, STEPS = 400 };
 #endif
 enum { FIELDS = 60, VALUE_MAX = 5000, ABSENT = -1 };
 
-/* Values are `len` times a letter that tells the field; lens[i] ABSENT: there is no such field. */
+/* Values are `len` times a letter that depends on the field; lens[i] ABSENT: there is no such
+ * field. */
 static int lens[FIELDS];
 static size_t want_count;
 

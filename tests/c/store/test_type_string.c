@@ -353,7 +353,7 @@ static void aLentBlockIsCopiedBeforeAWrite(void **state) {
     text[0] = 'b';
     assert_int_equal(b->bytes[0], 'a');
     assert_int_equal(stringLen(o), 50);
-    /* Ours alone now: written where it stands. */
+    /* No other references now: modified in place. */
     char *again;
     assert_int_equal(stringStretch(&o, 20, &again), OK);
     assert_ptr_equal(again, text);

@@ -41,7 +41,7 @@ static int compareMembers(size_t a, size_t b) {
     return orderedCompareText(memberText(a, text[0]), memberText(b, text[1]));
 }
 
-/* How many stand before member `i`. */
+/* The number of elements before member `i`. */
 static uint64_t wantedRank(size_t i) {
     uint64_t before = 0;
     for (size_t k = 0; k < MEMBERS; k++) before += want[k].there && compareMembers(k, i) < 0;

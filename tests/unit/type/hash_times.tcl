@@ -1,4 +1,4 @@
-# Hash commands on the times of fields: answers, refusals, what is seen of fields whose time has come, active expiry,
+# Hash commands on the times of fields: replies, errors, visibility of expired fields, active expiry,
 # random histories against a model. What they propagate: helpers/compare_propagation.py.
 
 proc typed {args} {r -typed {*}$args}
