@@ -106,8 +106,9 @@ void streamCursorClear(streamCursor *c);
 /* Visits the nodes in order; see streamNodeToListpack(). False ends the walk. */
 typedef bool streamNodeProc(void *arg, streamId key, const streamNode *n);
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
-/* Appends a node, whose ids must be above those there are; its entries count. False: they are not, and *take stays the
- * caller's. Last id, counters and the like are to be set by the caller. */
+/* Appends a node, whose ids must be above those there are; its entries count, and streamLastId() becomes at least the id
+ * of its last entry. False: they are not, and *take stays the caller's. Counters and the like are to be set by the
+ * caller. */
 bool streamAddNode(stream *s, streamId key, streamNode **take);
 
 /* Moves a node's block; NULL: it stays. */
