@@ -373,7 +373,8 @@ bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, 
         s->compact_at = entry.id;
         if (!streamIdNext(&s->compact_at)) break;
     }
-    if (heap) (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the result is that of the nodes */
+    if (heap)
+        (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the result is that of the nodes */
     if (seen >= entries) return true;
     if (heap) streamCompactGroups(s, moved, kept);
     return false;
