@@ -140,6 +140,8 @@ start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}}
         set other [connect]
         r config set key-load-delay 20000
         $loader -send debug reload nosave
+        # A request that arrives in the same turn of the loop is in the batch that DEBUG RELOAD belongs to.
+        wait_until {[string match "*Loading RDB produced*" [server_log]]} "the load does not begin"
         wait_until {[info_field loading $other] == 1} "the server does not load"
         assert_error "LOADING Valkey is loading the dataset in memory" {$other get key:1}
         assert_error "LOADING *" {$other ping}

@@ -302,9 +302,9 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
         foreach name {maxclients hz timeout save loglevel metrics-port} {
             assert {[regexp -line "^$name " $text]} $name
         }
-        assert_match "The configuration is good.*" [exec timeout 60 $::binary --check-config [srv config]]
+        assert_match "The configuration is valid.*" [exec timeout 60 $::binary --check-config [srv config]]
         # A name without letters is no file.
-        assert_match "The configuration is good.*" [exec timeout 60 $::binary --check-config {} --hz 30]
+        assert_match "The configuration is valid.*" [exec timeout 60 $::binary --check-config {} --hz 30]
         assert_error "ERR unknown subcommand or wrong number*" {r debug config-rewrite-force-all x}
     }
 
