@@ -22,7 +22,7 @@ static void writeAuxInt(rdbWriter *w, const char *name, int64_t value) {
 }
 
 void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info) {
-    char magic[RDB_MAGIC_LEN + 1];
+    char magic[24]; /* room for any int; RDB_MAGIC_LEN bytes are written */
     bool redis = info->version <= RDB_VERSION_REDIS_MAX;
     snprintf(magic, sizeof(magic), redis ? "REDIS%04d" : "VALKEY%03d", info->version);
     rdbWriteBytes(w, magic, RDB_MAGIC_LEN);

@@ -133,16 +133,17 @@ start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
 
 start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}} {
     test {clients are served while the dataset is loaded} {
-        r debug populate 300 key 100
+        r config set rdbcompression no
+        r debug populate 2000 key 1100 ;# clients are served after every key
         r save
         set digest [r debug digest]
         set loader [connect]
         set other [connect]
-        r config set key-load-delay 20000
+        r config set key-load-delay 10000
+        set loads [regexp -all {Loading RDB} [server_log]]
         $loader -send debug reload nosave
-        # A request that arrives in the same turn of the loop is in the batch that DEBUG RELOAD belongs to.
-        wait_until {[string match "*Loading RDB produced*" [server_log]]} "the load does not begin"
-        wait_until {[info_field loading $other] == 1} "the server does not load"
+        wait_until {[regexp -all {Loading RDB} [server_log]] > $loads} "the server does not load"
+        assert_equal 1 [info_field loading $other]
         assert_error "LOADING Valkey is loading the dataset in memory" {$other get key:1}
         assert_error "LOADING *" {$other ping}
         assert {[info_field loading_total_bytes $other] > [info_field loading_loaded_bytes $other]}

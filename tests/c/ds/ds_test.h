@@ -14,6 +14,15 @@
 
 #include "ds/hashtable.h"
 
+/* A build in which everything takes many times longer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TESTS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define TESTS_SANITIZED
+#endif
+#endif
+
 /* An entry: its key is `id`. */
 typedef struct item {
     uint64_t id;

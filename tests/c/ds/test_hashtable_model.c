@@ -289,6 +289,12 @@ static void runModel(hashKind kind, uint64_t id_max, uint64_t steps) {
     itemHashKind = HASH_GOOD;
 }
 
+#ifdef TESTS_SANITIZED
+enum { LARGE_ROUNDS = 1, HUGE_IDS = 60000, HUGE_STEPS = 300000 };
+#else
+enum { LARGE_ROUNDS = 3, HUGE_IDS = 200000, HUGE_STEPS = 1200000 };
+#endif
+
 static void test_good_hash_at_every_size(void **state) {
     testSeed(__func__);
     size_t before = memUsed();
@@ -296,10 +302,10 @@ static void test_good_hash_at_every_size(void **state) {
         runModel(HASH_GOOD, 1 + randomUniform(20), 500);
         runModel(HASH_GOOD, 30 + randomUniform(300), 6000);
     }
-    for (uint64_t round = 0; round < 3 * testScale(); round++) {
+    for (uint64_t round = 0; round < LARGE_ROUNDS * testScale(); round++) {
         runModel(HASH_GOOD, 2000 + randomUniform(30000), 150000);
     }
-    runModel(HASH_GOOD, 200000, 1200000 * testScale());
+    runModel(HASH_GOOD, HUGE_IDS, HUGE_STEPS * testScale());
     assert_int_equal(memUsed(), before);
 }
 

@@ -214,7 +214,7 @@ static void many_hooks_of_a_kind_are_armed_at_once(void **state) {
 
 static void there_may_be_any_number_of_latency_events(void **state) {
     enum { MANY = 100 };
-    static char names[MANY][16];
+    static char names[MANY][24];
     (void)latencyReset((slice){0}); /* how many there were is of no interest */
     engineConf.latency_monitor_threshold = 1;
     for (int i = 0; i < MANY; i++) {
