@@ -266,14 +266,14 @@ static void trimEntries(void) {
                            .whole_nodes = randomUniform(2),
                            .length = randomUniform((uint64_t)entry_count + 2),
                            .min_id = anyId()};
-    if (rule.whole_nodes && randomUniform(2)) rule.most = 1 + randomUniform(50);
+    if (rule.whole_nodes && randomUniform(2)) rule.max_removed = 1 + randomUniform(50);
     uint64_t exact = rule.by_id                            ? (uint64_t)entryAt(rule.min_id)
                      : rule.length < (uint64_t)entry_count ? (uint64_t)entry_count - rule.length
                                                            : 0;
     uint64_t removed = streamTrim(s, &rule);
     if (rule.whole_nodes) {
         assert_true(removed <= exact);
-        if (rule.most) assert_true(removed <= rule.most);
+        if (rule.max_removed) assert_true(removed <= rule.max_removed);
     } else {
         assert_int_equal(removed, exact);
     }
