@@ -14,11 +14,11 @@
 #include "store/type_stream.h"
 
 #ifdef TESTS_SANITIZED
-enum { HISTORIES = 15, STEPS = 400, KEYS = 60 };
+enum { HISTORIES = 20, STEPS = 500, FILL_STEPS = 300 };
 #else
-enum { HISTORIES = 60, STEPS = 1500, KEYS = 300 };
+enum { HISTORIES = 60, STEPS = 1500, FILL_STEPS = 400 };
 #endif
-enum { GROUPS = 3, CONSUMERS = 8, VALUE_MAX = 6000 };
+enum { KEYS = 300, GROUPS = 3, CONSUMERS = 8, VALUE_MAX = 6000 };
 
 /* ------------------------------------------------------------------ random steps */
 
@@ -229,7 +229,7 @@ static slice keyText(int k, char *to) {
 /* The streams grow in turns, so that their nodes lie between those of others. */
 static void fill(const streamLimits *limits) {
     char text[32];
-    for (int i = 0; i < STEPS / 4; i++) {
+    for (int i = 0; i < FILL_STEPS; i++) {
         for (int k = 0; k < KEYS; k++) {
             slice key = keyText(k, text);
             dbPosition at;
@@ -262,7 +262,7 @@ static void compaction_keeps_contents(void **state) {
     storeCompactReport report = {0};
     int turns = 0;
     while (storeCompact(&plan, &report) && ++turns < TURNS_MAX) {}
-    assert_in_range(turns, 1, TURNS_MAX - 1);
+    assert_in_range(turns, 0, TURNS_MAX - 1);
     assert_true(report.moved > 0);
     slabVerify(slabElements());
     for (int k = 0; k < KEYS; k += KEPT_EACH) {
