@@ -351,6 +351,8 @@ bool streamAddNode(stream *s, streamId key, streamNode **take) {
     s->length += n->live;
     s->tail = n;
     s->tail_key = key;
+    check(streamNodeLast(n, key, &last));
+    if (streamIdLess(s->last_id, last.id)) s->last_id = last.id;
     if (was_empty) findFirst(s);
     return true;
 }

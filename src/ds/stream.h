@@ -107,8 +107,9 @@ void streamCursorClear(streamCursor *c);
 /* Visits the nodes in order; see streamNodeToListpack(). False ends the walk. */
 typedef bool streamNodeProc(void *arg, streamId key, const streamNode *n);
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
-/* Appends a node and adds its entries to the length. False, and *take remains the caller's, if its ids are not above
- * all existing ones. The caller must set the last id and the other counters afterwards. */
+/* Appends a node, adds its entries to the length and raises the last id to that of its last entry, if it is lower.
+ * False, and *take remains the caller's, if its ids are not above all existing ones. The caller must set the other
+ * counters afterwards. */
 bool streamAddNode(stream *s, streamId key, streamNode **take);
 
 /* Returns the new address of a node's block; NULL: not moved. */

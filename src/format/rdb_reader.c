@@ -187,7 +187,9 @@ static status readCompressed(rdbReader *r, str *out) {
     status st = rdbReadLength(r, &packed_len);
     if (st == OK) st = rdbReadLength(r, &len);
     if (st != OK) return st;
-    if (len == 0 || len > UINT32_MAX || packed_len > UINT32_MAX || len / LZF_RATIO_MAX > packed_len)
+    /* lzf_decompress() reads the first byte without a look at the length. */
+    if (packed_len == 0 || packed_len > UINT32_MAX || len == 0 || len > UINT32_MAX ||
+        len / LZF_RATIO_MAX > packed_len)
         return rdbReaderFail(r, "Invalid LZF compressed string");
     st = readPlain(r, packed_len, &r->packed);
     if (st != OK) return st;

@@ -262,7 +262,8 @@ static status readCounters(rdbReader *r, stream *s, int type) {
         return rdbReaderFail(r, "Stream length inconsistent with rax entries");
     if (length != streamLength(s))
         return rdbReaderFail(r, "Stream length inconsistent with the number of valid entries");
-    streamSetLastId(s, last);
+    /* Never below an entry: ids that are appended must be above all there are. */
+    if (streamIdLess(streamLastId(s), last)) streamSetLastId(s, last);
     streamSetMaxDeletedId(s, max_deleted);
     streamSetEntriesAdded(s, added);
     return OK;
