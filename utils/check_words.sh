@@ -28,6 +28,10 @@ metaphors="$metaphors|\\b[Ww]hoever\\b|\\btells? nobody\\b"                     
 metaphors="$metaphors|\\bwhose time has come\\b"                                                # that has expired
 metaphors="$metaphors|\\b[a-z]+(Pack|Object)Room\\b|\\b(pack|object)Room\\b|IsSound\\b|[a-z]Wish\\b" # Buffer, IsValid, Params
 metaphors="$metaphors|\\bpickers?\\b|\\bcensus\\b"                                               # random elements, sample
+metaphors="$metaphors|\\b(no|another|every) sound (nodes?|entry|values?|listpacks?)\\b|\\bwhen sound\\b" # valid
+metaphors="$metaphors|\\b(length|count|size)s? that lies?\\b|[a-z]_that_lies_"                     # wrong, untrusted
+metaphors="$metaphors|\\bthere and back\\b|\\bbetter placed\\b"                                 # round trip, defragment
+metaphors="$metaphors|\\btold by (INFO|what)\\b|\\bNULL: nobody\\b|\\bhear of the end\\b"       # shown by, called for
 if grep -rnIE "$metaphors" src tests utils docs --include='*.[ch]' --include='*.py' --include='*.sh' --include='*.tcl' \
     --include='*.md' --include='*.txt' --exclude-dir=tmp --exclude-dir=assets --exclude=command_table.c \
     --exclude=check_words.sh | grep -v 'words: ok'; then

@@ -118,7 +118,7 @@ static void deleteInstead(ctx *c, bool existed) {
     slice key = c->argv[1];
     if (existed) {
         (void)dbDelete(c->db, key, storeHash(key), c->look); /* it exists */
-        slice words[] = {keyspaceDeleteWord(), key};
+        slice words[] = {keyspaceDeleteCommandName(), key};
         ctxPropagateAs(c, 2, words);
         ctxKeyChanged(c, key, "del");
     }

@@ -237,7 +237,7 @@ static void popSome(ctx *c, robj *o, size_t count) {
 static void popAll(ctx *c, const robj *o) {
     size_t count = setLength(o);
     setReplyAll(c, o);
-    slice words[2] = {keyspaceDeleteWord(), c->argv[1]};
+    slice words[2] = {keyspaceDeleteCommandName(), c->argv[1]};
     ctxPropagateAs(c, 2, words);
     collectionChanged(c, c->argv[1], "spop", count);
     collectionRemove(c, 1);

@@ -22,7 +22,7 @@ typedef struct addOptions {
     int id_arg;
 } addOptions;
 
-/* The count of MAXLEN or LIMIT at argument `i`. */
+/* Parses the count of MAXLEN or LIMIT at argument `i`. */
 static bool argCount(ctx *c, int i, const char *negative, int64_t *out) {
     if (!ctxArgInt(c, i, out)) return false;
     if (*out >= 0) return true;
@@ -30,7 +30,7 @@ static bool argCount(ctx *c, int i, const char *negative, int64_t *out) {
     return false;
 }
 
-/* MAXLEN or MINID at argument *i, with the words that belong to it, of which *i becomes the last. */
+/* Parses MAXLEN or MINID at argument *i with its operands; *i is set to the last of them. */
 static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
     if (out->trims) {
         replyError(c, SLICE("ERR syntax error, MAXLEN and MINID options at the same time are not "
@@ -52,7 +52,7 @@ static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
     return true;
 }
 
-/* XADD's id at argument `i`. */
+/* Parses XADD's id at argument `i`. */
 static bool parseAddId(ctx *c, int i, addOptions *out) {
     slice text = c->argv[i];
     out->id_arg = i;
@@ -71,7 +71,7 @@ static bool parseAddId(ctx *c, int i, addOptions *out) {
     return streamArgId(c, i, 0, &out->id);
 }
 
-/* What LIMIT may be, and what it is when it is not given. */
+/* Validates LIMIT, or sets its default. */
 static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
     enum { DEFAULT_NODES = 100, DEFAULT_LIMIT = 10000, DEFAULT_LIMIT_MAX = 1000000 };
     if (out->limit > 0 && !out->trims) {
@@ -85,7 +85,7 @@ static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
     }
     if (ctxIsReplay(c)) return true;
     if (out->limit_given) {
-        out->rule.most = (uint64_t)out->limit;
+        out->rule.max_removed = (uint64_t)out->limit;
         if (out->rule.whole_nodes) return true;
         replyError(c, SLICE("ERR syntax error, LIMIT cannot be used without the special ~ option"));
         return false;
@@ -93,11 +93,11 @@ static bool settleLimit(ctx *c, bool is_add, addOptions *out) {
     if (!out->rule.whole_nodes) return true;
     int64_t entries = cmdConf.stream_node_max_entries;
     if (entries <= 0) {
-        out->rule.most = DEFAULT_LIMIT;
+        out->rule.max_removed = DEFAULT_LIMIT;
     } else if (entries > DEFAULT_LIMIT_MAX / DEFAULT_NODES) {
-        out->rule.most = DEFAULT_LIMIT_MAX;
+        out->rule.max_removed = DEFAULT_LIMIT_MAX;
     } else {
-        out->rule.most = (uint64_t)entries * DEFAULT_NODES;
+        out->rule.max_removed = (uint64_t)entries * DEFAULT_NODES;
     }
     return true;
 }
@@ -129,7 +129,7 @@ static bool parseOptions(ctx *c, bool is_add, addOptions *out) {
 
 /* ------------------------------------------------------------------ propagation of both */
 
-/* The request with the id and the exact bound that were chosen here. */
+/* Propagates the request with the assigned id and the exact bound that was applied. */
 static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
     char id[STREAM_ID_TEXT_MAX], bound[STREAM_ID_TEXT_MAX];
     streamId first = STREAM_ID_MAX;
@@ -138,7 +138,7 @@ static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
     if (p->id_arg) words[p->id_arg] = streamIdText(p->id, id);
     if (p->rule.whole_nodes) {
         words[p->operator_arg] = SLICE("=");
-        (void)streamFirstKept(s, &first); /* without one everything goes */
+        (void)streamFirstKept(s, &first); /* without entries all are removed */
         words[p->threshold_arg] = p->rule.by_id
                                       ? streamIdText(first, bound)
                                       : sliceMake(bound, numberPrintUint(bound, streamLength(s)));
@@ -149,7 +149,8 @@ static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
 
 /* ------------------------------------------------------------------ XADD */
 
-/* Completes the id by the stream's last one (`last`; 0-0 for a new stream). False: the error was replied. */
+/* Completes a partial or automatic id from the stream's last one (`last`; 0-0 for a new stream). False: the error was
+ * replied. */
 static bool chooseId(ctx *c, addOptions *p, streamId last) {
     if (streamIdEqual(last, STREAM_ID_MAX)) {
         replyError(c, SLICE("ERR The stream has exhausted the last possible ID, unable to add more "
@@ -184,7 +185,7 @@ static bool entryFits(ctx *c, const slice *fields, size_t count) {
 }
 
 /* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]. Reply: the
- * entry's id; null with NOMKSTREAM and without a stream. */
+ * entry's id; null with NOMKSTREAM if there is no stream. */
 void xaddCommand(ctx *c) {
     addOptions p;
     if (!parseOptions(c, true, &p)) return;
@@ -238,7 +239,7 @@ void xtrimCommand(ctx *c) {
     collectionChanged(c, c->argv[1], "xtrim", removed);
 }
 
-/* Arguments from..argc-1 as ids, in a block to be freed. NULL: the error was replied. */
+/* Parses arguments from..argc-1 as ids into a block that the caller frees. NULL: the error was replied. */
 static streamId *parseIds(ctx *c, int from) {
     streamId *ids = memNewArray(streamId, (size_t)(c->argc - from));
     for (int i = from; i < c->argc; i++) {

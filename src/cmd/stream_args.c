@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What stream commands share: ids as arguments, replies with entries, propagation of groups. Main thread only. */
+ * Functions shared by the stream commands: ids as arguments, replies with entries, propagation of group changes. Main
+ * thread only. */
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/stream_priv.h"
@@ -11,7 +12,7 @@ void streamReplyInvalidId(ctx *c) {
     replyError(c, SLICE("ERR Invalid stream ID specified as stream command argument"));
 }
 
-/* Digits alone; leading zeros are allowed. */
+/* Only digits; leading zeros are allowed. */
 static bool parseDigits(slice text, uint64_t *out) {
     uint64_t v = 0;
     if (text.len == 0) return false;
@@ -38,7 +39,7 @@ bool streamParseId(slice text, uint64_t missing_seq, streamId *out) {
            parseDigits(sliceMake(dash + 1, text.len - at - 1), &out->seq);
 }
 
-/* An id, or `-` or `+`. */
+/* Parses an id, `-` or `+`. */
 static bool parseIdOrEnd(slice text, uint64_t missing_seq, streamId *out) {
     if (text.len == 1 && text.ptr[0] == '-') {
         *out = STREAM_ID_MIN;
@@ -63,7 +64,7 @@ bool streamArgIdOrEnd(ctx *c, int i, uint64_t missing_seq, streamId *out) {
     return false;
 }
 
-/* An end of a range; *excluded: it does not belong to it. */
+/* Parses one end of a range; *excluded: the range does not include it. */
 static bool argInterval(ctx *c, int i, uint64_t missing_seq, streamId *out, bool *excluded) {
     slice text = c->argv[i];
     *excluded = text.len > 1 && text.ptr[0] == '(';

@@ -5,7 +5,7 @@
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
 
-/* The group at arguments 1 and 2. False: the error was replied. */
+/* Looks up the group at arguments 1 and 2. False: the error was replied. */
 static bool findGroup(ctx *c, bool writes, stream **s, streamGroup **g) {
     if (!(writes ? streamFindWrite : streamFindRead)(c, 1, s)) return false;
     *g = *s ? streamGroupFind(*s, c->argv[2]) : NULL;
@@ -130,12 +130,12 @@ typedef struct claim {
     streamConsumer *consumer;
     bool created;
     int64_t min_idle_ms, delivered_ms;
-    int64_t deliveries; /* -1: one more, but for just_id */
+    int64_t deliveries; /* -1: incremented, unless just_id */
     bool force, just_id;
-    bool propagated; /* something was */
+    bool propagated; /* something was propagated */
 } claim;
 
-/* The min-idle-time at argument 4. */
+/* Parses the min-idle-time at argument 4. */
 static bool argMinIdle(ctx *c, const char *command, int64_t *out) {
     if (!numberParseInt(c->argv[4], out)) {
         replyErrorFormat(c, "ERR Invalid min-idle-time argument for %s", command);
@@ -145,7 +145,7 @@ static bool argMinIdle(ctx *c, const char *command, int64_t *out) {
     return true;
 }
 
-/* A pending entry whose entry is gone from the stream goes too. */
+/* Removes a pending entry whose stream entry was removed. */
 static void dropPending(ctx *c, claim *how, const streamPending *p) {
     streamPending told = *p;
     if (engineHot.sinks) streamPropagateClaim(c, c->argv[1], how->g, &told);
@@ -154,7 +154,7 @@ static void dropPending(ctx *c, claim *how, const streamPending *p) {
     how->propagated = true;
 }
 
-/* The entry, whose state is `p`, gets its new owner; replied. */
+/* Assigns the pending entry `p` to its new owner and replies it. */
 static void giveTo(ctx *c, claim *how, streamPending *p) {
     p->owner = how->consumer;
     p->delivered_ms = how->delivered_ms;
@@ -175,7 +175,7 @@ static void giveTo(ctx *c, claim *how, streamPending *p) {
     how->propagated = true;
 }
 
-/* XCLAIM of one id. Returns whether it was replied. */
+/* XCLAIM of one id. True if something was replied. */
 static bool claimOne(ctx *c, claim *how, streamId id) {
     streamPending p;
     bool pending = streamPendingFind(how->g, id, &p);
@@ -194,12 +194,12 @@ static bool claimOne(ctx *c, claim *how, streamId id) {
 }
 
 typedef struct claimOptions {
-    int ids_end; /* arguments with ids: from 5 on */
+    int ids_end; /* the ids are arguments 5 to ids_end - 1 */
     bool has_last;
     streamId last;
 } claimOptions;
 
-/* An option's number, at argument `i`. */
+/* Parses the number of an option at argument `i`. */
 static bool claimNumber(ctx *c, int i, const char *option, int64_t *out) {
     if (numberParseInt(c->argv[i], out)) return true;
     replyErrorFormat(c, "ERR Invalid %s option argument for XCLAIM", option);
@@ -300,10 +300,10 @@ static bool parseAutoclaim(ctx *c, claim *how, autoclaimOptions *out) {
     return true;
 }
 
-/* XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]. Reply: where to go on, the claimed entries or
- * their ids, and ids that were pending but are gone from the stream. */
+/* XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]. Reply: the id to continue from, the claimed
+ * entries or their ids, and the pending ids whose entries were removed from the stream. */
 void xautoclaimCommand(ctx *c) {
-    enum { ATTEMPTS = 10 }; /* pending entries looked at for each one wanted */
+    enum { ATTEMPTS = 10 }; /* pending entries examined per requested one */
     claim how = {0};
     autoclaimOptions p;
     if (!parseAutoclaim(c, &how, &p)) return;

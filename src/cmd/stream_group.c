@@ -14,14 +14,14 @@ static void replyNoStream(ctx *c) {
                         "automatically."));
 }
 
-/* The stream at argument 2, which must exist. */
+/* Looks up the stream at argument 2, which must exist. */
 static bool findStream(ctx *c, stream **s) {
     if (!streamFindWrite(c, 2, s)) return false;
     if (!*s) replyNoStream(c);
     return *s != NULL;
 }
 
-/* The group at argument 3 too. */
+/* Looks up the stream and the group at argument 3. */
 static bool findGroup(ctx *c, stream **s, streamGroup **g) {
     if (!findStream(c, s)) return false;
     *g = streamGroupFind(*s, c->argv[3]);
@@ -38,7 +38,7 @@ typedef struct groupOptions {
     int64_t entries_read;
 } groupOptions;
 
-/* Options from argument 5 on. */
+/* Parses the options from argument 5 on. */
 static bool parseOptions(ctx *c, bool creates, groupOptions *out) {
     *out = (groupOptions){.entries_read = STREAM_UNKNOWN};
     for (int i = 5; i < c->argc; i++) {
@@ -57,7 +57,7 @@ static bool parseOptions(ctx *c, bool creates, groupOptions *out) {
     return true;
 }
 
-/* False: there are more words than the options need, and the error was replied. */
+/* False: there are more arguments than options, and the error was replied. */
 static bool fewWords(ctx *c) {
     enum { WORDS_MAX = 8 };
     if (c->argc > WORDS_MAX) replyErrorSubcommand(c);
@@ -126,7 +126,7 @@ void xgroupDestroyCommand(ctx *c) {
     if (g) {
         streamGroupDestroy(s, g);
         streamGroupChanged(c, c->argv[2], "xgroup-destroy");
-        blockNotifyKey(dbId(c->db), c->argv[2]); /* its readers get an error */
+        blockNotifyKey(dbId(c->db), c->argv[2]); /* blocked readers get an error */
     }
     replyInteger(c, g != NULL);
 }
@@ -179,7 +179,7 @@ void xgroupHelpCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ XACK */
 
-/* XACK key group id [id ...]. Reply: number of entries that are not pending any more. */
+/* XACK key group id [id ...]. Reply: number of entries removed from the pending entries. */
 void xackCommand(ctx *c) {
     stream *s;
     streamId id;
@@ -189,7 +189,7 @@ void xackCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
-    /* All ids are judged before one is acknowledged; a single one need not be read twice. */
+    /* All ids are validated before one is acknowledged; a single id is parsed only once. */
     for (int i = 4; i < c->argc; i++) {
         if (!streamArgId(c, i, 0, &id)) return;
     }

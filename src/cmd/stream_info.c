@@ -5,7 +5,7 @@
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
 
-/* The stream at argument 2, which must exist. */
+/* Looks up the stream at argument 2, which must exist. */
 static bool findStream(ctx *c, stream **s) {
     if (!streamFindRead(c, 2, s)) return false;
     if (!*s) replyError(c, ERR_NO_KEY_TEXT);
@@ -22,7 +22,7 @@ static void replyIntField(ctx *c, const char *name, int64_t value) {
     replyInteger(c, value);
 }
 
-/* entries-read and lag. */
+/* Replies entries-read and lag. */
 static void replyProgress(ctx *c, const stream *s, const streamGroup *g) {
     int64_t entries_read = streamGroupEntriesRead(g), lag;
     replyBulkText(c, "entries-read");
@@ -41,7 +41,7 @@ static void replyProgress(ctx *c, const stream *s, const streamGroup *g) {
 
 /* ------------------------------------------------------------------ STREAM */
 
-/* The fields that STREAM and STREAM FULL begin with. */
+/* Replies the fields common to STREAM and STREAM FULL. */
 static void replyHead(ctx *c, const stream *s) {
     replyIntField(c, "length", (int64_t)streamLength(s));
     replyIntField(c, "radix-tree-keys", (int64_t)streamNodeCount(s));
@@ -66,7 +66,7 @@ static void replyEnd(ctx *c, const char *name, const stream *s, bool last) {
     streamCursorClear(&at);
 }
 
-/* Pending entries, of one consumer or of the whole group, whose names then are replied too. */
+/* Replies the pending entries of one consumer, or those of the whole group with their consumers' names. */
 static void replyPending(ctx *c, const streamGroup *g, const streamConsumer *of, uint64_t most) {
     streamPendingCursor at;
     streamPending p;
@@ -125,7 +125,7 @@ static void replyFull(ctx *c, const stream *s, uint64_t most) {
         replyGroupFull(c, s, g, most);
 }
 
-/* FULL [COUNT count] from argument 3 on. */
+/* Parses FULL [COUNT count] from argument 3 on. */
 static bool parseFull(ctx *c, int64_t *count) {
     const int64_t usual = 10;
     *count = usual;
@@ -139,7 +139,7 @@ static bool parseFull(ctx *c, int64_t *count) {
     return valid;
 }
 
-/* XINFO STREAM key [FULL [COUNT count]]. Reply: a map of facts. */
+/* XINFO STREAM key [FULL [COUNT count]]. Reply: a map of fields. */
 void xinfoStreamCommand(ctx *c) {
     stream *s;
     int64_t count;

@@ -5,7 +5,7 @@
 #include "cmd/procs.h"
 #include "cmd/stream_priv.h"
 
-/* COUNT, the last one of several; -1: none. False: the error was replied. */
+/* Parses COUNT, the last one if repeated; -1: none. False: the error was replied. */
 static bool parseCount(ctx *c, int64_t *count) {
     *count = -1;
     for (int i = 4; i < c->argc; i += 2) {
@@ -39,5 +39,5 @@ static void replyRange(ctx *c, bool backwards) {
 /* XRANGE key start end [COUNT count]. Reply: the entries, each with its id and an array of fields and values. */
 void xrangeCommand(ctx *c) { replyRange(c, false); }
 
-/* XREVRANGE key end start [COUNT count]. Reply: likewise, the last entry first. */
+/* XREVRANGE key end start [COUNT count]. Reply: the same in reverse order. */
 void xrevrangeCommand(ctx *c) { replyRange(c, true); }

@@ -6,25 +6,25 @@
 #include "cmd/stream_priv.h"
 #include "engine/block.h"
 
-/* The request without its streams. */
+/* The options of the request. */
 typedef struct readOptions {
     bool of_group, noack, blocks;
     int64_t count, deadline_ms;
     int group_arg;  /* the consumer follows; 0: none */
-    int first, end; /* arguments with keys; as many ids follow */
+    int first, end; /* arguments with keys; the same number of ids follows */
 } readOptions;
 
-/* What is to be read from one stream. */
+/* What to read from one stream. */
 typedef struct readPlan {
     stream *s; /* NULL: the key does not exist */
     streamGroup *g;
     streamId after;
-    bool news; /* ">": what the group has not read yet */
+    bool undelivered; /* ">": entries never delivered to the group */
 } readPlan;
 
 /* ------------------------------------------------------------------ arguments */
 
-/* A time in ms, as the wall time it ends at; 0 is for ever. */
+/* Parses a timeout in ms to the wall time at which it expires; 0: none. */
 static bool parseBlock(ctx *c, int i, int64_t *deadline_ms) {
     int64_t ms;
     if (!numberParseInt(c->argv[i], &ms)) {
@@ -55,7 +55,7 @@ static bool parseStreams(ctx *c, int first, readOptions *out) {
     return true;
 }
 
-/* GROUP or NOACK, which XREAD does not have. */
+/* Parses GROUP or NOACK, which XREAD refuses. */
 static bool forGroups(ctx *c, const char *word, const readOptions *p) {
     if (p->of_group) return true;
     replyErrorFormat(
@@ -99,7 +99,8 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
 
 static bool isWord(slice text, char word) { return text.len == 1 && text.ptr[0] == word; }
 
-/* `$`, `+` and `>`; false: the argument is none of them. *valid: it may stand here, else the error was replied. */
+/* Parses `$`, `+` and `>`; false: the argument is none of them. *valid: it is allowed here, else the error was
+ * replied. */
 static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, bool *valid) {
     *valid = true;
     if (isWord(id, '$') || isWord(id, '+')) {
@@ -118,7 +119,7 @@ static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, 
         return true;
     }
     if (!isWord(id, '>')) return false;
-    plan->news = true;
+    plan->undelivered = true;
     if (p->of_group) return true;
     replyError(c, SLICE("ERR The > ID can be specified only when calling XREADGROUP using the "
                         "GROUP <group> <consumer> option."));
@@ -126,7 +127,7 @@ static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, 
     return true;
 }
 
-/* The stream at argument `i`. False: the error was replied. */
+/* Looks up the stream at argument `i`. False: the error was replied. */
 static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
     *plan = (readPlan){0};
     if (!(p->of_group ? streamFindWrite : streamFindRead)(c, i, &plan->s)) return false;
@@ -145,13 +146,13 @@ static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
     bool valid;
     if (planSpecial(c, p, id, plan, &valid)) return valid;
     if (!streamArgId(c, i + p->end - p->first, 0, &plan->after)) return false;
-    plan->news = p->of_group && streamIdEqual(plan->after, STREAM_ID_MAX);
+    plan->undelivered = p->of_group && streamIdEqual(plan->after, STREAM_ID_MAX);
     return true;
 }
 
 /* ------------------------------------------------------------------ reading for groups */
 
-/* Gives the consumer what the group has not read yet. Returns whether it got entries. */
+/* Delivers entries that the group has not read to the consumer. True if there were any. */
 static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *plan,
                      streamConsumer *consumer) {
     streamCursor at;
@@ -179,7 +180,7 @@ static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *pl
     ctxDatasetChanged(c, (uint64_t)found);
 }
 
-/* Replies the consumer's pending entries after an id, which are delivered once more. */
+/* Replies the consumer's pending entries after an id and counts the delivery. */
 static void readHistory(ctx *c, const readOptions *p, const readPlan *plan,
                         const streamConsumer *consumer) {
     streamPendingCursor at;
@@ -206,7 +207,7 @@ static void readHistory(ctx *c, const readOptions *p, const readPlan *plan,
 
 /* ------------------------------------------------------------------ both commands */
 
-/* A reply that begins with the first stream that has something. */
+/* A reply that is opened at the first stream with entries. */
 typedef struct readReply {
     respDeferred head;
     int64_t count;
@@ -218,7 +219,7 @@ static void beginStream(ctx *c, readReply *r, slice key) {
     replyBulk(c, key);
 }
 
-/* Whether a live entry is above `id`. */
+/* True if there is a live entry above `id`. */
 static bool hasAfter(const stream *s, streamId id) {
     streamId last;
     return s && streamLastLive(s, &last) && streamIdLess(id, last);
@@ -233,7 +234,7 @@ static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan
                          name};
         ctxPropagateAs(c, COUNT_OF(words), words);
     }
-    if (!plan->news) {
+    if (!plan->undelivered) {
         beginStream(c, r, key);
         readHistory(c, p, plan, consumer);
     } else if (hasAfter(plan->s, streamGroupLastId(plan->g))) {
@@ -255,7 +256,7 @@ static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, rea
 
 static void replyTimedOut(ctx *c) { replyNullArray(c); }
 
-/* Waits for one of the streams. `$` becomes the id it stands for now. */
+/* Blocks until one of the streams has entries. `$` is replaced by the current last id. */
 static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans) {
     int streams = p->end - p->first;
     slice *words = memNewArray(slice, (size_t)c->argc);
@@ -299,10 +300,10 @@ done:
     memFree(plans);
 }
 
-/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: for each stream with entries after its id
- * the key and these entries; null when there is none. */
+/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: the key and the entries of each stream that
+ * has entries after its id; null if none has. */
 void xreadCommand(ctx *c) { readOrBlock(c, false); }
 
-/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]. Reply: likewise,
- * of entries no consumer of the group has got (">"), or of the consumer's pending ones. */
+/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]. Reply: the same,
+ * with entries not delivered to the group before (">"), or the consumer's pending entries. */
 void xreadgroupCommand(ctx *c) { readOrBlock(c, true); }

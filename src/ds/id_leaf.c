@@ -2,8 +2,8 @@
  *
  * Leaves of ds/id_tree.h: columns of offsets from a least value.
  *
- * Invariant: every value of a column is at least its base, and the difference fits the column's width. A width never
- * shrinks while the leaf lives; a leaf that is built anew gets the least that will do. ANY_THREAD that owns it. */
+ * Invariant: every value of a column is at least its base, and the difference fits the column's width. The width of a
+ * column never shrinks; a leaf that is rebuilt gets the smallest sufficient widths. ANY_THREAD that owns it. */
 #include "ds/id_tree_private.h"
 
 static unsigned widthOf(uint64_t offset) {
@@ -108,7 +108,7 @@ static bool rowFits(const idLeaf *l, const idRow *row) {
     return true;
 }
 
-/* Writes the row to place `at`. */
+/* Writes the row at index `at`. */
 static void store(idLeaf *l, unsigned at, const idRow *row) {
     uint8_t *data = dataOf(l);
     for (unsigned c = 0; c < l->columns; c++) {
@@ -118,7 +118,7 @@ static void store(idLeaf *l, unsigned at, const idRow *row) {
     }
 }
 
-/* Moves places from..count-1 so that they begin at place `to`. */
+/* Moves rows from..count-1 to index `to` and following. */
 static void shift(idLeaf *l, unsigned from, unsigned to) {
     uint8_t *data = dataOf(l);
     if (from == l->count) return;

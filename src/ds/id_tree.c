@@ -7,7 +7,7 @@
  * order fill their leaves. Neighbours that together fill half a node at most are merged. ANY_THREAD that owns it. */
 #include "ds/id_tree_private.h"
 
-/* The way to a leaf. */
+/* The path from the root to a leaf. */
 typedef struct treePath {
     idInner *inner[ID_LEVELS_MAX]; /* from the root down */
     unsigned at[ID_LEVELS_MAX];    /* which child */
@@ -43,7 +43,7 @@ static unsigned childFor(const idInner *n, streamId id) {
     return low - 1;
 }
 
-/* The leaf an id belongs to; the tree has entries. */
+/* Finds the leaf for an id; the tree must not be empty. */
 static idLeaf *leafFor(const idTree *t, streamId id) {
     void *node = t->root;
     for (unsigned level = t->levels; level > 0; level--) {
@@ -146,7 +146,7 @@ static void unlinkLeaf(const idLeaf *l) {
     if (l->next) l->next->prev = l->prev;
 }
 
-/* The path's node at `level` (t->levels: the leaf) is now at another address. */
+/* Updates the parent after the path's node at `level` (t->levels: the leaf) has moved. */
 static void setNode(idTree *t, treePath *path, unsigned level, void *node) {
     if (level == 0) {
         t->root = node;
@@ -160,7 +160,7 @@ static void setNode(idTree *t, treePath *path, unsigned level, void *node) {
     }
 }
 
-/* Replaces the path's leaf by one with these rows. */
+/* Replaces the path's leaf with one that has these rows. */
 static void replaceLeaf(idTree *t, treePath *path, const idRow *rows, unsigned count,
                         unsigned cap) {
     idLeaf *old = path->leaf, *l = newLeaf(t, rows, count, cap);
@@ -186,7 +186,7 @@ static void removeChild(idInner *n, unsigned at) {
     memmove(&n->child[at], &n->child[at + 1], (n->count - at) * sizeof(n->child[0]));
 }
 
-/* Appends the children of `from` on from `other`, which loses them. */
+/* Moves the children of `other` from index `from` on to the end of this node. */
 static void takeChildren(idInner *n, idInner *other, unsigned from) {
     unsigned count = other->count - from;
     memcpy(&n->key[n->count], &other->key[from], count * sizeof(n->key[0]));
@@ -204,7 +204,7 @@ static void addAfter(idTree *t, treePath *path, unsigned level, streamId key, vo
             insertChild(n, at, key, node);
             return;
         }
-        /* Nodes that are filled in order stay full. */
+        /* Nodes filled in ascending order are not split, so they stay full. */
         unsigned keep = at == ID_INNER_MAX ? ID_INNER_MAX - 1 : ID_INNER_MAX / 2;
         idInner *more = newInner(t);
         takeChildren(more, n, keep);
@@ -226,7 +226,7 @@ static void addAfter(idTree *t, treePath *path, unsigned level, streamId key, vo
 
 /* ------------------------------------------------------------------ inserting */
 
-/* Room for `count` rows and some more. */
+/* Capacity for `count` rows with some spare. */
 static unsigned capFor(unsigned count) {
     unsigned cap = count + count / 2 + 2;
     return cap < ID_LEAF_MAX ? cap : ID_LEAF_MAX;
@@ -234,7 +234,7 @@ static unsigned capFor(unsigned count) {
 
 static streamId rowId(const idRow *row) { return (streamId){row->column[0], row->column[1]}; }
 
-/* The path's leaf is full: the row goes to place `at` of it or of a new neighbour. */
+/* The path's leaf is full: inserts the row at index `at` of it or of a new neighbour. */
 static void splitLeaf(idTree *t, treePath *path, unsigned at, const idRow *row) {
     idLeaf *l = path->leaf, *more;
     if (at == l->count && !l->next) {
@@ -253,7 +253,7 @@ static void splitLeaf(idTree *t, treePath *path, unsigned at, const idRow *row) 
     addAfter(t, path, t->levels, rowId(&rows[half]), more);
 }
 
-/* Builds the path's leaf anew with the row at `at`, which replaces the one there when `replace`. */
+/* Rebuilds the path's leaf with the row inserted at `at`, or replacing the existing row if `replace`. */
 static void rebuildLeaf(idTree *t, treePath *path, unsigned at, const idRow *row, bool replace) {
     idRow rows[ID_LEAF_MAX + 1];
     unsigned count = idLeafReadAll(path->leaf, rows);
@@ -301,7 +301,7 @@ void idTreeSet(idTree *t, const idEntry *entry) {
 
 /* ------------------------------------------------------------------ removing */
 
-/* A root with one child gives way to it. */
+/* A root with a single child is replaced by it. */
 static void lowerRoot(idTree *t) {
     while (t->levels > 0 && ((idInner *)t->root)->count == 1) {
         idInner *root = t->root;
@@ -315,14 +315,14 @@ static void lowerRoot(idTree *t) {
 static bool mergeInners(idTree *t, idInner *parent, unsigned at) {
     idInner *left = parent->child[at], *right = parent->child[at + 1];
     if (left->count + right->count > ID_INNER_MAX / 2) return false;
-    right->key[0] = parent->key[at + 1]; /* its own may have been the least of all */
+    right->key[0] = parent->key[at + 1]; /* its own may have been lower than all keys */
     takeChildren(left, right, 0);
     freeNode(t, right);
     removeChild(parent, at + 1);
     return true;
 }
 
-/* Removes the path's node at `level` from its parent; it is freed already. */
+/* Removes the path's node at `level`, already freed, from its parent. */
 static void removeNode(idTree *t, treePath *path, unsigned level) {
     while (level > 0) {
         idInner *n = path->inner[--level];
@@ -335,7 +335,8 @@ static void removeNode(idTree *t, treePath *path, unsigned level) {
             idInner *parent = path->inner[level - 1];
             unsigned at = path->at[level - 1];
             bool merged = at + 1 < parent->count && mergeInners(t, parent, at);
-            if (!merged && at > 0) (void)mergeInners(t, parent, at - 1); /* or they stay apart */
+            if (!merged && at > 0)
+                (void)mergeInners(t, parent, at - 1); /* else they stay separate */
         }
         lowerRoot(t);
         return;
@@ -363,7 +364,7 @@ static bool mergeLeaves(idTree *t, treePath *path, unsigned at) {
     return true;
 }
 
-/* The path's leaf lost an entry. */
+/* Rebalances after an entry was removed from the path's leaf. */
 static void settleLeaf(idTree *t, treePath *path) {
     idLeaf *l = path->leaf;
     if (l->count == 0) {
@@ -413,7 +414,7 @@ void idTreeClear(idTree *t) {
     *t = (idTree){.values = t->values};
 }
 
-/* A copy of the subtree for `to`; *last is the leaf before its first one, and becomes its last. */
+/* Copies the subtree for `to`; *last is the leaf that precedes it, and is set to its last leaf. */
 static void *copyNode(idTree *to, const void *node, unsigned level, idLeaf **last) {
     if (level == 0) {
         const idLeaf *from = node;
@@ -463,7 +464,7 @@ bool idTreeCompact(idTree *t, streamId *from, uint64_t *moved, uint64_t *kept) {
     return next != NULL;
 }
 
-/* What a check of the whole tree carries along. */
+/* State of the check of the whole tree. */
 typedef struct treeCheck {
     const idLeaf *last;
     streamId last_id;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * idTree: an ordered map from stream ids to up to three 64-bit values, in little memory: a B+ tree whose leaves
- * keep each column (ms, seq, values) as offsets from the column's least value, in as few bytes as the leaf's
- * largest offset needs. Ids and times that lie close together take some 6 bytes per entry with three values, an id
- * alone 2 to 4.
+ * idTree: an ordered map from stream ids to up to three 64-bit values, in little memory: a B+ tree whose leaves keep
+ * each column (ms, seq, values) as offsets from the column's least value, in as few bytes as the leaf's largest offset
+ * needs. Close ids and times take about 6 bytes per entry with three values; an id alone takes 2 to 4.
  *
- * Finding and changing cost O(log n) and the size of a leaf. A tree is all zero but for `values` when empty. Not
+ * Finding and changing cost O(log n) plus the size of a leaf. In an empty tree all fields except `values` are zero. Not
  * thread-safe: one owner at a time; idTreeClear() may run on another thread. */
 #ifndef DS_ID_TREE_H
 #define DS_ID_TREE_H
@@ -28,23 +27,23 @@ typedef struct idTree {
 
 typedef struct idEntry {
     streamId id;
-    uint64_t value[ID_TREE_VALUES_MAX]; /* the first tree->values of them count */
+    uint64_t value[ID_TREE_VALUES_MAX]; /* the first tree->values are used */
 } idEntry;
 
 /* ---- one entry ---- */
 
-/* False: there is none; *out is as it was. */
+/* False if there is none; *out is then unchanged. */
 bool idTreeFind(const idTree *t, streamId id, idEntry *out);
-/* False: the id is there already, and nothing was changed. */
+/* False, and no change, if the id exists. */
 bool idTreeInsert(idTree *t, const idEntry *entry);
-/* Sets the values of an entry, which must be there. */
+/* Sets the values of an existing entry. */
 void idTreeSet(idTree *t, const idEntry *entry);
-/* False: there is none. `out` (NULL: unwanted) gets the entry. */
+/* False if there is none. `out`: receives the removed entry; NULL: not needed. */
 bool idTreeRemove(idTree *t, streamId id, idEntry *out);
 
 /* ---- walking ---- */
 
-/* A place in the tree, valid until the tree changes. */
+/* A position in the tree, valid until the tree changes. */
 typedef struct idCursor {
     const struct idLeaf *leaf; /* private; NULL: at no entry */
     unsigned at;
@@ -61,15 +60,15 @@ bool idCursorPrev(idCursor *cursor);
 
 /* ---- the whole ---- */
 
-/* Moves nodes to where the allocator wastes less (memMoveIfSparse()): the leaf with the first entry at or after *from,
- * and what leads to it. Counts those moved and those that stayed; *from becomes the id after that leaf. False at the
- * end. Main thread. */
+/* Defragmentation: moves the leaf with the first entry at or after *from, and the nodes on its path, if the allocator
+ * has a better place (memMoveIfSparse()). Counts moved and unmoved nodes; sets *from to the id after that leaf. False
+ * at the end. Main thread. */
 bool idTreeCompact(idTree *t, streamId *from, uint64_t *moved, uint64_t *kept);
 /* Removes all entries. ANY_THREAD that owns the tree. */
 void idTreeClear(idTree *t);
-/* An equal tree into `to`, whatever was in it. */
+/* Makes `to` a copy; its old content is overwritten, not freed. */
 void idTreeCopy(idTree *to, const idTree *from);
-/* Checks every invariant; NULL when sound, else what is broken. For tests. */
+/* Checks every invariant; NULL if all hold, else a description of the first violation. For tests. */
 const char *idTreeVerify(const idTree *t);
 
 #endif

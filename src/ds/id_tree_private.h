@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes of ds/id_tree.h, for its own files. */
+ * Nodes of ds/id_tree.h; private to its files. */
 #ifndef DS_ID_TREE_PRIVATE_H
 #define DS_ID_TREE_PRIVATE_H
 
@@ -19,8 +19,8 @@ enum {
     ID_LEVELS_MAX = 32,
 };
 
-/* Entries in order. Column c is `cap` places of `width[c]` bytes, which hold offsets from base[c]; the columns
- * follow each other in data(). */
+/* Entries in order. Column c is an array of `cap` elements of `width[c]` bytes, offsets from base[c]; the columns are
+ * consecutive in data(). */
 typedef struct idLeaf {
     struct idLeaf *prev, *next;
     uint16_t count, cap;
@@ -30,14 +30,14 @@ typedef struct idLeaf {
 } idLeaf;
 _Static_assert(sizeof(idLeaf) == 32, "the header of a leaf is half a cache line");
 
-/* Child i holds ids from key[i] on; those below key[0] belong to child 0. */
+/* Child i has the ids from key[i] on; ids below key[0] belong to child 0. */
 typedef struct idInner {
     uint32_t count;
     streamId key[ID_INNER_MAX];
     void *child[ID_INNER_MAX];
 } idInner;
 
-/* An entry as a leaf sees it: ms, seq, values. */
+/* An entry as a row of columns: ms, seq, values. */
 typedef struct idRow {
     uint64_t column[ID_COLUMNS_MAX];
 } idRow;
@@ -64,16 +64,16 @@ static inline streamId idLeafId(const idLeaf *l, unsigned at) {
     return (streamId){ms, seq};
 }
 
-/* Bytes of the leaf's block. */
+/* Size of the leaf's block in bytes. */
 size_t idLeafSize(const idLeaf *l);
 void idLeafRead(const idLeaf *l, unsigned at, idRow *out);
-/* The first place whose id is not below `id`; count when there is none. */
+/* Index of the first row whose id is not below `id`; count if there is none. */
 unsigned idLeafFind(const idLeaf *l, streamId id);
-/* A leaf of these rows with room for at least `cap`, linked to none. */
+/* Creates an unlinked leaf with these rows and space for at least `cap`. */
 idLeaf *idLeafNew(const idRow *rows, unsigned count, unsigned columns, unsigned cap);
 /* Reads all rows; returns their number. */
 unsigned idLeafReadAll(const idLeaf *l, idRow *rows);
-/* Change the leaf in place; false: it has no room, or a value does not fit, and nothing was done. */
+/* Change the leaf in place; false, and no change, if it is full or a value does not fit its column. */
 bool idLeafInsert(idLeaf *l, unsigned at, const idRow *row);
 bool idLeafSet(idLeaf *l, unsigned at, const idRow *row);
 void idLeafRemove(idLeaf *l, unsigned at);

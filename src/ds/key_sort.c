@@ -11,7 +11,7 @@
 enum {
     BYTES = 8,
     VALUES = 256,
-    FEW = 100, /* fewer keys are sorted faster by comparison */
+    COMPARISON_SORT_MAX = 100, /* fewer keys are sorted faster by comparison */
 };
 
 /* Radix sort by `order`, from the lowest byte; stable. */
@@ -40,7 +40,7 @@ static void sortByOrder(sortKey *keys, size_t count) {
 }
 
 void keySort(sortKey *keys, size_t count, keyCompareProc *compare) {
-    if (count < FEW) {
+    if (count < COMPARISON_SORT_MAX) {
         if (count > 1) qsort(keys, count, sizeof(*keys), compare);
         return;
     }

@@ -3,9 +3,7 @@
  * Streams (stream.h): nodes, entries, trimming. Main thread only, but for streamFree(). */
 #include "ds/stream_private.h"
 
-enum {
-    FIRST_ROOM = 64
-}; /* bytes of entries a stream's first node has room for beyond its first one */
+enum { FIRST_NODE_SPARE = 64 }; /* bytes reserved in a stream's first node beyond its first entry */
 
 static streamNode *nodeOf(const idEntry *entry) { return (streamNode *)(uintptr_t)entry->value[0]; }
 
@@ -47,7 +45,7 @@ stream *streamCopy(const stream *from) {
         streamNode *n = streamNodeCopy(nodeOf(&entry));
         entry = indexEntry(entry.id, n);
         check(idTreeInsert(&s->nodes, &entry));
-        s->node_bytes += n->room;
+        s->node_bytes += n->cap;
         s->tail = n;
     }
     streamCopyGroups(s, from);
@@ -60,7 +58,7 @@ size_t streamBytes(const stream *s, size_t samples) {
 
 size_t streamFreeEffort(const stream *s) { return s->nodes.count + streamGroupsEffort(s); }
 
-/* ------------------------------------------------------------------ facts */
+/* ------------------------------------------------------------------ counters and ids */
 
 uint64_t streamLength(const stream *s) { return s->length; }
 streamId streamLastId(const stream *s) { return s->last_id; }
@@ -98,7 +96,7 @@ bool streamFirstKept(const stream *s, streamId *id) {
 
 /* ------------------------------------------------------------------ nodes */
 
-/* The node that may hold the id; false: there is none. */
+/* Finds the node whose id range includes the id; false if there is none. */
 static bool nodeFor(const stream *s, streamId id, idEntry *out) {
     if (likely(s->tail != NULL) && !streamIdLess(id, s->tail_key)) {
         *out = indexEntry(s->tail_key, s->tail);
@@ -110,9 +108,9 @@ static bool nodeFor(const stream *s, streamId id, idEntry *out) {
     return true;
 }
 
-/* A node of `room` bytes, which was at `old`, is now at `n`. */
-static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t room, streamNode *n) {
-    s->node_bytes += n->room - room;
+/* Updates pointers and sizes after a node of `cap` bytes has moved from `old` to `n`. */
+static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap, streamNode *n) {
+    s->node_bytes += n->cap - cap;
     if (n == old) return;
     idEntry entry = indexEntry(key, n);
     idTreeSet(&s->nodes, &entry);
@@ -122,7 +120,7 @@ static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t roo
 static void dropNode(stream *s, const idEntry *entry) {
     streamNode *n = nodeOf(entry);
     check(idTreeRemove(&s->nodes, entry->id, NULL));
-    s->node_bytes -= n->room;
+    s->node_bytes -= n->cap;
     s->length -= n->live;
     if (n == s->tail) {
         idCursor at;
@@ -134,7 +132,7 @@ static void dropNode(stream *s, const idEntry *entry) {
     streamNodeFree(n, NULL);
 }
 
-/* The entry that was first is not there any more. */
+/* Updates first_id after the first entry was removed. */
 static void findFirst(stream *s) {
     streamCursor c;
     streamFields fields;
@@ -160,18 +158,18 @@ static bool tailTakes(const stream *s, size_t bytes, const streamLimits *limits)
     return entries < limitOr(limits->node_entries, UINT32_MAX);
 }
 
-/* Begins a node for an entry; the one before it will hardly change. */
+/* Starts a new node for an entry and shrinks the previous one to fit, as it will rarely change. */
 static void beginNode(stream *s, streamId id, const slice *fields, size_t count, size_t bytes) {
-    size_t room = sizeof(streamNode) + 2 * bytes + FIRST_ROOM;
+    size_t cap = sizeof(streamNode) + 2 * bytes + FIRST_NODE_SPARE;
     if (s->tail) {
         streamNode *n = s->tail;
-        size_t old_room = n->room;
-        nodeMoved(s, s->tail_key, n, old_room, streamNodeFit(n));
-        if (s->tail->used > room) room = s->tail->used;
+        size_t old_cap = n->cap;
+        nodeMoved(s, s->tail_key, n, old_cap, streamNodeFit(n));
+        if (s->tail->used > cap) cap = s->tail->used;
     }
-    s->tail = streamNodeNew(fields, count, room);
+    s->tail = streamNodeNew(fields, count, cap);
     s->tail_key = id;
-    s->node_bytes += s->tail->room;
+    s->node_bytes += s->tail->cap;
     idEntry entry = indexEntry(id, s->tail);
     check(idTreeInsert(&s->nodes, &entry));
 }
@@ -183,8 +181,8 @@ void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
     for (size_t i = 0; i < count; i++) bytes += fields[i].len;
     if (unlikely(!tailTakes(s, bytes, limits))) beginNode(s, id, fields, count, bytes);
     streamNode *n = s->tail;
-    size_t room = n->room;
-    nodeMoved(s, s->tail_key, n, room, streamNodeAppend(n, s->tail_key, id, fields, count));
+    size_t cap = n->cap;
+    nodeMoved(s, s->tail_key, n, cap, streamNodeAppend(n, s->tail_key, id, fields, count));
     if (s->length++ == 0) s->first_id = id;
     s->last_id = id;
     s->entries_added++;
@@ -211,19 +209,19 @@ bool streamDelete(stream *s, streamId id) {
         dropNode(s, &entry);
         if (was_first) findFirst(s);
     } else {
-        size_t room = n->room;
+        size_t cap = n->cap;
         streamNodeMark(n, &e);
         s->length--;
-        /* The first live entry is followed by another one in its node, close to it. */
+        /* Fast path: the next live entry is in the same node, shortly after the first one. */
         while (was_first && e.deleted) check(streamNodeNext(n, entry.id, &e));
         if (was_first) s->first_id = e.id;
-        nodeMoved(s, entry.id, n, room, streamNodeSettle(n, entry.id));
+        nodeMoved(s, entry.id, n, cap, streamNodeDropFields(n, entry.id));
     }
     if (streamIdLess(s->max_deleted_id, id)) s->max_deleted_id = id;
     return true;
 }
 
-/* Marks the entries of the first node that the rule removes; returns how many. */
+/* Marks as removed the entries of the first node that match the rule; returns their number. */
 static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule *rule) {
     streamNode *n = nodeOf(first);
     streamEntry e;
@@ -237,13 +235,13 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
         s->length--;
         removed++;
     }
-    /* A node left without live entries stays, as Valkey's does: its last id is not below the bound. */
-    size_t room = n->room;
-    nodeMoved(s, first->id, n, room, streamNodeSettle(n, first->id));
+    /* A node without live entries is kept, as in Valkey, because its last id is not below the bound. */
+    size_t cap = n->cap;
+    nodeMoved(s, first->id, n, cap, streamNodeDropFields(n, first->id));
     return removed;
 }
 
-/* Whether a rule removes all of a node. */
+/* True if the rule removes all entries of the node. */
 static bool takesNode(const stream *s, const idEntry *entry, const streamTrimRule *rule) {
     const streamNode *n = nodeOf(entry);
     if (!rule->by_id) return s->length - n->live >= rule->length;
@@ -260,7 +258,7 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
         if (!idTreeSeek(&s->nodes, STREAM_ID_MIN, &at)) break;
         idCursorRead(&at, &first);
         uint64_t live = nodeOf(&first)->live;
-        if (rule->most && removed + live > rule->most) break;
+        if (rule->max_removed && removed + live > rule->max_removed) break;
         if (takesNode(s, &first, rule)) {
             dropNode(s, &first);
             removed += live;
@@ -273,19 +271,20 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule) {
     return removed;
 }
 
-/* The children of a trie's rightmost path while its keys arrive in order. */
+/* The rightmost path of a trie whose keys are added in order. */
 typedef struct triePath {
     unsigned depth[sizeof(streamId)];
     unsigned count;
     uint64_t nodes;
 } triePath;
 
-/* A node at depth `child` hangs below the last branch of the path: bytes between the two are a node of their own. */
+/* Counts the nodes between the last branch of the path and a child at depth `child`: a run of bytes between them is one
+ * node. */
 static void attach(triePath *t, unsigned child) {
     if (child > t->depth[t->count - 1] + 1) t->nodes++;
 }
 
-/* Closes branches deeper than `depth`; returns the depth of what hangs at the path's end now. */
+/* Removes branches deeper than `depth` from the path; returns the depth of the child at its end. */
 static unsigned closeBranches(triePath *t, unsigned depth) {
     unsigned child = sizeof(streamId);
     while (t->count && t->depth[t->count - 1] > depth) {
@@ -295,7 +294,7 @@ static unsigned closeBranches(triePath *t, unsigned depth) {
     return child;
 }
 
-/* How many leading bytes two keys share. */
+/* Length of the common prefix of two keys in bytes. */
 static unsigned sharedBytes(streamId a, streamId b) {
     if (a.ms != b.ms) return (unsigned)__builtin_clzll(a.ms ^ b.ms) / 8;
     return 8 + (unsigned)__builtin_clzll(a.seq ^ b.seq) / 8;
@@ -348,10 +347,12 @@ bool streamAddNode(stream *s, streamId key, streamNode **take) {
     idEntry entry = indexEntry(key, n);
     check(idTreeInsert(&s->nodes, &entry));
     bool was_empty = s->length == 0;
-    s->node_bytes += n->room;
+    s->node_bytes += n->cap;
     s->length += n->live;
     s->tail = n;
     s->tail_key = key;
+    check(streamNodeLast(n, key, &last));
+    if (streamIdLess(s->last_id, last.id)) s->last_id = last.id;
     if (was_empty) findFirst(s);
     return true;
 }
@@ -368,19 +369,20 @@ bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, 
         idCursorRead(&at, &entry);
         streamNode *n = nodeOf(&entry);
         seen += sizeMax(1, n->live);
-        size_t room = n->room;
-        streamNode *now = move(arg, n, room);
-        if (now) nodeMoved(s, entry.id, n, room, now);
+        size_t cap = n->cap;
+        streamNode *now = move(arg, n, cap);
+        if (now) nodeMoved(s, entry.id, n, cap, now);
         s->compact_at = entry.id;
         if (!streamIdNext(&s->compact_at)) break;
     }
-    if (heap) (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the nodes' walk goes on */
+    if (heap)
+        (void)idTreeCompact(&s->nodes, &first, moved, kept); /* the result is that of the nodes */
     if (seen >= entries) return true;
     if (heap) streamCompactGroups(s, moved, kept);
     return false;
 }
 
-/* What a check of all nodes carries along. */
+/* State of the check of all nodes. */
 typedef struct nodeCheck {
     const stream *s;
     uint64_t length;
@@ -403,9 +405,9 @@ static bool verifyNode(void *arg, streamId key, const streamNode *n) {
     }
     if (live != n->live || deleted != n->deleted) v->broken = "counts of a node";
     if (offset != n->last) v->broken = "last entry of a node";
-    if (n->used > n->room) v->broken = "room of a node";
+    if (n->used > n->cap) v->broken = "capacity of a node";
     v->length += live;
-    v->bytes += n->room;
+    v->bytes += n->cap;
     return !v->broken;
 }
 

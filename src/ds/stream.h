@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * stream: entries of fields and values in the order of their ids, in nodes (ds/stream_node.h) found by their first id,
- * and groups of consumers that read them (ds/stream_group.h).
+ * stream: entries of fields and values, ordered by id and stored in nodes (ds/stream_node.h) that are indexed by their
+ * first id; and the consumer groups that read them (ds/stream_group.h).
  *
- * Appending costs one node's end, finding O(log nodes) and a pass over the ids of one node. Where a node ends is visible to
- * users (XINFO, XTRIM ~): it follows Valkey's rule over the node's size as a listpack. Not thread-safe: one owner at a
- * time; streamFree() may run on another thread. */
+ * Appending writes at the end of the last node; finding costs O(log nodes) and a scan of the ids of one node. Node
+ * boundaries are visible to users (XINFO, XTRIM ~), so they follow Valkey's rule, which is based on the node's size as
+ * a listpack. Not thread-safe: one owner at a time; streamFree() may run on another thread. */
 #ifndef DS_STREAM_H
 #define DS_STREAM_H
 
@@ -19,7 +19,7 @@
 
 typedef struct stream stream;
 
-/* When a node is full; 0: no limit, but for STREAM_ENTRY_BYTES_MAX. */
+/* Limits of a node; 0: no limit other than STREAM_ENTRY_BYTES_MAX. */
 typedef struct streamLimits {
     uint64_t node_bytes, node_entries;
 } streamLimits;
@@ -27,22 +27,22 @@ typedef struct streamLimits {
 /* ---- the whole ---- */
 
 stream *streamNew(void);
-/* `by` goes to streamMemory.free. ANY_THREAD. */
+/* `by` is passed to streamMemory.free. ANY_THREAD. */
 void streamFree(stream *s, void *by);
 stream *streamCopy(const stream *s);
-/* Bytes it takes; the size of groups and consumers is taken from `samples` of each, 0: all. */
+/* Memory of the stream in bytes. The size of groups and consumers is estimated from `samples` of each; 0: all. */
 size_t streamBytes(const stream *s, size_t samples);
-/* What freeing it costs: nodes, pending entries and consumers. */
+/* Effort to free the stream: the number of nodes, pending entries and consumers. */
 size_t streamFreeEffort(const stream *s);
 
-/* ---- facts ---- */
+/* ---- counters and ids ---- */
 
-/* Live entries. */
+/* Number of live entries. */
 uint64_t streamLength(const stream *s);
-/* The highest id ever given, or what was set; not lowered by removals. */
+/* The highest id ever assigned, or the one set by XSETID; removals do not lower it. */
 streamId streamLastId(const stream *s);
 void streamSetLastId(stream *s, streamId id);
-/* Of the first live entry; 0-0 without one. */
+/* Id of the first live entry; 0-0 if there is none. */
 streamId streamFirstId(const stream *s);
 /* The highest id streamDelete() removed. */
 streamId streamMaxDeletedId(const stream *s);
@@ -50,12 +50,13 @@ void streamSetMaxDeletedId(stream *s, streamId id);
 /* Entries ever appended. */
 uint64_t streamEntriesAdded(const stream *s);
 void streamSetEntriesAdded(stream *s, uint64_t n);
-/* The last live entry's id; false: there is none. */
+/* The id of the last live entry; false if there is none. */
 bool streamLastLive(const stream *s, streamId *id);
-/* The key of the first node: the id of the first entry, removed or not, that is still kept. False: there is none. */
+/* The key of the first node: the id of the first entry, removed or not, whose data is still stored. False if there are
+ * no nodes. */
 bool streamFirstKept(const stream *s, streamId *id);
 uint64_t streamNodeCount(const stream *s);
-/* Nodes of a path-compressed trie over the nodes' keys, as XINFO tells them; O(nodes). */
+/* Number of nodes of a path-compressed trie of the node keys, as reported by XINFO; O(nodes). */
 uint64_t streamTrieNodes(const stream *s);
 
 /* ---- changing ---- */
@@ -64,25 +65,25 @@ uint64_t streamTrieNodes(const stream *s);
  * together at most STREAM_ENTRY_BYTES_MAX. */
 void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
                   const streamLimits *limits);
-/* Removes an entry; false: it is not there. */
+/* Removes an entry; false if there is none with this id. */
 bool streamDelete(stream *s, streamId id);
 
 typedef struct streamTrimRule {
-    bool by_id;       /* entries below min_id go, else all but the last `length` */
-    bool whole_nodes; /* only nodes that go as a whole ("~") */
+    bool by_id;       /* removes entries below min_id; otherwise all but the last `length` */
+    bool whole_nodes; /* only complete nodes are removed ("~") */
     uint64_t length;
     streamId min_id;
-    uint64_t most; /* entries removed at most; 0: no limit */
+    uint64_t max_removed; /* 0: no limit */
 } streamTrimRule;
-/* Removes entries from the front; returns how many. */
+/* Removes entries from the start of the stream; returns their number. */
 uint64_t streamTrim(stream *s, const streamTrimRule *rule);
 
 /* ---- reading ---- */
 
-/* Whether a live entry has this id. */
+/* True if there is a live entry with this id. */
 bool streamHas(const stream *s, streamId id);
 
-/* A walk over live entries. The stream may not change meanwhile. Not to be copied. */
+/* Cursor over live entries. The stream must not change while it is used, and the cursor must not be copied. */
 typedef struct streamCursor {
     const stream *s; /* private */
     streamId start, end;
@@ -91,8 +92,8 @@ typedef struct streamCursor {
     const streamNode *node; /* NULL: at the end */
     streamId key;
     streamEntry entry;
-    uint32_t *places; /* of entries of the node that are still to come, when backwards */
-    size_t place_count, place_cap;
+    uint32_t *offsets; /* of the remaining entries of the node, when backwards */
+    size_t offset_count, offset_cap;
 } streamCursor;
 /* From `start` to `end`, both included, or from `end` back to `start`. */
 void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId end,
@@ -106,17 +107,18 @@ void streamCursorClear(streamCursor *c);
 /* Visits the nodes in order; see streamNodeToListpack(). False ends the walk. */
 typedef bool streamNodeProc(void *arg, streamId key, const streamNode *n);
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
-/* Appends a node, whose ids must be above those there are; its entries count. False: they are not, and *take stays the
- * caller's. Last id, counters and the like are to be set by the caller. */
+/* Appends a node, adds its entries to the length and raises the last id to that of its last entry, if it is lower.
+ * False, and *take remains the caller's, if its ids are not above all existing ones. The caller must set the other
+ * counters afterwards. */
 bool streamAddNode(stream *s, streamId key, streamNode **take);
 
-/* Moves a node's block; NULL: it stays. */
+/* Returns the new address of a node's block; NULL: not moved. */
 typedef void *streamMoveProc(void *arg, void *block, size_t size);
-/* Moves nodes to where they are better placed, about as many as hold `entries` entries, from where the last call ended,
- * or from the front when `begin`. `heap`: blocks of the indexes too. False at the end. Main thread. */
+/* Defragmentation: moves the blocks of nodes with about `entries` entries in total, continuing after the previous call,
+ * or from the start if `begin`. `heap`: the indexes' blocks too. False at the end. Main thread. */
 bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, void *arg,
                    bool heap, uint64_t *moved, uint64_t *kept);
-/* Checks every invariant; NULL when sound, else what is broken. For tests. */
+/* Checks every invariant; NULL if all hold, else a description of the first violation. For tests. */
 const char *streamVerify(const stream *s);
 
 #endif

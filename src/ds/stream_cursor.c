@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Walks over the entries of a stream (stream.h). Main thread only. */
+ * Iteration over the entries of a stream (stream.h). Main thread only. */
 #include "ds/stream_private.h"
 
 /* Enters the node at c->nodes. */
@@ -11,22 +11,23 @@ static void enter(streamCursor *c) {
     c->node = (const streamNode *)(uintptr_t)entry.value[0];
 }
 
-/* Notes the places of the entries up to c->end, so that they can be read from the last one on. */
+/* Stores the offsets of the entries up to c->end, to read them in reverse order. */
 static void collect(streamCursor *c) {
     size_t most = (size_t)c->node->live + c->node->deleted;
-    if (most > c->place_cap) {
-        memFree(c->places);
-        c->places = memAlloc(most * sizeof(*c->places));
-        c->place_cap = most;
+    if (most > c->offset_cap) {
+        memFree(c->offsets);
+        c->offsets = memAlloc(most * sizeof(*c->offsets));
+        c->offset_cap = most;
     }
-    c->place_count = 0;
+    c->offset_count = 0;
     streamEntry e;
     for (bool more = streamNodeFirst(c->node, c->key, &e); more && !streamIdLess(c->end, e.id);
          more = streamNodeNext(c->node, c->key, &e))
-        c->places[c->place_count++] = e.at;
+        c->offsets[c->offset_count++] = e.at;
 }
 
-/* Moves c->entry to the last entry of the node at or before c->end, if it is alone known without a look at the others. */
+/* Moves c->entry to the node's last entry if it is not after c->end; that entry can be read without scanning the
+ * others. */
 static bool enterLast(streamCursor *c) {
     c->whole_node = false;
     if (!streamNodeLast(c->node, c->key, &c->entry)) return false;
@@ -43,8 +44,8 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
     c->backwards = backwards;
     c->whole_node = false;
     c->node = NULL;
-    c->places = NULL;
-    c->place_count = c->place_cap = 0;
+    c->offsets = NULL;
+    c->offset_count = c->offset_cap = 0;
     if (streamIdLess(end, start)) return;
     if (backwards) {
         if (!idTreeSeekBack(&s->nodes, end, &c->nodes)) return;
@@ -63,7 +64,7 @@ void streamCursorInit(streamCursor *c, const stream *s, streamId start, streamId
     check(streamNodeFirst(c->node, c->key, &c->entry));
 }
 
-/* The next entry forwards, removed or not, into *e. */
+/* Reads the next entry in forward order, removed or not, into *e. */
 static bool stepForwards(streamCursor *c, streamEntry *e) {
     if (streamIdLess(c->end, c->entry.id)) {
         c->node = NULL;
@@ -73,7 +74,7 @@ static bool stepForwards(streamCursor *c, streamEntry *e) {
     return true;
 }
 
-/* Prepares the entry after the one that was read. */
+/* Advances to the entry after the one just read. */
 static void advance(streamCursor *c) {
     if (streamNodeNext(c->node, c->key, &c->entry)) return;
     c->node = NULL;
@@ -82,21 +83,21 @@ static void advance(streamCursor *c) {
     check(streamNodeFirst(c->node, c->key, &c->entry));
 }
 
-/* The next entry backwards, removed or not, into *e. */
+/* Reads the next entry in reverse order, removed or not, into *e. */
 static bool stepBackwards(streamCursor *c, streamEntry *e) {
     for (;;) {
         if (c->whole_node) {
             c->whole_node = false;
             *e = c->entry;
-            c->place_count = SIZE_MAX; /* the others are looked for when they are wanted */
+            c->offset_count = SIZE_MAX; /* the other entries are scanned when needed */
             break;
         }
-        if (c->place_count == SIZE_MAX) {
+        if (c->offset_count == SIZE_MAX) {
             collect(c);
-            c->place_count--; /* the last one was read */
+            c->offset_count--; /* the last one has been read */
         }
-        if (c->place_count > 0) {
-            streamNodeRead(c->node, c->key, c->places[--c->place_count], e);
+        if (c->offset_count > 0) {
+            streamNodeRead(c->node, c->key, c->offsets[--c->offset_count], e);
             break;
         }
         if (!idCursorPrev(&c->nodes)) {
@@ -128,6 +129,6 @@ bool streamCursorNext(streamCursor *c, streamId *id, streamFields *fields) {
 }
 
 void streamCursorClear(streamCursor *c) {
-    memFree(c->places);
-    c->places = NULL;
+    memFree(c->offsets);
+    c->offsets = NULL;
 }

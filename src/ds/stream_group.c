@@ -3,10 +3,10 @@
  * Groups and consumers (stream_group.h). Main thread only, but for streamFreeGroups(). */
 #include "ds/stream_private.h"
 
-/* ------------------------------------------------------------------ things by name */
+/* ------------------------------------------------------------------ indexes by name */
 
 static uint64_t noRank(const void *entry) {
-    (void)entry; /* names alone order them */
+    (void)entry; /* the order depends on names only */
     return 0;
 }
 static slice groupText(const void *entry) { return streamGroupName(entry); }
@@ -56,7 +56,7 @@ streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t 
     return g;
 }
 
-/* Frees what a group owns, and itself. */
+/* Frees a group and all it owns. */
 static void freeGroup(streamGroup *g) {
     for (uint32_t i = 0; i < g->number_count; i++) {
         streamConsumer *c = g->by_number[i];
@@ -81,9 +81,9 @@ streamGroup *streamGroupFirst(const stream *s, orderedCursor *at) {
 
 streamGroup *streamGroupNext(orderedCursor *at) { return orderedNext(at); }
 
-/* ------------------------------------------------------------------ what groups have read */
+/* ------------------------------------------------------------------ read position */
 
-/* Whether an entry above `from` was removed that is not known to be counted. */
+/* True if an entry at or above `from` was removed: then entries-read cannot be counted up from there. */
 static bool tombstoneAhead(const stream *s, streamId from) {
     if (streamIdIsZero(s->max_deleted_id) || s->length == 0) return false;
     return !streamIdLess(s->max_deleted_id, from);
@@ -139,7 +139,7 @@ streamConsumer *streamConsumerFind(const streamGroup *g, slice name) {
     return findByName(&g->consumers, &consumers_type, name);
 }
 
-/* A number that no consumer has. */
+/* Returns an unused consumer number. */
 static uint32_t takeNumber(streamGroup *g) {
     while (g->free < g->number_count && g->by_number[g->free]) g->free++;
     if (g->free == g->number_cap) {
@@ -293,7 +293,7 @@ void streamCopyGroups(stream *to, const stream *from) {
     }
 }
 
-/* The first `samples` of `count` things took `bytes`: what all of them take. */
+/* Extrapolates the size of `count` objects from `bytes`, the size of the first `samples`. */
 static size_t scale(size_t bytes, uint64_t count, uint64_t seen) {
     return seen ? (size_t)((double)bytes * ((double)count / (double)seen)) : 0;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Groups of consumers of a stream, and their pending entries.
+ * Consumer groups of a stream, and their pending entries.
  *
- * A pending entry's owner, delivery time and count are kept once, in the group's tree (ds/id_tree.h); each consumer has a
- * set of the ids it owns, so that walking one of many consumers costs what that one owns. Together some 8 to 12 bytes per
- * pending entry. Names are any bytes; groups and consumers are listed in their byte order. Same owner as the stream. */
+ * The owner, delivery time and delivery count of a pending entry are stored once, in the group's tree (ds/id_tree.h).
+ * Each consumer also has a set of the ids it owns, so iterating over one consumer's entries does not visit those of the
+ * others. Both take 8 to 12 bytes per pending entry. Names are binary; groups and consumers are listed in byte order of
+ * their names. Thread: as the stream. */
 #ifndef DS_STREAM_GROUP_H
 #define DS_STREAM_GROUP_H
 
@@ -14,7 +15,7 @@
 typedef struct streamGroup streamGroup;
 typedef struct streamConsumer streamConsumer;
 
-/* entries-read of a group that does not know, active time of a consumer that never got an entry. */
+/* Unknown entries-read of a group; active time of a consumer that has never received an entry. */
 #define STREAM_UNKNOWN INT64_C(-1)
 
 /* ---- groups ---- */
@@ -22,10 +23,10 @@ typedef struct streamConsumer streamConsumer;
 uint64_t streamGroupCount(const stream *s);
 /* NULL: there is none. */
 streamGroup *streamGroupFind(const stream *s, slice name);
-/* NULL: there is one of that name. */
+/* NULL if the name exists. */
 streamGroup *streamGroupCreate(stream *s, slice name, streamId last_id, int64_t entries_read);
 void streamGroupDestroy(stream *s, streamGroup *g);
-/* Walk in order of names; NULL at the end. */
+/* Iterate in order of names; NULL at the end. */
 streamGroup *streamGroupFirst(const stream *s, orderedCursor *at);
 streamGroup *streamGroupNext(orderedCursor *at);
 slice streamGroupName(const streamGroup *g);
@@ -34,25 +35,25 @@ streamId streamGroupLastId(const streamGroup *g);
 int64_t streamGroupEntriesRead(const streamGroup *g);
 void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read);
 
-/* What is known of the number of entries up to `id` that were ever added; STREAM_UNKNOWN when removals hide it. */
+/* Number of entries up to `id` that were ever added; STREAM_UNKNOWN if it cannot be derived because of removals. */
 int64_t streamEstimateRead(const stream *s, streamId id);
-/* How far the group is behind the stream's end; false: unknown. */
+/* Number of entries the group has not read; false if unknown. */
 bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag);
-/* The entry `id`, which follows the group's last one, is delivered: moves last id and entries-read. */
+/* Updates last id and entries-read for the delivery of `id`, the entry after the group's last one. */
 void streamGroupAdvance(const stream *s, streamGroup *g, streamId id);
 
 /* ---- consumers ---- */
 
 uint64_t streamConsumerCount(const streamGroup *g);
 streamConsumer *streamConsumerFind(const streamGroup *g, slice name);
-/* NULL: there is one of that name. Seen at `now_ms`, never active. */
+/* NULL if the name exists. The new consumer was seen at `now_ms` and never active. */
 streamConsumer *streamConsumerCreate(streamGroup *g, slice name, int64_t now_ms);
-/* Its pending entries go too; returns how many. */
+/* Removes the consumer with its pending entries; returns their number. */
 uint64_t streamConsumerRemove(streamGroup *g, streamConsumer *c);
 streamConsumer *streamConsumerFirst(const streamGroup *g, orderedCursor *at);
 streamConsumer *streamConsumerNext(orderedCursor *at);
 slice streamConsumerName(const streamConsumer *c);
-/* Unix time in ms of its last request, and of the last one that gave it an entry. */
+/* Unix time in ms of its last request, and of its last request that returned an entry. */
 int64_t streamConsumerSeen(const streamConsumer *c);
 int64_t streamConsumerActive(const streamConsumer *c);
 void streamConsumerSetSeen(streamConsumer *c, int64_t ms);
@@ -70,19 +71,20 @@ typedef struct streamPending {
 
 uint64_t streamPendingCount(const streamGroup *g);
 bool streamPendingFind(const streamGroup *g, streamId id, streamPending *out);
-/* Adds the entry, or replaces owner, time and count of the one there is. */
+/* Adds the entry, or replaces owner, time and count of an existing one. */
 void streamPendingSet(streamGroup *g, const streamPending *p);
 /* False: there is none. */
 bool streamPendingRemove(streamGroup *g, streamId id);
 
-/* A walk in order of ids. Between two steps entries may be changed, and removed up to the last one that was read. */
+/* Iteration in order of ids. Between two steps entries may be changed; those up to the last one returned may be
+ * removed. */
 typedef struct streamPendingCursor {
     const streamGroup *g; /* private */
     const idTree *ids;
     streamId next;
     bool ended;
 } streamPendingCursor;
-/* From the first entry at or after `from`; of one consumer when `of` is not NULL. */
+/* From the first entry at or after `from`; of one consumer if `of` is not NULL. */
 void streamPendingSeek(streamPendingCursor *at, const streamGroup *g, const streamConsumer *of,
                        streamId from);
 bool streamPendingNext(streamPendingCursor *at, streamPending *out);

@@ -23,13 +23,13 @@ static inline bool streamIdLess(streamId a, streamId b) {
     return a.ms != b.ms ? a.ms < b.ms : a.seq < b.seq;
 }
 static inline bool streamIdIsZero(streamId id) { return id.ms == 0 && id.seq == 0; }
-/* The following id, in *id. False: there is none, and *id is as it was. */
+/* The following id, in *id. False if there is none; *id is then unchanged. */
 static inline bool streamIdNext(streamId *id) {
     if (id->seq == UINT64_MAX && id->ms == UINT64_MAX) return false;
     if (++id->seq == 0) id->ms++;
     return true;
 }
-/* The preceding id, likewise. */
+/* The preceding id, in the same way. */
 static inline bool streamIdPrev(streamId *id) {
     if (id->seq == 0 && id->ms == 0) return false;
     if (id->seq-- == 0) id->ms--;

@@ -2,13 +2,13 @@
  *
  * Nodes of streams (stream_node.h has the format).
  *
- * Invariant: ids of entries ascend; live + deleted is their number; `stale` counts the field bytes of removed entries that
- * still have some. ANY_THREAD that owns the node. */
+ * Invariant: the entries' ids ascend; live + deleted is the number of entries; `stale` is the size in bytes of the
+ * fields of removed entries that have not been dropped. ANY_THREAD that owns the node. */
 #include "ds/stream_node_private.h"
 
 static void *heapAlloc(size_t size) { return memAlloc(size); }
 static void heapFree(void *block, size_t size, void *by) {
-    (void)size, (void)by; /* the heap knows */
+    (void)size, (void)by; /* the heap stores block sizes */
     memFree(block);
 }
 static size_t heapUsable(size_t size) { return size; }
@@ -19,58 +19,58 @@ void streamSetMemory(const streamMemory *m) { memory = m; }
 
 /* ------------------------------------------------------------------ blocks */
 
-streamNode *streamNodeAlloc(size_t room) {
-    room = memory->usable(room);
-    check(room <= UINT32_MAX);
-    streamNode *n = memory->alloc(room);
-    n->room = (uint32_t)room;
+streamNode *streamNodeAlloc(size_t cap) {
+    cap = memory->usable(cap);
+    check(cap <= UINT32_MAX);
+    streamNode *n = memory->alloc(cap);
+    n->cap = (uint32_t)cap;
     return n;
 }
 
 void streamNodeFree(streamNode *n, void *by) {
-    if (n) memory->free(n, n->room, by);
+    if (n) memory->free(n, n->cap, by);
 }
 
-/* The node in a block of about this size; the old one is gone. */
-static streamNode *moveNode(streamNode *n, size_t room) {
-    hotCheck(room >= n->used);
-    streamNode *moved = streamNodeAlloc(room);
-    room = moved->room;
+/* Reallocates the node with about this size; frees the old block. */
+static streamNode *moveNode(streamNode *n, size_t cap) {
+    hotCheck(cap >= n->used);
+    streamNode *moved = streamNodeAlloc(cap);
+    cap = moved->cap;
     memcpy(moved, n, n->used);
-    moved->room = (uint32_t)room;
+    moved->cap = (uint32_t)cap;
     streamNodeFree(n, NULL);
     return moved;
 }
 
 streamNode *streamNodeCopy(const streamNode *n) {
     streamNode *copy = streamNodeAlloc(n->used);
-    uint32_t room = copy->room;
+    uint32_t cap = copy->cap;
     memcpy(copy, n, n->used);
-    copy->room = room;
+    copy->cap = cap;
     return copy;
 }
 
 streamNode *streamNodeFit(streamNode *n) {
-    return memory->usable(n->used) < n->room ? moveNode(n, n->used) : n;
+    return memory->usable(n->used) < n->cap ? moveNode(n, n->used) : n;
 }
 
 static inline const uint8_t *placeOf(const streamNode *n, uint32_t offset) {
     return (const uint8_t *)n + offset;
 }
 
-/* ------------------------------------------------------------------ making */
+/* ------------------------------------------------------------------ creation */
 
 size_t streamNodePackedSize(const streamNode *n) {
     return LISTPACK_EMPTY_SIZE + streamPackedInt(n->live) + streamPackedInt(n->deleted) + n->packed;
 }
 
-streamNode *streamNodeNew(const slice *fields, size_t count, size_t room) {
+streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap) {
     size_t names = count / 2, need = sizeof(streamNode) + VARINT_MAX;
     for (size_t i = 0; i < count; i += 2) need += fields[i].len + LISTPACK_BODY_EXTRA;
-    streamNode *n = streamNodeAlloc(sizeMax(need, room));
-    *n = (streamNode){.room = n->room};
+    streamNode *n = streamNodeAlloc(sizeMax(need, cap));
+    *n = (streamNode){.cap = n->cap};
     uint8_t *at = streamVarintWrite(n->bytes, names);
-    n->packed = (uint32_t)streamPackedInt(names) + 2; /* the 0 that ends the names */
+    n->packed = (uint32_t)streamPackedInt(names) + 2; /* the 0 after the names */
     for (size_t i = 0; i < count; i += 2) {
         listpackItem name = listpackItemOf(fields[i]);
         uint8_t *end = listpackWriteBody(at, &name);
@@ -81,7 +81,7 @@ streamNode *streamNodeNew(const slice *fields, size_t count, size_t room) {
     return n;
 }
 
-/* Whether the names among these fields are the node's. */
+/* True if these fields have the names of the node. */
 static bool hasNames(const streamNode *n, const slice *fields, size_t count) {
     uint32_t names;
     const uint8_t *at = streamVarintRead(n->bytes, &names);
@@ -95,9 +95,9 @@ static bool hasNames(const streamNode *n, const slice *fields, size_t count) {
     return true;
 }
 
-streamNode *streamNodeMakeRoom(streamNode *n, size_t more) {
+streamNode *streamNodeReserve(streamNode *n, size_t more) {
     size_t need = n->used + more;
-    if (likely(need <= n->room)) return n;
+    if (likely(need <= n->cap)) return n;
     return moveNode(n, need + n->used / 2);
 }
 
@@ -106,10 +106,10 @@ streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const sli
     bool same = hasNames(n, fields, count);
     size_t most = ENTRY_HEAD_MAX + VARINT_MAX + sizeof(uint64_t);
     for (size_t i = same; i < count; i += 1 + same) most += fields[i].len + LISTPACK_BODY_EXTRA;
-    n = streamNodeMakeRoom(n, most);
+    n = streamNodeReserve(n, most);
     uint64_t ms, seq;
     streamIdParts(key, id, &ms, &seq);
-    /* The length before it is not known yet, and has one byte mostly. */
+    /* Its length, which precedes it, is not known in advance; it usually takes one byte. */
     uint8_t *start = (uint8_t *)n + n->used, *begin = start + VARINT_MAX;
     uint8_t *at = streamWriteId(begin, same ? ENTRY_SAME_FIELDS : 0, ms, seq);
     size_t packed =
@@ -126,7 +126,7 @@ streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const sli
     }
     packed += streamPackedInt(same ? 3 + count / 2 : 4 + count);
     size_t size = (size_t)(at - begin), prefix = streamVarintSize(size);
-    (void)streamVarintWrite(start, size); /* of known size */
+    (void)streamVarintWrite(start, size); /* its size is known */
     memmove(start + prefix, begin, size);
     n->last = n->used;
     n->used += (uint32_t)(prefix + size);
@@ -214,7 +214,7 @@ void streamNodeMark(streamNode *n, streamEntry *e) {
     n->stale += e->next - e->body;
 }
 
-streamNode *streamNodeSettle(streamNode *n, streamId key) {
+streamNode *streamNodeDropFields(streamNode *n, streamId key) {
     if (n->stale < n->used / 2) return n;
     uint32_t to = n->first, last = to;
     streamEntry e;
@@ -226,7 +226,7 @@ streamNode *streamNodeSettle(streamNode *n, streamId key) {
         uint8_t *at = (uint8_t *)n + to;
         bool has_body = e.body < e.next;
         if (e.deleted && has_body) {
-            /* One byte of length, flags and id, no field. What is written is no longer than what was there. */
+            /* One byte of length, flags and id, no fields. This is never longer than the old content. */
             uint64_t ms, seq;
             uint8_t head[ENTRY_HEAD_MAX + sizeof(uint64_t)];
             streamIdParts(key, e.id, &ms, &seq);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A node of a stream: some entries one after the other in one block, with the field names of the first one kept once.
+ * A node of a stream: consecutive entries in one block, with the field names of the first one stored once.
  *
  *   [header] [number of names] [name]...  then per entry:
  *   [bytes that follow: 1-5] [flags and sizes: 1] [ms] [seq] then [value]..., for names as in the header, or
  *   [number of fields: 1-5] [name, value]...
  *
- * Names and values are listpack entries without their end (ds/listpack.h), numbers of 1 to 5 bytes have 7 bits in each
- * byte. ms is the difference from the node's first id, seq is so while ms is 0; both take as many bytes as they need.
- * Saved in RDB files, a node is the listpack that streamNodeToListpack() makes; in memory it takes 8 to 20 % less,
- * and an entry is passed over without a look at its fields.
+ * Names and values are listpack entries without their trailing length (ds/listpack.h); numbers of 1 to 5 bytes have 7
+ * bits in each byte. ms is stored as the difference from the node's first id, and so is seq if that difference is 0;
+ * both take as many bytes as they need. In RDB files a node is the listpack made by streamNodeToListpack(); in memory
+ * it takes 8 to 20 % less, and entries can be skipped without reading their fields.
  *
- * Removed entries are marked and keep their id; their fields are dropped when they are half of the node. The first id is
- * the node's key and kept by its owner. ANY_THREAD that owns the node. */
+ * Removed entries are marked and keep their ids; their fields are dropped once they take half of the node. The first id
+ * is the node's key and is stored by its owner. ANY_THREAD that owns the node. */
 #ifndef DS_STREAM_NODE_H
 #define DS_STREAM_NODE_H
 
@@ -25,47 +25,47 @@
 #include "ds/stream_id.h"
 
 typedef struct streamNode {
-    uint32_t room, used; /* bytes of the block */
-    uint32_t packed;     /* bytes of entries and names as a listpack, dropped fields included */
+    uint32_t cap, used; /* bytes of the block */
+    uint32_t packed;    /* size of entries and names as a listpack, including dropped fields */
     uint32_t live, deleted;
     uint32_t first, last; /* offsets of the first and last entry; last 0: none */
     uint32_t stale;       /* bytes of fields of removed entries */
     uint8_t bytes[];
 } streamNode;
 
-/* Where nodes are allocated. */
+/* Allocator of nodes. */
 typedef struct streamMemory {
     void *(*alloc)(size_t size);
-    /* `by` is what the one who frees the stream passed. */
+    /* `by` is the argument of streamFree(). */
     void (*free)(void *block, size_t size, void *by);
-    /* Bytes a block for `size` can hold. */
+    /* Usable size of a block allocated for `size` bytes. */
     size_t (*usable)(size_t size);
 } streamMemory;
-/* Before the first stream is made; memAlloc() without it. */
+/* Must be called before the first stream is created; the default is memAlloc(). */
 void streamSetMemory(const streamMemory *memory);
 
-/* Most bytes of fields and values of one entry. */
+/* Limit on the size of fields and values of one entry. */
 #define STREAM_ENTRY_BYTES_MAX ((size_t)1 << 30)
 
 /* ---- whole nodes ---- */
 
-/* A node without entries, whose names are those of `fields` (name, value, name...), `count` slices; `room` is how large it
- * may become before it moves. */
-streamNode *streamNodeNew(const slice *fields, size_t count, size_t room);
+/* Creates a node without entries and with the names in `fields` (`count` slices: name, value, name...). `cap` is the
+ * size up to which it can grow in place. */
+streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap);
 void streamNodeFree(streamNode *n, void *by);
 streamNode *streamNodeCopy(const streamNode *n);
-/* Returns the node in a block no larger than needed. */
+/* Shrinks the block to the size in use; returns the node, which may have moved. */
 streamNode *streamNodeFit(streamNode *n);
-/* Bytes it would have as a listpack before any field was dropped; what Valkey's limit on a node's size counts. */
+/* Size of the node as a listpack if no fields had been dropped: Valkey's size limit applies to this. */
 size_t streamNodePackedSize(const streamNode *n);
 
 /* ---- entries ---- */
 
-/* A place in a node: an entry or the end. Valid until the node changes. */
+/* Position of an entry in a node. Valid until the node changes. */
 typedef struct streamEntry {
     streamId id;
     uint32_t at;   /* private: offset of the entry */
-    uint32_t next; /* private: of the one after it */
+    uint32_t next; /* private: of the next one */
     uint32_t body; /* private: of its fields */
     bool deleted, same_fields;
 } streamEntry;
@@ -74,30 +74,30 @@ typedef struct streamEntry {
  * which may have moved. */
 streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const slice *fields,
                              size_t count);
-/* Read the first entry or the last one, removed or not; false: there is none. */
+/* Read the first or the last entry, removed or not; false if there is none. */
 bool streamNodeFirst(const streamNode *n, streamId key, streamEntry *out);
 bool streamNodeLast(const streamNode *n, streamId key, streamEntry *out);
-/* Moves to the following entry; false: there is none, and *e is as it was. */
+/* Moves to the following entry; false if there is none, *e is then unchanged. */
 bool streamNodeNext(const streamNode *n, streamId key, streamEntry *e);
-/* The entry at an offset that a streamEntry had. */
+/* Reads the entry at an offset taken from a streamEntry. */
 void streamNodeRead(const streamNode *n, streamId key, uint32_t at, streamEntry *out);
 /* The first entry at or after `id`, removed or not. False: there is none. */
 bool streamNodeSeek(const streamNode *n, streamId key, streamId id, streamEntry *out);
-/* Marks an entry that is live as removed. */
+/* Marks a live entry as removed. */
 void streamNodeMark(streamNode *n, streamEntry *e);
-/* Drops the fields of removed entries when they are half of the node; returns the node, which may have moved. */
-streamNode *streamNodeSettle(streamNode *n, streamId key);
+/* Drops the fields of removed entries if they take half of the node; returns the node, which may have moved. */
+streamNode *streamNodeDropFields(streamNode *n, streamId key);
 
 /* ---- fields ---- */
 
-/* A walk over the fields of an entry. */
+/* Iteration over the fields of an entry. */
 typedef struct streamFields {
-    const uint8_t *name; /* private: NULL: names are with the values */
+    const uint8_t *name; /* private; NULL: the entry has its own names */
     const uint8_t *at;
-    uint32_t left; /* fields still to come */
+    uint32_t left; /* remaining fields */
 } streamFields;
 void streamNodeFields(const streamNode *n, const streamEntry *e, streamFields *out);
-/* The next field; one must be left. Content is borrowed. */
+/* Reads the next field; there must be one. The content is borrowed. */
 static inline void streamFieldsNext(streamFields *f, listpackItem *name, listpackItem *value) {
     f->left--;
     if (f->name) {
@@ -110,12 +110,12 @@ static inline void streamFieldsNext(streamFields *f, listpackItem *name, listpac
 
 /* ---- the disk format ---- */
 
-/* Bytes of the listpack of the node as it is. */
+/* Size of the node as a listpack, without dropped fields. */
 size_t streamNodeListpackSize(const streamNode *n, streamId key);
-/* Writes that listpack. Removed entries whose fields were dropped have none. */
+/* Writes that listpack. */
 void streamNodeToListpack(const streamNode *n, streamId key, uint8_t *out);
-/* The node that a listpack describes, whatever its bytes; NULL: it is no sound node of a stream whose first id is `key`.
- * Every entry must be sound, ids ascend, the counts be right, and nothing follow the last entry. */
+/* Builds a node from a listpack of untrusted bytes; NULL if it is not a valid node with first id `key`. Checks every
+ * entry, the order of the ids and the counts, and that nothing follows the last entry. */
 streamNode *streamNodeFromListpack(const void *bytes, size_t size, streamId key);
 
 #endif

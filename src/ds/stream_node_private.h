@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How the bytes of ds/stream_node.h are read and written, for its own files. */
+ * Encoding of the bytes of ds/stream_node.h; private to its files. */
 #ifndef DS_STREAM_NODE_PRIVATE_H
 #define DS_STREAM_NODE_PRIVATE_H
 
@@ -45,7 +45,7 @@ static inline const uint8_t *streamVarintRead(const uint8_t *at, uint32_t *out) 
 
 /* ------------------------------------------------------------------ numbers of 0 to 8 bytes */
 
-/* Bytes that a size code stands for. */
+/* Number of bytes for a size code. */
 static inline unsigned streamCodeBytes(unsigned code) { return code == 7 ? 8 : code; }
 
 static inline unsigned streamCodeOf(uint64_t v) {
@@ -69,7 +69,7 @@ static inline uint64_t streamLoadCoded(const uint8_t *at, unsigned code) {
 
 /* ------------------------------------------------------------------ ids and sizes */
 
-/* The differences of an id from the node's first one, as they are stored. */
+/* Differences between an id and the node's first id, as stored. */
 static inline void streamIdParts(streamId key, streamId id, uint64_t *ms, uint64_t *seq) {
     *ms = id.ms - key.ms;
     *seq = *ms == 0 ? id.seq - key.seq : id.seq;
@@ -85,7 +85,7 @@ static inline uint8_t *streamWriteId(uint8_t *at, unsigned flags, uint64_t ms, u
     return at + streamCodeBytes(seq_code);
 }
 
-/* Bytes as a listpack of an entry with this body. */
+/* Size as a listpack of an entry with this body. */
 static inline size_t streamPackedSize(size_t body) { return body + listpackBackSize(body); }
 
 static inline size_t streamPackedInt(uint64_t v) {
@@ -93,9 +93,9 @@ static inline size_t streamPackedInt(uint64_t v) {
     return listpackItemSize(&item);
 }
 
-/* The node with room for `more` bytes; it may have moved. */
-streamNode *streamNodeMakeRoom(streamNode *n, size_t more);
-/* A node without names or entries. */
-streamNode *streamNodeAlloc(size_t room);
+/* Returns the node with space for `more` bytes; it may have moved. */
+streamNode *streamNodeReserve(streamNode *n, size_t more);
+/* Creates a node without names or entries. */
+streamNode *streamNodeAlloc(size_t cap);
 
 #endif

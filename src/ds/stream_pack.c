@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Nodes of streams to and from the listpacks of the disk format:
+ * Conversion of stream nodes to and from the listpacks of the disk format:
  *
  *   live, deleted, number of names, names, 0
  *   then per entry: flags (1 removed, 2 names as above), ms and seq as differences from the node's first id,
  *   [number of fields, name, value... | value...], number of listpack entries from the flags on
  *
- * Bytes given to streamNodeFromListpack() may come from anywhere. ANY_THREAD that owns the node. */
+ * streamNodeFromListpack() validates its input, which is untrusted. ANY_THREAD that owns the node. */
 #include "ds/stream_node_private.h"
 
 /* ------------------------------------------------------------------ writing */
 
-/* Writes listpack entries, or counts their bytes. */
+/* Writes listpack entries, or only counts their bytes. */
 typedef struct packWriter {
     uint8_t *at; /* NULL: only counted */
     size_t size, count;
@@ -82,14 +82,14 @@ void streamNodeToListpack(const streamNode *n, streamId key, uint8_t *out) {
 
 /* ------------------------------------------------------------------ reading */
 
-/* A walk over a listpack that can be walked. */
+/* Iteration over a listpack whose framing is valid. */
 typedef struct packReader {
     const uint8_t *at; /* NULL at the end */
     streamId key, last;
     uint64_t live, deleted; /* entries so far */
 } packReader;
 
-/* The next entry is an integer in this range. */
+/* Reads the next entry; false if it is not an integer in this range. */
 static bool takeInt(packReader *r, int64_t min, int64_t max, int64_t *out) {
     listpackItem item;
     if (!r->at) return false;
@@ -99,7 +99,8 @@ static bool takeInt(packReader *r, int64_t min, int64_t max, int64_t *out) {
     return item.number >= min && item.number <= max;
 }
 
-/* Copies the next `count` entries without their ends to `*to`; counts their bytes as a listpack. False: there are fewer. */
+/* Copies the next `count` entries without their ends to `*to`; counts their bytes as a listpack. False if there are
+ * fewer. */
 static bool takeBodies(packReader *r, uint64_t count, uint8_t **to, size_t *packed) {
     for (uint64_t i = 0; i < count; i++) {
         listpackItem item;
@@ -119,7 +120,7 @@ typedef struct packedHead {
     int64_t flags;
     streamId id;
     int64_t fields;
-    size_t packed; /* bytes of all of it as it should be */
+    size_t packed; /* size of the whole listpack in canonical form */
 } packedHead;
 
 static bool takeHead(packReader *r, uint32_t names, packedHead *out) {
@@ -139,7 +140,7 @@ static bool takeHead(packReader *r, uint32_t names, packedHead *out) {
     return true;
 }
 
-/* The next entry goes to the end of the node, which has room for all of the listpack. */
+/* Appends the next entry to the node, which has space for the whole listpack. */
 static bool takeEntry(packReader *r, streamNode *n, uint32_t names) {
     packedHead head;
     if (!takeHead(r, names, &head)) return false;
@@ -157,7 +158,7 @@ static bool takeEntry(packReader *r, streamNode *n, uint32_t names) {
     int64_t told, count = (int64_t)bodies + (same ? 3 : 4);
     if (!takeInt(r, count, count, &told)) return false;
     size_t size = (size_t)(at - begin), prefix = streamVarintSize(size);
-    (void)streamVarintWrite(start, size); /* of known size */
+    (void)streamVarintWrite(start, size); /* its size is known */
     memmove(start + prefix, begin, size);
     n->last = n->used;
     n->used += (uint32_t)(prefix + size);
@@ -172,7 +173,7 @@ static bool takeEntry(packReader *r, streamNode *n, uint32_t names) {
     return true;
 }
 
-/* The names, and the counts the listpack tells. */
+/* Reads the names and the announced counts. */
 static bool takeMaster(packReader *r, streamNode *n, int64_t *live, int64_t *deleted,
                        uint32_t *names) {
     int64_t count, end;
@@ -189,11 +190,11 @@ static bool takeMaster(packReader *r, streamNode *n, int64_t *live, int64_t *del
 }
 
 streamNode *streamNodeFromListpack(const void *bytes, size_t size, streamId key) {
-    /* What one entry of 4 listpack entries takes here at most is 10 more than there, twice its bytes and 8. */
+    /* An entry takes at least 4 listpack entries, and at most 10 bytes more here: twice its bytes and 8 are enough. */
     if (size > UINT32_MAX / 4) return NULL;
     if (!listpackIsValid(bytes, size, true, NULL, NULL)) return NULL;
     streamNode *n = streamNodeAlloc(sizeof(streamNode) + 4 * size + ENTRY_HEAD_MAX + 8);
-    *n = (streamNode){.room = n->room};
+    *n = (streamNode){.cap = n->cap};
     packReader r = {.at = listpackFirst(bytes), .key = key};
     int64_t live, deleted;
     uint32_t names;

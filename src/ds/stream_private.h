@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the files of ds/stream.h and ds/stream_group.h share. */
+ * Private declarations of ds/stream.h and ds/stream_group.h. */
 #ifndef DS_STREAM_PRIVATE_H
 #define DS_STREAM_PRIVATE_H
 
@@ -9,9 +9,8 @@
 #include "ds/stream.h"
 #include "ds/stream_group.h"
 
-/* Invariant: `nodes` holds each node under its first id; only loaded nodes and the first one after trimming may
- * be without live entries; `tail` is the
- * last one; first_id is that of the first live entry. */
+/* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming may be without live
+ * entries; `tail` is the last one; first_id is that of the first live entry. */
 struct stream {
     idTree nodes; /* one value: the node's address */
     size_t node_bytes;
@@ -20,7 +19,7 @@ struct stream {
     streamNode *tail; /* NULL: no node */
     streamId tail_key;
     orderedIndex groups; /* by name */
-    streamId compact_at; /* where streamCompact() goes on */
+    streamId compact_at; /* where streamCompact() continues */
 };
 
 struct streamConsumer {
@@ -31,14 +30,14 @@ struct streamConsumer {
     char name[];
 };
 
-/* Invariant: an id is in `pending` exactly while it is in the tree of the consumer with the number stored next to it. */
+/* Invariant: an id is in `pending` if and only if it is in the tree of the consumer with the number stored with it. */
 struct streamGroup {
     streamId last_id;
     int64_t entries_read;
     idTree pending;              /* values: delivery time, delivery count, number of the consumer */
     orderedIndex consumers;      /* by name */
     streamConsumer **by_number;  /* NULL: free */
-    uint32_t number_count, free; /* in use or free so far; numbers below `free` are in use */
+    uint32_t number_count, free; /* entries of by_number; all below `free` are in use */
     uint32_t number_cap;
     uint32_t name_len;
     char name[];

@@ -127,7 +127,7 @@ static void leaveQueue(blockWait *w, keyWait *place) {
 
 static void timeIsUp(engineTimer *t);
 
-/* Keeps what is going to run again: the request, or the arguments given instead. */
+/* Stores what will run again: the request, or the arguments given instead. */
 static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params) {
     if (!params->argv) return keptRequestInit(&w->kept, c->request);
     request changed = *c->request;
@@ -185,7 +185,7 @@ static void freeWait(blockWait *w) {
     memFree(w);
 }
 
-/* The session was replied and continues. */
+/* The session has received its reply and continues. */
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Forks child processes; a periodic job waits for their end. What a child reports comes through a pipe, which the loop
- * reads; the rest of it is read when the child has ended, before the hooks hear of that. */
+ * Forks child processes; a periodic job waits for their end. Reports of a child arrive through a pipe read by the event
+ * loop. When the child has ended, its remaining reports are read before the hooks are called. */
 #include "engine/child.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "io/message_pipe.h"
 #include "store/store.h"
 
-/* Messages to child.c itself; those of jobs are numbered from there on. */
+/* Messages for child.c itself; messages of jobs are numbered after them. */
 enum { MESSAGE_PROGRESS, MESSAGES_OWN };
 
 static struct {
@@ -63,7 +63,7 @@ static void signalsOfChild(void) {
 
 /* ------------------------------------------------------------------ reports: in the child */
 
-/* Bytes of this process's memory that are no longer shared with the other; 0 if the system does not tell. */
+/* Memory of this process in bytes that is not shared with the other one; 0 if the system does not report it. */
 static uint64_t copiedBytes(void) {
     static const char label[] = "Private_Dirty:";
     char text[2048];
@@ -72,7 +72,7 @@ static uint64_t copiedBytes(void) {
     return at ? strtoull(at + sizeof(label) - 1, NULL, 10) * 1024 : 0;
 }
 
-/* A parent that is gone takes no reports: the child ends as its job says. */
+/* If the parent has ended the report is dropped; the job decides whether the child continues. */
 static void report(uint32_t what, slice bytes) {
     status st = messagePipeSend(&child.reports, what, bytes);
     check(st != ERR_LIMIT);
@@ -130,7 +130,7 @@ static void receiveReports(void) {
 static void reportsReadable(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)arg, (void)mask;
     receiveReports();
-    childPoll(0); /* the end of the pipe is most often that of the child */
+    childPoll(0); /* end of file usually means that the child has ended */
 }
 
 static void beginReports(void) {

@@ -31,8 +31,8 @@ const char *childKindName(childKind kind);
 /* Runs in the child; returns its exit code. It must not use the event loop or free memory of the store. */
 typedef int childProc(void *arg);
 
-/* In the parent: a message of the child, in the order sent, all of them before the hooks hear of the end. `bytes` is
- * borrowed for the call. It may not start or kill a child. */
+/* Called in the parent for each message of the child, in order, and before the hooks are called for its end. `bytes` is
+ * borrowed for the call. Must not start or kill a child. */
 typedef void childMessageProc(void *arg, uint32_t what, slice bytes);
 
 typedef struct childJob {
@@ -45,21 +45,22 @@ typedef struct childJob {
 /* Forks. The parent returns immediately; the child runs the job and exits. ERR_EXISTS: there is a child already;
  * ERR_IO: fork() failed. */
 status childStart(const childJob *job, reason *why) MUST_USE;
-/* Has the loop read the messages as they come; without it they are read when the cron asks for the child. */
+/* Lets the loop read messages on arrival; without it they are read when the cron polls the child. */
 void childSetLoop(loop *l);
 
-/* How far the child is. */
+/* Progress of the child. */
 typedef struct childProgress {
-    uint64_t done, total;         /* keys, or what the job counts; 0: it does not */
-    uint64_t copied, copied_peak; /* bytes of memory that child and parent no longer share */
+    uint64_t done, total;         /* keys, or the units the job counts; 0: not counted */
+    uint64_t copied, copied_peak; /* bytes of memory no longer shared with the parent */
     int64_t reported_us;          /* monotonic time of the last report, 0: none yet */
 } childProgress;
-/* Of the child that exists, or of the last one. */
+/* Progress of the current child, or of the last one. */
 childProgress childProgressNow(void);
 
-/* In the child: tells the parent's on_message(). A parent that is gone is no error: the child will be told. */
+/* In the child: sends a message to the parent's on_message(). It is not an error if the parent has ended. */
 void childReport(uint32_t what, slice bytes);
-/* In the child, as often as it likes: the parent's childProgressNow() follows, some four times a second. */
+/* In the child: updates the parent's childProgressNow(). May be called often; about four reports per second are
+ * sent. */
 void childReportProgress(uint64_t done, uint64_t total);
 
 /* Process id of the child, 0 without one. */

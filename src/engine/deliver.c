@@ -2,9 +2,9 @@
  *
  * Unsolicited output (deliver.h).
  *
- * Invariant: a session is in the list of sessions with waiting output if and only if its slot has some; then
- * everything delivered to it is appended there, so the order is kept. For a session that neither executes a command
- * nor is lent, delivery costs one flag test and a walk over the commands being executed, usually one. */
+ * Invariant: a session is in the list of sessions with waiting output if and only if its slot has some; while it has,
+ * all output delivered to it is appended there, so the order is kept. For a session that neither executes a command nor
+ * is lent, delivery costs one flag test and a walk over the commands being executed, usually one. */
 #include "engine/deliver.h"
 
 #include "base/base.h"

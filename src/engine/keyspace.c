@@ -28,7 +28,7 @@ static slice expireWord(void) {
     return engineConf.lazyfree_lazy_expire ? SLICE("UNLINK") : SLICE("DEL");
 }
 
-slice keyspaceDeleteWord(void) {
+slice keyspaceDeleteCommandName(void) {
     return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
 }
 
@@ -105,7 +105,7 @@ void keyspaceSetImportMode(bool on) {
 
 bool keyspaceIsImporting(void) { return importing; }
 
-storeLook keyspaceSpecialLook(const session *s, int64_t now_ms) {
+storeLook keyspaceSessionLook(const session *s, int64_t now_ms) {
     bool sees_expired =
         s->flags & SESSION_REPLAY || (importing && s->flags & SESSION_IMPORT_SOURCE);
     storeLook look = sees_expired ? lookAtAll() : lookAt(now_ms);

@@ -16,17 +16,17 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
  * elsewhere (import mode, replay). */
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
-slice keyspaceDeleteWord(void);
+slice keyspaceDeleteCommandName(void);
 /* Import mode: expired keys are kept, and visible only to import sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);
 /* While frozen, keys are neither deleted on expiry nor evicted; expired keys are not visible. */
 void keyspaceSetFrozen(bool on);
 /* How commands of a session with SESSION_OWN_LOOK see the keyspace. */
-storeLook keyspaceSpecialLook(const session *s, int64_t now_ms);
+storeLook keyspaceSessionLook(const session *s, int64_t now_ms);
 /* How commands of a session see the keyspace. */
 static inline storeLook keyspaceLookOf(const session *s, int64_t now_ms) {
-    return likely(!(s->flags & SESSION_OWN_LOOK)) ? lookAt(now_ms) : keyspaceSpecialLook(s, now_ms);
+    return likely(!(s->flags & SESSION_OWN_LOOK)) ? lookAt(now_ms) : keyspaceSessionLook(s, now_ms);
 }
 /* Off: expired keys are removed only when accessed. */
 void keyspaceSetActiveExpire(bool on);

@@ -44,7 +44,7 @@ propagateTo propagateToKey(int db_id, slice key) {
 propagateTo propagateToOf(const ctx *c) {
     propagateTo to = {.db_id = c->who->db_id, .targets = c->targets, .slot = -1};
     if (likely(!storeIsSlotted()) || !engineHot.sinks) return to;
-    /* One key tells: the others are of the same slot, or the command was refused. */
+    /* One key is enough: the others are in the same slot, or the command was refused. */
     keyPosition first = {.arg_index = c->cmd->first_key};
     bool has_key = first.arg_index > 0 && first.arg_index < c->argc;
     if (has_key || commandKeys(c->cmd, c->argv, c->argc, &first, 1) > 0)
@@ -81,8 +81,8 @@ void propagateRequest(propagateTo to, const request *r, int argc, const slice *a
     q->request = r;
 }
 
-/* The spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns their number, 0 if it has
- * none or too many. */
+/* Collects the spans of a request's raw bytes: its buffer, interrupted by large arguments. Returns their number; 0 if
+ * there are none or too many. */
 static int requestSpans(const request *r, slice spans[SPANS_MAX]) {
     if (!r || r->raw.len == 0 || r->large_count * 2 + 1 > SPANS_MAX) return 0;
     int n = 0;
@@ -123,7 +123,7 @@ static void handOver(const queued *q) {
     memFree(bytes);
 }
 
-/* The targets that get more than one entry of the unit. */
+/* The targets that receive more than one entry of the unit. */
 static uint32_t targetsOfSeveral(void) {
     uint32_t once = 0, several = 0;
     for (int i = 0; i < queue.count; i++) {
@@ -142,7 +142,7 @@ static int slotOfUnit(void) {
     return slot;
 }
 
-/* MULTI and EXEC belong to no database: a SELECT that is due follows MULTI. */
+/* MULTI and EXEC have no database: a required SELECT follows MULTI. */
 static void handOverWord(propagateTo to, slice word) {
     queued q = {.to = to, .argc = 1, .argv = &word};
     handOver(&q);
@@ -150,7 +150,7 @@ static void handOverWord(propagateTo to, slice word) {
 
 void propagateUnitBegin(void) { queue.depth++; }
 
-/* Gives the queue to the sinks. */
+/* Passes the queue to the sinks. */
 static NO_INLINE void flushQueue(void) {
     propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
     if (queue.count > 1 && !queue.unwrapped) wrap.targets = targetsOfSeveral();

@@ -56,7 +56,7 @@ enum sessionFlag {
     /* Each of these flags stops execution before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
-    /* Its commands see the keyspace differently: keyspaceSpecialLook(). */
+    /* Its commands see the keyspace differently: keyspaceSessionLook(). */
     SESSION_OWN_LOOK = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY,
     SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
 };

@@ -13,7 +13,7 @@ static struct {
 
 static void put(size_t at, engineTimer *t) {
     timers.heap[at] = t;
-    t->place = at;
+    t->index = at;
 }
 
 /* Moves a timer up or down to restore the heap order. */
@@ -36,8 +36,8 @@ static void siftTimer(size_t at, engineTimer *t) {
 
 void timerSet(engineTimer *t, int64_t at_ms) {
     t->at_ms = at_ms;
-    if (t->place) {
-        siftTimer(t->place, t);
+    if (t->index) {
+        siftTimer(t->index, t);
         return;
     }
     if (timers.count + 1 >= timers.cap) {
@@ -48,11 +48,11 @@ void timerSet(engineTimer *t, int64_t at_ms) {
 }
 
 void timerStop(engineTimer *t) {
-    if (!t->place) return;
-    check(timers.heap[t->place] == t);
+    if (!t->index) return;
+    check(timers.heap[t->index] == t);
     engineTimer *last = timers.heap[timers.count--];
-    if (last != t) siftTimer(t->place, last);
-    t->place = 0;
+    if (last != t) siftTimer(t->index, last);
+    t->index = 0;
     if (timers.count) return;
     memFree(timers.heap);
     timers.heap = NULL;

@@ -11,7 +11,7 @@
 typedef struct engineTimer engineTimer;
 struct engineTimer {
     int64_t at_ms;
-    size_t place;                /* index in the heap, from 1; 0: not set */
+    size_t index;                /* index in the heap, from 1; 0: not set */
     void (*due)(engineTimer *t); /* called when it expires; the timer is not set any more then */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Validation of listpacks (packed.h). Whether names are unique is decided with a table of hashes of at most twice as
- * many words as there are groups. */
+ * Validation of listpacks (packed.h). Duplicate names are detected with a hash table of at most two words per group of
+ * entries. */
 #include "format/packed.h"
 
 #include "base/base.h"
@@ -29,7 +29,7 @@ static void nameTableClear(nameTable *t) {
     if (t->slots != t->inline_slots) memFree(t->slots);
 }
 
-/* False when an entry with the same text is there already. */
+/* False if there already is an entry with the same text. */
 static bool nameTableAdd(nameTable *t, const uint8_t *at) {
     char digits[NUMBER_TEXT_MAX], other_digits[NUMBER_TEXT_MAX];
     slice name = listpackGetText(at, digits);

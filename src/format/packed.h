@@ -11,23 +11,24 @@
 
 #include "base/slice.h"
 
-/* What is known of a listpack after packedCheck(). */
+/* Properties of a listpack found by packedCheck(). */
 typedef struct packedFacts {
     size_t entries;
-    size_t longest;    /* bytes of the longest entry as text */
-    bool is_canonical; /* no entry is the text of an integer */
+    size_t longest;    /* length of the longest entry as text */
+    bool is_canonical; /* no string entry has the text of an integer */
     bool is_unique;    /* the first entries of groups differ */
 } packedFacts;
 
-/* False when the bytes are no listpack of whole groups of `width` entries. O(bytes). */
+/* False if the bytes are not a valid listpack of complete groups of `width` entries. O(bytes). */
 bool packedCheck(slice bytes, unsigned width, packedFacts *out);
-/* A listpack with the same entries, integers as integers; in a block of memAlloc() that the caller frees. */
+/* Returns a listpack with the same entries, and integers encoded as integers, in a block of memAlloc() that the caller
+ * frees. */
 uint8_t *packedCanonical(const uint8_t *lp);
 
-/* The entries of a ziplist as a listpack in a block of memAlloc() that the caller frees; NULL when the bytes are no
+/* Converts a ziplist to a listpack in a block of memAlloc() that the caller frees; NULL if the bytes are not a valid
  * ziplist. */
 uint8_t *packedFromZiplist(slice bytes);
-/* The same for a zipmap: names and values in turn. */
+/* The same for a zipmap: names and values alternate. */
 uint8_t *packedFromZipmap(slice bytes);
 
 #endif

@@ -20,7 +20,7 @@ enum {
     ZIPMAP_COUNT_MAX = 253, /* larger: unknown */
 };
 
-/* What has not been read yet; `failed` once a read went past the end. */
+/* The unread rest; `failed` is set when a read goes past the end. */
 typedef struct cursor {
     const uint8_t *at, *end;
     bool failed;
@@ -41,7 +41,7 @@ static uint8_t takeByte(cursor *c) {
     return bytes ? *bytes : 0;
 }
 
-/* A little-endian signed integer. */
+/* Reads a little-endian signed integer. */
 static int64_t takeInt(cursor *c, size_t width) {
     const uint8_t *bytes = take(c, width);
     uint64_t v = 0;
@@ -55,7 +55,7 @@ static listpackItem takeText(cursor *c, size_t len) {
     return bytes ? listpackItemOf(sliceMake((const char *)bytes, len)) : listpackItemInt(0);
 }
 
-/* The content of a ziplist's entry, after the size of the entry before it. */
+/* Reads the content of a ziplist entry, which follows the size of the previous entry. */
 static listpackItem takeEntry(cursor *c) {
     uint8_t head = takeByte(c);
     if (head >> 6 == 0) return takeText(c, head);
@@ -113,7 +113,7 @@ uint8_t *packedFromZiplist(slice bytes) {
     return finish(&out, valid);
 }
 
-/* A zipmap's length; the long form may not be used for a short one. */
+/* Reads a zipmap's length; the long form is invalid for short lengths. */
 static size_t takeZipmapLength(cursor *c) {
     size_t len = takeByte(c);
     if (len < ZIPMAP_LONG_LENGTH) return len;

@@ -16,13 +16,13 @@ enum { RDB_DUMP_FOOTER = 10 };
 
 /* Appends the payload of the object's value. */
 void rdbDump(const robj *o, str *out);
-/* Appends version and checksum of all bytes of `out` from `from` on. */
+/* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from);
-/* Whether the payload ends in a version that is accepted (`relaxed`: versions of other servers and later ones, too)
- * and the checksum of what precedes it (not looked at with `skip_checksum`). *version is set. */
+/* True if the payload ends with an accepted version (`relaxed`: also versions of other servers and later ones) and a
+ * correct checksum, which is not compared if `skip_checksum`. *version is set. */
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version);
-/* Reads type and value from a payload without its footer into a new object for `key`, which the caller owns. All
- * bytes must be used, and the value must have elements. */
+/* Reads type and value from a payload without its footer into a new object for `key`, which the caller owns. Fails if
+ * bytes remain or the value has no elements. */
 status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **out,
                    reason *why) MUST_USE;
 

@@ -2,9 +2,9 @@
  *
  * RDB files: header, databases, keys, trailer.
  *
- * Writing is a sequence of calls, so that whatever walks the keyspace can drive it: a forked child, the loop in
- * slices, a test. Reading calls a handler for each record. Neither knows where the bytes go to or come from. One
- * thread at a time. */
+ * Writing is a sequence of calls, so any iteration over the keyspace can drive it: a forked child, the event loop in
+ * steps, a test. Reading calls a handler for each record. Source and sink of the bytes are abstract. One thread at a
+ * time. */
 #ifndef FORMAT_RDB_FILE_H
 #define FORMAT_RDB_FILE_H
 
@@ -18,10 +18,10 @@
 
 /* ------------------------------------------------------------------ writing */
 
-/* What a key's record tells of its last access: as the eviction policy notes it. */
+/* Which access data a key's record has; depends on the eviction policy. */
 typedef enum rdbAccess { RDB_ACCESS_NONE, RDB_ACCESS_IDLE, RDB_ACCESS_FREQUENCY } rdbAccess;
 
-/* What a file says of its origin. Texts are borrowed. */
+/* The aux fields: the origin of a file. Texts are borrowed. */
 typedef struct rdbFileInfo {
     int version;                /* RDB_VERSION, or 11 for older replicas */
     const char *server_version; /* "9.1.2" */
@@ -38,14 +38,14 @@ void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info);
 void rdbFileAux(rdbWriter *w, slice name, slice value);
 /* A library of functions; before the first database. */
 void rdbFileFunction(rdbWriter *w, slice source);
-/* The keys that follow are of this database; `keys` and `volatile_keys` (those with an expiry time) let the reader
- * size its tables. */
+/* Following keys belong to this database; from `keys` and `volatile_keys` (keys with a TTL) the reader sizes its
+ * tables. */
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys);
-/* The keys that follow are of this slot. */
+/* Following keys belong to this slot. */
 void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys);
-/* ERR_LIMIT, and nothing written: the version of the file has no type for the value. */
+/* ERR_LIMIT, and nothing is written, if the file's version has no type for the value. */
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) MUST_USE;
-/* The end mark and the checksum; flushes. Returns the first failure of all. */
+/* The end mark and the checksum; flushes. Returns the first failure of any of the calls. */
 status rdbFileEnd(rdbWriter *w, reason *why) MUST_USE;
 
 /* ------------------------------------------------------------------ reading */
@@ -54,15 +54,15 @@ status rdbFileEnd(rdbWriter *w, reason *why) MUST_USE;
 typedef struct rdbKey {
     slice name; /* borrowed for the call */
     int type;
-    robj *o; /* the handler's from now on; NULL: without elements */
+    robj *o; /* owned by the handler; NULL: no elements */
     bool fields_dropped;
-    int64_t expire_ms; /* OBJECT_NO_EXPIRE for none; `o` does not have it yet */
-    int64_t idle_s;    /* -1: not told */
-    int frequency;     /* -1: not told */
+    int64_t expire_ms; /* OBJECT_NO_EXPIRE: none; not set in `o` */
+    int64_t idle_s;    /* -1: not in the record */
+    int frequency;     /* -1: not in the record */
 } rdbKey;
 
-/* Called for each record; all but `key` may be NULL. A failure ends the reading and is returned, its reason set by
- * rdbReaderFail() or in r->why. Slices are borrowed for the call. */
+/* Called for each record; all but `key` may be NULL. A failure ends the reading and is returned; the handler sets the
+ * reason by rdbReaderFail() or in r->why. Slices are borrowed for the call. */
 typedef struct rdbFileHandler {
     status (*version)(void *arg, rdbReader *r, int version);
     status (*aux)(void *arg, rdbReader *r, slice name, slice value);
@@ -70,7 +70,7 @@ typedef struct rdbFileHandler {
     status (*db_size)(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile_keys);
     status (*function)(void *arg, rdbReader *r, slice source);
     status (*key)(void *arg, rdbReader *r, rdbKey *key);
-    /* What is read next: for the messages of the check tool. `at` is a word such as "read-key". */
+    /* Called before each step, for the messages of the check tool. `at` is a word such as "read-key". */
     void (*doing)(void *arg, const char *at);
 } rdbFileHandler;
 
@@ -80,17 +80,17 @@ typedef struct rdbFileOptions {
     bool check_checksum; /* the reader must maintain it */
 } rdbFileOptions;
 
-/* How the reading ended. */
+/* Result of reading. */
 typedef struct rdbFileResult {
     int version;
-    bool bad_header;        /* no RDB file, or of a version that is not accepted */
+    bool bad_header;        /* not an RDB file, or of a version that is not accepted */
     bool checksum_disabled; /* the file has none */
     bool bad_checksum;
     uint64_t expected, found; /* checksums */
 } rdbFileResult;
 
-/* Reads a file up to and including its checksum; later bytes stay in the reader's source. ERR_SYNTAX, ERR_IO or the
- * handler's failure, the reason in r->why. */
+/* Reads a file up to and including its checksum; following bytes remain in the reader's source. Fails with ERR_SYNTAX,
+ * ERR_IO or the handler's status; the reason is in r->why. */
 status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHandler *handler,
                    void *arg, rdbFileResult *out) MUST_USE;
 

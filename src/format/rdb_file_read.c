@@ -16,7 +16,7 @@ typedef struct fileReader {
     const rdbFileHandler *handler;
     void *arg;
     rdbFileResult *result;
-    rdbKey key; /* of the next key */
+    rdbKey key; /* attributes of the next key */
     str name;
 } fileReader;
 
@@ -85,7 +85,7 @@ static status readDb(fileReader *f) {
     return st;
 }
 
-/* A hint about a slot's size. */
+/* Reads the size hint of a slot. */
 static status skipSlotInfo(fileReader *f) {
     uint64_t ignored;
     status st = OK;
@@ -93,7 +93,7 @@ static status skipSlotInfo(fileReader *f) {
     return st;
 }
 
-/* The state of a slot import; imports do not survive a restart. */
+/* Skips the state of a slot import; imports do not survive a restart. */
 static status skipSlotImport(fileReader *f) {
     uint64_t ranges, first, last;
     status st = rdbReadStringInto(f->r, &f->name);
@@ -143,7 +143,7 @@ static status readFrequency(fileReader *f) {
     return st;
 }
 
-/* The name of a module from its 64-bit id: nine characters of 6 bits, then 10 bits of version. */
+/* Decodes the name of a module from its 64-bit id: nine characters of 6 bits, then 10 bits of version. */
 static void moduleName(uint64_t id, char name[10]) {
     static const char alphabet[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -187,7 +187,7 @@ static status readKey(fileReader *f, int type) {
     return st;
 }
 
-/* Handles one record; *end after the last one. */
+/* Handles one record; *end is set after the last one. */
 static status readRecord(fileReader *f, bool *end) {
     uint8_t type;
     doing(f, "read-type");

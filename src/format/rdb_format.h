@@ -41,11 +41,11 @@ typedef enum rdbType {
     RDB_TYPE_HASH_2 = 22, /* fields with expiry times */
     RDB_TYPE_COUNT = 23,
     RDB_TYPE_FOREIGN_MIN =
-        22, /* in a foreign version: types and opcodes that mean something else there */
+        22, /* in a foreign version: types and opcodes with another meaning there */
     RDB_TYPE_FOREIGN_MAX = 243,
 } rdbType;
 
-/* What else may be where a value's type is expected. */
+/* Opcodes that may occur instead of a value's type. */
 enum rdbOpcode {
     RDB_OP_SLOT_IMPORT = 243,
     RDB_OP_SLOT_INFO = 244,
@@ -62,17 +62,17 @@ enum rdbOpcode {
     RDB_OP_EOF = 255,
 };
 
-/* The first byte of a length: two bits of class, or one of the whole bytes. */
+/* The first byte of a length: a class in its two highest bits, or one of two complete values. */
 enum rdbLengthClass {
     RDB_LENGTH_6_BIT = 0,
     RDB_LENGTH_14_BIT = 1, /* big-endian */
     RDB_LENGTH_WIDE = 2,
-    RDB_LENGTH_ENCODED = 3,        /* not a length: a string in another encoding follows */
+    RDB_LENGTH_ENCODED = 3,        /* not a length: an encoded string follows */
     RDB_LENGTH_32_BIT_BYTE = 0x80, /* big-endian */
     RDB_LENGTH_64_BIT_BYTE = 0x81, /* big-endian */
 };
 
-/* Encodings of strings, with RDB_LENGTH_ENCODED. */
+/* Encodings of strings, for RDB_LENGTH_ENCODED. */
 enum rdbStringEncoding {
     RDB_STRING_INT8 = 0,
     RDB_STRING_INT16 = 1,
@@ -80,7 +80,7 @@ enum rdbStringEncoding {
     RDB_STRING_LZF = 3,
 };
 
-/* Nodes of RDB_TYPE_LIST_QUICKLIST_2. */
+/* Kinds of nodes in RDB_TYPE_LIST_QUICKLIST_2. */
 enum rdbListContainer { RDB_NODE_PLAIN = 1, RDB_NODE_PACKED = 2 };
 
 /* Parts of RDB_TYPE_MODULE_2 and of module aux data. */

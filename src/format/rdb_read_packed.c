@@ -12,10 +12,10 @@
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
-/* The words of errors: "Hash listpack integrity check failed." */
+/* For errors such as "Hash listpack integrity check failed." */
 typedef struct packedKind {
     const char *name, *form;
-    unsigned width; /* entries that belong together */
+    unsigned width; /* entries per element */
     valueType type;
 } packedKind;
 
@@ -63,7 +63,7 @@ static status readIntset(valueReader *v) {
 
 /* ------------------------------------------------------------------ listpacks */
 
-/* The score in an entry; false when it is none. */
+/* Parses the score in an entry; false if it is not a number. */
 static bool scoreOf(const listpackItem *item, double *score) {
     if (!item->ptr) {
         *score = (double)item->number;
@@ -72,7 +72,7 @@ static bool scoreOf(const listpackItem *item, double *score) {
     return numberParseDouble(sliceMake(item->ptr, item->len), score) && *score == *score;
 }
 
-/* Whether all scores are numbers, and (*sorted) members are in order. */
+/* True if all scores are numbers; *sorted: the members are in order. */
 static status checkScores(valueReader *v, const packedKind *kind, const uint8_t *lp, bool *sorted) {
     double last = 0;
     char digits[NUMBER_TEXT_MAX], last_digits[NUMBER_TEXT_MAX];
@@ -146,7 +146,7 @@ static robj *listFromListpack(valueReader *v, const uint8_t *lp) {
     return objectNewPointer(v->key, TYPE_LIST, q, OBJECT_NO_EXPIRE, 0);
 }
 
-/* Whether the value may stay packed. */
+/* True if the value is within the limits of the packed form. */
 static bool fitsPacked(const valueReader *v, valueType type, const uint8_t *lp, size_t count) {
     const rdbLimits *limits = &v->options->limits;
     switch (type) {
@@ -261,7 +261,7 @@ static status readNode(valueReader *v, quicklist *q, bool second) {
     return OK;
 }
 
-/* A list of one node that is small enough is packed. */
+/* A list with a single node within the limits becomes packed. */
 static void packSmallList(valueReader *v, quicklist *q) {
     const uint8_t *only = quicklistOnlyListpack(q);
     if (!only ||

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Values of keys from RDB bytes (rdb_value.h). Collections that are written element by element are built here, packed
- * ones in rdb_read_packed.c. Every reader either returns a whole object or frees what it has built. */
+ * ones in rdb_read_packed.c. Every reader either returns a complete object or frees the partial one. */
 #include "base/base.h"
 #include "ds/quicklist.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
-/* A count that lies costs at most a table of this many elements. */
+/* Limit of elements to reserve, as the announced count may be wrong. */
 enum { RESERVE_MAX = 1 << 22 };
 
 size_t rdbReserveCount(uint64_t announced) {
@@ -39,7 +39,7 @@ static status readSet(valueReader *v) {
     return st;
 }
 
-/* Sorted sets, with scores as text or as 8 bytes. */
+/* Reads a sorted set, with scores as text or as 8 bytes. */
 static status readZset(valueReader *v, bool binary) {
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
@@ -74,7 +74,7 @@ static status readZset(valueReader *v, bool binary) {
     return st;
 }
 
-/* True, and the field is not to be stored: it has expired. */
+/* True if the field has expired and must not be stored. */
 static bool dropField(valueReader *v, slice field, int64_t time_ms) {
     const rdbReadOptions *options = v->options;
     if (time_ms == HASH_NO_TIME || !lookIsPast(options->look, time_ms)) return false;
@@ -92,7 +92,7 @@ static status readFieldTime(valueReader *v, int64_t *time_ms) {
     return OK;
 }
 
-/* Hashes; `timed`: each field with its expiry time. */
+/* Reads a hash; `timed`: each field has an expiry time. */
 static status readHash(valueReader *v, bool timed) {
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
@@ -118,7 +118,7 @@ static status readHash(valueReader *v, bool timed) {
     return st;
 }
 
-/* The oldest form of lists: their elements. */
+/* Reads the oldest form of lists: a sequence of elements. */
 static status readList(valueReader *v) {
     uint64_t count;
     status st = rdbReadLength(v->r, &count);

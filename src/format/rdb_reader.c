@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Primitives of the RDB format (rdb_reader.h).
- * Invariant: the buffer holds bytes [at, end) that were read and not consumed; those before `summed` are in the
- * checksum. */
+ * Primitives of the RDB format (rdb_reader.h). Invariant: bytes [at, end) of the buffer were read from the source and
+ * not consumed; those before `summed` are in the checksum. */
 #include "format/rdb_reader.h"
 
 #include <lzf.h>
@@ -15,14 +14,14 @@
 #include "format/rdb_format.h"
 
 enum {
-    /* A string grows by what has arrived: a length that lies costs at most this much memory. */
+    /* A string is extended as its bytes arrive; a wrong length costs at most this much memory. */
     STRING_STEP = 4 * 1024 * 1024,
-    /* Bytes that one byte of LZF can stand for: 3 bytes copy 264. */
+    /* Maximal expansion of LZF: 3 bytes produce 264. */
     LZF_RATIO_MAX = 88 + 1,
 };
 
 static status sliceSourceRead(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
-    (void)why; /* memory does not fail */
+    (void)why; /* reading memory cannot fail */
     rdbSliceSource *s = (rdbSliceSource *)source;
     *len = sizeMin(cap, s->rest.len);
     memcpy(dst, s->rest.ptr, *len);
@@ -129,7 +128,7 @@ status rdbReadU64(rdbReader *r, uint64_t *out) {
     return st;
 }
 
-/* An integer of `width` bytes, most significant first. */
+/* Reads a big-endian integer of `width` bytes. */
 static status readBigEndian(rdbReader *r, size_t width, uint64_t *out) {
     uint8_t bytes[8];
     status st = rdbReadBytes(r, bytes, width);
@@ -139,7 +138,7 @@ static status readBigEndian(rdbReader *r, size_t width, uint64_t *out) {
     return OK;
 }
 
-/* A length, or the number of a string's encoding. */
+/* Reads a length, or the number of a string's encoding. */
 static status readLengthOrEncoding(rdbReader *r, uint64_t *out, bool *encoded) {
     uint8_t head, low;
     *encoded = false;
@@ -169,7 +168,7 @@ status rdbReadLength(rdbReader *r, uint64_t *out) {
     return rdbReaderFail(r, "Unexpected string encoding %d in place of a length", (int)*out);
 }
 
-/* Reads `len` bytes into `out`, which grows as they arrive. */
+/* Reads `len` bytes into `out`, which is extended as they arrive. */
 static status readPlain(rdbReader *r, uint64_t len, str *out) {
     strClear(out);
     while (len > 0) {
@@ -188,7 +187,9 @@ static status readCompressed(rdbReader *r, str *out) {
     status st = rdbReadLength(r, &packed_len);
     if (st == OK) st = rdbReadLength(r, &len);
     if (st != OK) return st;
-    if (len == 0 || len > UINT32_MAX || packed_len > UINT32_MAX || len / LZF_RATIO_MAX > packed_len)
+    /* lzf_decompress() reads the first byte without a look at the length. */
+    if (packed_len == 0 || packed_len > UINT32_MAX || len == 0 || len > UINT32_MAX ||
+        len / LZF_RATIO_MAX > packed_len)
         return rdbReaderFail(r, "Invalid LZF compressed string");
     st = readPlain(r, packed_len, &r->packed);
     if (st != OK) return st;
@@ -200,7 +201,7 @@ static status readCompressed(rdbReader *r, str *out) {
     return OK;
 }
 
-/* A signed integer of `width` bytes, as its decimal digits. */
+/* Reads a signed integer of `width` bytes as decimal text. */
 static status readEncodedInt(rdbReader *r, size_t width, str *out) {
     uint8_t bytes[4] = {0};
     status st = rdbReadBytes(r, bytes, width);
@@ -229,7 +230,7 @@ status rdbReadStringInto(rdbReader *r, str *out) {
 }
 
 status rdbReadString(rdbReader *r, slice *out) {
-    /* A plain string that lies whole in the buffer is not copied. */
+    /* A plain string that is completely in the buffer is not copied. */
     if (r->at < r->end) {
         uint8_t head = (uint8_t)r->buffer[r->at];
         if (head >> 6 == RDB_LENGTH_6_BIT && head < r->end - r->at) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rdbReader: the primitives of the RDB format out of a source, with offset and running checksum. Every byte is
- * hostile: lengths are checked against what is there before memory is taken for them.
+ * rdbReader: reads the primitives of the RDB format from a source, with offset and running checksum. All bytes are
+ * untrusted: memory is allocated as bytes arrive, not by announced lengths.
  *
- * Functions return OK, or a failure whose reason is in `r->why`: ERR_SYNTAX for bytes that are not the format,
- * ERR_IO for the source's own failures, its end among them. After a failure the reader is only good for
- * rdbReaderClear() and the questions. One thread at a time. */
+ * Functions return OK, or a failure whose reason is in `r->why`: ERR_SYNTAX for invalid content, ERR_IO for failures of
+ * the source, including its end. After a failure only rdbReaderClear() and the query functions may be called. One
+ * thread at a time. */
 #ifndef FORMAT_RDB_READER_H
 #define FORMAT_RDB_READER_H
 
@@ -18,14 +18,14 @@
 #include "base/slice.h"
 #include "base/str.h"
 
-/* Where the bytes come from. */
+/* Source of the bytes. */
 typedef struct rdbSource rdbSource;
 struct rdbSource {
-    /* Reads 1 to `cap` bytes into `dst`; *len 0 is the end. */
+    /* Reads 1 to `cap` bytes into `dst`; *len is 0 at the end. */
     status (*read)(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why);
 };
 
-/* A source of bytes in memory, which it borrows. */
+/* A source that reads from memory, which it borrows. */
 typedef struct rdbSliceSource {
     rdbSource source;
     slice rest;
@@ -37,7 +37,7 @@ enum { RDB_READER_BUFFER = 64 * 1024 };
 typedef struct rdbReader {
     rdbSource *source;
     bool checksum;          /* maintain `crc` */
-    bool short_read;        /* the failure is the end of the source */
+    bool short_read;        /* the failure was an unexpected end */
     uint64_t crc;           /* of all bytes consumed up to `summed` */
     uint64_t base;          /* offset of the buffer's first byte */
     size_t at, end, summed; /* in the buffer */
@@ -49,11 +49,11 @@ typedef struct rdbReader {
 /* The source is borrowed. */
 void rdbReaderInit(rdbReader *r, rdbSource *source, bool checksum);
 void rdbReaderClear(rdbReader *r);
-/* Bytes consumed. */
+/* Number of bytes consumed. */
 static inline uint64_t rdbReaderOffset(const rdbReader *r) { return r->base + r->at; }
 /* The checksum of all bytes consumed. */
 uint64_t rdbReaderChecksum(rdbReader *r);
-/* A failure of the content: sets the reason, returns ERR_SYNTAX. */
+/* Reports invalid content: sets the reason, returns ERR_SYNTAX. */
 status rdbReaderFail(rdbReader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 status rdbReadBytes(rdbReader *r, void *dst, size_t len) MUST_USE;
@@ -61,15 +61,15 @@ status rdbReadByte(rdbReader *r, uint8_t *out) MUST_USE;
 status rdbReadU16(rdbReader *r, uint16_t *out) MUST_USE;
 status rdbReadU32(rdbReader *r, uint32_t *out) MUST_USE;
 status rdbReadU64(rdbReader *r, uint64_t *out) MUST_USE;
-/* A length; one that announces an encoded string is refused. */
+/* Reads a length; fails if it announces an encoded string. */
 status rdbReadLength(rdbReader *r, uint64_t *out) MUST_USE;
-/* A string in any encoding; *out is borrowed until the next read of any kind. */
+/* Reads a string in any encoding; *out is borrowed until the next read of any kind. */
 status rdbReadString(rdbReader *r, slice *out) MUST_USE;
-/* The same into a string of the caller's, which it replaces. */
+/* The same into the caller's string, whose content is replaced. */
 status rdbReadStringInto(rdbReader *r, str *out) MUST_USE;
-/* 8 bytes, IEEE 754. */
+/* Reads 8 bytes, IEEE 754. */
 status rdbReadDouble(rdbReader *r, double *out) MUST_USE;
-/* The text form of old sorted sets. */
+/* Reads the text form of old sorted sets. */
 status rdbReadDoubleText(rdbReader *r, double *out) MUST_USE;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Settings of the format that several folders share: the owners of the directives set them, readers of
- * values use them. Main thread. */
+ * Settings of the format shared by several folders: set by the owners of the directives, used by the readers of values.
+ * Main thread. */
 #ifndef FORMAT_RDB_SETTINGS_H
 #define FORMAT_RDB_SETTINGS_H
 
@@ -12,7 +12,7 @@
 /* Limits of the packed encodings; Valkey's defaults before the first call. */
 void rdbSetLimits(const rdbLimits *limits);
 const rdbLimits *rdbLimitsNow(void);
-/* rdb-version-check relaxed: files and payloads of other servers and later versions are tried. */
+/* rdb-version-check relaxed: files and payloads of other servers and later versions are accepted. */
 void rdbSetVersionsRelaxed(bool on);
 bool rdbVersionsRelaxed(void);
 /* DEBUG SET-SKIP-CHECKSUM-VALIDATION. */

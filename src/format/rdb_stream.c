@@ -2,8 +2,8 @@
  *
  * Streams as RDB bytes: nodes as listpacks, counters, groups with their pending entries, consumers.
  *
- * A group's pending entries are stored once with time and count, and once more as ids per consumer. Reading them takes
- * memory for the first list until the consumers are read. O(bytes). */
+ * A group's pending entries are stored once with delivery time and count, and again as ids per consumer. The reader
+ * keeps the first list in memory until the consumers are read. O(bytes). */
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -17,7 +17,7 @@ enum {
 
 /* ------------------------------------------------------------------ writing */
 
-/* An id as 16 bytes, most significant first. */
+/* Writes an id as 16 bytes, big-endian. */
 static void packId(streamId id, uint8_t to[ID_BYTES]) {
     for (int i = 0; i < 8; i++) {
         to[i] = (uint8_t)(id.ms >> (56 - 8 * i));
@@ -63,7 +63,7 @@ static void writeConsumer(rdbWriter *w, const streamGroup *g, const streamConsum
 static void writeGroup(rdbWriter *w, const streamGroup *g) {
     rdbWriteString(w, streamGroupName(g));
     writeId(w, streamGroupLastId(g));
-    rdbWriteLength(w, (uint64_t)streamGroupEntriesRead(g)); /* unknown: all bits set */
+    rdbWriteLength(w, (uint64_t)streamGroupEntriesRead(g)); /* STREAM_UNKNOWN has all bits set */
     rdbWriteLength(w, streamPendingCount(g));
     streamPendingCursor cursor;
     streamPending p;
@@ -132,7 +132,7 @@ static status readNode(rdbReader *r, stream *s) {
     return rdbReaderFail(r, "Listpack re-added with existing key");
 }
 
-/* A pending entry of a group that no consumer has claimed yet. */
+/* A pending entry of a group whose consumer has not been read. */
 typedef struct loosePending {
     streamId id;
     int64_t delivered_ms;
@@ -253,7 +253,7 @@ static status readCounters(rdbReader *r, stream *s, int type) {
     if (st == OK) st = readId(r, &last);
     added = length;
     if (type != RDB_TYPE_STREAM) {
-        if (st == OK) st = readId(r, &first); /* known from the nodes */
+        if (st == OK) st = readId(r, &first); /* unused: derived from the nodes */
         if (st == OK) st = readId(r, &max_deleted);
         if (st == OK) st = rdbReadLength(r, &added);
     }
@@ -262,7 +262,8 @@ static status readCounters(rdbReader *r, stream *s, int type) {
         return rdbReaderFail(r, "Stream length inconsistent with rax entries");
     if (length != streamLength(s))
         return rdbReaderFail(r, "Stream length inconsistent with the number of valid entries");
-    streamSetLastId(s, last);
+    /* Never below an entry: ids that are appended must be above all there are. */
+    if (streamIdLess(streamLastId(s), last)) streamSetLastId(s, last);
     streamSetMaxDeletedId(s, max_deleted);
     streamSetEntriesAdded(s, added);
     return OK;

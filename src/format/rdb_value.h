@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values of keys in the RDB format: what is stored in a file for a key, and the body of DUMP. Main thread, or a
- * forked child. */
+ * Values of keys in the RDB format: as in RDB files and in the body of DUMP. Main thread, or a forked child. */
 #ifndef FORMAT_RDB_VALUE_H
 #define FORMAT_RDB_VALUE_H
 
@@ -15,34 +14,34 @@
 #include "store/type_list.h"
 #include "store/type_set.h"
 
-/* The type byte that goes with rdbWriteValue(). */
+/* The type byte to write before rdbWriteValue(). */
 rdbType rdbTypeOf(const robj *o);
-/* Whether a reader of this RDB version knows the type. */
+/* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
-/* Writes the value, without type and key. Fields of a hash that have expired are written, too. */
+/* Writes the value, without type and key. Expired hash fields are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
-/* Bytes that rdbWriteValue() writes, with compression: DEBUG OBJECT's serializedlength. */
+/* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG OBJECT. */
 size_t rdbValueSize(const robj *o);
 
-/* How large packed values may be, as the directives of the types say. */
+/* Limits of packed values, from the directives of the types. */
 typedef struct rdbLimits {
     packLimits hash, zset;
     setLimits set;
     listLimits list;
 } rdbLimits;
 
-/* How values are read. */
+/* Parameters of reading. */
 typedef struct rdbReadOptions {
     rdbLimits limits;
-    storeLook look; /* fields of hashes that have expired by it are dropped; lookAtAll(): none */
-    /* Told of each dropped field; NULL: nobody. */
+    storeLook look; /* hash fields expired at its time are dropped; lookAtAll(): none */
+    /* Called for each dropped field; NULL: not needed. */
     void (*field_dropped)(void *arg, slice key, slice field);
     void *arg;
 } rdbReadOptions;
 
 /* Reads a value of `type` into a new object for `key`, which the caller owns, without expiry time. *out is NULL after
- * OK when the value has no elements, or all its fields were dropped (*dropped). Fails with ERR_SYNTAX for content that
- * is not valid, ERR_NOT_FOUND for an unknown type, both with the reason in the reader. */
+ * OK when the value has no elements, or all its fields were dropped (*dropped). Fails with ERR_SYNTAX for invalid
+ * content, ERR_NOT_FOUND for an unknown type, both with the reason in the reader. */
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
                     bool *dropped) MUST_USE;
 /* True if rdbReadValue() has a reader for the type. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the readers of values share. Main thread. */
+ * Declarations shared by the readers of values. Main thread. */
 #ifndef FORMAT_RDB_VALUE_PRIV_H
 #define FORMAT_RDB_VALUE_PRIV_H
 
@@ -15,14 +15,14 @@ typedef struct valueReader {
     bool dropped; /* fields had expired */
 } valueReader;
 
-/* An announced number of elements, limited to what may be reserved for it. */
+/* The number of elements to reserve for an announced count, which is untrusted. */
 size_t rdbReserveCount(uint64_t announced);
-/* Lists of nodes: ziplists, or (`second`) containers of either kind. */
+/* Reads a list of nodes: ziplists, or (`second`) plain and packed nodes. */
 status rdbReadQuicklist(valueReader *v, bool second) MUST_USE;
-/* A string that holds a whole collection. */
+/* Reads a collection stored as one string. */
 status rdbReadPacked(valueReader *v, int type) MUST_USE;
 void rdbWriteStream(rdbWriter *w, const robj *o);
-/* Any of the three types of streams. */
+/* Reads any of the three types of streams. */
 status rdbReadStream(valueReader *v, int type) MUST_USE;
 
 #endif

@@ -95,7 +95,7 @@ static void writeSet(rdbWriter *w, const robj *o) {
     setIteratorClear(&it);
 }
 
-/* From the highest score down, as readers with a skip list prefer it. */
+/* In descending order of scores, which is faster for readers with a skip list. */
 static void writeZset(rdbWriter *w, const robj *o) {
     if (objectIsPacked(o)) {
         writeListpack(w, objectPacked(o));
@@ -144,7 +144,7 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
 }
 
 static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *why) {
-    (void)sink; /* the writer counts */
+    (void)sink; /* the writer counts the bytes */
     (void)bytes;
     (void)len;
     (void)why;

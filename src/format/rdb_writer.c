@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Primitives of the RDB format (rdb_writer.h).
- * Invariant: bytes [0, used) of the buffer have not reached the sink; `crc` covers what has. */
+ * Primitives of the RDB format (rdb_writer.h). Invariant: bytes [0, used) of the buffer have not been sent to the sink;
+ * `crc` covers those sent. */
 #include "format/rdb_writer.h"
 
 #include <lzf.h>
@@ -18,7 +18,7 @@ enum {
 };
 
 static status strSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason *why) {
-    (void)why; /* memory does not fail */
+    (void)why; /* writing memory cannot fail */
     strAppend(((rdbStrSink *)sink)->out, bytes, len);
     return OK;
 }
@@ -110,7 +110,7 @@ void rdbWriteLength(rdbWriter *w, uint64_t len) {
     rdbWriteBytes(w, bytes, n);
 }
 
-/* Writes an integer in its encoding; false when it does not fit 32 bits. */
+/* Writes an integer in its encoding; false if it does not fit 32 bits. */
 static bool writeEncodedInt(rdbWriter *w, int64_t v) {
     uint8_t bytes[5];
     size_t width;
@@ -140,7 +140,7 @@ void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len) {
     rdbWriteBytes(w, packed.ptr, packed.len);
 }
 
-/* Writes the text compressed; false when that would not save enough. */
+/* Writes the text compressed; false if that would not save enough. */
 static bool writeCompressed(rdbWriter *w, slice text) {
     if (text.len > UINT32_MAX) return false; /* liblzf counts in 32 bits */
     size_t most = text.len - COMPRESS_GAIN_MIN;
@@ -150,7 +150,7 @@ static bool writeCompressed(rdbWriter *w, slice text) {
         w->packed = memTryAlloc(w->packed_cap);
         if (!w->packed) {
             w->packed_cap = 0;
-            return false; /* plain takes no memory */
+            return false; /* written plain instead */
         }
     }
     unsigned len = lzf_compress(text.ptr, (unsigned)text.len, w->packed, (unsigned)most);

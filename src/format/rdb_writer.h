@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * rdbWriter: the primitives of the RDB format (lengths, strings, numbers) into a sink, with the running checksum.
+ * rdbWriter: writes the primitives of the RDB format (lengths, strings, numbers) to a sink, with a running checksum.
  *
- * Errors are kept: after the first failure of the sink the other writes do nothing, so a caller may write a whole
- * value and test rdbWriterStatus() once. One thread at a time. */
+ * Errors are kept: after the first failure of the sink the other writes do nothing, so a caller may write a whole value
+ * and test rdbWriterStatus() once. One thread at a time. */
 #ifndef FORMAT_RDB_WRITER_H
 #define FORMAT_RDB_WRITER_H
 
@@ -16,11 +16,11 @@
 #include "base/slice.h"
 #include "base/str.h"
 
-/* Where the bytes go: a file, a socket, several sockets, memory. */
+/* Sink of the bytes: a file, a socket, several sockets, memory. */
 typedef struct rdbSink rdbSink;
 struct rdbSink {
-    /* Takes `len` bytes, all of them or fails. Called with pieces of up to RDB_WRITER_BUFFER bytes, or longer ones
-     * where a single string is longer. */
+    /* Writes all of the `len` bytes or fails. Called with up to RDB_WRITER_BUFFER bytes, or more for a longer
+     * string. */
     status (*write)(rdbSink *sink, const void *bytes, size_t len, reason *why);
 };
 
@@ -36,8 +36,8 @@ enum { RDB_WRITER_BUFFER = 64 * 1024 };
 typedef struct rdbWriter {
     rdbSink *sink;
     bool checksum; /* maintain `crc` */
-    bool compress; /* strings over 20 bytes by LZF where that saves 4 bytes or more */
-    uint64_t crc;  /* of all bytes that have left the buffer */
+    bool compress; /* LZF for strings over 20 bytes if that saves at least 4 bytes */
+    uint64_t crc;  /* of all bytes sent to the sink */
     uint64_t flushed;
     size_t used;
     status failed;
@@ -52,9 +52,9 @@ void rdbWriterInit(rdbWriter *w, rdbSink *sink, bool checksum, bool compress);
 void rdbWriterClear(rdbWriter *w);
 /* OK, or the first failure, whose reason is in `w->why`. */
 static inline status rdbWriterStatus(const rdbWriter *w) { return w->failed; }
-/* Hands what is buffered to the sink. */
+/* Sends the buffered bytes to the sink. */
 status rdbWriterFlush(rdbWriter *w);
-/* Bytes written so far, those in the buffer included. */
+/* Number of bytes written so far, including those in the buffer. */
 static inline uint64_t rdbWriterOffset(const rdbWriter *w) { return w->flushed + w->used; }
 /* The checksum of all bytes so far (0 without one). Flushes. */
 uint64_t rdbWriterChecksum(rdbWriter *w);
@@ -63,15 +63,15 @@ void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len);
 void rdbWriteByte(rdbWriter *w, uint8_t byte);
 void rdbWriteU16(rdbWriter *w, uint16_t v);
 void rdbWriteU64(rdbWriter *w, uint64_t v);
-/* In as few bytes as the format allows. */
+/* Writes a length in the fewest possible bytes. */
 void rdbWriteLength(rdbWriter *w, uint64_t len);
-/* As an integer where the text is one in canonical form that fits 32 bits, else compressed or plain. */
+/* Writes a string: as an integer if it is the canonical text of one of 32 bits, else compressed or plain. */
 void rdbWriteString(rdbWriter *w, slice text);
-/* A string that is compressed already; `len` is that of the text. */
+/* Writes a string that is already compressed; `len` is the length of the text. */
 void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len);
-/* The string of an integer's decimal digits. */
+/* Writes an integer as a string of decimal digits. */
 void rdbWriteIntString(rdbWriter *w, int64_t v);
-/* 8 bytes, IEEE 754. */
+/* Writes 8 bytes, IEEE 754. */
 void rdbWriteDouble(rdbWriter *w, double v);
 
 #endif

@@ -19,7 +19,7 @@
 
 typedef struct bioJob {
     bioProc *proc;     /* or: */
-    bioTaskProc *task; /* whose end `done` is told */
+    bioTaskProc *task; /* `done` is called with the result */
     bioDoneProc *done;
     void *arg;
 } bioJob;
@@ -34,8 +34,8 @@ typedef struct bioEnd {
 
 static struct {
     pthread_mutex_t lock;
-    bioEnd *first, **last; /* in the order in which they ended */
-    messagePipe wake;      /* a message for the first of some ends */
+    bioEnd *first, **last; /* in order of completion */
+    messagePipe wake;      /* wakes the loop; one message per batch of ends */
     loop *loop;
 } ended = {.lock = PTHREAD_MUTEX_INITIALIZER, .last = &ended.first, .wake = {-1, -1, {0}, 0}};
 
@@ -63,7 +63,7 @@ void bioInit(const char *cpus) {
     worker_cpus = memDup(cpus, strlen(cpus));
 }
 
-/* On the worker, or in the foreground. */
+/* Runs a job: on the worker, or in the foreground. */
 static void runJob(const bioJob *job) {
     if (!job->task) {
         job->proc(job->arg);
@@ -77,7 +77,7 @@ static void runJob(const bioJob *job) {
     bool first = !ended.first;
     *ended.last = end;
     ended.last = &end->next;
-    /* One message a batch: the pipe cannot fill up. */
+    /* One message per batch, so the pipe cannot fill up. */
     if (first && ended.wake.write_fd >= 0) check(messagePipeSend(&ended.wake, 0, SLICE("")) == OK);
     pthread_mutex_unlock(&ended.lock);
 }
@@ -179,7 +179,7 @@ static void submit(bioKind kind, const bioJob *job) {
     if (!q->worker.running) {
         reason why = {{0}};
         if (threadStart(&q->worker, names[kind], worker_cpus, workerProc, q, &why) != OK) {
-            /* Without a worker the job runs here. Nothing is pending, so the order is kept. */
+            /* Without a worker the job runs here. No job is pending, so the order is kept. */
             logWarning("Background job runs in the foreground: %s", why.text);
             runJob(job);
             return;

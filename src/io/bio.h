@@ -17,14 +17,15 @@ typedef void bioProc(void *arg);
 /* Starts the workers if they are not running; `cpus` as in threadSetCpus(). */
 void bioInit(const char *cpus);
 void bioSubmit(bioKind kind, bioProc *proc, void *arg);
-/* A job that tells how it ended: 0, or an errno. On the worker. */
+/* A job with a result: 0 or an errno. Runs on the worker. */
 typedef int bioTaskProc(void *arg);
-/* ... which is told to the main thread: by the loop of bioAttach(), or by bioComplete(). */
+/* Receives the result on the main thread, called from the loop of bioAttach() or from bioComplete(). */
 typedef void bioDoneProc(void *arg, int error);
 void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg);
-/* Has the loop tell how tasks ended; NULL ends it, before the loop is freed. Opens nothing before the first task. */
+/* Delivers results through this loop; NULL stops that, before the loop is freed. No descriptor is opened before the
+ * first task. */
 void bioAttach(loop *l);
-/* Calls the `done` of all tasks that have ended, in the order in which they ended. */
+/* Calls `done` for all finished tasks in order of completion. */
 void bioComplete(void);
 size_t bioPending(bioKind kind);
 /* Waits until no job of `kind` is pending. */

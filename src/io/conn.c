@@ -2,10 +2,10 @@
  *
  * Connections: life cycle, readiness, handshakes. Transferring bytes is up to the connType.
  *
- * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake what that waits
- * for, else reading if and only if on_read is set, and writing if and only if on_write is set. A callback may close
- * the connection and free the structure that contains it: nothing is accessed after it returns. One thread at a
- * time owns a connection. */
+ * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake the direction it waits
+ * for, else reading if and only if on_read is set, and writing if and only if on_write is set. A callback may close the
+ * connection and free the structure that contains it: nothing is accessed after it returns. One thread at a time owns a
+ * connection. */
 #include "io/conn.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 struct connSecure {
     void *transport;                       /* of the type */
-    int wants;                             /* what the handshake waits for */
+    int wants;                             /* direction the handshake waits for */
     uint64_t timeout_timer, pending_timer; /* id + 1; 0: none */
 };
 
@@ -30,7 +30,7 @@ void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn) {
     limits.steps_per_turn = steps_per_turn;
 }
 
-/* ------------------------------------------------------------------ what the loop watches */
+/* ------------------------------------------------------------------ watching the descriptor */
 
 static void readableProc(loop *l, int fd, void *arg, int mask);
 static void writableProc(loop *l, int fd, void *arg, int mask);
@@ -107,8 +107,8 @@ static int64_t handshakeTimedOut(loop *l, uint64_t id, void *arg) {
     return LOOP_TIMER_END;
 }
 
-/* The stream is connected: its handshake begins, if it has one. The first step waits for the descriptor to be
- * writable, which it is. */
+/* The stream is connected: starts the handshake, if the type has one. The first step runs when the loop reports the
+ * descriptor as writable, which it already is. */
 static void beginStream(conn *c) {
     c->state = CONN_OPEN;
     if (likely(!c->type->handshake)) return;
@@ -120,7 +120,7 @@ static void beginStream(conn *c) {
             1 + loopAddTimer(c->loop, limits.timeout_ms, handshakeTimedOut, c);
 }
 
-/* False if this turn of the loop has made its share of steps; the descriptor stays ready. */
+/* False if the limit of steps in this turn of the loop is reached; the descriptor remains ready. */
 static bool mayStep(const conn *c) {
     static __thread struct {
         const loop *in;
@@ -197,7 +197,7 @@ void connNotePending(conn *c) {
         c->secure->pending_timer = 1 + loopAddTimer(c->loop, 0, readPending, c);
 }
 
-/* ------------------------------------------------------------------ beginning and end */
+/* ------------------------------------------------------------------ initialisation and closing */
 
 void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
     check(fd >= 0);
@@ -206,7 +206,8 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
     c->secure = memNew(connSecure);
     if (state != CONN_OPEN) return;
     beginStream(c);
-    if (watch(c) != OK) finishHandshake(c, CONN_FAILED); /* the owner's own watch fails, too */
+    if (watch(c) != OK)
+        finishHandshake(c, CONN_FAILED); /* registering the owner's callbacks fails, too */
 }
 
 void *connTransport(const conn *c) { return c->secure->transport; }

@@ -19,7 +19,7 @@
 typedef struct conn conn;
 typedef void connProc(conn *c);
 
-/* In this order: before CONN_OPEN nothing can be read or written. */
+/* In this order; no data can be read or written before CONN_OPEN. */
 typedef enum connState {
     CONN_NONE,
     CONN_CONNECTING,
@@ -38,15 +38,15 @@ typedef struct connType {
     ssize_t (*writev)(conn *c, const struct iovec *iov, int count);
     void (*shutdown)(conn *c);
     void (*close)(conn *c);
-    /* The rest may be NULL: what plain sockets do not need. */
+    /* The following may be NULL; plain sockets do not need them. */
     /* Advances the handshake. OK: the stream is open; ERR_AGAIN: call again when the descriptor is ready for *wants,
      * LOOP_READ or LOOP_WRITE; else it has failed, with last_errno set. */
     status (*handshake)(conn *c, int *wants);
-    /* True if bytes are decoded that were not read yet. A read() that leaves some calls connNotePending(). */
+    /* True if decoded bytes have not been read. A read() that leaves such bytes must call connNotePending(). */
     bool (*has_pending)(const conn *c);
 } connType;
 
-/* What a connection with a handshake needs beyond others. */
+/* Additional state of connections with a handshake. */
 typedef struct connSecure connSecure;
 
 extern const connType connTcp;
@@ -64,20 +64,21 @@ struct conn {
     uint8_t flags; /* for the transport */
 };
 
-/* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its type has a
- * handshake, that follows as soon as the descriptor is ready, and needs no callback to be set. The first callback
- * comes when the connection has become OPEN or FAILED (with last_errno). The process must ignore SIGPIPE. */
+/* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its type has a handshake,
+ * it starts as soon as the descriptor is ready, even without callbacks. The first callback is called when the
+ * connection becomes OPEN or FAILED (with last_errno). The process must ignore SIGPIPE. */
 void connInit(conn *c, const connType *type, loop *l, int fd, connState state);
 /* Sets or, with NULL, removes the callback for readability or writability. */
 status connOnRead(conn *c, connProc *proc) MUST_USE;
 status connOnWrite(conn *c, connProc *proc) MUST_USE;
-/* The state of the type itself (a TLS session), NULL until set; for types with a handshake. */
+/* The state of the transport (a TLS session), NULL until set; for types with a handshake. */
 void *connTransport(const conn *c);
 void connSetTransport(conn *c, void *transport);
-/* Has on_read called again in the next turn, without the descriptor being readable: for has_pending(). */
+/* Requests a call of on_read in the next turn even if the descriptor is not readable: for has_pending(). */
 void connNotePending(conn *c);
 /* Limits on handshakes of all connections: how long one may take (ms; 0: any time), and how many steps are made in one
- * turn of a loop (0: any number), so that a crowd of new clients does not delay the others. Before threads start. */
+ * turn of a loop (0: any number), so that many new clients do not delay the others. Must be called before threads
+ * start. */
 void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);

@@ -12,7 +12,7 @@
 #include "base/assert.h"
 #include "io/sys.h"
 
-/* Updates the state of the connection from the result of a call. */
+/* Updates the state of the connection from the result of a system call. */
 static ssize_t noteResult(conn *c, ssize_t result) {
     if (likely(result >= 0)) return result;
     c->last_errno = errno;

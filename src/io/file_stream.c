@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sequential files (file_stream.h). With sync_bytes the kernel writes pages back while more are produced, so that the
- * last fsync() does not have to write everything at once. */
+ * Sequential files (file_stream.h). With sync_bytes the kernel writes back pages during writing, so the final fsync()
+ * has little left to write. */
 #define _GNU_SOURCE
 #include "io/file_stream.h"
 
@@ -64,10 +64,10 @@ status fileWriterPublish(fileWriter *w, const char *path, reason *why) {
 }
 
 void fileWriterAbort(fileWriter *w) {
-    if (w->fd >= 0) (void)close(w->fd); /* its content is not wanted any more */
+    if (w->fd >= 0) (void)close(w->fd); /* the content is discarded */
     w->fd = -1;
     if (!w->temporary) return;
-    (void)unlink(w->temporary); /* at worst the next save truncates it */
+    (void)unlink(w->temporary); /* on failure the next save truncates it */
     forget(w);
 }
 
@@ -76,7 +76,8 @@ status fileReaderOpen(fileReader *r, const char *path, reason *why) {
     *r = (fileReader){.fd = open(path, O_RDONLY | O_CLOEXEC)};
     if (r->fd < 0) {
         int error = errno;
-        (void)reasonSetErrno(why, "Can't open '%s'", path); /* the status says which */
+        (void)reasonSetErrno(why, "Can't open '%s'",
+                             path); /* the caller distinguishes by the status */
         return error == ENOENT ? ERR_NOT_FOUND : ERR_IO;
     }
     if (fstat(r->fd, &info) == 0) r->size = info.st_size;

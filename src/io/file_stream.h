@@ -16,7 +16,7 @@ typedef struct fileWriter {
     int fd;          /* -1: not open */
     char *temporary; /* the path until fileWriterPublish() */
     int64_t written, synced;
-    int64_t sync_bytes; /* after so many bytes they are sent to disk; 0: only at the end */
+    int64_t sync_bytes; /* data is synced each time so many bytes are written; 0: only at the end */
 } fileWriter;
 
 /* Creates or truncates `temporary`. */
@@ -25,18 +25,18 @@ status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes,
 status fileWriterWrite(fileWriter *w, const void *bytes, size_t len, reason *why) MUST_USE;
 /* fsync, close, rename to `path`, fsync of the folder. On failure the temporary file is removed. */
 status fileWriterPublish(fileWriter *w, const char *path, reason *why) MUST_USE;
-/* Closes and removes what was written. No effect after fileWriterPublish(). */
+/* Closes and removes the temporary file. No effect after fileWriterPublish(). */
 void fileWriterAbort(fileWriter *w);
 
-/* A file being read. */
+/* A file open for reading. */
 typedef struct fileReader {
     int fd;
-    int64_t size; /* when it was opened */
+    int64_t size; /* at the time of opening */
 } fileReader;
 
 /* ERR_NOT_FOUND: there is no such file. */
 status fileReaderOpen(fileReader *r, const char *path, reason *why) MUST_USE;
-/* Up to `cap` bytes; *len 0 at the end. */
+/* Reads up to `cap` bytes; *len is 0 at the end. */
 status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) MUST_USE;
 void fileReaderClose(fileReader *r);
 

@@ -17,7 +17,7 @@ typedef struct messageHead {
 } messageHead;
 
 static void closeEnd(int *fd) {
-    if (*fd >= 0) (void)close(*fd); /* nothing is lost by it */
+    if (*fd >= 0) (void)close(*fd); /* an error would have no effect */
     *fd = -1;
 }
 
@@ -78,7 +78,7 @@ static bool takeOne(messagePipe *p, uint32_t *kind, slice *bytes) {
     size_t left = p->received.len - p->taken;
     if (left < sizeof(head)) return false;
     memcpy(&head, p->received.ptr + p->taken, sizeof(head));
-    check(head.len <= MESSAGE_BYTES_MAX); /* a copy of this process wrote it */
+    check(head.len <= MESSAGE_BYTES_MAX); /* the writer runs the same code */
     if (left < sizeof(head) + head.len) return false;
     *kind = head.kind;
     *bytes = sliceMake(p->received.ptr + p->taken + sizeof(head), head.len);

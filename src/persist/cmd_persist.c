@@ -8,7 +8,7 @@
 #include "persist/procs.h"
 #include "persist/snapshot.h"
 
-/* SAVE: saves in this process; nobody is served meanwhile. */
+/* SAVE: saves in this process; no client is served meanwhile. */
 void saveCommand(ctx *c) {
     reason why;
     status st = snapshotSave(&why);
@@ -46,7 +46,7 @@ void bgsaveCommand(ctx *c) {
     if (snapshotIsRunning()) {
         replyError(c, SLICE("ERR Background save already in progress"));
     } else if (c->flags & CTX_IN_MULTI || (schedule && childAlive() != CHILD_NONE)) {
-        /* A child of EXEC would see half of the transaction. */
+        /* A child forked within EXEC would save a part of the transaction. */
         snapshotSchedule();
         replyStatus(c, SLICE("Background saving scheduled"));
     } else if (childAlive() != CHILD_NONE) {

@@ -35,7 +35,7 @@ static status reload(unsigned flags, reason *why) {
     status st = flags & RELOAD_NO_SAVE ? OK : snapshotSave(why);
     if (st != OK) return st;
     if (!(flags & RELOAD_NO_FLUSH))
-        (void)storeFlush(keyspaceMain(), false); /* the count is not needed */
+        (void)storeFlush(keyspaceMain(), false); /* the number of keys is not needed */
     return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
 }
 

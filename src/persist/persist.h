@@ -11,7 +11,7 @@
 extern const feature persistFeature;
 extern const gate snapshotErrorGate, loadingGate;
 
-/* Loads the snapshot file, if there is one. Serves clients meanwhile, so once, after the listeners are open. */
+/* Loads the snapshot file, if it exists. Clients are served meanwhile: call it once, after the listeners are open. */
 status persistLoadAtStart(reason *why) MUST_USE;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loading RDB files (rdb_load.h). Clients are served between two pieces of loading-process-events-interval-bytes. */
+ * Loading RDB files (rdb_load.h). Clients are served after each loading-process-events-interval-bytes. */
 #include "persist/rdb_load.h"
 
 #include <unistd.h>
@@ -18,7 +18,8 @@
 #include "store/store.h"
 
 enum {
-    RESERVE_KEYS_MAX = 1 << 24, /* a size that lies costs at most this many table places */
+    RESERVE_KEYS_MAX =
+        1 << 24, /* limit of table slots reserved by announced sizes, which may be wrong */
     EMPTY_KEYS_LOGGED = 10,
 };
 
@@ -50,7 +51,7 @@ static gateVerdict refuse(ctx *c) {
 
 const gate loadingGate = {.name = "loading", .selects = selectsOthers, .admit = refuse};
 
-/* Between two keys: what is served meanwhile may move objects. */
+/* Called between two keys, because the clients served may move objects. */
 static void serveOthers(const rdbReader *r) {
     progress.done_bytes = rdbReaderOffset(r);
     if (progress.done_bytes < progress.next_serve) return;
@@ -116,7 +117,7 @@ static status onDbSize(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile
     return OK;
 }
 
-/* Places a loaded value under its key. */
+/* Stores a loaded value at its key. */
 static status place(loading *l, rdbReader *r, rdbKey *key) {
     uint64_t hash = storeHash(key->name);
     dbPosition at;
@@ -197,7 +198,7 @@ static void end(const char *path) {
     engineHot.loading = false;
 }
 
-/* Tells what a failed load found, as tools and tests know it. */
+/* Logs the reason of a failed load, in the format that tools and tests expect. */
 static void logFailure(const rdbReader *r, const rdbFileResult *result) {
     if (result->bad_checksum) {
         logWarning("Wrong RDB checksum expected: (%llx) but got (%llx). Aborting now.",
@@ -250,5 +251,6 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
     }
     rdbReaderClear(&r);
     fileReaderClose(&from.file);
-    return st == ERR_NOT_FOUND ? ERR_SYNTAX : st; /* a type that is not known, not the file */
+    return st == ERR_NOT_FOUND ? ERR_SYNTAX
+                               : st; /* here it means an unknown type, not a missing file */
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loading an RDB file into the main keyspace. While it runs clients are served with -LOADING. Main thread only. */
+ * Loading an RDB file into the main keyspace. While it runs, commands of clients are refused with -LOADING. Main thread
+ * only. */
 #ifndef PERSIST_RDB_LOAD_H
 #define PERSIST_RDB_LOAD_H
 
@@ -13,12 +14,12 @@
 #include "engine/hooks.h"
 
 enum rdbLoadFlag {
-    RDB_LOAD_KEEP_EXPIRED = 1, /* keys that have expired are loaded: somebody else deletes them */
-    RDB_LOAD_OVER = 2,         /* a key that exists is replaced; without it the load fails */
+    RDB_LOAD_KEEP_EXPIRED = 1, /* expired keys are loaded: the primary deletes them */
+    RDB_LOAD_OVER = 2,         /* existing keys are replaced; without it they make the load fail */
 };
 
-/* Loads the file into the databases, which are not emptied before. ERR_NOT_FOUND: no such file. On failure part of
- * the keys may have been loaded; the reason is in `why` and was logged. */
+/* Loads the file into the databases without emptying them. ERR_NOT_FOUND: no such file. On failure a part of the keys
+ * may have been loaded; the reason is logged and stored in `why`. */
 status rdbLoadFile(const char *path, unsigned flags, reason *why) MUST_USE;
 /* INFO's fields about the load in progress. */
 void rdbLoadPrintInfo(str *out);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The walk over the keyspace that writes an RDB file (rdb_save.h). O(bytes of the dataset). */
+ * Iterates over the keyspace to write an RDB file (rdb_save.h). O(bytes of the dataset). */
 #include "persist/rdb_save.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ static void temporaryName(int process, char *to, size_t cap) {
 void rdbSaveRemoveTemporary(int process) {
     char name[64];
     temporaryName(process, name, sizeof(name));
-    (void)unlink(name); /* there may be none */
+    (void)unlink(name); /* it may not exist */
 }
 
 status rdbSaveFile(const char *name, bool in_child, reason *why) {

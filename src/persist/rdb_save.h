@@ -9,10 +9,10 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Writes all databases to `name` in the working directory: complete and on disk, or not at all. `in_child`: reports its
- * progress to the parent. */
+/* Writes all databases to `name` in the working directory. The file is replaced only when the new one is complete and
+ * on disk. `in_child`: reports progress to the parent. */
 status rdbSaveFile(const char *name, bool in_child, reason *why) MUST_USE;
-/* Removes what a process that ended has left of its temporary file. */
+/* Removes the temporary file of a process that has ended. */
 void rdbSaveRemoveTemporary(int process);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Snapshots (snapshot.h). Invariant: `running` exactly while a child of kind CHILD_RDB_SAVE exists; the gate is armed exactly
- * while the last save has failed, save points are set and stop-writes-on-bgsave-error is on. */
+ * Snapshots (snapshot.h). Invariants: `running` is set if and only if a child of kind CHILD_RDB_SAVE exists; the gate
+ * is armed if and only if the last save failed, save points are set and stop-writes-on-bgsave-error is on. */
 #include "persist/snapshot.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static struct {
     int64_t last_save_s;
     int64_t last_try_ms, started_ms;
     int64_t last_seconds; /* duration of the last save; -1: none yet */
-    uint64_t dirty_saved; /* engineHot.dirty that the last save covers */
+    uint64_t dirty_saved; /* value of engineHot.dirty at the last save */
     uint64_t dirty_started;
     uint64_t saves, keys_at_start;
 } snapshot;
@@ -170,14 +170,14 @@ static bool pointIsDue(const savePoint *point, uint64_t changes, int64_t now_ms)
     return !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
 }
 
-/* A failure was logged and is tried again later. */
+/* On failure, already logged, the save is retried later. */
 static void startAgain(void) {
     reason why;
     if (snapshotStart(&why) != OK) snapshot.failed = true;
 }
 
 void snapshotTick(int64_t budget_us) {
-    (void)budget_us; /* a fork takes what it takes */
+    (void)budget_us; /* a fork cannot be limited */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
     uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
     int64_t now_ms = clockMonoMs();

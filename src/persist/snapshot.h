@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Snapshots: when the dataset is saved, by whom, and how the last save ended. Main thread only. */
+ * Snapshots: when and in which process the dataset is saved, and the result of the last save. Main thread only. */
 #ifndef PERSIST_SNAPSHOT_H
 #define PERSIST_SNAPSHOT_H
 
@@ -12,25 +12,25 @@
 #include "base/str.h"
 #include "engine/hooks.h"
 
-/* Saves in this process. ERR_EXISTS: a child saves already. */
+/* Saves in this process. ERR_EXISTS: a child is already saving. */
 status snapshotSave(reason *why) MUST_USE;
-/* Saves in a forked child. ERR_EXISTS: a child saves already; ERR_AGAIN: another child is running. */
+/* Saves in a forked child. ERR_EXISTS: a child is already saving; ERR_AGAIN: another child is running. */
 status snapshotStart(reason *why) MUST_USE;
 /* Saves as soon as no other child is running. */
 void snapshotSchedule(void);
-/* Ends a running save (*running), or takes back a scheduled one; false: there is neither. */
+/* Kills a running save (*running is set), or cancels a scheduled one; false if there is neither. */
 bool snapshotCancel(bool *running);
 bool snapshotIsRunning(void);
 /* Unix time in seconds of the last successful save, or of the start. */
 int64_t snapshotLastSave(void);
-/* The dataset equals a file: counts as saved. */
+/* Marks the dataset as saved: it equals a file. */
 void snapshotNoteLoaded(void);
 
-/* Directives asked at the end of the process: with save points the dataset is saved. */
+/* Called at shutdown: saves the dataset if there are save points. */
 status snapshotAtShutdown(uint32_t flags, reason *why) MUST_USE;
 void snapshotPrintInfo(str *out);
 void snapshotInit(void);
-/* After a change of `save` or stop-writes-on-bgsave-error. */
+/* Called after a change of `save` or stop-writes-on-bgsave-error. */
 void snapshotUpdateGate(void);
 /* Hook 7: save points, scheduled saves. */
 void snapshotTick(int64_t budget_us);

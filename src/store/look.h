@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How a lookup sees the keyspace, and where it ended: parameters of dbFind() and of everything that reads fields
- * with a time. Both are values of the caller; the store remembers neither. */
+ * Parameters of lookups: the time that decides about expiry (storeLook), and the position where a lookup ended, for a
+ * following insertion. Both are values owned by the caller; the store keeps neither. */
 #ifndef STORE_LOOK_H
 #define STORE_LOOK_H
 
@@ -12,19 +12,19 @@
 
 /* The time by which keys and fields have expired, and whether a lookup counts as an access. Passed by value. */
 typedef struct storeLook {
-    int64_t bits; /* private: Unix ms * 2, plus 1 for a lookup that is no access */
+    int64_t bits; /* private: Unix ms * 2, plus 1 if the lookup does not count as an access */
 } storeLook;
 
-/* Expiry is judged by `now_ms` (Unix ms); lookups count as accesses. */
+/* Keys expire by `now_ms` (Unix ms); lookups count as accesses. */
 static inline storeLook lookAt(int64_t now_ms) { return (storeLook){now_ms * 2}; }
 /* Nothing has expired: for sources that decide about expiry themselves (replication, import, files). */
 static inline storeLook lookAtAll(void) { return (storeLook){INT64_MIN}; }
-/* The same look, but lookups do not change the access time or frequency (CLIENT NO-TOUCH). */
+/* The same, but lookups do not change the access time or frequency (CLIENT NO-TOUCH). */
 static inline storeLook lookWithoutTouch(storeLook look) { return (storeLook){look.bits | 1}; }
 static inline storeLook lookWithTouch(storeLook look) {
     return (storeLook){look.bits & ~INT64_C(1)};
 }
-/* True when what has this expiry time (Unix ms) has expired. */
+/* True if a key or field with this expiry time (Unix ms) has expired. */
 static inline bool lookIsPast(storeLook look, int64_t expire_ms) {
     return expire_ms <= look.bits >> 1;
 }

@@ -257,7 +257,7 @@ void dbTableStats(const db *d, hashtableStats *out);
 /* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired keys that are not
  * removed count, fields that `look` does not see do not. */
 void storeDigest(const keyspace *k, storeLook look, digest *out);
-/* Checks every table; NULL when sound, else what is broken. For tests. */
+/* Checks every table; NULL if all are valid, else the first violation. For tests. */
 const char *dbVerify(const db *d);
 
 /* A key that is going to be looked up. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams (type_stream.h) as one type among others. Main thread only, but for freeing. */
+ * Operations of the stream type (type_stream.h). Main thread only, except freeing. */
 #include "store/type_stream.h"
 
 #include "base/base.h"
@@ -22,10 +22,10 @@ robj *streamObjectNew(slice key) {
     return objectNewPointer(key, TYPE_STREAM, streamNew(), OBJECT_NO_EXPIRE, 0);
 }
 
-/* ------------------------------------------------------------------ the operations */
+/* ------------------------------------------------------------------ operations of the type */
 
 static const char *encodingOf(const robj *o) {
-    (void)o; /* there is one */
+    (void)o; /* there is only one */
     return "stream";
 }
 

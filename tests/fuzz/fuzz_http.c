@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Heads of HTTP requests: whatever comes, what is found lies inside the bytes. */
+ * Heads of HTTP requests: for any input, the parts found are within the bytes. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static void lieInside(slice part, slice whole) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *copy = malloc(size ? size : 1); /* its own block, so that a byte too far is noticed */
+    char *copy = malloc(size ? size : 1); /* its own block, so that an overrun is detected */
     if (!copy) return 0;
     memcpy(copy, data, size);
     slice bytes = sliceMake(copy, size);

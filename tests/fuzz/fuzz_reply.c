@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reply reader against itself: the same events whole and in random pieces out of a buffer that moves;
- * and in skip mode the same heads as the whole replies have.
+ * The reply reader compared with itself: it must produce the same events from the whole input and from random pieces in
+ * a buffer that moves, and in skip mode the same heads of replies.
  *
- * Input: a byte that seeds the pieces, then what the server is supposed to have sent. */
+ * Input: a byte that seeds the pieces, then the bytes from the server. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "resp/resp.h"
 
-/* What is not under test is not to be explored either. */
+/* Code that is not under test is excluded from coverage. */
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 #endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What a run saw: a running hash of all events, and the heads of whole replies. */
+/* Result of a run: a hash of all events, and the heads of complete replies. */
 enum { HEADS_MAX = 4096 };
 typedef struct run {
     uint64_t hash;
@@ -72,7 +72,7 @@ static void readAll(run *r, bool skip, const char *bytes, size_t len, size_t pie
         size_t n = piece_max ? randomBelow(piece_max) + 1 : len;
         have = n < len - have ? have + n : len;
         size_t there = have - taken, pos = 0;
-        char *buf = malloc(there ? there : 1); /* exactly: the reader may look at nothing behind */
+        char *buf = malloc(there ? there : 1); /* exact size: the reader must not read beyond it */
         if (buf == NULL) abort();
         memcpy(buf, bytes + taken, there);
         while ((r->end = replyRead(&reader, buf, there, &pos, &e)) == REPLY_EVENT)
@@ -95,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check(whole.events == pieces.events);
     check(whole.end == pieces.end);
     readAll(&skipped, true, bytes, len, (size_t)(data[0] % 60) + 1);
-    /* What is passed over is looked at less closely, so more may be accepted. */
+    /* Skipping validates less, so it may accept more. */
     check(skipped.replies >= whole.replies);
     if (whole.end != REPLY_BAD) check(skipped.replies == whole.replies);
     size_t count = whole.replies < HEADS_MAX ? whole.replies : HEADS_MAX;

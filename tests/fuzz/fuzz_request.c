@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The request parser against itself: a stream read at once, and the same stream in random pieces, in batches
- * of random length some of which are given back, out of a buffer that moves and is poisoned between
- * calls, must give the same requests and the same error; each request's own bytes must be the stream's.
+ * The request parser compared with itself. It reads a stream at once, and again in random pieces: in batches of random
+ * length, some of them returned, from a buffer that moves and is poisoned between calls. Both must give the same
+ * requests and the same error, and each request's raw bytes must equal those of the stream.
  *
- * Input: a byte of flags, then the stream. Bytes from 0x80 on stand for longer pieces, so that a short input
- * reaches arguments with blocks of their own. Best built with -DHOSTILE_BUILD -DREQUEST_INLINE_MAX=100,
- * which brings the limits so near that short inputs cross them at full speed. */
+ * Input: a byte of flags, then the stream. Bytes from 0x80 on are expanded to longer pieces, so that a short input
+ * reaches arguments with blocks of their own. Best built with -DHOSTILE_BUILD -DREQUEST_INLINE_MAX=100, which lowers
+ * the limits so that short inputs exceed them. */
 #include <stdio.h>
 
-/* What is not under test is not to be explored either. */
+/* Code that is not under test is excluded from coverage. */
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 #endif
@@ -73,8 +73,8 @@ static void putPiece(uint8_t code) {
     }
 }
 
-/* A line that is too long is refused once so much of it is there without an end: that may be
- * sooner in pieces. The requests before must be the same even then. */
+/* A line that is too long is refused as soon as that many bytes without an end have arrived, which can be earlier with
+ * pieces. The requests before it must be equal even then. */
 static bool tooBig(const feed *f) {
     static const char *const endings[] = {"too big inline request", "too big mbulk count string",
                                           "too big bulk count string"};
@@ -94,7 +94,7 @@ static size_t logNumber(const feed *f, size_t *at) {
     return n;
 }
 
-/* Where the transcript of the first `count` requests ends. */
+/* Offset of the end of the first `count` requests in the transcript. */
 static size_t requestsEnd(const feed *f, int count) {
     size_t at = 0;
     for (int i = 0; i < count; i++) {
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (most < stream_len / 8) most = stream_len / 8;
     feedPieces(&pieces, stream, stream_len, most);
     if (tooBig(&whole) || tooBig(&pieces)) {
-        /* Only what both have run can be compared. */
+        /* Only requests that both have read can be compared. */
         int common = whole.requests < pieces.requests ? whole.requests : pieces.requests;
         whole.log_len = requestsEnd(&whole, common);
         pieces.log_len = requestsEnd(&pieces, common);

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Runs fuzzers, as many at a time as there are processors; ends with "N passed, N failed".
+# Runs fuzzers in parallel, one per processor; ends with "N passed, N failed".
 #
 #   run.sh SECONDS PROGRAM...     SECONDS each
 #
 # Seeds are in tests/assets/fuzz/<name>/; new inputs are added to build/fuzz/corpus/<name>/, a
-# crashing input is kept in build/fuzz/found/. Put it beside the seeds once its fault is mended.
+# crashing input is stored in build/fuzz/found/. Add it to the seeds once the bug is fixed.
 cd "$(dirname "$0")/../.." || exit 1
 
 runOne() {
@@ -42,7 +42,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 printf '%s\n' "$@" | xargs -P "$(nproc)" -n 1 tests/fuzz/run.sh --one "$seconds" | tee build/fuzz/summary
 passed=$(grep -c '^ok ' build/fuzz/summary)
 failed=$(grep -c '^FAILED' build/fuzz/summary)
-# One that never reported counts as failed.
+# A fuzzer without a report counts as failed.
 failed=$((failed + $# - passed - failed))
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -27,7 +27,7 @@ start_server {tags {rdb}} {
         assert_match "*Done loading RDB, keys loaded: [expr {[r dbsize] + 1}], keys expired: 0*" [server_log]
     }
 
-    test {BGSAVE saves what there was when it began} {
+    test {BGSAVE saves the dataset as of its start} {
         r flushall
         r set a 1
         r config set rdb-key-save-delay 200000
@@ -44,7 +44,7 @@ start_server {tags {rdb}} {
         assert_equal {a b} [lsort [r keys *]]
     }
 
-    test {BGSAVE CANCEL ends a save or takes back a scheduled one} {
+    test {BGSAVE CANCEL ends a running save or cancels a scheduled one} {
         r config set rdb-key-save-delay 1000000
         assert_error "ERR Background saving is currently not in progress or scheduled" {r bgsave cancel}
         r bgsave
@@ -87,7 +87,7 @@ start_server {tags {rdb}} {
 }
 
 start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
-    test {a save point saves, and so does the end of the server} {
+    test {the dataset is saved by a save point and at shutdown} {
         r set a 1
         set saves [info_field rdb_saves]
         wait_until {[info_field rdb_changes_since_last_save] == 0} "no save point fired"
@@ -155,7 +155,7 @@ start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}}
 }
 
 start_server {tags {rdb}} {
-    test {a damaged file stops the start with the reason} {
+    test {the server refuses to start with a damaged file and logs the reason} {
         r set key value
         r save
         stop_server

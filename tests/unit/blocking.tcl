@@ -1,11 +1,11 @@
-# Commands that wait: who is served, when, with what; how a wait ends; what the server tells of it meanwhile. What is
-# propagated: helpers/compare_propagation.py.
+# Blocking commands: order of service, values, ends of waits, what INFO and CLIENT report meanwhile.
+# Propagation is compared in helpers/compare_propagation.py.
 
 proc wait_blocked {count} {
     wait_for_condition 500 10 {[info_field blocked_clients] == $count}
 }
 
-# A further client that waits with this command; `count` clients wait then.
+# Opens another client blocked in this command; returns when `count` clients are blocked.
 proc waiter {count args} {
     set client [connect]
     $client -send {*}$args
@@ -182,7 +182,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
             {blpop k 0x1p-10} {blpop k 1e-320}
         } {assert_equal [null_array] [r -typed {*}$command]}
         assert_equal 0 [info_field total_blocking_keys]
-        # Each waits for its own time, whatever the order they came in.
+        # Each has its own timeout, independent of their order.
         set long [waiter 1 blpop k 1000]
         set short [connect]
         $short -send blpop k 0.3
@@ -324,7 +324,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {0 0} [list [info_field total_blocking_keys] [r client unblock $id]]
         r client unpause
         wait_for_condition 500 10 {[info_field total_blocking_keys] == 1}
-        # Who waits already is not held by a pause: its time runs on.
+        # A pause does not affect clients that are already blocked: their timeouts continue.
         r client pause 100000 write
         assert_equal 1 [r client unblock $id]
         assert_equal {} [$client -read]

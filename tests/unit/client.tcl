@@ -1,4 +1,4 @@
-# CLIENT: what connections say of themselves, which there are, and which shall go.
+# CLIENT: attributes of connections, lists with filters, KILL.
 
 # The ids of the clients that match the filters, oldest first.
 proc ids {args} {
@@ -130,7 +130,7 @@ start_server {tags {client}} {
         set s [raw_connect]
         raw_send $s "*2\r\n\$4\r\nECHO\r\n\$1000\r\n[string repeat x 500]"
         wait_for_condition 100 10 {[set line [r client list skipme yes]] ne "" && [field qbuf $line] >= 500}
-        # (a request that came in pieces may itself still lie in the asker's own buffer)
+        # (a request that arrived in pieces may still be in the client's own buffer)
         wait_for_condition 100 10 {[own_field qbuf] == 0}
     }
 
@@ -413,7 +413,7 @@ start_server {tags {client}} {
 }
 
 start_server {tags {client}} {
-    # Sends lines on a new connection, QUIT behind them, and returns what came.
+    # Sends lines and QUIT on a new connection and returns the replies.
     proc replies_to {args} {
         set s [raw_connect]
         raw_send $s "[join $args "\r\n"]\r\nCLIENT REPLY ON\r\nQUIT\r\n"

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# maxmemory-clients: when clients hold more than that together, the largest go first, but never those who said
-# NO-EVICT. Waiting clients are told by INFO's evicted_clients.
+# maxmemory-clients: when the clients use more memory in total, the largest are disconnected first,
+# except those with NO-EVICT. The tests wait for INFO's evicted_clients.
 
-# A client that holds about `bytes` of a request that has not arrived whole. It may be closed while it sends.
+# A client with about `bytes` of an incomplete request. It may be closed while it sends.
 proc holder {bytes} {
     set s [raw_connect]
     catch {raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$10000000\r\n" [string repeat x $bytes]}
     return $s
 }
 
-# Waits until clients hold `bytes` in all.
+# Waits until the clients use `bytes` in total.
 proc wait_input {bytes} {
     wait_for_condition 500 10 {[info_field mem_clients_normal] >= $bytes}
 }
 
-# No client of the previous test is left, nothing is counted, and the observing client is never evicted.
+# Closes the clients of the previous test, resets the counters and excludes the observing client
+# from eviction.
 proc begin {} {
     r config set maxmemory-clients 0 maxmemory 0
     r client no-evict on

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# COMMANDLOG and SLOWLOG: what is logged, how it is cut and hidden, and for how long it is kept.
+# COMMANDLOG and SLOWLOG: which commands are logged, truncation, redaction, and the limit of entries.
 
 # The arguments of the newest entry of a log.
 proc newest {kind} {return [lindex [r commandlog get 1 $kind] 0 3]}

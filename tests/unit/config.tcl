@@ -2,12 +2,12 @@
 
 set set_failed "ERR CONFIG SET failed (possibly related to argument "
 
-# The value of one directive.
+# Value of one directive.
 proc config_value {name} {
     return [lindex [r config get $name] 1]
 }
 
-# Starts a server that must refuse to: returns all it said. Bounded, should it start after all.
+# Starts a server that must refuse to start: returns its output. Time-limited in case it does start.
 proc start_refused {config args} {
     set path $::job_dir/refused.conf
     set file [open $path w]
@@ -144,7 +144,8 @@ start_server {tags {config}} {
 }
 
 start_server {tags {config needs:config}} {
-    # Those lines of valkey.conf that follow a '#' alone are directives; the harness's own settings stay.
+    # Lines of valkey.conf after a line with only '#' are directives; the test framework's own
+    # settings are kept.
     set in_force $::job_dir/in_force.conf
     set ::in_force_count 0
     test {valkey.conf is all defaults: expected values are recorded} {
@@ -186,7 +187,7 @@ start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1m
         assert_equal $text [file_text [srv config]]
     }
 
-    # Another server reads what this one has written, but for what both cannot have.
+    # Another server reads the file written by this one, without the settings that both cannot share.
     set rewritten $::job_dir/rewritten.conf
     test {CONFIG REWRITE keeps comments and lines with other directives} {
         set file [open [srv config] a]
@@ -303,7 +304,7 @@ start_server {tags {config} overrides {enable-protected-configs yes}} {
             assert {[regexp -line "^$name " $text]} $name
         }
         assert_match "The configuration is valid.*" [exec timeout 60 $::binary --check-config [srv config]]
-        # A name without letters is no file.
+        # An empty name means no file.
         assert_match "The configuration is valid.*" [exec timeout 60 $::binary --check-config {} --hz 30]
         assert_error "ERR unknown subcommand or wrong number*" {r debug config-rewrite-force-all x}
     }

@@ -120,7 +120,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
     set wrong "WRONGPASS invalid username-password pair or user is disabled."
     set needed "NOAUTH Authentication required."
 
-    # A connection that has not logged in.
+    # A connection without authentication.
     proc stranger {} {return [respConnect [srv host] [srv port] 2]}
 
     test {without the password commands are refused} {
@@ -199,7 +199,7 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
         assert_equal ":0" [raw_line $s]
         raw_close $s
         set s [raw_connect]
-        catch {raw_send $s "AUTH bad\r\n$long"} ;# may be closed before all is sent
+        catch {raw_send $s "AUTH bad\r\n$long"} ;# may be closed before everything is sent
         assert_equal "-$wrong\r\n-ERR Protocol error: unauthenticated multibulk length\r\n" [raw_rest $s]
     }
 }

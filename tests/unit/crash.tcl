@@ -1,6 +1,6 @@
-# Abnormal ends: crash reports, the watchdog, restarts, second signals.
+# Abnormal termination: crash reports, the watchdog, restarts, repeated signals.
 
-# The log from `mark` on once it holds `pattern`, within a bound.
+# Waits, with a time limit, until the log after `mark` contains `pattern`; returns that part of the log.
 proc wait_log {pattern} {
     wait_for_condition 1500 10 {[string match $pattern [server_log]]} else {fail "the log has no $pattern: [server_log]"}
     return [server_log]
@@ -124,7 +124,7 @@ foreach word {restart crash-and-recover} {
 
 start_server {tags {crash needs:config} crash ok} {
     test {a second SIGINT does not wait for the first: exit code 1} {
-        # Inside EXEC nothing comes between the words in the log and the sleep.
+        # Inside EXEC no other command runs between the log line and the sleep.
         r multi
         r debug log "going to sleep"
         r debug sleep 60

@@ -1,6 +1,6 @@
-# The process: questions it answers without starting, supervisors, files, titles, the kernel's scores, logs.
+# The process: options that print and exit, supervisors, pid files, process titles, OOM scores, logs.
 
-# Runs the server with arguments that make it answer and end: {exit code, stdout, stderr}. Bounded.
+# Runs the server with arguments that make it print and exit: {exit code, stdout, stderr}. Time-limited.
 proc run_server {args} {
     set errors $::job_dir/stderr
     set code [catch {exec timeout 60 $::binary {*}$args </dev/null 2>$errors} out options]
@@ -125,7 +125,7 @@ start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-valu
     }
     test {oom-score-adj and its values are applied, and "no" restores the original score} {
         set found [string trim [file_text /proc/self/oom_score_adj]]
-        if {$found > 0} {set found 0} ;# the steps below stay within the bounds
+        if {$found > 0} {set found 0} ;# so that the steps below are within the limits
         assert_equal {oom-score-adj yes} [r config get oom-score-adj]
         set base [expr {[oom_score] - 11}]
         r config set oom-score-adj-values "12 200 800"
@@ -162,7 +162,7 @@ start_server {tags {daemon} overrides {server-cpulist nonsense}} {
 # ---- supervisors ----
 
 tags {daemon needs:config} {
-    # A supervisor's socket, read by a helper that writes each datagram as a line.
+    # A supervisor's socket; a helper writes each datagram as a line.
     proc listen_for_datagrams {path out} {
         set program {
 import os, socket, sys
@@ -181,7 +181,7 @@ while True:
 
     foreach value {systemd auto} {
         test "supervised $value: READY, STATUS, WATCHDOG and STOPPING arrive as datagrams" {
-            # Not the job's folder: a socket's path must be short.
+            # Not in the job's folder, because the path of a socket must be short.
             set folder [exec mktemp -d]
             set helper [listen_for_datagrams $folder/socket $folder/out]
             set log $folder/log
@@ -246,7 +246,7 @@ foreach {hides shown} {yes {name=\*redacted\* * user=\*redacted\*} no {name=bobb
             set s [raw_connect]
             raw_send $s "CLIENT SETNAME bobby\r\n"
             assert_equal +OK [raw_line $s]
-            # A transaction that grows beyond what a client may hold.
+            # A transaction that exceeds the limit of a client's memory.
             raw_send $s "MULTI\r\n"
             assert_equal +OK [raw_line $s]
             for {set i 0} {$i < 200} {incr i} {

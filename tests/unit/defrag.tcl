@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# activedefrag: it begins when there is something to win, counts what it moves, and loses nothing. While it is on,
-# nobody else moves anything.
+# activedefrag: it starts when fragmentation is above the threshold, counts moved blocks, and keeps
+# all data. While it is on, blocks are moved by it only.
 
 start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
     proc churn {count} {
@@ -27,7 +27,7 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         set count [scaled 20000]
         churn $count
         wait_for_condition 500 20 {[info_field active_defrag_key_hits] > 0}
-        set key_hits [info_field active_defrag_key_hits] ;# (goes up all the time)
+        set key_hits [info_field active_defrag_key_hits] ;# (increases continuously)
         assert {[info_field active_defrag_hits] >= $key_hits}
         wait_for_condition 500 20 {[info_field active_defrag_running] == 0}
         for {set i 0} {$i < $count} {incr i 10} {assert_match value:$i* [r get key:$i]}
@@ -51,7 +51,7 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         r xreadgroup group group consumer count 1000 streams stream >
         r set string [string repeat y 5000]
         for {set i 0} {$i < 10} {incr i} {r copy list list:$i; r copy set set:$i; r copy zset zset:$i; r copy stream stream:$i}
-        # (keys that go leave holes, which begin a walk; it looks at every node, whether that moves or not)
+        # (deleted keys cause fragmentation, which starts a scan; it visits every node, moved or not)
         set fillers [scaled 20000]
         r debug populate $fillers filler 100
         set digest [r debug digest-value list set hash zset zset:3 stream stream:3]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# DUMP and RESTORE: every type there and back, options, and payloads that are damaged.
+# DUMP and RESTORE: round trips of every type, options, and damaged payloads.
 
 source $::tests_dir/support/all_types.tcl
 
 start_server {tags {dump} overrides {enable-debug-command yes}} {
-    test {every type is restored as it was} {
+    test {every type is restored unchanged} {
         foreach key [fill_all_types] {
             assert_equal OK [r restore copy-$key 0 [r dump $key]]
             assert_equal [r debug digest-value $key] [r debug digest-value copy-$key]
@@ -15,7 +15,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal [r hpexpiretime timed fields 2 a b] [r hpexpiretime copy-timed fields 2 a b]
     }
 
-    test {DUMP of a missing key is null, and no access} {
+    test {DUMP of a missing key is null, and DUMP does not count as an access} {
         r del missing
         assert_equal {} [r dump missing]
         assert_error "ERR wrong number of arguments for 'dump' command" {r dump}
@@ -30,7 +30,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal value [r get to]
     }
 
-    test {RESTORE sets relative and absolute times} {
+    test {RESTORE sets relative and absolute expiry times} {
         r set from value
         set payload [r dump from]
         r restore to 100000 $payload replace

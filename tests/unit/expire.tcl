@@ -1,4 +1,4 @@
-# The time a key has to live: setting it, asking for it, and its end.
+# TTLs of keys: setting and reading them, and expiry.
 
 proc null_bulk {} {return [expr {[resp3] ? {null null} : {null bulk}}]}
 proc now_ms {} {
@@ -6,7 +6,7 @@ proc now_ms {} {
     return [expr {$seconds * 1000 + $microseconds / 1000}]
 }
 
-# Within a server that removes nothing by itself.
+# Runs with active expiry off.
 proc without_active_expire {code} {
     r debug set-active-expire 0
     try {uplevel 1 $code} finally {r debug set-active-expire 1}
@@ -149,7 +149,7 @@ start_server {tags {expire} overrides {enable-debug-command yes}} {
         assert_error "ERR GT and LT options at the same time are not compatible" {r expire a 10 gt lt}
         assert_error "ERR Unsupported option foo" {r expire a 10 foo}
         assert_error "ERR Unsupported option foo" {r expire a x nx foo}
-        # Line breaks at the end of an answer are not told, others become spaces.
+        # Line breaks at the end of a message are dropped, others become spaces.
         foreach {word told} {foo\r\n foo foo\r\nbar\n\n {foo  bar}} {
             assert_equal [list error "ERR Unsupported option $told"] [r -typed expire a 10 $word]
         }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# HOTKEYS: who is asked for most, estimated from a sample.
+# HOTKEYS: the most frequently requested keys, estimated from a sample.
 
 start_server {tags {hotkeys} overrides {save ""}} {
     proc hot_keys {args} {
@@ -9,7 +9,7 @@ start_server {tags {hotkeys} overrides {save ""}} {
         return $keys
     }
 
-    # 40 % of the requests for one key, 20 % for another, the rest each for its own.
+    # 40 % of the requests access one key, 20 % another, each of the rest a key of its own.
     proc ask {requests} {
         set batch {}
         for {set i 0} {$i < $requests} {incr i} {

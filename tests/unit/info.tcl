@@ -1,4 +1,4 @@
-# INFO: which sections come, in which order, and what the sections Clients and Stats say of connections.
+# INFO: the sections and their order, and the fields of Clients and Stats about connections.
 
 # The titles of the sections in a text.
 proc titles {text} {
@@ -15,7 +15,7 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
 
     test {eventloop_duration_cmd_sum counts commands of a batch that is full before the turn ends} {
         set before [info_field eventloop_duration_cmd_sum]
-        # More requests than one batch holds: the first ones run while the rest is still being parsed.
+        # More requests than fit in a batch: the first ones run while the rest is being parsed.
         r -write "[resp::encode {debug sleep 0.03}][string repeat [resp::encode ping] 4000]"
         assert_equal OK [r -read]
         for {set i 0} {$i < 4000} {incr i} {assert_equal PONG [r -read]}
@@ -128,7 +128,7 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
     }
 
     test {CONFIG RESETSTAT sets the counters back} {
-        wait_for_condition 200 20 {[info_field connected_clients] == 1} ;# nothing of others is on its way
+        wait_for_condition 200 20 {[info_field connected_clients] == 1} ;# no other client is connected
         r echo [string repeat x 5000]
         r config resetstat
         assert_equal 0 [info_field total_connections_received]

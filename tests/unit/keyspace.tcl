@@ -1,4 +1,5 @@
-# Keys whatever they hold: DEL to SWAPDB, OBJECT, MEMORY USAGE, and what stays of a key when it moves.
+# Commands on keys of any type: DEL to SWAPDB, OBJECT, MEMORY USAGE, and the attributes kept when a
+# key is moved.
 
 proc null_bulk {} {return [expr {[resp3] ? {null null} : {null bulk}}]}
 proc no_key {} {return "ERR no such key"}

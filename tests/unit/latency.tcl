@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# LATENCY: spikes are kept by event, drawn, explained and forgotten; histograms count every call.
+# LATENCY: history, GRAPH, DOCTOR and RESET of events; histograms count every call.
 
 start_server {tags {latency}} {
     test {without a threshold nothing is recorded} {

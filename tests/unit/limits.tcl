@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What a hostile or merely greedy client may take, and when it is closed: announced bytes, unread output,
-# connections, silence. Limits are told by what INFO counts, never by time.
+# Limits on the resources of a client, and when it is disconnected: announced lengths, unread
+# output, connections, idle time. The tests wait for counters of INFO, not for time.
 
 proc used_memory {} { return [info_field used_memory] }
 
@@ -150,7 +150,7 @@ start_server {tags {limits} overrides {timeout 1}} {
 
 start_server {tags {limits} overrides {maxclients 2000}} {
     test {clients killed at random points leave the server consistent} {
-        # The hostile build kills clients of this name now and then; in others they die by CLIENT KILL.
+        # The hostile build kills clients of this name at random; in other builds CLIENT KILL does.
         for {set round 0} {$round < [scaled 40]} {incr round} {
             set socks {}
             for {set i 0} {$i < 20} {incr i} {
@@ -168,7 +168,7 @@ start_server {tags {limits} overrides {maxclients 2000}} {
 }
 
 start_server {tags {limits}} {
-    # Released servers begin to build such replies, until their memory is out.
+    # Released servers start to build such replies until they run out of memory.
     test {excessive random draws are refused before they start} {
         r sadd s a b
         r zadd z 1 a 2 b

@@ -3,7 +3,7 @@
 # maxmemory: which keys each policy evicts, what is refused if none can be, and the effects.
 
 start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
-    # Room for `bytes` more than is used now.
+    # Sets maxmemory to the current use plus `bytes`.
     proc limit_to {bytes} {r config set maxmemory [expr {[info_field used_memory] + $bytes}]}
 
     proc fresh {policy} {
@@ -132,7 +132,7 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
             assert_equal 100 [llength [r keys forever:*]]
             assert {[llength [r keys timed:*]] < 100}
             r config set maxmemory 1
-            # (a turn of eviction that ends for want of time lets the next command pass)
+            # (if eviction reaches its time limit, the next command is allowed)
             wait_for_condition 500 10 {[catch {r set a 1 ex 1000} answer] && [string match OOM* $answer]}
             assert_equal 100 [r dbsize]
         }

@@ -1,6 +1,7 @@
-# The metrics port: HTTP in the server's own loop, read only, without passwords and without user data.
+# The metrics port: read-only HTTP in the server's event loop, without authentication and without user data.
 
-# Opens the current server's metrics port on a free one: ::http. Another job may be faster, so it is tried again.
+# Opens the server's metrics port on a free port, stored in ::http. Retries, because another job may
+# take the port first.
 proc open_metrics {} {
     for {set try 0} {$try < 10} {incr try} {
         set ::http [free_port]
@@ -13,7 +14,7 @@ proc http_connect {} {
     return [raw_connect 127.0.0.1 $::http]
 }
 
-# One answer off the socket: {code headers body}. `has_body` 0 for HEAD.
+# Reads one response from the socket: {code headers body}. `has_body` is 0 for HEAD.
 proc http_read {s {has_body 1}} {
     if {![regexp {^HTTP/1\.1 (\d+) } [raw_line $s] all code]} {fail "no status line"}
     set headers {}
@@ -47,7 +48,7 @@ proc samples {text} {
     return $out
 }
 
-# What Python expressions make of a JSON text, called d: a list.
+# Evaluates Python expressions on the parsed JSON text, named d; returns a list.
 proc json {text expressions} {
     set program "import json,sys\nd=json.loads(sys.argv\[1\])\nfor e in sys.argv\[2:\]: print(eval(e))"
     return [split [exec python3 -c $program $text {*}$expressions] \n]
@@ -92,7 +93,7 @@ start_server {tags {metrics needs:config}} {
             assert {[string is double -strict [dict get $s $name]]} $name
         }
         assert_match "*redis_instance_info{role=\"master\",redis_version=\"7.2.4\",*} 1\n*" $body
-        # Each metric has its kind, told once.
+        # Each metric has one TYPE line.
         foreach name [lsort -unique [lmap n [dict keys $s] {regsub {\{.*} $n {}}]] {
             assert_equal 1 [regexp -all -line "^# TYPE $name (counter|gauge)\$" $body] $name
         }
@@ -152,7 +153,7 @@ start_server {tags {metrics needs:config}} {
         lassign [http_read $s] code headers
         assert_equal {404 close} [list $code [dict get $headers connection]]
         assert_equal "" [raw_rest $s]
-        assert_equal 1 [info_field connected_clients] ;# these are no clients
+        assert_equal 1 [info_field connected_clients] ;# HTTP connections are not clients
     }
 
     test {methods other than GET and HEAD are refused and the connection closed} {
@@ -194,7 +195,7 @@ start_server {tags {metrics needs:config}} {
         assert_equal 200 [lindex [http_get /livez] 0]
         assert {[info_field used_memory] - $before < 1000000}
         assert_equal "" [raw_rest [lindex $socks 0]]
-        # One that came late is still waited for.
+        # A late request is still accepted.
         set last [lindex $socks end]
         raw_send $last "P/1.1\r\n\r\n"
         assert_equal 200 [lindex [http_read $last] 0]
@@ -209,7 +210,7 @@ start_server {tags {metrics needs:config}} {
         }
         assert_equal 200 [lindex [http_get /livez] 0]
         assert_equal PONG [r ping]
-        # Closing must not wait for the peer either.
+        # Closing must not wait for the peer.
         chan configure $s -blocking 0
         catch {raw_close $s}
     }
@@ -260,7 +261,7 @@ start_server {tags {metrics} overrides {requirepass sesame}} {
     }
 }
 
-# A machine's own address that is not the loopback's, if it has one.
+# A non-loopback address of this machine, if it has one.
 proc outer_address {} {
     if {[catch {exec hostname -I} text]} {return ""}
     foreach address $text {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# MONITOR: every command that ran, one line each, secrets hidden; who monitors may not touch keys.
+# MONITOR: one line per executed command, secrets redacted; monitoring clients must not access keys.
 
-# The words of the next line a monitor is told, without time and address.
+# The words of the next MONITOR line, without time and address.
 proc next_words {monitor} {
     regexp {^\d+\.\d{6} \[\d+ [^\]]+\] (.*)$} [$monitor -read] all words
     return $words
@@ -115,7 +115,7 @@ start_server {tags {monitor}} {
     test {several monitors receive the same lines, and one may leave while commands run} {
         set monitors [list [connect] [connect] [connect]]
         foreach m $monitors {$m monitor}
-        # The later ones monitor the earlier ones not: MONITOR itself is administration.
+        # MONITOR itself is an administrative command, which is not shown to other monitors.
         r set k 1
         foreach m $monitors {assert_equal {"set" "k" "1"} [next_words $m]}
         [lindex $monitors 1] -close

@@ -1,6 +1,6 @@
-# Transactions: MULTI, EXEC, DISCARD, WATCH, UNWATCH; what spoils them and what is told of them.
+# Transactions: MULTI, EXEC, DISCARD, WATCH, UNWATCH; when they are aborted and what CLIENT LIST reports.
 
-# One field of a client's line of CLIENT LIST, as another client sees it.
+# One field of a client's line in CLIENT LIST, read by another client.
 proc client_field {name client} {
     if {![info exists ::client_ids($client)]} {error "no id of $client is known"}
     set line [r client list id $::client_ids($client)]
@@ -8,14 +8,14 @@ proc client_field {name client} {
     return $value
 }
 
-# A further client, whose id is known.
+# Opens another client and returns its id too.
 proc connect_known {} {
     set client [connect]
     set ::client_ids($client) [$client client id]
     return $client
 }
 
-# What EXEC of a PING replies now, or what it fails with.
+# The reply of an EXEC of PING, or its error.
 proc outcome {{client r}} {
     $client multi
     $client ping
@@ -548,7 +548,7 @@ start_server {tags {multi watch}} {
         } {
             r flushall
             r set key value px 1
-            # A lookup would remove the key, so another one tells that its time has come.
+            # A lookup would remove the key, so another key is used to see that the time has passed.
             r set clock x px 2
             wait_for_condition 100 2 {[r exists clock] == 0}
             r watch key

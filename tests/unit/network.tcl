@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Where the server listens, whom it lets in, and how this changes while it runs.
+# Listening addresses, protected mode, and their changes at runtime.
 
-# True when a TCP connection to that address is answered.
+# True if a TCP connection to that address gets a reply.
 proc answers {host port} {
     if {[catch {socket $host $port} channel]} {return 0}
     fconfigure $channel -translation binary
@@ -11,7 +11,7 @@ proc answers {host port} {
     return $said
 }
 
-# The first address of this machine that is not loopback; empty when it has none.
+# The first non-loopback address of this machine; empty if it has none.
 proc outer_address {} {
     if {[catch {exec hostname -I} list]} {return {}}
     foreach address $list {if {![string match *:* $address]} {return $address}}

@@ -1,4 +1,4 @@
-# DEBUG for those who test: digests, populating, tables, switches; and memory given back.
+# DEBUG functions for tests: digests, populating, tables, switches; and memory returned to the system.
 
 proc zeros {} {return [string repeat 0 40]}
 
@@ -43,7 +43,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         r hpexpireat h $at_ms fields 1 g
         r set other v pxat $at_ms
         wait_for_condition 100 10 {[r exists other] == 0} else {fail "the key does not expire"}
-        # No hash was looked up since the field has expired.
+        # No command has accessed the hash since the field expired.
         assert_equal $without [r debug digest]
         r hget h g
         assert_equal $without [r debug digest]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# CLIENT PAUSE: what is held back, for how long, and what the server counts meanwhile. Held means that no reply has
-# come although the server has read the request: INFO's blocked_clients tells.
+# CLIENT PAUSE: which commands are delayed, for how long, and the counters meanwhile. Delayed means
+# that the server has read the request but not replied, as shown by INFO's blocked_clients.
 
 proc wait_held {count} {
     wait_for_condition 500 10 {[info_field blocked_clients] == $count}

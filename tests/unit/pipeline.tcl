@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Many requests in one write: what one of them changes holds for the next, and who is silent stays silent.
+# Many requests in one write: a change of state by one of them applies to the next, and replies stay
+# off with CLIENT REPLY.
 
-# What comes back for the requests, sent at once on a new connection, up to its end.
+# Sends the requests at once on a new connection and returns all bytes received until it is closed.
 proc answers {args} {
     set s [raw_connect]
     set bytes ""

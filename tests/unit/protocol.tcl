@@ -1,5 +1,5 @@
-# The wire: requests as bytes, what is refused, and what each reply looks like. What does not depend on
-# the suite's protocol runs once, under resp:2.
+# The protocol: requests as bytes, refused requests, and the bytes of each reply. Tests independent
+# of the suite's protocol run once, under resp:2.
 
 # The bytes must be refused with this protocol error, and the connection closed.
 proc assert_refused {bytes message} {
@@ -9,7 +9,7 @@ proc assert_refused {bytes message} {
     raw_close $s
 }
 
-# The bytes must be passed over without a reply.
+# The bytes must be ignored without a reply.
 proc assert_ignored {bytes} {
     set s [raw_connect]
     raw_send $s "${bytes}PING\r\n"
@@ -17,7 +17,7 @@ proc assert_ignored {bytes} {
     raw_close $s
 }
 
-# The bytes must be the beginning of something that may yet be good.
+# The bytes must be accepted as the beginning of a request.
 proc assert_waits {bytes} {
     set s [raw_connect]
     raw_send $s $bytes
@@ -25,7 +25,7 @@ proc assert_waits {bytes} {
     raw_close $s
 }
 
-# The bytes must be answered so.
+# The bytes must get this reply.
 proc assert_answer {bytes reply} {
     set s [raw_connect]
     raw_send $s $bytes
@@ -171,7 +171,7 @@ start_server {tags {protocol resp:2}} {
         for {set i 1} {$i < [string length $pipeline]} {incr i} {
             set s [raw_connect]
             raw_send $s [string range $pipeline 0 $i-1]
-            # A second connection's round trip: the first part has been read by then.
+            # After a round trip of a second connection the first part has been read.
             r ping
             raw_send $s [string range $pipeline $i end]
             assert_equal $replies [raw_read $s [string length $replies]] "split at $i"
@@ -258,7 +258,7 @@ start_server {tags {protocol resp:2}} {
             assert_equal \$4096 [raw_line $s]
             assert_equal 4096 [string length [raw_line $s]]
         }
-        # 2 MB in one write or three would have been kept until the end of the turn.
+        # 2 MB in one to three writes would otherwise be kept until the end of the turn.
         assert {[info_field total_writes_processed] - $before >= 6}
         raw_close $s
     }

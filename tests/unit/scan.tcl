@@ -1,6 +1,6 @@
 # SCAN and KEYS.
 
-# All names a whole scan returns, with repetitions.
+# All names returned by a complete scan, with repetitions.
 proc scan_all {args} {
     set names {}
     set cursor 0

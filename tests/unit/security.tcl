@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# Attacks that servers of this family have met, as named cases. Others stand where their subsystem is tested:
-# unread replies and broken connections before login, announced bytes, buffer sizes and output limits in limits.tcl,
-# malformed requests in protocol.tcl.
+# Known attacks on servers of this family, as named cases. Others are tested with their subsystem:
+# unread replies and connections broken before authentication, announced lengths, buffer sizes and
+# output limits in limits.tcl; malformed requests in protocol.tcl.
 
 start_server {tags {security}} {
     test {case 7, slowloris: 200 half requests byte by byte do not delay other clients} {
@@ -48,13 +48,14 @@ start_server {tags {security}} {
     }
 }
 
-# Sends without caring that the other end may be gone.
+# Sends and ignores the error if the server has closed the connection.
 proc try_send {s args} {catch {raw_send $s {*}$args}}
 
 start_server {tags {security}} {
     test {case 44: CLIENT KILL of clients in every state leaves the server consistent} {
         for {set round 0} {$round < [scaled 5]} {incr round} {
-            # In MULTI, monitoring, with half a request, held by a pause, with unread replies, with WATCH.
+            # In MULTI, in MONITOR, with an incomplete request, delayed by a pause, with unread
+            # replies, with WATCH.
             set in_multi [connect]
             $in_multi multi
             $in_multi set k v

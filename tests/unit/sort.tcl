@@ -1,5 +1,5 @@
-# SORT and SORT_RO: refusals in their order, every option, random inputs against Tcl's own sort. What they propagate:
-# helpers/compare_propagation.py.
+# SORT and SORT_RO: order of refusals, every option, random inputs compared with Tcl's lsort.
+# Propagation is compared in helpers/compare_propagation.py.
 
 proc typed {args} {r -typed {*}$args}
 proc null {} {expr {[resp3] ? {null null} : {null bulk}}}
@@ -43,7 +43,7 @@ start_server {tags {sort}} {
         r rpush l2 2 1\x00x
         assert_equal [list 1\x00x 2] [r sort l2]
         r del l2
-        # Equal numbers in the order of their texts.
+        # Equal numbers are ordered by their text.
         r rpush l2 1 1.0 01 1 +1
         assert_equal {+1 01 1 1 1.0} [r sort l2]
         assert_equal {1.0 1 1 01 +1} [r sort l2 desc]
@@ -90,7 +90,7 @@ start_server {tags {sort}} {
         r del t_3
         assert_equal {3 2 1} [r sort l by t_* alpha]
         assert_equal {1 2 3} [r sort l by t_* alpha desc]
-        # Without a star, a pattern does not sort, and elements are not read.
+        # With a pattern without a star there is no sorting, and elements are not read.
         r rpush l x
         assert_equal {1 2 3 x} [r sort l by nosort]
         assert_equal {x 3 2 1} [r sort l by nosort desc]
@@ -145,7 +145,7 @@ start_server {tags {sort}} {
         r set d text
         assert_equal 0 [r sort none store d]
         assert_equal 0 [r exists d]
-        # What is stored of a set is in order, whatever was asked for.
+        # STORE of a set is always sorted, even with BY a constant.
         r del st
         r sadd st b a c 10 9
         assert_equal 5 [r sort st by nosort store d]

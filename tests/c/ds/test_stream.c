@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/stream and ds/stream_group: random histories of appending, removing, trimming, reading by groups,
- * acknowledging and claiming, against plain arrays. TEST_SCALE=50 makes a million steps. */
+ * Tests of ds/stream and ds/stream_group: random sequences of appending, removing, trimming, reading by groups,
+ * acknowledging and claiming, compared with a model of plain arrays. TEST_SCALE=50 makes a million steps. */
 #include "ds_test.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ enum { FIELDS_MAX = 8, CONSUMERS = 6, GROUPS = 2, WAITING_MAX = 4000, ENTRIES_MA
 
 typedef struct wantEntry {
     streamId id;
-    uint32_t seed; /* of its fields */
+    uint32_t seed; /* determines its fields */
 } wantEntry;
 
 typedef struct wantPending {
@@ -44,7 +44,7 @@ static wantGroup groups[GROUPS];
 static streamLimits limits;
 static int64_t now_ms;
 
-/* Fields that a seed stands for, as slices of `text`. */
+/* The fields generated from a seed, as slices of `text`. */
 static size_t makeFields(uint32_t seed, slice *fields, char (*text)[512]) {
     size_t pairs = 1 + seed % 3 * (seed % 5 == 0);
     for (size_t i = 0; i < pairs; i++) {
@@ -114,7 +114,7 @@ static slice consumerName(int i) {
     return sliceOf(names[i]);
 }
 
-/* An id that is there, or near one. */
+/* An existing id, or one close to it. */
 static streamId anyId(void) {
     streamId id = {randomUniform(last_id.ms + 2), randomUniform(3)};
     if (entry_count && randomUniform(4)) id = entries[randomUniform((uint64_t)entry_count)].id;
@@ -213,7 +213,7 @@ static void compareAll(void) {
     }
 }
 
-/* A copy, and a stream of nodes that were saved and loaded, are equal. */
+/* Compares with a copy, and with a stream built from saved and loaded nodes. */
 static void compareCopies(void) {
     stream *original = s;
     s = streamCopy(original);
@@ -260,20 +260,20 @@ static void deleteEntry(void) {
     if (streamIdLess(max_deleted_id, id)) max_deleted_id = id;
 }
 
-/* What goes is a prefix: exactly the one wanted, or with whole nodes no more than that. */
+/* The removed entries are a prefix: exactly the requested one, or, with whole nodes, at most that. */
 static void trimEntries(void) {
     streamTrimRule rule = {.by_id = randomUniform(2),
                            .whole_nodes = randomUniform(2),
                            .length = randomUniform((uint64_t)entry_count + 2),
                            .min_id = anyId()};
-    if (rule.whole_nodes && randomUniform(2)) rule.most = 1 + randomUniform(50);
+    if (rule.whole_nodes && randomUniform(2)) rule.max_removed = 1 + randomUniform(50);
     uint64_t exact = rule.by_id                            ? (uint64_t)entryAt(rule.min_id)
                      : rule.length < (uint64_t)entry_count ? (uint64_t)entry_count - rule.length
                                                            : 0;
     uint64_t removed = streamTrim(s, &rule);
     if (rule.whole_nodes) {
         assert_true(removed <= exact);
-        if (rule.most) assert_true(removed <= rule.most);
+        if (rule.max_removed) assert_true(removed <= rule.max_removed);
     } else {
         assert_int_equal(removed, exact);
     }
@@ -425,7 +425,7 @@ static void add(uint64_t ms, uint64_t seq, const char *value) {
     streamAppend(s, (streamId){ms, seq}, fields, 2, &limits);
 }
 
-/* A node ends by Valkey's rule: bytes as a listpack and of the new entry's texts, or entries. */
+/* A node ends by Valkey's rule: size as a listpack plus that of the new entry's texts, or number of entries. */
 static void testNodesEndAtTheirLimits(void **state) {
     s = streamNew();
     limits = (streamLimits){0, 10};
@@ -454,7 +454,7 @@ static void testTrieNodes(void **state) {
     streamFree(s, NULL);
 }
 
-/* Fields of removed entries are dropped when they are half of a node, ids stay. */
+/* Fields of removed entries are dropped once they take half of a node; their ids are kept. */
 static void testRemovedFieldsAreDropped(void **state) {
     char text[1000];
     memset(text, 'x', sizeof(text) - 1);
@@ -543,7 +543,7 @@ static bool takeListpack(void *arg, streamId key, const streamNode *n) {
     return false;
 }
 
-/* Bytes that were changed anywhere are refused, or read as another sound node. */
+/* Listpacks with a changed byte are refused, or read as another valid node. */
 static void testDamagedListpacks(void **state) {
     testSeed("damaged listpacks");
     for (uint64_t round = 0; round < 200 * testScale(); round++) {
@@ -555,7 +555,8 @@ static void testDamagedListpacks(void **state) {
         streamEachNode(s, takeListpack, &only);
         streamFree(s, NULL);
         for (int i = 0; i < 100; i++) {
-            uint8_t *lp = memAlloc(only.size); /* its end is known to checkers */
+            uint8_t *lp =
+                memAlloc(only.size); /* its own block, so that sanitizers detect overruns */
             memcpy(lp, only.lp, only.size);
             for (uint64_t k = 1 + randomUniform(3); k > 0; k--)
                 lp[randomUniform(only.size)] = (uint8_t)randomNext();
@@ -614,7 +615,7 @@ static void testManyConsumersAndGroups(void **state) {
     streamFree(s, NULL);
 }
 
-/* The examples of lag and entries-read in the documentation of Valkey's behaviour. */
+/* Examples of lag and entries-read from the description of Valkey's behaviour. */
 static void testLag(void **state) {
     int64_t lag;
     s = streamNew();

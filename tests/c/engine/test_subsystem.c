@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A subsystem made of public headers alone, as a check that those suffice: it tracks one session and pushes to it what
- * others change of the keys that it has read, keeps copies of values in a keyspace of its own, runs commands inside its
- * own with replies that are no text and gates it chooses, and waits until enough changes were copied. */
+ * A subsystem that uses public headers only, to check that they are sufficient. It tracks one session and pushes to it
+ * the keys it has read that others change. It stores copies of values in its own keyspace, runs commands within its own
+ * commands, with replies as events and with chosen gates, and blocks until enough changes were copied. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -20,14 +20,14 @@
 
 /* ------------------------------------------------------------------ tracking */
 
-/* What the slot of a tracked session holds. */
+/* The slot contents of a tracked session. */
 typedef struct tracking {
     session *who;
-    str keys; /* each with a blank behind it */
+    str keys; /* each followed by a blank */
 } tracking;
 
 static struct {
-    tracking *tracked; /* one is enough here */
+    tracking *tracked; /* only one at a time */
     keyspace *copies;
     int64_t copied;
 } subsystem;
@@ -84,13 +84,13 @@ static void trackCommand(ctx *c) {
     replyOk(c);
 }
 
-/* ------------------------------------------------------------------ copies, made by a command inside another */
+/* ------------------------------------------------------------------ copies, made by a nested command */
 
 static void takeItem(void *state, const replyEvent *event) {
     if (event->kind == REPLY_BULK) strAppendSlice(state, event->text);
 }
 
-/* backup key: reads it by TAKE, whatever a gate says, and puts it into the other keyspace. */
+/* backup key: reads the key by TAKE, without gates, and stores it in the other keyspace. */
 static void backupCommand(ctx *c) {
     str value = STR_EMPTY;
     replySink sink = {.take = takeItem, .state = &value};
@@ -140,7 +140,7 @@ static const commandSpec subsystem_specs[] = {
 
 /* ------------------------------------------------------------------ the test */
 
-static void a_subsystem_of_public_headers_alone(void **state) {
+static void a_subsystem_that_uses_public_headers_only(void **state) {
     (void)state;
     session reader, writer, waiter;
     sessionOpen(&reader);
@@ -152,7 +152,7 @@ static void a_subsystem_of_public_headers_alone(void **state) {
 
     ask(&reader, "track|take a|take b");
     (void)replies(&reader);
-    assert_int_equal(writer.armed, 0); /* only the tracked one left the fast path */
+    assert_int_equal(writer.armed, 0); /* only the tracked session left the fast path */
     ask(&writer, "multi|put a 1|put c 1");
     assert_replies(&reader, "");
     ask(&writer, "exec");
@@ -193,7 +193,7 @@ static void a_subsystem_of_public_headers_alone(void **state) {
 
 int test_subsystem(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_subsystem_of_public_headers_alone, engineTestSetUp,
+        cmocka_unit_test_setup_teardown(a_subsystem_that_uses_public_headers_only, engineTestSetUp,
                                         engineTestTearDown),
     };
     return cmocka_run_group_tests_name("engine/subsystem", tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of format/ share. */
+ * Functions shared by the tests of format/. */
 #ifndef TESTS_C_FORMAT_FORMAT_TEST_H
 #define TESTS_C_FORMAT_FORMAT_TEST_H
 
@@ -17,11 +17,11 @@
 
 /* Valkey's defaults. */
 rdbReadOptions testOptions(void);
-/* The bytes that hexadecimal digits (blanks between them) name; the caller frees. */
+/* Converts hexadecimal digits, with optional blanks, to bytes; the caller frees them. */
 str testBytes(const char *hex);
-/* Reads a value with its type byte; *why gets the reason of a failure. */
+/* Reads a value with its type byte; *why receives the reason of a failure. */
 status testRead(slice payload, const rdbReadOptions *options, robj **out, reason *why);
-/* True when both have equal types, values and fields' times. */
+/* True if types, values and the expiry times of fields are equal. */
 bool testEqual(const robj *a, const robj *b);
 
 #endif

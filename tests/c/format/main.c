@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * C tests of format/. */
+int test_rdb_hostile(void);
 int test_rdb_primitives(void);
 int test_rdb_values(void);
 
 int main(void) {
     int failed = 0;
+    failed += test_rdb_hostile();
     failed += test_rdb_primitives();
     failed += test_rdb_values();
     return failed != 0;

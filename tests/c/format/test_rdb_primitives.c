@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lengths and strings of the RDB format against bytes that the format's description gives. */
+ * Lengths and strings of the RDB format, compared with the bytes in the format's description. */
 #include "format_test.h"
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void strings_have_the_shortest_encoding(void **state) {
     }
 }
 
-static void a_length_that_lies_costs_little_memory(void **state) {
+static void a_wrong_length_costs_little_memory(void **state) {
     (void)state;
     static const char *const cases[] = {
         "81ffffffffffffffff 6161",
@@ -131,7 +131,7 @@ static void the_checksum_covers_what_was_consumed(void **state) {
     rdbReaderInit(&r, &source.source, true);
     char bytes[9];
     assert_int_equal(rdbReadBytes(&r, bytes, 4), OK);
-    (void)rdbReaderChecksum(&r); /* in between */
+    (void)rdbReaderChecksum(&r); /* while there is more to read */
     assert_int_equal(rdbReadBytes(&r, bytes, 5), OK);
     assert_true(rdbReaderChecksum(&r) == 0xe9c6d914c4b8d9caULL);
     assert_int_equal(rdbReaderOffset(&r), 9);
@@ -160,7 +160,7 @@ int test_rdb_primitives(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_take_the_fewest_bytes),
         cmocka_unit_test(strings_have_the_shortest_encoding),
-        cmocka_unit_test(a_length_that_lies_costs_little_memory),
+        cmocka_unit_test(a_wrong_length_costs_little_memory),
         cmocka_unit_test(the_checksum_covers_what_was_consumed),
         cmocka_unit_test(a_failure_of_the_sink_is_kept),
     };

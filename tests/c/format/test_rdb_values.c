@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values: what a server wrote, random values there and back, and damaged ones. */
+ * Values: written by servers, round trips of random values, and damaged ones. */
 #include "format_test.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static const struct {
     {"0e 01 10 10000000 0d000000 0200 00 0166 03 f6 ff", TYPE_LIST, "listpack", 2},
 };
 
-static void what_other_versions_wrote_is_read(void **state) {
+static void values_of_other_versions_are_read(void **state) {
     (void)state;
     rdbReadOptions options = testOptions();
     for (size_t i = 0; i < COUNT_OF(bodies); i++) {
@@ -66,7 +66,7 @@ static void what_other_versions_wrote_is_read(void **state) {
     }
 }
 
-/* Bodies that are refused, and the reason. */
+/* Bodies that are refused, with the reason. */
 static const struct {
     const char *hex, *why;
 } refused[] = {
@@ -106,7 +106,7 @@ static void damaged_values_are_refused_with_the_reason(void **state) {
     }
 }
 
-/* ------------------------------------------------------------------ there and back */
+/* ------------------------------------------------------------------ round trips */
 
 static slice randomText(char *to, size_t max) {
     size_t len = (size_t)randomUniform(randomUniform(4) ? 30 : max);
@@ -176,7 +176,7 @@ enum {
 #endif
 };
 
-static void random_values_come_back(void **state) {
+static void random_values_survive_a_round_trip(void **state) {
     (void)state;
     randomSeed(7);
     rdbReadOptions options = testOptions();
@@ -233,7 +233,7 @@ static void countDropped(void *arg, slice key, slice field) {
     dropped_fields++;
 }
 
-static void expired_fields_are_dropped_when_asked(void **state) {
+static void expired_fields_are_dropped_on_request(void **state) {
     (void)state;
     str bytes = testBytes("16 02 0166 0176 0100000000000000 0167 0177 ffffffffffffffff");
     rdbReadOptions options = testOptions();
@@ -279,11 +279,11 @@ static void values_beyond_the_limits_are_tables(void **state) {
 
 int test_rdb_values(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_other_versions_wrote_is_read),
+        cmocka_unit_test(values_of_other_versions_are_read),
         cmocka_unit_test(damaged_values_are_refused_with_the_reason),
-        cmocka_unit_test(random_values_come_back),
+        cmocka_unit_test(random_values_survive_a_round_trip),
         cmocka_unit_test(every_cut_is_refused_and_no_change_of_a_byte_crashes),
-        cmocka_unit_test(expired_fields_are_dropped_when_asked),
+        cmocka_unit_test(expired_fields_are_dropped_on_request),
         cmocka_unit_test(values_beyond_the_limits_are_tables),
     };
     return cmocka_run_group_tests_name("format/rdb values", tests, setUp, tearDown);

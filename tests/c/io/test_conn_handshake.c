@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections with a handshake and decoded bytes that wait (io/conn), with the type of xor_conn.h. */
+ * Connections with a handshake, and decoded bytes that are pending (io/conn), with the transport of xor_conn.h. */
 #include "io_test.h"
 
 #include <errno.h>
@@ -14,10 +14,10 @@
 typedef struct owner {
     conn c;
     int reads, writes;
-    size_t cap; /* of one read */
+    size_t cap; /* bytes per read */
     size_t len;
     char got[128];
-    bool closes, stops; /* when it is called */
+    bool closes, stops; /* in the callback */
 } owner;
 
 static struct {
@@ -70,7 +70,7 @@ static int closeFixture(void **state) {
 
 /* Turns until a turn has nothing to do. Pending bytes are read by a timer that is due in the next microsecond, so
  * there may be more to do after it: see awaitBytes(). */
-static void settle(void) {
+static void runUntilIdle(void) {
     while (loopTurn(fx.l, false) > 0) {}
 }
 
@@ -93,13 +93,13 @@ static void establish(void) {
 static void test_nothing_is_read_before_the_handshake(void **state) {
     (void)state;
     assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.reads, 0);
-    assert_int_equal(loopWatched(fx.l, fx.o.c.fd), LOOP_READ); /* what the first step waits for */
+    assert_int_equal(loopWatched(fx.l, fx.o.c.fd), LOOP_READ); /* the direction of the first step */
     establish();
     fx.o.reads = 0;
     assert_true(xorSend(fx.peer, "text", 4));
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.len, 4);
     assert_memory_equal(fx.o.got, "text", 4);
     assert_int_equal(fx.o.reads, 1);
@@ -112,7 +112,7 @@ static void test_pending_bytes_are_read_without_an_event(void **state) {
     fx.o.reads = 0;
     assert_true(xorSend(fx.peer, "0123456789abcdefghijABCDEFGHIJ", 30));
     awaitBytes(30);
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.reads, 3);
     assert_memory_equal(fx.o.got, "0123456789abcdefghijABCDEFGHIJ", 30);
 }
@@ -126,7 +126,7 @@ static void test_pending_bytes_wait_without_a_read_callback(void **state) {
     awaitBytes(10);
     int64_t armed_us = clockMonoUs();
     while (clockMonoUs() <= armed_us + 1) {} /* a timer of the pending bytes would be due by now */
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.len, 10);
     assert_int_equal(connOnRead(&fx.o.c, readSome), OK);
     awaitBytes(20);
@@ -137,7 +137,7 @@ static void test_a_wrong_handshake_fails(void **state) {
     (void)state;
     assert_int_equal(send(fx.peer, "?", 1, 0), 1);
     fx.o.closes = true;
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.reads, 1);
     assert_int_equal(fx.o.c.state, CONN_CLOSED);
     assert_int_equal(fx.o.c.last_errno, EPROTO);
@@ -198,7 +198,7 @@ static void test_a_connecting_stream_does_its_handshake_when_connected(void **st
     assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
     assert_int_equal(fx.o.reads + fx.o.writes, 0);
     establish();
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.writes, 1);
 }
 
@@ -214,7 +214,7 @@ static void test_closing_in_the_middle_frees_all(void **state) {
     connClose(&fx.o.c);
     assert_int_equal(fx.o.c.state, CONN_CLOSED);
     assert_null(fx.o.c.secure);
-    settle();
+    runUntilIdle();
     assert_int_equal(fx.o.reads, 0);
 }
 

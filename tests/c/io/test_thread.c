@@ -10,14 +10,14 @@
 
 #include "io/thread.h"
 
-typedef struct seen {
+typedef struct threadState {
     char name[32];
     sigset_t blocked;
     int arg_arrived;
-} seen;
+} threadState;
 
-static void *lookAround(void *arg) {
-    seen *s = arg;
+static void *readThreadState(void *arg) {
+    threadState *s = arg;
     s->arg_arrived = 1;
     assert_int_equal(pthread_getname_np(pthread_self(), s->name, sizeof(s->name)), 0);
     pthread_sigmask(SIG_SETMASK, NULL, &s->blocked);
@@ -27,14 +27,14 @@ static void *lookAround(void *arg) {
 static void test_thread_has_name_and_no_signals(void **state) {
     (void)state;
     thread t;
-    seen s = {0};
+    threadState s = {0};
     sigset_t mask;
     reason why;
-    assert_int_equal(threadStart(&t, "a_name_that_is_too_long", "", lookAround, &s, &why), OK);
+    assert_int_equal(threadStart(&t, "a_name_that_is_too_long", "", readThreadState, &s, &why), OK);
     assert_true(t.running);
     threadJoin(&t);
     assert_false(t.running);
-    threadJoin(&t); /* once more is fine */
+    threadJoin(&t); /* a second call has no effect */
     assert_int_equal(s.arg_arrived, 1);
     assert_string_equal(s.name, "a_name_that_is_");
     assert_true(sigismember(&s.blocked, SIGTERM));
@@ -80,7 +80,7 @@ static void test_pinning_to_one_processor(void **state) {
     assert_int_equal(pinned, 1);
 }
 
-/* Runs in a thread of its own, for lists that are taken change its processors. */
+/* Runs in its own thread, because an accepted list changes the processors of the thread. */
 static void *tryLists(void *arg) {
     int *wrong = arg;
     static const char *const good[] = {"", "0-1023", "0,1,2,3", "0-1022:2,1-1023:2", "0-7,8-1023"};

@@ -15,6 +15,7 @@ int test_slab_model(void);
 int test_type_hash(void);
 int test_type_list(void);
 int test_type_set(void);
+int test_type_stream(void);
 int test_type_string(void);
 int test_type_zset(void);
 
@@ -32,6 +33,7 @@ int main(void) {
     failed += test_type_hash();
     failed += test_type_list();
     failed += test_type_set();
+    failed += test_type_stream();
     failed += test_type_string();
     failed += test_type_zset();
     if (failed) fprintf(stderr, "%d test(s) of store failed\n", failed);

@@ -1,12 +1,13 @@
-# Stream commands on entries: success, refusals, ids at the ends of their range, nodes, both protocols. What they
-# propagate: helpers/compare_propagation.py. Groups of consumers: stream_groups.tcl.
+# Stream commands on entries: success, refusals, ids at the ends of their range, nodes, both
+# protocols. Propagation is compared in helpers/compare_propagation.py. Consumer groups:
+# stream_groups.tcl.
 
 proc typed {args} {r -typed {*}$args}
 proc null {} {expr {[resp3] ? {null null} : {null bulk}}}
 proc null_array {} {expr {[resp3] ? {null null} : {null array}}}
-# XREAD's reply as keys and entries in turn.
+# XREAD's reply as alternating keys and entries.
 proc streams_read {reply} {expr {[resp3] ? $reply : [concat {*}$reply]}}
-# The keys of XREAD's reply as it was sent, repeated ones too.
+# The keys of XREAD's reply in order, including repeated ones.
 proc dict_keys_in_order {typed} {
     set keys {}
     if {[resp3]} {
@@ -82,7 +83,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 4 [r xlen k]
     }
 
-    test {XADD carries the time when a sequence is used up} {
+    test {XADD increments the time when the sequence number is at its maximum} {
         r del k
         r xadd k 99999999999999-$max f v
         assert_equal 100000000000000-0 [r xadd k * f v]
@@ -103,7 +104,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {1 0} [list [r xlen k] [r exists new]]
     }
 
-    test {texts that are no ids are refused} {
+    test {malformed ids are refused} {
         r del k
         foreach id [list x 1-x x-1 -1 1- - + $ 1-1-1 " 1" "1 " +1 1-+1 0x1 "" 18446744073709551616 1-18446744073709551616 \
                         1\0x [string repeat 0 127]1 (1 **] {
@@ -126,7 +127,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 2-1 [r xadd k nomkstream 2-1 f v]
     }
 
-    test {trimming options that contradict each other} {
+    test {contradictory trimming options are refused} {
         r del k
         r xadd k 1-1 f v
         foreach {options text} {
@@ -169,7 +170,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         usual
     }
 
-    test {nodes end by entries and by bytes} {
+    test {nodes are limited in entries and in bytes} {
         r del k
         r config set stream-node-max-entries 3
         fill k 1 7
@@ -318,7 +319,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_error "WRONGTYPE *" {r sort l}
     }
 
-    test {a digest follows live entries, not counters, groups or nodes} {
+    test {a digest depends on live entries, not on counters, groups or nodes} {
         r flushall
         fill k 1 5
         set digest [r debug digest-value k]
@@ -334,7 +335,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         usual
     }
 
-    test {values of all kinds come back as they were} {
+    test {values of all kinds are returned unchanged} {
         r del k
         set values [list "" 0 -1 007 9223372036854775807 9223372036854775808 -9223372036854775808 [string repeat x 63] \
                         [string repeat y 64] [string repeat z 5000] "a\r\nb" \0\1]
@@ -343,7 +344,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         foreach value $values entry [r xrange k - +] {assert_equal [list f $value $value v] [lindex $entry 1]}
     }
 
-    test {random histories agree with a model} {
+    test {random sequences of commands agree with a model} {
         r del k
         r config set stream-node-max-entries 7
         set model {}

@@ -1,5 +1,5 @@
-# Consumer groups of streams: reading, acknowledging, claiming, what XINFO tells of them, readers that wait, many groups,
-# consumers and pending entries. What is propagated: helpers/compare_propagation.py.
+# Consumer groups of streams: reading, acknowledging, claiming, XINFO, blocked readers, many groups,
+# consumers and pending entries. Propagation is compared in helpers/compare_propagation.py.
 
 proc typed {args} {r -typed {*}$args}
 proc null {} {expr {[resp3] ? {null null} : {null bulk}}}
@@ -11,7 +11,7 @@ proc ids {entries} {
     foreach entry $entries {lappend result [lindex $entry 0]}
     return $result
 }
-# Ids that a consumer gets of one stream.
+# Ids that a consumer receives from one stream.
 proc read_ids {args} {ids [lindex [streams_read [r xreadgroup group {*}$args]] 1]}
 proc group_field {key group field} {
     foreach g [r xinfo groups $key] {
@@ -65,7 +65,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_match "XINFO <subcommand>*" [lindex [r xinfo help] 0]
     }
 
-    test {consumers: created, read for, deleted with what is pending} {
+    test {consumers: creation, reading, deletion with their pending entries} {
         r flushall
         r xgroup create k g $ mkstream
         assert_equal {1 0} [list [r xgroup createconsumer k g c] [r xgroup createconsumer k g c]]
@@ -82,7 +82,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {2 3-1 4-1 {{d 2}}} [r xpending k g]
     }
 
-    test {XREADGROUP: history, deliveries, entries that are gone, NOACK} {
+    test {XREADGROUP: history, deliveries, removed entries, NOACK} {
         r flushall
         fill k 1 3
         r xgroup create k g 0
@@ -110,7 +110,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {{1-1 d} 1 {2-1 d} 1} [pending k g]
     }
 
-    test {XREADGROUP: refusals come before a consumer is created} {
+    test {XREADGROUP: a refused request creates no consumer} {
         r flushall
         r xgroup create k g 0 mkstream
         assert_error "NOGROUP No such key 'none' or consumer group 'g' in XREADGROUP with GROUP option" \
@@ -124,7 +124,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {} [r xinfo consumers k g]
     }
 
-    test {XACK: all ids are judged first} {
+    test {XACK: all ids are validated first} {
         r flushall
         fill k 1 3
         r xgroup create k g 0
@@ -210,7 +210,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {} [consumer_field k g refused pending]
     }
 
-    test {XAUTOCLAIM: walks on, drops what is gone, refusals} {
+    test {XAUTOCLAIM: continues from its cursor, removes deleted entries, refusals} {
         r flushall
         fill k 1 6
         r xgroup create k g 0
@@ -237,7 +237,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_error "NOGROUP No such key 'none' or consumer group 'g'" {r xautoclaim none g d 0 0}
     }
 
-    test {lag and entries-read through removals} {
+    test {lag and entries-read after removals} {
         r flushall
         fill k 1 5
         r xgroup create k g 0
@@ -256,7 +256,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 0 [group_field k g lag]
     }
 
-    test {XINFO STREAM FULL tells of groups, consumers and pending entries} {
+    test {XINFO STREAM FULL reports groups, consumers and pending entries} {
         r flushall
         fill k 1 12
         r xgroup create k g 0
@@ -272,7 +272,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {name seen-time active-time pel-count pending} [dict keys [lindex [dict get $g consumers] 0]]
     }
 
-    test {COPY keeps groups, and the copies are separate} {
+    test {COPY copies groups, and the copies are independent} {
         r copy k j
         assert_equal [pending k g] [pending j g]
         r xack j g 1-1
@@ -281,7 +281,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {} [consumer_field k g new pending]
     }
 
-    test {blocked readers of a stream: each XREAD gets the entry, one XREADGROUP does} {
+    test {an entry unblocks every XREAD, but only one XREADGROUP} {
         r flushall
         r xgroup create k g $ mkstream
         set first [waiter 1 xreadgroup group g c block 0 streams k >]
@@ -298,7 +298,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {{5-1 c} 1 {6-1 d} 1} [pending k g]
     }
 
-    test {a blocked reader by the end of its time} {
+    test {a blocked reader times out} {
         set client [connect]
         $client -send xread block 20 streams k $
         assert_equal [null_array] [$client -readtyped]
@@ -310,7 +310,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal [list array [list [null_array] [null_array]]] [typed exec]
     }
 
-    test {blocked XREADGROUP: what happens to the key or the group ends it with an error} {
+    test {blocked XREADGROUP: ended with an error when the key or the group is removed} {
         set nogroup "NOGROUP No such key 'k' or consumer group 'g' in XREADGROUP with GROUP option"
         foreach {command text} {
             {del k} nogroup {unlink k} nogroup {flushall} nogroup {flushdb async} nogroup {rename k away} nogroup
@@ -334,7 +334,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         }
     }
 
-    test {blocked XREAD stays through deletions and other types, and is served by a new stream} {
+    test {blocked XREAD keeps waiting through deletions and other types, and is served by a new stream} {
         r flushall
         r xadd k 3-3 f v
         set client [waiter 1 xread block 0 streams k $]
@@ -352,7 +352,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal {k {{5-5 {f v}}}} [streams_read [$client -read]]
     }
 
-    test {group moved backwards does not wake readers; the next entry brings the old ones too} {
+    test {setting back a group's last id does not wake readers; the next entry delivers the old ones too} {
         r flushall
         r xadd k 1-1 f v
         r xgroup create k g $
@@ -395,7 +395,7 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 0 [r exists k]
     }
 
-    test {WATCH does not see changes of groups, but sees a stream that XGROUP creates} {
+    test {WATCH ignores changes of groups, but not a stream created by XGROUP} {
         r flushall
         r xadd k 1-1 f v
         r watch k new

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Whole RDB files: every key that is read is valid and can be written, and nothing stays allocated. Checksums are not
+ * compared.
+ *
+ * Input: a byte whose lowest bit accepts later versions and those of other servers, then the file. */
+#include <string.h>
+
+#include "base/base.h"
+#include "format/rdb_file.h"
+#include "store/slab.h"
+#include "store/store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static status takeKey(void *arg, rdbReader *r, rdbKey *key) {
+    uint64_t *keys = arg;
+    (void)r;
+    check(key->expire_ms == OBJECT_NO_EXPIRE || key->expire_ms >= 0);
+    check(key->idle_s >= -1);
+    check(key->frequency >= -1 && key->frequency <= 255);
+    (*keys)++;
+    if (!key->o) return OK;
+    check(sliceEqual(objectKey(key->o), key->name));
+    (void)rdbValueSize(key->o);
+    objectFree(key->o);
+    return OK;
+}
+
+static status takeText(void *arg, rdbReader *r, slice text) {
+    (void)arg;
+    (void)r;
+    /* Every byte must be readable. */
+    uint8_t sum = 0;
+    for (size_t i = 0; i < text.len; i++) sum ^= (uint8_t)text.ptr[i];
+    check(text.len > 0 || sum == 0);
+    return OK;
+}
+
+static status takeAux(void *arg, rdbReader *r, slice name, slice value) {
+    status st = takeText(arg, r, name);
+    return st == OK ? takeText(arg, r, value) : st;
+}
+
+static void checkNothingLeft(slabStore *s) {
+    slabStats stats;
+    slabGetStats(s, &stats);
+    check(stats.live_blocks == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 1) return 0;
+    storeInit(1, false);
+    rdbFileOptions options = {
+        .values = {.limits = {.hash = {512, 64},
+                              .zset = {128, 64},
+                              .set = {.packed = {128, 64}, .ints = 512},
+                              .list = {.fill = -2, .depth = 0}},
+                   .look = lookAtAll()},
+        .relaxed = data[0] & 1,
+    };
+    static const rdbFileHandler handler = {.key = takeKey, .function = takeText, .aux = takeAux};
+    rdbSliceSource source;
+    rdbSliceSourceInit(&source, sliceMake((const char *)data + 1, size - 1));
+    rdbReader r;
+    rdbReaderInit(&r, &source.source, true);
+    rdbFileResult result;
+    uint64_t keys = 0;
+    status st = rdbFileRead(&r, &options, &handler, &keys, &result);
+    if (st != OK) check(r.why.text[0] != 0);
+    if (st == OK) check(!result.bad_header);
+    if (result.bad_header) check(keys == 0);
+    check(!result.bad_checksum);
+    check(rdbReaderOffset(&r) <= size - 1);
+    rdbReaderClear(&r);
+    checkNothingLeft(slabKeyspace());
+    checkNothingLeft(slabElements());
+    storeShutdown();
+    return 0;
+}
