@@ -32,6 +32,13 @@ void streamBegin(session *s, size_t parsed_from) {
     state->at = parsed_from;
 }
 
+void streamSkip(session *s, size_t to) {
+    streamState *state = sessionSlotGet(s, slotIndex());
+    if (!state) return;
+    state->pending += to - state->at;
+    state->at = to;
+}
+
 uint64_t streamApplied(const session *s) {
     const streamState *state = sessionSlotGet(s, slotIndex());
     return state ? state->applied : 0;

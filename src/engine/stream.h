@@ -10,6 +10,9 @@
 /* The requests that are about to be run begin at this offset of the buffer they were parsed from. By the carrier,
  * before executeRun(), for a session of ORIGIN_PRIMARY; else nothing is counted. */
 void streamBegin(session *s, size_t parsed_from);
+/* After executeRun(): the buffer up to this offset holds no further request to be run, only blank lines. They count
+ * with the next request. */
+void streamSkip(session *s, size_t to);
 /* Bytes applied since the session got its origin, those of large arguments, blank lines and inline requests among
  * them. */
 uint64_t streamApplied(const session *s);

@@ -195,6 +195,7 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     }
     bool all = ran == run->count;
     if (!all) rewindRun(b, run, ran);
+    if (unlikely(s->flags & SESSION_PRIMARY)) streamSkip(s, run->pos);
     s->flags &= ~(uint32_t)SESSION_REPARSE;
     if (s->flags & SESSION_STOPS) return false; /* blocked or paused: keep the rest */
     if (!all) return true;
@@ -267,7 +268,31 @@ static void runBatch(inputBatch *b) {
     batchDone(b);
 }
 
+/* In a nested turn: moves the runs after the one that is being executed from its batch to the nested one, so that
+ * their clients are served like those whose input arrives only now. Protocol errors and the stream of a primary
+ * wait. */
+static void takeWaitingRuns(inputBatch *b) {
+    int from = b->run_count;
+    while (from > 0 && &b->runs[from - 1].cl->session != engineHot.current->who) from--;
+    if (from == 0) return; /* the command is not of this batch */
+    int end = b->run_count;
+    b->run_count = from;
+    for (int i = from; i < end; i++) {
+        inputRun run = b->runs[i];
+        if (run.status == REQUEST_BAD || (run.cl->session.flags & SESSION_PRIMARY)) {
+            b->runs[b->run_count++] = run;
+            continue;
+        }
+        if (run.count) rewindRun(b, &run, 0);
+        endRun(&run);
+        readerResume(run.cl);
+    }
+}
+
 void readerExecuteOf(netThread *t) {
+    inputBatch *b = t->batch;
+    if (b && !b->running) b = b->outer;
+    if (unlikely(b) && engineHot.current) takeWaitingRuns(b);
     if (t->batch && !t->batch->running && t->batch->run_count) runBatch(t->batch);
 }
 

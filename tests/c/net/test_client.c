@@ -234,6 +234,31 @@ static void a_nested_turn_never_writes_a_reply_that_is_being_built(void **state)
     turns(SETTLED);
 }
 
+/* The other client's request is in the same batch, after the command that starts the nested turn. */
+static void a_nested_turn_serves_clients_of_the_same_batch(void **state) {
+    (void)state;
+    hostileShortReads(false);
+    client *cl, *whole, *part;
+    int fd = newClient(&cl), whole_fd = newClient(&whole), part_fd = newClient(&part);
+    nest_fd = whole_fd;
+    sendText(fd, "*1\r\n$4\r\nnest\r\n*2\r\n$3\r\nsay\r\n$1\r\nc\r\n");
+    sendText(whole_fd,
+             "*2\r\n$3\r\nsay\r\n$1\r\na\r\n*2\r\n$3\r\nsay\r\n$1\r\nb\r\n*2\r\n$3\r\nsa");
+    sendText(part_fd, "*2\r\n$3\r\nsay\r\n$1");
+    turns(SETTLED);
+    sendText(whole_fd, "y\r\n$1\r\nd\r\n");
+    sendText(part_fd, "\r\ne\r\n");
+    turns(SETTLED);
+    assert_string_equal(seen_while_nested, "$1\r\na\r\n$1\r\nb\r\n");
+    expectReply(fd, "*2\r\n+one\r\n+two\r\n$1\r\nc\r\n");
+    expectReply(whole_fd, "$1\r\nd\r\n");
+    expectReply(part_fd, "$1\r\ne\r\n");
+    close(fd);
+    close(whole_fd);
+    close(part_fd);
+    turns(SETTLED);
+}
+
 static void applied(client *cl, int fd, const char *bytes, uint64_t want) {
     sendText(fd, bytes);
     turns(SETTLED);
@@ -248,7 +273,10 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n", 20);
     applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1", 20); /* half a request is not applied */
     applied(cl, fd, "\r\na\r\nsay b\r\n\r\nsay c\r\n", 20 + 20 + 7 + 2 + 7);
-    const uint64_t before = 56;
+    applied(cl, fd, "say d\r\n\r\n", 56 + 7); /* the blank line counts with what follows it */
+    applied(cl, fd, "\r\n", 56 + 7);
+    applied(cl, fd, "say e\r\n", 56 + 7 + 4 + 7);
+    const uint64_t before = 74;
     applied(cl, fd, "*1\r\n$5\r\nbegin\r\n*2\r\n$3\r\nsay\r\n$1\r\na\r\n", before);
     applied(cl, fd, "*1\r\n$3\r\nend\r\n", before + 15 + 20 + 13);
     str large = STR_EMPTY; /* read into a block of its own */
@@ -437,6 +465,8 @@ int test_client(void) {
         cmocka_unit_test_setup_teardown(requests_after_a_blocking_command_run_later, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_nested_turn_serves_clients_of_the_same_batch, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,
                                         setup, teardown),
