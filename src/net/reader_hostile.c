@@ -6,11 +6,18 @@
 #ifdef HOSTILE_BUILD
 
 #include "base/base.h"
+#include "base/bytes.h"
 #include "base/random.h"
 
 int hostileBatchMax(int max) { return 1 + (int)randomUniform((uint64_t)max); }
 
-size_t hostileReadMax(size_t max) { return randomUniform(4) ? max : 1 + randomUniform(64); }
+static bool short_reads = true;
+
+void hostileShortReads(bool on) { short_reads = on; }
+
+size_t hostileReadMax(size_t max) {
+    return !short_reads || randomUniform(4) ? max : 1 + randomUniform(sizeMin(max, 64));
+}
 
 void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
     size_t rest = *len - *pos;

@@ -5,6 +5,7 @@
 #ifndef NET_READER_HOSTILE_H
 #define NET_READER_HOSTILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "net/client.h"
@@ -14,6 +15,8 @@
 /* Between 1 and `max`. */
 int hostileBatchMax(int max);
 size_t hostileReadMax(size_t max);
+/* For tests of what happens within one turn: false switches short reads off. */
+void hostileShortReads(bool on);
 /* Moves the unparsed bytes of a run to a new buffer of the client and poisons the old one. */
 void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos);
 /* Overwrites the bytes of executed requests, to detect slices that were kept. */
@@ -25,6 +28,7 @@ bool hostileCloses(const client *cl);
 
 static inline int hostileBatchMax(int max) { return max; }
 static inline size_t hostileReadMax(size_t max) { return max; }
+static inline void hostileShortReads(bool on) { (void)on; /* no effect in other builds */ }
 static inline void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
     (void)cl, (void)buf, (void)len, (void)pos; /* no effect in other builds */
 }

@@ -25,6 +25,7 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
+#include "net/reader_hostile.h"
 #include "store/store.h"
 #include "../io/xor_conn.h"
 
@@ -129,6 +130,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
+    hostileShortReads(true);
     netCloseAll();
     loopFree(test_loop);
     commandUninstall();
@@ -215,6 +217,7 @@ static void requests_after_a_blocking_command_run_later(void **state) {
 
 static void a_nested_turn_never_writes_a_reply_that_is_being_built(void **state) {
     (void)state;
+    hostileShortReads(false);
     client *cl, *other;
     nest_fd = newClient(&cl);
     int fd = newClient(&other);
@@ -279,6 +282,7 @@ static void quit_replies_and_nothing_more_runs(void **state) {
 
 static void a_client_killed_by_another_of_the_same_batch_runs_nothing(void **state) {
     (void)state;
+    hostileShortReads(false);
     client *killer, *victim;
     int killer_fd = newClient(&killer), victim_fd = newClient(&victim);
     sendText(killer_fd, "*1\r\n$4\r\nkill\r\n");
