@@ -4,9 +4,10 @@
 #   docker run -p 6379:6379 -v valkey-data:/data valkey-server
 #   docker run ... valkey-server /etc/valkey/valkey.conf --requirepass secret     options of your own
 #
-# Clients of a container come from other addresses, so protected-mode would refuse them all. Nothing is
-# reached from outside before -p publishes the port; do not publish it to strangers without a password.
-# No package is named here: deps/deps.txt says what the build needs, the linked programs say what they need to run.
+# Clients of a container come from other addresses, so protected-mode would refuse them all. Nothing
+# is reached from outside before -p publishes the port; do not publish it to strangers without a
+# password. No package is named here: deps/deps.txt lists the build dependencies, and the linked
+# programs determine those at runtime.
 FROM debian:12-slim AS build
 WORKDIR /source
 COPY deps deps
@@ -25,7 +26,7 @@ USER valkey
 WORKDIR /data
 VOLUME /data
 EXPOSE 6379
-# Any whole answer to PING is one of a server that lives, "-NOAUTH ..." too; -LOADING is not ready yet.
+# Any complete reply to PING, also "-NOAUTH ...", shows that the server is alive; -LOADING means not ready.
 ENV VALKEY_PORT=6379
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["bash", "-c", \
     "exec 3<>/dev/tcp/127.0.0.1/$VALKEY_PORT && printf 'PING\\r\\n' >&3 && read -r -t 2 answer <&3 && [[ $answer == +PONG* || $answer == -NOAUTH* ]]"]

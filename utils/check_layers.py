@@ -26,11 +26,11 @@ SYSTEM_CALLS = set("""socket accept accept4 connect bind listen recv recvfrom re
 ALLOCATION = set("""malloc calloc realloc free posix_memalign aligned_alloc memalign strdup strndup
     asprintf vasprintf getline getdelim open_memstream""".split())
 FORKS = {"fork", "vfork", "posix_spawn"}
-ALLOWED = {  # file: what it may call although the rules below say no
+ALLOWED = {  # file: calls it may make in spite of the rules below
     "base/alloc": ALLOCATION,
     "base/log": {"open", "open64", "write"},
     "engine/child": FORKS,
-    # /dev/null, the pid file, and the one datagram that tells systemd.
+    # /dev/null, the pid file, and the datagram to systemd.
     "server/daemon": FORKS | {"open", "open64", "fopen", "fopen64", "socket", "sendto"},
     "server/crash": {"write"},
 }
@@ -120,7 +120,7 @@ def check_includes(rows, public, fail):
 
 
 def read_objects(directory):
-    """Per object "folder/name": names it defines, names it lacks, and its shared writable data."""
+    """Per object "folder/name": names it defines, names it references, and its shared writable data."""
     defines, lacks, data = {}, {}, {}
     for folder, path in source_files():
         stem = path[:-2]

@@ -123,7 +123,7 @@ class Command:
             if word in implied:
                 self.fail(f"acl: '{word}' is implied by the flags")
         self.categories = [word for word in CATEGORIES if word in explicit or word in implied]
-        # Fast commands do work in proportion to their request, but for those that wait or tell others.
+        # Fast commands do work in proportion to their request, except those that block or notify others.
         if "fast" in self.flags and not {"blocking", "pubsub"} & set(self.flags):
             if "quick" in self.flags:
                 self.fail("flags: 'quick' follows from 'fast'")
@@ -134,7 +134,7 @@ class Command:
         for flag in ("write", "pubsub", "blocking"):
             if flag in self.flags:
                 implied.add(flag)
-        # A script may read anything or nothing: EVAL_RO is not a read by itself.
+        # The reads of a script are not known, so EVAL_RO does not imply "read".
         if "readonly" in self.flags and "scripting" not in explicit:
             implied.add("read")
         if "admin" in self.flags:
@@ -177,7 +177,7 @@ class Command:
         return spec
 
     def _number_keys(self, nodes, following):
-        """Gives each key argument the number of its key specification: the next one, unless it says."""
+        """Gives each key argument the number of its key specification: the next one, unless given."""
         for node in nodes:
             if node["type"] == "key" and "key_spec_index" not in node:
                 node["key_spec_index"] = following[0]
@@ -188,7 +188,7 @@ class Command:
             self._number_keys(node.get("arguments", []), following)
 
     def _check_key_places(self):
-        """Compares what the syntax says of the keys' places with `keys`, wherever the syntax tells."""
+        """Compares the key positions in the syntax, as far as it defines them, with `keys`."""
         place, known = self.first_argument(), True
         for i, node in enumerate(self.args):
             if known:
@@ -253,7 +253,7 @@ class Command:
             self.flags.append("movablekeys")
 
     def close(self):
-        """Called once the subcommands are known."""
+        """Called when the subcommands are known."""
         if self.subs and "arity" not in self.block:
             self.arity = -2
         elif "arity" in self.block and self.arity == (-2 if self.subs else self.syntax_arity):
@@ -276,7 +276,7 @@ def _block_width(node):
 
 
 def _width(node):
-    """How many words an argument takes at least, and whether it never takes more."""
+    """Minimal number of words of an argument, and whether that is also the maximum."""
     count, fixed = 1 if "token" in node else 0, True
     if node["type"] == "oneof":
         widths = [_width(child) for child in node["arguments"]]

@@ -31,7 +31,7 @@ class ConfError(Exception):
 
 
 def stripped(line):
-    """A comment line without its sign; others as they are."""
+    """A comment line without its '#'; other lines unchanged."""
     return re.sub(r"^# ?", "", line)
 
 
@@ -54,7 +54,7 @@ def read_block(section, first, lines):
 
 
 def read_conf(path=PATH):
-    """The introduction's lines, and the blocks."""
+    """The lines of the introduction, and the blocks."""
     intro, blocks, section, pending = [], [], None, []
     lines = open(path).read().split("\n")
     for number, line in enumerate(lines + [""], 1):

@@ -150,7 +150,7 @@ def each_command(commands):
 
 
 def prototypes(commands):
-    """One line for each function that these commands (no subcommands of theirs) name."""
+    """One line for each function named by these commands, without their subcommands."""
     procs = sorted({command.proc for command in commands if command.proc})
     finders = sorted({c.block["find_keys"] for c in commands if "find_keys" in c.block})
     return "".join([f"commandProc {proc};\n" for proc in procs] +
@@ -172,7 +172,7 @@ def procs_text(folder, commands):
 
 
 def generated_files(commands):
-    """What is generated: path below the project's folder -> content."""
+    """The generated files: path below the project's folder -> content."""
     files = {"src/server/command_table.c": table_text(commands)}
     folders = {}
     for command in each_command(commands):
@@ -185,7 +185,7 @@ def generated_files(commands):
 # ---- comparing with a server
 
 def plain_args(nodes):
-    """Argument nodes as the file writes them: no summary, display text only where it says more."""
+    """Argument nodes as the file writes them: no summary, display text only where it differs."""
     plain = []
     for node in nodes:
         copy = {key: value for key, value in node.items() if key != "summary"}

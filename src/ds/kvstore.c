@@ -347,7 +347,7 @@ void kvstoreReserve(kvstore *kv, int slot, uint64_t count) {
     hashtableReserve(tableOf(kv, slot), kv->type, count);
 }
 
-/* A slot whose table is being resized, or -1; clears the bits of those that are done. */
+/* A slot whose table is being resized, or -1; clears the bits of slots whose resize is complete. */
 static int resizingSlot(kvstore *kv) {
     for (size_t i = 0; i < bitWords(kv); i++) {
         while (kv->resizing[i]) {

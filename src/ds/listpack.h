@@ -118,7 +118,7 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
 
 /* ---- parts of an entry ---- */
 
-/* For those who keep entries without the length that ends them: its head and content, up to LISTPACK_BODY_EXTRA bytes
+/* For callers that store entries without their trailing length: its head and content, up to LISTPACK_BODY_EXTRA bytes
  * more than the text. */
 enum { LISTPACK_BODY_EXTRA = 9 };
 size_t listpackBodySize(const listpackItem *item);

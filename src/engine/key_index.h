@@ -13,7 +13,7 @@ typedef struct indexedKey {
     list watchers;   /* used by watch.c */
     list waits;      /* used by block.c: longest waiting first */
     listNode waited; /* node in the list of all keys with blocked sessions */
-    listNode ready;  /* node in the list of those that have changed */
+    listNode ready;  /* node in the list of changed keys */
     int when_gone;   /* number of waits with `when_gone` */
     bool held;       /* being processed: not freed even if its lists become empty */
     int db_id;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pauses: for a time, all client requests or those that may write are held back; meanwhile keys neither expire nor
- * are evicted. There is one pause per reason; the strongest scope applies. Main thread only. */
+ * Pauses: for a time, all client requests, or only requests that may write, are delayed; meanwhile keys neither expire
+ * nor are evicted. There is one pause per reason; the strongest scope applies. Main thread only. */
 #ifndef ENGINE_PAUSE_H
 #define ENGINE_PAUSE_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The stream of our primary: how many of its bytes a session has had applied. A transaction counts when it has been
- * run, as one. Sessions of other origins pay nothing. Main thread only. */
+ * The replication stream from the primary: how many of its bytes a session has applied. A transaction counts as a whole
+ * after its execution. Sessions of other origins have no cost. Main thread only. */
 #ifndef ENGINE_STREAM_H
 #define ENGINE_STREAM_H
 
 #include "engine/session.h"
 
-/* The requests that are about to be run begin at this offset of the buffer they were parsed from. By the carrier,
- * before executeRun(), for a session of ORIGIN_PRIMARY; else nothing is counted. */
+/* Sets the offset, in the buffer they were parsed from, of the requests about to run. Called by the carrier before
+ * executeRun() for a session of ORIGIN_PRIMARY; without it nothing is counted. */
 void streamBegin(session *s, size_t parsed_from);
 /* After executeRun(): the buffer up to this offset holds no further request to be run, only blank lines. They count
  * with the next request. */

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "format/rdb_settings.h"
 #include "format/rdb_value.h"
 
 enum { VERSION_LEN = 2 };
@@ -22,7 +23,7 @@ void rdbDump(const robj *o, str *out) {
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
     rdbWriter w;
-    rdbWriterInit(&w, &sink.sink, false, true);
+    rdbWriterInit(&w, &sink.sink, false, rdbCompressionOn());
     rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
     rdbWriteValue(&w, o);
     check(rdbWriterFlush(&w) == OK); /* into memory */

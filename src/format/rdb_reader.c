@@ -215,7 +215,7 @@ static status readEncodedInt(rdbReader *r, size_t width, str *out) {
 }
 
 status rdbReadStringInto(rdbReader *r, str *out) {
-    uint64_t len;
+    uint64_t len = 0;
     bool encoded;
     status st = readLengthOrEncoding(r, &len, &encoded);
     if (st != OK) return st;

@@ -5,7 +5,7 @@
 
 static struct {
     rdbLimits limits;
-    bool relaxed, skip_checksum;
+    bool relaxed, skip_checksum, no_compression;
 } settings = {.limits = {.hash = {512, 64},
                          .zset = {128, 64},
                          .set = {.packed = {128, 64}, .ints = 512},
@@ -15,5 +15,7 @@ void rdbSetLimits(const rdbLimits *limits) { settings.limits = *limits; }
 const rdbLimits *rdbLimitsNow(void) { return &settings.limits; }
 void rdbSetVersionsRelaxed(bool on) { settings.relaxed = on; }
 bool rdbVersionsRelaxed(void) { return settings.relaxed; }
+void rdbSetCompression(bool on) { settings.no_compression = !on; }
+bool rdbCompressionOn(void) { return !settings.no_compression; }
 void rdbSetChecksumSkipped(bool on) { settings.skip_checksum = on; }
 bool rdbChecksumSkipped(void) { return settings.skip_checksum; }

@@ -15,6 +15,9 @@ const rdbLimits *rdbLimitsNow(void);
 /* rdb-version-check relaxed: files and payloads of other servers and later versions are accepted. */
 void rdbSetVersionsRelaxed(bool on);
 bool rdbVersionsRelaxed(void);
+/* rdbcompression: of files and payloads. */
+void rdbSetCompression(bool on);
+bool rdbCompressionOn(void);
 /* DEBUG SET-SKIP-CHECKSUM-VALIDATION. */
 void rdbSetChecksumSkipped(bool on);
 bool rdbChecksumSkipped(void);

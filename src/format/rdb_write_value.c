@@ -6,6 +6,7 @@
 #include "ds/intset.h"
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
+#include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
@@ -154,7 +155,7 @@ static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *wh
 size_t rdbValueSize(const robj *o) {
     rdbSink sink = {.write = countOnly};
     rdbWriter w;
-    rdbWriterInit(&w, &sink, false, true);
+    rdbWriterInit(&w, &sink, false, rdbCompressionOn());
     rdbWriteValue(&w, o);
     size_t size = (size_t)rdbWriterOffset(&w);
     rdbWriterClear(&w);

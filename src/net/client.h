@@ -90,7 +90,7 @@ typedef struct netStatistics {
 } netStatistics;
 /* All of them, those of this turn included. Main thread. */
 netStatistics *netStats(void);
-/* Without those that readers and writers have counted since netThreadFold(). */
+/* Without the counts of readers and writers since the last netThreadFold(). */
 netStatistics *netTotals(void);
 
 #endif

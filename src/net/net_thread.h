@@ -33,7 +33,7 @@ static inline netThread *netThreadOf(const client *cl) {
 void readerExecuteOf(netThread *t);
 /* Frees the empty batch of a thread that ends. */
 void readerFree(netThread *t);
-/* Main thread, once a turn, while `t` serves nobody: adds its counters to netStats() and sets them to 0. */
+/* Main thread, once a turn, while `t` has no clients to serve: adds its counters to netStats() and sets them to 0. */
 void netThreadFold(netThread *t);
 
 #endif

@@ -99,6 +99,12 @@ static status applySaving(reason *why) {
     return OK;
 }
 
+static status applyCompression(reason *why) {
+    (void)why; /* cannot fail */
+    rdbSetCompression(persistConf.rdbcompression);
+    return OK;
+}
+
 static status applyVersionCheck(reason *why) {
     (void)why; /* cannot fail */
     rdbSetVersionsRelaxed(persistConf.rdb_version_check == RDB_VERSION_RELAXED);
@@ -115,7 +121,8 @@ const configOption persistOptions[] = {
                    .flags = CONFIG_PROTECTED | CONFIG_NOT_WHILE_LOADING),
     CONFIG_STRING("dbfilename", persistConf.dbfilename, "dump.rdb", .flags = CONFIG_PROTECTED,
                   .accept = acceptDbfilename),
-    CONFIG_BOOL("rdbcompression", persistConf.rdbcompression, true),
+    CONFIG_BOOL("rdbcompression", persistConf.rdbcompression, true, .flags = CONFIG_APPLY_AT_START,
+                .apply = applyCompression),
     CONFIG_BOOL("rdbchecksum", persistConf.rdbchecksum, true, .flags = CONFIG_IMMUTABLE),
     CONFIG_ENUM("rdb-version-check", persistConf.rdb_version_check, version_words,
                 RDB_VERSION_STRICT, .flags = CONFIG_APPLY_AT_START, .apply = applyVersionCheck),

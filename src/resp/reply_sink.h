@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replies that are no text: an outbuf with a sink hands each item to a function instead of writing bytes, so a script
- * or a module runs any command and gets values. What the writer functions of resp.h are told is what a client of that
+ * Replies as events: an outbuf with a sink passes each item to a function instead of writing bytes, so a script
+ * or a module runs any command and gets values. The calls of the writer functions of resp.h are what a client of that
  * protocol would read: in RESP2 a double comes as a bulk, a map as an array.
  *
- * The fast path of the writers knows nothing of this: an outbuf with a sink never has room. */
+ * The fast path of the writers has no test for it: an outbuf with a sink never has free space. */
 #ifndef RESP_REPLY_SINK_H
 #define RESP_REPLY_SINK_H
 

@@ -91,7 +91,7 @@ void dbRemoveEmptied(db *d, slice key, uint64_t hash);
 void itemsNote(db *d, uint64_t hash, const robj *o);
 /* Forgets all names; called when the database is emptied. */
 void itemsForget(db *d);
-/* One turn of active expiry of fields; false when it ended for want of time. See storeExpireTurn(). */
+/* One turn of active expiry of fields; false if it ended at its time limit. See storeExpireTurn(). */
 bool itemsExpireTurn(keyspace *k, int64_t now_ms, int64_t floor_us, int64_t deadline_us,
                      int stale_max);
 /* Updates an estimate in percent, a moving average over walks: this one found `expired` of `visited` (not 0). */

@@ -53,7 +53,7 @@ static bool isNew(const void **seen, size_t slots, const void *element) {
     return true;
 }
 
-/* A few of many: those that come up again are passed over. */
+/* A few of many: repeated elements are skipped. */
 static void randomByDrawing(const hashtable *t, const hashtableType *type, size_t count,
                             randomElementProc *pick, void *arg) {
     size_t slots = sizePowerOfTwo(2 * count);

@@ -43,8 +43,8 @@ slabStore *slabElementsTake(void);
 typedef struct slabPair {
     slabStore *objects, *elements;
 } slabPair;
-/* From now on slabKeyspace() and slabElements() are these two. Returns those that were, which slabFree() still finds
- * the blocks of, until slabDisown(). */
+/* Makes these two the result of slabKeyspace() and slabElements(). Returns the previous ones, which slabFree() still
+ * finds the blocks of, until slabDisown(). */
 slabPair slabUse(slabPair pair);
 /* Blocks of a pair that slabUse() has returned are no longer freed by slabFree(): the caller frees it whole. */
 void slabDisown(slabPair pair);

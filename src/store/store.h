@@ -226,7 +226,7 @@ robj *dbRandom(db *d, storeLook look);
 /* One turn of active expiry over all databases of a keyspace: removes expired keys, for at most `budget_us`,
  * much less when few are found; none unless EXPIRY_DELETE. `effort` 1..10 as active-expire-effort says. */
 void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
-/* True when the last turn ended for want of time. */
+/* True if the last turn ended at its time limit. */
 bool storeExpireTimedOut(const keyspace *k);
 
 /* Slots of a slotted store. */

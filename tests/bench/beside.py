@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two servers beside each other under the load generator of this folder (make gate builds it).
+"""Compares two servers under the load generator of this folder (make gate builds it).
 
     tests/bench/beside.py latency OURS PEER [--rounds N] [--slices N]
     tests/bench/beside.py prices  OURS PEER [--rounds N] [--requests N]
@@ -30,7 +30,7 @@ GET, SET = "GET key:%r", "SET key:%r %a"
 
 
 def load(servers, request, *options, start=()):
-    """Figures for each of the servers."""
+    """Results of each server."""
     ports = ",".join(str(s.port) for s in servers)
     done = subprocess.run([*start, LOAD, "-r", str(KEYS), *map(str, options), ports, request],
                           check=True, stdout=subprocess.PIPE, text=True)
@@ -38,7 +38,7 @@ def load(servers, request, *options, start=()):
 
 
 def part_processors(servers):
-    """The servers' threads leave one processor to the generator. Returns how to start that."""
+    """Pins the servers' threads so that one processor is free for the generator. Returns the generator's command prefix."""
     mine, *others = sorted(os.sched_getaffinity(0))
     if not others:
         return []
@@ -70,7 +70,7 @@ def latency(options):
                     for columns in ((1, 3, 4), (6, 7, 8))), flush=True)
 
 
-# What is attached to a server: a program that says when it is ready and ends with its input.
+# Programs attached to a server: each prints when it is ready and exits at the end of its input.
 IDLE = """
 import socket, sys
 all = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(10000)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What commands on sorted sets, geo indexes, bitmaps, HyperLogLogs and SORT cost two servers, side by side.
+"""Compares the cost of commands on sorted sets, geo indexes, bitmaps, HyperLogLogs and SORT in two servers.
 
     tests/bench/collection_commands.py OURS PEER [--only NAME,...] [--rounds N] [--scale F]
 
@@ -82,7 +82,7 @@ def area(rng, radius):
     return ("FROMLONLAT", "%.4f" % rng.uniform(6, 14), "%.4f" % rng.uniform(46, 54), "BYRADIUS", radius, "km")
 
 
-# name, requests a round, what makes the words of request number i
+# name, requests per round, function that returns the words of request number i
 ROWS = [
     ("ZADD new", 20000, lambda rng, i: ("ZADD", "zn%d" % rng.randrange(10), rng.random(), "n%d" % rng.getrandbits(40))),
     ("ZADD same member", 20000, lambda rng, i: ("ZADD", "z", rng.randrange(1 << 30), member(rng.randrange(100000)))),
@@ -196,7 +196,7 @@ def ordered(servers, options):
 
 
 def field_ttl(binaries, options):
-    """Fields that all die at one moment: what that costs, and when the last one has gone."""
+    """Fields that all expire at the same time: the cost, and when the last one is removed."""
     count = int(1000000 * options.scale)
     for title in ("one hash", "a hash each"):
         for who, binary in zip(("ours", "peer"), binaries):

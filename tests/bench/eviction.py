@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What eviction keeps, and what it costs, for two servers side by side.
+"""Compares which keys eviction keeps, and its cost, in two servers.
 
     tests/bench/eviction.py OURS PEER [--requests N] [--keys N] [--policy NAME,...] [--limit]
 
@@ -76,7 +76,7 @@ def play(binary, numbers, policy, share, options):
 
 
 def at_limit(options):
-    """SETs of new keys where each has to evict one."""
+    """SETs of new keys, each of which evicts a key."""
     with Server(options.ours) as ours, Server(options.peer) as peer:
         results = {}
         number = 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds what a request and a key cost against budgets.txt, and against an older state of the source.
+"""Compares the costs of requests and keys with budgets.txt and with an older state of the source.
 
     tests/bench/gate.py budgets [GATE]      instructions a request and bytes a key of the program GATE
                                             (build/release/tests/bench/gate) against budgets.txt
@@ -30,7 +30,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUDGETS = "tests/bench/budgets.txt"
 ROOM = {"instructions": lambda limit: limit * 1.02, "bytes": lambda limit: limit + 0.5}
-# What memory functions libc picks, and when the allocator gives pages back, shall not depend on the machine or the time.
+# The choice of libc's memory functions and the return of pages by the allocator must not depend on
+# machine or time.
 QUIET = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-ERMS",
          "MALLOC_CONF": "narenas:1,dirty_decay_ms:-1,muzzy_decay_ms:-1"}
 # name, pipeline, request, requests; the common keys are key:000000000000 to 99999.
@@ -43,7 +44,7 @@ ROUNDS, CPU_KEYS, BAND_MIN, CPU_MAX = 5, 100000, 0.05, 0.15
 
 
 class Report:
-    """Lines as people read them, and the count that the last line tells."""
+    """Prints lines for readers, and counts for the last line."""
 
     def __init__(self):
         self.passed = self.failed = 0
@@ -64,7 +65,7 @@ class Report:
 # ---- budgets ----
 
 def parse_budgets(text):
-    """The compiler the file names, and {name: (limit, unit)}. ValueError tells what is wrong."""
+    """The compiler named in the file, and {name: (limit, unit)}. Raises ValueError with the reason."""
     compiler, rows = "", {}
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("compiler:"):
@@ -141,13 +142,13 @@ def count_bytes(program):
 
 
 def compiler_of(program):
-    """What built the program: "gcc 12"."""
+    """The compiler that built the program: "gcc 12"."""
     words = open(os.path.join(os.path.dirname(program), "../../flags")).read().split()
     return f"{words[0]} {words[1].split('.')[0]}"
 
 
 def lowered(text, measured):
-    """The budget file with every limit that is above what was measured brought down to it."""
+    """The budget file with every limit above the measured value lowered to it."""
     lines = []
     for line in text.splitlines(keepends=True):
         parts = line.split("|")
@@ -202,7 +203,7 @@ def make(folder, *goals):
 
 
 def build_base(ref):
-    """Builds REF under build/base; what it measures is what the present gate.c measures, if that can be built there."""
+    """Builds REF under build/base, with the current gate.c if that compiles there."""
     base = os.path.join(ROOT, "build/base")
     git("worktree", "prune")
     if not os.path.exists(base):

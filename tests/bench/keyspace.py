@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a large keyspace costs two servers, side by side, where averages hide it.
+"""Compares costs of a large keyspace in two servers that averages do not show.
 
     tests/bench/keyspace.py OURS PEER [--only NAME,...] [--scale F] [--cluster]
 
@@ -99,7 +99,7 @@ class Server:
         return self.reply()
 
     def send(self, requests):
-        """A pipeline, in helpings that no buffer minds; replies must be simple."""
+        """Sends a pipeline in parts that fit all buffers; replies must be simple."""
         for at in range(0, len(requests), PAGE):
             page = requests[at:at + PAGE]
             self.socket.sendall(b"".join(page))
@@ -108,7 +108,7 @@ class Server:
                     raise RuntimeError("refused")
 
     def pass_over(self, batch):
-        """Sends encoded requests and reads past their replies, which are not looked at: a PING shows where they end."""
+        """Sends encoded requests and discards their replies; a PING marks the end."""
         self.socket.sendall(batch + PING)
         tail = b""
         while not tail.endswith(b"+PONG\r\n"):
@@ -284,13 +284,13 @@ def child(binary, options):
 
 
 def cpu_us(server):
-    """Finer than cpu(), of all threads."""
+    """CPU time of all threads, with a finer resolution than cpu()."""
     folder = f"/proc/{server.process.pid}/task"
     return sum(int(open(f"{folder}/{thread}/schedstat").read().split()[0]) for thread in os.listdir(folder)) / 1000
 
 
 class Probe(threading.Thread):
-    """A client that asks every ms, and remembers the longest wait."""
+    """A client that sends a request every ms and records the longest wait."""
 
     def __init__(self, server):
         super().__init__(daemon=True)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What commands on lists, sets and hashes cost two servers, side by side.
+"""Compares the cost of commands on lists, sets and hashes in two servers.
 
     tests/bench/types.py OURS PEER [--only WORD] [--rounds N] [--pipeline 1,16,100] [--seconds S]
 
@@ -39,7 +39,7 @@ def prepare(s):
 
 
 HEAVY, LIGHT = "heavy", "light"
-ROWS = [  # name, kind, command of request number i, what is asked before each round
+ROWS = [  # name, kind, command of request number i, requests sent before each round
     ("lpush", LIGHT, lambda i: ("LPUSH", "fresh", f"element:{i}"), lambda s: s.ask("DEL", "fresh")),
     ("rpush rpop", LIGHT, lambda i: ("RPUSH", "queue", "element") if i % 2 == 0 else ("RPOP", "queue"), None),
     ("rpop", LIGHT, lambda i: ("RPOP", "full"), lambda s: fill_list(s)),
@@ -92,7 +92,7 @@ def measure(server, command, depth, count):
 
 
 def row(servers, name, command, reset, depth, options):
-    count = depth  # as many as take one round's time, by the slower one
+    count = depth  # number of requests that take one round on the slower server
     for s in servers:
         if reset:
             reset(s)

@@ -56,7 +56,7 @@ start_server {tags {admin}} {
         wait_for_condition 100 10 {[string match {*DEBUG LOG: a word: %s "quoted"*} [server_log]]}
     } {needs:config}
 
-    test {DEBUG SLEEP takes a number or what looks like one} {
+    test {DEBUG SLEEP accepts a number or text that begins like one} {
         foreach seconds {0 0.001 -1 x {} 1e-3s nan} {
             assert_equal {status OK} [r -typed debug sleep $seconds]
         }

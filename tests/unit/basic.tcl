@@ -60,7 +60,7 @@ start_server {tags {basic}} {
         }
     }
 
-    test {values of every size around the limits of small encodings come back} {
+    test {values of every size around the limits of small encodings are returned unchanged} {
         foreach size {1 2 15 16 31 32 43 44 45 63 64 127 128 129 255 256 1023 1024 4095 4096 16383 16384 16385 65536} {
             set value [string repeat [format %c [expr {65 + $size % 26}]] $size]
             assert_equal OK [r set size:$size $value]
@@ -68,7 +68,7 @@ start_server {tags {basic}} {
         }
     }
 
-    test {integers come back as they were written} {
+    test {integers are returned unchanged} {
         foreach number {0 -1 1 9999 10000 9223372036854775807 -9223372036854775808 9223372036854775808 007 -0 +1 1e3} {
             r set number $number
             assert_equal $number [r get number]
@@ -156,7 +156,7 @@ start_server {tags {basic}} {
         assert_equal a [r get list]
     }
 
-    test {DEL counts what was there} {
+    test {DEL counts existing keys} {
         r set a 1
         r set b 2
         assert_equal {integer 2} [r -typed del a b c a]
@@ -236,7 +236,7 @@ start_server {tags {basic}} {
         $other -close
     }
 
-    test {big values come back whole} {
+    test {large values are returned unchanged} {
         foreach size {100000 1048576 16777216} {
             set size [scaled $size]
             set value [string repeat "0123456789abcdef" [expr {$size / 16}]]

@@ -74,7 +74,7 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         assert_equal {k 1} [$client -read]
     }
 
-    test {a transaction is seen as a whole} {
+    test {blocked clients see the result of a whole transaction} {
         r del k j
         set client [waiter 1 blpop j k 0]
         r multi

@@ -242,7 +242,7 @@ start_server {tags {client}} {
         assert_equal {} [ids ip {}]
     }
 
-    test {filters by name and library: what was never set equals nothing} {
+    test {filters by name and library: an unset value equals the empty one} {
         set a [connect]
         set b [connect]
         $a client setname one
@@ -263,7 +263,7 @@ start_server {tags {client}} {
         assert_equal {} [ids lib-name {}]
     }
 
-    test {filters by flags: all letters must be there} {
+    test {filters by flags: all letters must match} {
         set c [connect]
         $c client no-evict on
         $c client no-touch on
@@ -358,7 +358,7 @@ start_server {tags {client}} {
         $b -closed
     }
 
-    test {CLIENT KILL spares the caller unless it says SKIPME no} {
+    test {CLIENT KILL skips the caller without SKIPME no} {
         set c [connect]
         assert_equal 0 [r client kill id [r client id]]
         assert_equal 1 [r client kill skipme yes]

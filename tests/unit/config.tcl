@@ -127,7 +127,7 @@ start_server {tags {config}} {
         }
     }
 
-    test {CONFIG HELP, and what CONFIG does not know} {
+    test {CONFIG HELP, and unknown subcommands of CONFIG} {
         assert_equal "CONFIG <subcommand> \[<arg> \[value\] \[opt\] ...\]. Subcommands are:" [lindex [r config help] 0]
         assert_equal 11 [llength [r config help]]
         assert_error "ERR unknown subcommand 'nosuch'. Try CONFIG HELP." {r config nosuch}

@@ -34,7 +34,7 @@ start_server {tags {connection}} {
         assert_equal [expr {[resp3] ? 3 : 2}] [dict get $facts proto]
     }
 
-    test {HELLO switches the protocol at once, also back} {
+    test {HELLO switches the protocol immediately, in both directions} {
         set c [connect 2]
         assert_equal map [lindex [$c -typed hello 3] 0]
         assert_equal {null null} [$c -typed get nosuch]

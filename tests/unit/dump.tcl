@@ -15,6 +15,14 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_equal [r hpexpiretime timed fields 2 a b] [r hpexpiretime copy-timed fields 2 a b]
     }
 
+    test {DUMP compresses as rdbcompression says} {
+        r set long [string repeat a 200]
+        assert_equal 24 [string length [r dump long]]
+        r config set rdbcompression no
+        assert_equal 213 [string length [r dump long]]
+        r config set rdbcompression yes
+    }
+
     test {DUMP of a missing key is null, and DUMP does not count as an access} {
         r del missing
         assert_equal {} [r dump missing]

@@ -62,14 +62,14 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
         foreach title $default {assert {$title in $all} $title}
     }
 
-    test {no section comes twice} {
+    test {no section is repeated} {
         foreach words {{} all everything {all default everything clients}} {
             set titles [titles [r info {*}$words]]
             assert_equal [llength [lsort -unique $titles]] [llength $titles]
         }
     }
 
-    test {the section Clients has the fields that tools know} {
+    test {the section Clients has the fields that tools expect} {
         set names [lmap line [lrange [split [r info clients] "\n"] 1 end-1] {lindex [split $line :] 0}]
         assert_equal [list connected_clients cluster_connections maxclients client_recent_max_input_buffer \
             client_recent_max_output_buffer blocked_clients tracking_clients pubsub_clients watching_clients \
@@ -87,7 +87,7 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
         r config set maxmemory 0 maxmemory-policy noeviction
     }
 
-    test {connected_clients follows connections that come and go} {
+    test {connected_clients counts connections as they open and close} {
         set before [info_field connected_clients]
         set a [connect]
         set b [connect]
@@ -127,7 +127,7 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
         wait_for_condition 200 20 {[info_field client_recent_max_input_buffer] >= 400000}
     }
 
-    test {CONFIG RESETSTAT sets the counters back} {
+    test {CONFIG RESETSTAT resets the counters} {
         wait_for_condition 200 20 {[info_field connected_clients] == 1} ;# no other client is connected
         r echo [string repeat x 5000]
         r config resetstat

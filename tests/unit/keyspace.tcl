@@ -73,7 +73,7 @@ start_server {tags {keyspace}} {
         assert_error "ERR wrong number of arguments for 'randomkey' command" {r randomkey a}
     }
 
-    test {RENAME moves the value and what belongs to it, over another key} {
+    test {RENAME moves the value with its TTL and replaces an existing key} {
         r flushdb
         r set a value ex 1000
         assert_equal {status OK} [r -typed rename a b]

@@ -47,7 +47,7 @@ start_server {tags {limits}} {
         assert_equal "x" [raw_line $s]
     }
 
-    test {lengths around 16, 32 and 64 KiB come back whole (CVE-2023-41056)} {
+    test {values of lengths around 16, 32 and 64 KiB are returned unchanged (CVE-2023-41056)} {
         foreach base {16384 32768 65536 131072} {
             foreach off {-33 -2 -1 0 1 2 31 32 33} {
                 set n [expr {$base + $off}]

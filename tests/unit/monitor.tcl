@@ -34,7 +34,7 @@ start_server {tags {monitor}} {
         }
     }
 
-    test {a monitor's own transaction gets its reply whole, the lines follow it} {
+    test {a monitor's own transaction gets its complete reply first, then the lines} {
         set m [connect]
         assert_equal OK [$m monitor]
         assert_equal OK [$m multi]

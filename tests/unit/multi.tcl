@@ -67,7 +67,7 @@ start_server {tags {multi}} {
         assert_equal {status OK} [r -typed unwatch]
     }
 
-    test {what cannot be queued is refused, and the transaction with it} {
+    test {a command that cannot be queued is refused and aborts the transaction} {
         foreach {command name} {
             multi multi {watch key} watch {client reply off} client|reply shutdown shutdown
         } {
@@ -429,7 +429,7 @@ start_server {tags {multi watch}} {
         foreach client $clients {assert_equal [fails] [outcome $client]}
     }
 
-    test {a key that dies after WATCH makes EXEC fail} {
+    test {a key that expires after WATCH makes EXEC fail} {
         r set key value px 50
         r watch key
         # The key is not accessed: EXEC itself must notice that it has expired.
@@ -439,7 +439,7 @@ start_server {tags {multi watch}} {
         assert_equal [fails] [outcome]
     }
 
-    test {a key that dies after WATCH and is removed makes EXEC fail} {
+    test {a key that expires after WATCH and is removed makes EXEC fail} {
         set other [connect]
         r set key value px 50
         r watch key
@@ -447,13 +447,13 @@ start_server {tags {multi watch}} {
         assert_equal [fails] [outcome]
     }
 
-    test {a key that will die later breaks no watch} {
+    test {a key that expires only later does not make EXEC fail} {
         r set key value px 100000
         r watch key
         assert_equal [goes] [outcome]
     }
 
-    test {FLUSHALL breaks watches of keys that are there} {
+    test {FLUSHALL makes EXEC fail if a watched key exists} {
         set other [connect]
         r set key value
         r watch key

@@ -92,7 +92,7 @@ start_server {tags {network}} {
         r config set max-new-connections-per-cycle 10
     }
 
-    test {maxclients may fall below the clients there are: they stay, new ones are refused} {
+    test {maxclients may be set below the number of clients: they stay connected, new ones are refused} {
         set other [connect]
         $other ping
         r config set maxclients 1

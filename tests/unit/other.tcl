@@ -51,7 +51,7 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         r debug set-active-expire 1
     }
 
-    test {DEBUG DIGEST does not care how long a key lives, in which order keys came, how values are kept} {
+    test {DEBUG DIGEST is independent of TTLs, the order of insertion and encodings} {
         r flushall
         r mset a 1 b 2 c text
         r expire a 1000

@@ -59,7 +59,7 @@ start_server {tags {pause}} {
         wait_for_condition 100 10 {[info_field paused_actions] eq "none"}
     }
 
-    test {PAUSE ALL holds everything, also what would end it} {
+    test {PAUSE ALL delays all commands, including CLIENT UNPAUSE} {
         set other [connect]
         r client pause 60 all
         assert_equal PONG [$other ping]

@@ -72,7 +72,7 @@ start_server {tags {pipeline resp:2} overrides {client-query-buffer-limit 1mb}} 
         r del k
     }
 
-    test {the query buffer limit counts the bytes of queued arguments, not what it takes to keep them} {
+    test {the query buffer limit counts the bytes of queued arguments, not their memory} {
         set count [scaled 20000]
         r multi
         for {set i 0} {$i < $count} {incr i} {r -send set k v}

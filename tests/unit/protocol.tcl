@@ -55,7 +55,7 @@ start_server {tags {protocol resp:2}} {
         assert_waits "*1\r\n\$536870912\r\n"
     }
 
-    test {a multibulk request holds bulks only} {
+    test {a multibulk request must consist of bulks} {
         assert_refused "*1\r\n:4\r\n" {expected '$', got ':'}
         assert_refused "*1\r\nPING\r\n" {expected '$', got 'P'}
         assert_refused "*2\r\n\$4\r\nECHO\r\n+a\r\n" {expected '$', got '+'}
@@ -109,7 +109,7 @@ start_server {tags {protocol resp:2}} {
         }
     }
 
-    test {inline requests: a closing quote joins with what follows} {
+    test {inline requests: text after a closing quote is part of the same argument} {
         assert_answer "ECHO \"a\"b\r\n" "\$2\r\nab\r\n"
         assert_answer "ECHO 'a'b\r\n" "\$2\r\nab\r\n"
     }
@@ -403,7 +403,7 @@ start_server {tags {protocol}} {
         $c -close
     }
 
-    test {RESET goes back to RESP2, database 0 and no name} {
+    test {RESET restores RESP2, database 0 and an empty name} {
         set c [connect]
         $c client setname me
         $c select 5

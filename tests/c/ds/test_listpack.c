@@ -302,7 +302,7 @@ static void test_random_entries_are_fair(void **state) {
     assert_null(listpackRandom(empty, 1));
 }
 
-/* Whatever is changed in sound bytes: they are refused, or can be walked within their bounds. */
+/* Valid listpacks with changed bytes are refused, or can be iterated within their bounds. */
 static void test_hostile_bytes_are_refused_or_harmless(void **state) {
     testSeed(__func__);
     unsigned refused = 0, taken = 0;

@@ -96,7 +96,7 @@ static void a_wait_is_ended_from_outside(void **state) {
     assert_true(blockEnd(&a, SLICE("STOPPED for a reason")));
     assert_replies(&a, "-STOPPED for a reason");
     assert_false(blockEnd(&a, SLICE("")));
-    sessionClear(&a); /* takes it off the list of those who go on */
+    sessionClear(&a); /* removes it from the list of released sessions */
     assert_null(blockNextReleased());
 }
 

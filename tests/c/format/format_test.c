@@ -3,6 +3,8 @@
  * See format_test.h. */
 #include "format_test.h"
 
+#include <stdlib.h>
+
 #include "store/digest.h"
 
 rdbReadOptions testOptions(void) {

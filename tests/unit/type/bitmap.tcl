@@ -124,7 +124,7 @@ start_server {tags {bitmap}} {
         assert_equal 0 [r exists d]
     }
 
-    test {BITOP stores raw strings, takes its own destination, and deletes it when there is nothing} {
+    test {BITOP stores raw strings, accepts its destination as a source, and deletes it if the result is empty} {
         r set n 12
         r set d old ex 100
         assert_equal {integer 2} [typed bitop and d n]

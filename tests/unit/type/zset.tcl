@@ -334,7 +334,7 @@ start_server {tags {zset}} {
         }
     }
 
-    test {a sorted set changes its form as the directives say, and never back} {
+    test {a sorted set is converted to a skiplist at the limits of the directives, and not back} {
         usual
         r config set zset-max-ziplist-entries 3
         assert_equal {zset-max-listpack-entries 3} [r config get zset-max-listpack-entries]
