@@ -164,11 +164,6 @@ static status readByType(valueReader *v, int type) {
     }
 }
 
-bool rdbTypeIsKnown(int type) {
-    return type >= 0 && type < RDB_TYPE_COUNT && type != RDB_TYPE_MODULE_PRE_GA &&
-           type != RDB_TYPE_MODULE_2 && type != 8;
-}
-
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
                     bool *dropped) {
     valueReader v = {.r = r, .key = key, .options = options};

@@ -107,13 +107,6 @@ status rdbReadByte(rdbReader *r, uint8_t *out) {
     return rdbReadBytes(r, out, 1);
 }
 
-status rdbReadU16(rdbReader *r, uint16_t *out) {
-    uint8_t bytes[2];
-    status st = rdbReadBytes(r, bytes, sizeof(bytes));
-    if (st == OK) *out = loadU16(bytes);
-    return st;
-}
-
 status rdbReadU32(rdbReader *r, uint32_t *out) {
     uint8_t bytes[4];
     status st = rdbReadBytes(r, bytes, sizeof(bytes));

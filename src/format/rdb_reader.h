@@ -58,7 +58,6 @@ status rdbReaderFail(rdbReader *r, const char *format, ...) __attribute__((forma
 
 status rdbReadBytes(rdbReader *r, void *dst, size_t len) MUST_USE;
 status rdbReadByte(rdbReader *r, uint8_t *out) MUST_USE;
-status rdbReadU16(rdbReader *r, uint16_t *out) MUST_USE;
 status rdbReadU32(rdbReader *r, uint32_t *out) MUST_USE;
 status rdbReadU64(rdbReader *r, uint64_t *out) MUST_USE;
 /* Reads a length; fails if it announces an encoded string. */

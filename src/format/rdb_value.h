@@ -44,7 +44,5 @@ typedef struct rdbReadOptions {
  * content, ERR_NOT_FOUND for an unknown type, both with the reason in the reader. */
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,
                     bool *dropped) MUST_USE;
-/* True if rdbReadValue() has a reader for the type. */
-bool rdbTypeIsKnown(int type);
 
 #endif

@@ -70,12 +70,6 @@ void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len) {
 
 void rdbWriteByte(rdbWriter *w, uint8_t byte) { rdbWriteBytes(w, &byte, 1); }
 
-void rdbWriteU16(rdbWriter *w, uint16_t v) {
-    uint8_t bytes[2];
-    storeU16(bytes, v);
-    rdbWriteBytes(w, bytes, sizeof(bytes));
-}
-
 void rdbWriteU64(rdbWriter *w, uint64_t v) {
     uint8_t bytes[8];
     storeU64(bytes, v);

@@ -61,7 +61,6 @@ uint64_t rdbWriterChecksum(rdbWriter *w);
 
 void rdbWriteBytes(rdbWriter *w, const void *bytes, size_t len);
 void rdbWriteByte(rdbWriter *w, uint8_t byte);
-void rdbWriteU16(rdbWriter *w, uint16_t v);
 void rdbWriteU64(rdbWriter *w, uint64_t v);
 /* Writes a length in the fewest possible bytes. */
 void rdbWriteLength(rdbWriter *w, uint64_t len);

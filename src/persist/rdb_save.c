@@ -26,7 +26,6 @@ typedef struct fileSink {
 typedef struct saving {
     rdbWriter writer;
     rdbAccess access;
-    status failed;
     uint64_t keys_done, keys_total;
     bool reports; /* in a child */
 } saving;
@@ -35,37 +34,37 @@ static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *
     return fileWriterWrite(&((fileSink *)sink)->file, bytes, len, why);
 }
 
-static void saveKey(void *arg, const robj *o) {
+static status saveKey(void *arg, const robj *o) {
     saving *s = arg;
-    if (s->failed != OK) return;
-    s->failed = rdbFileKey(&s->writer, o, RDB_VERSION, s->access);
+    status st = rdbFileKey(&s->writer, o, RDB_VERSION, s->access);
     if (s->reports && ++s->keys_done % REPORT_KEYS == 0)
         childReportProgress(s->keys_done, s->keys_total);
     if (persistConf.rdb_key_save_delay > 0)
         (void)usleep(
             (useconds_t)persistConf.rdb_key_save_delay); /* for tests; may be interrupted */
+    return st;
 }
 
-static void saveSlots(saving *s, const db *d) {
-    for (int slot = 0; slot < SLOT_COUNT && s->failed == OK; slot++) {
+static status saveSlots(saving *s, const db *d) {
+    status st = OK;
+    for (int slot = 0; slot < SLOT_COUNT && st == OK; slot++) {
         uint64_t keys = dbSlotCount(d, slot);
         if (keys == 0) continue;
         rdbFileSlot(&s->writer, slot, keys, dbSlotVolatileCount(d, slot));
-        dbEach(d, slot, saveKey, s);
+        st = dbWalk(d, slot, saveKey, s);
     }
+    return st;
 }
 
-static void saveDatabases(saving *s) {
-    for (int id = 0; id < storeDbCount() && s->failed == OK; id++) {
+static status saveDatabases(saving *s) {
+    status st = OK;
+    for (int id = 0; id < storeDbCount() && st == OK; id++) {
         const db *d = storeDb(id);
         if (dbSize(d) == 0) continue;
         rdbFileDb(&s->writer, id, dbSize(d), dbVolatileCount(d));
-        if (storeIsSlotted()) {
-            saveSlots(s, d);
-        } else {
-            dbEach(d, -1, saveKey, s);
-        }
+        st = storeIsSlotted() ? saveSlots(s, d) : dbWalk(d, -1, saveKey, s);
     }
+    return st;
 }
 
 static void temporaryName(int process, char *to, size_t cap) {
@@ -98,9 +97,12 @@ status rdbSaveFile(const char *name, bool in_child, reason *why) {
     rdbWriterInit(&s.writer, &to.sink, persistConf.rdbchecksum, persistConf.rdbcompression);
     for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
     rdbFileBegin(&s.writer, &info);
-    saveDatabases(&s);
-    st = s.failed == OK ? rdbFileEnd(&s.writer, why) : s.failed;
-    if (s.failed != OK) *why = s.writer.why;
+    st = saveDatabases(&s);
+    if (st == OK) {
+        st = rdbFileEnd(&s.writer, why);
+    } else {
+        *why = s.writer.why;
+    }
     rdbWriterClear(&s.writer);
     if (st == OK) return fileWriterPublish(&to.file, name, why);
     fileWriterAbort(&to.file);

@@ -4,14 +4,9 @@
 
 source $::tests_dir/support/all_types.tcl
 
-proc wait_until {condition complaint} {
-    for {set i 0} {$i < 300} {incr i} {
-        if {[uplevel 1 [list expr $condition]]} return
-        after 50
-    }
-    fail $complaint
+proc info_is {field value} {
+    wait_for_condition 300 50 {[info_field $field] eq $value} else {fail "INFO $field is not $value"}
 }
-proc info_is {field value} {wait_until {[info_field $field] eq $value} "INFO $field is not $value"}
 
 start_server {tags {rdb}} {
     test {SAVE and a restart keep every type, every database and every TTL} {
@@ -90,7 +85,7 @@ start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
     test {the dataset is saved by a save point and at shutdown} {
         r set a 1
         set saves [info_field rdb_saves]
-        wait_until {[info_field rdb_changes_since_last_save] == 0} "no save point fired"
+        wait_for_condition 300 50 {[info_field rdb_changes_since_last_save] == 0} else {fail "no save point fired"}
         assert_match "*1 changes in 1 seconds. Saving...*Background saving started by pid *" [server_log]
         r config set save "10000 1"
         r set b 1
@@ -142,7 +137,7 @@ start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}}
         r config set key-load-delay 10000
         set loads [regexp -all {Loading RDB} [server_log]]
         $loader -send debug reload nosave
-        wait_until {[regexp -all {Loading RDB} [server_log]] > $loads} "the server does not load"
+        wait_for_condition 300 50 {[regexp -all {Loading RDB} [server_log]] > $loads} else {fail "the server does not load"}
         assert_equal 1 [info_field loading $other]
         assert_error "LOADING Valkey is loading the dataset in memory" {$other get key:1}
         assert_error "LOADING *" {$other ping}

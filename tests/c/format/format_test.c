@@ -7,6 +7,18 @@
 
 #include "store/digest.h"
 
+int testSetUp(void **state) {
+    (void)state;
+    storeInit(1, false);
+    return 0;
+}
+
+int testTearDown(void **state) {
+    (void)state;
+    storeShutdown();
+    return 0;
+}
+
 rdbReadOptions testOptions(void) {
     return (rdbReadOptions){.limits = {.hash = {512, 64},
                                        .zset = {128, 64},

@@ -15,6 +15,9 @@
 #include "format/rdb_dump.h"
 #include "format/rdb_value.h"
 
+/* cmocka's setup and teardown of a group: a store with one database. */
+int testSetUp(void **state);
+int testTearDown(void **state);
 /* Valkey's defaults. */
 rdbReadOptions testOptions(void);
 /* Converts hexadecimal digits, with optional blanks, to bytes; the caller frees them. */

@@ -5,17 +5,6 @@
 
 #include "store/type_stream.h"
 
-static int setUp(void **state) {
-    (void)state;
-    storeInit(1, false);
-    return 0;
-}
-static int tearDown(void **state) {
-    (void)state;
-    storeShutdown();
-    return 0;
-}
-
 /* Ended the process: lzf_decompress() reads the first byte whatever the length. */
 static void a_compressed_string_without_bytes_is_refused(void **state) {
     (void)state;
@@ -59,5 +48,5 @@ int test_rdb_hostile(void) {
         cmocka_unit_test(a_compressed_string_without_bytes_is_refused),
         cmocka_unit_test(the_last_id_of_a_stream_is_at_least_that_of_its_entries),
     };
-    return cmocka_run_group_tests_name("rdb_hostile", tests, setUp, tearDown);
+    return cmocka_run_group_tests_name("rdb_hostile", tests, testSetUp, testTearDown);
 }

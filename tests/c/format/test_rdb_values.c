@@ -10,17 +10,6 @@
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
-static int setUp(void **state) {
-    (void)state;
-    storeInit(1, false);
-    return 0;
-}
-static int tearDown(void **state) {
-    (void)state;
-    storeShutdown();
-    return 0;
-}
-
 /* Bodies of DUMP from Valkey 9.1.2 and the files of older versions, with the command that shows the value. */
 static const struct {
     const char *hex;
@@ -286,5 +275,5 @@ int test_rdb_values(void) {
         cmocka_unit_test(expired_fields_are_dropped_on_request),
         cmocka_unit_test(values_beyond_the_limits_are_tables),
     };
-    return cmocka_run_group_tests_name("format/rdb values", tests, setUp, tearDown);
+    return cmocka_run_group_tests_name("format/rdb values", tests, testSetUp, testTearDown);
 }
