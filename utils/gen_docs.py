@@ -251,6 +251,7 @@ def outputs():
     return {
         "docs/man/valkey-server.1": page("valkey-server.1", server_page()),
         "docs/man/valkey-sentinel.1": page("valkey-sentinel.1", {}),
+        "docs/man/valkey-check-aof.1": page("valkey-check-aof.1", {}),
         "docs/man/valkey-check-rdb.1": page("valkey-check-rdb.1", {}),
         "docs/man/valkey.conf.5": page("valkey.conf.5", conf_page(intro, blocks, options)),
         "utils/completion/valkey-server.bash": bash_completion(options),

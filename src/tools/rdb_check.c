@@ -38,10 +38,6 @@ typedef struct rdbChecker {
 #define printAt(c, ...) \
     (printf("[offset %llu] ", offsetNow(c)), printf(__VA_ARGS__), (void)putchar('\n'))
 
-bool rdbCheckIsMagic(const void *bytes, size_t len) {
-    return len >= 5 && (!memcmp(bytes, "REDIS", 5) || (len >= 6 && !memcmp(bytes, "VALKEY", 6)));
-}
-
 static bool isForeign(int version) {
     return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
 }

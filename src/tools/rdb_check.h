@@ -12,7 +12,6 @@
 
 typedef struct rdbCheckOptions {
     const char *path;
-    bool is_preamble; /* the RDB part of an AOF file: data may follow */
     bool stats;
     rdbStatsFormat format;
     FILE *stats_to;
@@ -20,7 +19,5 @@ typedef struct rdbCheckOptions {
 
 /* True if the file is valid; *len, unless NULL, is then the number of bytes read. The store must be initialised. */
 bool rdbCheck(const rdbCheckOptions *options, uint64_t *len);
-/* True if an RDB file begins with these bytes. */
-bool rdbCheckIsMagic(const void *bytes, size_t len);
 
 #endif
