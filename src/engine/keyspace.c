@@ -78,6 +78,12 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memFree(words);
 }
 
+static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, "new"); }
+
+static void keyMissed(db *d, slice key) { hooksKeyEvent(d, key, "keymiss"); }
+
+void keyspaceSetNotes(bool added, bool missed) { storeSetNotes(added, missed); }
+
 static void keyRemovalTimed(bool eviction, int64_t us) {
     latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
 }
@@ -85,6 +91,8 @@ static void keyRemovalTimed(bool eviction, int64_t us) {
 static const storeListener listener = {.expired = keyExpired,
                                        .fields_expired = fieldsExpired,
                                        .evicted = keyEvicted,
+                                       .added = keyAdded,
+                                       .missed = keyMissed,
                                        .removal_timed = keyRemovalTimed};
 
 /* ------------------------------------------------------------------ visibility */

@@ -41,8 +41,7 @@ static prefixGroup *findGroup(const char *prefix, size_t len) {
     return hashtableFind(&prefixes.groups, &groups_type, hashBytes(prefix, len), prefix, len);
 }
 
-/* Stores the literal prefix of a pattern; returns its length. */
-static size_t prefixOf(slice pattern, char prefix[PATTERN_PREFIX_MAX]) {
+size_t patternPrefix(slice pattern, char prefix[PATTERN_PREFIX_MAX]) {
     size_t len = 0;
     for (size_t i = 0; i < pattern.len && len < PATTERN_PREFIX_MAX; i++) {
         char c = pattern.ptr[i];
@@ -72,7 +71,7 @@ static void freeGroup(prefixGroup *g) {
 
 void patternIndexAdd(topic *pattern) {
     char prefix[PATTERN_PREFIX_MAX];
-    size_t len = prefixOf(topicName(pattern), prefix);
+    size_t len = patternPrefix(topicName(pattern), prefix);
     prefixGroup *g = findGroup(prefix, len);
     if (!g) g = newGroup(prefix, len);
     if (g->count == g->cap) {
@@ -85,7 +84,7 @@ void patternIndexAdd(topic *pattern) {
 
 void patternIndexRemove(topic *pattern) {
     char prefix[PATTERN_PREFIX_MAX];
-    size_t len = prefixOf(topicName(pattern), prefix);
+    size_t len = patternPrefix(topicName(pattern), prefix);
     prefixGroup *g = findGroup(prefix, len);
     uint32_t at = pattern->index_at;
     check(g->patterns[at] == pattern);

@@ -7,14 +7,16 @@
 
 #include "pubsub/topics.h"
 
+/* Prefixes are cut at this length. */
+enum { PATTERN_PREFIX_MAX = 63 };
+
+/* Stores the literal prefix of a pattern; returns its length. */
+size_t patternPrefix(slice pattern, char prefix[PATTERN_PREFIX_MAX]);
 /* A pattern came into being, or is about to be freed. */
 void patternIndexAdd(topic *pattern);
 void patternIndexRemove(topic *pattern);
 /* Visits the patterns that match a channel; `visit` must not change subscriptions. Takes one lookup for each length of
  * a prefix that exists (PATTERN_PREFIX_MAX at most), and a comparison for each pattern with that prefix. */
 void patternIndexMatch(slice channel, topicVisitProc *visit, void *arg);
-
-/* Prefixes are cut at this length. */
-enum { PATTERN_PREFIX_MAX = 63 };
 
 #endif

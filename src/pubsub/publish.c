@@ -201,7 +201,3 @@ uint64_t publishToShard(slice channel, slice payload) {
     boundQueue();
     return receivers;
 }
-
-bool publishHasListeners(void) {
-    return topicsOfKind(TOPIC_CHANNEL) || topicsOfKind(TOPIC_PATTERN);
-}

@@ -13,8 +13,6 @@
 uint64_t publishToChannel(slice channel, slice message);
 /* The same to the subscribers of a shard channel. */
 uint64_t publishToShard(slice channel, slice message);
-/* True if some channel or pattern has a subscriber. */
-bool publishHasListeners(void);
 
 /* Sends what was published before to those that have not received it yet, before subscriptions of a receiver change.
  * No effect if the topic (NULL: every topic) has no such message. */

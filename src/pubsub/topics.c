@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/session_slot.h"
+#include "pubsub/events.h"
 #include "pubsub/pattern_index.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
@@ -97,11 +98,13 @@ static topic *topicNew(topicKind kind, slice name, uint64_t hash) {
     memcpy(t->name, name.ptr, name.len);
     hashtableInsert(&topics.of[kind], &topics_type, hash, t, 0);
     if (kind == TOPIC_PATTERN) patternIndexAdd(t);
+    eventsTopicAdded(t);
     return t;
 }
 
 static void topicFree(topic *t) {
     if (t->kind == TOPIC_PATTERN) patternIndexRemove(t);
+    eventsTopicRemoved(t);
     check(hashtableDeleteEntry(&topics.of[t->kind], &topics_type, hashOfTopic(t), t));
     if (t->cap) memFree(t->of.many);
     memFree(t);
