@@ -189,6 +189,7 @@ commandProc memoryPurgeCommand;
 commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
+commandProc migrateCommand;
 commandProc monitorCommand;
 commandProc moveCommand;
 commandProc msetCommand;
@@ -323,6 +324,7 @@ commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc georadiusFindKeys;
+commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
 commandKeysProc sortFindKeys;
 
@@ -2530,6 +2532,40 @@ static const char *const tips_mget[] = {
 
 static const keySpec keys_mget[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const keySpec keys_migrate[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 3, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE | KEY_INCOMPLETE, .begin = KEY_BEGIN_KEYWORD, .keyword = "KEYS", .begin_at = -2, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_migrate[] = {
+    {"3.0.0", "Added the `COPY` and `REPLACE` options."},
+    {"3.0.6", "Added the `KEYS` option."},
+    {"4.0.7", "Added the `AUTH` option."},
+    {"6.0.0", "Added the `AUTH2` option."},
+};
+
+static const commandArg args_migrate_key_selector[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "empty-string", .token = "", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_migrate_authentication[] = {
+    {.name = "auth", .display = "password", .token = "AUTH", .since = "4.0.7", .type = ARG_STRING, .key_spec = -1},
+    {.name = "auth2", .token = "AUTH2", .since = "6.0.0", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hello_arguments_auth},
+};
+
+static const commandArg args_migrate[] = {
+    {.name = "host", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_migrate_key_selector},
+    {.name = "destination-db", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "copy", .token = "COPY", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "authentication", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_migrate_authentication},
+    {.name = "keys", .display = "key", .token = "KEYS", .since = "3.0.6", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
 };
 
 static const commandArg args_move[] = {
@@ -4984,6 +5020,22 @@ const commandSpec serverCommands[] = {
      .tips = tips_mget, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "migrate",
+     .proc = migrateCommand,
+     .find_keys = migrateFindKeys,
+     .arity = -6,
+     .first_key = 3, .last_key = 3, .key_step = 1,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "generic",
+     .summary = "Atomically transfers a key from one instance to another.",
+     .complexity = "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.",
+     .since = "2.6.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_migrate, .key_spec_count = 2,
+     .history = history_migrate, .history_count = 4,
+     .args = args_migrate, .arg_count = 9},
     {.name = "monitor",
      .proc = monitorCommand,
      .arity = 1,
@@ -5310,6 +5362,20 @@ const commandSpec serverCommands[] = {
      .summary = "Creates a key from the serialized representation of a value.",
      .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
      .since = "2.6.0",
+     .key_specs = keys_psetex, .key_spec_count = 1,
+     .history = history_restore, .history_count = 3,
+     .args = args_restore, .arg_count = 7},
+    {.name = "restore-asking",
+     .proc = restoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_ASKING | CMD_INTERNAL,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "An internal command for migrating keys in a cluster.",
+     .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
+     .since = "3.0.0",
      .key_specs = keys_psetex, .key_spec_count = 1,
      .history = history_restore, .history_count = 3,
      .args = args_restore, .arg_count = 7},
@@ -6494,4 +6560,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 226;
+const int serverCommandCount = 228;
