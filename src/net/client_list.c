@@ -211,13 +211,8 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
-<<<<<<< HEAD
-    appendField(out, "user", userOf(s));
-    appendNumber(out, "redir", report.redirect);
-=======
     appendField(out, "user", userNameOf(s));
-    strAppendText(out, " redir=-1");
->>>>>>> main
+    appendNumber(out, "redir", report.redirect);
     appendNumber(out, "resp", s->proto);
     appendField(out, "lib-name", libNameOf(s));
     appendField(out, "lib-ver", libVersionOf(s));
