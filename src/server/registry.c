@@ -49,6 +49,7 @@ const gate *const serverGateOrder[] = {
     &monitorGate,
     &memoryGate,
     &snapshotErrorGate,
+    &aofErrorGate,
     &loadingGate,
     &pauseGate,
     &queueGate,

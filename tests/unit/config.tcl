@@ -258,7 +258,6 @@ test {a directive whose subsystem does not exist refuses the start} {
         "user alice on >secret ~* +@all" "no ACL users: start it without user lines"
         "aclfile /nonexistent" "no ACL users: start it without aclfile"
         "replicaof 127.0.0.1 1" "cannot replicate: start it without replicaof"
-        "appendonly yes" "no append only file: start it with appendonly no"
     } {
         assert_match "*$words*" [start_refused $config]
     }
