@@ -104,9 +104,10 @@ valkey-cli_own := $(wildcard src/tools/cli/*.c)
 valkey-benchmark_folders := base ds io resp clientlib
 valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c)
 valkey-check-rdb_folders := base ds io resp store format
-valkey-check-rdb_own := $(wildcard src/tools/check_rdb.c)
+check_tool := $(addprefix src/tools/,progress.c rdb_check.c rdb_stats.c size_histogram.c tool.c)
+valkey-check-rdb_own := src/tools/check_rdb.c $(check_tool)
 valkey-check-aof_folders := base ds io resp store format
-valkey-check-aof_own := $(wildcard src/tools/check_aof.c)
+valkey-check-aof_own := src/tools/check_aof.c src/tools/aof_check.c $(check_tool)
 present := $(foreach program,$(programs),$(if $($(program)_own),$(program)))
 
 # ---- flags -------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ def known_switches():
 
 
 def version():
-    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "server", "server.h")).read())[1]
+    return re.search(r'SERVER_VERSION "([^"]+)"', open(os.path.join(ROOT, "src", "base", "build_info.h")).read())[1]
 
 
 # ------------------------------------------------------------------ man pages
@@ -251,6 +251,8 @@ def outputs():
     return {
         "docs/man/valkey-server.1": page("valkey-server.1", server_page()),
         "docs/man/valkey-sentinel.1": page("valkey-sentinel.1", {}),
+        "docs/man/valkey-check-aof.1": page("valkey-check-aof.1", {}),
+        "docs/man/valkey-check-rdb.1": page("valkey-check-rdb.1", {}),
         "docs/man/valkey.conf.5": page("valkey.conf.5", conf_page(intro, blocks, options)),
         "utils/completion/valkey-server.bash": bash_completion(options),
         "utils/completion/_valkey-server": zsh_completion(options),

@@ -5,6 +5,8 @@
 #ifndef BASE_BUILD_INFO_H
 #define BASE_BUILD_INFO_H
 
+/* The version of Valkey this server is compatible with. */
+#define SERVER_VERSION "9.1.2"
 /* The first eight digits of the commit, "00000000" when built outside git. */
 extern const char buildGitSha[];
 /* "1" when src/ differed from that commit, else "0". */

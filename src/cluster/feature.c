@@ -6,6 +6,7 @@
 #include "engine/hot.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/migrate.h"
 #include "cluster/nodes.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
@@ -40,13 +41,20 @@ static void applyChanges(void) {
     if (clusterIsEnabled()) nodesApplyChanges();
 }
 
-static const tickJob ticks[] = {{"cluster-state", 100, updateState}, {0}};
+static void printConnections(str *out) {
+    strAppendFormat(out, "migrate_cached_sockets:%d\r\n", migrateIdleConnections());
+}
+
+static const tickJob ticks[] = {
+    {"cluster-state", 100, updateState}, {"migrate-idle", 1000, migrateCloseIdle}, {0}};
 static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {0}};
 
+static const keyObserver *const observers[] = {&migrateObserver, NULL};
 static const gate *const gates[] = {&clusterRedirectGate, NULL};
 
 static const infoSection sections[] = {
     {"cluster", "# Cluster", INFO_NORMAL, INFO_CLUSTER, printCluster},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printConnections},
     {0},
 };
 
@@ -56,4 +64,6 @@ const feature clusterFeature = {.name = "cluster",
                                 .ticks = ticks,
                                 .stages = stages,
                                 .gates = gates,
+                                .observers = observers,
+                                .on_db = migrateDbEvent,
                                 .init = init};

@@ -28,7 +28,9 @@ commandProc clusterSetConfigEpochCommand;
 commandProc clusterShardsCommand;
 commandProc clusterSlavesCommand;
 commandProc clusterSlotsCommand;
+commandProc migrateCommand;
 commandProc readonlyCommand;
 commandProc readwriteCommand;
+commandKeysProc migrateFindKeys;
 
 #endif

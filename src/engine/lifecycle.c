@@ -15,6 +15,15 @@ static struct {
     engineReloadProc *reload;
 } procs;
 
+static loop *main_loop;
+
+void engineSetLoop(loop *l) { main_loop = l; }
+
+loop *engineLoop(void) {
+    check(main_loop != NULL);
+    return main_loop;
+}
+
 void engineSetShutdownProc(engineShutdownProc *proc) { procs.shutdown = proc; }
 
 status engineShutdown(uint32_t flags, bool abort, reason *why) {

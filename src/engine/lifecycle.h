@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "io/loop.h"
 
 /* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started (or cancelled);
  * ERR_AGAIN: has to wait; others: refused with the reason in `why`, nothing has changed. */
@@ -29,6 +30,10 @@ enum { RELOAD_NO_SAVE = 1, RELOAD_NO_FLUSH = 2, RELOAD_MERGE = 4, RELOAD_AOF = 8
 typedef status engineReloadProc(unsigned flags, reason *why);
 void engineSetReloadProc(engineReloadProc *proc);
 status engineReload(unsigned flags, reason *why) MUST_USE;
+
+/* The main event loop, for connections of the server's own (MIGRATE, replication). Set before the features start. */
+void engineSetLoop(loop *l);
+loop *engineLoop(void);
 
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
  * loop, signals included. */

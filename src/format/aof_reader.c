@@ -230,7 +230,7 @@ aofItem aofReaderNext(aofReader *r) {
     r->at = c.pos;
     r->line += c.lines;
     if (item == AOF_COMMAND) noteTransaction(r);
-    if (!r->in_multi) {
+    if (!r->in_multi && !r->unexpected) {
         r->safe_offset = aofReaderOffset(r);
         r->safe_line = r->line;
     }

@@ -70,13 +70,18 @@ typedef struct rdbFileHandler {
     status (*db_size)(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile_keys);
     status (*function)(void *arg, rdbReader *r, slice source);
     status (*key)(void *arg, rdbReader *r, rdbKey *key);
-    /* Called before each step, for the messages of the check tool. `at` is a word such as "read-key". */
-    void (*doing)(void *arg, const char *at);
+    /* Data of a module outside of keys; only with skip_modules. */
+    status (*module_aux)(void *arg, rdbReader *r, const char *module);
+    /* Called before each step, for the check tool. `at` is a word such as "read-key"; from there on the key's type is
+     * known, and from "read-object-value" on its name (until then NULL). */
+    status (*doing)(void *arg, rdbReader *r, const char *at, const rdbKey *key);
 } rdbFileHandler;
 
 typedef struct rdbFileOptions {
     rdbReadOptions values;
-    bool relaxed;        /* accept versions of other servers and later ones */
+    bool relaxed; /* accept versions of other servers and later ones */
+    bool
+        skip_modules; /* values of modules are skipped (`key` is called without an object), not refused */
     bool check_checksum; /* the reader must maintain it */
 } rdbFileOptions;
 

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "format/rdb_file.h"
+#include "format/rdb_module.h"
 #include "store/store.h"
 
 enum { IMPORT_JOB_NAME_LEN = 40 };
@@ -20,8 +21,8 @@ typedef struct fileReader {
     str name;
 } fileReader;
 
-static void doing(fileReader *f, const char *at) {
-    if (f->handler->doing) f->handler->doing(f->arg, at);
+static status doing(fileReader *f, const char *at) {
+    return f->handler->doing ? f->handler->doing(f->arg, f->r, at, &f->key) : OK;
 }
 
 static bool isForeign(int version) {
@@ -58,8 +59,8 @@ static status readHeader(fileReader *f) {
 
 static status readAux(fileReader *f) {
     str value = STR_EMPTY;
-    doing(f, "read-aux");
-    status st = rdbReadStringInto(f->r, &f->name);
+    status st = doing(f, "read-aux");
+    if (st == OK) st = rdbReadStringInto(f->r, &f->name);
     if (st == OK) st = rdbReadStringInto(f->r, &value);
     if (st == OK && f->handler->aux)
         st = f->handler->aux(f->arg, f->r, strSlice(&f->name), strSlice(&value));
@@ -69,8 +70,8 @@ static status readAux(fileReader *f) {
 
 static status readDbSize(fileReader *f) {
     uint64_t keys, volatile_keys;
-    doing(f, "read-len");
-    status st = rdbReadLength(f->r, &keys);
+    status st = doing(f, "read-len");
+    if (st == OK) st = rdbReadLength(f->r, &keys);
     if (st == OK) st = rdbReadLength(f->r, &volatile_keys);
     if (st == OK && f->handler->db_size)
         st = f->handler->db_size(f->arg, f->r, keys, volatile_keys);
@@ -79,8 +80,8 @@ static status readDbSize(fileReader *f) {
 
 static status readDb(fileReader *f) {
     uint64_t id;
-    doing(f, "read-len");
-    status st = rdbReadLength(f->r, &id);
+    status st = doing(f, "read-len");
+    if (st == OK) st = rdbReadLength(f->r, &id);
     if (st == OK && f->handler->db) st = f->handler->db(f->arg, f->r, id);
     return st;
 }
@@ -111,18 +112,18 @@ static status skipSlotImport(fileReader *f) {
 }
 
 static status readFunction(fileReader *f) {
-    doing(f, "read-functions");
-    status st = rdbReadStringInto(f->r, &f->name);
+    status st = doing(f, "read-functions");
+    if (st == OK) st = rdbReadStringInto(f->r, &f->name);
     if (st == OK && f->handler->function)
         st = f->handler->function(f->arg, f->r, strSlice(&f->name));
     return st;
 }
 
 static status readExpire(fileReader *f, bool seconds) {
-    doing(f, "read-expire");
     uint64_t ms;
     uint32_t s;
-    status st = seconds ? rdbReadU32(f->r, &s) : rdbReadU64(f->r, &ms);
+    status st = doing(f, "read-expire");
+    if (st == OK) st = seconds ? rdbReadU32(f->r, &s) : rdbReadU64(f->r, &ms);
     if (st != OK) return st;
     f->key.expire_ms = seconds ? (int64_t)(int32_t)s * 1000 : (int64_t)ms;
     if (f->key.expire_ms < 0) f->key.expire_ms = 0; /* long past */
@@ -143,24 +144,20 @@ static status readFrequency(fileReader *f) {
     return st;
 }
 
-/* Decodes the name of a module from its 64-bit id: nine characters of 6 bits, then 10 bits of version. */
-static void moduleName(uint64_t id, char name[10]) {
-    static const char alphabet[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    id >>= 10;
-    for (int i = 8; i >= 0; i--, id >>= 6) name[i] = alphabet[id & 63];
-    name[9] = 0;
-}
-
-static status refuseModuleAux(fileReader *f) {
-    uint64_t id;
-    char name[10];
-    doing(f, "read-module-aux");
-    status st = rdbReadLength(f->r, &id);
+static status readModuleAux(fileReader *f) {
+    uint64_t id, ignored;
+    char name[RDB_MODULE_NAME_SIZE];
+    status st = doing(f, "read-module-aux");
+    if (st == OK) st = rdbReadLength(f->r, &id);
     if (st != OK) return st;
-    moduleName(id, name);
-    return rdbReaderFail(
-        f->r, "The RDB file contains AUX module data I can't load: no matching module '%s'", name);
+    rdbModuleName(id, name);
+    if (!f->options->skip_modules)
+        return rdbReaderFail(
+            f->r, "The RDB file contains AUX module data I can't load: no matching module '%s'",
+            name);
+    for (int i = 0; st == OK && i < 2; i++) st = rdbReadLength(f->r, &ignored); /* when it is due */
+    if (st == OK && f->handler->module_aux) st = f->handler->module_aux(f->arg, f->r, name);
+    return st == OK ? rdbSkipModuleData(f->r) : st;
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -170,18 +167,24 @@ static rdbKey emptyKey(void) {
 }
 
 static status readKey(fileReader *f, int type) {
+    f->key.type = type;
+    status st = doing(f, "read-key");
+    if (st != OK) return st;
     bool foreign = isForeign(f->result->version);
     if (foreign && type >= RDB_TYPE_FOREIGN_MIN && type <= RDB_TYPE_FOREIGN_MAX)
         return rdbReaderFail(f->r, "Can't handle foreign type or opcode %d in RDB with version %d",
                              type, f->result->version);
-    doing(f, "read-key");
-    f->key.type = type;
-    status st = rdbReadStringInto(f->r, &f->name);
+    st = rdbReadStringInto(f->r, &f->name);
     if (st != OK) return st;
     f->key.name = strSlice(&f->name);
-    doing(f, "read-object-value");
-    st = rdbReadValue(f->r, type, f->key.name, &f->options->values, &f->key.o,
-                      &f->key.fields_dropped);
+    st = doing(f, "read-object-value");
+    if (st != OK) return st;
+    if (type == RDB_TYPE_MODULE_2 && f->options->skip_modules) {
+        st = rdbSkipModuleValue(f->r);
+    } else {
+        st = rdbReadValue(f->r, type, f->key.name, &f->options->values, &f->key.o,
+                          &f->key.fields_dropped);
+    }
     if (st == OK) st = f->handler->key(f->arg, f->r, &f->key);
     f->key = emptyKey();
     return st;
@@ -190,8 +193,8 @@ static status readKey(fileReader *f, int type) {
 /* Handles one record; *end is set after the last one. */
 static status readRecord(fileReader *f, bool *end) {
     uint8_t type;
-    doing(f, "read-type");
-    status st = rdbReadByte(f->r, &type);
+    status st = doing(f, "read-type");
+    if (st == OK) st = rdbReadByte(f->r, &type);
     if (st != OK) return st;
     switch (type) {
     case RDB_OP_EXPIRE_S: return readExpire(f, true);
@@ -202,7 +205,7 @@ static status readRecord(fileReader *f, bool *end) {
     case RDB_OP_RESIZE_DB: return readDbSize(f);
     case RDB_OP_SLOT_INFO: return skipSlotInfo(f);
     case RDB_OP_AUX: return readAux(f);
-    case RDB_OP_MODULE_AUX: return refuseModuleAux(f);
+    case RDB_OP_MODULE_AUX: return readModuleAux(f);
     case RDB_OP_FUNCTION_2: return readFunction(f);
     case RDB_OP_FUNCTION_PRE_GA:
         return rdbReaderFail(f->r, "Pre-release function format not supported.");
@@ -215,9 +218,9 @@ static status readRecord(fileReader *f, bool *end) {
 
 static status readChecksum(fileReader *f) {
     if (f->result->version < RDB_VERSION_CHECKSUM_MIN) return OK;
-    doing(f, "check-sum");
     uint64_t found = rdbReaderChecksum(f->r), expected;
-    status st = rdbReadU64(f->r, &expected);
+    status st = doing(f, "check-sum");
+    if (st == OK) st = rdbReadU64(f->r, &expected);
     if (st != OK) return st;
     f->result->expected = expected;
     f->result->found = found;
@@ -236,8 +239,8 @@ status rdbFileRead(rdbReader *r, const rdbFileOptions *options, const rdbFileHan
                     .result = out,
                     .key = emptyKey()};
     *out = (rdbFileResult){.version = 0};
-    doing(&f, "start");
-    status st = readHeader(&f);
+    status st = doing(&f, "start");
+    if (st == OK) st = readHeader(&f);
     for (bool end = false; st == OK && !end;) st = readRecord(&f, &end);
     if (st == OK) st = readChecksum(&f);
     strFree(&f.name);

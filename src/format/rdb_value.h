@@ -16,6 +16,8 @@
 
 /* The type byte to write before rdbWriteValue(). */
 rdbType rdbTypeOf(const robj *o);
+/* The name of a type byte in messages, as "quicklist-v2"; NULL if there is no such type. */
+const char *rdbTypeName(int type);
 /* True if the type exists in this RDB version. */
 bool rdbTypeInVersion(rdbType type, int version);
 /* Writes the value, without type and key. Expired hash fields are included. */

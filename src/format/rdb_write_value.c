@@ -30,6 +30,34 @@ rdbType rdbTypeOf(const robj *o) {
     }
 }
 
+const char *rdbTypeName(int type) {
+    static const char *const names[RDB_TYPE_COUNT] = {
+        [RDB_TYPE_STRING] = "string",
+        [RDB_TYPE_LIST] = "list-linked",
+        [RDB_TYPE_SET] = "set-hashtable",
+        [RDB_TYPE_ZSET] = "zset-v1",
+        [RDB_TYPE_HASH] = "hash-hashtable",
+        [RDB_TYPE_ZSET_2] = "zset-v2",
+        [RDB_TYPE_MODULE_PRE_GA] = "module-pre-release",
+        [RDB_TYPE_MODULE_2] = "module-value",
+        [RDB_TYPE_HASH_ZIPMAP] = "hash-zipmap",
+        [RDB_TYPE_LIST_ZIPLIST] = "list-ziplist",
+        [RDB_TYPE_SET_INTSET] = "set-intset",
+        [RDB_TYPE_ZSET_ZIPLIST] = "zset-ziplist",
+        [RDB_TYPE_HASH_ZIPLIST] = "hash-ziplist",
+        [RDB_TYPE_LIST_QUICKLIST] = "quicklist",
+        [RDB_TYPE_STREAM] = "stream",
+        [RDB_TYPE_HASH_LISTPACK] = "hash-listpack",
+        [RDB_TYPE_ZSET_LISTPACK] = "zset-listpack",
+        [RDB_TYPE_LIST_QUICKLIST_2] = "quicklist-v2",
+        [RDB_TYPE_STREAM_2] = "stream-v2",
+        [RDB_TYPE_SET_LISTPACK] = "set-listpack",
+        [RDB_TYPE_STREAM_3] = "stream-v3",
+        [RDB_TYPE_HASH_2] = "hash-volatile-items",
+    };
+    return type >= 0 && type < RDB_TYPE_COUNT ? names[type] : NULL;
+}
+
 bool rdbTypeInVersion(rdbType type, int version) {
     return version >= RDB_VERSION || type < RDB_TYPE_HASH_2;
 }

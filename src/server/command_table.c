@@ -5,6 +5,19 @@
 
 #define CAT(name) (1u << CAT_##name)
 
+commandProc aclCatCommand;
+commandProc aclDeluserCommand;
+commandProc aclDryrunCommand;
+commandProc aclGenpassCommand;
+commandProc aclGetuserCommand;
+commandProc aclHelpCommand;
+commandProc aclListCommand;
+commandProc aclLoadCommand;
+commandProc aclLogCommand;
+commandProc aclSaveCommand;
+commandProc aclSetuserCommand;
+commandProc aclUsersCommand;
+commandProc aclWhoamiCommand;
 commandProc appendCommand;
 commandProc authCommand;
 commandProc bgrewriteaofCommand;
@@ -177,6 +190,7 @@ commandProc memoryPurgeCommand;
 commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
+commandProc migrateCommand;
 commandProc monitorCommand;
 commandProc moveCommand;
 commandProc msetCommand;
@@ -312,8 +326,212 @@ commandProc zunionCommand;
 commandProc zunionstoreCommand;
 commandKeysProc bitfieldFindKeys;
 commandKeysProc georadiusFindKeys;
+commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
 commandKeysProc sortFindKeys;
+
+static const commandArg args_acl_cat[] = {
+    {.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const char *const tips_acl_deluser[] = {
+    "request_policy:all_nodes",
+    "response_policy:all_succeeded",
+};
+
+static const commandArg args_acl_deluser[] = {
+    {.name = "username", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_acl_dryrun[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+    {.name = "command", .type = ARG_STRING, .key_spec = -1},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_acl_genpass[] = {
+    {.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_acl_getuser[] = {
+    {"6.2.0", "Added Pub/Sub channel patterns."},
+    {"7.0.0", "Added selectors and changed the format of key and channel patterns from a list to their rule representation."},
+    {"9.1.0", "Added database permission rules."},
+};
+
+static const commandArg args_acl_getuser[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandHistory history_acl_log[] = {
+    {"7.2.0", "Added entry ID, timestamp created, and timestamp last updated."},
+};
+
+static const commandArg args_acl_log_operation[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "reset", .token = "RESET", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_acl_log[] = {
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_acl_log_operation},
+};
+
+static const commandHistory history_acl_setuser[] = {
+    {"6.2.0", "Added Pub/Sub channel patterns."},
+    {"7.0.0", "Added selectors and key based permissions."},
+    {"9.1.0", "Added database permission rules."},
+};
+
+static const commandArg args_acl_setuser[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_acl[] = {
+    {.name = "cat",
+     .proc = aclCatCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists the ACL categories, or the commands inside a category.",
+     .complexity = "O(1) since the categories and commands are a fixed set.",
+     .since = "6.0.0",
+     .args = args_acl_cat, .arg_count = 1},
+    {.name = "deluser",
+     .proc = aclDeluserCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Deletes ACL users, and terminates their connections.",
+     .complexity = "O(1) amortized time considering the typical user.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .args = args_acl_deluser, .arg_count = 1},
+    {.name = "dryrun",
+     .proc = aclDryrunCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Simulates the execution of a command by a user, without executing the command.",
+     .complexity = "O(1).",
+     .since = "7.0.0",
+     .args = args_acl_dryrun, .arg_count = 3},
+    {.name = "genpass",
+     .proc = aclGenpassCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Generates a pseudorandom, secure password that can be used to identify ACL users.",
+     .complexity = "O(1)",
+     .since = "6.0.0",
+     .args = args_acl_genpass, .arg_count = 1},
+    {.name = "getuser",
+     .proc = aclGetuserCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Lists the ACL rules of a user.",
+     .complexity = "O(N). Where N is the number of password, command and pattern rules that the user has.",
+     .since = "6.0.0",
+     .history = history_acl_getuser, .history_count = 3,
+     .args = args_acl_getuser, .arg_count = 1},
+    {.name = "help",
+     .proc = aclHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
+    {.name = "list",
+     .proc = aclListCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Dumps the effective rules in ACL file format.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "load",
+     .proc = aclLoadCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Reloads the rules from the configured ACL file.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "log",
+     .proc = aclLogCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists recent security events generated due to ACL rules.",
+     .complexity = "O(N) with N being the number of entries shown.",
+     .since = "6.0.0",
+     .history = history_acl_log, .history_count = 1,
+     .args = args_acl_log, .arg_count = 1},
+    {.name = "save",
+     .proc = aclSaveCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Saves the effective ACL rules in the configured ACL file.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2},
+    {.name = "setuser",
+     .proc = aclSetuserCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Creates and modifies an ACL user and its rules.",
+     .complexity = "O(N). Where N is the number of rules provided.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .history = history_acl_setuser, .history_count = 3,
+     .args = args_acl_setuser, .arg_count = 2},
+    {.name = "users",
+     .proc = aclUsersCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists all ACL users.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "whoami",
+     .proc = aclWhoamiCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns the authenticated username of the current connection.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
+};
 
 static const keySpec keys_append[] = {
     {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
@@ -682,11 +900,6 @@ static const commandArg args_client_reply[] = {
     {.name = "action", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_client_reply_action},
 };
 
-static const char *const tips_client_setinfo[] = {
-    "request_policy:all_nodes",
-    "response_policy:all_succeeded",
-};
-
 static const commandArg args_client_setinfo_attr[] = {
     {.name = "libname", .token = "LIB-NAME", .type = ARG_STRING, .key_spec = -1},
     {.name = "libver", .token = "LIB-VER", .type = ARG_STRING, .key_spec = -1},
@@ -854,7 +1067,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets information specific to the client or connection.",
      .complexity = "O(1)",
      .since = "7.2.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setinfo, .arg_count = 1},
     {.name = "setname",
      .proc = clientSetnameCommand,
@@ -866,7 +1079,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets the connection name.",
      .complexity = "O(1)",
      .since = "2.6.9",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
     {.name = "unblock",
      .proc = clientUnblockCommand,
@@ -1362,7 +1575,7 @@ static const commandSpec subs_commandlog[] = {
      .summary = "Clears all entries from the specified type of command log.",
      .complexity = "O(N) where N is the number of entries in the commandlog",
      .since = "8.1.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
 };
 
@@ -1420,7 +1633,7 @@ static const commandSpec subs_config[] = {
      .summary = "Resets the server's statistics.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
     {.name = "rewrite",
      .proc = configRewriteCommand,
      .arity = 2,
@@ -1431,7 +1644,7 @@ static const commandSpec subs_config[] = {
      .summary = "Persists the effective configuration to file.",
      .complexity = "O(1)",
      .since = "2.8.0",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
     {.name = "set",
      .proc = configSetCommand,
      .arity = -4,
@@ -1442,7 +1655,7 @@ static const commandSpec subs_config[] = {
      .summary = "Sets configuration parameters in-flight.",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .since = "2.0.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .history = history_config_set, .history_count = 1,
      .args = args_config_set, .arg_count = 1},
 };
@@ -2323,6 +2536,40 @@ static const keySpec keys_mget[] = {
     {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
 };
 
+static const keySpec keys_migrate[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE, .begin = KEY_BEGIN_INDEX, .begin_at = 3, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+    {.flags = KEY_RW | KEY_ACCESS | KEY_DELETE | KEY_INCOMPLETE, .begin = KEY_BEGIN_KEYWORD, .keyword = "KEYS", .begin_at = -2, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandHistory history_migrate[] = {
+    {"3.0.0", "Added the `COPY` and `REPLACE` options."},
+    {"3.0.6", "Added the `KEYS` option."},
+    {"4.0.7", "Added the `AUTH` option."},
+    {"6.0.0", "Added the `AUTH2` option."},
+};
+
+static const commandArg args_migrate_key_selector[] = {
+    {.name = "key", .type = ARG_KEY, .key_spec = 0},
+    {.name = "empty-string", .token = "", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_migrate_authentication[] = {
+    {.name = "auth", .display = "password", .token = "AUTH", .since = "4.0.7", .type = ARG_STRING, .key_spec = -1},
+    {.name = "auth2", .token = "AUTH2", .since = "6.0.0", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_hello_arguments_auth},
+};
+
+static const commandArg args_migrate[] = {
+    {.name = "host", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key-selector", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_migrate_key_selector},
+    {.name = "destination-db", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "copy", .token = "COPY", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "authentication", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_migrate_authentication},
+    {.name = "keys", .display = "key", .token = "KEYS", .since = "3.0.6", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
+};
+
 static const commandArg args_move[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "db", .type = ARG_INTEGER, .key_spec = -1},
@@ -2720,7 +2967,7 @@ static const commandSpec subs_slowlog[] = {
      .summary = "Clears all entries from the slow log.",
      .complexity = "O(N) where N is the number of entries in the slowlog",
      .since = "2.2.12",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
 };
 
 static const commandArg args_smove[] = {
@@ -3391,6 +3638,16 @@ static const commandArg args_zscan[] = {
 };
 
 const commandSpec serverCommands[] = {
+    {.name = "acl",
+     .arity = -2,
+     .flags = CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for Access List Control commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "6.0.0",
+     .subs = subs_acl, .sub_count = 13},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -4786,6 +5043,22 @@ const commandSpec serverCommands[] = {
      .tips = tips_mget, .tip_count = 1,
      .key_specs = keys_mget, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "migrate",
+     .proc = migrateCommand,
+     .find_keys = migrateFindKeys,
+     .arity = -6,
+     .first_key = 3, .last_key = 3, .key_step = 1,
+     .flags = CMD_WRITE | CMD_MOVABLEKEYS,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "generic",
+     .summary = "Atomically transfers a key from one instance to another.",
+     .complexity = "This command actually executes a DUMP+DEL in the source instance, and a RESTORE in the target instance. See the pages of these commands for time complexity. Also an O(N) data transfer between the two instances is performed.",
+     .since = "2.6.0",
+     .tips = tips_client_info, .tip_count = 1,
+     .key_specs = keys_migrate, .key_spec_count = 2,
+     .history = history_migrate, .history_count = 4,
+     .args = args_migrate, .arg_count = 9},
     {.name = "monitor",
      .proc = monitorCommand,
      .arity = 1,
@@ -5112,6 +5385,20 @@ const commandSpec serverCommands[] = {
      .summary = "Creates a key from the serialized representation of a value.",
      .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
      .since = "2.6.0",
+     .key_specs = keys_psetex, .key_spec_count = 1,
+     .history = history_restore, .history_count = 3,
+     .args = args_restore, .arg_count = 7},
+    {.name = "restore-asking",
+     .proc = restoreCommand,
+     .arity = -4,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_ASKING | CMD_INTERNAL,
+     .categories = CAT(KEYSPACE) | CAT(WRITE) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "An internal command for migrating keys in a cluster.",
+     .complexity = "O(1) to create the new key and additional O(N*M) to reconstruct the serialized value, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1). However for sorted set values the complexity is O(N*M*log(N)) because inserting values into sorted sets is O(log(N)).",
+     .since = "3.0.0",
      .key_specs = keys_psetex, .key_spec_count = 1,
      .history = history_restore, .history_count = 3,
      .args = args_restore, .arg_count = 7},
@@ -6308,4 +6595,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 227;
+const int serverCommandCount = 230;

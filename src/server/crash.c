@@ -9,6 +9,7 @@
  * handlers call functions that are not async-signal-safe, since the process is going to end anyway;
  * an alarm ends a report that hangs. */
 #define _GNU_SOURCE
+#include "base/build_info.h"
 #include "server/crash.h"
 
 #include <errno.h>

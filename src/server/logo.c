@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/build_info.h"
 #include "config/config.h"
 #include "net/net.h"
 #include "server/server.h"

@@ -129,6 +129,7 @@ static void startLoop(void) {
     loopSetAfterSleep(run.loop, afterSleep, NULL);
     netSetLoop(run.loop);
     childSetLoop(run.loop);
+    engineSetLoop(run.loop);
 }
 
 /* Raises the limit of file descriptors to that of all clients plus a reserve; lowers maxclients if

@@ -13,8 +13,7 @@
 #include "engine/stats.h"
 #include "io/loop.h"
 
-/* The compatible version, as parsed by clients and tools. */
-#define SERVER_VERSION "9.1.2"
+/* The version of the last Redis that Valkey is compatible with, as parsed by its clients. */
 #define SERVER_REDIS_VERSION "7.2.4"
 
 /* The features in the order of their start, and the precedence of the gates. */

@@ -3,7 +3,8 @@
  * Whole RDB files: every key that is read is valid and can be written, and nothing stays allocated. Checksums are not
  * compared.
  *
- * Input: a byte whose lowest bit accepts later versions and those of other servers, then the file. */
+ * Input: a byte whose lowest bit accepts later versions and those of other servers and whose second one skips data of
+ * modules, then the file. */
 #include <string.h>
 
 #include "base/base.h"
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                               .list = {.fill = -2, .depth = 0}},
                    .look = lookAtAll()},
         .relaxed = data[0] & 1,
+        .skip_modules = data[0] & 2,
     };
     static const rdbFileHandler handler = {.key = takeKey, .function = takeText, .aux = takeAux};
     rdbSliceSource source;

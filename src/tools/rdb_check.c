@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Checking RDB files (rdb_check.h). */
+#include "tools/rdb_check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "format/rdb_file.h"
+#include "format/rdb_settings.h"
+#include "io/file_stream.h"
+#include "store/store.h"
+#include "tools/progress.h"
+
+typedef struct fileSource {
+    rdbSource source;
+    fileReader file;
+} fileSource;
+
+typedef struct rdbChecker {
+    rdbReader reader;
+    fileSource source;
+    rdbStats *stats; /* NULL: not asked for */
+    progress progress;
+    const char *at; /* the current step */
+    str key;        /* of the current key */
+    int type;       /* of the current key; -1: between keys */
+    bool key_known;
+    int version;
+    uint64_t db;
+    int64_t now_ms;
+    uint64_t keys, expires, expired, functions;
+} rdbChecker;
+
+#define offsetNow(c) ((unsigned long long)rdbReaderOffset(&(c)->reader))
+#define printAt(c, ...) \
+    (printf("[offset %llu] ", offsetNow(c)), printf(__VA_ARGS__), (void)putchar('\n'))
+
+static bool isForeign(int version) {
+    return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
+}
+
+/* A version that the server loads only when told to. */
+static bool isUnusual(int version) { return isForeign(version) || version > RDB_VERSION; }
+
+static const char *unusualWord(int version) { return isForeign(version) ? "foreign" : "future"; }
+
+/* ------------------------------------------------------------------ records */
+
+static status onStep(void *arg, rdbReader *r, const char *at, const rdbKey *key) {
+    rdbChecker *c = arg;
+    progressAt(&c->progress, rdbReaderOffset(r));
+    if (!strcmp(at, "read-type")) {
+        c->type = -1;
+        c->key_known = false;
+    } else if (!strcmp(at, "read-key")) {
+        if (!rdbTypeName(key->type) && isUnusual(c->version))
+            return rdbReaderFail(r, "Unknown object type %d in RDB file with %s version %d",
+                                 key->type, unusualWord(c->version), c->version);
+        if (!rdbTypeName(key->type)) return rdbReaderFail(r, "Invalid object type: %d", key->type);
+        if (isForeign(c->version) && key->type >= RDB_TYPE_FOREIGN_MIN)
+            return rdbReaderFail(r, "Unknown object type %d in RDB file with foreign version %d",
+                                 key->type, c->version);
+        c->type = key->type;
+    } else if (!strcmp(at, "read-object-value")) {
+        strClear(&c->key);
+        strAppendSlice(&c->key, key->name);
+        c->key_known = true;
+        c->keys++;
+        if (key->expire_ms != OBJECT_NO_EXPIRE) {
+            c->expires++;
+            c->expired += key->expire_ms < c->now_ms;
+        }
+    }
+    c->at = at;
+    return OK;
+}
+
+static status onVersion(void *arg, rdbReader *r, int version) {
+    rdbChecker *c = arg;
+    (void)r;
+    c->version = version;
+    if (isForeign(version)) {
+        printAt(c, "Foreign RDB version %d detected", version);
+    } else if (version > RDB_VERSION) {
+        printAt(c, "Future RDB version %d detected", version);
+    }
+    return OK;
+}
+
+/* Texts of the file are printed with escapes, as they may contain anything. The caller frees the result. */
+static str printable(slice text) {
+    str quoted = STR_EMPTY, out = STR_EMPTY;
+    strAppendQuoted(&quoted, text);
+    strAppend(&out, quoted.ptr + 1, quoted.len - 2); /* without the quotes */
+    strFree(&quoted);
+    return out;
+}
+
+static status onAux(void *arg, rdbReader *r, slice name, slice value) {
+    rdbChecker *c = arg;
+    (void)r;
+    str left = printable(name), right = printable(value);
+    printAt(c, "AUX FIELD %s = '%s'", strText(&left), strText(&right));
+    strFree(&left);
+    strFree(&right);
+    return OK;
+}
+
+static status onDb(void *arg, rdbReader *r, uint64_t id) {
+    rdbChecker *c = arg;
+    (void)r;
+    c->db = id;
+    printAt(c, "Selecting DB ID %llu", (unsigned long long)id);
+    return OK;
+}
+
+static status onFunction(void *arg, rdbReader *r, slice source) {
+    (void)r, (void)source;
+    ((rdbChecker *)arg)->functions++;
+    return OK;
+}
+
+static status onModuleAux(void *arg, rdbReader *r, const char *module) {
+    rdbChecker *c = arg;
+    (void)r;
+    printAt(c, "MODULE AUX for: %s", module);
+    return OK;
+}
+
+static status onKey(void *arg, rdbReader *r, rdbKey *key) {
+    rdbChecker *c = arg;
+    (void)r;
+    if (c->stats)
+        rdbStatsAdd(c->stats, c->db, key,
+                    key->expire_ms != OBJECT_NO_EXPIRE && key->expire_ms < c->now_ms);
+    if (key->o) objectFree(key->o);
+    return OK;
+}
+
+static const rdbFileHandler handler = {
+    .version = onVersion,
+    .aux = onAux,
+    .db = onDb,
+    .function = onFunction,
+    .key = onKey,
+    .module_aux = onModuleAux,
+    .doing = onStep,
+};
+
+/* ------------------------------------------------------------------ report */
+
+static void printTotals(const rdbChecker *c) {
+    printf("[info] %llu keys read\n", (unsigned long long)c->keys);
+    printf("[info] %llu expires\n", (unsigned long long)c->expires);
+    printf("[info] %llu already expired\n", (unsigned long long)c->expired);
+    printf("[info] %llu functions\n", (unsigned long long)c->functions);
+}
+
+static void printStats(const rdbChecker *c, const rdbCheckOptions *options) {
+    if (c->stats) rdbStatsPrint(c->stats, options->format, options->stats_to);
+}
+
+static void printFailure(rdbChecker *c, const rdbCheckOptions *options) {
+    printf("--- RDB ERROR DETECTED ---\n");
+    printAt(c, "%s", c->reader.why.text);
+    printf("[additional info] While doing: %s\n", c->at);
+    if (c->key_known) {
+        str name = printable(strSlice(&c->key));
+        printf("[additional info] Reading key '%s'\n", strText(&name));
+        strFree(&name);
+    }
+    if (c->type >= 0)
+        printf("[additional info] Reading type %d (%s)\n", c->type, rdbTypeName(c->type));
+    printTotals(c);
+    printStats(c, options);
+    printAt(c, "Check RDB returned error code 1 (0 means success)");
+}
+
+static void printSuccess(rdbChecker *c, const rdbFileResult *result,
+                         const rdbCheckOptions *options) {
+    if (result->checksum_disabled) {
+        printAt(c, "RDB file was saved with checksum disabled: no check performed.");
+    } else if (result->version >= RDB_VERSION_CHECKSUM_MIN) {
+        printAt(c, "Checksum OK");
+    }
+    printAt(c, "Check RDB returned error code 0 (0 means success)");
+    if (isUnusual(result->version)) {
+        printAt(c, "\\o/ RDB looks OK, but loading requires config 'rdb-version-check relaxed'");
+    } else {
+        printAt(c, "\\o/ RDB looks OK! \\o/");
+    }
+    printTotals(c);
+    printStats(c, options);
+}
+
+static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
+    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
+}
+
+bool rdbCheck(const rdbCheckOptions *options, uint64_t *len) {
+    rdbChecker c = {
+        .source.source.read = readFile, .at = "start", .type = -1, .now_ms = clockWallMs()};
+    reason why;
+    printf("[offset 0] Checking RDB file %s\n", options->path);
+    if (fileReaderOpen(&c.source.file, options->path, &why) != OK) {
+        fprintf(stderr, "%s\n", why.text);
+        printf("[offset 0] Check RDB returned error code 1 (0 means success)\n");
+        return false;
+    }
+    if (options->stats) c.stats = rdbStatsNew();
+    progressBegin(&c.progress, (uint64_t)c.source.file.size);
+    rdbReaderInit(&c.reader, &c.source.source, true);
+    const rdbFileOptions file_options = {
+        .values = {.limits = *rdbLimitsNow(), .look = lookAtAll()},
+        .relaxed = true,
+        .skip_modules = true,
+        .check_checksum = true,
+    };
+    rdbFileResult result;
+    status st = rdbFileRead(&c.reader, &file_options, &handler, &c, &result);
+    progressEnd(&c.progress);
+    if (st == OK) {
+        printSuccess(&c, &result, options);
+    } else {
+        printFailure(&c, options);
+    }
+    if (len) *len = rdbReaderOffset(&c.reader);
+    rdbReaderClear(&c.reader);
+    fileReaderClose(&c.source.file);
+    rdbStatsFree(c.stats);
+    strFree(&c.key);
+    return st == OK;
+}
