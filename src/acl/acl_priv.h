@@ -30,4 +30,7 @@ typedef struct aclConfig {
 extern aclConfig aclConf;
 extern const configOption aclOptions[];
 
+/* CONFIG SET requirepass: the default user has this password only, or needs none. */
+status aclApplyRequirepass(reason *why);
+
 #endif

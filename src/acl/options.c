@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of users and passwords. `user` lines are stored unparsed; their rules can be checked
- * only when all commands are known. Main thread only. */
+ * Directives of users and passwords. `user` lines are stored as words; they are applied when all
+ * commands are known. Main thread only. */
 #include <limits.h>
 
 #include "acl/acl_priv.h"
+#include "acl/file.h"
 #include "base/base.h"
 
 aclConfig aclConf;
@@ -13,6 +14,7 @@ static const configWord pubsub_words[] = {
     {"allchannels", PUBSUB_ALLCHANNELS}, {"resetchannels", PUBSUB_RESETCHANNELS}, {NULL, 0}};
 
 static status takeUser(const slice *words, int count, reason *why) {
+    if (aclUserLineCheck(words, count, why) != OK) return ERR_SYNTAX;
     for (int i = 0; i < aclConf.user_line_count; i++) {
         if (!sliceEqual(strSlice(&aclConf.user_lines[i].words[0]), words[0])) continue;
         return reasonSet(
@@ -30,10 +32,12 @@ static status takeUser(const slice *words, int count, reason *why) {
     return OK;
 }
 
-static const configFileOnly user_lines = {.words_min = 1, .words_max = INT_MAX, .take = takeUser};
+static const configFileOnly user_lines = {
+    .words_min = 1, .words_max = INT_MAX, .take = takeUser, .rewrite = aclUserLinesRewrite};
 
 const configOption aclOptions[] = {
-    CONFIG_STRING("requirepass", aclConf.requirepass, "", .flags = CONFIG_SENSITIVE),
+    CONFIG_STRING("requirepass", aclConf.requirepass, "", .flags = CONFIG_SENSITIVE,
+                  .apply = aclApplyRequirepass),
     CONFIG_STRING("aclfile", aclConf.aclfile, "", .flags = CONFIG_IMMUTABLE),
     CONFIG_INT("acllog-max-len", aclConf.acllog_max_len, 128, 0, INT64_MAX),
     CONFIG_ENUM("acl-pubsub-default", aclConf.acl_pubsub_default, pubsub_words,

@@ -1,69 +1,150 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The default user: has all permissions, and must authenticate with `requirepass` if that is set.
- * Main thread only. */
+ * The subsystem: sessions get the default user, AUTH and HELLO another one, `requirepass` is the password of the
+ * default user. Main thread only. */
 #include "acl/acl.h"
 #include "acl/acl_priv.h"
+#include "acl/catalog.h"
+#include "acl/check.h"
+#include "acl/file.h"
+#include "acl/log.h"
+#include "acl/password.h"
+#include "acl/users.h"
 #include "base/base.h"
-#include "config/config.h"
-#include "engine/session.h"
 
-static uint64_t denied; /* failed logins */
+/* ------------------------------------------------------------------ passwords */
 
-static bool passwordIsSet(void) { return aclConf.requirepass.len > 0; }
+/* True if the user may log in with this password. The time does not depend on which of the passwords it is. */
+static bool passwordFits(const aclUser *u, slice password) {
+    uint8_t hash[ACL_HASH_SIZE];
+    passwordHash(password,
+                 hash); /* also without user, so that the time does not show which users exist */
+    if (!u || !u->rules->on) return false;
+    bool fits = u->rules->nopass;
+    for (uint32_t i = 0; i < u->rules->password_count; i++)
+        fits |= passwordHashesEqual(u->rules->passwords[i], hash);
+    return fits;
+}
 
-bool aclDefaultNeedsPassword(void) { return passwordIsSet(); }
+bool aclDefaultNeedsPassword(void) {
+    const aclRules *rules = usersDefault()->rules;
+    return !rules->on || !rules->nopass;
+}
 
-/* Compares in time that depends only on the length of `given`. */
-static bool passwordIs(slice given) {
-    const str *want = &aclConf.requirepass;
-    unsigned char difference = given.len == want->len ? 0 : 1;
-    for (size_t i = 0; i < given.len; i++) {
-        difference |= (unsigned char)(given.ptr[i] ^ (want->len ? want->ptr[i % want->len] : 0));
+status aclApplyRequirepass(reason *why) {
+    (void)why; /* cannot fail */
+    aclDraft d;
+    aclDraftFrom(&d, usersDefault()->rules);
+    slice password = strSlice(&aclConf.requirepass);
+    const char *error =
+        aclDraftApply(&d, password.len ? SLICE("resetpass") : SLICE("nopass"), false);
+    check(!error);
+    if (password.len) {
+        str rule = STR_EMPTY;
+        strAppendByte(&rule, '>');
+        strAppendSlice(&rule, password);
+        error = aclDraftApply(&d, strSlice(&rule), false);
+        check(!error);
+        passwordWipe(strSlice(&rule));
+        strFree(&rule);
     }
-    return difference == 0;
+    usersSetTake(SLICE("default"), aclRulesNew(&d));
+    aclDraftClear(&d);
+    return OK;
 }
 
 static authVerdict authenticate(ctx *c, slice name, slice password, user **who) {
-    (void)c; /* the result does not depend on the caller */
-    bool short_form = name.ptr == NULL;
-    if (!short_form && !sliceEqual(name, SLICE("default"))) {
-        denied++;
-        return AUTH_NOT_MINE;
+    if (name.ptr == NULL) {
+        name = SLICE("default");
+        if (usersDefault()->rules->nopass) return AUTH_NO_PASSWORD;
     }
-    *who = NULL;
-    if (!passwordIsSet()) return short_form ? AUTH_NO_PASSWORD : AUTH_GRANTED;
-    if (passwordIs(password)) return AUTH_GRANTED;
-    denied++;
-    return AUTH_DENIED;
+    aclUser *u = usersFind(name);
+    if (passwordFits(u, password)) {
+        *who = &u->as_user;
+        return AUTH_GRANTED;
+    }
+    aclLogFailedLogin(c, name);
+    return AUTH_NOT_MINE;
 }
+
+bool aclPasswordAllows(slice name, slice password, slice cmd_name) {
+    aclUser *u = usersFind(name);
+    if (!passwordFits(u, password)) return false;
+    const command *cmd = aclCommandFind(cmd_name);
+    check(cmd != NULL);
+    aclRequest q = {.cmd = cmd, .argv = &cmd_name, .argc = 1};
+    int arg_index;
+    return aclDecide(u->rules, &q, &arg_index) == ACL_ALLOWED;
+}
+
+/* ------------------------------------------------------------------ sessions */
 
 static void onSession(session *s, sessionEvent e) {
-    if (e == SESSION_OPENED && passwordIsSet()) sessionSetAuthenticated(s, NULL, false);
+    if (e == SESSION_OPENED) {
+        sessionSetAuthenticated(s, &usersDefault()->as_user, !aclDefaultNeedsPassword());
+    } else if (e == SESSION_USER_CHANGED) {
+        gatesArmFor(s);
+    }
 }
 
-/* Without further users only authentication can be denied. */
-static void printStats(str *out) {
-    static const char *const others[] = {"cmd", "key", "channel", "tls_cert", "db"};
-    strAppendFormat(out, "acl_access_denied_auth:%llu\r\n", (unsigned long long)denied);
-    for (size_t i = 0; i < COUNT_OF(others); i++)
-        strAppendFormat(out, "acl_access_denied_%s:0\r\n", others[i]);
+static user *findUser(slice name) {
+    aclUser *u = usersFind(name);
+    return u ? &u->as_user : NULL;
 }
 
-static const infoSection sections[] = {{"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
-                                       {0}};
+static bool readsAllKeys(const user *u, const command *cmd) {
+    return aclReadsEverything(((const aclUser *)u)->rules, cmd);
+}
 
-/* A server configured with users must not start and let every client in. */
+static bool mayRun(const session *s, const command *cmd, const slice *argv, int argc) {
+    aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc, .db_id = s->db_id};
+    int arg_index;
+    return aclDecide(aclUserOf(s)->rules, &q, &arg_index) == ACL_ALLOWED;
+}
+
+static bool mayReceive(const user *u, slice channel, bool is_pattern) {
+    return aclAllowsChannel(((const aclUser *)u)->rules, channel, is_pattern);
+}
+
+static const userPolicy policy = {.find = findUser,
+                                  .last_left = userLastLeft,
+                                  .reads_all_keys = readsAllKeys,
+                                  .may_run = mayRun,
+                                  .may_receive = mayReceive};
+
+/* ------------------------------------------------------------------ the feature */
+
+/* The server does not start with users it cannot understand. */
 static status init(reason *why) {
-    if (aclConf.user_line_count == 0 && aclConf.aclfile[0] == 0) return OK;
-    return reasonSet(why, ERR_DENIED,
-                     "this version of the server has no ACL users: start it without %s",
-                     aclConf.user_line_count ? "user lines" : "aclfile");
+    if (aclConf.user_line_count && aclConf.aclfile[0]) {
+        return reasonSet(
+            why, ERR_DENIED,
+            "Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is "
+            "invalid. This setup is very likely to lead to configuration errors and security holes, please define "
+            "either an ACL file or declare users directly in your valkey.conf, but not both.");
+    }
+    usersSetTake(SLICE("default"), defaultRulesNew(strSlice(&aclConf.requirepass)));
+    userSetPolicy(&policy);
+    if (!aclConf.aclfile[0]) return aclUserLinesApply(why);
+    str errors = STR_EMPTY;
+    status st = aclFileLoad(&errors);
+    if (st != OK) {
+        logWarning("Aborting Valkey startup because of ACL errors: %s", strText(&errors));
+        reasonSet(why, st, "the ACL file %s has errors", aclConf.aclfile);
+    }
+    strFree(&errors);
+    return st;
 }
+
+static const infoSection sections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, aclLogPrintStats}, {0}};
+
+static const gate *const gates[] = {&aclGate, &aclKeyGate, &aclChannelGate, NULL};
 
 const feature aclFeature = {.name = "acl",
                             .init = init,
                             .options = aclOptions,
                             .info = sections,
+                            .gates = gates,
                             .on_session = onSession,
                             .on_auth = authenticate};

@@ -14,6 +14,7 @@
 #include "cmd/list_priv.h"
 #include "cmd/procs.h"
 #include "ds/key_sort.h"
+#include "engine/user.h"
 #include "store/type_hash.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"
@@ -52,12 +53,17 @@ static int slotOfPattern(slice pattern) {
 }
 
 /* BY and GET access keys that were not checked by the gates: in cluster mode they must be in the
- * slot of the request. */
+ * slot of the request, and the user must be allowed to read every key. */
 static bool isReachable(ctx *c, slice pattern, const char *option) {
-    if (!storeIsSlotted() || slotOfPattern(pattern) == hashSlot(c->argv[1])) return true;
-    replyErrorFormat(c,
-                     "ERR %s option of SORT denied in Cluster mode when keys formed by the pattern "
-                     "may be in different slots.",
+    if (storeIsSlotted() && slotOfPattern(pattern) != hashSlot(c->argv[1])) {
+        replyErrorFormat(c,
+                         "ERR %s option of SORT denied in Cluster mode when keys formed by the "
+                         "pattern may be in different slots.",
+                         option);
+        return false;
+    }
+    if (userReadsAllKeys(c)) return true;
+    replyErrorFormat(c, "ERR %s option of SORT denied due to insufficient ACL permissions.",
                      option);
     return false;
 }

@@ -276,6 +276,9 @@ static void runAgain(blockWait *w) {
     outbuf silence;
     ctx c = {.who = s,
              .db = s->db,
+             .argv = w->kept.argv,
+             .argc = w->kept.argc,
+             .cmd = w->kept.command,
              .proto = s->proto,
              .origin = s->origin,
              .targets = s->targets,

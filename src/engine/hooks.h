@@ -79,12 +79,14 @@ typedef struct dbEvent {
 } dbEvent;
 typedef void dbEventProc(const dbEvent *e);
 
-/* 6. Events of sessions. */
+/* 6. Events of sessions. SESSION_CHANNELS_TAKEN: its user has lost rights to channels; pubsub asks
+ * userMayReceive() for each subscription and closes the session if one is refused. */
 typedef enum sessionEvent {
     SESSION_OPENED,
     SESSION_ENDING,
     SESSION_USER_CHANGED,
-    SESSION_WAS_RESET
+    SESSION_WAS_RESET,
+    SESSION_CHANNELS_TAKEN,
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 

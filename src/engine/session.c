@@ -54,7 +54,7 @@ void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
     }
     s->id = ++sessions.next_id;
     sessionSetAuthenticated(s, NULL, true);
-    /* acl revokes it if a password is required */
+    /* acl sets the default user, and revokes it if a password is required */
     hooksSessionEvent(s, SESSION_OPENED);
 }
 
@@ -63,6 +63,7 @@ void sessionClear(session *s) {
         s->flags |= SESSION_CLOSING;
         hooksSessionEvent(s, SESSION_ENDING);
     }
+    userMoveSession(s, NULL);
     pauseForget(s);
     blockForget(s);
     if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
@@ -81,7 +82,7 @@ void sessionReset(session *s) {
     s->flags &= lasting;
     s->armed = 0;
     s->proto = 2;
-    s->user = NULL;
+    userMoveSession(s, NULL);
     s->db_id = 0;
     s->db = engineHot.dbs[0];
     sessionExtra *extra = sessionSlotGet(s, extraSlot());
@@ -145,13 +146,15 @@ slice sessionName(const session *s) {
 }
 
 void sessionSetAuthenticated(session *s, user *user, bool yes) {
-    s->user = user;
+    bool is_other = s->user != user;
+    userMoveSession(s, user);
     if (yes) {
         s->flags |= SESSION_AUTHENTICATED;
     } else {
         s->flags &= ~(uint32_t)SESSION_AUTHENTICATED;
     }
     sessionUpdateSpecial(s);
+    if (is_other && !(s->flags & SESSION_INTERNAL)) hooksSessionEvent(s, SESSION_USER_CHANGED);
 }
 
 void sessionSetReplyMode(session *s, uint32_t modes) {

@@ -18,7 +18,7 @@
 typedef struct session session;
 typedef struct command command;
 typedef struct db db;
-typedef struct user user;               /* defined in acl */
+typedef struct user user;               /* defined in user.h */
 typedef struct transaction transaction; /* defined in engine */
 typedef struct blockWait blockWait;     /* defined in engine */
 
@@ -112,8 +112,9 @@ struct session {
     listNode pending;  /* node in the pending-output list */
     listNode held;     /* node in the list of paused sessions */
     listNode released; /* node in the list of unblocked sessions */
+    listNode of_user;  /* node in the list of its user's sessions */
     const command *last_command;
-    user *user;                 /* NULL: the default user */
+    user *user;                 /* NULL: none, no checks; see user.h */
     transaction *multi;         /* NULL until the first MULTI or WATCH */
     blockWait *blocked;         /* NULL if not blocked */
     struct sessionSlots *slots; /* state of subsystems: see session_slot.h */
@@ -143,7 +144,8 @@ const sessionExtra *sessionExtraFind(const session *s); /* NULL if not allocated
 void sessionPeer(const session *s, str *out);
 slice sessionName(const session *s); /* empty if none */
 
-/* Sets the authentication state, which arms or disarms the gate bit of this session. */
+/* Sets user and authentication state, which arms or disarms the gate bit of this session. Signals hook 6 (user
+ * changed) if it is another user. */
 void sessionSetAuthenticated(session *s, user *user, bool yes);
 static inline bool sessionIsAuthenticated(const session *s) {
     return s->flags & SESSION_AUTHENTICATED;

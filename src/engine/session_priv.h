@@ -9,6 +9,9 @@
 /* Arms the special bit while the session must authenticate or has replies switched off. */
 void sessionUpdateSpecial(session *s);
 
+/* Sets the user; of user.c. */
+void userMoveSession(session *s, user *to);
+
 /* Frees all slots when the session ends. */
 void sessionSlotsClear(session *s);
 

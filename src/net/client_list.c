@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/user.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
@@ -79,12 +80,6 @@ static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
 
 static slice capabilitiesOf(const session *s) {
     return s->flags & SESSION_CAPA_REDIRECT ? SLICE("r") : SLICE("");
-}
-
-/* There is only the default user. */
-static slice userOf(const session *s) {
-    (void)s;
-    return SLICE("default");
 }
 
 static slice libNameOf(const session *s) {
@@ -199,7 +194,7 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
-    appendField(out, "user", userOf(s));
+    appendField(out, "user", userNameOf(s));
     strAppendText(out, " redir=-1");
     appendNumber(out, "resp", s->proto);
     appendField(out, "lib-name", libNameOf(s));
@@ -229,7 +224,7 @@ static bool wantType(ctx *c, slice value, clientCondition *condition) {
 }
 
 static bool wantUser(ctx *c, slice value) {
-    if (sliceEqual(value, SLICE("default"))) return true;
+    if (userFind(value)) return true;
     replyErrorFormat(c, "ERR No such user '%.*s'", (int)value.len, value.ptr);
     return false;
 }
@@ -413,7 +408,7 @@ static bool conditionHolds(clientField field, const clientCondition *condition, 
     switch (field) {
     case FIELD_ID: return isAmong(condition, s->id);
     case FIELD_TYPE: return typeOf(s) == (clientType)condition->number;
-    case FIELD_USER: return sliceEqual(userOf(s), condition->text);
+    case FIELD_USER: return sliceEqual(userNameOf(s), condition->text);
     case FIELD_ADDR: return isText(addressOf(cl, true, text), condition->text);
     case FIELD_LADDR: return isText(addressOf(cl, false, text), condition->text);
     case FIELD_IP: return isText(ipOf(cl, text), condition->text);

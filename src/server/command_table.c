@@ -5,6 +5,19 @@
 
 #define CAT(name) (1u << CAT_##name)
 
+commandProc aclCatCommand;
+commandProc aclDeluserCommand;
+commandProc aclDryrunCommand;
+commandProc aclGenpassCommand;
+commandProc aclGetuserCommand;
+commandProc aclHelpCommand;
+commandProc aclListCommand;
+commandProc aclLoadCommand;
+commandProc aclLogCommand;
+commandProc aclSaveCommand;
+commandProc aclSetuserCommand;
+commandProc aclUsersCommand;
+commandProc aclWhoamiCommand;
 commandProc appendCommand;
 commandProc authCommand;
 commandProc bgsaveCommand;
@@ -314,6 +327,209 @@ commandKeysProc georadiusFindKeys;
 commandKeysProc migrateFindKeys;
 commandKeysProc setFindKeys;
 commandKeysProc sortFindKeys;
+
+static const commandArg args_acl_cat[] = {
+    {.name = "category", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const char *const tips_acl_deluser[] = {
+    "request_policy:all_nodes",
+    "response_policy:all_succeeded",
+};
+
+static const commandArg args_acl_deluser[] = {
+    {.name = "username", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_acl_dryrun[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+    {.name = "command", .type = ARG_STRING, .key_spec = -1},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_acl_genpass[] = {
+    {.name = "bits", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandHistory history_acl_getuser[] = {
+    {"6.2.0", "Added Pub/Sub channel patterns."},
+    {"7.0.0", "Added selectors and changed the format of key and channel patterns from a list to their rule representation."},
+    {"9.1.0", "Added database permission rules."},
+};
+
+static const commandArg args_acl_getuser[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandHistory history_acl_log[] = {
+    {"7.2.0", "Added entry ID, timestamp created, and timestamp last updated."},
+};
+
+static const commandArg args_acl_log_operation[] = {
+    {.name = "count", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "reset", .token = "RESET", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_acl_log[] = {
+    {.name = "operation", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_acl_log_operation},
+};
+
+static const commandHistory history_acl_setuser[] = {
+    {"6.2.0", "Added Pub/Sub channel patterns."},
+    {"7.0.0", "Added selectors and key based permissions."},
+    {"9.1.0", "Added database permission rules."},
+};
+
+static const commandArg args_acl_setuser[] = {
+    {.name = "username", .type = ARG_STRING, .key_spec = -1},
+    {.name = "rule", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_acl[] = {
+    {.name = "cat",
+     .proc = aclCatCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists the ACL categories, or the commands inside a category.",
+     .complexity = "O(1) since the categories and commands are a fixed set.",
+     .since = "6.0.0",
+     .args = args_acl_cat, .arg_count = 1},
+    {.name = "deluser",
+     .proc = aclDeluserCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_INTEGER,
+     .group = "server",
+     .summary = "Deletes ACL users, and terminates their connections.",
+     .complexity = "O(1) amortized time considering the typical user.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .args = args_acl_deluser, .arg_count = 1},
+    {.name = "dryrun",
+     .proc = aclDryrunCommand,
+     .arity = -4,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Simulates the execution of a command by a user, without executing the command.",
+     .complexity = "O(1).",
+     .since = "7.0.0",
+     .args = args_acl_dryrun, .arg_count = 3},
+    {.name = "genpass",
+     .proc = aclGenpassCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Generates a pseudorandom, secure password that can be used to identify ACL users.",
+     .complexity = "O(1)",
+     .since = "6.0.0",
+     .args = args_acl_genpass, .arg_count = 1},
+    {.name = "getuser",
+     .proc = aclGetuserCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_MAP,
+     .group = "server",
+     .summary = "Lists the ACL rules of a user.",
+     .complexity = "O(N). Where N is the number of password, command and pattern rules that the user has.",
+     .since = "6.0.0",
+     .history = history_acl_getuser, .history_count = 3,
+     .args = args_acl_getuser, .arg_count = 1},
+    {.name = "help",
+     .proc = aclHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
+    {.name = "list",
+     .proc = aclListCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Dumps the effective rules in ACL file format.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "load",
+     .proc = aclLoadCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Reloads the rules from the configured ACL file.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "log",
+     .proc = aclLogCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists recent security events generated due to ACL rules.",
+     .complexity = "O(N) with N being the number of entries shown.",
+     .since = "6.0.0",
+     .history = history_acl_log, .history_count = 1,
+     .args = args_acl_log, .arg_count = 1},
+    {.name = "save",
+     .proc = aclSaveCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Saves the effective ACL rules in the configured ACL file.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2},
+    {.name = "setuser",
+     .proc = aclSetuserCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Creates and modifies an ACL user and its rules.",
+     .complexity = "O(N). Where N is the number of rules provided.",
+     .since = "6.0.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .history = history_acl_setuser, .history_count = 3,
+     .args = args_acl_setuser, .arg_count = 2},
+    {.name = "users",
+     .proc = aclUsersCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Lists all ACL users.",
+     .complexity = "O(N). Where N is the number of configured users.",
+     .since = "6.0.0"},
+    {.name = "whoami",
+     .proc = aclWhoamiCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_BULK,
+     .group = "server",
+     .summary = "Returns the authenticated username of the current connection.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
+};
 
 static const keySpec keys_append[] = {
     {.flags = KEY_RW | KEY_INSERT, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
@@ -682,11 +898,6 @@ static const commandArg args_client_reply[] = {
     {.name = "action", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_client_reply_action},
 };
 
-static const char *const tips_client_setinfo[] = {
-    "request_policy:all_nodes",
-    "response_policy:all_succeeded",
-};
-
 static const commandArg args_client_setinfo_attr[] = {
     {.name = "libname", .token = "LIB-NAME", .type = ARG_STRING, .key_spec = -1},
     {.name = "libver", .token = "LIB-VER", .type = ARG_STRING, .key_spec = -1},
@@ -854,7 +1065,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets information specific to the client or connection.",
      .complexity = "O(1)",
      .since = "7.2.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setinfo, .arg_count = 1},
     {.name = "setname",
      .proc = clientSetnameCommand,
@@ -866,7 +1077,7 @@ static const commandSpec subs_client[] = {
      .summary = "Sets the connection name.",
      .complexity = "O(1)",
      .since = "2.6.9",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
     {.name = "unblock",
      .proc = clientUnblockCommand,
@@ -1362,7 +1573,7 @@ static const commandSpec subs_commandlog[] = {
      .summary = "Clears all entries from the specified type of command log.",
      .complexity = "O(N) where N is the number of entries in the commandlog",
      .since = "8.1.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_commandlog_len, .arg_count = 1},
 };
 
@@ -1420,7 +1631,7 @@ static const commandSpec subs_config[] = {
      .summary = "Resets the server's statistics.",
      .complexity = "O(1)",
      .since = "2.0.0",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
     {.name = "rewrite",
      .proc = configRewriteCommand,
      .arity = 2,
@@ -1431,7 +1642,7 @@ static const commandSpec subs_config[] = {
      .summary = "Persists the effective configuration to file.",
      .complexity = "O(1)",
      .since = "2.8.0",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
     {.name = "set",
      .proc = configSetCommand,
      .arity = -4,
@@ -1442,7 +1653,7 @@ static const commandSpec subs_config[] = {
      .summary = "Sets configuration parameters in-flight.",
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .since = "2.0.0",
-     .tips = tips_client_setinfo, .tip_count = 2,
+     .tips = tips_acl_deluser, .tip_count = 2,
      .history = history_config_set, .history_count = 1,
      .args = args_config_set, .arg_count = 1},
 };
@@ -2754,7 +2965,7 @@ static const commandSpec subs_slowlog[] = {
      .summary = "Clears all entries from the slow log.",
      .complexity = "O(N) where N is the number of entries in the slowlog",
      .since = "2.2.12",
-     .tips = tips_client_setinfo, .tip_count = 2},
+     .tips = tips_acl_deluser, .tip_count = 2},
 };
 
 static const commandArg args_smove[] = {
@@ -3414,6 +3625,16 @@ static const commandArg args_zscan[] = {
 };
 
 const commandSpec serverCommands[] = {
+    {.name = "acl",
+     .arity = -2,
+     .flags = CMD_SENTINEL,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for Access List Control commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "6.0.0",
+     .subs = subs_acl, .sub_count = 13},
     {.name = "append",
      .proc = appendCommand,
      .arity = 3,
@@ -6339,4 +6560,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 227;
+const int serverCommandCount = 228;

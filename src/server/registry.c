@@ -45,6 +45,9 @@ const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]
 const gate *const serverGateOrder[] = {
     &debugGate,
     &noMultiGate,
+    &aclGate,
+    &aclKeyGate,
+    &aclChannelGate,
     &clusterRedirectGate,
     &monitorGate,
     &memoryGate,

@@ -199,7 +199,7 @@ start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1m
         set text [file_text [srv config]]
         assert_match "*\n# a last word\ndynamic-hz yes\n*" $text
         set file [open $rewritten w]
-        puts $file [regsub -all -line {^(port|dir|requirepass) .*$} $text {}]
+        puts $file [regsub -all -line {^(port|dir|requirepass|user) .*$} $text {}]
         close $file
         set ::config_before [dict remove [r config get *] port dir requirepass]
         r config set requirepass ""
@@ -254,9 +254,6 @@ test {quotes, includes and words are checked} {
 
 test {a directive whose subsystem does not exist refuses the start} {
     foreach {config words} {
-        "user default off" "no ACL users: start it without user lines"
-        "user alice on >secret ~* +@all" "no ACL users: start it without user lines"
-        "aclfile /nonexistent" "no ACL users: start it without aclfile"
         "replicaof 127.0.0.1 1" "cannot replicate: start it without replicaof"
         "appendonly yes" "no append only file: start it with appendonly no"
     } {

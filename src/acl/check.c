@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Decisions about requests (check.h). The keys of a request are found once and compared with the patterns of each
+ * selector. Main thread only. */
+#include "acl/check.h"
+
+#include "acl/catalog.h"
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/lifecycle.h"
+
+enum { KEYS_ON_STACK = 64 };
+
+/* The keys of a request. */
+typedef struct keyList {
+    keyPosition *keys, *block; /* `block` is NULL if they fit on the stack */
+    int count;                 /* -1: not determined */
+    keyPosition few[KEYS_ON_STACK];
+} keyList;
+
+/* ------------------------------------------------------------------ databases */
+
+static bool allowsDb(const aclSelector *s, int64_t db) {
+    if (s->flags & ACL_ALL_DBS) return true;
+    for (uint32_t i = 0; i < s->db_count; i++) {
+        if (s->dbs[i] == db) return true;
+    }
+    return false;
+}
+
+/* A database given as argument. What is no valid id is left to the command. */
+static bool allowsDbArg(const aclSelector *s, const aclRequest *q, int i) {
+    int64_t db;
+    if (!numberParseInt(q->argv[i], &db) || db < 0 || db >= engineDatabaseCount()) return true;
+    return allowsDb(s, db);
+}
+
+static bool allowsAllDbs(const aclSelector *s) {
+    for (int db = 0; db < engineDatabaseCount(); db++) {
+        if (!allowsDb(s, db)) return false;
+    }
+    return true;
+}
+
+/* Returns the index of the refused argument, 0 for the current database, -1 if all are allowed. */
+static int refusedDb(const aclSelector *s, const aclRequest *q, int databases) {
+    switch (databases) {
+    case DBS_NONE: return -1;
+    case DBS_ALL: return allowsAllDbs(s) ? -1 : 0;
+    case DBS_SELECT: return allowsDbArg(s, q, 1) ? -1 : 1;
+    case DBS_SWAP:
+        if (!allowsDbArg(s, q, 1)) return 1;
+        return allowsDbArg(s, q, 2) ? -1 : 2;
+    case DBS_MOVE:
+        if (!allowsDbArg(s, q, 2)) return 2;
+        break;
+    case DBS_COPY:
+        for (int i = 3; i + 1 < q->argc; i++) {
+            if (sliceIs(q->argv[i], "db") && !allowsDbArg(s, q, ++i)) return i;
+        }
+        break;
+    default: break;
+    }
+    return allowsDb(s, q->db_id) ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static bool allowsCommand(const aclSelector *s, const aclRequest *q) {
+    int id = q->cmd->id;
+    if (unlikely(id >= s->command_words * 64)) return s->by_default; /* loaded since */
+    if (likely(s->commands[id / 64] >> id % 64 & 1)) return true;
+    if (q->cmd->flags & CMD_NO_AUTH) return true;
+    for (uint32_t i = 0; i < s->first_arg_count; i++) {
+        const aclFirstArg *allowed = &s->first_args[i];
+        if (allowed->command_id == id && q->argc > 1 && sliceEqualFold(q->argv[1], allowed->word))
+            return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ keys */
+
+static bool allowsKey(const aclSelector *s, slice key, uint32_t access) {
+    for (uint32_t i = 0; i < s->key_count; i++) {
+        const aclPattern *p = &s->keys[i];
+        if ((p->access & access) == access && aclPatternMatches(p, key)) return true;
+    }
+    return false;
+}
+
+/* A malformed request has no keys: the command replies its own error. */
+static NO_INLINE void findKeys(keyList *list, const aclRequest *q) {
+    list->keys = list->few;
+    list->count = commandKeys(q->cmd, q->argv, q->argc, list->few, KEYS_ON_STACK);
+    if (list->count > KEYS_ON_STACK) {
+        list->block = memNewArray(keyPosition, (size_t)list->count);
+        list->keys = list->block;
+        int again = commandKeys(q->cmd, q->argv, q->argc, list->keys, list->count);
+        check(again == list->count);
+    }
+    if (list->count < 0) list->count = 0;
+}
+
+/* Returns the index of the first refused key, 0 if all are allowed. */
+static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
+                      keyList *list) {
+    if (needs->keys == KEYS_NONE || s->flags & ACL_ALL_KEYS) return 0;
+    if (needs->keys == KEYS_FIRST) {
+        if (q->argc < 2) return 0;
+        return allowsKey(s, q->argv[1], needs->access) ? 0 : 1;
+    }
+    if (list->count < 0) findKeys(list, q);
+    for (int i = 0; i < list->count; i++) {
+        const keyPosition *key = &list->keys[i];
+        if (!allowsKey(s, q->argv[key->arg_index], aclAccessOf(key->flags))) return key->arg_index;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------ channels */
+
+static bool selectorAllowsChannel(const aclSelector *s, slice channel, bool is_pattern) {
+    if (s->flags & ACL_ALL_CHANNELS) return true;
+    for (uint32_t i = 0; i < s->channel_count; i++) {
+        const aclPattern *p = &s->channels[i];
+        bool allowed = is_pattern ? sliceEqual(sliceMake(p->text, p->len), channel)
+                                  : aclPatternMatches(p, channel);
+        if (allowed) return true;
+    }
+    return false;
+}
+
+/* Returns the index of the first refused channel, 0 if all are allowed. */
+static int refusedChannel(const aclSelector *s, const aclRequest *q, const aclNeeds *needs) {
+    if (needs->channels == CHANNELS_NONE) return 0;
+    int last = needs->channel_list ? q->argc - 1 : needs->channel_first;
+    for (int i = needs->channel_first; i <= last && i < q->argc; i++) {
+        if (!selectorAllowsChannel(s, q->argv[i], needs->channels == CHANNELS_LITERAL)) return i;
+    }
+    return 0;
+}
+
+bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        if (selectorAllowsChannel(&rules->selectors[i], channel, is_pattern)) return true;
+    }
+    return false;
+}
+
+/* ------------------------------------------------------------------ the decision */
+
+static aclVerdict decideOne(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
+                            keyList *list, int *arg_index) {
+    *arg_index = 0;
+    if (unlikely(!(s->flags & ACL_ALL_DBS))) {
+        int db = refusedDb(s, q, needs->databases);
+        if (db >= 0) {
+            *arg_index = db;
+            return ACL_DENIED_DATABASE;
+        }
+    }
+    if (!allowsCommand(s, q)) return ACL_DENIED_COMMAND;
+    *arg_index = refusedKey(s, q, needs, list);
+    if (*arg_index) return ACL_DENIED_KEY;
+    *arg_index = refusedChannel(s, q, needs);
+    return *arg_index ? ACL_DENIED_CHANNEL : ACL_ALLOWED;
+}
+
+aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index) {
+    const aclNeeds *needs = aclNeedsOf(q->cmd);
+    keyList list;
+    list.count = -1;
+    list.block = NULL;
+    aclVerdict verdict = decideOne(&rules->selectors[0], q, needs, &list, arg_index);
+    for (uint32_t i = 1; verdict != ACL_ALLOWED && i < rules->selector_count; i++) {
+        int index;
+        aclVerdict other = decideOne(&rules->selectors[i], q, needs, &list, &index);
+        if (other == ACL_ALLOWED || other > verdict || (other == verdict && index > *arg_index)) {
+            verdict = other;
+            *arg_index = index;
+        }
+    }
+    memFree(list.block);
+    return verdict;
+}
+
+static bool readsEverything(const aclSelector *s) {
+    if (s->flags & ACL_ALL_KEYS) return true;
+    for (uint32_t i = 0; i < s->key_count; i++) {
+        const aclPattern *p = &s->keys[i];
+        if (p->access & ACL_READ && p->len == 1 && p->text[0] == '*') return true;
+    }
+    return false;
+}
+
+bool aclReadsEverything(const aclRules *rules, const command *cmd) {
+    aclRequest q = {.cmd = cmd};
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        const aclSelector *s = &rules->selectors[i];
+        if (allowsCommand(s, &q) && readsEverything(s)) return true;
+    }
+    return false;
+}
+
+uint32_t aclChecksOf(const aclRules *rules) {
+    uint32_t checks = ACL_CHECK_ALL;
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        const aclSelector *s = &rules->selectors[i];
+        if (!s->all_commands || !(s->flags & ACL_ALL_DBS)) continue;
+        uint32_t own = 0;
+        if (!(s->flags & ACL_ALL_KEYS)) own |= ACL_CHECK_KEYS;
+        if (!(s->flags & ACL_ALL_CHANNELS)) own |= ACL_CHECK_CHANNELS;
+        checks = checks == ACL_CHECK_ALL ? own : checks & own;
+    }
+    return checks;
+}
+
+bool aclLimitsDatabases(const aclRules *rules) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        if (rules->selectors[i].flags & ACL_ALL_DBS) return false;
+    }
+    return true;
+}

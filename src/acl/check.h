@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The decision whether rules allow a request. A selector must allow everything by itself: database, command, keys,
+ * channels, in this order. Cost: a bit test for the command, and per key the patterns until one matches. Main thread
+ * only. */
+#ifndef ACL_CHECK_H
+#define ACL_CHECK_H
+
+#include "acl/rules.h"
+#include "engine/command.h"
+
+/* Kinds of refusals in the order of precedence: with several selectors, the one that came furthest is reported. */
+typedef enum aclVerdict {
+    ACL_ALLOWED,
+    ACL_DENIED_DATABASE,
+    ACL_DENIED_COMMAND,
+    ACL_DENIED_KEY,
+    ACL_DENIED_CHANNEL,
+} aclVerdict;
+
+typedef struct aclRequest {
+    const command *cmd; /* resolved, not a container */
+    const slice *argv;
+    int argc; /* fits the arity */
+    int db_id;
+} aclRequest;
+
+/* `*arg_index` receives the refused argument; 0 if it is the command or the current database. */
+aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index);
+/* True if a selector allows the command and reading every key (BY and GET of SORT). */
+bool aclReadsEverything(const aclRules *rules, const command *cmd);
+/* True if some selector allows the channel, or the pattern of a subscription, which must be listed literally. */
+bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern);
+
+/* Which requests need a decision at all; see gate.c. */
+enum aclCheckFlag { ACL_CHECK_ALL = 1, ACL_CHECK_KEYS = 2, ACL_CHECK_CHANNELS = 4 };
+uint32_t aclChecksOf(const aclRules *rules);
+/* True if some database is not allowed everywhere. */
+bool aclLimitsDatabases(const aclRules *rules);
+
+#endif

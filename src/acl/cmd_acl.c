@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * ACL and its subcommands. Main thread only. */
+#include "acl/acl_priv.h"
+#include "acl/catalog.h"
+#include "acl/check.h"
+#include "acl/file.h"
+#include "acl/log.h"
+#include "acl/password.h"
+#include "acl/procs.h"
+#include "acl/users.h"
+#include "base/base.h"
+#include "base/random.h"
+#include "engine/reply.h"
+
+enum { GENPASS_BITS_DEFAULT = 256, GENPASS_BITS_MAX = 4096, CATEGORY_SHOWN_MAX = 128 };
+
+static const slice NO_FILE_TEXT = SLICE(
+    "ERR This instance is not configured to use an ACL file. You may want to specify users via the "
+    "ACL SETUSER command and then issue a CONFIG REWRITE (assuming you have a configuration file "
+    "set) in order to store users in the configuration.");
+
+static bool allChannels(void) { return aclConf.acl_pubsub_default == PUBSUB_ALLCHANNELS; }
+
+/* ------------------------------------------------------------------ ACL CAT, GENPASS, HELP, WHOAMI */
+
+/* ACL CAT [category]. Reply: the categories, or the commands of one. */
+void aclCatCommand(ctx *c) {
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    if (c->argc == 2) {
+        replyArray(c, CAT_COUNT);
+        for (int i = 0; i < CAT_COUNT; i++) replyBulkText(c, commandCategoryNames[i]);
+        return;
+    }
+    const uint64_t *bits = aclCategoryBits(c->argv[2]);
+    if (!bits) {
+        replyErrorFormat(c, "ERR Unknown category '%.*s'",
+                         (int)sizeMin(c->argv[2].len, CATEGORY_SHOWN_MAX), c->argv[2].ptr);
+        return;
+    }
+    int64_t count = 0;
+    for (int i = 0; i < aclCommandWords(); i++) count += __builtin_popcountll(bits[i]);
+    replyArray(c, count);
+    for (int id = 0; id < commandIdCount(); id++) {
+        if (bits[id / 64] >> id % 64 & 1) replyBulk(c, commandById(id)->name);
+    }
+}
+
+/* ACL GENPASS [bits]. Reply: unpredictable hexadecimal digits, 4 bits each. */
+void aclGenpassCommand(ctx *c) {
+    int64_t bits = GENPASS_BITS_DEFAULT;
+    char text[GENPASS_BITS_MAX / 4];
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    if (c->argc == 3) {
+        if (!ctxArgInt(c, 2, &bits)) return;
+        if (bits <= 0 || bits > GENPASS_BITS_MAX) {
+            replyError(c,
+                       SLICE("ERR ACL GENPASS argument must be the number of bits for the output "
+                             "password, a positive number up to 4096"));
+            return;
+        }
+    }
+    size_t digits = (size_t)(bits + 3) / 4;
+    randomHex(text, digits);
+    replyBulk(c, sliceMake(text, digits));
+    passwordWipe(sliceMake(text, digits));
+}
+
+/* ACL HELP. Reply: lines of text. */
+void aclHelpCommand(ctx *c) {
+    static const char *const lines[] = {
+        "CAT [<category>]",
+        "    List all commands that belong to <category>, or all command categories",
+        "    when no category is specified.",
+        "DELUSER <username> [<username> ...]",
+        "    Delete a list of users.",
+        "DRYRUN <username> <command> [<arg> ...]",
+        "    Returns whether the user can execute the given command without executing the command.",
+        "GETUSER <username>",
+        "    Get the user's details.",
+        "GENPASS [<bits>]",
+        "    Generate a secure 256-bit user password. The optional `bits` argument can",
+        "    be used to specify a different size.",
+        "LIST",
+        "    Show users details in config file format.",
+        "LOAD",
+        "    Reload users from the ACL file.",
+        "LOG [<count> | RESET]",
+        "    Show the ACL log entries.",
+        "SAVE",
+        "    Save the current config to the ACL file.",
+        "SETUSER <username> <rule> [<rule> ...]",
+        "    Create or modify a user with the specified rules.",
+        "USERS",
+        "    List all the registered usernames.",
+        "WHOAMI",
+        "    Return the current connection username.",
+        NULL,
+    };
+    replyHelp(c, lines);
+}
+
+/* ACL WHOAMI. Reply: the name of the caller's user. */
+void aclWhoamiCommand(ctx *c) { replyBulk(c, userNameOf(c->who)); }
+
+/* ------------------------------------------------------------------ listing */
+
+/* ACL USERS. Reply: the names, sorted. */
+void aclUsersCommand(ctx *c) {
+    int count;
+    aclUser *const *all = usersAll(&count);
+    replyArray(c, count);
+    for (int i = 0; i < count; i++) replyBulk(c, all[i]->as_user.name);
+}
+
+static void warnFirstArgs(const aclRules *rules) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        if (rules->selectors[i].first_arg_count) aclWarnFirstArgs(&rules->selectors[i]);
+    }
+}
+
+/* ACL LIST. Reply: the users in the form of ACL files. */
+void aclListCommand(ctx *c) {
+    int count;
+    aclUser *const *all = usersAll(&count);
+    replyArray(c, count);
+    str line = STR_EMPTY;
+    for (int i = 0; i < count; i++) {
+        strClear(&line);
+        strAppendText(&line, "user ");
+        strAppendSlice(&line, all[i]->as_user.name);
+        strAppendByte(&line, ' ');
+        aclDescribe(all[i]->rules, &line);
+        replyBulk(c, strSlice(&line));
+        warnFirstArgs(all[i]->rules);
+    }
+    strFree(&line);
+}
+
+static void replyPart(ctx *c, const char *name, const aclSelector *s,
+                      void (*describe)(const aclSelector *s, str *out)) {
+    str text = STR_EMPTY;
+    describe(s, &text);
+    replyBulkText(c, name);
+    replyBulk(c, strSlice(&text));
+    strFree(&text);
+}
+
+static void replySelector(ctx *c, const aclSelector *s) {
+    replyBulkText(c, "commands");
+    replyBulk(c, s->rules);
+    replyPart(c, "keys", s, aclDescribeKeys);
+    replyPart(c, "channels", s, aclDescribeChannels);
+    replyPart(c, "databases", s, aclDescribeDatabases);
+}
+
+/* ACL GETUSER username. Reply: a map with the rules of the user, or null. */
+void aclGetuserCommand(ctx *c) {
+    ctxRedact(c, 2);
+    const aclUser *u = usersFind(c->argv[2]);
+    if (!u) {
+        replyNull(c);
+        return;
+    }
+    const aclRules *rules = u->rules;
+    replyMap(c, 7);
+    replyBulkText(c, "flags");
+    replySet(c, 1 + rules->nopass);
+    replyBulkText(c, rules->on ? "on" : "off");
+    if (rules->nopass) replyBulkText(c, "nopass");
+    replyBulkText(c, "passwords");
+    replyArray(c, rules->password_count);
+    for (uint32_t i = 0; i < rules->password_count; i++) {
+        str hash = STR_EMPTY;
+        aclAppendHash(&hash, rules->passwords[i]);
+        replyBulk(c, strSlice(&hash));
+        strFree(&hash);
+    }
+    replySelector(c, &rules->selectors[0]);
+    replyBulkText(c, "selectors");
+    replyArray(c, rules->selector_count - 1);
+    for (uint32_t i = 1; i < rules->selector_count; i++) {
+        replyMap(c, 4);
+        replySelector(c, &rules->selectors[i]);
+    }
+    warnFirstArgs(rules);
+}
+
+/* ------------------------------------------------------------------ changing */
+
+/* Applies the rules to a draft; on failure the error was replied. */
+static bool applyRules(ctx *c, aclDraft *d) {
+    str *rules;
+    int count;
+    int open = aclJoinSelectors(c->argv + 3, c->argc - 3, &rules, &count);
+    if (open >= 0) {
+        slice word = c->argv[3 + open];
+        replyErrorFormat(c, "ERR Unmatched parenthesis in acl selector starting at '%.*s'.",
+                         (int)strnlen(word.ptr, word.len), word.ptr);
+        return false;
+    }
+    const char *error = NULL;
+    for (int i = 0; i < count && !error; i++) {
+        slice rule = strSlice(&rules[i]);
+        error = aclDraftApply(d, rule, allChannels());
+        if (error) {
+            replyErrorFormat(c, "ERR Error in ACL SETUSER modifier '%.*s': %s",
+                             (int)strnlen(rule.ptr, rule.len), rule.ptr, error);
+        }
+        passwordWipe(rule);
+    }
+    for (int i = 0; i < count; i++) passwordWipe(strSlice(&rules[i]));
+    strFreeWords(rules, count);
+    return !error;
+}
+
+/* ACL SETUSER username [rule ...]. Reply: OK. All rules apply, or none. */
+void aclSetuserCommand(ctx *c) {
+    for (int i = 2; i < c->argc; i++) ctxRedact(c, i);
+    slice name = c->argv[2];
+    if (!userNameIsValid(name)) {
+        replyError(c, SLICE("ERR Usernames can't contain spaces or null characters"));
+        return;
+    }
+    aclDraft d;
+    const aclUser *existing = usersFind(name);
+    if (existing) {
+        aclDraftFrom(&d, existing->rules);
+    } else {
+        aclDraftInit(&d, allChannels());
+    }
+    if (applyRules(c, &d)) {
+        usersSetTake(name, aclRulesNew(&d));
+        replyOk(c);
+    }
+    aclDraftClear(&d);
+    for (int i = 3; i < c->argc; i++) passwordWipe(c->argv[i]);
+}
+
+/* ACL DELUSER username [username ...]. Reply: the number of removed users. */
+void aclDeluserCommand(ctx *c) {
+    for (int i = 2; i < c->argc; i++) ctxRedact(c, i);
+    for (int i = 2; i < c->argc; i++) {
+        if (!sliceEqual(c->argv[i], SLICE("default"))) continue;
+        replyError(c, SLICE("ERR The 'default' user cannot be removed"));
+        return;
+    }
+    int64_t removed = 0;
+    for (int i = 2; i < c->argc; i++) removed += usersRemove(c->argv[i]);
+    replyInteger(c, removed);
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* ACL LOAD. Reply: OK. */
+void aclLoadCommand(ctx *c) {
+    if (!aclConf.aclfile[0]) {
+        replyError(c, NO_FILE_TEXT);
+        return;
+    }
+    str errors = STR_EMPTY;
+    if (aclFileLoad(&errors) == OK) {
+        replyOk(c);
+    } else {
+        str text = STR_EMPTY;
+        strAppendText(&text, "ERR ");
+        strAppendSlice(&text, strSlice(&errors));
+        replyError(c, strSlice(&text));
+        strFree(&text);
+    }
+    strFree(&errors);
+}
+
+/* ACL SAVE. Reply: OK. */
+void aclSaveCommand(ctx *c) {
+    reason why = {""};
+    if (!aclConf.aclfile[0]) {
+        replyError(c, NO_FILE_TEXT);
+    } else if (aclFileSave(&why) == OK) {
+        replyOk(c);
+    } else {
+        logWarning("Saving the ACL file %s: %s", aclConf.aclfile, why.text);
+        replyError(c, SLICE("ERR There was an error trying to save the ACLs. Please check the "
+                            "server logs for more information"));
+    }
+}
+
+/* ------------------------------------------------------------------ ACL LOG, DRYRUN */
+
+/* ACL LOG [count | RESET]. Reply: the newest entries, or OK. */
+void aclLogCommand(ctx *c) {
+    int64_t count = 10;
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+        return;
+    }
+    if (c->argc == 3 && ctxArgIs(c, 2, "reset")) {
+        aclLogReset();
+        replyOk(c);
+        return;
+    }
+    if (c->argc == 3 && !ctxArgInt(c, 2, &count)) return;
+    aclLogReply(c, count);
+}
+
+static void replyVerdict(ctx *c, const aclRequest *q, aclVerdict verdict, int arg_index) {
+    str text = STR_EMPTY;
+    slice arg = q->argv[arg_index];
+    strAppendText(&text, "User ");
+    strAppendSlice(&text, c->argv[2]);
+    strAppendText(&text, " has no permissions to ");
+    switch (verdict) {
+    case ACL_DENIED_COMMAND:
+        strAppendFormat(&text, "run the '%.*s' command", (int)q->cmd->name.len, q->cmd->name.ptr);
+        break;
+    case ACL_DENIED_DATABASE:
+        strAppendText(&text, "access database ");
+        strAppendSlice(&text, arg);
+        break;
+    case ACL_DENIED_KEY:
+    case ACL_DENIED_CHANNEL:
+        strAppendText(&text, "access the '");
+        strAppendSlice(&text, arg);
+        strAppendText(&text, verdict == ACL_DENIED_KEY ? "' key" : "' channel");
+        break;
+    case ACL_ALLOWED: break;
+    }
+    replyBulk(c, strSlice(&text));
+    strFree(&text);
+}
+
+/* ACL DRYRUN username command [arg ...]. Reply: OK, or a text that says what is not allowed. */
+void aclDryrunCommand(ctx *c) {
+    const aclUser *u = usersFind(c->argv[2]);
+    if (!u) {
+        replyErrorFormat(c, "ERR User '%.*s' not found", (int)c->argv[2].len, c->argv[2].ptr);
+        return;
+    }
+    bool unknown_sub;
+    aclRequest q = {.argv = c->argv + 3, .argc = c->argc - 3, .db_id = c->who->db_id};
+    q.cmd = commandResolve(q.argv, q.argc, &unknown_sub);
+    if (!q.cmd || (unknown_sub && q.argc > 1)) {
+        replyErrorFormat(c, "ERR Command '%.*s' not found", (int)c->argv[3].len, c->argv[3].ptr);
+        return;
+    }
+    int arity = q.cmd->arity;
+    if (arity >= 0 ? q.argc != arity : q.argc < -arity) {
+        replyErrorFormat(c, "ERR wrong number of arguments for '%.*s' command",
+                         (int)q.cmd->name.len, q.cmd->name.ptr);
+        return;
+    }
+    int arg_index;
+    aclVerdict verdict = aclDecide(u->rules, &q, &arg_index);
+    if (verdict == ACL_ALLOWED) {
+        replyOk(c);
+    } else {
+        replyVerdict(c, &q, verdict, arg_index);
+    }
+}

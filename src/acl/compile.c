@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Compiles drafts to immutable rules (rules.h). A first pass measures, a second one fills one block: structures first,
+ * then texts. Invariant: both passes go through the draft in the same order, which check() verifies at the end. Main
+ * thread only. */
+#include "acl/catalog.h"
+#include "acl/rules.h"
+#include "base/base.h"
+#include "base/glob.h"
+
+/* The block under construction. `at` NULL: only measuring. */
+typedef struct block {
+    char *at;
+    size_t size;
+} block;
+
+/* Takes aligned bytes of the block; NULL while measuring or for 0 bytes. */
+static void *take(block *b, size_t size, size_t align) {
+    size_t start = (b->size + align - 1) & ~(align - 1);
+    b->size = start + size;
+    return b->at && size ? b->at + start : NULL;
+}
+
+static const char *takeText(block *b, slice text) {
+    char *copy = take(b, text.len, 1);
+    if (copy) memcpy(copy, text.ptr, text.len);
+    return copy ? copy : "";
+}
+
+/* ------------------------------------------------------------------ patterns */
+
+static aclPattern classify(slice text, uint8_t access) {
+    size_t plain = 0;
+    while (plain < text.len && !memchr("*?[\\", text.ptr[plain], 4)) plain++;
+    aclPattern p = {.text = text.ptr, .len = (uint32_t)text.len, .access = access};
+    p.literal = (uint16_t)sizeMin(plain, UINT16_MAX);
+    if (plain == text.len && plain <= UINT16_MAX) {
+        p.kind = PATTERN_LITERAL;
+    } else if (plain + 1 == text.len && text.ptr[plain] == '*' && plain <= UINT16_MAX) {
+        p.kind = PATTERN_PREFIX;
+    } else {
+        p.kind = PATTERN_GLOB;
+    }
+    return p;
+}
+
+bool aclPatternMatches(const aclPattern *p, slice text) {
+    if (text.len < p->literal || memcmp(text.ptr, p->text, p->literal) != 0) return false;
+    if (p->kind == PATTERN_PREFIX) return true;
+    if (p->kind == PATTERN_LITERAL) return text.len == p->len;
+    size_t from = p->literal; /* the rest of a pattern matches the rest of the text */
+    return globMatch(sliceMake(p->text + from, p->len - from),
+                     sliceMake(text.ptr + from, text.len - from));
+}
+
+static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {
+    aclPattern *list = take(b, sizeof(*list) * (size_t)count, _Alignof(aclPattern));
+    for (int i = 0; list && i < count; i++)
+        list[i] = classify(strSlice(&from[i].text), from[i].access);
+    return list;
+}
+
+static void takePatternTexts(block *b, const aclPattern *list, const aclDraftPattern *from,
+                             int count) {
+    for (int i = 0; i < count; i++) {
+        const char *copy = takeText(b, strSlice(&from[i].text));
+        if (list) ((aclPattern *)list)[i].text = copy;
+    }
+}
+
+/* ------------------------------------------------------------------ commands */
+
+/* The sign and name of the next rule of a list; false at its end. */
+static bool nextRule(slice *list, bool *allow, slice *name) {
+    if (list->len == 0) return false;
+    const char *blank = memchr(list->ptr, ' ', list->len);
+    size_t len = blank ? (size_t)(blank - list->ptr) : list->len;
+    check(len >= 2);
+    *allow = list->ptr[0] == '+';
+    *name = sliceMake(list->ptr + 1, len - 1);
+    len += blank != NULL;
+    *list = sliceMake(list->ptr + len, list->len - len);
+    return true;
+}
+
+/* The command of +command|argument, NULL if `name` is something else; *word is the argument. */
+static const command *firstArgOf(slice name, slice *word) {
+    const char *bar = memchr(name.ptr, '|', name.len);
+    if (!bar || aclCommandFind(name)) return NULL;
+    size_t len = (size_t)(bar - name.ptr);
+    *word = sliceMake(bar + 1, name.len - len - 1);
+    return aclCommandFind(sliceMake(name.ptr, len));
+}
+
+static void setCommand(uint64_t *bits, const command *cmd, bool allow) {
+    uint64_t bit = UINT64_C(1) << cmd->id % 64;
+    bits[cmd->id / 64] = allow ? bits[cmd->id / 64] | bit : bits[cmd->id / 64] & ~bit;
+    for (int i = 0; i < cmd->sub_count; i++) setCommand(bits, &cmd->subs[i], allow);
+}
+
+/* A rule for a category also removes first arguments of its commands. */
+static void setCategory(uint64_t *bits, int words, slice name, bool allow, aclFirstArg *args,
+                        uint32_t *arg_count) {
+    const uint64_t *members = aclCategoryBits(name);
+    check(members != NULL);
+    for (int i = 0; i < words; i++) bits[i] = allow ? bits[i] | members[i] : bits[i] & ~members[i];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < *arg_count; i++) {
+        int id = args[i].command_id;
+        if (!(members[id / 64] >> id % 64 & 1)) args[kept++] = args[i];
+    }
+    *arg_count = kept;
+}
+
+/* Evaluates the rules in order. `args` has space for one entry per rule. */
+static void evaluate(aclSelector *s, uint64_t *bits, int words, aclFirstArg *args) {
+    slice list = s->rules, name;
+    bool allow;
+    while (nextRule(&list, &allow, &name)) {
+        slice word;
+        if (sliceIs(name, "@all")) {
+            s->by_default = allow;
+            memset(bits, allow ? 0xff : 0, sizeof(*bits) * (size_t)words);
+        } else if (name.ptr[0] == '@') {
+            slice category = sliceMake(name.ptr + 1, name.len - 1);
+            setCategory(bits, words, category, allow, args, &s->first_arg_count);
+        } else {
+            const command *cmd = firstArgOf(name, &word);
+            if (cmd) {
+                args[s->first_arg_count++] = (aclFirstArg){word, cmd->id};
+            } else {
+                setCommand(bits, aclCommandFind(name), allow);
+            }
+        }
+    }
+    s->all_commands = sliceEqual(s->rules, SLICE("+@all"));
+}
+
+/* Upper bound of the first arguments among the rules. */
+static size_t firstArgsMax(slice rules) {
+    size_t bars = 0;
+    for (size_t i = 0; i < rules.len; i++) bars += rules.ptr[i] == '|';
+    return bars;
+}
+
+/* ------------------------------------------------------------------ blocks */
+
+/* `s` is NULL while measuring. */
+static void takeSelector(block *b, aclSelector *s, const aclDraftSelector *from) {
+    int words = aclCommandWords();
+    slice rules = strSlice(&from->commands);
+    uint64_t *bits = take(b, sizeof(*bits) * (size_t)words, _Alignof(uint64_t));
+    aclFirstArg *args = take(b, sizeof(*args) * firstArgsMax(rules), _Alignof(aclFirstArg));
+    const aclPattern *keys = takePatterns(b, from->keys, from->key_count);
+    const aclPattern *channels = takePatterns(b, from->channels, from->channel_count);
+    int32_t *dbs = take(b, sizeof(*dbs) * (size_t)from->db_count, _Alignof(int32_t));
+    takePatternTexts(b, keys, from->keys, from->key_count);
+    takePatternTexts(b, channels, from->channels, from->channel_count);
+    const char *text = takeText(b, rules);
+    if (!s) return;
+    *s = (aclSelector){.commands = bits,
+                       .keys = keys,
+                       .channels = channels,
+                       .dbs = dbs,
+                       .first_args = args,
+                       .rules = sliceMake(text, rules.len),
+                       .key_count = (uint32_t)from->key_count,
+                       .channel_count = (uint32_t)from->channel_count,
+                       .db_count = (uint32_t)from->db_count,
+                       .command_words = (uint16_t)words,
+                       .flags = (uint8_t)from->flags};
+    if (dbs) memcpy(dbs, from->dbs, sizeof(*dbs) * (size_t)from->db_count);
+    evaluate(s, bits, words, args);
+}
+
+static aclRules *fill(block *b, const aclDraft *d) {
+    size_t selectors = (size_t)d->selector_count, passwords = (size_t)d->password_count;
+    aclRules *rules = take(b, sizeof(*rules) + selectors * sizeof(aclSelector), _Alignof(aclRules));
+    uint8_t *hashes = take(b, passwords * ACL_HASH_SIZE, 1);
+    if (hashes) memcpy(hashes, d->passwords, passwords * ACL_HASH_SIZE);
+    if (rules) {
+        *rules = (aclRules){.on = d->on,
+                            .nopass = d->nopass,
+                            .password_count = (uint32_t)passwords,
+                            .selector_count = (uint32_t)selectors,
+                            .passwords = (const uint8_t(*)[ACL_HASH_SIZE])hashes};
+    }
+    for (size_t i = 0; i < selectors; i++)
+        takeSelector(b, rules ? &rules->selectors[i] : NULL, &d->selectors[i]);
+    return rules;
+}
+
+aclRules *aclRulesNew(const aclDraft *d) {
+    check(d->selector_count >= 1);
+    block measured = {0};
+    (void)fill(&measured, d); /* counts only */
+    block b = {.at = memAlloc(measured.size)};
+    aclRules *rules = fill(&b, d);
+    check(b.size == measured.size);
+    check((char *)rules == b.at);
+    return rules;
+}
+
+/* ------------------------------------------------------------------ drafts */
+
+static aclDraftPattern *draftPatterns(const aclPattern *from, uint32_t count) {
+    if (count == 0) return NULL;
+    size_t cap = 1;
+    while (cap < count) cap *= 2; /* as when they are added one by one */
+    aclDraftPattern *list = memNewArray(aclDraftPattern, cap);
+    for (uint32_t i = 0; i < count; i++) {
+        list[i] = (aclDraftPattern){strNew(sliceMake(from[i].text, from[i].len)), from[i].access};
+    }
+    return list;
+}
+
+static void draftSelector(aclDraftSelector *d, const aclSelector *s) {
+    *d = (aclDraftSelector){.flags = s->flags,
+                            .keys = draftPatterns(s->keys, s->key_count),
+                            .channels = draftPatterns(s->channels, s->channel_count),
+                            .key_count = (int)s->key_count,
+                            .channel_count = (int)s->channel_count,
+                            .db_count = (int)s->db_count,
+                            .commands = strNew(s->rules)};
+    if (!s->db_count) return;
+    d->dbs = memNewArray(int32_t, s->db_count);
+    memcpy(d->dbs, s->dbs, sizeof(*d->dbs) * s->db_count);
+}
+
+void aclDraftFrom(aclDraft *d, const aclRules *rules) {
+    *d = (aclDraft){.on = rules->on,
+                    .nopass = rules->nopass,
+                    .password_count = (int)rules->password_count,
+                    .selector_count = (int)rules->selector_count};
+    size_t cap = 1;
+    while (cap < rules->selector_count) cap *= 2;
+    d->selectors = memNewArray(aclDraftSelector, cap);
+    for (uint32_t i = 0; i < rules->selector_count; i++)
+        draftSelector(&d->selectors[i], &rules->selectors[i]);
+    if (!rules->password_count) return;
+    for (cap = 1; cap < rules->password_count;) cap *= 2;
+    d->passwords = memAlloc(cap * ACL_HASH_SIZE);
+    memcpy(d->passwords, rules->passwords, rules->password_count * ACL_HASH_SIZE);
+}
+
+void aclWarnFirstArgs(const aclSelector *s) {
+    slice list = s->rules, name, word;
+    bool allow;
+    while (nextRule(&list, &allow, &name)) {
+        if (name.ptr[0] == '@' || !firstArgOf(name, &word)) continue;
+        logWarning(
+            "Deprecation warning: Allowing a first arg of an otherwise blocked command is a misuse of "
+            "ACL and may get disabled in the future (offender: +%.*s)",
+            (int)sizeMin(name.len, 256), name.ptr);
+    }
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rules as text, in the order and form of ACL LIST. Applied to a new user, the text gives the same rules again. Main
+ * thread only. */
+#include "acl/catalog.h"
+#include "acl/rules.h"
+#include "base/base.h"
+
+void aclAppendHash(str *out, const uint8_t *hash) {
+    static const char digits[] = "0123456789abcdef";
+    char text[2 * ACL_HASH_SIZE];
+    for (int i = 0; i < ACL_HASH_SIZE; i++) {
+        text[2 * i] = digits[hash[i] >> 4];
+        text[2 * i + 1] = digits[hash[i] & 15];
+    }
+    strAppend(out, text, sizeof(text));
+}
+
+/* Removes the blank that follows the last part. */
+static void endParts(str *out, size_t start) {
+    if (out->len > start && out->ptr[out->len - 1] == ' ') strCut(out, out->len - 1);
+}
+
+/* Words of a selector are parsed like a configuration line. Quotes are necessary where quotes would be recognised, and
+ * where the word would end the selector. */
+static void appendPattern(str *out, const char *prefix, const aclPattern *p, bool in_selector) {
+    slice text = sliceMake(p->text, p->len);
+    bool quoted = in_selector && text.len &&
+                  (memchr(text.ptr, '"', text.len) || memchr(text.ptr, '\'', text.len) ||
+                   text.ptr[text.len - 1] == ')');
+    if (quoted) {
+        str word = STR_EMPTY;
+        strAppendText(&word, prefix);
+        strAppendSlice(&word, text);
+        strAppendQuoted(out, strSlice(&word));
+        strFree(&word);
+    } else {
+        strAppendText(out, prefix);
+        strAppendSlice(out, text);
+    }
+    strAppendByte(out, ' ');
+}
+
+static void appendKeys(const aclSelector *s, str *out, bool in_selector) {
+    static const char *const prefixes[] = {"%~", "%R~", "%W~", "~"};
+    if (s->flags & ACL_ALL_KEYS) strAppendText(out, "~* ");
+    for (uint32_t i = 0; i < s->key_count; i++)
+        appendPattern(out, prefixes[s->keys[i].access], &s->keys[i], in_selector);
+}
+
+static void appendChannels(const aclSelector *s, str *out, bool in_selector) {
+    if (s->flags & ACL_ALL_CHANNELS) strAppendText(out, "&* ");
+    for (uint32_t i = 0; i < s->channel_count; i++)
+        appendPattern(out, "&", &s->channels[i], in_selector);
+}
+
+static void appendDatabases(const aclSelector *s, str *out) {
+    if (s->flags & ACL_ALL_DBS) return;
+    strAppendText(out, s->db_count ? "db=" : "resetdbs");
+    for (uint32_t i = 0; i < s->db_count; i++)
+        strAppendFormat(out, "%s%d", i ? "," : "", (int)s->dbs[i]);
+    strAppendByte(out, ' ');
+}
+
+void aclDescribeKeys(const aclSelector *s, str *out) {
+    size_t start = out->len;
+    appendKeys(s, out, false);
+    endParts(out, start);
+}
+
+void aclDescribeChannels(const aclSelector *s, str *out) {
+    size_t start = out->len;
+    appendChannels(s, out, false);
+    endParts(out, start);
+}
+
+void aclDescribeDatabases(const aclSelector *s, str *out) {
+    size_t start = out->len;
+    if (s->flags & ACL_ALL_DBS) {
+        strAppendText(out, "alldbs");
+    } else if (s->db_count) {
+        appendDatabases(s, out);
+    }
+    endParts(out, start);
+}
+
+static void appendSelector(const aclSelector *s, str *out, bool in_selector) {
+    appendKeys(s, out, in_selector);
+    if (!(s->flags & ACL_ALL_CHANNELS)) strAppendText(out, "resetchannels ");
+    appendChannels(s, out, in_selector);
+    appendDatabases(s, out);
+    strAppendSlice(out, s->rules);
+}
+
+void aclDescribe(const aclRules *rules, str *out) {
+    strAppendText(out, rules->on ? "on " : "off ");
+    if (rules->nopass) strAppendText(out, "nopass ");
+    for (uint32_t i = 0; i < rules->password_count; i++) {
+        strAppendByte(out, '#');
+        aclAppendHash(out, rules->passwords[i]);
+        strAppendByte(out, ' ');
+    }
+    appendSelector(&rules->selectors[0], out, false);
+    for (uint32_t i = 1; i < rules->selector_count; i++) {
+        strAppendText(out, " (");
+        appendSelector(&rules->selectors[i], out, true);
+        strAppendByte(out, ')');
+    }
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Gates that ask for the rights of a session's user. They are armed per session, and only those that can refuse
+ * something: none for +@all ~* &*, only that for commands with keys (or channels) if just keys (or channels) are
+ * limited, else the one for all commands. Invariant: a request meets at most one armed gate of these. Main thread
+ * only. */
+#include "acl/acl.h"
+#include "acl/catalog.h"
+#include "acl/check.h"
+#include "acl/log.h"
+#include "acl/users.h"
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+#include "engine/session_slot.h"
+#include "engine/stats.h"
+#include "engine/transaction.h"
+
+/* ------------------------------------------------------------------ the database of a queued command */
+
+/* For a user with limited databases: the database that the commands queued since MULTI have selected, plus 1. Nothing is
+ * allocated for it. */
+static const sessionSlot queued_db_slot = {.name = "acl-queued-db"};
+
+static int queuedDbSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&queued_db_slot);
+    return index;
+}
+
+static bool isQueueing(const ctx *c) {
+    return c->who->flags & SESSION_IN_MULTI && c->origin == ORIGIN_CLIENT &&
+           !(c->flags & CTX_IN_MULTI);
+}
+
+static int databaseOf(const ctx *c) {
+    session *s = c->who;
+    if (!isQueueing(c) || transactionCount(s) <= 0) return s->db_id;
+    void *queued = sessionSlotGet(s, queuedDbSlot());
+    return queued ? (int)(uintptr_t)queued - 1 : s->db_id;
+}
+
+/* An admitted command is going to be queued. */
+static void noteQueued(const ctx *c) {
+    int64_t db;
+    if (transactionCount(c->who) <= 0) sessionSlotSet(c->who, queuedDbSlot(), NULL);
+    if (aclNeedsOf(c->cmd)->databases != DBS_SELECT || !numberParseInt(c->argv[1], &db)) return;
+    if (db < 0 || db >= engineDatabaseCount()) return;
+    sessionSlotSet(c->who, queuedDbSlot(), (void *)(uintptr_t)(db + 1));
+}
+
+/* True if the queue may run: if a queued SELECT were refused, the commands after it would run in the wrong database. */
+static bool selectIsAllowed(void *arg, const command *cmd, const slice *argv, int argc) {
+    if (aclNeedsOf(cmd)->databases != DBS_SELECT) return true;
+    aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc};
+    int arg_index;
+    return aclDecide(arg, &q, &arg_index) != ACL_DENIED_DATABASE;
+}
+
+/* ------------------------------------------------------------------ refusing */
+
+static void replyRefused(ctx *c, aclVerdict verdict) {
+    slice name = userNameOf(c->who);
+    switch (verdict) {
+    case ACL_DENIED_COMMAND:
+        replyErrorFormat(c, "NOPERM User %.*s has no permissions to run the '%.*s' command",
+                         (int)name.len, name.ptr, (int)c->cmd->name.len, c->cmd->name.ptr);
+        return;
+    case ACL_DENIED_KEY: replyError(c, SLICE("NOPERM No permissions to access a key")); return;
+    case ACL_DENIED_CHANNEL:
+        replyError(c, SLICE("NOPERM No permissions to access a channel"));
+        return;
+    case ACL_DENIED_DATABASE:
+        replyError(c, SLICE("NOPERM No permissions to access database"));
+        return;
+    case ACL_ALLOWED: break;
+    }
+    panic("an allowed command is not refused");
+}
+
+/* A command of EXEC that was admitted when it was queued. */
+static void replyRefusedInExec(ctx *c, aclVerdict verdict) {
+    static const char *const reasons[] = {
+        [ACL_DENIED_DATABASE] = "no permission",
+        [ACL_DENIED_COMMAND] = "no permission to execute the command or subcommand",
+        [ACL_DENIED_KEY] = "no permission to touch the specified keys",
+        [ACL_DENIED_CHANNEL] = "no permission to access one of the channels used as arguments",
+    };
+    check(verdict != ACL_ALLOWED);
+    replyErrorFormat(
+        c,
+        "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+        "call. This command is no longer allowed for the following reason: %s",
+        reasons[verdict]);
+}
+
+/* The error that a script receives; errorstats count it as NOPERM. */
+static void replyRefusedInScript(ctx *c, aclVerdict verdict) {
+    slice name = userNameOf(c->who);
+    str text = STR_EMPTY;
+    strAppendText(&text, "ERR ACL failure in script: ");
+    switch (verdict) {
+    case ACL_DENIED_COMMAND:
+        strAppendFormat(&text, "User %.*s has no permissions to run the '%.*s' command",
+                        (int)name.len, name.ptr, (int)c->cmd->name.len, c->cmd->name.ptr);
+        break;
+    case ACL_DENIED_KEY: strAppendText(&text, "No permissions to access a key"); break;
+    case ACL_DENIED_CHANNEL: strAppendText(&text, "No permissions to access a channel"); break;
+    default: strAppendText(&text, "No permissions to access database"); break;
+    }
+    statsCountError(SLICE("NOPERM"));
+    c->flags |= CTX_FAILED;
+    respError(c->out, strSlice(&text));
+    strFree(&text);
+}
+
+static slice objectOf(const ctx *c, int arg_index) {
+    return arg_index ? c->argv[arg_index] : c->cmd->name;
+}
+
+static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
+    aclLogRefusal(c, verdict, objectOf(c, arg_index));
+    if (c->origin == ORIGIN_SCRIPT) {
+        replyRefusedInScript(c, verdict);
+    } else if (c->flags & CTX_IN_MULTI) {
+        replyRefusedInExec(c, verdict);
+    } else {
+        replyRefused(c, verdict);
+    }
+    return GATE_REFUSED;
+}
+
+/* ------------------------------------------------------------------ the gates */
+
+static gateVerdict admit(ctx *c) {
+    const aclUser *u = aclUserOf(c->who);
+    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = c->who->db_id};
+    int arg_index;
+    aclVerdict verdict = aclDecide(u->rules, &q, &arg_index);
+    if (unlikely(verdict != ACL_ALLOWED)) return refuse(c, verdict, arg_index);
+    return GATE_PASS;
+}
+
+static gateVerdict admitAny(ctx *c) {
+    const aclRules *rules = aclUserOf(c->who)->rules;
+    if (likely(!aclLimitsDatabases(rules))) return admit(c);
+    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = databaseOf(c)};
+    int arg_index;
+    aclVerdict verdict = aclDecide(rules, &q, &arg_index);
+    if (verdict != ACL_ALLOWED) return refuse(c, verdict, arg_index);
+    if (isQueueing(c)) noteQueued(c);
+    if (c->cmd->flags & CMD_RUNS_QUEUE &&
+        !transactionEach(c->who, selectIsAllowed, (void *)(uintptr_t)rules))
+        return refuse(c, ACL_DENIED_DATABASE, 0);
+    return GATE_PASS;
+}
+
+static bool hasKeys(const commandSpec *spec) { return aclSpecHasKeys(spec); }
+
+static bool hasChannels(const commandSpec *spec) {
+    return aclSpecHasChannels(spec) && !aclSpecHasKeys(spec);
+}
+
+/* Commands that belong to a user; modules decide themselves whether theirs do. */
+enum { ORIGINS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT };
+
+const gate aclGate = {.name = "acl", .admit = admitAny, .again = true, .origins = ORIGINS};
+const gate aclKeyGate = {
+    .name = "acl-keys", .selects = hasKeys, .admit = admit, .again = true, .origins = ORIGINS};
+const gate aclChannelGate = {.name = "acl-channels",
+                             .selects = hasChannels,
+                             .admit = admit,
+                             .again = true,
+                             .origins = ORIGINS};
+
+void gatesArmFor(session *s) {
+    uint32_t checks = s->user ? aclUserOf(s)->checks : 0;
+    gateArmSession(s, &aclGate, checks & ACL_CHECK_ALL);
+    gateArmSession(s, &aclKeyGate, checks & ACL_CHECK_KEYS);
+    gateArmSession(s, &aclChannelGate, checks & ACL_CHECK_CHANNELS);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The rules of a user, in two forms. A draft is edited rule by rule (ACL SETUSER, a line of an ACL file). The compiled
+ * form is one immutable block that answers checks: a set of command ids, patterns classified by the work they need.
+ * Drafts are made from compiled rules and compiled again, so that a rule that fails changes nothing. Main thread
+ * only. */
+#ifndef ACL_RULES_H
+#define ACL_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/str.h"
+
+enum { ACL_HASH_SIZE = 32 }; /* SHA-256 */
+
+enum aclSelectorFlag {
+    ACL_ALL_KEYS = 1,     /* ~*, without other patterns */
+    ACL_ALL_CHANNELS = 2, /* &* */
+    ACL_ALL_DBS = 4,
+};
+
+/* ---- drafts */
+
+typedef struct aclDraftPattern {
+    str text;
+    uint8_t access; /* enum aclAccess; of keys */
+} aclDraftPattern;
+
+typedef struct aclDraftSelector {
+    uint32_t flags;
+    aclDraftPattern *keys, *channels;
+    int key_count, channel_count, db_count;
+    int32_t *dbs; /* sorted */
+    str commands; /* as listed: "-@all +get" */
+} aclDraftSelector;
+
+typedef struct aclDraft {
+    bool on, nopass;
+    uint8_t (*passwords)[ACL_HASH_SIZE];
+    int password_count, selector_count;
+    aclDraftSelector *selectors; /* the first are the root permissions */
+} aclDraft;
+
+/* A new user: off, without passwords and rights. `all_channels` is acl-pubsub-default. */
+void aclDraftInit(aclDraft *d, bool all_channels);
+void aclDraftClear(aclDraft *d);
+/* Applies one rule; a selector is a single word in brackets. Returns NULL, or the error text (constant) for which
+ * nothing has changed. */
+const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels);
+/* Joins the words of selectors: from one starting with '(' to one ending with ')'. `joined` receives an array of
+ * `*count` words, to be freed with strFreeWords(). Returns -1, or the index of the word with an unmatched bracket. */
+int aclJoinSelectors(const slice *words, int word_count, str **joined, int *count);
+
+/* ---- compiled rules */
+
+enum { PATTERN_LITERAL, PATTERN_PREFIX, PATTERN_GLOB };
+
+typedef struct aclPattern {
+    const char *text;
+    uint32_t len;
+    uint16_t literal; /* leading bytes without a special character, at most 65535 */
+    uint8_t kind;     /* literal; literal followed by '*'; any glob */
+    uint8_t access;
+} aclPattern;
+
+/* Allows a command if its first argument is this word. */
+typedef struct aclFirstArg {
+    slice word;
+    int command_id;
+} aclFirstArg;
+
+typedef struct aclSelector {
+    const uint64_t *commands; /* allowed ids, `command_words` words */
+    const aclPattern *keys, *channels;
+    const int32_t *dbs;
+    const aclFirstArg *first_args;
+    slice rules; /* as listed */
+    uint32_t key_count, channel_count, db_count, first_arg_count;
+    uint16_t command_words;
+    uint8_t flags;     /* enum aclSelectorFlag */
+    bool all_commands; /* exactly +@all: every command, also those that are loaded later */
+    bool by_default;   /* permission of commands that were loaded later */
+} aclSelector;
+
+typedef struct aclRules {
+    bool on, nopass;
+    uint32_t password_count, selector_count;
+    const uint8_t (*passwords)[ACL_HASH_SIZE];
+    aclSelector selectors[];
+} aclRules;
+
+/* Compiles a draft. The result is one block, freed with memFree(); it does not refer to the draft. */
+aclRules *aclRulesNew(const aclDraft *d);
+/* The draft that compiles to these rules. */
+void aclDraftFrom(aclDraft *d, const aclRules *rules);
+/* True if the pattern matches. Time: pattern times text. */
+bool aclPatternMatches(const aclPattern *p, slice text);
+/* Logs a warning for each rule of the deprecated form +command|argument. */
+void aclWarnFirstArgs(const aclSelector *s);
+
+/* ---- text (describe.c) */
+
+/* Appends "on nopass ~* &* +@all", the form of ACL LIST without name. */
+void aclDescribe(const aclRules *rules, str *out);
+/* The parts of a selector as GETUSER shows them. */
+void aclDescribeKeys(const aclSelector *s, str *out);
+void aclDescribeChannels(const aclSelector *s, str *out);
+void aclDescribeDatabases(const aclSelector *s, str *out);
+/* Appends 64 lower-case hexadecimal digits. */
+void aclAppendHash(str *out, const uint8_t *hash);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The registry of users (users.h). Invariant: the array is sorted by name and contains "default"; a user outside of it
+ * is `removed` and has at least one session. Lookup takes O(log n), adding one user O(n). Main thread only. */
+#include "acl/users.h"
+
+#include <stdlib.h>
+
+#include "acl/check.h"
+#include "base/base.h"
+#include "engine/deliver.h"
+#include "engine/hooks.h"
+
+static struct {
+    aclUser **list;
+    int count, cap;
+    aclUser *of_default;
+} users;
+
+static int compareNames(slice a, slice b) {
+    int order = memcmp(a.ptr, b.ptr, sizeMin(a.len, b.len));
+    return order ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+/* Position of the first user whose name is not less. */
+static int lowerBound(slice name) {
+    int low = 0, high = users.count;
+    while (low < high) {
+        int mid = low + (high - low) / 2;
+        if (compareNames(users.list[mid]->as_user.name, name) < 0) {
+            low = mid + 1;
+        } else {
+            high = mid;
+        }
+    }
+    return low;
+}
+
+aclUser *usersFind(slice name) {
+    int at = lowerBound(name);
+    if (at == users.count || !sliceEqual(users.list[at]->as_user.name, name)) return NULL;
+    return users.list[at];
+}
+
+aclUser *const *usersAll(int *count) {
+    *count = users.count;
+    return users.list;
+}
+
+aclUser *usersDefault(void) { return users.of_default; }
+
+bool userNameIsValid(slice name) {
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        if (c == ' ' || (c >= '\t' && c <= '\r') || c == '\0') return false;
+    }
+    return true;
+}
+
+aclRules *defaultRulesNew(slice password) {
+    static const char *const open[] = {"on", "nopass", "~*", "&*", "+@all"};
+    aclDraft d;
+    aclDraftInit(&d, true);
+    for (size_t i = 0; i < COUNT_OF(open); i++) {
+        const char *error = aclDraftApply(&d, sliceOf(open[i]), true);
+        check(!error);
+    }
+    if (password.len) {
+        str rule = STR_EMPTY;
+        strAppendByte(&rule, '>');
+        strAppendSlice(&rule, password);
+        const char *error = aclDraftApply(&d, strSlice(&rule), true);
+        check(!error);
+        strFree(&rule);
+    }
+    aclRules *rules = aclRulesNew(&d);
+    aclDraftClear(&d);
+    return rules;
+}
+
+/* ------------------------------------------------------------------ adding and changing */
+
+static void insertAt(int at, aclUser *u) {
+    if (users.count == users.cap) {
+        users.cap = users.cap ? users.cap * 2 : 4;
+        users.list = memRealloc(users.list, sizeof(aclUser *) * (size_t)users.cap);
+    }
+    memmove(users.list + at + 1, users.list + at, sizeof(aclUser *) * (size_t)(users.count - at));
+    users.list[at] = u;
+    users.count++;
+}
+
+static aclUser *userNewTake(slice name, aclRules *rules) {
+    aclUser *u = memNew(aclUser);
+    u->as_user.name = sliceMake(memDup(name.ptr, name.len), name.len);
+    listInit(&u->as_user.sessions);
+    u->rules = rules;
+    u->checks = aclChecksOf(rules);
+    if (sliceEqual(name, SLICE("default"))) users.of_default = u;
+    return u;
+}
+
+static void userFree(aclUser *u) {
+    memFree((void *)(uintptr_t)u->as_user.name.ptr);
+    memFree(u->rules);
+    memFree(u);
+}
+
+static bool hasAllChannels(const aclRules *rules) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        if (rules->selectors[i].flags & ACL_ALL_CHANNELS) return true;
+    }
+    return false;
+}
+
+/* True if `after` does not list a channel pattern that `before` lists. */
+static bool takesChannels(const aclRules *before, const aclRules *after) {
+    if (hasAllChannels(after)) return false;
+    if (hasAllChannels(before)) return true;
+    for (uint32_t i = 0; i < before->selector_count; i++) {
+        const aclSelector *s = &before->selectors[i];
+        for (uint32_t k = 0; k < s->channel_count; k++) {
+            slice pattern = sliceMake(s->channels[k].text, s->channels[k].len);
+            if (!aclAllowsChannel(after, pattern, true)) return true;
+        }
+    }
+    return false;
+}
+
+static void eachSession(aclUser *u, void (*proc)(session *s)) {
+    list *all = &u->as_user.sessions;
+    for (listNode *n = listFirst(all), *next; n; n = next) {
+        next = listNext(all, n);
+        proc(LIST_OWNER(n, session, of_user));
+    }
+}
+
+static void signalChannelsTaken(session *s) {
+    if (s->flags & SESSION_PUBSUB) hooksSessionEvent(s, SESSION_CHANNELS_TAKEN);
+}
+
+static void replaceRulesTake(aclUser *u, aclRules *rules) {
+    aclRules *before = u->rules;
+    bool takes = takesChannels(before, rules);
+    u->rules = rules;
+    uint32_t checks = aclChecksOf(rules);
+    if (checks != u->checks) {
+        u->checks = checks;
+        eachSession(u, gatesArmFor);
+    }
+    if (takes) eachSession(u, signalChannelsTaken);
+    memFree(before);
+}
+
+void usersSetTake(slice name, aclRules *rules) {
+    int at = lowerBound(name);
+    if (at < users.count && sliceEqual(users.list[at]->as_user.name, name)) {
+        replaceRulesTake(users.list[at], rules);
+    } else {
+        insertAt(at, userNewTake(name, rules));
+    }
+}
+
+/* ------------------------------------------------------------------ removing */
+
+static void closeSession(session *s) {
+    if (sessionIsExecuting(s)) {
+        sessionCloseSoon(s);
+    } else {
+        sessionCloseNow(s);
+    }
+}
+
+/* The user is no longer in the array. */
+static void retire(aclUser *u) {
+    u->removed = true;
+    if (listIsEmpty(&u->as_user.sessions)) {
+        userFree(u);
+    } else {
+        eachSession(u, closeSession);
+    }
+}
+
+void userLastLeft(user *u) {
+    aclUser *left = (aclUser *)u;
+    if (left->removed) userFree(left);
+}
+
+bool usersRemove(slice name) {
+    aclUser *u = usersFind(name);
+    if (!u) return false;
+    check(u != users.of_default);
+    int at = lowerBound(name);
+    users.count--;
+    memmove(users.list + at, users.list + at + 1, sizeof(aclUser *) * (size_t)(users.count - at));
+    retire(u);
+    return true;
+}
+
+static int compareLoaded(const void *a, const void *b) {
+    return compareNames(((const loadedUser *)a)->name, ((const loadedUser *)b)->name);
+}
+
+void usersReplaceTake(loadedUser *list, int count) {
+    qsort(list, (size_t)count, sizeof(*list), compareLoaded);
+    aclUser **before = users.list;
+    int before_count = users.count, old = 0;
+    users.list = memAlloc(sizeof(aclUser *) * (size_t)count);
+    users.count = users.cap = count;
+    for (int i = 0; i < count; i++) {
+        int order = 1;
+        while (old < before_count &&
+               (order = compareNames(before[old]->as_user.name, list[i].name)) < 0)
+            retire(before[old++]);
+        bool is_same = old < before_count && order == 0;
+        if (is_same) {
+            users.list[i] = before[old++];
+            replaceRulesTake(users.list[i], list[i].rules);
+        } else {
+            users.list[i] = userNewTake(list[i].name, list[i].rules);
+        }
+        list[i].rules = NULL;
+    }
+    while (old < before_count) retire(before[old++]);
+    memFree(before);
+    check(usersFind(SLICE("default")) == users.of_default);
+}
+
+void usersFree(void) {
+    for (int i = 0; i < users.count; i++) userFree(users.list[i]);
+    memFree(users.list);
+    memset(&users, 0, sizeof(users));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The registered users. A user is a name with compiled rules, which are replaced as a whole; sessions refer to the
+ * user, so they follow at their next request. A removed user exists until its last session has ended. Main thread
+ * only. */
+#ifndef ACL_USERS_H
+#define ACL_USERS_H
+
+#include "acl/rules.h"
+#include "engine/user.h"
+
+typedef struct aclUser {
+    user as_user; /* first: engine's view */
+    aclRules *rules;
+    uint32_t checks; /* enum aclCheckFlag: what its sessions are armed for */
+    bool removed;
+} aclUser;
+
+static inline aclUser *aclUserOf(const session *s) { return (aclUser *)s->user; }
+aclUser *usersFind(slice name);
+/* All users, sorted by name; borrowed until a user is added or removed. */
+aclUser *const *usersAll(int *count);
+aclUser *usersDefault(void);
+
+/* Adds a user or replaces the rules of an existing one; takes `rules`. Sessions that use a channel they have lost are
+ * closed. */
+void usersSetTake(slice name, aclRules *rules);
+/* Removes a user other than the default one and closes its sessions, the caller's after the reply. False if there is
+ * none of that name. */
+bool usersRemove(slice name);
+
+/* A set of users that replaces all (ACL LOAD): those of the same name keep their sessions. */
+typedef struct loadedUser {
+    slice name;      /* borrowed */
+    aclRules *rules; /* owned until usersReplaceTake() */
+    int line;
+} loadedUser;
+/* Takes the rules of all `list`ed users, whose names must be unique and include "default". */
+void usersReplaceTake(loadedUser *list, int count);
+
+/* False if the name is not allowed. */
+bool userNameIsValid(slice name);
+/* Arms the gates of a session as its user requires; see gate.c. */
+void gatesArmFor(session *s);
+/* The rules of the default user without further configuration; `password` (requirepass) may be empty. */
+aclRules *defaultRulesNew(slice password);
+/* The last session of a user has left it. */
+void userLastLeft(user *u);
+void usersFree(void);
+
+#endif

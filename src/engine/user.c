@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The functions that `acl` registers (user.h). Main thread only. */
+#include "engine/user.h"
+
+#include "base/base.h"
+#include "engine/session_priv.h"
+
+static const userPolicy *policy;
+
+void userSetPolicy(const userPolicy *to) { policy = to; }
+
+user *userFind(slice name) { return policy ? policy->find(name) : NULL; }
+
+slice userNameOf(const session *s) { return s->user ? s->user->name : SLICE("default"); }
+
+bool userReadsAllKeys(const ctx *c) {
+    if (!policy || !c->who->user || ctxIsReplay(c)) return true;
+    return policy->reads_all_keys(c->who->user, c->cmd);
+}
+
+bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc) {
+    if (!policy || !s->user) return true;
+    return policy->may_run(s, cmd, argv, argc);
+}
+
+bool userMayReceive(const session *s, slice channel, bool is_pattern) {
+    if (!policy || !s->user) return true;
+    return policy->may_receive(s->user, channel, is_pattern);
+}
+
+/* Moves the session to another user's list. */
+void userMoveSession(session *s, user *to) {
+    user *from = s->user;
+    if (from == to) return;
+    s->user = to;
+    if (from) listRemove(&from->sessions, &s->of_user);
+    if (to) listAppend(&to->sessions, &s->of_user);
+    if (from && listIsEmpty(&from->sessions) && policy) policy->last_left(from);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Users as folders other than `acl` see them: a name, the sessions that are logged in, and questions about rights,
+ * which `acl` answers. A session without user (internal ones, and all of a server without `acl`) may do everything.
+ * Main thread only. */
+#ifndef ENGINE_USER_H
+#define ENGINE_USER_H
+
+#include <stdbool.h>
+
+#include "engine/ctx.h"
+
+/* `acl` embeds this in its own structure. */
+struct user {
+    slice name;
+    list sessions; /* of its sessions, by their field `of_user` */
+};
+
+/* What `acl` implements. */
+typedef struct userPolicy {
+    user *(*find)(slice name);
+    /* The last session of a user has left it. */
+    void (*last_left)(user *u);
+    bool (*reads_all_keys)(const user *u, const command *cmd);
+    bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
+    bool (*may_receive)(const user *u, slice channel, bool is_pattern);
+} userPolicy;
+void userSetPolicy(const userPolicy *policy); /* NULL: none; for tests */
+
+/* The user of that name, NULL if there is none. */
+user *userFind(slice name);
+/* The name of a session's user; "default" without one. */
+slice userNameOf(const session *s);
+/* True if the caller of the command may read every key with it: BY and GET of SORT. */
+bool userReadsAllKeys(const ctx *c);
+/* True if the session's user may run this request now, in its current database. Neither logs nor counts a refusal.
+ * `cmd` is that of argv (commandResolve()); the arity is not checked. For acl_check_cmd of scripts. */
+bool userMayRun(const session *s, const command *cmd, const slice *argv, int argc);
+/* True if the session's user may be subscribed to the channel, or to the pattern as it is written. To be asked for
+ * existing subscriptions on SESSION_CHANNELS_TAKEN. */
+bool userMayReceive(const session *s, slice channel, bool is_pattern);
+
+#endif

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rules: parsing, errors that change nothing, the list form, and that the list form gives the same rules again. */
+#include <stdio.h>
+
+#include "acl_test.h"
+
+#include "acl/password.h"
+
+static int setup(void **state) {
+    installTestCommands();
+    return 0;
+}
+
+static int teardown(void **state) {
+    uninstallTestCommands();
+    return 0;
+}
+
+static void the_list_form_is_canonical(void **state) {
+    assert_string_equal(listed(""), "off resetchannels -@all");
+    assert_string_equal(listed("ON NoPass ~* &* +@ALL"), "on nopass ~* &* +@all");
+    assert_string_equal(listed("+get +@read +GET"), "off resetchannels -@all +@read +get");
+    assert_string_equal(listed("+config -config|set"),
+                        "off resetchannels -@all +config -config|set");
+    assert_string_equal(listed("-config|set +config"), "off resetchannels -@all +config");
+    assert_string_equal(listed("+select|0 -select"), "off resetchannels -@all -select");
+    assert_string_equal(listed("+get +@all"), "off resetchannels +@all");
+    assert_string_equal(listed("~a %R~a %W~b %r~b"), "off ~a ~b resetchannels -@all");
+    assert_string_equal(listed("~a ~*"), "off ~* resetchannels -@all");
+    assert_string_equal(listed("db=3,1,3 db=2,0"), "off resetchannels db=0,2 -@all");
+    assert_string_equal(listed("resetdbs"), "off resetchannels resetdbs -@all");
+    assert_string_equal(
+        listed("(~a +get) (db=1)"),
+        "off resetchannels -@all (~a resetchannels -@all +get) (resetchannels db=1 -@all)");
+    assert_string_equal(listed("~a (~b) +get reset"), "off resetchannels -@all");
+}
+
+static void words_of_a_selector_with_quotes_are_quoted(void **state) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    assert_null(aclDraftApply(&d, SLICE("(\"~a\\\"b\" '~c)')"), false));
+    aclRules *rules = aclRulesNew(&d);
+    str text = STR_EMPTY;
+    aclDescribe(rules, &text);
+    assert_string_equal(text.ptr,
+                        "off resetchannels -@all (\"~a\\\"b\" \"~c)\" resetchannels -@all)");
+    char *copy = memDup(text.ptr, text.len);
+    assert_string_equal(listed(copy), copy);
+    memFree(copy);
+    strFree(&text);
+    memFree(rules);
+    aclDraftClear(&d);
+}
+
+static void an_invalid_rule_has_its_error_and_changes_nothing(void **state) {
+    static const struct {
+        const char *rule, *error;
+    } bad[] = {
+        {"nope", "Syntax error"},
+        {"%", "Syntax error"},
+        {"%~a", "Syntax error"},
+        {"%RR~a", "Syntax error"},
+        {"%RWx~a", "Syntax error"},
+        {"~a\tb", "Syntax error"},
+        {"&a\nb", "Syntax error"},
+        {")", "Syntax error"},
+        {"db=", "Syntax error"},
+        {"db=1,", "Syntax error"},
+        {"db=,1", "Syntax error"},
+        {"db=0x1", "Syntax error"},
+        {"db=-1", "The provided database ID is out of range"},
+        {"db=2147483648", "The provided database ID is out of range"},
+        {"db=99999999999999999999", "The provided database ID is out of range"},
+        {"+", "Unknown command or category name in ACL"},
+        {"+@", "Unknown command or category name in ACL"},
+        {"+nope", "Unknown command or category name in ACL"},
+        {"+@nope", "Unknown command or category name in ACL"},
+        {"-get|a", "Unknown command or category name in ACL"},
+        {"+config|nope", "Unknown command or category name in ACL"},
+        {"+get|a|b", "Unknown command or category name in ACL"},
+        {"+get|", "Syntax error"},
+        {"+select|\"", "Syntax error"},
+        {"+config|get|x", "Allowing first-arg of a subcommand is not supported"},
+        {"<x", "The password you are trying to remove from the user does not exist"},
+        {"#00",
+         "The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters"},
+        {"(+get", "Syntax error"},
+        {"(on)", "Syntax error"},
+        {"(+get \"~a)", "Syntax error"},
+        {"((+get))", "Syntax error"},
+    };
+    aclDraft d;
+    aclDraftInit(&d, false);
+    assert_null(applyAll(&d, "on >x ~a &b db=1 +get (~c)"));
+    assert_null(aclDraftApply(&d, SLICE("<x"), false));
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        const char *error = aclDraftApply(&d, sliceOf(bad[i].rule), false);
+        assert_non_null(error);
+        assert_string_equal(error, bad[i].error);
+    }
+    assert_non_null(aclDraftApply(&d, SLICE("~a\0b"), false));
+    aclRules *rules = aclRulesNew(&d);
+    str text = STR_EMPTY;
+    aclDescribe(rules, &text);
+    assert_string_equal(text.ptr,
+                        "on ~a resetchannels &b db=1 -@all +get (~c resetchannels -@all)");
+    strFree(&text);
+    memFree(rules);
+    aclDraftClear(&d);
+}
+
+static void a_pattern_after_all_patterns_is_an_error(void **state) {
+    aclDraft d;
+    aclDraftInit(&d, true);
+    assert_non_null(aclDraftApply(&d, SLICE("&a"), true));
+    assert_null(applyAll(&d, "allkeys ~* resetchannels &a"));
+    assert_non_null(aclDraftApply(&d, SLICE("~a"), true));
+    assert_non_null(aclDraftApply(&d, SLICE("%R~a"), true));
+    aclDraftClear(&d);
+}
+
+static void selectors_are_joined_from_words(void **state) {
+    testWords words = wordsOf("on (+get ~a b) ~c (d)");
+    str *joined;
+    int count;
+    assert_int_equal(aclJoinSelectors(words.at, words.count, &joined, &count), -1);
+    assert_int_equal(count, 4);
+    assert_string_equal(joined[1].ptr, "(+get ~a b)");
+    assert_string_equal(joined[3].ptr, "(d)");
+    strFreeWords(joined, count);
+    words = wordsOf("on (+get ~a (x");
+    assert_int_equal(aclJoinSelectors(words.at, words.count, &joined, &count), 1);
+}
+
+static void passwords_are_hashes(void **state) {
+    uint8_t hash[ACL_HASH_SIZE], parsed[ACL_HASH_SIZE];
+    static const char abc[] = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+    passwordHash(SLICE("abc"), hash);
+    assert_true(passwordHashParse(sliceOf(abc), parsed));
+    assert_true(passwordHashesEqual(hash, parsed));
+    parsed[31] ^= 1;
+    assert_false(passwordHashesEqual(hash, parsed));
+    assert_false(passwordHashParse(SLICE("BA"), parsed));
+    char text[160];
+    (void)snprintf(text, sizeof(text), "off #%s resetchannels -@all", abc);
+    assert_string_equal(listed(">abc >abc"), text);
+    assert_string_equal(listed(">abc <abc"), "off resetchannels -@all");
+    assert_string_equal(listed("nopass >abc"), text);
+    assert_string_equal(listed(">abc nopass"), "off nopass resetchannels -@all");
+}
+
+static aclPattern keyPattern(aclRules **rules, const char *rule) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    assert_null(aclDraftApply(&d, sliceOf(rule), false));
+    *rules = aclRulesNew(&d);
+    aclDraftClear(&d);
+    return (*rules)->selectors[0].keys[0];
+}
+
+static void patterns_match_as_globs_whatever_their_kind(void **state) {
+    static const struct {
+        const char *rule, *text;
+        int kind;
+        bool matches;
+    } cases[] = {
+        {"~app", "app", PATTERN_LITERAL, true},   {"~app", "app1", PATTERN_LITERAL, false},
+        {"~app:*", "app:", PATTERN_PREFIX, true}, {"~app:*", "app:1", PATTERN_PREFIX, true},
+        {"~app:*", "app", PATTERN_PREFIX, false}, {"~a?c", "abc", PATTERN_GLOB, true},
+        {"~a*c", "abbc", PATTERN_GLOB, true},     {"~a*c", "abb", PATTERN_GLOB, false},
+        {"~a[bc]*", "acx", PATTERN_GLOB, true},   {"~a\\*", "a*", PATTERN_GLOB, true},
+        {"~a\\*", "ab", PATTERN_GLOB, false},     {"~", "", PATTERN_LITERAL, true},
+        {"~", "a", PATTERN_LITERAL, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        aclRules *rules;
+        aclPattern p = keyPattern(&rules, cases[i].rule);
+        assert_int_equal(p.kind, cases[i].kind);
+        assert_int_equal(aclPatternMatches(&p, sliceOf(cases[i].text)), cases[i].matches);
+        memFree(rules);
+    }
+}
+
+static void a_pattern_longer_than_its_literal_count_matches(void **state) {
+    enum { LONG = 70000 };
+    char *rule = memAlloc(LONG + 1);
+    memset(rule, 'x', LONG);
+    rule[0] = '~';
+    rule[LONG] = 0;
+    aclRules *rules;
+    aclPattern p = keyPattern(&rules, rule);
+    assert_true(aclPatternMatches(&p, sliceMake(rule + 1, LONG - 1)));
+    assert_false(aclPatternMatches(&p, sliceMake(rule + 1, LONG - 2)));
+    memFree(rules);
+    memFree(rule);
+}
+
+int test_rules(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_list_form_is_canonical),
+        cmocka_unit_test(words_of_a_selector_with_quotes_are_quoted),
+        cmocka_unit_test(an_invalid_rule_has_its_error_and_changes_nothing),
+        cmocka_unit_test(a_pattern_after_all_patterns_is_an_error),
+        cmocka_unit_test(selectors_are_joined_from_words),
+        cmocka_unit_test(passwords_are_hashes),
+        cmocka_unit_test(patterns_match_as_globs_whatever_their_kind),
+        cmocka_unit_test(a_pattern_longer_than_its_literal_count_matches),
+    };
+    return cmocka_run_group_tests_name("rules", tests, setup, teardown);
+}
