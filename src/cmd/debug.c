@@ -342,6 +342,16 @@ static void debugReload(ctx *c) {
     }
 }
 
+static void debugLoadAof(ctx *c) {
+    reason why;
+    if (engineReload(RELOAD_AOF, &why) == OK) {
+        logWarning("Append Only File loaded by DEBUG LOADAOF");
+        replyOk(c);
+    } else {
+        replyError(c, SLICE("ERR Error trying to load the AOF files, check server logs"));
+    }
+}
+
 static void debugDictResizing(ctx *c) {
     storeSetResizing(switchArg(c));
     replyOk(c);
@@ -396,6 +406,8 @@ static const char *const debug_help[] = {
     "    Create a memory leak of the input string.",
     "LISTPACK <key>",
     "    Show low level info about the listpack encoding of <key>.",
+    "LOADAOF",
+    "    Flush the AOF buffers on disk and reload the AOF in memory.",
     "LOG <message>",
     "    Write <message> to the server log.",
     "HTSTATS <dbid> [full]",
@@ -550,6 +562,7 @@ void debugCommand(ctx *c) {
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},
+        {"loadaof", 2, 2, debugLoadAof},
         {"restart", 2, INT_MAX, debugRestart},
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},

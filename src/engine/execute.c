@@ -363,6 +363,14 @@ int executeRun(session *s, request *requests, int count) {
     return i;
 }
 
+void executeReplay(session *s, request *r, replySink *sink) {
+    check(s->flags & SESSION_INTERNAL);
+    if (!s->out.sink) outbufInitSink(&s->out, sink);
+    (void)executeRun(s, r, 1); /* nothing has stopped the session */
+    outbufSinkFlush(&s->out);
+    s->flags &= ~(uint32_t)SESSION_REPARSE;
+}
+
 bool executeResolveInner(ctx *c) {
     bool unknown_sub;
     const command *cmd = commandResolve(c->argv, c->argc, &unknown_sub);

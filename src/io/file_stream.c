@@ -14,6 +14,7 @@
 
 #include "base/base.h"
 #include "io/file.h"
+#include "io/sys.h"
 
 status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes, reason *why) {
     *w = (fileWriter){.fd = -1, .sync_bytes = sync_bytes};
@@ -87,10 +88,14 @@ status fileReaderOpen(fileReader *r, const char *path, reason *why) {
 
 status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) {
     ssize_t n;
-    do { n = read(r->fd, dst, cap); } while (n < 0 && errno == EINTR);
+    do { n = sysCallsNow()->read(r->fd, dst, cap); } while (n < 0 && errno == EINTR);
     if (n < 0) return reasonSetErrno(why, "read");
     *len = (size_t)n;
     return OK;
+}
+
+status fileReaderSkip(fileReader *r, int64_t offset, reason *why) {
+    return lseek(r->fd, offset, SEEK_SET) == offset ? OK : reasonSetErrno(why, "seek");
 }
 
 void fileReaderClose(fileReader *r) {

@@ -20,6 +20,7 @@ commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bgrewriteaofCommand;
 commandProc bgsaveCommand;
 commandProc bitcountCommand;
 commandProc bitfieldCommand;
@@ -280,6 +281,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unsubscribeCommand;
 commandProc unwatchCommand;
+commandProc waitaofCommand;
 commandProc watchCommand;
 commandProc xackCommand;
 commandProc xaddCommand;
@@ -3166,6 +3168,17 @@ static const commandArg args_swapdb[] = {
     {.name = "index2", .type = ARG_INTEGER, .key_spec = -1},
 };
 
+static const char *const tips_waitaof[] = {
+    "request_policy:all_shards",
+    "response_policy:agg_min",
+};
+
+static const commandArg args_waitaof[] = {
+    {.name = "numlocal", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "numreplicas", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
+};
+
 static const commandArg args_xack[] = {
     {.name = "key", .type = ARG_KEY, .key_spec = 0},
     {.name = "group", .type = ARG_STRING, .key_spec = -1},
@@ -3787,6 +3800,16 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bgrewriteaof",
+     .proc = bgrewriteaofCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Asynchronously rewrites the append-only file to disk.",
+     .complexity = "O(1)",
+     .since = "1.0.0"},
     {.name = "bgsave",
      .proc = bgsaveCommand,
      .arity = -1,
@@ -6158,6 +6181,18 @@ const commandSpec serverCommands[] = {
      .summary = "Forgets about watched keys of a transaction.",
      .complexity = "O(1)",
      .since = "2.2.0"},
+    {.name = "waitaof",
+     .proc = waitaofCommand,
+     .arity = 4,
+     .flags = CMD_BLOCKING,
+     .categories = CAT(SLOW) | CAT(BLOCKING) | CAT(CONNECTION),
+     .reply = CLASS_ARRAY,
+     .group = "generic",
+     .summary = "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.",
+     .complexity = "O(1)",
+     .since = "7.2.0",
+     .tips = tips_waitaof, .tip_count = 2,
+     .args = args_waitaof, .arg_count = 3},
     {.name = "watch",
      .proc = watchCommand,
      .arity = -2,
@@ -6790,4 +6825,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 237;
+const int serverCommandCount = 239;

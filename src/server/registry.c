@@ -51,6 +51,7 @@ const gate *const serverGateOrder[] = {
     &clusterRedirectGate,
     &memoryGate,
     &snapshotErrorGate,
+    &aofErrorGate,
     &pubsubContextGate,
     &monitorGate,
     &loadingGate,
