@@ -49,7 +49,7 @@ static gateVerdict refuseWrites(ctx *c) {
 }
 
 const gate snapshotErrorGate = {
-    .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites};
+    .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites, .waived_for_writer = true};
 
 void snapshotUpdateGate(void) {
     bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
