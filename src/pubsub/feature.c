@@ -11,6 +11,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/topics.h"
+#include "pubsub/tracking.h"
 
 static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
 
@@ -20,6 +21,7 @@ static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
 static void work(engineTimer *t) {
     bool more = publishWork();
     if (subscriptionsWork()) more = true;
+    if (trackingWork()) more = true;
     if (more) timerSet(t, clockWallMs());
 }
 
@@ -33,6 +35,7 @@ static status shutdown(uint32_t flags, reason *why) {
     (void)flags, (void)why; /* cannot fail */
     publishFinish(NULL);
     while (subscriptionsWork()) continue;
+    trackingClear();
     timerStop(&worker);
     return OK;
 }
@@ -44,12 +47,14 @@ static void onSession(session *s, sessionEvent e) {
     if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
     if (e == SESSION_WAS_RESET && s->flags & SESSION_PUBSUB) publishFinish(NULL);
     subscriptionsDrop(s);
+    trackingOnSession(s, e);
 }
 
 static void report(const session *s, sessionReport *out) {
     out->channels = subscriptionCount(s, TOPIC_CHANNEL);
     out->patterns = subscriptionCount(s, TOPIC_PATTERN);
     out->shard_channels = subscriptionCount(s, TOPIC_SHARD);
+    trackingReport(s, out);
 }
 
 static status init(reason *why) {
@@ -66,6 +71,7 @@ static void printStats(str *out) {
                     (unsigned long long)topicsOfKind(TOPIC_PATTERN));
     strAppendFormat(out, "pubsubshard_channels:%llu\r\n",
                     (unsigned long long)topicsOfKind(TOPIC_SHARD));
+    trackingPrintStats(out);
 }
 
 static const infoSection sections[] = {
@@ -73,10 +79,14 @@ static const infoSection sections[] = {
     {0},
 };
 
+static const stageJob stages[] = {{STAGE_LOG, trackingBeforeSleep}, {0}};
+
 const feature pubsubFeature = {.name = "pubsub",
                                .options = pubsubOptions,
                                .info = sections,
                                .gates = gates,
+                               .stages = stages,
+                               .on_db = trackingOnDb,
                                .on_session = onSession,
                                .init = init,
                                .on_shutdown = shutdown};
