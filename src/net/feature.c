@@ -10,6 +10,7 @@
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/pause.h"
+#include "engine/session_report.h"
 #include "engine/timer.h"
 #include "io/net_addr.h"
 #include "net/client.h"
@@ -51,11 +52,18 @@ static const stageJob stages[] = {{STAGE_EXECUTE, execute},
                                   {STAGE_FREE, clientFreeClosed},
                                   {0}};
 
+static status init(reason *why) {
+    (void)why; /* cannot fail */
+    sessionSetFindProc(netFindClient);
+    return OK;
+}
+
 const feature netFeature = {.name = "net",
                             .options = netOptions,
                             .info = netSections,
                             .ticks = netTicks,
                             .stages = stages,
+                            .init = init,
                             .on_child = listenerChildEvent,
                             .on_pressure = limitsEvict,
                             .on_stats_reset = netResetStats};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO's section Clients and the network part of Stats, with their samples. Values of missing subsystems are zero.
- * INFO clients costs a walk over all clients. Main thread only. */
+ * INFO's section Clients and the network part of Stats, with their samples. INFO clients costs a walk over all clients. Main thread only. */
 #include "net/client_list.h"
 
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
+#include "engine/session_report.h"
 #include "engine/stats.h"
 #include "engine/watch.h"
 #include "net/net.h"
@@ -59,7 +59,7 @@ static void appendCount(str *out, const char *name, uint64_t value) {
 }
 
 static void printClients(str *out) {
-    uint64_t connected = 0, blocked = 0, subscribed = 0;
+    uint64_t connected = 0, blocked = 0, subscribed = 0, tracking = 0;
     uint64_t input = netStats()->recent_input_max, output = netStats()->recent_output_max;
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
@@ -69,6 +69,9 @@ static void printClients(str *out) {
         connected += !(flags & SESSION_REPLICA);
         blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;
         subscribed += (flags & SESSION_PUBSUB) != 0;
+        sessionReport report;
+        sessionReportRead(&cl->session, &report);
+        tracking += report.tracking;
         input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
     }
@@ -78,7 +81,7 @@ static void printClients(str *out) {
     appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
     appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));
     appendCount(out, "blocked_clients", blocked);
-    appendCount(out, "tracking_clients", 0);
+    appendCount(out, "tracking_clients", tracking);
     appendCount(out, "pubsub_clients", subscribed);
     appendCount(out, "watching_clients", watchingSessionCount());
     appendCount(out, "clients_in_timeout_table", 0);
