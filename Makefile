@@ -22,7 +22,7 @@
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
 #:
-#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  CC=gcc|clang-14  V=1 (show commands)
+#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  BUILD_TLS=no  CC=gcc|clang-14  V=1 (show commands)
 #: WERROR= (warnings do not stop)  HARDEN= LTO= MARCH= (replace these flags)  CFLAGS= LDFLAGS= (add)
 
 # ---- variables set by the user ------------------------------------------------------------------
@@ -68,7 +68,8 @@ tools_goals := run quick test test-long test-arm64 check clean format help
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
 include $(build_dir)/deps.mk build/layers.mk
-missing := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_missing))
+not_used := $(if $(filter libc,$(MALLOC)),jemalloc) $(if $(filter no,$(BUILD_TLS)),libssl)
+missing := $(filter-out $(not_used),$(deps_missing))
 ifneq ($(missing),)
 $(shell rm -f $(build_dir)/deps.mk)
 $(error missing: $(missing). Run deps/install.sh, or install by hand: $(deps_hint))
@@ -141,10 +142,11 @@ MARCH ?= -march=x86-64-v2
 endif
 endif
 
-deps_used := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_libraries))
+deps_used := $(filter-out $(not_used),$(deps_libraries))
 # Paths are mapped so that the build is reproducible in any directory.
 cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -pthread \
             -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
+            $(if $(filter no,$(BUILD_TLS)),,-DHAVE_TLS) \
             $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
             $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
 # Test groups export functions without a header, and cmocka passes a state to every test.

@@ -316,6 +316,17 @@ static void debugSetSkipChecksum(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG FORCE-TLS-WRITE-ERROR 1|0. */
+static void debugForceTlsWriteError(ctx *c) {
+    int64_t on;
+    if (!ctxArgIntIn(c, 2, 0, 1, &on, "ERR Value must be 0 or 1")) return;
+    if (!engineBlockTlsWrites(on)) {
+        replyError(c, SLICE("ERR TLS is not enabled"));
+    } else {
+        replyOk(c);
+    }
+}
+
 /* DEBUG RELOAD [NOSAVE] [NOFLUSH] [MERGE]. */
 static void debugReload(ctx *c) {
     static const struct {
@@ -552,6 +563,7 @@ void debugCommand(ctx *c) {
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
+        {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
         {"log", 3, 3, debugLog},
         {"quicklist", 3, 4, debugQuicklist},
         {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},

@@ -218,6 +218,7 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
+        if (unlikely(s->observed) && verdict == GATE_REFUSED) hooksRefusedCommand(c);
         /* A refused EXEC ends its transaction, so observers are called. */
         if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }

@@ -35,6 +35,10 @@ status engineReload(unsigned flags, reason *why) MUST_USE;
 void engineSetLoop(loop *l);
 loop *engineLoop(void);
 
+/* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in a build without
+ * TLS. */
+bool engineBlockTlsWrites(bool on);
+
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
  * loop, signals included. */
 typedef void engineServeProc(void);
