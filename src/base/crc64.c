@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CRC-64/Jones, eight bytes per step.
+ * CRC-64/Jones: eight bytes per step with tables, or 64 bytes per step by carry-less multiplication where the processor
+ * has it (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009).
  *
  * Invariant: tables[k][b] is the checksum of byte b followed by k zero bytes, so the checksum of
  * eight bytes is the XOR of eight independent table lookups. ANY_THREAD. */
+#if defined(__x86_64__)
+#include <wmmintrin.h>
+#endif
+
 #include "base/bytes.h"
 #include "base/crc_table.h"
+#include "base/base.h"
 #include "base/hash.h"
 
 static const uint64_t tables[8][256] = {
@@ -35,8 +41,7 @@ static const uint64_t tables[8][256] = {
               0x8d06c450148b7249ull, 0x3154aef3718177f9ull),
 };
 
-uint64_t crc64(uint64_t crc, const void *bytes, size_t len) {
-    const uint8_t *p = bytes;
+static uint64_t crcByTables(uint64_t crc, const uint8_t *p, size_t len) {
     for (; len >= 8; len -= 8, p += 8) {
         crc ^= loadU64(p);
         crc = tables[7][crc & 255] ^ tables[6][crc >> 8 & 255] ^ tables[5][crc >> 16 & 255] ^
@@ -45,4 +50,57 @@ uint64_t crc64(uint64_t crc, const void *bytes, size_t len) {
     }
     for (; len; len--, p++) crc = tables[0][(crc ^ *p) & 255] ^ crc >> 8;
     return crc;
+}
+
+#if defined(__x86_64__)
+
+enum { FOLD_BYTES = 64, LANE_BYTES = 16, FOLD_MIN = 4 * FOLD_BYTES };
+
+/* Moves a lane `d` bits towards the end of the message, where `keys` are the reflected x^(d+63) (for the lane's first
+ * half) and x^(d-1) modulo the polynomial, and adds what is there. */
+#define FOLD(lane, keys, there) \
+    _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128((lane), (keys), 0x00), \
+                                _mm_clmulepi64_si128((lane), (keys), 0x11)), \
+                  (there))
+
+static inline __m128i lane(const uint8_t *p) { return _mm_loadu_si128((const __m128i *)p); }
+
+__attribute__((target("pclmul,sse2"))) static uint64_t crcByFolding(uint64_t crc, const uint8_t *p,
+                                                                    size_t len) {
+    const __m128i by_512 =
+        _mm_set_epi64x((long long)0xf49784a634f014e4ull, (long long)0xaf86efb16d9ab4fbull);
+    const __m128i by_128 =
+        _mm_set_epi64x((long long)0x381d0015c96f4444ull, (long long)0xd9d7be7d505da32cull);
+    __m128i a = _mm_xor_si128(lane(p), _mm_set_epi64x(0, (long long)crc));
+    __m128i b = lane(p + LANE_BYTES), c = lane(p + 2 * LANE_BYTES), d = lane(p + 3 * LANE_BYTES);
+    for (p += FOLD_BYTES, len -= FOLD_BYTES; len >= FOLD_BYTES;
+         p += FOLD_BYTES, len -= FOLD_BYTES) {
+        a = FOLD(a, by_512, lane(p));
+        b = FOLD(b, by_512, lane(p + LANE_BYTES));
+        c = FOLD(c, by_512, lane(p + 2 * LANE_BYTES));
+        d = FOLD(d, by_512, lane(p + 3 * LANE_BYTES));
+    }
+    b = FOLD(a, by_128, b);
+    c = FOLD(b, by_128, c);
+    d = FOLD(c, by_128, d);
+    uint8_t last[LANE_BYTES];
+    _mm_storeu_si128((__m128i *)last, d);
+    return crcByTables(crcByTables(0, last, sizeof(last)), p, len);
+}
+
+static bool canFold(void) { return __builtin_cpu_supports("pclmul"); }
+
+#else
+
+enum { FOLD_MIN = 0 };
+static uint64_t crcByFolding(uint64_t crc, const uint8_t *p, size_t len) {
+    return crcByTables(crc, p, len);
+}
+static bool canFold(void) { return false; }
+
+#endif
+
+uint64_t crc64(uint64_t crc, const void *bytes, size_t len) {
+    return len >= FOLD_MIN && canFold() ? crcByFolding(crc, bytes, len)
+                                        : crcByTables(crc, bytes, len);
 }

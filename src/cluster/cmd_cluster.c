@@ -12,6 +12,7 @@
 #include "cluster/nodes.h"
 #include "cluster/procs.h"
 #include "engine/reply.h"
+#include "pubsub/pubsub.h"
 #include "store/store.h"
 
 /* True if the server is a cluster node. False: the error was replied. */
@@ -163,6 +164,7 @@ static void changeSlots(ctx *c, bool ranges, bool assign) {
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (set.bits[slot / 64] >> slot % 64 & 1) slotSetOwner(slot, assign ? nodeMyself() : NULL);
     }
+    if (!assign) pubsubSlotsChanged(slotIsMine);
     replyOk(c);
 }
 
@@ -186,6 +188,7 @@ void clusterFlushslotsCommand(ctx *c) {
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (slotOwner(slot) == nodeMyself()) slotSetOwner(slot, NULL);
     }
+    pubsubSlotsChanged(slotIsMine);
     replyOk(c);
 }
 

@@ -18,19 +18,35 @@ static bool hasOneKey(const command *cmd, int argc) {
     return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
 }
 
+static int addSlot(int slot, slice key) {
+    int own = hashSlot(key);
+    return slot == NO_SLOT || slot == own ? own : SEVERAL_SLOTS;
+}
+
+/* True for the commands of shard channels: their arguments have slots, but are no keys. */
+static bool usesShardChannels(const command *cmd) {
+    return cmd->flags & CMD_PUBSUB && cmd->first_key;
+}
+
+static int addChannelSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    int last = cmd->last_key < 0 ? argc + cmd->last_key : cmd->last_key;
+    for (int i = cmd->first_key; i <= last && slot != SEVERAL_SLOTS; i++)
+        slot = addSlot(slot, argv[i]);
+    return slot;
+}
+
 /* Combines `slot` with the slots of a request's keys. A malformed request has none; its command
  * replies the error. */
 static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    if (usesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
     keyPosition few[KEYS_MAX], *places = few;
     int count = commandKeys(cmd, argv, argc, few, KEYS_MAX);
     if (count > KEYS_MAX) {
         places = memNewArray(keyPosition, (size_t)count);
         count = commandKeys(cmd, argv, argc, places, count);
     }
-    for (int i = 0; i < count && slot != SEVERAL_SLOTS; i++) {
-        int own = hashSlot(argv[places[i].arg_index]);
-        slot = slot == NO_SLOT || slot == own ? own : SEVERAL_SLOTS;
-    }
+    for (int i = 0; i < count && slot != SEVERAL_SLOTS; i++)
+        slot = addSlot(slot, argv[places[i].arg_index]);
     if (places != few) memFree(places);
     return slot;
 }
@@ -88,7 +104,10 @@ static gateVerdict redirectRequest(ctx *c) {
     if (likely(slotIsMine(slot)) && likely(nodesAreOk())) return GATE_PASS;
     const clusterNode *owner = slotOwner(slot);
     if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
-    if (!nodesAreOk()) {
+    if (!nodesAreOk() && usesShardChannels(c->cmd)) {
+        if (!clusterConf.cluster_allow_pubsubshard_when_down)
+            return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
+    } else if (!nodesAreOk()) {
         if (!clusterConf.cluster_allow_reads_when_down)
             return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
         if (writes(c))

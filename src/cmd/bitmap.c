@@ -223,15 +223,17 @@ static blob *combine(bitOperation op, const bitSources *s) {
 static void storeResult(ctx *c, blob *result) {
     slice key = c->argv[2];
     uint64_t hash = collectionHash(c, 2);
-    (void)dbDelete(c->db, key, hash, c->look); /* the key may be missing */
+    bool existed = dbDelete(c->db, key, hash, c->look);
     check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
+    robj *o;
     if (result->len > OBJECT_EMBED_MAX) {
-        dbPlace(c->db, &c->at, objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0));
+        o = objectNewStringTake(key, result, OBJECT_NO_EXPIRE, 0);
     } else {
         slice text = sliceMake(result->bytes, result->len);
-        dbPlace(c->db, &c->at, objectNewString(key, text, OBJECT_NO_EXPIRE, 0, KEEP_RAW));
+        o = objectNewString(key, text, OBJECT_NO_EXPIRE, 0, KEEP_RAW);
         blobRelease(result);
     }
+    (existed ? dbPlaceReplacing : dbPlace)(c->db, &c->at, o);
     ctxKeyChanged(c, key, "set");
 }
 

@@ -34,7 +34,7 @@ void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
     size_t length = into ? typeOf(into)->length(into) : 0;
     if (length > 0) {
         check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
-        dbPlace(c->db, &c->at, into);
+        (existed ? dbPlaceReplacing : dbPlace)(c->db, &c->at, into);
         ctxKeyChanged(c, key, event);
     } else {
         if (into) objectFree(into);

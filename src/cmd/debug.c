@@ -316,6 +316,17 @@ static void debugSetSkipChecksum(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG FORCE-TLS-WRITE-ERROR 1|0. */
+static void debugForceTlsWriteError(ctx *c) {
+    int64_t on;
+    if (!ctxArgIntIn(c, 2, 0, 1, &on, "ERR Value must be 0 or 1")) return;
+    if (!engineBlockTlsWrites(on)) {
+        replyError(c, SLICE("ERR TLS is not enabled"));
+    } else {
+        replyOk(c);
+    }
+}
+
 /* DEBUG RELOAD [NOSAVE] [NOFLUSH] [MERGE]. */
 static void debugReload(ctx *c) {
     static const struct {
@@ -339,6 +350,16 @@ static void debugReload(ctx *c) {
         replyOk(c);
     } else {
         replyError(c, SLICE("ERR Error trying to load the RDB dump, check server logs"));
+    }
+}
+
+static void debugLoadAof(ctx *c) {
+    reason why;
+    if (engineReload(RELOAD_AOF, &why) == OK) {
+        logWarning("Append Only File loaded by DEBUG LOADAOF");
+        replyOk(c);
+    } else {
+        replyError(c, SLICE("ERR Error trying to load the AOF files, check server logs"));
     }
 }
 
@@ -396,6 +417,8 @@ static const char *const debug_help[] = {
     "    Create a memory leak of the input string.",
     "LISTPACK <key>",
     "    Show low level info about the listpack encoding of <key>.",
+    "LOADAOF",
+    "    Flush the AOF buffers on disk and reload the AOF in memory.",
     "LOG <message>",
     "    Write <message> to the server log.",
     "HTSTATS <dbid> [full]",
@@ -540,6 +563,7 @@ void debugCommand(ctx *c) {
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
+        {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
         {"log", 3, 3, debugLog},
         {"quicklist", 3, 4, debugQuicklist},
         {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
@@ -550,6 +574,7 @@ void debugCommand(ctx *c) {
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},
+        {"loadaof", 2, 2, debugLoadAof},
         {"restart", 2, INT_MAX, debugRestart},
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},

@@ -468,6 +468,7 @@ static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
         if (count) propagateDeleted(c, gone, count);
     }
     if (!count) ctxPropagateNothing(c);
+    if (!o) ctxKeyEvent(c, c->argv[1], "new"); /* as if it had been created */
     collectionNotify(c, c->argv[1], "hset");
     collectionNotify(c, c->argv[1], "hexpire");
     collectionChanged(c, c->argv[1], "hexpired", (uint64_t)f->size);

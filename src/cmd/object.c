@@ -13,7 +13,7 @@
  * access. */
 static const robj *findWithoutAccess(ctx *c) {
     slice key = c->argv[2];
-    const robj *o = dbFindQuiet(c->db, key, storeHash(key), c->look);
+    const robj *o = dbFindSilent(c->db, key, storeHash(key), c->look);
     if (!o) replyNull(c);
     return o;
 }

@@ -186,6 +186,7 @@ void xackCommand(ctx *c) {
     if (!streamFindWrite(c, 1, &s)) return;
     streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
+        if (!s) ctxKeyEvent(c, c->argv[1], "keymiss"); /* Valkey looks it up as a reader */
         replyInteger(c, 0);
         return;
     }

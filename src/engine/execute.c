@@ -218,6 +218,7 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
+        if (unlikely(s->observed) && verdict == GATE_REFUSED) hooksRefusedCommand(c);
         /* A refused EXEC ends its transaction, so observers are called. */
         if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
@@ -381,6 +382,14 @@ int executeRun(session *s, request *requests, int count) {
     engineHot.current = c.below;
     if (s->out.first) sessionWantWrite(s);
     return i;
+}
+
+void executeReplay(session *s, request *r, replySink *sink) {
+    check(s->flags & SESSION_INTERNAL);
+    if (!s->out.sink) outbufInitSink(&s->out, sink);
+    (void)executeRun(s, r, 1); /* nothing has stopped the session */
+    outbufSinkFlush(&s->out);
+    s->flags &= ~(uint32_t)SESSION_REPARSE;
 }
 
 bool executeResolveInner(ctx *c) {

@@ -21,6 +21,9 @@ void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller
  * keeps the bytes of the rest and parses them again when the session continues. */
 int executeRun(session *s, request *requests, int count);
+/* Runs one resolved request of an internal session, as a loader does. The items of its reply go to `sink`, which stays
+ * the same for a session. */
+void executeReplay(session *s, request *r, struct replySink *sink);
 /* Finds the command of a ctx made with ctxInitInner() and the hash of its first key. False for an unknown name:
  * executeInner() refuses it. */
 bool executeResolveInner(ctx *c);

@@ -5,6 +5,7 @@
 #include "engine/lifecycle.h"
 
 #include "base/base.h"
+#include "io/tls.h"
 #include "store/store.h"
 
 static struct {
@@ -43,6 +44,11 @@ void engineSetReloadProc(engineReloadProc *proc) { procs.reload = proc; }
 status engineReload(unsigned flags, reason *why) {
     check(procs.reload != NULL);
     return procs.reload(flags, why);
+}
+
+bool engineBlockTlsWrites(bool on) {
+    tlsBlockWrites(on);
+    return tlsIsSupported();
 }
 
 void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }

@@ -24,8 +24,9 @@ typedef status engineRestartProc(bool graceful, int64_t delay_ms, reason *why);
 void engineSetRestartProc(engineRestartProc *proc);
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) MUST_USE;
 
-/* DEBUG RELOAD: saves the dataset, empties the databases and loads it again, as far as the flags say. */
-enum { RELOAD_NO_SAVE = 1, RELOAD_NO_FLUSH = 2, RELOAD_MERGE = 4 };
+/* DEBUG RELOAD: saves the dataset, empties the databases and loads it again, as far as the flags say. DEBUG LOADAOF: the
+ * same with the append only file, RELOAD_AOF alone. */
+enum { RELOAD_NO_SAVE = 1, RELOAD_NO_FLUSH = 2, RELOAD_MERGE = 4, RELOAD_AOF = 8 };
 typedef status engineReloadProc(unsigned flags, reason *why);
 void engineSetReloadProc(engineReloadProc *proc);
 status engineReload(unsigned flags, reason *why) MUST_USE;
@@ -33,6 +34,10 @@ status engineReload(unsigned flags, reason *why) MUST_USE;
 /* The main event loop, for connections of the server's own (MIGRATE, replication). Set before the features start. */
 void engineSetLoop(loop *l);
 loop *engineLoop(void);
+
+/* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in a build without
+ * TLS. */
+bool engineBlockTlsWrites(bool on);
 
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
  * loop, signals included. */

@@ -110,7 +110,10 @@ static void keep(int64_t length_us) {
     recordResult(full || limit.timed_out, full);
 }
 
-void memoryKeep(void) { keep(turnLengthUs()); }
+/* What is loaded was within the limit once, and nobody could be told of its eviction. */
+void memoryKeep(void) {
+    if (!engineHot.loading) keep(turnLengthUs());
+}
 
 /* ------------------------------------------------------------------ the gate */
 

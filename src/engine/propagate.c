@@ -24,6 +24,7 @@ static struct {
     int count, cap;
     int depth;
     bool unwrapped; /* see propagateUnwrapped() */
+    uint64_t units; /* handed over */
 } queue;
 
 static queued *push(propagateTo to) {
@@ -152,6 +153,8 @@ void propagateUnitBegin(void) { queue.depth++; }
 
 /* Passes the queue to the sinks. */
 static NO_INLINE void flushQueue(void) {
+    queue.units++;
+    if (engineHot.current) engineHot.current->who->last_change = queue.units;
     propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
     if (queue.count > 1 && !queue.unwrapped) wrap.targets = targetsOfSeveral();
     queue.unwrapped = false;
@@ -177,5 +180,7 @@ void propagateUnitEnd(void) {
 void propagateUnwrapped(void) {
     if (queue.depth == 1) queue.unwrapped = true;
 }
+
+uint64_t propagateCount(void) { return queue.units; }
 
 int propagateUnitDepth(void) { return queue.depth; }

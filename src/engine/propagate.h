@@ -33,6 +33,9 @@ void propagateUnitEnd(void);
 /* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found by commands without
  * key arguments. No effect in nested units. */
 void propagateUnwrapped(void);
+/* Number of units that were handed to sinks. A session's `last_change` is the number of the last one of its
+ * commands. */
+uint64_t propagateCount(void);
 /* Nesting depth of units. */
 int propagateUnitDepth(void);
 

@@ -9,6 +9,7 @@
 static struct {
     engineTimer **heap; /* [0] is unused */
     size_t count, cap;
+    uint64_t turn; /* number of calls of timersTurn() that found a timer */
 } timers;
 
 static void put(size_t at, engineTimer *t) {
@@ -36,6 +37,7 @@ static void siftTimer(size_t at, engineTimer *t) {
 
 void timerSet(engineTimer *t, int64_t at_ms) {
     t->at_ms = at_ms;
+    t->turn = timers.turn;
     if (t->index) {
         siftTimer(t->index, t);
         return;
@@ -63,10 +65,15 @@ void timersTurn(int64_t *wait_ms) {
     *wait_ms = -1;
     if (likely(!timers.count)) return;
     int64_t now_ms = clockWallMs();
+    timers.turn++;
     while (timers.count) {
         engineTimer *next = timers.heap[1];
         if (next->at_ms > now_ms) {
             *wait_ms = next->at_ms - now_ms;
+            return;
+        }
+        if (next->turn == timers.turn) {
+            *wait_ms = 0;
             return;
         }
         timerStop(next);

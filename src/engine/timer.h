@@ -12,10 +12,12 @@ typedef struct engineTimer engineTimer;
 struct engineTimer {
     int64_t at_ms;
     size_t index;                /* index in the heap, from 1; 0: not set */
+    uint64_t turn;               /* the call of timersTurn() that preceded timerSet() */
     void (*due)(engineTimer *t); /* called when it expires; the timer is not set any more then */
 };
 
-/* Sets the timer, or changes its time. */
+/* Sets the timer, or changes its time. One that is set during timersTurn() is called in the next turn at the
+ * earliest, so work can be continued turn by turn. */
 void timerSet(engineTimer *t, int64_t at_ms);
 /* May be called if the timer is not set. */
 void timerStop(engineTimer *t);

@@ -12,6 +12,12 @@ void userSetPolicy(const userPolicy *to) { policy = to; }
 
 user *userFind(slice name) { return policy ? policy->find(name) : NULL; }
 
+bool userIsOn(const user *u) { return policy->is_on(u); }
+
+void userLogCertificate(const session *s, slice name) {
+    if (policy) policy->log_certificate(s, name);
+}
+
 slice userNameOf(const session *s) { return s->user ? s->user->name : SLICE("default"); }
 
 bool userReadsAllKeys(const ctx *c) {

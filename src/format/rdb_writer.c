@@ -13,6 +13,8 @@
 
 enum {
     INT_TEXT_MAX = 11,     /* "-2147483648" */
+    FUTILE_MAX = 8,        /* attempts that failed in a row before strings are skipped */
+    UNTRIED_MAX = 64,      /* strings skipped after one more failure */
     COMPRESS_LEN_MIN = 21, /* shorter strings are never compressed */
     COMPRESS_GAIN_MIN = 4,
 };
@@ -134,9 +136,26 @@ void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len) {
     rdbWriteBytes(w, packed.ptr, packed.len);
 }
 
+/* Notes the result of an attempt on a string of this class. Most of the time of saving incompressible data would go into
+ * attempts. */
+static void noteAttempt(rdbWriter *w, int class, bool shorter) {
+    if (shorter) {
+        w->futile[class] = 0;
+    } else if (w->futile[class] < FUTILE_MAX) {
+        w->futile[class]++;
+    } else {
+        w->untried[class] = UNTRIED_MAX;
+    }
+}
+
 /* Writes the text compressed; false if that would not save enough. */
 static bool writeCompressed(rdbWriter *w, slice text) {
     if (text.len > UINT32_MAX) return false; /* liblzf counts in 32 bits */
+    int class = 31 - __builtin_clz((unsigned)text.len);
+    if (w->untried[class]) {
+        w->untried[class]--;
+        return false;
+    }
     size_t most = text.len - COMPRESS_GAIN_MIN;
     if (w->packed_cap < most) {
         memFree(w->packed);
@@ -148,6 +167,7 @@ static bool writeCompressed(rdbWriter *w, slice text) {
         }
     }
     unsigned len = lzf_compress(text.ptr, (unsigned)text.len, w->packed, (unsigned)most);
+    noteAttempt(w, class, len != 0);
     if (len == 0) return false;
     rdbWriteCompressed(w, sliceMake(w->packed, len), text.len);
     return true;

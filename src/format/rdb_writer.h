@@ -31,18 +31,22 @@ typedef struct rdbStrSink {
 } rdbStrSink;
 void rdbStrSinkInit(rdbStrSink *s, str *out);
 
-enum { RDB_WRITER_BUFFER = 64 * 1024 };
+enum { RDB_WRITER_BUFFER = 64 * 1024, RDB_WRITER_CLASSES = 32 };
 
 typedef struct rdbWriter {
     rdbSink *sink;
     bool checksum; /* maintain `crc` */
-    bool compress; /* LZF for strings over 20 bytes if that saves at least 4 bytes */
-    uint64_t crc;  /* of all bytes sent to the sink */
+    bool
+        compress; /* LZF for strings over 20 bytes if that saves at least 4 bytes; tried less often if it rarely does */
+    uint64_t crc; /* of all bytes sent to the sink */
     uint64_t flushed;
     size_t used;
     status failed;
     reason why;
     char *buffer; /* RDB_WRITER_BUFFER bytes */
+    /* Per binary logarithm of the length: consecutive strings that did not become shorter, and how many of the next
+     * ones are not tried. */
+    uint8_t futile[RDB_WRITER_CLASSES], untried[RDB_WRITER_CLASSES];
     char *packed; /* for compressed strings; grows */
     size_t packed_cap;
 } rdbWriter;

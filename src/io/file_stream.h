@@ -38,6 +38,8 @@ typedef struct fileReader {
 status fileReaderOpen(fileReader *r, const char *path, reason *why) MUST_USE;
 /* Reads up to `cap` bytes; *len is 0 at the end. */
 status fileReaderRead(fileReader *r, void *dst, size_t cap, size_t *len, reason *why) MUST_USE;
+/* Continues at this offset. */
+status fileReaderSkip(fileReader *r, int64_t offset, reason *why) MUST_USE;
 void fileReaderClose(fileReader *r);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Lines of CLIENT LIST, and the filters of CLIENT LIST and CLIENT KILL. The order of fields is Valkey's, because
- * tools parse it; fields of missing subsystems have default values. A line costs two system calls for addresses.
+ * tools parse it. A line costs two system calls for addresses.
  * Main thread only. */
 #include "net/client_list.h"
 
@@ -15,6 +15,7 @@
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
+#include "engine/session_report.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "io/net_addr.h"
@@ -57,22 +58,34 @@ static slice ipOf(const client *cl, char dst[ADDRESS_MAX]) {
 }
 
 static slice flagsOf(const session *s, char dst[FLAGS_MAX]) {
-    static const struct {
-        uint32_t flag;
+    sessionReport report;
+    sessionReportRead(s, &report);
+    const struct {
+        bool set;
         char letter;
     } letters[] = {
-        {SESSION_REPLICA, 'S'},       {SESSION_MONITOR, 'O'},
-        {SESSION_PRIMARY, 'M'},       {SESSION_PUBSUB, 'P'},
-        {SESSION_IN_MULTI, 'x'},      {SESSION_BLOCKED | SESSION_PAUSED, 'b'},
-        {SESSION_WATCH_DIRTY, 'd'},   {SESSION_CLOSE_SOON, 'c'},
-        {SESSION_CLOSE_NOW, 'A'},     {SESSION_UNIX_SOCKET, 'U'},
-        {SESSION_NO_EVICT, 'e'},      {SESSION_NO_TOUCH, 'T'},
-        {SESSION_IMPORT_SOURCE, 'I'}, {SESSION_READONLY, 'r'},
+        {s->flags & SESSION_REPLICA, 'S'},
+        {s->flags & SESSION_MONITOR, 'O'},
+        {s->flags & SESSION_PRIMARY, 'M'},
+        {s->flags & SESSION_PUBSUB, 'P'},
+        {s->flags & SESSION_IN_MULTI, 'x'},
+        {s->flags & (SESSION_BLOCKED | SESSION_PAUSED), 'b'},
+        {report.tracking, 't'},
+        {report.tracking_broken, 'R'},
+        {report.tracking_broadcast, 'B'},
+        {s->flags & SESSION_WATCH_DIRTY, 'd'},
+        {s->flags & SESSION_CLOSE_SOON, 'c'},
+        {s->flags & SESSION_CLOSE_NOW, 'A'},
+        {s->flags & SESSION_UNIX_SOCKET, 'U'},
+        {s->flags & SESSION_NO_EVICT, 'e'},
+        {s->flags & SESSION_NO_TOUCH, 'T'},
+        {s->flags & SESSION_IMPORT_SOURCE, 'I'},
+        {s->flags & SESSION_READONLY, 'r'},
     };
     _Static_assert(COUNT_OF(letters) < FLAGS_MAX, "one letter each");
     size_t len = 0;
     for (size_t i = 0; i < COUNT_OF(letters); i++) {
-        if (s->flags & letters[i].flag) dst[len++] = letters[i].letter;
+        if (letters[i].set) dst[len++] = letters[i].letter;
     }
     if (!len) dst[len++] = 'N';
     return sliceMake(dst, len);
@@ -175,6 +188,8 @@ static slice eventsOf(const client *cl) {
 void clientDescribe(const client *cl, str *out) {
     const session *s = &cl->session;
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
+    sessionReport report;
+    sessionReportRead(s, &report);
     strAppendFormat(out, "id=%llu", (unsigned long long)s->id);
     appendField(out, "addr", addressOf(cl, true, address));
     appendField(out, "laddr", addressOf(cl, false, address));
@@ -185,7 +200,9 @@ void clientDescribe(const client *cl, str *out) {
     appendField(out, "flags", flagsOf(s, flags));
     appendField(out, "capa", capabilitiesOf(s));
     appendNumber(out, "db", s->db_id);
-    strAppendText(out, " sub=0 psub=0 ssub=0");
+    appendNumber(out, "sub", (int64_t)report.channels);
+    appendNumber(out, "psub", (int64_t)report.patterns);
+    appendNumber(out, "ssub", (int64_t)report.shard_channels);
     appendNumber(out, "multi", transactionCount(s));
     appendNumber(out, "watch", (int64_t)watchCount(s));
     appendInput(cl, out);
@@ -195,7 +212,7 @@ void clientDescribe(const client *cl, str *out) {
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
     appendField(out, "user", userNameOf(s));
-    strAppendText(out, " redir=-1");
+    appendNumber(out, "redir", report.redirect);
     appendNumber(out, "resp", s->proto);
     appendField(out, "lib-name", libNameOf(s));
     appendField(out, "lib-ver", libVersionOf(s));

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * INFO's section Clients and the network part of Stats, with their samples. Values of missing subsystems are zero.
- * INFO clients costs a walk over all clients. Main thread only. */
+ * INFO's section Clients and the network part of Stats, with their samples. INFO clients costs a walk over all clients. Main thread only. */
 #include "net/client_list.h"
 
 #include "base/base.h"
 #include "engine/block.h"
 #include "engine/hot.h"
 #include "engine/pause.h"
+#include "engine/session_report.h"
 #include "engine/stats.h"
 #include "engine/watch.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/tls.h"
 
 enum { RECENT_SECONDS = 8 };
 
@@ -58,7 +59,7 @@ static void appendCount(str *out, const char *name, uint64_t value) {
 }
 
 static void printClients(str *out) {
-    uint64_t connected = 0, blocked = 0, subscribed = 0;
+    uint64_t connected = 0, blocked = 0, subscribed = 0, tracking = 0;
     uint64_t input = netStats()->recent_input_max, output = netStats()->recent_output_max;
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
@@ -68,6 +69,9 @@ static void printClients(str *out) {
         connected += !(flags & SESSION_REPLICA);
         blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;
         subscribed += (flags & SESSION_PUBSUB) != 0;
+        sessionReport report;
+        sessionReportRead(&cl->session, &report);
+        tracking += report.tracking;
         input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
     }
@@ -77,7 +81,7 @@ static void printClients(str *out) {
     appendCount(out, "client_recent_max_input_buffer", recentMax(samples.input_max, input));
     appendCount(out, "client_recent_max_output_buffer", recentMax(samples.output_max, output));
     appendCount(out, "blocked_clients", blocked);
-    appendCount(out, "tracking_clients", 0);
+    appendCount(out, "tracking_clients", tracking);
     appendCount(out, "pubsub_clients", subscribed);
     appendCount(out, "watching_clients", watchingSessionCount());
     appendCount(out, "clients_in_timeout_table", 0);
@@ -122,6 +126,7 @@ static void printStats(str *out) {
 const infoSection netSections[] = {
     {"clients", "# Clients", INFO_NORMAL, INFO_CLIENTS, printClients},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"tls", "# TLS", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_TLS, netTlsPrintInfo},
     {0},
 };
 
@@ -132,9 +137,7 @@ static void agePool(int64_t budget_us) {
 }
 
 const tickJob netTicks[] = {
-    {"output-pool", 1000, agePool},
-    {"client-limits", 100, limitsTick},
-    {"door-rates", 100, sampleRates},
-    {"door-buffers", 1000, sampleBuffers},
-    {0},
+    {"output-pool", 1000, agePool},   {"client-limits", 100, limitsTick},
+    {"door-rates", 100, sampleRates}, {"door-buffers", 1000, sampleBuffers},
+    {"tls-reload", 1000, netTlsTick}, {0},
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Output: one writev() per session and turn; the rest is written when the connection becomes writable. Main thread
+ * Output: one writev() per session and turn, in stage WRITE; the rest in a later turn, when the connection has become
+ * writable. Main thread
  * only. */
 #include "net/client.h"
 
@@ -17,13 +18,11 @@ enum { WRITER_IOVECS = 64 };
 
 static void writable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
-    if (unlikely(engineHot.current != NULL) && sessionIsExecuting(&cl->session)) {
-        /* In a nested turn the reply is incomplete; it is written after the command. */
+    /* In a nested turn the reply is incomplete; it is written after the command. */
+    if (unlikely(engineHot.current != NULL) && sessionIsExecuting(&cl->session))
         check(connOnWrite(c, NULL) == OK);
-        sessionWantWrite(&cl->session);
-        return;
-    }
-    writerWrite(cl);
+    /* Not here: replies to what this turn has run wait for stage LOG. */
+    sessionWantWrite(&cl->session);
 }
 
 /* Waits until the connection is writable. */
@@ -47,7 +46,7 @@ void writerWrite(client *cl) {
         counted->writes++;
         if (written < 0) {
             if (errno == EAGAIN) break;
-            logVerbose("Error writing to client: %s", strerror(errno));
+            logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
             clientCloseLater(cl);
             return;
         }

@@ -5,6 +5,11 @@
 #include "config/config.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
+#include "persist/aof.h"
+#include "persist/aof_files.h"
+#include "persist/aof_load.h"
+#include "persist/aof_rewrite.h"
+#include "persist/loading.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_load.h"
@@ -15,11 +20,17 @@
 static void printPersistence(str *out) {
     strAppendFormat(out, "loading:%d\r\nasync_loading:0\r\n", engineHot.loading);
     snapshotPrintInfo(out);
-    strAppendText(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\n");
     rdbLoadPrintInfo(out);
+    aofRewritePrintInfo(out);
+    loadingPrintInfo(out);
 }
 
-status persistLoadAtStart(reason *why) {
+size_t persistAofBufferBytes(void) { return aofBufferBytes(); }
+uint64_t persistAofUs(void) { return aofWriteUs(); }
+
+/* ------------------------------------------------------------------ start */
+
+static status loadSnapshot(reason *why) {
     int64_t began_us = clockMonoUs();
     status st = rdbLoadFile(persistConf.dbfilename, 0, why);
     if (st == ERR_NOT_FOUND) return OK;
@@ -30,23 +41,76 @@ status persistLoadAtStart(reason *why) {
     return st;
 }
 
-/* DEBUG RELOAD. */
+/* Loads the append only file, and opens or creates the files to append to. */
+static status startAof(reason *why) {
+    appendFile file;
+    status st = aofFilesCheckLost(why);
+    if (st == OK) st = aofFilesMigrate(why);
+    if (st != OK) {
+        logWarning("Fatal error: %s", why->text);
+        return st;
+    }
+    int64_t began_us = clockMonoUs(), size = aofFilesSize(), base_size = aofFilesBaseSize();
+    st = aofLoad();
+    if (st != OK && st != ERR_NOT_FOUND) return st;
+    if (st == OK && size > 0)
+        logNotice("DB loaded from append only file: %.3f seconds",
+                  (double)(clockMonoUs() - began_us) / 1e6);
+    st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
+    if (st == OK) st = aofFilesOpenLast(&file, why);
+    if (st != OK) {
+        logWarning("Fatal error: can't open the append-only file: %s", why->text);
+        return st;
+    }
+    aofSetSizes(size > 0 ? aofFilesSize() : 0, base_size);
+    aofBegin(&file);
+    aofFilesRemoveHistory();
+    return OK;
+}
+
+status persistLoadAtStart(reason *why) {
+    return persistConf.appendonly ? startAof(why) : loadSnapshot(why);
+}
+
+/* ------------------------------------------------------------------ DEBUG RELOAD, LOADAOF */
+
+static void emptyDatabases(void) {
+    (void)storeFlush(keyspaceMain(), false); /* the number of keys is not needed */
+}
+
+static status reloadAof(reason *why) {
+    status st = aofFlushAll(why);
+    if (st != OK) return st;
+    emptyDatabases();
+    st = aofLoad();
+    return st == ERR_NOT_FOUND ? OK : st;
+}
+
 static status reload(unsigned flags, reason *why) {
+    if (flags & RELOAD_AOF) return reloadAof(why);
     status st = flags & RELOAD_NO_SAVE ? OK : snapshotSave(why);
     if (st != OK) return st;
-    if (!(flags & RELOAD_NO_FLUSH))
-        (void)storeFlush(keyspaceMain(), false); /* the number of keys is not needed */
+    if (!(flags & RELOAD_NO_FLUSH)) emptyDatabases();
     return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
 }
 
-/* A server configured to persist its data must not start without doing so. */
+/* ------------------------------------------------------------------ registration */
+
 static status init(reason *why) {
     snapshotInit();
     engineSetReloadProc(reload);
-    if (!persistConf.appendonly) return OK;
-    return reasonSet(
-        why, ERR_DENIED,
-        "this version of the server has no append only file: start it with appendonly no");
+    if (aofFilesReadManifest() == OK) return OK;
+    return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
+}
+
+static void onChild(childEvent e, int kind, int exit_code, int signal_number) {
+    snapshotChildEvent(e, kind, exit_code, signal_number);
+    aofRewriteChildEvent(e, kind, exit_code, signal_number);
+}
+
+static status onShutdown(uint32_t flags, reason *why) {
+    status st = aofAtShutdown(flags, why);
+    return st == OK ? snapshotAtShutdown(flags, why) : st;
 }
 
 static const infoSection sections[] = {
@@ -54,14 +118,20 @@ static const infoSection sections[] = {
     {0},
 };
 
-static const tickJob ticks[] = {{"snapshot", 100, snapshotTick}, {NULL, 0, NULL}};
-static const gate *const gates[] = {&snapshotErrorGate, &loadingGate, NULL};
+static const tickJob ticks[] = {{"snapshot", 100, snapshotTick},
+                                {"aof", 100, aofTick},
+                                {"aof-rewrite", 100, aofRewriteTick},
+                                {NULL, 0, NULL}};
+static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate, NULL};
+static const sink *const sinks[] = {&aofSink, NULL};
 
 const feature persistFeature = {.name = "persist",
                                 .options = persistOptions,
                                 .info = sections,
                                 .ticks = ticks,
                                 .gates = gates,
-                                .on_child = snapshotChildEvent,
-                                .on_shutdown = snapshotAtShutdown,
+                                .sinks = sinks,
+                                .on_child = onChild,
+                                .on_stats_reset = aofResetStats,
+                                .on_shutdown = onShutdown,
                                 .init = init};

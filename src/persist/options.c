@@ -9,6 +9,8 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "format/rdb_settings.h"
+#include "persist/aof.h"
+#include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/snapshot.h"
 
@@ -111,6 +113,14 @@ static status applyVersionCheck(reason *why) {
     return OK;
 }
 
+static status applyAppendonly(reason *why) {
+    bool on = aofStateNow() != AOF_IS_OFF;
+    if (on == persistConf.appendonly) return OK;
+    if (persistConf.appendonly) return aofSwitchOn(why);
+    aofSwitchOff();
+    return OK;
+}
+
 /* ------------------------------------------------------------------ the table */
 
 const configOption persistOptions[] = {
@@ -133,7 +143,8 @@ const configOption persistOptions[] = {
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
     /* Append only file. */
-    CONFIG_BOOL("appendonly", persistConf.appendonly, false, .flags = CONFIG_NOT_WHILE_LOADING),
+    CONFIG_BOOL("appendonly", persistConf.appendonly, false, .flags = CONFIG_NOT_WHILE_LOADING,
+                .apply = applyAppendonly),
     CONFIG_STRING("appendfilename", persistConf.appendfilename, "appendonly.aof",
                   .flags = CONFIG_IMMUTABLE, .accept = acceptAppendfilename),
     CONFIG_STRING("appenddirname", persistConf.appenddirname, "appendonlydir",

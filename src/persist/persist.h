@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Persistence: snapshots of the dataset in RDB files. Main thread only. */
+ * Persistence: snapshots of the dataset in RDB files, and the append only file. Main thread only. */
 #ifndef PERSIST_PERSIST_H
 #define PERSIST_PERSIST_H
 
@@ -9,9 +9,12 @@
 #include "engine/hooks.h"
 
 extern const feature persistFeature;
-extern const gate snapshotErrorGate, loadingGate;
+extern const gate snapshotErrorGate, aofErrorGate, loadingGate;
 
-/* Loads the snapshot file, if it exists. Clients are served meanwhile: call it once, after the listeners are open. */
+/* Memory of changes not yet written to the append only file, in bytes; time spent in writing them, in us. */
+size_t persistAofBufferBytes(void);
+uint64_t persistAofUs(void);
+/* Loads the append only file if it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it once, after the listeners are open. */
 status persistLoadAtStart(reason *why) MUST_USE;
 
 #endif

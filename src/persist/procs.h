@@ -7,8 +7,10 @@
 
 #include "engine/command.h"
 
+commandProc bgrewriteaofCommand;
 commandProc bgsaveCommand;
 commandProc lastsaveCommand;
 commandProc saveCommand;
+commandProc waitaofCommand;
 
 #endif

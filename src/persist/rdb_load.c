@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loading RDB files (rdb_load.h). Clients are served after each loading-process-events-interval-bytes. */
+ * Loading RDB files (rdb_load.h). */
 #include "persist/rdb_load.h"
-
-#include <unistd.h>
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/hot.h"
-#include "engine/lifecycle.h"
-#include "engine/reply.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "io/file_stream.h"
-#include "persist/persist.h"
+#include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
 
@@ -35,49 +30,7 @@ typedef struct loading {
     uint64_t loaded, expired, empty, all_fields_expired;
 } loading;
 
-static struct {
-    int64_t started_s, total_bytes;
-    uint64_t done_bytes, next_serve;
-} progress;
-
-/* ------------------------------------------------------------------ serving meanwhile */
-
-static bool selectsOthers(const commandSpec *spec) { return !(spec->flags & CMD_LOADING); }
-
-static gateVerdict refuse(ctx *c) {
-    replyError(c, SLICE("LOADING Valkey is loading the dataset in memory"));
-    return GATE_REFUSED;
-}
-
-const gate loadingGate = {.name = "loading", .selects = selectsOthers, .admit = refuse};
-
-/* Called between two keys, because the clients served may move objects. */
-static void serveOthers(const rdbReader *r) {
-    progress.done_bytes = rdbReaderOffset(r);
-    if (progress.done_bytes < progress.next_serve) return;
-    progress.next_serve =
-        progress.done_bytes + (uint64_t)persistConf.loading_process_events_interval_bytes;
-    engineServe();
-}
-
-void rdbLoadPrintInfo(str *out) {
-    if (!engineHot.loading) return;
-    double percent = progress.total_bytes > 0
-                         ? 100.0 * (double)progress.done_bytes / (double)progress.total_bytes
-                         : 0;
-    int64_t elapsed_s = clockWallMs() / 1000 - progress.started_s;
-    int64_t eta_s = 1;
-    if (elapsed_s > 0 && progress.done_bytes > 0) {
-        double rate = (double)progress.done_bytes / (double)elapsed_s;
-        eta_s = (int64_t)((double)(progress.total_bytes - (int64_t)progress.done_bytes) / rate);
-    }
-    strAppendFormat(
-        out,
-        "loading_start_time:%lld\r\nloading_total_bytes:%lld\r\nloading_rdb_used_mem:0\r\n"
-        "loading_loaded_bytes:%llu\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%lld\r\n",
-        (long long)progress.started_s, (long long)progress.total_bytes,
-        (unsigned long long)progress.done_bytes, percent, (long long)eta_s);
-}
+static struct { uint64_t expired, loaded; /* keys of the last load */ } last_load;
 
 /* ------------------------------------------------------------------ records */
 
@@ -92,6 +45,8 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
         logNotice("RDB age %lld seconds", (long long)(age_s > 0 ? age_s : 0));
     } else if (sliceIs(name, "used-mem") && numberParseInt(value, &number)) {
         logNotice("RDB memory usage when created %.2f Mb", (double)number / (1024 * 1024));
+    } else if (sliceIs(name, "aof-base") && numberParseInt(value, &number)) {
+        if (number) logNotice("RDB is base AOF");
     } else if (name.len && *name.ptr == '%') {
         logNotice("RDB '%.*s': %.*s", (int)name.len, name.ptr, (int)value.len, value.ptr);
     }
@@ -136,21 +91,8 @@ static status place(loading *l, rdbReader *r, rdbKey *key) {
     return OK;
 }
 
-/* key-load-delay: microseconds per key, or keys per microsecond when negative. */
-static void delayForTests(void) {
-    static int keys;
-    int delay = persistConf.key_load_delay;
-    if (delay == 0) return;
-    if (delay > 0) {
-        (void)usleep((useconds_t)delay); /* may be interrupted */
-    } else if (++keys >= -(int64_t)delay) {
-        keys = 0;
-        (void)usleep(1); /* likewise */
-    }
-}
-
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
-    delayForTests();
+    loadingDelayKey();
     if (!key->o && key->fields_dropped) {
         l->all_fields_expired++;
         return OK;
@@ -170,7 +112,7 @@ static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
 
 static status onKey(void *arg, rdbReader *r, rdbKey *key) {
     status st = takeKey(arg, r, key);
-    serveOthers(r);
+    loadingProgress(rdbReaderOffset(r));
     return st;
 }
 
@@ -180,22 +122,6 @@ static const rdbFileHandler handler = {.aux = onAux, .db = onDb, .db_size = onDb
 
 static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
     return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
-}
-
-static void begin(const char *path, int64_t bytes) {
-    engineHot.loading = true;
-    gateArm(&loadingGate, true);
-    progress.started_s = clockWallMs() / 1000;
-    progress.total_bytes = bytes;
-    progress.done_bytes = 0;
-    progress.next_serve = (uint64_t)persistConf.loading_process_events_interval_bytes;
-    hooksDbEvent(&(dbEvent){.kind = DB_LOAD_BEGINS, .db_id = -1, .other_id = -1, .path = path});
-}
-
-static void end(const char *path) {
-    hooksDbEvent(&(dbEvent){.kind = DB_LOAD_ENDED, .db_id = -1, .other_id = -1, .path = path});
-    gateArm(&loadingGate, false);
-    engineHot.loading = false;
 }
 
 /* Logs the reason of a failed load, in the format that tools and tests expect. */
@@ -227,10 +153,8 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
     strFree(&empty);
 }
 
-status rdbLoadFile(const char *path, unsigned flags, reason *why) {
-    fileSource from = {.source = {.read = readFile}};
-    status st = fileReaderOpen(&from.file, path, why);
-    if (st != OK) return st;
+/* Loads from an open file; *end is the offset after the RDB part. */
+static status load(fileSource *from, unsigned flags, uint64_t *end, reason *why) {
     loading l = {.db = storeDb(0),
                  .flags = flags,
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
@@ -239,18 +163,45 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
                               .check_checksum = persistConf.rdbchecksum && !rdbChecksumSkipped()};
     rdbReader r;
     rdbFileResult result;
-    rdbReaderInit(&r, &from.source, options.check_checksum);
-    begin(path, from.file.size);
-    st = rdbFileRead(&r, &options, &handler, &l, &result);
-    end(path);
+    rdbReaderInit(&r, &from->source, options.check_checksum);
+    status st = rdbFileRead(&r, &options, &handler, &l, &result);
+    last_load.expired = l.expired;
+    last_load.loaded = l.loaded;
     if (st == OK) {
         logSuccess(&l, &result);
+        *end = rdbReaderOffset(&r);
+        loadingProgress(*end);
     } else {
         logFailure(&r, &result);
         *why = r.why;
     }
     rdbReaderClear(&r);
-    fileReaderClose(&from.file);
     return st == ERR_NOT_FOUND ? ERR_SYNTAX
                                : st; /* here it means an unknown type, not a missing file */
+}
+
+status rdbLoadFile(const char *path, unsigned flags, reason *why) {
+    fileSource from = {.source = {.read = readFile}};
+    status st = fileReaderOpen(&from.file, path, why);
+    if (st != OK) return st;
+    uint64_t end;
+    loadingBegin(path, from.file.size);
+    st = load(&from, flags, &end, why);
+    loadingEnd(path);
+    fileReaderClose(&from.file);
+    return st;
+}
+
+status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
+    fileSource from = {.source = {.read = readFile}};
+    status st = fileReaderOpen(&from.file, path, why);
+    if (st != OK) return st;
+    st = load(&from, RDB_LOAD_KEEP_EXPIRED, end, why);
+    fileReaderClose(&from.file);
+    return st;
+}
+
+void rdbLoadPrintInfo(str *out) {
+    strAppendFormat(out, "rdb_last_load_keys_expired:%llu\r\nrdb_last_load_keys_loaded:%llu\r\n",
+                    (unsigned long long)last_load.expired, (unsigned long long)last_load.loaded);
 }

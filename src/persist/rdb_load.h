@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loading an RDB file into the main keyspace. While it runs, commands of clients are refused with -LOADING. Main thread
- * only. */
+ * Loading an RDB file into the main keyspace. Main thread only. */
 #ifndef PERSIST_RDB_LOAD_H
 #define PERSIST_RDB_LOAD_H
 
@@ -21,7 +20,10 @@ enum rdbLoadFlag {
 /* Loads the file into the databases without emptying them. ERR_NOT_FOUND: no such file. On failure a part of the keys
  * may have been loaded; the reason is logged and stored in `why`. */
 status rdbLoadFile(const char *path, unsigned flags, reason *why) MUST_USE;
-/* INFO's fields about the load in progress. */
+/* Loads the RDB part at the start of an append only file, expired keys included. Between loadingBegin() and
+ * loadingEnd(). *end is the offset of what follows it. */
+status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) MUST_USE;
+/* INFO's fields about the last load. */
 void rdbLoadPrintInfo(str *out);
 
 #endif

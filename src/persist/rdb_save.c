@@ -10,6 +10,7 @@
 #include "engine/child.h"
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
+#include "format/aof_value.h"
 #include "format/rdb_file.h"
 #include "io/file_stream.h"
 #include "persist/persist_priv.h"
@@ -27,7 +28,7 @@ typedef struct saving {
     rdbWriter writer;
     rdbAccess access;
     uint64_t keys_done, keys_total;
-    bool reports; /* in a child */
+    const rdbSaveJob *job;
 } saving;
 
 static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *why) {
@@ -36,8 +37,14 @@ static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *
 
 static status saveKey(void *arg, const robj *o) {
     saving *s = arg;
-    status st = rdbFileKey(&s->writer, o, RDB_VERSION, s->access);
-    if (s->reports && ++s->keys_done % REPORT_KEYS == 0)
+    status st = OK;
+    if (s->job->as_commands) {
+        aofWriteKey(&s->writer, o);
+        st = rdbWriterStatus(&s->writer);
+    } else {
+        st = rdbFileKey(&s->writer, o, RDB_VERSION, s->access);
+    }
+    if (s->job->in_child && ++s->keys_done % REPORT_KEYS == 0)
         childReportProgress(s->keys_done, s->keys_total);
     if (persistConf.rdb_key_save_delay > 0)
         (void)usleep(
@@ -50,7 +57,7 @@ static status saveSlots(saving *s, const db *d) {
     for (int slot = 0; slot < SLOT_COUNT && st == OK; slot++) {
         uint64_t keys = dbSlotCount(d, slot);
         if (keys == 0) continue;
-        rdbFileSlot(&s->writer, slot, keys, dbSlotVolatileCount(d, slot));
+        if (!s->job->as_commands) rdbFileSlot(&s->writer, slot, keys, dbSlotVolatileCount(d, slot));
         st = dbWalk(d, slot, saveKey, s);
     }
     return st;
@@ -61,7 +68,11 @@ static status saveDatabases(saving *s) {
     for (int id = 0; id < storeDbCount() && st == OK; id++) {
         const db *d = storeDb(id);
         if (dbSize(d) == 0) continue;
-        rdbFileDb(&s->writer, id, dbSize(d), dbVolatileCount(d));
+        if (s->job->as_commands) {
+            aofWriteSelect(&s->writer, id);
+        } else {
+            rdbFileDb(&s->writer, id, dbSize(d), dbVolatileCount(d));
+        }
         st = storeIsSlotted() ? saveSlots(s, d) : dbWalk(d, -1, saveKey, s);
     }
     return st;
@@ -77,34 +88,55 @@ void rdbSaveRemoveTemporary(int process) {
     (void)unlink(name); /* it may not exist */
 }
 
-status rdbSaveFile(const char *name, bool in_child, reason *why) {
-    char temporary[64];
-    temporaryName((int)getpid(), temporary, sizeof(temporary));
-    fileSink to = {.sink = {.write = writeToFile}};
-    status st = fileWriterOpen(&to.file, temporary,
-                               persistConf.rdb_save_incremental_fsync ? SYNC_BYTES : 0, why);
-    if (st != OK) return st;
+static void begin(saving *s) {
+    int64_t now_s = clockWallMs() / 1000;
+    if (s->job->as_commands) {
+        if (persistConf.aof_timestamp_enabled) aofWriteTime(&s->writer, now_s);
+        return;
+    }
     engineIdentity server;
     engineIdentify(&server);
     rdbFileInfo info = {.version = RDB_VERSION,
                         .server_version = server.version,
-                        .time_s = clockWallMs() / 1000,
-                        .used_memory = memUsed()};
-    saving s = {.reports = in_child,
+                        .time_s = now_s,
+                        .used_memory = memUsed(),
+                        .is_aof_base = s->job->is_aof_base};
+    rdbFileBegin(&s->writer, &info);
+}
+
+status rdbSaveTo(const rdbSaveJob *job, reason *why) {
+    fileSink to = {.sink = {.write = writeToFile}};
+    status st = fileWriterOpen(&to.file, job->temporary, job->syncs ? SYNC_BYTES : 0, why);
+    if (st != OK) return st;
+    saving s = {.job = job,
                 .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
                           : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                     : RDB_ACCESS_NONE};
-    rdbWriterInit(&s.writer, &to.sink, persistConf.rdbchecksum, persistConf.rdbcompression);
+    rdbWriterInit(&s.writer, &to.sink, persistConf.rdbchecksum && !job->as_commands,
+                  persistConf.rdbcompression);
     for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
-    rdbFileBegin(&s.writer, &info);
+    begin(&s);
     st = saveDatabases(&s);
-    if (st == OK) {
-        st = rdbFileEnd(&s.writer, why);
-    } else {
+    if (st != OK) {
         *why = s.writer.why;
+    } else if (job->as_commands) {
+        st = rdbWriterFlush(&s.writer);
+        *why = s.writer.why;
+    } else {
+        st = rdbFileEnd(&s.writer, why);
     }
     rdbWriterClear(&s.writer);
-    if (st == OK) return fileWriterPublish(&to.file, name, why);
+    if (st == OK) return fileWriterPublish(&to.file, job->name, why);
     fileWriterAbort(&to.file);
     return st;
+}
+
+status rdbSaveFile(const char *name, bool in_child, reason *why) {
+    char temporary[64];
+    temporaryName((int)getpid(), temporary, sizeof(temporary));
+    const rdbSaveJob job = {.temporary = temporary,
+                            .name = name,
+                            .in_child = in_child,
+                            .syncs = persistConf.rdb_save_incremental_fsync};
+    return rdbSaveTo(&job, why);
 }

@@ -27,7 +27,7 @@ static struct {
     int64_t last_seconds; /* duration of the last save; -1: none yet */
     uint64_t dirty_saved; /* value of engineHot.dirty at the last save */
     uint64_t dirty_started;
-    uint64_t saves, keys_at_start;
+    uint64_t saves, keys_at_start, last_copied;
 } snapshot;
 
 /* ------------------------------------------------------------------ the gate */
@@ -108,7 +108,6 @@ status snapshotStart(reason *why) {
         return reasonSet(why, ERR_AGAIN, "Another child process is active");
     snapshot.last_try_ms = snapshot.started_ms = clockMonoMs();
     snapshot.dirty_started = engineHot.dirty;
-    snapshot.keys_at_start = countKeys();
     snapshot.saves++;
     const childJob job = {.kind = CHILD_RDB_SAVE, .run = saveInChild};
     status st = childStart(&job, why);
@@ -139,6 +138,7 @@ bool snapshotCancel(bool *running) {
 }
 
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
+    if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = countKeys();
     if (kind != CHILD_RDB_SAVE) return;
     if (e == CHILD_IN_PARENT) {
         snapshot.process = childProcess();
@@ -147,6 +147,7 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
     if (e != CHILD_ENDED || !snapshot.running) return;
     snapshot.running = false;
     snapshot.last_seconds = (clockMonoMs() - snapshot.started_ms) / 1000;
+    snapshot.last_copied = childProgressNow().copied;
     if (exit_code == 0) {
         logNotice("Background saving terminated with success");
         noteSuccess(snapshot.dirty_started);
@@ -223,21 +224,33 @@ void snapshotInit(void) {
     snapshot.last_seconds = -1;
 }
 
-void snapshotPrintInfo(str *out) {
-    int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
-    childProgress progress = childProgressNow();
+/* The child may be one that rewrites the append only file. */
+static void printChild(str *out) {
+    childProgress p = childProgressNow();
+    bool saves = childAlive() == CHILD_RDB_SAVE || childAlive() == CHILD_AOF_REWRITE;
+    if (!saves) p = (childProgress){0};
+    int64_t age_s = p.reported_us ? (clockMonoUs() - p.reported_us) / 1000000 : 0;
+    double percent = p.total ? 100.0 * (double)p.done / (double)p.total : 0;
     strAppendFormat(
         out,
-        "current_cow_peak:%llu\r\ncurrent_cow_size:%llu\r\n"
-        "current_save_keys_processed:%llu\r\ncurrent_save_keys_total:%llu\r\n"
+        "current_cow_peak:%llu\r\ncurrent_cow_size:%llu\r\ncurrent_cow_size_age:%lld\r\n"
+        "current_fork_perc:%.2f\r\ncurrent_save_keys_processed:%llu\r\n"
+        "current_save_keys_total:%llu\r\n",
+        (unsigned long long)p.copied_peak, (unsigned long long)p.copied, (long long)age_s, percent,
+        (unsigned long long)p.done, (unsigned long long)(saves ? snapshot.keys_at_start : 0));
+}
+
+void snapshotPrintInfo(str *out) {
+    int64_t current_s = snapshot.running ? (clockMonoMs() - snapshot.started_ms) / 1000 : -1;
+    printChild(out);
+    strAppendFormat(
+        out,
         "rdb_changes_since_last_save:%llu\r\nrdb_bgsave_in_progress:%d\r\n"
         "rdb_last_save_time:%lld\r\nrdb_last_bgsave_status:%s\r\n"
-        "rdb_last_bgsave_time_sec:%lld\r\nrdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\n",
-        (unsigned long long)(snapshot.running ? progress.copied_peak : 0),
-        (unsigned long long)(snapshot.running ? progress.copied : 0),
-        (unsigned long long)(snapshot.running ? progress.done : 0),
-        (unsigned long long)(snapshot.running ? snapshot.keys_at_start : 0),
+        "rdb_last_bgsave_time_sec:%lld\r\nrdb_current_bgsave_time_sec:%lld\r\nrdb_saves:%llu\r\n"
+        "rdb_last_cow_size:%llu\r\n",
         (unsigned long long)(engineHot.dirty - snapshot.dirty_saved), snapshot.running,
         (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
-        (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves);
+        (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves,
+        (unsigned long long)snapshot.last_copied);
 }

@@ -1,12 +1,92 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pub/sub, keyspace events, client tracking. So far: MONITOR and directives. Main thread only. */
+ * Registration of pub/sub, keyspace events and client tracking: directives, gates, INFO, and work that is continued
+ * turn by turn. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
+#include "engine/hot.h"
+#include "engine/session_report.h"
+#include "engine/timer.h"
+#include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
+#include "pubsub/topics.h"
+#include "pubsub/tracking.h"
 
-static const gate *const gates[] = {&monitorGate, NULL};
+static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
 
-const feature pubsubFeature = {
-    .name = "pubsub", .options = pubsubOptions, .gates = gates, .on_session = monitorOnSession};
+/* ------------------------------------------------------------------ deferred work */
+
+/* One step of each kind of deferred work, and another one in the next turn if there is more. */
+static void work(engineTimer *t) {
+    bool more = publishWork();
+    if (subscriptionsWork()) more = true;
+    if (trackingWork()) more = true;
+    if (more) timerSet(t, clockWallMs());
+}
+
+static engineTimer worker = {.due = work};
+
+void pubsubWorkLater(void) {
+    if (!worker.index) timerSet(&worker, engineHot.now_ms);
+}
+
+static status shutdown(uint32_t flags, reason *why) {
+    (void)flags, (void)why; /* cannot fail */
+    publishFinish(NULL);
+    while (subscriptionsWork()) continue;
+    trackingClear();
+    timerStop(&worker);
+    return OK;
+}
+
+/* ------------------------------------------------------------------ sessions */
+
+static void onSession(session *s, sessionEvent e) {
+    monitorOnSession(s, e);
+    if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
+    if (e == SESSION_WAS_RESET && s->flags & SESSION_PUBSUB) publishFinish(NULL);
+    subscriptionsDrop(s);
+    trackingOnSession(s, e);
+}
+
+static void report(const session *s, sessionReport *out) {
+    out->channels = subscriptionCount(s, TOPIC_CHANNEL);
+    out->patterns = subscriptionCount(s, TOPIC_PATTERN);
+    out->shard_channels = subscriptionCount(s, TOPIC_SHARD);
+    trackingReport(s, out);
+}
+
+static status init(reason *why) {
+    (void)why; /* cannot fail */
+    sessionReportSetProc(report);
+    return OK;
+}
+
+/* ------------------------------------------------------------------ INFO */
+
+static void printStats(str *out) {
+    strAppendFormat(out, "pubsub_channels:%llu\r\npubsub_patterns:%llu\r\n",
+                    (unsigned long long)topicsOfKind(TOPIC_CHANNEL),
+                    (unsigned long long)topicsOfKind(TOPIC_PATTERN));
+    strAppendFormat(out, "pubsubshard_channels:%llu\r\n",
+                    (unsigned long long)topicsOfKind(TOPIC_SHARD));
+    trackingPrintStats(out);
+}
+
+static const infoSection sections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+static const stageJob stages[] = {{STAGE_LOG, trackingBeforeSleep}, {0}};
+
+const feature pubsubFeature = {.name = "pubsub",
+                               .options = pubsubOptions,
+                               .info = sections,
+                               .gates = gates,
+                               .stages = stages,
+                               .on_db = trackingOnDb,
+                               .on_session = onSession,
+                               .init = init,
+                               .on_shutdown = shutdown};

@@ -2,6 +2,7 @@
  *
  * The directives of keyspace events and client tracking. Main thread only. */
 #include "base/base.h"
+#include "pubsub/events.h"
 #include "pubsub/pubsub_priv.h"
 
 pubsubConfig pubsubConf;
@@ -33,6 +34,7 @@ static status setEvents(const slice *words, int count, bool more, reason *why) {
         flags |= flag;
     }
     pubsubConf.notify_keyspace_events = flags;
+    eventsApply();
     return OK;
 }
 

@@ -7,6 +7,24 @@
 
 #include "engine/command.h"
 
+commandProc clientCachingCommand;
+commandProc clientGetredirCommand;
+commandProc clientTrackingCommand;
+commandProc clientTrackinginfoCommand;
 commandProc monitorCommand;
+commandProc psubscribeCommand;
+commandProc publishCommand;
+commandProc pubsubChannelsCommand;
+commandProc pubsubHelpCommand;
+commandProc pubsubNumpatCommand;
+commandProc pubsubNumsubCommand;
+commandProc pubsubShardchannelsCommand;
+commandProc pubsubShardnumsubCommand;
+commandProc punsubscribeCommand;
+commandProc spublishCommand;
+commandProc ssubscribeCommand;
+commandProc subscribeCommand;
+commandProc sunsubscribeCommand;
+commandProc unsubscribeCommand;
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Pub/sub, keyspace events, client tracking. So far: MONITOR and directives. Main thread only. */
+ * Pub/sub, keyspace events, client tracking, MONITOR. Main thread only. */
 #ifndef PUBSUB_PUBSUB_H
 #define PUBSUB_PUBSUB_H
 
@@ -9,5 +9,11 @@
 extern const feature pubsubFeature;
 /* Refuses commands with keys on monitoring sessions. */
 extern const gate monitorGate;
+/* Refuses most commands to RESP2 sessions with subscriptions. */
+extern const gate pubsubContextGate;
+
+/* The slots served by this node have changed: unsubscribes everyone from the shard channels of others, with a
+ * confirmation that was not asked for, and invalidates tracked keys. */
+void pubsubSlotsChanged(bool (*is_served)(int slot));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directives of keyspace events and client tracking. Only the registry writes them. */
+ * Private declarations of this folder; the directives, which only the registry writes. */
 #ifndef PUBSUB_PUBSUB_PRIV_H
 #define PUBSUB_PUBSUB_PRIV_H
 
@@ -37,7 +37,17 @@ typedef struct pubsubConfig {
 extern pubsubConfig pubsubConf;
 extern const configOption pubsubOptions[];
 
+/* Small in the hostile build, so that tests reach the limits. */
+#ifdef HOSTILE_BUILD
+#define PUBSUB_CHOOSE(normal, hostile) (hostile)
+#else
+#define PUBSUB_CHOOSE(normal, hostile) (normal)
+#endif
+
 /* monitor.c */
 void monitorOnSession(session *s, sessionEvent e);
+
+/* feature.c: calls the functions ...Work() in the following turns of the loop, until they have nothing to do. */
+void pubsubWorkLater(void);
 
 #endif

@@ -20,6 +20,7 @@ commandProc aclUsersCommand;
 commandProc aclWhoamiCommand;
 commandProc appendCommand;
 commandProc authCommand;
+commandProc bgrewriteaofCommand;
 commandProc bgsaveCommand;
 commandProc bitcountCommand;
 commandProc bitfieldCommand;
@@ -34,8 +35,10 @@ commandProc brpoplpushCommand;
 commandProc bzmpopCommand;
 commandProc bzpopmaxCommand;
 commandProc bzpopminCommand;
+commandProc clientCachingCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
+commandProc clientGetredirCommand;
 commandProc clientHelpCommand;
 commandProc clientIdCommand;
 commandProc clientImportSourceCommand;
@@ -48,6 +51,8 @@ commandProc clientPauseCommand;
 commandProc clientReplyCommand;
 commandProc clientSetinfoCommand;
 commandProc clientSetnameCommand;
+commandProc clientTrackingCommand;
+commandProc clientTrackinginfoCommand;
 commandProc clientUnblockCommand;
 commandProc clientUnpauseCommand;
 commandProc clusterAddslotsCommand;
@@ -212,7 +217,16 @@ commandProc pfmergeCommand;
 commandProc pfselftestCommand;
 commandProc pingCommand;
 commandProc psetexCommand;
+commandProc psubscribeCommand;
 commandProc pttlCommand;
+commandProc publishCommand;
+commandProc pubsubChannelsCommand;
+commandProc pubsubHelpCommand;
+commandProc pubsubNumpatCommand;
+commandProc pubsubNumsubCommand;
+commandProc pubsubShardchannelsCommand;
+commandProc pubsubShardnumsubCommand;
+commandProc punsubscribeCommand;
 commandProc quitCommand;
 commandProc randomkeyCommand;
 commandProc readonlyCommand;
@@ -252,20 +266,26 @@ commandProc smoveCommand;
 commandProc sortCommand;
 commandProc sortRoCommand;
 commandProc spopCommand;
+commandProc spublishCommand;
 commandProc srandmemberCommand;
 commandProc sremCommand;
 commandProc sscanCommand;
+commandProc ssubscribeCommand;
 commandProc strlenCommand;
+commandProc subscribeCommand;
 commandProc substrCommand;
 commandProc sunionCommand;
 commandProc sunionstoreCommand;
+commandProc sunsubscribeCommand;
 commandProc swapdbCommand;
 commandProc timeCommand;
 commandProc touchCommand;
 commandProc ttlCommand;
 commandProc typeCommand;
 commandProc unlinkCommand;
+commandProc unsubscribeCommand;
 commandProc unwatchCommand;
+commandProc waitaofCommand;
 commandProc watchCommand;
 commandProc xackCommand;
 commandProc xaddCommand;
@@ -734,6 +754,15 @@ static const commandArg args_bzmpop[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_client_caching_mode[] = {
+    {.name = "yes", .token = "YES", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_client_caching[] = {
+    {.name = "mode", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
+};
+
 static const commandArg args_client_capa[] = {
     {.name = "capability", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
@@ -772,11 +801,6 @@ static const commandArg args_client_kill_filter_new_format_client_type[] = {
     {.name = "pubsub", .token = "PUBSUB", .type = ARG_PURE_TOKEN, .key_spec = -1},
 };
 
-static const commandArg args_client_kill_filter_new_format_skipme[] = {
-    {.name = "yes", .token = "YES", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_client_kill_filter_new_format_not_client_type[] = {
     {.name = "normal", .token = "NORMAL", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "master", .token = "MASTER", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -792,7 +816,7 @@ static const commandArg args_client_kill_filter_new_format[] = {
     {.name = "username", .token = "USER", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "addr", .display = "ip:port", .token = "ADDR", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "laddr", .display = "ip:port", .token = "LADDR", .since = "6.2.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "skipme", .token = "SKIPME", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_kill_filter_new_format_skipme},
+    {.name = "skipme", .token = "SKIPME", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
     {.name = "maxage", .token = "MAXAGE", .since = "8.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "name", .token = "NAME", .since = "9.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "idle", .token = "IDLE", .since = "9.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -850,7 +874,7 @@ static const commandArg args_client_list[] = {
     {.name = "username", .token = "USER", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "addr", .display = "ip:port", .token = "ADDR", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "laddr", .display = "ip:port", .token = "LADDR", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "skipme", .token = "SKIPME", .since = "8.1.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_kill_filter_new_format_skipme},
+    {.name = "skipme", .token = "SKIPME", .since = "8.1.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
     {.name = "maxage", .token = "MAXAGE", .since = "8.1.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "name", .token = "NAME", .since = "9.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "idle", .token = "IDLE", .since = "9.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -911,6 +935,16 @@ static const commandArg args_client_setname[] = {
     {.name = "connection-name", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_client_tracking[] = {
+    {.name = "status", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_client_import_source_enabled},
+    {.name = "client-id", .token = "REDIRECT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+    {.name = "bcast", .token = "BCAST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "optin", .token = "OPTIN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "optout", .token = "OPTOUT", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "noloop", .token = "NOLOOP", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_client_unblock_unblock_type[] = {
     {.name = "timeout", .token = "TIMEOUT", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "error", .token = "ERROR", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -922,6 +956,17 @@ static const commandArg args_client_unblock[] = {
 };
 
 static const commandSpec subs_client[] = {
+    {.name = "caching",
+     .proc = clientCachingCommand,
+     .arity = 3,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Instructs the server whether to track the keys in the next request.",
+     .complexity = "O(1)",
+     .since = "6.0.0",
+     .args = args_client_caching, .arg_count = 1},
     {.name = "capa",
      .proc = clientCapaCommand,
      .arity = -3,
@@ -943,6 +988,16 @@ static const commandSpec subs_client[] = {
      .summary = "Returns the name of the connection.",
      .complexity = "O(1)",
      .since = "2.6.9"},
+    {.name = "getredir",
+     .proc = clientGetredirCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "connection",
+     .summary = "Returns the client ID to which the connection's tracking notifications are redirected.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
     {.name = "help",
      .proc = clientHelpCommand,
      .arity = 2,
@@ -1079,6 +1134,27 @@ static const commandSpec subs_client[] = {
      .since = "2.6.9",
      .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
+    {.name = "tracking",
+     .proc = clientTrackingCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Controls server-assisted client-side caching for the connection.",
+     .complexity = "O(1). Some options may introduce additional complexity.",
+     .since = "6.0.0",
+     .args = args_client_tracking, .arg_count = 7},
+    {.name = "trackinginfo",
+     .proc = clientTrackinginfoCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_MAP,
+     .group = "connection",
+     .summary = "Returns information about server-assisted client-side caching for the connection.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
     {.name = "unblock",
      .proc = clientUnblockCommand,
      .arity = -3,
@@ -2724,8 +2800,100 @@ static const commandArg args_psetex[] = {
     {.name = "value", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_psubscribe[] = {
+    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandHistory history_pttl[] = {
     {"2.8.0", "Added the -2 reply."},
+};
+
+static const commandArg args_publish[] = {
+    {.name = "channel", .type = ARG_STRING, .key_spec = -1},
+    {.name = "message", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_pubsub_channels[] = {
+    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_pubsub_numsub[] = {
+    {.name = "channel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_pubsub_shardnumsub[] = {
+    {.name = "shardchannel", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandSpec subs_pubsub[] = {
+    {.name = "channels",
+     .proc = pubsubChannelsCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "pubsub",
+     .summary = "Returns the active channels.",
+     .complexity = "O(N) where N is the number of active channels, and assuming constant time pattern matching (relatively short channels and patterns)",
+     .since = "2.8.0",
+     .args = args_pubsub_channels, .arg_count = 1},
+    {.name = "help",
+     .proc = pubsubHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "pubsub",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
+    {.name = "numpat",
+     .proc = pubsubNumpatCommand,
+     .arity = 2,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_INTEGER,
+     .group = "pubsub",
+     .summary = "Returns a count of unique pattern subscriptions.",
+     .complexity = "O(1)",
+     .since = "2.8.0"},
+    {.name = "numsub",
+     .proc = pubsubNumsubCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "pubsub",
+     .summary = "Returns a count of subscribers to channels.",
+     .complexity = "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
+     .since = "2.8.0",
+     .args = args_pubsub_numsub, .arg_count = 1},
+    {.name = "shardchannels",
+     .proc = pubsubShardchannelsCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "pubsub",
+     .summary = "Returns the active shard channels.",
+     .complexity = "O(N) where N is the number of active shard channels, and assuming constant time pattern matching (relatively short shard channels).",
+     .since = "7.0.0",
+     .args = args_pubsub_channels, .arg_count = 1},
+    {.name = "shardnumsub",
+     .proc = pubsubShardnumsubCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "pubsub",
+     .summary = "Returns the count of subscribers of shard channels.",
+     .complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of requested shard channels",
+     .since = "7.0.0",
+     .args = args_pubsub_shardnumsub, .arg_count = 1},
+};
+
+static const commandArg args_punsubscribe[] = {
+    {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
 };
 
 static const char *const tips_randomkey[] = {
@@ -3018,6 +3186,15 @@ static const commandArg args_spop[] = {
     {.name = "count", .since = "3.2.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const keySpec keys_spublish[] = {
+    {.flags = KEY_NOT_KEY, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = 0, .step = 1, .limit = 0},
+};
+
+static const commandArg args_spublish[] = {
+    {.name = "shardchannel", .type = ARG_STRING, .key_spec = -1},
+    {.name = "message", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandHistory history_srandmember[] = {
     {"2.6.0", "Added the optional `count` argument."},
 };
@@ -3034,9 +3211,32 @@ static const commandArg args_sscan[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const keySpec keys_ssubscribe[] = {
+    {.flags = KEY_NOT_KEY, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
+};
+
+static const commandArg args_ssubscribe[] = {
+    {.name = "shardchannel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_subscribe[] = {
+    {.name = "channel", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const commandArg args_swapdb[] = {
     {.name = "index1", .type = ARG_INTEGER, .key_spec = -1},
     {.name = "index2", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const char *const tips_waitaof[] = {
+    "request_policy:all_shards",
+    "response_policy:agg_min",
+};
+
+static const commandArg args_waitaof[] = {
+    {.name = "numlocal", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "numreplicas", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
 };
 
 static const commandArg args_xack[] = {
@@ -3660,6 +3860,16 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .history = history_auth, .history_count = 1,
      .args = args_auth, .arg_count = 2},
+    {.name = "bgrewriteaof",
+     .proc = bgrewriteaofCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Asynchronously rewrites the append-only file to disk.",
+     .complexity = "O(1)",
+     .since = "1.0.0"},
     {.name = "bgsave",
      .proc = bgsaveCommand,
      .arity = -1,
@@ -3856,7 +4066,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for client connection commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.4.0",
-     .subs = subs_client, .sub_count = 16},
+     .subs = subs_client, .sub_count = 20},
     {.name = "cluster",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -5258,6 +5468,17 @@ const commandSpec serverCommands[] = {
      .since = "2.6.0",
      .key_specs = keys_psetex, .key_spec_count = 1,
      .args = args_psetex, .arg_count = 3},
+    {.name = "psubscribe",
+     .proc = psubscribeCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Listens for messages published to channels that match one or more patterns.",
+     .complexity = "O(N) where N is the number of patterns to subscribe to.",
+     .since = "2.0.0",
+     .args = args_psubscribe, .arg_count = 1},
     {.name = "pttl",
      .proc = pttlCommand,
      .arity = 2,
@@ -5273,6 +5494,37 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .history = history_pttl, .history_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "publish",
+     .proc = publishCommand,
+     .arity = 3,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_MAY_REPLICATE | CMD_SENTINEL,
+     .categories = CAT(PUBSUB) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "pubsub",
+     .summary = "Posts a message to a channel.",
+     .complexity = "O(N+M) where N is the number of clients subscribed to the receiving channel and M is the total number of subscribed patterns (by any client).",
+     .since = "2.0.0",
+     .args = args_publish, .arg_count = 2},
+    {.name = "pubsub",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "A container for Pub/Sub commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.8.0",
+     .subs = subs_pubsub, .sub_count = 6},
+    {.name = "punsubscribe",
+     .proc = punsubscribeCommand,
+     .arity = -1,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Stops listening to messages published to channels that match one or more patterns.",
+     .complexity = "O(N) where N is the number of patterns to unsubscribe.",
+     .since = "2.0.0",
+     .args = args_punsubscribe, .arg_count = 1},
     {.name = "quit",
      .proc = quitCommand,
      .arity = -1,
@@ -5744,6 +5996,19 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_getdel, .key_spec_count = 1,
      .history = history_spop, .history_count = 1,
      .args = args_spop, .arg_count = 2},
+    {.name = "spublish",
+     .proc = spublishCommand,
+     .arity = 3,
+     .first_key = 1, .last_key = 1, .key_step = 1,
+     .flags = CMD_PUBSUB | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_MAY_REPLICATE,
+     .categories = CAT(PUBSUB) | CAT(FAST),
+     .reply = CLASS_INTEGER,
+     .group = "pubsub",
+     .summary = "Posts a message to a shard channel.",
+     .complexity = "O(N) where N is the number of clients subscribed to the receiving shard channel.",
+     .since = "7.0.0",
+     .key_specs = keys_spublish, .key_spec_count = 1,
+     .args = args_spublish, .arg_count = 2},
     {.name = "srandmember",
      .proc = srandmemberCommand,
      .arity = -2,
@@ -5787,6 +6052,19 @@ const commandSpec serverCommands[] = {
      .tips = tips_client_info, .tip_count = 1,
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_sscan, .arg_count = 4},
+    {.name = "ssubscribe",
+     .proc = ssubscribeCommand,
+     .arity = -2,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Listens for messages published to shard channels.",
+     .complexity = "O(N) where N is the number of shard channels to subscribe to.",
+     .since = "7.0.0",
+     .key_specs = keys_ssubscribe, .key_spec_count = 1,
+     .args = args_ssubscribe, .arg_count = 1},
     {.name = "strlen",
      .proc = strlenCommand,
      .arity = 2,
@@ -5800,6 +6078,17 @@ const commandSpec serverCommands[] = {
      .since = "2.2.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "subscribe",
+     .proc = subscribeCommand,
+     .arity = -2,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Listens for messages published to channels.",
+     .complexity = "O(N) where N is the number of channels to subscribe to.",
+     .since = "2.0.0",
+     .args = args_subscribe, .arg_count = 1},
     {.name = "substr",
      .proc = substrCommand,
      .arity = 4,
@@ -5840,6 +6129,19 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_sdiffstore, .key_spec_count = 2,
      .args = args_sdiffstore, .arg_count = 2},
+    {.name = "sunsubscribe",
+     .proc = sunsubscribeCommand,
+     .arity = -1,
+     .first_key = 1, .last_key = -1, .key_step = 1,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Stops listening to messages posted to shard channels.",
+     .complexity = "O(N) where N is the number of shard channels to unsubscribe.",
+     .since = "7.0.0",
+     .key_specs = keys_ssubscribe, .key_spec_count = 1,
+     .args = args_pubsub_shardnumsub, .arg_count = 1},
     {.name = "swapdb",
      .proc = swapdbCommand,
      .arity = 3,
@@ -5918,6 +6220,17 @@ const commandSpec serverCommands[] = {
      .tips = tips_del, .tip_count = 2,
      .key_specs = keys_del, .key_spec_count = 1,
      .args = args_del, .arg_count = 1},
+    {.name = "unsubscribe",
+     .proc = unsubscribeCommand,
+     .arity = -1,
+     .flags = CMD_PUBSUB | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(PUBSUB) | CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "pubsub",
+     .summary = "Stops listening to messages posted to channels.",
+     .complexity = "O(N) where N is the number of channels to unsubscribe.",
+     .since = "2.0.0",
+     .args = args_pubsub_numsub, .arg_count = 1},
     {.name = "unwatch",
      .proc = unwatchCommand,
      .arity = 1,
@@ -5928,6 +6241,18 @@ const commandSpec serverCommands[] = {
      .summary = "Forgets about watched keys of a transaction.",
      .complexity = "O(1)",
      .since = "2.2.0"},
+    {.name = "waitaof",
+     .proc = waitaofCommand,
+     .arity = 4,
+     .flags = CMD_BLOCKING,
+     .categories = CAT(SLOW) | CAT(BLOCKING) | CAT(CONNECTION),
+     .reply = CLASS_ARRAY,
+     .group = "generic",
+     .summary = "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.",
+     .complexity = "O(1)",
+     .since = "7.2.0",
+     .tips = tips_waitaof, .tip_count = 2,
+     .args = args_waitaof, .arg_count = 3},
     {.name = "watch",
      .proc = watchCommand,
      .arity = -2,
@@ -6560,4 +6885,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 228;
+const int serverCommandCount = 239;

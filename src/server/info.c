@@ -14,6 +14,7 @@
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "net/net.h"
+#include "persist/persist.h"
 #include "server/server.h"
 #include "server/server_priv.h"
 #include "store/store.h"
@@ -118,10 +119,11 @@ static void printModules(str *out) { (void)out; }
 static void printDebug(str *out) {
     const serverRun *run = serverRunNow();
     strAppendFormat(out,
-                    "eventloop_duration_aof_sum:0\r\neventloop_duration_cron_sum:%llu\r\n"
+                    "eventloop_duration_aof_sum:%llu\r\neventloop_duration_cron_sum:%llu\r\n"
                     "eventloop_duration_max:%llu\r\neventloop_cmd_per_cycle_max:%llu\r\n"
                     "io_threaded_reads_pending:0\r\nio_threaded_writes_pending:0\r\n",
-                    (unsigned long long)run->cron_us, (unsigned long long)run->turn_us_max,
+                    (unsigned long long)persistAofUs(), (unsigned long long)run->cron_us,
+                    (unsigned long long)run->turn_us_max,
                     (unsigned long long)run->turn_commands_max);
 }
 

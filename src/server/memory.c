@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "engine/reply.h"
 #include "net/net.h"
+#include "persist/persist.h"
 #include "server/procs.h"
 #include "server/server.h"
 #include "store/store.h"
@@ -90,8 +91,8 @@ void infoPrintMemory(str *out) {
                        "mem_clients_slaves:0\r\n");
     strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
     strAppendText(
-        out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n"
-             "mem_aof_buffer:0\r\n");
+        out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
+    strAppendFormat(out, "mem_aof_buffer:%zu\r\n", persistAofBufferBytes());
     strAppendFormat(out, "mem_allocator:%s\r\n", memAllocatorName());
     strAppendText(out, "mem_overhead_db_hashtable_rehashing:0\r\n");
 }

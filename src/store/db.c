@@ -239,13 +239,30 @@ robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
     return o;
 }
 
+static NO_INLINE void tellMiss(db *d, slice key) {
+    if (d->in->listener) d->in->listener->missed(d, key);
+}
+
+ALWAYS_INLINE void noteMiss(db *d, slice key) {
+    d->misses++;
+    if (unlikely(storeNow.notes_misses)) tellMiss(d, key);
+}
+
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = dbFindUncounted(d, key, hash, look);
     if (o) {
         d->hits++;
     } else {
-        d->misses++;
+        noteMiss(d, key);
     }
+    return o;
+}
+
+robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
+    bool notes = storeNow.notes_misses;
+    storeNow.notes_misses = false;
+    robj *o = dbFindQuiet(d, key, hash, look);
+    storeNow.notes_misses = notes;
     return o;
 }
 
@@ -260,13 +277,23 @@ robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *
     if (o) {
         d->hits++;
     } else {
-        d->misses++;
+        noteMiss(d, key);
     }
     return o;
 }
 
 const robj *dbPeek(const db *d, slice key, uint64_t hash) {
     return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasKey, key.ptr, key.len);
+}
+
+static inline bool objectHasHash(const void *entry, const void *hash, size_t len) {
+    (void)len; /* a hash */
+    return hashOfObject(entry) == *(const uint64_t *)hash;
+}
+
+const robj *dbPeekHash(const db *d, uint64_t hash) {
+    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasHash, &hash,
+                               sizeof(hash));
 }
 
 void storePrefetch(const storeWant *wants, int count) {
@@ -299,11 +326,21 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     if (old) freeObject(d, old, storeNow.lazy_deleted);
 }
 
+static void noteAdded(db *d, slice key) {
+    if (unlikely(storeNow.notes_added) && d->in->listener) d->in->listener->added(d, key);
+}
+
+void storeSetNotes(bool added, bool missed) {
+    storeNow.notes_added = added;
+    storeNow.notes_misses = missed;
+}
+
 /* Rare cases of dbPlace(), in functions of their own so that the common case saves no registers. */
 static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (objectLru(o) == 0) objectSetLru(o, accessFresh());
     kvstoreInsertAt(d->keys, slotOf(at->at.hash), &at->at, o, flags);
+    noteAdded(d, objectKey(o));
 }
 
 static NO_INLINE void setFlagsAt(db *d, const dbPosition *at, const robj *o, unsigned flags) {
@@ -325,6 +362,13 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
     } else if (flags & HASHTABLE_MARK && objectType(o) == TYPE_HASH) {
         itemsNote(d, at->at.hash, o);
     }
+}
+
+void dbPlaceReplacing(db *d, const dbPosition *at, robj *o) {
+    bool notes = storeNow.notes_added;
+    storeNow.notes_added = false;
+    dbPlace(d, at, o);
+    storeNow.notes_added = notes;
 }
 
 static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
@@ -383,6 +427,7 @@ static void add(const dbKey *to, robj *o) {
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
     kvstoreInsertAt(to->db->keys, slotOf(to->hash), &at.at, o, dbWordFlags(o));
+    noteAdded(to->db, to->key);
 }
 
 void dbMove(const dbKey *from, const dbKey *to) {

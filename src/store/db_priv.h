@@ -59,6 +59,7 @@ typedef struct storeState {
     int64_t now_ms; /* time of the last storeSetClock() */
     int lfu_log_factor, lfu_decay_minutes;
     bool lazy_expired, lazy_deleted; /* see storeSetLazyFree() */
+    bool notes_added, notes_misses;  /* see storeSetNotes() */
     storeFreeLaterProc *free_later;
 } storeState;
 

@@ -35,10 +35,15 @@ typedef struct storeListener {
     void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
     /* storeEvictOne() has removed a key. */
     void (*evicted)(db *d, slice key);
+    /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has enabled them. */
+    void (*added)(db *d, slice key);
+    void (*missed)(db *d, slice key);
     /* How long the removal of an expired or (`eviction`) evicted object took. Only if storeTimeRemovals() is on. */
     void (*removal_timed)(bool eviction, int64_t us);
 } storeListener;
 void storeTimeRemovals(bool on);
+/* Whether the listener hears of added keys and of misses. */
+void storeSetNotes(bool added, bool missed);
 
 /* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high bits.
  * ANY_THREAD. */
@@ -164,10 +169,15 @@ robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look);
 robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at);
 /* Like dbFindRead(), but does not count as an access. */
 robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look);
+/* Like dbFindQuiet(); the listener does not hear of a miss. */
+robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbFindQuiet(), but counts no hits and misses. */
 robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
 /* The object, expired or not. Nothing is removed, notified or counted. */
 const robj *dbPeek(const db *d, slice key, uint64_t hash);
+
+/* An object whose key has this storeHash(), expired or not; NULL if there is none. */
+const robj *dbPeekHash(const db *d, uint64_t hash);
 
 /* Sets a string. `take` is a blob with the value, whose reference moves to the store (NULL: `value` is copied).
  * `expire_ms` may be OBJECT_NO_EXPIRE; `old` is the result of dbFind() for the key (NULL if missing), and `at` the
@@ -177,6 +187,8 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
 /* Stores `o` at the position of a lookup, after which the database must not have changed: replaces the object that
  * was found, which has become `o` or was freed, or inserts a new key. */
 void dbPlace(db *d, const dbPosition *at, robj *o);
+/* The same for a key that the caller has deleted to replace its value: it is not a new key for the listener. */
+void dbPlaceReplacing(db *d, const dbPosition *at, robj *o);
 /* Deletes a key; false if it is missing or expired. */
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of storeSetLazyFree(). */

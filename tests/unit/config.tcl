@@ -255,7 +255,6 @@ test {quotes, includes and words are checked} {
 test {a directive whose subsystem does not exist refuses the start} {
     foreach {config words} {
         "replicaof 127.0.0.1 1" "cannot replicate: start it without replicaof"
-        "appendonly yes" "no append only file: start it with appendonly no"
     } {
         assert_match "*$words*" [start_refused $config]
     }

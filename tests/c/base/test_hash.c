@@ -134,7 +134,8 @@ static void test_crcs_agree_with_the_plain_forms(void **state) {
     (void)state;
     testSeed(__func__);
     for (int round = 0; round < 3000; round++) {
-        size_t len = (size_t)randomUniform(100);
+        /* Long ones are folded 64 bytes at a time. */
+        size_t len = (size_t)randomUniform(round % 10 ? 100 : 1000);
         uint8_t *in = malloc(len ? len : 1);
         for (size_t i = 0; i < len; i++) in[i] = (uint8_t)randomNext();
         assert_int_equal(crc16(in, len), crc16Slowly(in, len));

@@ -164,7 +164,7 @@ static void nested_transactions_are_reported(void **state) {
     assert_false(r.unexpected);
     assert_int_equal(aofReaderNext(&r), AOF_COMMAND);
     assert_true(r.unexpected);
-    assert_int_equal(r.safe_offset, 14);
+    assert_int_equal(r.safe_offset, 0); /* the first record was unexpected */
     assert_int_equal(aofReaderNext(&r), AOF_END);
     aofReaderClear(&r);
 }

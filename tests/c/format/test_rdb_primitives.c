@@ -90,6 +90,34 @@ static void strings_have_the_shortest_encoding(void **state) {
     }
 }
 
+/* After incompressible strings, fewer attempts are made, but compressible ones are noticed again; both are read back. */
+static void compression_is_tried_again(void **state) {
+    (void)state;
+    enum { LEN = 1000, NOISE = 300, PLAIN = 200 };
+    static char noise[LEN], plain[LEN];
+    for (int i = 0; i < LEN; i++) noise[i] = (char)(i * i * 7919 >> 3 ^ i * 131);
+    rdbWriter w = writer(true);
+    for (int i = 0; i < NOISE; i++) rdbWriteString(&w, sliceMake(noise, LEN));
+    uint64_t before = rdbWriterOffset(&w);
+    assert_true(before >= (uint64_t)NOISE * LEN);
+    for (int i = 0; i < PLAIN; i++) rdbWriteString(&w, sliceMake(plain, LEN));
+    uint64_t took = rdbWriterOffset(&w) - before;
+    assert_in_range(took, 0,
+                    70 * LEN); /* at most 64 strings are skipped, the others take some 20 bytes */
+    assert_int_equal(rdbWriterFlush(&w), OK);
+    rdbWriterClear(&w);
+    rdbSliceSource source;
+    rdbSliceSourceInit(&source, strSlice(&written));
+    rdbReader r;
+    rdbReaderInit(&r, &source.source, false);
+    for (int i = 0; i < NOISE + PLAIN; i++) {
+        slice text;
+        assert_int_equal(rdbReadString(&r, &text), OK);
+        assert_true(sliceEqual(text, sliceMake(i < NOISE ? noise : plain, LEN)));
+    }
+    rdbReaderClear(&r);
+}
+
 static void a_wrong_length_costs_little_memory(void **state) {
     (void)state;
     static const char *const cases[] = {
@@ -160,6 +188,7 @@ int test_rdb_primitives(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_take_the_fewest_bytes),
         cmocka_unit_test(strings_have_the_shortest_encoding),
+        cmocka_unit_test(compression_is_tried_again),
         cmocka_unit_test(a_wrong_length_costs_little_memory),
         cmocka_unit_test(the_checksum_covers_what_was_consumed),
         cmocka_unit_test(a_failure_of_the_sink_is_kept),

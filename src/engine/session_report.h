@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What subsystems above the engine know of a session, for CLIENT LIST and the like. Main thread only. */
+#ifndef ENGINE_SESSION_REPORT_H
+#define ENGINE_SESSION_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/session.h"
+
+typedef struct sessionReport {
+    uint64_t channels, patterns, shard_channels; /* subscriptions */
+    bool tracking, tracking_broken, tracking_broadcast;
+    int64_t
+        redirect; /* id of the session that gets its invalidations; 0: itself, -1: not tracking */
+} sessionReport;
+
+/* The session with that id that has a connection; NULL if there is none. Walks over all sessions. */
+session *sessionFindById(uint64_t id);
+/* Registers the function that finds it; called once, by net. */
+void sessionSetFindProc(session *(*find)(uint64_t id));
+/* Describes a session. */
+void sessionReportRead(const session *s, sessionReport *out);
+/* Registers the function that fills in the subscriptions and tracking; called once, by pubsub. */
+void sessionReportSetProc(void (*proc)(const session *s, sessionReport *out));
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Values as commands that create them: base files of append only files that are not in the RDB format. Main thread, or
+ * a forked child. */
+#ifndef FORMAT_AOF_VALUE_H
+#define FORMAT_AOF_VALUE_H
+
+#include <stdint.h>
+
+#include "format/rdb_writer.h"
+#include "store/object.h"
+
+/* Writes the commands that create the key, with its expiry time, in the selected database. */
+void aofWriteKey(rdbWriter *w, const robj *o);
+/* Writes SELECT. */
+void aofWriteSelect(rdbWriter *w, int db_id);
+/* Writes the annotation of a time. */
+void aofWriteTime(rdbWriter *w, int64_t time_s);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Loading the append only file (aof_load.h). Commands run as those of a client, with the origin ORIGIN_AOF: nothing is
+ * propagated, and keys whose time is past remain until their deletion comes. */
+#include "persist/aof_load.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "config/config.h"
+#include "engine/command.h"
+#include "engine/execute.h"
+#include "io/append_file.h"
+#include "io/file_stream.h"
+#include "persist/aof_files.h"
+#include "persist/loading.h"
+#include "persist/persist_priv.h"
+#include "persist/rdb_load.h"
+
+enum { SERVE_EVERY = 256 }; /* commands between two looks at the progress */
+
+/* One file of the append only file. */
+typedef struct loadedFile {
+    const char *name;
+    char *path;
+    bool last; /* its end may be cut */
+} loadedFile;
+
+typedef struct fileSource {
+    rdbSource source;
+    fileReader file;
+} fileSource;
+
+/* ------------------------------------------------------------------ running commands */
+
+/* An error means that the data differ from those of the server that wrote the file. */
+static void logError(slice text, const request *r) {
+    str behavior = STR_EMPTY;
+    slice name = r->argv[0];
+    logWarning(
+        "== CRITICAL == This server is sending an error to its AOF-loading-client: '-%.*s' after "
+        "processing the command '%.*s'",
+        (int)text.len, text.ptr, (int)sizeMin(name.len, 128), name.ptr);
+    configGet(configFind(SLICE("propagation-error-behavior")), &behavior);
+    bool stops = !strcmp(strText(&behavior), "panic");
+    strFree(&behavior);
+    if (stops)
+        panic("This server is configured to panic on an error of the append only file: %.*s",
+              (int)text.len, text.ptr);
+}
+
+/* Reports the errors among the replies, also those within the reply to EXEC. */
+static void takeReply(void *state, const replyEvent *event) {
+    const aofReplay *p = state;
+    if (unlikely(event->kind == REPLY_ERROR)) logError(event->text, p->current);
+}
+
+void aofReplayInit(aofReplay *p) {
+    *p = (aofReplay){.sink = {.take = takeReply, .state = p}};
+    sessionInit(&p->who, NULL, SESSION_INTERNAL | SESSION_DENY_BLOCKING);
+    sessionSetOrigin(&p->who, ORIGIN_AOF);
+}
+
+void aofReplayClear(aofReplay *p) { sessionClear(&p->who); }
+
+/* True if the command exists and the number of its arguments is right; else `why` has the error. */
+static bool canRun(const request *r, reason *why) {
+    const command *cmd = r->command;
+    bool fits = cmd->arity >= 0 ? r->argc == cmd->arity : r->argc >= -cmd->arity;
+    if (cmd->name.len && fits) return true;
+    str text = STR_EMPTY;
+    slice name = r->argv[0];
+    if (cmd->name.len) {
+        strAppendFormat(&text, "wrong number of arguments for '%.*s' command", (int)cmd->name.len,
+                        cmd->name.ptr);
+    } else {
+        strAppendFormat(&text, "unknown command '%.*s', with args beginning with: ",
+                        (int)sizeMin(name.len, 128), name.ptr);
+        for (int i = 1; i < r->argc && text.len < 300; i++)
+            strAppendFormat(&text, "'%.*s' ", (int)sizeMin(r->argv[i].len, 128), r->argv[i].ptr);
+    }
+    (void)reasonSet(why, ERR_SYNTAX, "%s", strText(&text));
+    strFree(&text);
+    return false;
+}
+
+static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
+    request r = {.argv = reader->argv, .argc = reader->argc, .raw = reader->raw};
+    executeResolve(&r);
+    if (!canRun(&r, why)) return false;
+    p->current = &r;
+    executeReplay(&p->who, &r, &p->sink);
+    p->commands++;
+    return true;
+}
+
+aofItem aofReplayRun(aofReplay *p, aofReader *r, reason *why) {
+    for (;;) {
+        aofItem item = aofReaderNext(r);
+        if (item == AOF_ANNOTATION) continue;
+        if (item != AOF_COMMAND) return item;
+        loadingDelayKey();
+        if (!runRecord(p, r, why)) return AOF_COMMAND;
+        if (p->commands % SERVE_EVERY == 0 || persistConf.key_load_delay)
+            loadingProgress(aofReaderOffset(r));
+    }
+}
+
+/* ------------------------------------------------------------------ the end of a file */
+
+static status stopBadFormat(const loadedFile *f) {
+    logWarning(
+        "Bad file format reading the append only file %s: make a backup of your AOF file, then use "
+        "./valkey-check-aof --fix <filename.manifest>",
+        f->name);
+    return ERR_SYNTAX;
+}
+
+/* Cuts the file after its last complete transaction. */
+static status cutTail(const loadedFile *f, uint64_t size, bool in_multi) {
+    reason why;
+    if (!f->last || !persistConf.aof_load_truncated) {
+        if (!f->last) {
+            logWarning(
+                "Fatal error: the truncated file is not the last file: %s ends at offset %llu",
+                f->name, (unsigned long long)size);
+        } else {
+            logWarning(
+                "Unexpected end of file reading the append only file %s. You can: 1) Make a backup of "
+                "your AOF file, then use ./valkey-check-aof --fix <filename.manifest>. 2) "
+                "Alternatively you can set the 'aof-load-truncated' configuration option to yes and "
+                "restart the server.",
+                f->name);
+        }
+        return ERR_SYNTAX;
+    }
+    if (in_multi) logWarning("Revert incomplete MULTI/EXEC transaction in AOF file %s", f->name);
+    logWarning("!!! Warning: short read while loading the AOF file %s!!!", f->name);
+    logWarning("!!! Truncating the AOF %s at offset %llu !!!", f->name, (unsigned long long)size);
+    if (fileCut(f->path, (int64_t)size, &why) != OK) {
+        logWarning("Error truncating the AOF file %s: %s", f->name, why.text);
+        return ERR_IO;
+    }
+    logWarning("AOF %s loaded anyway because aof-load-truncated is enabled", f->name);
+    return OK;
+}
+
+static status finishFile(const loadedFile *f, const aofReader *r, aofItem item, const reason *why) {
+    switch (item) {
+    case AOF_END: return r->in_multi ? cutTail(f, r->safe_offset, true) : OK;
+    case AOF_TRUNCATED: return cutTail(f, r->safe_offset, r->in_multi);
+    case AOF_COMMAND:
+        logWarning("Error reading the append only file %s, error: %s", f->name, why->text);
+        return ERR_SYNTAX;
+    case AOF_FAILED:
+        logWarning("Unrecoverable error reading the append only file %s: %s", f->name, r->why.text);
+        return ERR_IO;
+    default:
+        logWarning("Invalid content of %s at offset %llu: %s", f->name,
+                   (unsigned long long)r->error_offset, r->why.text);
+        return stopBadFormat(f);
+    }
+}
+
+/* ------------------------------------------------------------------ files */
+
+static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
+    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
+}
+
+/* Loads an RDB preamble, if there is one; *end is its length. */
+static status loadPreamble(const loadedFile *f, uint64_t *end) {
+    char start[AOF_RDB_MAGIC];
+    reason why;
+    fileReader file;
+    size_t len = 0, got = 1;
+    *end = 0;
+    status st = fileReaderOpen(&file, f->path, &why);
+    while (st == OK && got > 0 && len < sizeof(start)) {
+        st = fileReaderRead(&file, start + len, sizeof(start) - len, &got, &why);
+        if (st == OK) len += got;
+    }
+    fileReaderClose(&file);
+    if (st != OK) {
+        logWarning("Fatal error: can't open the append log file %s for reading: %s", f->name,
+                   why.text);
+        return st;
+    }
+    if (!aofIsRdb(sliceMake(start, len))) return OK;
+    bool old_style = aofFilesIsOldStyle(f->name);
+    logNotice(old_style ? "Reading RDB preamble from AOF file..."
+                        : "Reading RDB base file on AOF loading...");
+    st = rdbLoadPreamble(f->path, end, &why);
+    if (st != OK) {
+        logWarning("Error reading the RDB preamble of the AOF file %s, AOF loading aborted",
+                   f->name);
+    } else if (old_style) {
+        logNotice("Reading the remaining AOF tail...");
+    }
+    return st;
+}
+
+static status loadFile(const loadedFile *f) {
+    uint64_t start;
+    status st = loadPreamble(f, &start);
+    if (st != OK) return st;
+    fileSource from = {.source = {.read = readFile}};
+    reason why;
+    st = fileReaderOpen(&from.file, f->path, &why);
+    if (st == OK) st = fileReaderSkip(&from.file, (int64_t)start, &why);
+    if (st != OK) {
+        logWarning("Unrecoverable error reading the append only file %s: %s", f->name, why.text);
+        fileReaderClose(&from.file);
+        return st;
+    }
+    aofReader reader;
+    aofReplay replay;
+    aofReaderInit(&reader, &from.source, start);
+    aofReplayInit(&replay);
+    aofItem item = aofReplayRun(&replay, &reader, &why);
+    loadingProgress(aofReaderOffset(&reader));
+    st = finishFile(f, &reader, item, &why);
+    aofReplayClear(&replay);
+    aofReaderClear(&reader);
+    fileReaderClose(&from.file);
+    return st;
+}
+
+/* Adds up the sizes of all files; fails if one is missing. */
+static status totalSize(const aofManifest *m, int64_t *total) {
+    *total = 0;
+    for (int i = 0; i < m->count; i++) {
+        if (m->files[i].type == AOF_HISTORY) continue;
+        str path = aofFilesPath(m->files[i].name);
+        int64_t size = fileSize(strText(&path));
+        strFree(&path);
+        if (size < 0) {
+            logWarning("Unable to obtain the AOF file %s length. stat: %s", m->files[i].name,
+                       strerror(errno));
+            return ERR_NOT_FOUND;
+        }
+        *total += size;
+    }
+    return OK;
+}
+
+static status loadListed(const aofManifest *m, int index) {
+    const aofFile *file = &m->files[index];
+    if (file->type == AOF_HISTORY) return OK;
+    str path = aofFilesPath(file->name);
+    bool last = index == m->count - 1 || !aofManifestCount(m, AOF_INCR);
+    loadedFile f = {.name = file->name, .path = path.ptr, .last = last};
+    int64_t began_us = clockMonoUs();
+    int64_t size = fileSize(f.path);
+    status st = loadFile(&f);
+    if (st == OK && size > 0)
+        logNotice("DB loaded from %s file %s: %.3f seconds",
+                  file->type == AOF_BASE ? "base" : "incr", file->name,
+                  (double)(clockMonoUs() - began_us) / 1e6);
+    loadingNextFile();
+    strFree(&path);
+    return st;
+}
+
+status aofLoad(void) {
+    const aofManifest *m = aofFilesManifest();
+    if (!aofManifestBase(m) && !aofManifestCount(m, AOF_INCR)) return ERR_NOT_FOUND;
+    int64_t total;
+    status st = totalSize(m, &total);
+    if (st != OK) return ERR_IO;
+    loadingBegin(persistConf.appendfilename, total);
+    for (int i = 0; i < m->count && st == OK; i++) st = loadListed(m, i);
+    loadingEnd(persistConf.appendfilename);
+    return st == ERR_NOT_FOUND ? ERR_IO : st;
+}

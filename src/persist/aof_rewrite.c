@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rewriting the append only file (aof_rewrite.h). Invariant: `running` is set if and only if a child of kind
+ * CHILD_AOF_REWRITE exists. After three failures in a row the next automatic or scheduled attempt waits for a time that
+ * doubles up to an hour. */
+#include "persist/aof_rewrite.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "engine/child.h"
+#include "engine/ctx.h"
+#include "engine/hot.h"
+#include "io/thread.h"
+#include "persist/aof.h"
+#include "persist/aof_files.h"
+#include "persist/persist.h"
+#include "persist/persist_priv.h"
+#include "persist/rdb_save.h"
+
+enum { FAILURES_BEFORE_DELAY = 3, DELAY_MAX_MINUTES = 60, MINUTE_MS = 60000 };
+
+static struct {
+    bool running, scheduled;
+    bool cancelled; /* the running one ends by our own kill */
+    bool as_commands;
+    bool failed; /* the last one */
+    int process;
+    int64_t started_ms;
+    int64_t last_seconds; /* duration of the last one; -1: none yet */
+    uint64_t count, last_copied;
+    int failures; /* in a row */
+    int delay_minutes;
+    int64_t not_before_ms; /* no automatic attempt before this time */
+} rewrite = {.last_seconds = -1};
+
+bool aofRewriteIsRunning(void) { return rewrite.running; }
+
+void aofRewriteSchedule(void) {
+    rewrite.scheduled = true;
+    rewrite.failures = 0;
+}
+
+/* ------------------------------------------------------------------ the child */
+
+static void temporaryName(bool complete, int process, char *to, size_t cap) {
+    snprintf(to, cap, "temp-rewriteaof-%s%d.aof", complete ? "bg-" : "", process);
+}
+
+static int writeBase(void *arg) {
+    (void)arg;
+    char temporary[64], complete[64];
+    reason why;
+    if (persistConf.aof_rewrite_cpulist[0] && !threadSetCpus(persistConf.aof_rewrite_cpulist))
+        logWarning("aof-rewrite-cpulist '%s' is invalid", persistConf.aof_rewrite_cpulist);
+    temporaryName(false, (int)getpid(), temporary, sizeof(temporary));
+    temporaryName(true, (int)getpid(), complete, sizeof(complete));
+    const rdbSaveJob job = {.temporary = temporary,
+                            .name = complete,
+                            .in_child = true,
+                            .is_aof_base = true,
+                            .as_commands = rewrite.as_commands,
+                            .syncs = persistConf.aof_rewrite_incremental_fsync};
+    if (rdbSaveTo(&job, &why) != OK) {
+        logWarning("Write error writing append only file on disk: %s", why.text);
+        return 1;
+    }
+    logNotice("Successfully created the temporary AOF base file %s", complete);
+    return 0;
+}
+
+static void removeTemporaryFiles(int process) {
+    char name[64];
+    for (int complete = 0; complete < 2; complete++) {
+        temporaryName(complete, process, name, sizeof(name));
+        (void)unlink(name); /* it may not exist */
+    }
+}
+
+/* ------------------------------------------------------------------ start */
+
+static void noteFailure(void) {
+    rewrite.failed = true;
+    rewrite.failures++;
+    /* Until it has succeeded nothing is appended durably. */
+    if (aofStateNow() == AOF_IS_WAITING) rewrite.scheduled = true;
+}
+
+/* The file for changes from now on. */
+static status openNextFile(reason *why) {
+    appendFile next;
+    if (aofStateNow() == AOF_IS_OFF) return OK;
+    status st = aofStateNow() == AOF_IS_ON ? aofFilesCreateIncr(&next, why)
+                                           : aofFilesCreateTemporaryIncr(&next, why);
+    if (st != OK) return st;
+    st = aofSwitchFile(&next, why);
+    if (st != OK) appendFileClose(&next);
+    return st;
+}
+
+status aofRewriteStart(void) {
+    reason why;
+    if (childAlive() != CHILD_NONE) return ERR_EXISTS;
+    rewrite.started_ms = clockMonoMs();
+    rewrite.as_commands = !persistConf.aof_use_rdb_preamble;
+    rewrite.count++;
+    aofFlush(true);
+    status st = aofWriteFails() ? reasonSet(&why, ERR_IO, "pending changes cannot be written")
+                                : openNextFile(&why);
+    const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
+    if (st == OK) st = childStart(&job, &why);
+    if (st != OK) {
+        logWarning("Can't rewrite append only file in background: %s", why.text);
+        noteFailure();
+        return st;
+    }
+    rewrite.running = true;
+    rewrite.scheduled = rewrite.cancelled = false;
+    return OK;
+}
+
+/* ------------------------------------------------------------------ end */
+
+static void succeeded(void) {
+    char temporary[64];
+    reason why;
+    bool waiting = aofStateNow() == AOF_IS_WAITING;
+    temporaryName(true, rewrite.process, temporary, sizeof(temporary));
+    logNotice("Background AOF rewrite terminated with success");
+    if (aofFilesAdoptBase(temporary, rewrite.as_commands, waiting, aofStateNow() == AOF_IS_ON,
+                          &why) != OK) {
+        logWarning("Background AOF rewrite: %s", why.text);
+        noteFailure();
+        return;
+    }
+    int64_t size = aofFilesSize();
+    aofSetSizes(size, size);
+    aofRewritten();
+    rewrite.failed = false;
+    rewrite.failures = 0;
+    rewrite.delay_minutes = 0;
+    aofFilesRemoveHistory();
+    logNotice("Background AOF rewrite finished successfully");
+}
+
+void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
+    if (kind != CHILD_AOF_REWRITE) return;
+    if (e == CHILD_IN_PARENT) {
+        rewrite.process = childProcess();
+        logNotice("Background append only file rewriting started by pid %d", rewrite.process);
+    }
+    if (e != CHILD_ENDED || !rewrite.running) return;
+    rewrite.running = false;
+    rewrite.last_seconds = (clockMonoMs() - rewrite.started_ms) / 1000;
+    rewrite.last_copied = childProgressNow().copied;
+    if (exit_code == 0) {
+        succeeded();
+    } else if (rewrite.cancelled || signal_number == SIGUSR1) {
+        rewrite.cancelled = true;
+    } else {
+        noteFailure();
+        if (signal_number) {
+            logWarning("Background AOF rewrite terminated by signal %d", signal_number);
+        } else {
+            logWarning("Background AOF rewrite terminated with error");
+        }
+    }
+    removeTemporaryFiles(rewrite.process);
+    if (aofStateNow() == AOF_IS_WAITING) {
+        aofDropFile();
+        aofFilesRemoveTemporaryIncr();
+    }
+}
+
+/* ------------------------------------------------------------------ when */
+
+/* True while repeated failures forbid an attempt. */
+static bool isDelayed(int64_t now_ms) {
+    if (rewrite.failures < FAILURES_BEFORE_DELAY) return false;
+    if (rewrite.not_before_ms && now_ms < rewrite.not_before_ms) return true;
+    if (rewrite.not_before_ms) {
+        rewrite.not_before_ms = 0; /* one attempt */
+        return false;
+    }
+    int minutes = rewrite.delay_minutes ? rewrite.delay_minutes * 2 : 1;
+    rewrite.delay_minutes = minutes > DELAY_MAX_MINUTES ? DELAY_MAX_MINUTES : minutes;
+    rewrite.not_before_ms = now_ms + (int64_t)rewrite.delay_minutes * MINUTE_MS;
+    logWarning(
+        "Background AOF rewrite has repeatedly failed and triggered the limit, will retry in "
+        "%d minutes",
+        rewrite.delay_minutes);
+    return true;
+}
+
+/* The growth of the files in percent if it calls for a rewrite, else -1. */
+static int64_t growth(void) {
+    int64_t size = aofSize();
+    if (aofStateNow() != AOF_IS_ON || !persistConf.auto_aof_rewrite_percentage ||
+        size <= persistConf.auto_aof_rewrite_min_size)
+        return -1;
+    int64_t base = aofSizeAfterRewrite() ? aofSizeAfterRewrite() : 1;
+    int64_t percent = size * 100 / base - 100;
+    return percent >= persistConf.auto_aof_rewrite_percentage ? percent : -1;
+}
+
+void aofRewriteTick(int64_t budget_us) {
+    (void)budget_us; /* a fork cannot be limited */
+    if (childAlive() != CHILD_NONE || engineHot.loading) return;
+    int64_t percent = growth();
+    bool wanted = rewrite.scheduled || aofNeedsRewrite() || percent >= 0;
+    if (!wanted || aofWriteFails() || isDelayed(clockMonoMs())) return;
+    if (!rewrite.scheduled && percent >= 0)
+        logNotice("Starting automatic rewriting of AOF on %lld%% growth", (long long)percent);
+    /* A failure was logged, and is tried again later. */
+    if (aofRewriteStart() != OK) rewrite.failed = true;
+}
+
+/* ------------------------------------------------------------------ on and off */
+
+static bool inTransaction(void) {
+    return engineHot.current && engineHot.current->flags & CTX_IN_MULTI;
+}
+
+/* Kills the child without counting it as a failure. */
+static void cancel(void) {
+    if (!rewrite.running) return;
+    rewrite.cancelled = true;
+    childKill();
+}
+
+status aofSwitchOn(reason *why) {
+    aofBeginWaiting();
+    if (childAlive() != CHILD_NONE && !rewrite.running) {
+        logNotice(
+            "AOF was enabled but there is already another background operation. An AOF background "
+            "was scheduled to start when possible.");
+    } else if (inTransaction()) {
+        logNotice(
+            "AOF was enabled during a transaction. An AOF background was scheduled to start when "
+            "possible.");
+    } else {
+        if (rewrite.running) {
+            logNotice(
+                "AOF was enabled but there is already an AOF rewriting in background. Stopping "
+                "background AOF and starting a rewrite now.");
+            cancel();
+        }
+        if (aofRewriteStart() == OK) return OK;
+        aofEnd();
+        rewrite.scheduled = false;
+        logWarning(
+            "Server needs to enable the AOF but can't trigger a background AOF rewrite operation. "
+            "Check the above logs for more info about the error.");
+        return reasonSet(why, ERR_IO, "Unable to turn on AOF. Check server logs.");
+    }
+    aofRewriteSchedule();
+    return OK;
+}
+
+void aofSwitchOff(void) {
+    if (rewrite.scheduled) {
+        rewrite.scheduled = false;
+        logNotice("AOF was disabled but there is a scheduled AOF background, cancel it.");
+    }
+    cancel();
+    aofEnd();
+}
+
+status aofAtShutdown(uint32_t flags, reason *why) {
+    if (rewrite.running) {
+        if (aofStateNow() == AOF_IS_WAITING && !(flags & SHUTDOWN_FORCE)) {
+            logWarning("Writing initial AOF, can't exit.");
+            return ERR_DENIED;
+        }
+        if (aofStateNow() == AOF_IS_WAITING) logWarning("Writing initial AOF. Exit anyway.");
+        logWarning("There is a child rewriting the AOF. Killing it!");
+        cancel();
+    }
+    if (aofStateNow() == AOF_IS_WAITING)
+        logWarning(
+            "The append only file was switched on, but its first rewrite has not succeeded: it does "
+            "not have the dataset.");
+    if (aofStateNow() != AOF_IS_ON) return OK;
+    logNotice("Calling fsync() on the AOF file.");
+    if (aofFlushAll(why) == OK) return OK;
+    if (flags & SHUTDOWN_FORCE) {
+        logWarning("%s. Exit anyway.", why->text);
+        return OK;
+    }
+    logWarning("%s. Changes would be lost, can't exit.", why->text);
+    return ERR_DENIED;
+}
+
+void aofRewritePrintInfo(str *out) {
+    int64_t current_s = rewrite.running ? (clockMonoMs() - rewrite.started_ms) / 1000 : -1;
+    bool on = aofStateNow() != AOF_IS_OFF;
+    strAppendFormat(out,
+                    "aof_enabled:%d\r\naof_rewrite_in_progress:%d\r\naof_rewrite_scheduled:%d\r\n"
+                    "aof_last_rewrite_time_sec:%lld\r\naof_current_rewrite_time_sec:%lld\r\n"
+                    "aof_last_bgrewrite_status:%s\r\naof_rewrites:%llu\r\n"
+                    "aof_rewrites_consecutive_failures:%d\r\n",
+                    on, rewrite.running, rewrite.scheduled, (long long)rewrite.last_seconds,
+                    (long long)current_s, rewrite.failed ? "err" : "ok",
+                    (unsigned long long)rewrite.count, rewrite.failures);
+    aofPrintStatus(out);
+    strAppendFormat(out,
+                    "aof_last_cow_size:%llu\r\nmodule_fork_in_progress:0\r\n"
+                    "module_fork_last_cow_size:0\r\nslot_migration_fork_in_progress:0\r\n",
+                    (unsigned long long)rewrite.last_copied);
+    if (!on) return;
+    strAppendFormat(out,
+                    "aof_current_size:%lld\r\naof_base_size:%lld\r\naof_pending_rewrite:%d\r\n",
+                    (long long)aofSize(), (long long)aofSizeAfterRewrite(), rewrite.scheduled);
+    aofPrintSizes(out);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rewriting the append only file: a forked child writes the dataset as a new base file, while changes go to a new
+ * incremental file. When it has succeeded, both replace all files before them. Main thread only. */
+#ifndef PERSIST_AOF_REWRITE_H
+#define PERSIST_AOF_REWRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "engine/hooks.h"
+
+/* Forks. Failures are logged. */
+status aofRewriteStart(void) MUST_USE;
+/* Starts a rewrite as soon as no other child is running, however many have failed before. */
+void aofRewriteSchedule(void);
+bool aofRewriteIsRunning(void);
+/* CONFIG SET appendonly yes: changes are appended from the first rewrite on, which starts now or later. */
+status aofSwitchOn(reason *why) MUST_USE;
+void aofSwitchOff(void);
+
+/* Hook 7: scheduled and automatic rewrites. */
+void aofRewriteTick(int64_t budget_us);
+/* Hook 9. */
+void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal);
+/* Called at shutdown: kills a running rewrite; then everything is written and flushed. */
+status aofAtShutdown(uint32_t flags, reason *why) MUST_USE;
+void aofRewritePrintInfo(str *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * BGREWRITEAOF, WAITAOF. Main thread only. */
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/block.h"
+#include "engine/child.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "persist/aof.h"
+#include "persist/aof_rewrite.h"
+#include "persist/persist_priv.h"
+#include "persist/procs.h"
+
+/* BGREWRITEAOF: rewrites the append only file in a child. */
+void bgrewriteaofCommand(ctx *c) {
+    if (aofRewriteIsRunning()) {
+        replyError(c, SLICE("ERR Background append only file rewriting already in progress"));
+    } else if (childAlive() != CHILD_NONE || c->flags & CTX_IN_MULTI) {
+        /* A child forked within EXEC would save a part of the transaction. */
+        aofRewriteSchedule();
+        replyStatus(c, SLICE("Background append only file rewriting scheduled"));
+    } else if (aofRewriteStart() == OK) {
+        replyStatus(c, SLICE("Background append only file rewriting started"));
+    } else {
+        replyError(
+            c, SLICE("ERR Can't execute an AOF background rewriting. Please check the server logs "
+                     "for more information."));
+    }
+}
+
+/* ------------------------------------------------------------------ WAITAOF */
+
+typedef struct waitAof {
+    uint64_t number; /* of the session's last change */
+    int64_t local, replicas;
+} waitAof;
+
+static bool isLocal(const waitAof *w) {
+    return aofStateNow() != AOF_IS_OFF && aofSyncedNumber() >= w->number;
+}
+
+/* There are no replicas, so none acknowledges anything. */
+static void replyWait(ctx *c, const waitAof *w) {
+    if (w->local && aofStateNow() == AOF_IS_OFF) {
+        replyError(
+            c,
+            SLICE("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
+        return;
+    }
+    replyArray(c, 2);
+    replyInteger(c, isLocal(w));
+    replyInteger(c, 0);
+}
+
+static void endWait(ctx *c) { replyWait(c, blockState(c)); }
+
+static bool waitIsReady(const blockQuery *q) {
+    const waitAof *w = q->state;
+    if (w->local && aofStateNow() == AOF_IS_OFF) return true;
+    return w->replicas == 0 && (!w->local || isLocal(w));
+}
+
+/* Parses the timeout in ms to a wall time; 0: none. */
+static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
+    int64_t ms;
+    *deadline_ms = 0;
+    if (!numberParseInt(text, &ms)) {
+        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
+        return false;
+    }
+    if (ms < 0) {
+        replyError(c, SLICE("ERR timeout is negative"));
+        return false;
+    }
+    if (ms > 0 && !numberAdd(ms, engineHot.now_ms, deadline_ms)) {
+        replyError(c, SLICE("ERR timeout is out of range"));
+        return false;
+    }
+    return true;
+}
+
+/* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on that many
+ * replicas. */
+void waitaofCommand(ctx *c) {
+    waitAof w = {.number = c->who->last_change};
+    int64_t deadline_ms;
+    if (!numberParseInt(c->argv[1], &w.local)) {
+        replyError(c, SLICE("ERR value is not an integer or out of range"));
+        return;
+    }
+    if (w.local < 0 || w.local > 1) {
+        replyError(c, SLICE("ERR value is out of range, value must between 0 and 1"));
+        return;
+    }
+    if (!numberParseInt(c->argv[2], &w.replicas) || w.replicas < 0) {
+        replyError(c, SLICE("ERR value is out of range, must be positive"));
+        return;
+    }
+    if (!parseDeadline(c, c->argv[3], &deadline_ms)) return;
+    /* Without this the reply would wait for the end of the turn and the next wake-up. */
+    if (persistConf.appendfsync == FSYNC_ALWAYS && w.local && !isLocal(&w)) aofFlush(false);
+    blockQuery now = {.state = &w};
+    if (waitIsReady(&now) || blockIsDenied(c)) {
+        replyWait(c, &w);
+        return;
+    }
+    waitAof *state = memNew(waitAof);
+    *state = w;
+    blockStart(c, &(blockParams){.kind = BLOCK_OFFSET,
+                                 .ready = waitIsReady,
+                                 .deadline_ms = deadline_ms,
+                                 .timed_out = endWait,
+                                 .finish = endWait,
+                                 .state = state,
+                                 .free_state = memFree});
+}

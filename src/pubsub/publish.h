@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Publishing of messages to subscribers. Main thread only. */
+#ifndef PUBSUB_PUBLISH_H
+#define PUBSUB_PUBLISH_H
+
+#include "engine/ctx.h"
+#include "pubsub/topics.h"
+
+/* Sends a message to the subscribers of a channel and of the patterns that match it. Returns the number of deliveries.
+ * If there are thousands of receivers, they get the message in this and the following turns of the loop, in order with
+ * other messages. */
+uint64_t publishToChannel(slice channel, slice message);
+/* The same to the subscribers of a shard channel. */
+uint64_t publishToShard(slice channel, slice message);
+
+/* Sends what was published before to those that have not received it yet, before subscriptions of a receiver change.
+ * No effect if the topic (NULL: every topic) has no such message. */
+void publishFinish(const topic *t);
+/* Continues unfinished deliveries; false if nothing remains to be done. */
+bool publishWork(void);
+
+#endif
