@@ -8,7 +8,6 @@
 
 #include "acl/check.h"
 #include "base/base.h"
-#include "engine/deliver.h"
 #include "engine/hooks.h"
 
 static struct {
@@ -177,21 +176,13 @@ void usersSetTake(slice name, aclRules *rules) {
 
 /* ------------------------------------------------------------------ removing */
 
-static void closeSession(session *s) {
-    if (sessionIsExecuting(s)) {
-        sessionCloseSoon(s);
-    } else {
-        sessionCloseNow(s);
-    }
-}
-
 /* The user is no longer in the array. */
 static void retire(aclUser *u) {
     u->removed = true;
     if (listIsEmpty(&u->as_user.sessions)) {
         userFree(u);
     } else {
-        eachSession(u, closeSession);
+        eachSession(u, userCloseSession);
     }
 }
 

@@ -4,6 +4,7 @@
 #include "engine/user.h"
 
 #include "base/base.h"
+#include "engine/deliver.h"
 #include "engine/session_priv.h"
 
 static const userPolicy *policy;
@@ -33,6 +34,14 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 bool userMayReceive(const session *s, slice channel, bool is_pattern) {
     if (!policy || !s->user) return true;
     return policy->may_receive(s->user, channel, is_pattern);
+}
+
+void userCloseSession(session *s) {
+    if (sessionIsExecuting(s)) {
+        sessionCloseSoon(s);
+    } else {
+        sessionCloseNow(s);
+    }
 }
 
 /* Moves the session to another user's list. */

@@ -45,5 +45,8 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 /* True if the session's user may be subscribed to the channel, or to the pattern as it is written. To be asked for
  * existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
+/* Closes a session whose user was removed or has lost what it uses: after the reply if its command is running, else at
+ * once. */
+void userCloseSession(session *s);
 
 #endif
