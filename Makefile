@@ -15,6 +15,7 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
+#: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
@@ -156,7 +157,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
+.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -288,6 +289,27 @@ $(out)/tests/bench/load: $(out)/tests/bench/load.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $^ -lm
 gate: $(gate_program) $(out)/tests/bench/load
+
+# loader is the whole server with a driver that loads append only files; shim.so stands between a server and its files.
+loader_program := $(out)/tests/durability/loader
+$(out)/tests/durability/server_main.o: src/server/main.c $(out)/flags Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -Dmain=serverMain -DloopRun=loaderLoop -DcronStart=loaderCronStart \
+	    -DnetListen=loaderListen -MMD -MP -c -o $@ $<
+$(loader_program): $(out)/tests/durability/loader.o $(out)/tests/durability/server_main.o $(call objects_of,$(server_folders)) \
+                 $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+$(out)/tests/durability/shim.so: tests/durability/shim.c
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) -O1 -Wall -Wextra $(WERROR) -shared -fPIC -o $@ $< -ldl -pthread
+durability-programs: $(loader_program) $(out)/tests/durability/shim.so
+
+# Kills servers, cuts their power, makes their disks fail: nothing that was acknowledged may be lost.
+durability:
+	+@$(MAKE) --no-print-directory build durability-programs
+	@tests/durability/run.py $(out) $(ARGS)
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate

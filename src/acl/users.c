@@ -103,7 +103,17 @@ static aclUser *userNewTake(slice name, aclRules *rules) {
 static void userFree(aclUser *u) {
     memFree((void *)(uintptr_t)u->as_user.name.ptr);
     memFree(u->rules);
+    memFree(u->actions);
     memFree(u);
+}
+
+void userActionsNew(aclUser *u) {
+    check(!u->actions);
+    u->action_count = (uint32_t)commandIdCount();
+    u->actions = memAlloc(u->action_count);
+    aclActionsFill(u->rules, u->actions, commandIdCount());
+    u->keys = u->rules->selectors[0].keys;
+    u->key_count = u->rules->selectors[0].key_count;
 }
 
 static bool hasAllChannels(const aclRules *rules) {
@@ -143,7 +153,11 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     aclRules *before = u->rules;
     bool takes = takesChannels(before, rules);
     u->rules = rules;
+    memFree(u->actions);
+    u->actions = NULL;
+    u->action_count = 0;
     uint32_t checks = aclChecksOf(rules);
+    if (checks && !listIsEmpty(&u->as_user.sessions)) userActionsNew(u);
     if (checks != u->checks) {
         u->checks = checks;
         eachSession(u, gatesArmFor);

@@ -278,6 +278,10 @@ status aofAtShutdown(uint32_t flags, reason *why) {
         logWarning("There is a child rewriting the AOF. Killing it!");
         cancel();
     }
+    if (aofStateNow() == AOF_IS_WAITING)
+        logWarning(
+            "The append only file was switched on, but its first rewrite has not succeeded: it does "
+            "not have the dataset.");
     if (aofStateNow() != AOF_IS_ON) return OK;
     logNotice("Calling fsync() on the AOF file.");
     if (aofFlushAll(why) == OK) return OK;
