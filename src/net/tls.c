@@ -273,12 +273,16 @@ static void handshaken(conn *c) {
     if (c->type->has_pending(c)) connNotePending(c);
 }
 
-status netTlsBegin(client *cl) {
+status netTlsAccept(conn *c) {
     static const tlsVerify verify[] = {[TLS_AUTH_NO] = TLS_VERIFY_NONE,
                                        [TLS_AUTH_YES] = TLS_VERIFY_REQUIRED,
                                        [TLS_AUTH_OPTIONAL] = TLS_VERIFY_OPTIONAL};
     if (!tls.context) return ERR_DENIED;
-    status st = tlsAccept(&cl->conn, tls.context, verify[netConf.tls_auth_clients]);
+    return tlsAccept(c, tls.context, verify[netConf.tls_auth_clients]);
+}
+
+status netTlsBegin(client *cl) {
+    status st = netTlsAccept(&cl->conn);
     return st == OK ? connOnRead(&cl->conn, handshaken) : st;
 }
 

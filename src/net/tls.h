@@ -12,8 +12,6 @@
 status netTlsApply(reason *why);
 /* Whether clients must have certificates; for later handshakes. */
 status netTlsApplyAuth(reason *why);
-/* False if TLS is not used, or a build without it. */
-bool netTlsIsOn(void);
 /* Begins the handshake of an accepted client. Its reader starts afterwards. */
 status netTlsBegin(client *cl) MUST_USE;
 /* Reloads changed files: tls-auto-reload-interval. Each second. */

@@ -235,6 +235,20 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         }
     }
 
+    test {the metrics port speaks TLS with metrics-tls} {
+        set port [free_port]
+        r config set metrics-port $port metrics-tls yes
+        set channel [resp::open [srv host] $port [client_options $certs client]]
+        chan configure $channel -translation binary -buffering none
+        puts -nonewline $channel "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        flush $channel
+        set page [read $channel]
+        close $channel
+        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *" $page
+        assert {[catch {resp::open [srv host] $port [client_options $certs stranger]} c] || [catch {puts $c "GET / HTTP/1.1\n"; flush $c; read $c} text] || $text eq ""}
+        r config set metrics-port 0 metrics-tls no
+    }
+
     test {without session caching clients connect again} {
         r config set tls-session-caching no
         assert {[is_served client]}
