@@ -174,7 +174,7 @@ const command *aclCommandFind(slice name) {
 }
 
 const aclNeeds *aclNeedsOf(const command *cmd) {
-    ensure();
+    if (unlikely(cmd->id >= catalog.count)) ensure();
     check(cmd->id < catalog.count);
     return &catalog.needs[cmd->id];
 }

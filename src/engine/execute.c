@@ -218,6 +218,7 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
     } else {
         c->flags |= CTX_NOT_RUN | (c->flags & CTX_FAILED ? CTX_REJECTED : 0);
+        if (unlikely(s->observed) && verdict == GATE_REFUSED) hooksRefusedCommand(c);
         /* A refused EXEC ends its transaction, so observers are called. */
         if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
@@ -230,6 +231,26 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         sessionSetReplyMode(s, modes); /* as if the request had not arrived yet */
     } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
+    }
+    return false;
+}
+
+/* runSlow() for the usual case of a request with armed gates: no reply mode, no observer, a known name. */
+static NO_INLINE bool runGated(ctx *c, uint32_t armed) {
+    const command *cmd = c->cmd;
+    uint32_t asked = armed & cmd->gates;
+    if (unlikely(asked & (GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) || !arityFits(cmd, c->argc))
+        return runSlow(c, armed);
+    c->flags = CTX_ADMISSION;
+    gateVerdict verdict = gatesAdmit(c, asked & gateMaskOfOrigin((ctxOrigin)c->origin));
+    c->flags &= ~(uint32_t)CTX_ADMISSION;
+    if (likely(verdict == GATE_PASS)) return true;
+    c->flags |= CTX_NOT_RUN;
+    if (verdict == GATE_HELD) {
+        check(c->who->flags & SESSION_STOPS);
+        c->flags |= CTX_HELD;
+    } else if (c->flags & CTX_FAILED) {
+        c->flags |= CTX_REJECTED;
     }
     return false;
 }
@@ -321,7 +342,7 @@ int executeRun(session *s, request *requests, int count) {
             c.flags = 0;
             uint32_t armed = engineHot.armed | s->armed;
             bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
-            if (likely(usual) || runSlow(&c, armed)) {
+            if (likely(usual) || runGated(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
                 checkSize(&c, r, pending);

@@ -87,9 +87,8 @@ uint32_t gateAgainMask(void) { return gates.again; }
 uint32_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
 
 gateVerdict gatesAdmit(ctx *c, uint32_t mask) {
-    for (int i = 0; i < gates.count; i++) {
-        if (!(mask & (1u << i))) continue;
-        gateVerdict verdict = gates.list[i]->admit(c);
+    for (; mask; mask &= mask - 1) {
+        gateVerdict verdict = gates.list[__builtin_ctz(mask)]->admit(c);
         if (verdict != GATE_PASS) return verdict;
     }
     return GATE_PASS;

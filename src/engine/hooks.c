@@ -228,6 +228,13 @@ void hooksAfterCommand(ctx *c, int64_t duration_ns) {
     }
 }
 
+void hooksRefusedCommand(ctx *c) {
+    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
+    for (uint32_t i = 0; own && i < own->count; i++) {
+        if (own->list[i]->refused) own->list[i]->refused(c);
+    }
+}
+
 void hooksDbEvent(const dbEvent *e) {
     for (int i = 0; i < hooksFeatureCount(); i++) {
         if (hooksFeature(i)->on_db) hooksFeature(i)->on_db(e);

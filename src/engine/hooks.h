@@ -158,6 +158,7 @@ typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);
     void (*after)(ctx *c, int64_t duration_ns);
+    void (*refused)(ctx *c); /* a request of a session it is armed for was refused */
 } commandObserver;
 void commandObserverArm(const commandObserver *s, bool on);
 /* For one session only (a tracked client): only its own commands leave the fast path. May be called by an observer of

@@ -14,6 +14,8 @@ void hooksKeyEvent(db *d, slice key, const char *event);
 /* 14. Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);
+/* A request of the session was refused. */
+void hooksRefusedCommand(ctx *c);
 /* Disarms all command observers of this session. */
 void hooksForgetSession(session *s);
 /* The installed features in order. */

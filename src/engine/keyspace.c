@@ -32,12 +32,24 @@ slice keyspaceDeleteCommandName(void) {
     return engineConf.lazyfree_lazy_server_del ? SLICE("UNLINK") : SLICE("DEL");
 }
 
+static bool removes_alone;
+
+bool keyspaceRemovesAlone(void) { return removes_alone; }
+
+/* Signals a change that no command has made. */
+static void tellRemoved(db *d, slice key, const char *event) {
+    if (!engineHot.observers) return;
+    removes_alone = true;
+    hooksKeyChanged(d, key, event);
+    removes_alone = false;
+}
+
 /* An expired key: propagates UNLINK before the command that found it. */
 static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
-    if (engineHot.observers) hooksKeyChanged(d, key, "expired");
+    tellRemoved(d, key, "expired");
     propagateUnitEnd();
 }
 
@@ -58,7 +70,7 @@ static void keyEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
-    if (engineHot.observers) hooksKeyChanged(d, key, "evicted");
+    tellRemoved(d, key, "evicted");
     propagateUnitEnd();
 }
 
@@ -70,10 +82,8 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memcpy(words + 2, fields, count * sizeof(*fields));
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
-    if (engineHot.observers) {
-        hooksKeyChanged(d, key, "hexpired");
-        if (emptied) hooksKeyChanged(d, key, "del");
-    }
+    tellRemoved(d, key, "hexpired");
+    if (emptied) tellRemoved(d, key, "del");
     propagateUnitEnd();
     memFree(words);
 }

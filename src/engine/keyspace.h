@@ -15,6 +15,8 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
 /* True if a key with this expiry time must be deleted at once: it is in the past, and expiry is not controlled
  * elsewhere (import mode, replay). */
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
+/* True while key observers hear of a key that expired or was evicted, whichever command found it. */
+bool keyspaceRemovesAlone(void);
 /* Whether key observers hear of the events "new" (a key was added) and "keymiss" (a read found none). */
 void keyspaceSetNotes(bool added, bool missed);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */

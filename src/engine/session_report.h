@@ -16,6 +16,10 @@ typedef struct sessionReport {
         redirect; /* id of the session that gets its invalidations; 0: itself, -1: not tracking */
 } sessionReport;
 
+/* The session with that id that has a connection; NULL if there is none. Walks over all sessions. */
+session *sessionFindById(uint64_t id);
+/* Registers the function that finds it; called once, by net. */
+void sessionSetFindProc(session *(*find)(uint64_t id));
 /* Describes a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers the function that fills in the subscriptions and tracking; called once, by pubsub. */

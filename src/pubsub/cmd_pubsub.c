@@ -12,6 +12,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/topics.h"
+#include "pubsub/tracking.h"
 #include "store/store.h"
 
 /* ------------------------------------------------------------------ the RESP2 context */
@@ -196,6 +197,7 @@ static void endTopic(topic *t) {
 }
 
 void pubsubSlotsChanged(bool (*is_served)(int slot)) {
+    trackingSlotsChanged(is_served);
     if (!topicsOfKind(TOPIC_SHARD)) return;
     publishFinish(NULL);
     lostSlots l = {.is_served = is_served};

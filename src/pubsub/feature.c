@@ -7,10 +7,12 @@
 #include "engine/hot.h"
 #include "engine/session_report.h"
 #include "engine/timer.h"
+#include "engine/user.h"
 #include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 #include "pubsub/topics.h"
+#include "pubsub/tracking.h"
 
 static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
 
@@ -20,6 +22,7 @@ static const gate *const gates[] = {&monitorGate, &pubsubContextGate, NULL};
 static void work(engineTimer *t) {
     bool more = publishWork();
     if (subscriptionsWork()) more = true;
+    if (trackingWork()) more = true;
     if (more) timerSet(t, clockWallMs());
 }
 
@@ -33,23 +36,31 @@ static status shutdown(uint32_t flags, reason *why) {
     (void)flags, (void)why; /* cannot fail */
     publishFinish(NULL);
     while (subscriptionsWork()) continue;
+    trackingClear();
     timerStop(&worker);
     return OK;
 }
 
 /* ------------------------------------------------------------------ sessions */
 
+static bool isAllowed(session *s, topicKind kind, slice name) {
+    return userMayReceive(s, name, kind == TOPIC_PATTERN);
+}
+
 static void onSession(session *s, sessionEvent e) {
     monitorOnSession(s, e);
+    if (e == SESSION_CHANNELS_TAKEN && !subscriptionsEach(s, isAllowed)) userCloseSession(s);
     if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
     if (e == SESSION_WAS_RESET && s->flags & SESSION_PUBSUB) publishFinish(NULL);
     subscriptionsDrop(s);
+    trackingOnSession(s, e);
 }
 
 static void report(const session *s, sessionReport *out) {
     out->channels = subscriptionCount(s, TOPIC_CHANNEL);
     out->patterns = subscriptionCount(s, TOPIC_PATTERN);
     out->shard_channels = subscriptionCount(s, TOPIC_SHARD);
+    trackingReport(s, out);
 }
 
 static status init(reason *why) {
@@ -66,6 +77,7 @@ static void printStats(str *out) {
                     (unsigned long long)topicsOfKind(TOPIC_PATTERN));
     strAppendFormat(out, "pubsubshard_channels:%llu\r\n",
                     (unsigned long long)topicsOfKind(TOPIC_SHARD));
+    trackingPrintStats(out);
 }
 
 static const infoSection sections[] = {
@@ -73,10 +85,14 @@ static const infoSection sections[] = {
     {0},
 };
 
+static const stageJob stages[] = {{STAGE_LOG, trackingBeforeSleep}, {0}};
+
 const feature pubsubFeature = {.name = "pubsub",
                                .options = pubsubOptions,
                                .info = sections,
                                .gates = gates,
+                               .stages = stages,
+                               .on_db = trackingOnDb,
                                .on_session = onSession,
                                .init = init,
                                .on_shutdown = shutdown};

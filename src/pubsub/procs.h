@@ -7,6 +7,10 @@
 
 #include "engine/command.h"
 
+commandProc clientCachingCommand;
+commandProc clientGetredirCommand;
+commandProc clientTrackingCommand;
+commandProc clientTrackinginfoCommand;
 commandProc monitorCommand;
 commandProc psubscribeCommand;
 commandProc publishCommand;

@@ -13,7 +13,7 @@ extern const gate monitorGate;
 extern const gate pubsubContextGate;
 
 /* The slots served by this node have changed: unsubscribes everyone from the shard channels of others, with a
- * confirmation that was not asked for. */
+ * confirmation that was not asked for, and invalidates tracked keys. */
 void pubsubSlotsChanged(bool (*is_served)(int slot));
 
 #endif

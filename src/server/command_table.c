@@ -35,8 +35,10 @@ commandProc brpoplpushCommand;
 commandProc bzmpopCommand;
 commandProc bzpopmaxCommand;
 commandProc bzpopminCommand;
+commandProc clientCachingCommand;
 commandProc clientCapaCommand;
 commandProc clientGetnameCommand;
+commandProc clientGetredirCommand;
 commandProc clientHelpCommand;
 commandProc clientIdCommand;
 commandProc clientImportSourceCommand;
@@ -49,6 +51,8 @@ commandProc clientPauseCommand;
 commandProc clientReplyCommand;
 commandProc clientSetinfoCommand;
 commandProc clientSetnameCommand;
+commandProc clientTrackingCommand;
+commandProc clientTrackinginfoCommand;
 commandProc clientUnblockCommand;
 commandProc clientUnpauseCommand;
 commandProc clusterAddslotsCommand;
@@ -760,6 +764,15 @@ static const commandArg args_bzmpop[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_client_caching_mode[] = {
+    {.name = "yes", .token = "YES", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_client_caching[] = {
+    {.name = "mode", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
+};
+
 static const commandArg args_client_capa[] = {
     {.name = "capability", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
@@ -798,11 +811,6 @@ static const commandArg args_client_kill_filter_new_format_client_type[] = {
     {.name = "pubsub", .token = "PUBSUB", .type = ARG_PURE_TOKEN, .key_spec = -1},
 };
 
-static const commandArg args_client_kill_filter_new_format_skipme[] = {
-    {.name = "yes", .token = "YES", .type = ARG_PURE_TOKEN, .key_spec = -1},
-    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
-};
-
 static const commandArg args_client_kill_filter_new_format_not_client_type[] = {
     {.name = "normal", .token = "NORMAL", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "master", .token = "MASTER", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -818,7 +826,7 @@ static const commandArg args_client_kill_filter_new_format[] = {
     {.name = "username", .token = "USER", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "addr", .display = "ip:port", .token = "ADDR", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "laddr", .display = "ip:port", .token = "LADDR", .since = "6.2.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "skipme", .token = "SKIPME", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_kill_filter_new_format_skipme},
+    {.name = "skipme", .token = "SKIPME", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
     {.name = "maxage", .token = "MAXAGE", .since = "8.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "name", .token = "NAME", .since = "9.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "idle", .token = "IDLE", .since = "9.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -876,7 +884,7 @@ static const commandArg args_client_list[] = {
     {.name = "username", .token = "USER", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "addr", .display = "ip:port", .token = "ADDR", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "laddr", .display = "ip:port", .token = "LADDR", .since = "8.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
-    {.name = "skipme", .token = "SKIPME", .since = "8.1.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_kill_filter_new_format_skipme},
+    {.name = "skipme", .token = "SKIPME", .since = "8.1.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_client_caching_mode},
     {.name = "maxage", .token = "MAXAGE", .since = "8.1.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "name", .token = "NAME", .since = "9.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "idle", .token = "IDLE", .since = "9.0.0", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
@@ -937,6 +945,16 @@ static const commandArg args_client_setname[] = {
     {.name = "connection-name", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_client_tracking[] = {
+    {.name = "status", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_client_import_source_enabled},
+    {.name = "client-id", .token = "REDIRECT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "prefix", .token = "PREFIX", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1},
+    {.name = "bcast", .token = "BCAST", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "optin", .token = "OPTIN", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "optout", .token = "OPTOUT", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "noloop", .token = "NOLOOP", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_client_unblock_unblock_type[] = {
     {.name = "timeout", .token = "TIMEOUT", .type = ARG_PURE_TOKEN, .key_spec = -1},
     {.name = "error", .token = "ERROR", .type = ARG_PURE_TOKEN, .key_spec = -1},
@@ -948,6 +966,17 @@ static const commandArg args_client_unblock[] = {
 };
 
 static const commandSpec subs_client[] = {
+    {.name = "caching",
+     .proc = clientCachingCommand,
+     .arity = 3,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Instructs the server whether to track the keys in the next request.",
+     .complexity = "O(1)",
+     .since = "6.0.0",
+     .args = args_client_caching, .arg_count = 1},
     {.name = "capa",
      .proc = clientCapaCommand,
      .arity = -3,
@@ -969,6 +998,16 @@ static const commandSpec subs_client[] = {
      .summary = "Returns the name of the connection.",
      .complexity = "O(1)",
      .since = "2.6.9"},
+    {.name = "getredir",
+     .proc = clientGetredirCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "connection",
+     .summary = "Returns the client ID to which the connection's tracking notifications are redirected.",
+     .complexity = "O(1)",
+     .since = "6.0.0"},
     {.name = "help",
      .proc = clientHelpCommand,
      .arity = 2,
@@ -1105,6 +1144,27 @@ static const commandSpec subs_client[] = {
      .since = "2.6.9",
      .tips = tips_acl_deluser, .tip_count = 2,
      .args = args_client_setname, .arg_count = 1},
+    {.name = "tracking",
+     .proc = clientTrackingCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_STATUS,
+     .group = "connection",
+     .summary = "Controls server-assisted client-side caching for the connection.",
+     .complexity = "O(1). Some options may introduce additional complexity.",
+     .since = "6.0.0",
+     .args = args_client_tracking, .arg_count = 7},
+    {.name = "trackinginfo",
+     .proc = clientTrackinginfoCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_SENTINEL,
+     .categories = CAT(SLOW) | CAT(CONNECTION),
+     .reply = CLASS_MAP,
+     .group = "connection",
+     .summary = "Returns information about server-assisted client-side caching for the connection.",
+     .complexity = "O(1)",
+     .since = "6.2.0"},
     {.name = "unblock",
      .proc = clientUnblockCommand,
      .arity = -3,
@@ -4148,7 +4208,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for client connection commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.4.0",
-     .subs = subs_client, .sub_count = 16},
+     .subs = subs_client, .sub_count = 20},
     {.name = "cluster",
      .arity = -2,
      .categories = CAT(SLOW),

@@ -286,6 +286,16 @@ const robj *dbPeek(const db *d, slice key, uint64_t hash) {
     return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasKey, key.ptr, key.len);
 }
 
+static inline bool objectHasHash(const void *entry, const void *hash, size_t len) {
+    (void)len; /* a hash */
+    return hashOfObject(entry) == *(const uint64_t *)hash;
+}
+
+const robj *dbPeekHash(const db *d, uint64_t hash) {
+    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasHash, &hash,
+                               sizeof(hash));
+}
+
 void storePrefetch(const storeWant *wants, int count) {
     /* Without slots the single table's header is in the cache anyway. */
     for (int i = 0; storeNow.slotted && i < count; i++)

@@ -176,6 +176,9 @@ robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look);
 /* The object, expired or not. Nothing is removed, notified or counted. */
 const robj *dbPeek(const db *d, slice key, uint64_t hash);
 
+/* An object whose key has this storeHash(), expired or not; NULL if there is none. */
+const robj *dbPeekHash(const db *d, uint64_t hash);
+
 /* Sets a string. `take` is a blob with the value, whose reference moves to the store (NULL: `value` is copied).
  * `expire_ms` may be OBJECT_NO_EXPIRE; `old` is the result of dbFind() for the key (NULL if missing), and `at` the
  * position set by it. */

@@ -407,7 +407,8 @@ const sink aofSink = {.name = "aof", .take = takeForAof, .targets = PROPAGATE_AO
 const sink replicaSink = {
     .name = "replicas", .take = takeForReplicas, .targets = PROPAGATE_REPLICAS};
 const keyObserver noteObserver = {.name = "note", .changed = keyChanged};
-const commandObserver noteCommandObserver = {"note", seenBefore, seenAfter};
+const commandObserver noteCommandObserver = {
+    .name = "note", .before = seenBefore, .after = seenAfter};
 
 static const feature *const features[] = {&engineFeature, &keyspaceFeature};
 

@@ -71,7 +71,7 @@ static void seeCtx(ctx *c) {
 }
 
 static void a_command_sees_its_session_and_time(void **state) {
-    static const commandObserver see = {"ctx", seeCtx, NULL};
+    static const commandObserver see = {.name = "ctx", .before = seeCtx};
     session s;
     sessionOpen(&s);
     commandObserverArm(&see, true);
@@ -373,7 +373,7 @@ static uint64_t commands_before;
 static void seeCommands(ctx *c) { commands_before = c->who->commands; }
 
 static void the_running_command_is_not_counted_yet(void **state) {
-    static const commandObserver see = {"commands", seeCommands, NULL};
+    static const commandObserver see = {.name = "commands", .before = seeCommands};
     session s;
     sessionOpen(&s);
     commandObserverArm(&see, true);

@@ -155,7 +155,7 @@ static void otherChanged(db *d, slice key, const char *event) { note("other;"); 
 static void otherBefore(ctx *c) { note("other;"); }
 static const sink other_sink = {.name = "other", .take = otherTake};
 static const keyObserver other_observer = {.name = "other", .changed = otherChanged};
-static const commandObserver other_seer = {"other", otherBefore, NULL};
+static const commandObserver other_seer = {.name = "other", .before = otherBefore};
 
 static void sinks_take_in_the_order_of_arming(void **state) {
     const propagated p = {.db_id = 3, .slot = -1};

@@ -220,7 +220,7 @@ static void seeFlags(ctx *c) {
 }
 
 static void commands_inside_exec_know_it(void **state) {
-    static const commandObserver see = {"flags", seeFlags, NULL};
+    static const commandObserver see = {.name = "flags", .before = seeFlags};
     session s;
     sessionOpen(&s);
     ask(&s, "multi|say a|say b");

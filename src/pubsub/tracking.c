@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Client tracking: the trackers of sessions, what they remember, and the events that invalidate it.
+ *
+ * Invariants: a session that tracks in default mode has the command observer armed, so that only its own commands leave
+ * the fast path; the key observer is armed while the table has keys or a session tracks in broadcast mode. A tracker
+ * that redirects is in the list of its target, whose end sets `target` to NULL. */
+#include "pubsub/tracking.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "engine/ctx.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "engine/session_slot.h"
+#include "pubsub/cmd_tracking.h"
+#include "pubsub/pubsub_priv.h"
+#include "store/store.h"
+
+static struct {
+    hashtable by_number;
+    list all;
+    uint32_t last_number;
+    uint64_t broadcasting; /* trackers in broadcast mode */
+} trackers;
+
+/* ------------------------------------------------------------------ trackers */
+
+static uint64_t hashOfTracker(const void *entry) {
+    const tracker *t = entry;
+    return hashBytes(&t->number, sizeof(t->number));
+}
+
+static bool trackerMatches(const void *entry, const void *number, size_t len) {
+    (void)len; /* both are numbers */
+    return ((const tracker *)entry)->number == *(const uint32_t *)number;
+}
+
+static const hashtableType trackers_type = {.hash_of = hashOfTracker, .match = trackerMatches};
+
+tracker *trackerByNumber(uint32_t number) {
+    return hashtableFind(&trackers.by_number, &trackers_type, hashBytes(&number, sizeof(number)),
+                         &number, sizeof(number));
+}
+
+list *trackersAll(void) {
+    if (!trackers.all.head.next) listInit(&trackers.all);
+    return &trackers.all;
+}
+
+uint64_t trackersBroadcasting(void) { return trackers.broadcasting; }
+
+static void freeNothing(session *s, void *state) { (void)s, (void)state; /* hook 6 has freed it */ }
+
+static size_t trackerMemory(const void *state) {
+    const tracker *t = state;
+    return sizeof(*t) + t->prefix_count * sizeof(*t->prefixes);
+}
+
+static const sessionSlot tracker_slot = {"tracking", freeNothing, trackerMemory};
+/* The trackers that redirect to a session: a list. */
+static const sessionSlot target_slot = {"tracking target", freeNothing, NULL};
+
+static int trackerSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&tracker_slot);
+    return index;
+}
+
+static int targetSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&target_slot);
+    return index;
+}
+
+tracker *trackerOf(const session *s) { return sessionSlotGet(s, trackerSlot()); }
+
+tracker *trackerFor(session *s) {
+    tracker *t = trackerOf(s);
+    if (t) return t;
+    t = memNew(tracker);
+    t->who = s;
+    do { t->number = ++trackers.last_number; } while (!t->number || trackerByNumber(t->number));
+    hashtableInsert(&trackers.by_number, &trackers_type, hashOfTracker(t), t, 0);
+    listAppend(trackersAll(), &t->all);
+    sessionSlotSet(s, trackerSlot(), t);
+    return t;
+}
+
+/* ------------------------------------------------------------------ redirection */
+
+static void leaveTarget(tracker *t) {
+    if (!t->target) return;
+    list *of = sessionSlotGet(t->target, targetSlot());
+    listRemove(of, &t->of_target);
+    if (listIsEmpty(of)) {
+        sessionSlotSet(t->target, targetSlot(), NULL);
+        memFree(of);
+    }
+    t->target = NULL;
+}
+
+static void setTarget(tracker *t, session *target) {
+    leaveTarget(t);
+    t->redirect = target ? target->id : 0;
+    if (!target) return;
+    list *of = sessionSlotGet(target, targetSlot());
+    if (!of) {
+        of = memNew(list);
+        listInit(of);
+        sessionSlotSet(target, targetSlot(), of);
+    }
+    listAppend(of, &t->of_target);
+    t->target = target;
+}
+
+/* A session ends: those that redirect to it lose their target. */
+static void targetEnded(session *s) {
+    list *of;
+    while ((of = sessionSlotGet(s, targetSlot())))
+        leaveTarget(LIST_OWNER(listFirst(of), tracker, of_target));
+}
+
+/* ------------------------------------------------------------------ commands of a tracking session */
+
+/* True if the reads of a session are remembered now. */
+static bool remembers(const tracker *t) {
+    if ((t->flags & (TRACK_ON | TRACK_BCAST)) != TRACK_ON) return false;
+    if (t->flags & TRACK_OPTIN) return t->flags & TRACK_CACHING;
+    if (t->flags & TRACK_OPTOUT) return !(t->flags & TRACK_CACHING);
+    return true;
+}
+
+static void rememberKeys(const tracker *t, const ctx *c) {
+    enum { KEYS_MAX = 32 };
+    keyPosition few[KEYS_MAX], *places = few;
+    int count = commandKeys(c->cmd, c->argv, c->argc, few, KEYS_MAX);
+    if (count > KEYS_MAX) {
+        places = memNewArray(keyPosition, (size_t)count);
+        count = commandKeys(c->cmd, c->argv, c->argc, places, count);
+    }
+    for (int i = 0; i < count; i++) {
+        slice key = c->argv[places[i].arg_index];
+        bool hashed = places[i].arg_index == 1 && c->cmd->first_key == 1;
+        uint64_t hash = hashed ? c->key_hash : storeHash(key);
+        tableRemember(t, key, hash, dbPeek(c->db, key, hash) != NULL);
+    }
+    if (places != few) memFree(places);
+    if (tableEvict((uint64_t)(count > 100 ? count : 100))) pubsubWorkLater();
+}
+
+static bool isClientCommand(const command *cmd) {
+    return cmd->parent && !strcmp(cmd->parent->spec->name, "client");
+}
+
+/* CLIENT CACHING applies to one command, or transaction. */
+static void endCaching(tracker *t, const ctx *c) {
+    if (c->outer || c->who->flags & SESSION_IN_MULTI || isClientCommand(c->cmd)) return;
+    t->flags &= ~(uint32_t)TRACK_CACHING;
+}
+
+static void afterCommand(ctx *c, int64_t duration_ns) {
+    (void)duration_ns;
+    tracker *t = trackerOf(c->who);
+    if (!t) return;
+    bool reads = c->cmd->flags & CMD_READONLY && !(c->cmd->spec->categories & 1u << CAT_SCRIPTING);
+    if (reads && remembers(t)) rememberKeys(t, c);
+    if (t->flags & TRACK_CACHING) endCaching(t, c);
+}
+
+static void refusedCommand(ctx *c) {
+    tracker *t = trackerOf(c->who);
+    if (t) endCaching(t, c);
+}
+
+static const commandObserver command_observer = {
+    .name = "tracking", .after = afterCommand, .refused = refusedCommand};
+
+/* ------------------------------------------------------------------ changes */
+
+static const tracker *changer(void) {
+    if (!engineHot.current || keyspaceRemovesAlone()) return NULL;
+    return trackerOf(engineHot.current->who);
+}
+
+static void keyChanged(db *d, slice key, const char *event) {
+    (void)d, (void)event; /* names have no database */
+    const tracker *by = changer();
+    if (tableKeys()) {
+        const ctx *c = engineHot.current;
+        bool hashed = c && c->cmd && c->cmd->first_key == 1 && c->argc > 1 &&
+                      c->argv[1].ptr == key.ptr && c->argv[1].len == key.len;
+        tableChanged(key, hashed ? c->key_hash : storeHash(key), by);
+    }
+    if (trackers.broadcasting) broadcastChanged(key, by);
+}
+
+static const keyObserver key_observer = {.name = "tracking", .changed = keyChanged};
+
+void trackingUpdateArmed(void) {
+    keyObserverArm(&key_observer, tableKeys() > 0 || trackers.broadcasting > 0);
+}
+
+/* Everything may have changed: tells every tracker. */
+static void invalidateAll(void) {
+    for (listNode *n = listFirst(trackersAll()); n; n = listNext(&trackers.all, n)) {
+        tracker *t = LIST_OWNER(n, tracker, all);
+        if (t->flags & TRACK_ON) invalidate(t, NULL, -1);
+    }
+    tableForgetAll();
+    trackingUpdateArmed();
+}
+
+void trackingOnDb(const dbEvent *e) {
+    if (!trackers.all.count) return;
+    if (e->kind == DB_FLUSHED || e->kind == DB_SWAPPED || e->kind == DB_LOAD_ENDED) invalidateAll();
+}
+
+void trackingSlotsChanged(bool (*is_served)(int slot)) { tableDropSlots(is_served); }
+
+void trackingBeforeSleep(void) { broadcastSend(); }
+
+bool trackingWork(void) {
+    bool more = tableWork();
+    if (tableEvict(1000)) more = true;
+    return more;
+}
+
+void trackingClear(void) {
+    tableForgetAll();
+    while (tableWork()) continue;
+    broadcastFree();
+}
+
+/* ------------------------------------------------------------------ switching on and off */
+
+void trackingOff(tracker *t) {
+    if (t->flags & TRACK_BCAST) trackers.broadcasting--;
+    prefixesRemove(t);
+    t->flags = 0;
+    setTarget(t, NULL);
+    commandObserverArmSession(t->who, &command_observer, false);
+    trackingUpdateArmed();
+}
+
+void trackingOn(tracker *t, uint32_t flags, session *target) {
+    if (flags & TRACK_BCAST && !(t->flags & TRACK_BCAST)) trackers.broadcasting++;
+    t->flags = TRACK_ON | flags;
+    setTarget(t, target);
+    commandObserverArmSession(t->who, &command_observer, !(flags & TRACK_BCAST));
+    trackingUpdateArmed();
+}
+
+static void trackerFree(tracker *t) {
+    trackingOff(t);
+    sessionSlotSet(t->who, trackerSlot(), NULL);
+    listRemove(&trackers.all, &t->all);
+    check(hashtableDeleteEntry(&trackers.by_number, &trackers_type, hashOfTracker(t), t));
+    memFree(t);
+}
+
+void trackingOnSession(session *s, sessionEvent e) {
+    if (e == SESSION_ENDING) targetEnded(s);
+    tracker *t = trackerOf(s);
+    if (!t) return;
+    if (e == SESSION_ENDING) {
+        trackerFree(t);
+    } else if (e == SESSION_WAS_RESET) {
+        trackingOff(t);
+    }
+}
+
+void trackingReport(const session *s, sessionReport *out) {
+    const tracker *t = trackerOf(s);
+    if (!t || !(t->flags & TRACK_ON)) return;
+    out->tracking = true;
+    out->tracking_broken = t->flags & TRACK_BROKEN;
+    out->tracking_broadcast = t->flags & TRACK_BCAST;
+    out->redirect = (int64_t)t->redirect;
+}
+
+void trackingPrintStats(str *out) {
+    strAppendFormat(out, "tracking_total_keys:%llu\r\ntracking_total_items:%llu\r\n",
+                    (unsigned long long)tableKeys(), (unsigned long long)tableItems());
+    strAppendFormat(out, "tracking_total_prefixes:%llu\r\n", (unsigned long long)prefixesCount());
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Client tracking: sessions that are told of changes of keys which they may have cached. Main thread only. */
+#ifndef PUBSUB_TRACKING_H
+#define PUBSUB_TRACKING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "ds/list.h"
+#include "engine/hooks.h"
+#include "engine/session_report.h"
+
+enum trackFlag {
+    TRACK_ON = 1 << 0,
+    TRACK_BCAST = 1 << 1,
+    TRACK_OPTIN = 1 << 2,
+    TRACK_OPTOUT = 1 << 3,
+    TRACK_NOLOOP = 1 << 4,
+    TRACK_BROKEN = 1 << 5,  /* the session of the redirection has ended, and that was noticed */
+    TRACK_CACHING = 1 << 6, /* CLIENT CACHING was called for the next command */
+};
+
+/* Tracking of one session; exists from its first CLIENT TRACKING on. */
+typedef struct tracker {
+    session *who;
+    uint32_t number;   /* identifies it in the table of keys; not reused while another one has it */
+    uint32_t flags;    /* enum trackFlag */
+    uint64_t redirect; /* id of the session that gets the invalidations; 0: itself */
+    session *target;   /* that session; NULL: it has ended */
+    listNode of_target, all;
+    struct prefix **prefixes; /* broadcast mode */
+    uint32_t prefix_count;
+} tracker;
+
+/* ---- tracking.c */
+
+/* The tracker of a session, NULL if there is none. */
+tracker *trackerOf(const session *s);
+/* The tracker with that number, NULL if its session has ended. */
+tracker *trackerByNumber(uint32_t number);
+/* All trackers. */
+list *trackersAll(void);
+/* Hook 6. */
+void trackingOnSession(session *s, sessionEvent e);
+/* Hook 5. */
+void trackingOnDb(const dbEvent *e);
+/* Fills in the part of tracking. */
+void trackingReport(const session *s, sessionReport *out);
+/* Arms or disarms the key observer. */
+void trackingUpdateArmed(void);
+/* Number of tracking sessions in broadcast mode. */
+uint64_t trackersBroadcasting(void);
+/* Appends the fields of INFO. */
+void trackingPrintStats(str *out);
+/* Invalidates the keys of slots that this node does not serve any more. */
+void trackingSlotsChanged(bool (*is_served)(int slot));
+/* Stage job: sends what was collected for broadcasts in this turn. */
+void trackingBeforeSleep(void);
+/* Continues deferred work; false if nothing remains to be done. */
+bool trackingWork(void);
+/* Frees everything that does not belong to a session. */
+void trackingClear(void);
+
+/* ---- invalidate.c */
+
+/* The session that gets the invalidations of a tracker; NULL if they are not sent. Notices a broken redirection. */
+session *invalidationTarget(tracker *t);
+/* Sends an invalidation of keys (count -1: of everything) to the target of a tracker. */
+void invalidate(tracker *t, const slice *keys, int64_t count);
+/* Encodes the same for a protocol. */
+struct blob *invalidationEncode(int proto, const slice *keys, int64_t count);
+
+/* ---- tracking_table.c: default mode */
+
+/* The tracker may have cached a key: it is told of the next change. `exists`: the key is in a database. */
+void tableRemember(const tracker *t, slice key, uint64_t hash, bool exists);
+/* A key was changed, by `by` (NULL: by none). */
+void tableChanged(slice key, uint64_t hash, const tracker *by);
+/* Forgets all keys; the memory is freed later, in steps. */
+void tableForgetAll(void);
+uint64_t tableKeys(void);
+/* Number of pairs of key and tracker. */
+uint64_t tableItems(void);
+/* Drops random keys beyond tracking-table-max-keys, with invalidations; at most `most`. True if there are more. */
+bool tableEvict(uint64_t most);
+void tableDropSlots(bool (*is_served)(int slot));
+/* Frees forgotten keys; false if none remain. */
+bool tableWork(void);
+
+/* ---- tracking_broadcast.c: broadcast mode */
+
+/* The prefixes of a tracker. Removal is for all. */
+void prefixAdd(tracker *t, slice name);
+void prefixesRemove(tracker *t);
+slice prefixName(const struct prefix *p);
+uint64_t prefixesCount(void);
+/* A key was changed. */
+void broadcastChanged(slice key, const tracker *by);
+/* Sends invalidations for the keys changed since the last call. */
+void broadcastSend(void);
+/* Frees what is kept between turns. */
+void broadcastFree(void);
+
+#endif
