@@ -25,8 +25,9 @@ typedef struct gate {
     gateVerdict (*admit)(ctx *c);
     bool
         again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
-    bool waived_for_writer; /* it does not stop a script between its writes: see gatesWaivedForWriters() */
-    uint32_t origins;       /* origins it applies to; 0: GATE_FOR_USERS */
+    bool
+        waived_for_writer; /* it does not stop a script between its writes: see gatesWaivedForWriters() */
+    uint32_t origins; /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
 enum {
     GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,

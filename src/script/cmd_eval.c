@@ -103,8 +103,8 @@ void scriptShowCommand(ctx *c) {
 
 /* SCRIPT FLUSH [ASYNC | SYNC]: both drop scripts and interpreter at once. */
 void scriptFlushCommand(ctx *c) {
-    bool valid = c->argc == 2 ||
-                 (c->argc == 3 && (ctxArgIs(c, 2, "sync") || ctxArgIs(c, 2, "async")));
+    bool valid =
+        c->argc == 2 || (c->argc == 3 && (ctxArgIs(c, 2, "sync") || ctxArgIs(c, 2, "async")));
     if (!valid) {
         replyError(c, SLICE("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
         return;
@@ -118,7 +118,8 @@ void scriptKillCommand(ctx *c) { scriptRunKill(c, false); }
 
 /* SCRIPT HELP */
 void scriptHelpCommand(ctx *c) {
-    static const char *const lines[] = {        "EXISTS <sha1> [<sha1> ...]",
+    static const char *const lines[] = {
+        "EXISTS <sha1> [<sha1> ...]",
         "    Return information about the existence of the scripts in the script cache.",
         "FLUSH [ASYNC|SYNC]",
         "    Flush the Lua scripts cache. Very dangerous on replicas.",
@@ -131,6 +132,7 @@ void scriptHelpCommand(ctx *c) {
         "LOAD <script>",
         "    Load a script into the scripts cache without executing it.",
         "SHOW <sha1>",
-        "    Show a script from the scripts cache.", NULL};
+        "    Show a script from the scripts cache.",
+        NULL};
     replyHelp(c, lines);
 }

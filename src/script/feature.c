@@ -67,9 +67,9 @@ static void printEngines(str *out) {
 }
 
 static const infoSection sections[] = {
-    {"memory", "Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
-    {"stats", "Stats", INFO_NORMAL, INFO_STATS, printStats},
-    {"scriptingengines", "Scripting Engines", INFO_NORMAL, INFO_SCRIPTING_ENGINES, printEngines},
+    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"scriptingengines", "# Scripting Engines", INFO_NORMAL, INFO_SCRIPTING_ENGINES, printEngines},
     {NULL, NULL, 0, 0, NULL},
 };
 

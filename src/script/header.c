@@ -61,8 +61,7 @@ static bool parseWords(const str *words, int count, scriptHeader *out, str *erro
     for (int i = 1; i < count; i++) {
         slice word = strSlice(&words[i]);
         if (!startsWith(word, "flags=")) {
-            strAppendFormat(error, "ERR Unknown lua shebang option: %.*s", (int)word.len,
-                            word.ptr);
+            strAppendFormat(error, "ERR Unknown lua shebang option: %.*s", (int)word.len, word.ptr);
             return false;
         }
         if (!parseFlags(word, &out->flags, error)) return false;
@@ -114,8 +113,8 @@ static bool parseLibraryWords(const str *words, int count, libraryHeader *out, s
             return false;
         }
         if (out->name.ptr) {
-            strAppendText(
-                error, "ERR Invalid metadata value, name argument was given multiple times");
+            strAppendText(error,
+                          "ERR Invalid metadata value, name argument was given multiple times");
             return false;
         }
         out->name = strNew(sliceMake(word.ptr + 5, word.len - 5));

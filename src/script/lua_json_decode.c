@@ -25,9 +25,9 @@ typedef enum tokenKind {
     TOKEN_ERROR,
 } tokenKind;
 
-static const char *const token_names[] = {
-    "T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END", "T_STRING", "T_NUMBER",
-    "T_BOOLEAN",   "T_NULL",    "T_COLON",     "T_COMMA",   "T_END",    "T_ERROR"};
+static const char *const token_names[] = {"T_OBJ_BEGIN", "T_OBJ_END", "T_ARR_BEGIN", "T_ARR_END",
+                                          "T_STRING",    "T_NUMBER",  "T_BOOLEAN",   "T_NULL",
+                                          "T_COLON",     "T_COMMA",   "T_END",       "T_ERROR"};
 
 typedef struct decoder {
     lua_State *L;

@@ -213,8 +213,8 @@ static void unpackMap(unpacker *u, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         unpackValue(u);
         unpackValue(u);
-        bool invalid = lua_isnil(L, -2) || (lua_type(L, -2) == LUA_TNUMBER &&
-                                            isnan(lua_tonumber(L, -2)));
+        bool invalid =
+            lua_isnil(L, -2) || (lua_type(L, -2) == LUA_TNUMBER && isnan(lua_tonumber(L, -2)));
         if (invalid) (void)luaL_error(L, "Bad data format in input.");
         lua_rawset(L, -3);
     }

@@ -13,8 +13,7 @@
 static const char *itemEnd(patternMatch *m, const char *p) {
     char c = *p++;
     if (c == '%') {
-        if (p == m->pattern_end)
-            (void)luaL_error(m->L, "malformed pattern (ends with '%%')");
+        if (p == m->pattern_end) (void)luaL_error(m->L, "malformed pattern (ends with '%%')");
         return p + 1;
     }
     if (c != '[') return p;

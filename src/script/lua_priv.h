@@ -71,8 +71,9 @@ void luaMakeProxy(lua_State *L);
 
 /* Each of these pushes a table with functions. */
 void luaOpenServer(luaVm *vm, bool loading);
-void luaOpenString(luaVm *vm); /* takes the table with the standard functions at the top, and changes it */
-void luaOpenMath(luaVm *vm);   /* likewise */
+void luaOpenString(
+    luaVm *vm); /* takes the table with the standard functions at the top, and changes it */
+void luaOpenMath(luaVm *vm); /* likewise */
 void luaOpenJson(lua_State *L);
 void luaOpenMsgpack(lua_State *L);
 void luaOpenStruct(lua_State *L);

@@ -14,7 +14,8 @@ static const char READ_ONLY_TEXT[] = "Attempt to modify a readonly table";
 
 /* ------------------------------------------------------------------ proxies */
 
-static char proxy_mark; /* its address identifies the metatable of a proxy, at index 1; the real table is at index 2 */
+static char
+    proxy_mark; /* its address identifies the metatable of a proxy, at index 1; the real table is at index 2 */
 
 bool luaPushBehindProxy(lua_State *L, int index) {
     if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index)) return false;
@@ -287,8 +288,8 @@ static int refuseUnknown(lua_State *L) {
     int argc = lua_gettop(L);
     if (argc != 2) return luaL_error(L, "Wrong number of arguments to luaProtectedTableError");
     if (!lua_isstring(L, -1) && !lua_isnumber(L, -1))
-        return luaL_error(
-            L, "Second argument to luaProtectedTableError must be a string or number");
+        return luaL_error(L,
+                          "Second argument to luaProtectedTableError must be a string or number");
     return luaL_error(L, "Script attempted to access nonexistent global variable '%s'",
                       lua_tostring(L, -1));
 }
@@ -364,18 +365,16 @@ static void openTable(lua_State *L) {
 }
 
 static void openLibraries(luaVm *vm) {
-    static const char *const string_fields[] = {"byte",  "char",    "dump", "len", "lower",
-                                                "reverse", "sub", "upper", NULL};
+    static const char *const string_fields[] = {"byte",    "char", "dump",  "len", "lower",
+                                                "reverse", "sub",  "upper", NULL};
     static const char *const math_fields[] = {
-        "abs",  "acos", "asin", "atan",  "atan2", "ceil", "cos",  "cosh", "deg",
-        "exp",  "floor", "fmod", "frexp", "huge",  "ldexp", "log", "log10", "max",
-        "min",  "modf", "pi",   "pow",   "rad",   "sin",  "sinh", "sqrt", "tan",
-        "tanh", NULL};
+        "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
+        "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
+        "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
     static const char *const coroutine_fields[] = {"create", "resume", "running", "status",
                                                    "wrap",   "yield",  NULL};
-    static const char *const bit_fields[] = {"arshift", "band",   "bnot", "bor",    "bswap",
-                                             "bxor",    "lshift", "rol",  "ror",    "rshift",
-                                             "tobit",   NULL};
+    static const char *const bit_fields[] = {"arshift", "band", "bnot", "bor",    "bswap", "bxor",
+                                             "lshift",  "rol",  "ror",  "rshift", "tobit", NULL};
     lua_State *L = vm->L;
     struct {
         const char *name;
@@ -426,9 +425,9 @@ static void openLibraries(luaVm *vm) {
 }
 
 static void openBase(luaVm *vm) {
-    static const char *const fields[] = {
-        "_VERSION", "assert",   "error",    "gcinfo",   "ipairs", "rawequal",
-        "select",   "tonumber", "tostring", "type",     "unpack", "xpcall", NULL};
+    static const char *const fields[] = {"_VERSION", "assert", "error",    "gcinfo",   "ipairs",
+                                         "rawequal", "select", "tonumber", "tostring", "type",
+                                         "unpack",   "xpcall", NULL};
     static const char *const insecure[] = {"getfenv", "setfenv", "newproxy", NULL};
     static const luaL_Reg functions[] = {{"next", baseNext},
                                          {"rawget", baseRawget},

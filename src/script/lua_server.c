@@ -187,8 +187,7 @@ static int debugPrint(lua_State *L) {
 static int serverLog(lua_State *L) {
     int argc = lua_gettop(L);
     if (argc < 2) return luaRaise(L, "ERR server.log() requires two arguments or more.");
-    if (!lua_isnumber(L, 1))
-        return luaRaise(L, "ERR First argument must be a number (log level).");
+    if (!lua_isnumber(L, 1)) return luaRaise(L, "ERR First argument must be a number (log level).");
     int level = (int)lua_tonumber(L, 1);
     if (level < LOG_DEBUG || level > LOG_WARNING) return luaRaise(L, "ERR Invalid log level.");
     str line = STR_EMPTY;
@@ -216,9 +215,7 @@ static int aclCheckCmd(lua_State *L) {
         return luaRaise(L, "ERR server.acl_check_cmd can only be called inside a script "
                            "invocation");
     int argc = lua_gettop(L);
-    if (argc == 0)
-        return luaRaise(L,
-                        "ERR Please specify at least one argument for this call");
+    if (argc == 0) return luaRaise(L, "ERR Please specify at least one argument for this call");
     const char *error = takeArguments(L, argc);
     if (error)
         return luaRaise(L, "ERR server.acl_check_cmd() command arguments must be strings or "
@@ -385,15 +382,10 @@ static void setFunctions(lua_State *L, const luaL_Reg *functions) {
 }
 
 void luaOpenServer(luaVm *vm, bool loading) {
-    static const luaL_Reg usual[] = {{"call", serverCall},
-                                     {"pcall", serverPcall},
-                                     {"error_reply", errorReply},
-                                     {"status_reply", statusReply},
-                                     {"setresp", setResp},
-                                     {"set_repl", setRepl},
-                                     {"sha1hex", sha1Hex},
-                                     {"acl_check_cmd", aclCheckCmd},
-                                     {NULL, NULL}};
+    static const luaL_Reg usual[] = {
+        {"call", serverCall},          {"pcall", serverPcall},         {"error_reply", errorReply},
+        {"status_reply", statusReply}, {"setresp", setResp},           {"set_repl", setRepl},
+        {"sha1hex", sha1Hex},          {"acl_check_cmd", aclCheckCmd}, {NULL, NULL}};
     static const luaL_Reg of_eval[] = {{"replicate_commands", replicateCommands},
                                        {"breakpoint", breakpoint},
                                        {"debug", debugPrint},

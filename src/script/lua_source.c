@@ -119,8 +119,8 @@ static bool isAny(const scanner *s, const char *const *words) {
 
 /* After "return": true for the name of a function that returns at most one value; the scanner is at its "(". */
 static bool scanName(scanner *s) {
-    static const char *const tables[] = {"redis", "server", "cjson", "struct", "bit",
-                                         "math",  "os",     "string", "table", NULL};
+    static const char *const tables[] = {"redis", "server", "cjson",  "struct", "bit",
+                                         "math",  "os",     "string", "table",  NULL};
     static const char *const functions[] = {"error", "tonumber", "tostring", "type", NULL};
     bool plain = isAny(s, functions);
     if (s->kind != TOKEN_WORD || (!plain && !isAny(s, tables))) return false;

@@ -116,7 +116,7 @@ static int stringGmatch(lua_State *L) {
 
 /* Appends the replacement text with its %1 ... */
 static void addWithCaptures(patternMatch *m, luaL_Buffer *out, slice with, const char *from,
-                    const char *to) {
+                            const char *to) {
     for (size_t i = 0; i < with.len; i++) {
         if (with.ptr[i] != '%') {
             luaL_addchar(out, with.ptr[i]);
@@ -339,10 +339,10 @@ static int stringFormat(lua_State *L) {
 }
 
 void luaOpenString(luaVm *vm) {
-    static const luaL_Reg functions[] = {
-        {"find", stringFind},     {"match", stringMatch}, {"gmatch", stringGmatch},
-        {"gfind", stringGmatch},  {"gsub", stringGsub},   {"rep", stringRep},     {"format", stringFormat},
-        {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"find", stringFind},     {"match", stringMatch},
+                                         {"gmatch", stringGmatch}, {"gfind", stringGmatch},
+                                         {"gsub", stringGsub},     {"rep", stringRep},
+                                         {"format", stringFormat}, {NULL, NULL}};
     for (const luaL_Reg *f = functions; f->name; f++) {
         lua_pushcfunction(vm->L, f->func);
         lua_setfield(vm->L, -2, f->name);
@@ -357,9 +357,7 @@ static uint32_t nextRandom(luaVm *vm) {
     return (uint32_t)(vm->random >> 17);
 }
 
-static void seedRandom(luaVm *vm, uint32_t seed) {
-    vm->random = (uint64_t)seed * 65536 + 0x330E;
-}
+static void seedRandom(luaVm *vm, uint32_t seed) { vm->random = (uint64_t)seed * 65536 + 0x330E; }
 
 static int mathRandom(lua_State *L) {
     const uint32_t max = 0x7fffffff;

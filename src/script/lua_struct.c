@@ -116,7 +116,8 @@ static void packInteger(luaL_Buffer *out, const format *f, double n) {
 
 static void packBytes(luaL_Buffer *out, const format *f, const void *bytes) {
     const char *from = bytes;
-    for (size_t i = 0; i < f->size; i++) luaL_addchar(out, from[f->big_endian ? f->size - 1 - i : i]);
+    for (size_t i = 0; i < f->size; i++)
+        luaL_addchar(out, from[f->big_endian ? f->size - 1 - i : i]);
 }
 
 /* Appends the item with argument `arg`; returns the number of bytes. */

@@ -23,8 +23,8 @@ static struct {
     int64_t served_us;
 } now;
 
-const char *const scriptFlagNames[SCRIPT_FLAG_COUNT] = {
-    "no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"};
+const char *const scriptFlagNames[SCRIPT_FLAG_COUNT] = {"no-writes", "allow-oom", "allow-stale",
+                                                        "no-cluster", "allow-cross-slot-keys"};
 
 unsigned scriptFlagParse(slice name, bool fold) {
     for (int i = 0; i < SCRIPT_FLAG_COUNT; i++) {
@@ -137,11 +137,14 @@ static bool isRefused(scriptRun *run, ctx *c) {
         scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
     } else if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE) &&
                !memoryRefuses(c)) {
-        scriptReplyError(c, SLICE("ERR Write commands are not allowed from read-only scripts."), false);
+        scriptReplyError(c, SLICE("ERR Write commands are not allowed from read-only scripts."),
+                         false);
     } else if (unlikely(storeIsSlotted()) &&
                !(run->flags & (SCRIPT_NO_HEADER | SCRIPT_ALLOW_CROSS_SLOT_KEYS)) &&
                !slotsMatch(run, c)) {
-        scriptReplyError(c, SLICE("ERR Script attempted to access keys that do not hash to the same slot"), false);
+        scriptReplyError(
+            c, SLICE("ERR Script attempted to access keys that do not hash to the same slot"),
+            false);
     } else {
         return false;
     }

@@ -19,7 +19,8 @@ enum scriptFlag {
     SCRIPT_ALLOW_STALE = 1u << 2,
     SCRIPT_NO_CLUSTER = 1u << 3,
     SCRIPT_ALLOW_CROSS_SLOT_KEYS = 1u << 4,
-    SCRIPT_NO_HEADER = 1u << 5, /* a script without "#!": no flags are declared, all slots are allowed */
+    SCRIPT_NO_HEADER =
+        1u << 5, /* a script without "#!": no flags are declared, all slots are allowed */
 };
 enum { SCRIPT_FLAG_COUNT = 5 };
 /* The name of flag 1 << index. */
@@ -38,7 +39,7 @@ struct scriptRun {
     bool is_function;
     bool is_read_only;
     bool wrote;
-    bool is_busy;    /* has exceeded the threshold */
+    bool is_busy; /* has exceeded the threshold */
     bool killed;
     uint8_t proto;   /* of the replies that the script gets */
     uint8_t targets; /* enum propagateTarget: what server.set_repl() has chosen */
