@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -17,6 +18,7 @@
 #include "engine/child.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
+#include "engine/lifecycle.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "format/aof_reader.h"
@@ -245,6 +247,8 @@ static void noteLatency(int64_t ms) {
 }
 
 static bool writeBuffer(void) {
+    if (unlikely(engineFlushDelay() > 0))
+        (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
     int64_t before = aof.file.size, began_us = clockMonoUs();
     size_t len = aof.buffer.len;
     int64_t written = appendFileWrite(&aof.file, strSlice(&aof.buffer));
