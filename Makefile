@@ -15,13 +15,14 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
+#: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
 #: make install          programs, man pages, completion, systemd units; PREFIX=/usr/local DESTDIR=
 #: make format           clang-format-14 over src/ and tests/
 #: make clean            remove build/ and the programs
 #:
-#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  CC=gcc|clang-14  V=1 (show commands)
+#: BUILD=release|debug|asan|tsan|hostile  MALLOC=jemalloc|libc  BUILD_TLS=no  CC=gcc|clang-14  V=1 (show commands)
 #: WERROR= (warnings do not stop)  HARDEN= LTO= MARCH= (replace these flags)  CFLAGS= LDFLAGS= (add)
 
 # ---- variables set by the user ------------------------------------------------------------------
@@ -67,7 +68,8 @@ tools_goals := run quick test test-long test-arm64 check clean format help
 real_goals := $(filter-out $(tools_goals),$(or $(MAKECMDGOALS),all))
 ifneq ($(real_goals),)
 include $(build_dir)/deps.mk build/layers.mk
-missing := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_missing))
+not_used := $(if $(filter libc,$(MALLOC)),jemalloc) $(if $(filter no,$(BUILD_TLS)),libssl)
+missing := $(filter-out $(not_used),$(deps_missing))
 ifneq ($(missing),)
 $(shell rm -f $(build_dir)/deps.mk)
 $(error missing: $(missing). Run deps/install.sh, or install by hand: $(deps_hint))
@@ -140,10 +142,11 @@ MARCH ?= -march=x86-64-v2
 endif
 endif
 
-deps_used := $(filter-out $(if $(filter libc,$(MALLOC)),jemalloc),$(deps_libraries))
+deps_used := $(filter-out $(not_used),$(deps_libraries))
 # Paths are mapped so that the build is reproducible in any directory.
 cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -pthread \
             -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
+            $(if $(filter no,$(BUILD_TLS)),,-DHAVE_TLS) \
             $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
             $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
 # Test groups export functions without a header, and cmocka passes a state to every test.
@@ -154,7 +157,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench gate bench-gate install clean format help FORCE
+.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -286,6 +289,27 @@ $(out)/tests/bench/load: $(out)/tests/bench/load.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $^ -lm
 gate: $(gate_program) $(out)/tests/bench/load
+
+# loader is the whole server with a driver that loads append only files; shim.so stands between a server and its files.
+loader_program := $(out)/tests/durability/loader
+$(out)/tests/durability/server_main.o: src/server/main.c $(out)/flags Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(cc_flags) $(test_flags) -Dmain=serverMain -DloopRun=loaderLoop -DcronStart=loaderCronStart \
+	    -DnetListen=loaderListen -MMD -MP -c -o $@ $<
+$(loader_program): $(out)/tests/durability/loader.o $(out)/tests/durability/server_main.o $(call objects_of,$(server_folders)) \
+                 $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+$(out)/tests/durability/shim.so: tests/durability/shim.c
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) -O1 -Wall -Wextra $(WERROR) -shared -fPIC -o $@ $< -ldl -pthread
+durability-programs: $(loader_program) $(out)/tests/durability/shim.so
+
+# Kills servers, cuts their power, makes their disks fail: nothing that was acknowledged may be lost.
+durability:
+	+@$(MAKE) --no-print-directory build durability-programs
+	@tests/durability/run.py $(out) $(ARGS)
 
 bench-gate:
 	+@$(MAKE) --no-print-directory gate

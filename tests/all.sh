@@ -10,6 +10,7 @@ make=${MAKE:-make}
 . tests/phases.sh
 
 gate() { made release gate && tests/bench/gate.py budgets; }
+durability() { made release build durability-programs && tests/durability/run.py build/release; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 phase "programs in src/" made release all
@@ -17,6 +18,7 @@ phase check utils/check.sh
 phase "tests of scripts" tests/utils/run.py
 phase "budgets of a request" gate
 profile release
+phase "durability" durability
 profile hostile --scale 0.1 --timeout 900
 profile asan --scale 0.2 --timeout 900
 phase "fuzz smoke" fuzz

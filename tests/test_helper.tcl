@@ -20,6 +20,7 @@ set usage {usage: runtest [options]
   --binary PATH       the server to test (default src/valkey-server)
   --host H --port P   test a running server; what needs one of its own is skipped
   --resp 2|3|both     protocol of the clients (default both: every file runs twice)
+  --tls               servers and clients speak TLS; tests tagged tls:skip are left out
   --clients N         files at a time (default: processors)
   --timeout S         seconds a file may take (default 300)
   --scale F           factor on counts of rounds, for slow builds (default 1)
@@ -31,13 +32,13 @@ set usage {usage: runtest [options]
 
 array set options [list single {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
     resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] root $tests_dir tmp $tests_dir/tmp/[pid] \
-    keep 0 verbose 0]
+    keep 0 verbose 0 tls 0]
 
 proc read_options {arguments} {
     while {[llength $arguments]} {
         set arguments [lassign $arguments word]
         set name [string range $word 2 end]
-        if {$word in {--list --keep --verbose}} {
+        if {$word in {--list --keep --verbose --tls}} {
             set ::options($name) 1
         } elseif {[string match --?* $word] && [info exists ::options($name)] && [llength $arguments]} {
             set arguments [lassign $arguments value]
@@ -76,6 +77,13 @@ proc processors {} {
     return $count
 }
 
+# Keys and certificates for --tls and for tests of TLS (see support/make_certs.sh); returns the folder.
+proc make_certificates {folder} {
+    file mkdir $folder
+    exec $::tests_dir/support/make_certs.sh $folder
+    return $folder
+}
+
 proc make_jobs {} {
     upvar #0 options o
     set wanted {}
@@ -83,13 +91,18 @@ proc make_jobs {} {
     foreach tag $o(tags) {
         if {[string index $tag 0] eq "-"} {lappend denied [string range $tag 1 end]} else {lappend wanted $tag}
     }
+    set certificates {}
+    if {$o(tls)} {
+        lappend denied tls:skip
+        set certificates [make_certificates [file normalize $o(tmp)]/certificates]
+    }
     set jobs {}
     foreach name [test_files] {
         foreach resp [expr {$o(resp) eq "both" ? {2 3} : $o(resp)}] {
             lappend jobs [dict create job_name $name \
                 job_path [file normalize $o(root)]/$name.tcl resp_version $resp seed $o(seed) only $o(only) scale $o(scale) \
                 tags_wanted $wanted tags_denied $denied binary [file normalize $o(binary)] \
-                start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
+                tls_folder $certificates start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
                 external_host [expr {$o(host) eq "" ? "127.0.0.1" : $o(host)}] external_port $o(port) \
                 job_dir [file normalize $o(tmp)]/[string map {/ .} $name].resp$resp]
         }
@@ -118,6 +131,7 @@ proc main {arguments} {
         if {$::options(port) eq ""} {set ::options(port) 6379}
     }
     coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : [processors]}]
+    if {!$::options(keep) && !$coordinator::failed} {file delete -force $::options(tmp)/certificates}
     catch {file delete $::options(tmp)} ;# succeeds when it is empty: nothing failed, nothing was kept
     exit [expr {$coordinator::failed > 0}]
 }

@@ -81,16 +81,33 @@ static bool allowsCommand(const aclSelector *s, const aclRequest *q) {
 
 /* ------------------------------------------------------------------ keys */
 
-static bool allowsKey(const aclSelector *s, slice key, uint32_t access) {
-    for (uint32_t i = 0; i < s->key_count; i++) {
-        const aclPattern *p = &s->keys[i];
-        if ((p->access & access) == access && aclPatternMatches(p, key)) return true;
+static bool hasWord(const aclRequest *q, int from, const char *word) {
+    for (int i = from; i < q->argc; i++) {
+        if (sliceIs(q->argv[i], word)) return true;
     }
     return false;
 }
 
+/* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member: with INCR the reply is the score. */
+static bool hasIncr(const aclRequest *q) {
+    static const char *const options[] = {"nx", "xx", "gt", "lt", "ch"};
+    for (int i = 2; i < q->argc; i++) {
+        if (sliceIs(q->argv[i], "incr")) return true;
+        size_t known = 0;
+        while (known < COUNT_OF(options) && !sliceIs(q->argv[i], options[known])) known++;
+        if (known == COUNT_OF(options)) return false;
+    }
+    return false;
+}
+
+/* True if the reply has data of the first key. */
+static bool returnsData(const aclRequest *q, int returns) {
+    if (returns == RETURNS_CLAIMED) return !hasWord(q, 5, "justid");
+    return returns == RETURNS_SCORE && hasIncr(q);
+}
+
 /* A malformed request has no keys: the command replies its own error. */
-static NO_INLINE void findKeys(keyList *list, const aclRequest *q) {
+static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) {
     list->keys = list->few;
     list->count = commandKeys(q->cmd, q->argv, q->argc, list->few, KEYS_ON_STACK);
     if (list->count > KEYS_ON_STACK) {
@@ -100,20 +117,22 @@ static NO_INLINE void findKeys(keyList *list, const aclRequest *q) {
         check(again == list->count);
     }
     if (list->count < 0) list->count = 0;
+    if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
 }
 
-/* Returns the index of the first refused key, 0 if all are allowed. */
+/* Returns the index of the first refused key, 0 if all are allowed. `list` may be NULL unless keys have to be found. */
 static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
                       keyList *list) {
     if (needs->keys == KEYS_NONE || s->flags & ACL_ALL_KEYS) return 0;
     if (needs->keys == KEYS_FIRST) {
         if (q->argc < 2) return 0;
-        return allowsKey(s, q->argv[1], needs->access) ? 0 : 1;
+        return aclAllowsKey(s->keys, s->key_count, q->argv[1], needs->access) ? 0 : 1;
     }
-    if (list->count < 0) findKeys(list, q);
+    if (list->count < 0) findKeys(list, q, needs->returns);
     for (int i = 0; i < list->count; i++) {
         const keyPosition *key = &list->keys[i];
-        if (!allowsKey(s, q->argv[key->arg_index], aclAccessOf(key->flags))) return key->arg_index;
+        if (!aclAllowsKey(s->keys, s->key_count, q->argv[key->arg_index], aclAccessOf(key->flags)))
+            return key->arg_index;
     }
     return 0;
 }
@@ -150,8 +169,8 @@ bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern) {
 
 /* ------------------------------------------------------------------ the decision */
 
-static aclVerdict decideOne(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
-                            keyList *list, int *arg_index) {
+static inline aclVerdict decideOne(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
+                                   keyList *list, int *arg_index) {
     *arg_index = 0;
     if (unlikely(!(s->flags & ACL_ALL_DBS))) {
         int db = refusedDb(s, q, needs->databases);
@@ -167,22 +186,53 @@ static aclVerdict decideOne(const aclSelector *s, const aclRequest *q, const acl
     return *arg_index ? ACL_DENIED_CHANNEL : ACL_ALLOWED;
 }
 
-aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index) {
-    const aclNeeds *needs = aclNeedsOf(q->cmd);
-    keyList list;
-    list.count = -1;
-    list.block = NULL;
-    aclVerdict verdict = decideOne(&rules->selectors[0], q, needs, &list, arg_index);
+/* Asks the selectors from the second one on; `verdict` is that of the first. */
+static aclVerdict decideFurther(const aclRules *rules, const aclRequest *q, const aclNeeds *needs,
+                                keyList *list, aclVerdict verdict, int *arg_index) {
     for (uint32_t i = 1; verdict != ACL_ALLOWED && i < rules->selector_count; i++) {
         int index;
-        aclVerdict other = decideOne(&rules->selectors[i], q, needs, &list, &index);
+        aclVerdict other = decideOne(&rules->selectors[i], q, needs, list, &index);
         if (other == ACL_ALLOWED || other > verdict || (other == verdict && index > *arg_index)) {
             verdict = other;
             *arg_index = index;
         }
     }
+    return verdict;
+}
+
+/* For commands whose keys have to be found. */
+static NO_INLINE aclVerdict decideFinding(const aclRules *rules, const aclRequest *q,
+                                          const aclNeeds *needs, int *arg_index) {
+    keyList list;
+    list.count = -1;
+    list.block = NULL;
+    aclVerdict verdict = decideOne(&rules->selectors[0], q, needs, &list, arg_index);
+    verdict = decideFurther(rules, q, needs, &list, verdict, arg_index);
     memFree(list.block);
     return verdict;
+}
+
+static uint8_t actionOf(const aclSelector *s, const command *cmd) {
+    const aclNeeds *needs = aclNeedsOf(cmd);
+    unsigned id = cmd->id;
+    if (!(s->flags & ACL_ALL_DBS) || id >= s->command_words * 64u) return ACTION_DECIDE;
+    if (!(s->commands[id / 64] >> id % 64 & 1)) return ACTION_DECIDE;
+    if (needs->channels && !(s->flags & ACL_ALL_CHANNELS)) return ACTION_DECIDE;
+    if (s->flags & ACL_ALL_KEYS || needs->keys == KEYS_NONE) return ACTION_ALLOW;
+    return needs->keys == KEYS_FIRST ? (uint8_t)(ACTION_KEY + needs->access) : ACTION_DECIDE;
+}
+
+void aclActionsFill(const aclRules *rules, uint8_t *actions, int count) {
+    for (int id = 0; id < count; id++)
+        actions[id] = actionOf(&rules->selectors[0], commandById(id));
+}
+
+aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index) {
+    const aclNeeds *needs = aclNeedsOf(q->cmd);
+    if (unlikely(needs->keys == KEYS_FIND)) return decideFinding(rules, q, needs, arg_index);
+    aclVerdict verdict = decideOne(&rules->selectors[0], q, needs, NULL, arg_index);
+    if (likely(verdict == ACL_ALLOWED)) return ACL_ALLOWED;
+    return decideFurther(rules, q, needs, NULL, verdict, arg_index);
 }
 
 static bool readsEverything(const aclSelector *s) {

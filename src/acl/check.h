@@ -27,6 +27,18 @@ typedef struct aclRequest {
 
 /* `*arg_index` receives the refused argument; 0 if it is the command or the current database. */
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index);
+/* What the root permissions say about a command, one byte per command id, so that usual requests need no further
+ * decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern with this access. */
+enum { ACTION_DECIDE, ACTION_ALLOW, ACTION_KEY /* + enum aclAccess */ };
+/* Fills the actions of the first `count` ids. */
+void aclActionsFill(const aclRules *rules, uint8_t *actions, int count);
+/* True if one of `count` patterns with all of `access` matches. */
+ALWAYS_INLINE bool aclAllowsKey(const aclPattern *p, uint32_t count, slice key, uint32_t access) {
+    for (const aclPattern *end = p + count; p < end; p++) {
+        if ((p->access & access) == access && aclPatternMatches(p, key)) return true;
+    }
+    return false;
+}
 /* True if a selector allows the command and reading every key (BY and GET of SORT). */
 bool aclReadsEverything(const aclRules *rules, const command *cmd);
 /* True if some selector allows the channel, or the pattern of a subscription, which must be listed literally. */

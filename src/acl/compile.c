@@ -3,6 +3,9 @@
  * Compiles drafts to immutable rules (rules.h). A first pass measures, a second one fills one block: structures first,
  * then texts. Invariant: both passes go through the draft in the same order, which check() verifies at the end. Main
  * thread only. */
+#define _GNU_SOURCE /* memmem() */
+#include <string.h>
+
 #include "acl/catalog.h"
 #include "acl/rules.h"
 #include "base/base.h"
@@ -29,28 +32,82 @@ static const char *takeText(block *b, slice text) {
 
 /* ------------------------------------------------------------------ patterns */
 
+enum { STARS_MAX = 8 };
+
+/* The kind of a pattern that is not too long for its fields. */
+static uint8_t kindOf(slice text, size_t plain) {
+    if (plain == text.len) return PATTERN_LITERAL;
+    if (plain + 1 == text.len && text.ptr[plain] == '*') return PATTERN_PREFIX;
+    int stars = 0;
+    for (size_t i = plain; i < text.len; i++) {
+        if (memchr("?[\\", text.ptr[i], 3)) return PATTERN_GLOB;
+        stars += text.ptr[i] == '*';
+    }
+    return stars <= STARS_MAX ? PATTERN_STARS : PATTERN_GLOB;
+}
+
+/* Number of literal bytes after the last star, with which every match ends; 0 for patterns in which a star may be
+ * escaped or in a class. */
+static uint16_t suffixOf(slice text) {
+    size_t len = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '[' || c == '\\') return 0;
+        len = c == '*' ? 0 : len + 1;
+        if (c == '?') len = SIZE_MAX / 2; /* no suffix, unless a star follows */
+    }
+    return len <= UINT16_MAX ? (uint16_t)len : 0;
+}
+
 static aclPattern classify(slice text, uint8_t access) {
     size_t plain = 0;
     while (plain < text.len && !memchr("*?[\\", text.ptr[plain], 4)) plain++;
     aclPattern p = {.text = text.ptr, .len = (uint32_t)text.len, .access = access};
     p.literal = (uint16_t)sizeMin(plain, UINT16_MAX);
-    if (plain == text.len && plain <= UINT16_MAX) {
-        p.kind = PATTERN_LITERAL;
-    } else if (plain + 1 == text.len && text.ptr[plain] == '*' && plain <= UINT16_MAX) {
-        p.kind = PATTERN_PREFIX;
-    } else {
-        p.kind = PATTERN_GLOB;
-    }
+    p.kind = text.len <= UINT16_MAX ? kindOf(text, plain) : PATTERN_GLOB;
+    size_t head = sizeMin(p.literal, sizeof(p.head));
+    for (size_t i = 0; i < head; i++) p.head |= (uint64_t)(uint8_t)text.ptr[i] << 8 * i;
+    if (head) p.head_shift = (uint8_t)(64 - 8 * head);
+    if (p.kind == PATTERN_STARS || p.kind == PATTERN_GLOB) p.suffix = suffixOf(text);
     return p;
 }
 
-bool aclPatternMatches(const aclPattern *p, slice text) {
-    if (text.len < p->literal || memcmp(text.ptr, p->text, p->literal) != 0) return false;
+/* Stars with literals between them: each literal is found at its first place after the one before. */
+static bool segmentsMatch(slice pattern, slice text) {
+    check(pattern.len > 0);
+    check(pattern.ptr[0] == '*');
+    while (pattern.len) {
+        const char *star = memchr(pattern.ptr, '*', pattern.len);
+        size_t len = star ? (size_t)(star - pattern.ptr) : pattern.len;
+        const char *at = text.ptr;
+        if (len == 1) {
+            at = memchr(text.ptr, pattern.ptr[0], text.len);
+        } else if (len > 1) {
+            at = memmem(text.ptr, text.len, pattern.ptr, len);
+        }
+        if (!at) return false;
+        size_t used = (size_t)(at - text.ptr) + len;
+        text = sliceMake(text.ptr + used, text.len - used);
+        len += star != NULL;
+        pattern = sliceMake(pattern.ptr + len, pattern.len - len);
+    }
+    return true;
+}
+
+bool aclPatternMatchesAll(const aclPattern *p, slice text) {
+    size_t from = p->literal, end = p->suffix;
+    const char *text_end = text.ptr + text.len, *pattern_end = p->text + p->len;
+    if (text.len < from + end) return false;
+    if (end && text_end[-1] != pattern_end[-1]) return false;
+    bool head_matched = from <= sizeof(p->head) && text.len >= sizeof(p->head);
+    if (!head_matched && memcmp(text.ptr, p->text, from) != 0) return false;
     if (p->kind == PATTERN_PREFIX) return true;
     if (p->kind == PATTERN_LITERAL) return text.len == p->len;
-    size_t from = p->literal; /* the rest of a pattern matches the rest of the text */
-    return globMatch(sliceMake(p->text + from, p->len - from),
-                     sliceMake(text.ptr + from, text.len - from));
+    if (end > 1 && memcmp(text_end - end, pattern_end - end, end) != 0) return false;
+    /* The middle of the pattern matches the middle of the text. */
+    slice pattern = sliceMake(p->text + from, p->len - from - end);
+    text = sliceMake(text.ptr + from, text.len - from - end);
+    return p->kind == PATTERN_STARS ? segmentsMatch(pattern, text) : globMatch(pattern, text);
 }
 
 static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {

@@ -133,27 +133,30 @@ static NO_INLINE gateVerdict refuse(ctx *c, aclVerdict verdict, int arg_index) {
 
 /* ------------------------------------------------------------------ the gates */
 
-static gateVerdict admit(ctx *c) {
-    const aclUser *u = aclUserOf(c->who);
-    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = c->who->db_id};
-    int arg_index;
-    aclVerdict verdict = aclDecide(u->rules, &q, &arg_index);
-    if (unlikely(verdict != ACL_ALLOWED)) return refuse(c, verdict, arg_index);
-    return GATE_PASS;
-}
-
-static gateVerdict admitAny(ctx *c) {
+static NO_INLINE gateVerdict decide(ctx *c) {
     const aclRules *rules = aclUserOf(c->who)->rules;
-    if (likely(!aclLimitsDatabases(rules))) return admit(c);
-    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = databaseOf(c)};
-    int arg_index;
+    bool limits_dbs = aclLimitsDatabases(rules);
+    int arg_index, db = limits_dbs ? databaseOf(c) : c->who->db_id;
+    aclRequest q = {.cmd = c->cmd, .argv = c->argv, .argc = c->argc, .db_id = db};
     aclVerdict verdict = aclDecide(rules, &q, &arg_index);
-    if (verdict != ACL_ALLOWED) return refuse(c, verdict, arg_index);
+    if (unlikely(verdict != ACL_ALLOWED)) return refuse(c, verdict, arg_index);
+    if (!limits_dbs) return GATE_PASS;
     if (isQueueing(c)) noteQueued(c);
     if (c->cmd->flags & CMD_RUNS_QUEUE &&
         !transactionEach(c->who, selectIsAllowed, (void *)(uintptr_t)rules))
         return refuse(c, ACL_DENIED_DATABASE, 0);
     return GATE_PASS;
+}
+
+static gateVerdict admit(ctx *c) {
+    const aclUser *u = aclUserOf(c->who);
+    unsigned id = c->cmd->id;
+    if (unlikely(id >= u->action_count)) return decide(c); /* loaded since */
+    unsigned action = u->actions[id];
+    if (action == ACTION_ALLOW) return GATE_PASS;
+    bool fits = action >= ACTION_KEY &&
+                aclAllowsKey(u->keys, u->key_count, c->argv[1], action - ACTION_KEY);
+    return likely(fits) ? GATE_PASS : decide(c);
 }
 
 static bool hasKeys(const commandSpec *spec) { return aclSpecHasKeys(spec); }
@@ -165,7 +168,7 @@ static bool hasChannels(const commandSpec *spec) {
 /* Commands that belong to a user; modules decide themselves whether theirs do. */
 enum { ORIGINS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT };
 
-const gate aclGate = {.name = "acl", .admit = admitAny, .again = true, .origins = ORIGINS};
+const gate aclGate = {.name = "acl", .admit = admit, .again = true, .origins = ORIGINS};
 const gate aclKeyGate = {
     .name = "acl-keys", .selects = hasKeys, .admit = admit, .again = true, .origins = ORIGINS};
 const gate aclChannelGate = {.name = "acl-channels",
@@ -175,7 +178,9 @@ const gate aclChannelGate = {.name = "acl-channels",
                              .origins = ORIGINS};
 
 void gatesArmFor(session *s) {
-    uint32_t checks = s->user ? aclUserOf(s)->checks : 0;
+    aclUser *u = aclUserOf(s);
+    uint32_t checks = u ? u->checks : 0;
+    if (checks && !u->actions) userActionsNew(u);
     gateArmSession(s, &aclGate, checks & ACL_CHECK_ALL);
     gateArmSession(s, &aclKeyGate, checks & ACL_CHECK_KEYS);
     gateArmSession(s, &aclChannelGate, checks & ACL_CHECK_CHANNELS);

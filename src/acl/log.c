@@ -77,14 +77,14 @@ static logEntry *findSame(logReason reason, const char *context, slice object, s
     return NULL;
 }
 
-static void note(const ctx *c, logReason reason, slice object, slice name) {
+static void note(const session *s, const char *context, logReason reason, slice object,
+                 slice name) {
     initEntries();
     aclLog.denied[reason]++;
     if (aclConf.acllog_max_len == 0) {
         aclLogReset();
         return;
     }
-    const char *context = contextOf(c);
     logEntry *e = findSame(reason, context, object, name);
     if (e) {
         listRemove(&aclLog.entries, &e->node);
@@ -100,7 +100,6 @@ static void note(const ctx *c, logReason reason, slice object, slice name) {
     e->count++;
     e->updated_ms = engineHot.now_ms;
     strClear(&e->client);
-    const session *s = c->who;
     if (s->carrier && s->carrier->describe) s->carrier->describe(s, &e->client);
     listPrepend(&aclLog.entries, &e->node);
     while ((int64_t)aclLog.entries.count > aclConf.acllog_max_len)
@@ -113,10 +112,16 @@ void aclLogRefusal(const ctx *c, aclVerdict verdict, slice object) {
                                         [ACL_DENIED_KEY] = REASON_KEY,
                                         [ACL_DENIED_CHANNEL] = REASON_CHANNEL};
     check(verdict != ACL_ALLOWED);
-    note(c, reasons[verdict], object, userNameOf(c->who));
+    note(c->who, contextOf(c), reasons[verdict], object, userNameOf(c->who));
 }
 
-void aclLogFailedLogin(const ctx *c, slice name) { note(c, REASON_AUTH, c->argv[0], name); }
+void aclLogFailedLogin(const ctx *c, slice name) {
+    note(c->who, contextOf(c), REASON_AUTH, c->argv[0], name);
+}
+
+void aclLogCertificate(const session *s, slice name) {
+    note(s, "toplevel", REASON_TLS_CERT, SLICE(""), name);
+}
 
 static void replyEntry(ctx *c, const logEntry *e) {
     replyMap(c, 10);

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
@@ -56,14 +58,18 @@ int aclJoinSelectors(const slice *words, int word_count, str **joined, int *coun
 
 /* ---- compiled rules */
 
-enum { PATTERN_LITERAL, PATTERN_PREFIX, PATTERN_GLOB };
+/* Literal; literal followed by '*'; literals with a few '*' between them; any glob. */
+enum { PATTERN_LITERAL, PATTERN_PREFIX, PATTERN_STARS, PATTERN_GLOB };
 
 typedef struct aclPattern {
     const char *text;
     uint32_t len;
     uint16_t literal; /* leading bytes without a special character, at most 65535 */
-    uint8_t kind;     /* literal; literal followed by '*'; any glob */
+    uint16_t suffix;  /* literal bytes after the last '*', if known */
+    uint8_t kind;
     uint8_t access;
+    uint8_t head_shift; /* removes the bytes of a difference that do not matter */
+    uint64_t head;      /* the first 8 literal bytes, little endian; fewer are followed by zeros */
 } aclPattern;
 
 /* Allows a command if its first argument is this word. */
@@ -96,8 +102,16 @@ typedef struct aclRules {
 aclRules *aclRulesNew(const aclDraft *d);
 /* The draft that compiles to these rules. */
 void aclDraftFrom(aclDraft *d, const aclRules *rules);
+/* aclPatternMatches() after its test of the first bytes. */
+bool aclPatternMatchesAll(const aclPattern *p, slice text);
 /* True if the pattern matches. Time: pattern times text. */
-bool aclPatternMatches(const aclPattern *p, slice text);
+ALWAYS_INLINE bool aclPatternMatches(const aclPattern *p, slice text) {
+    if (text.len >= sizeof(p->head) && p->literal) {
+        if ((loadU64(text.ptr) ^ p->head) << p->head_shift) return false;
+        if (p->kind == PATTERN_PREFIX && p->literal <= sizeof(p->head)) return true;
+    }
+    return aclPatternMatchesAll(p, text);
+}
 /* Logs a warning for each rule of the deprecated form +command|argument. */
 void aclWarnFirstArgs(const aclSelector *s);
 

@@ -106,11 +106,15 @@ static bool mayReceive(const user *u, slice channel, bool is_pattern) {
     return aclAllowsChannel(((const aclUser *)u)->rules, channel, is_pattern);
 }
 
+static bool isOn(const user *u) { return ((const aclUser *)u)->rules->on; }
+
 static const userPolicy policy = {.find = findUser,
                                   .last_left = userLastLeft,
                                   .reads_all_keys = readsAllKeys,
                                   .may_run = mayRun,
-                                  .may_receive = mayReceive};
+                                  .may_receive = mayReceive,
+                                  .is_on = isOn,
+                                  .log_certificate = aclLogCertificate};
 
 /* ------------------------------------------------------------------ the feature */
 

@@ -8,7 +8,6 @@
 
 #include "acl/check.h"
 #include "base/base.h"
-#include "engine/deliver.h"
 #include "engine/hooks.h"
 
 static struct {
@@ -103,7 +102,17 @@ static aclUser *userNewTake(slice name, aclRules *rules) {
 static void userFree(aclUser *u) {
     memFree((void *)(uintptr_t)u->as_user.name.ptr);
     memFree(u->rules);
+    memFree(u->actions);
     memFree(u);
+}
+
+void userActionsNew(aclUser *u) {
+    check(!u->actions);
+    u->action_count = (uint32_t)commandIdCount();
+    u->actions = memAlloc(u->action_count);
+    aclActionsFill(u->rules, u->actions, commandIdCount());
+    u->keys = u->rules->selectors[0].keys;
+    u->key_count = u->rules->selectors[0].key_count;
 }
 
 static bool hasAllChannels(const aclRules *rules) {
@@ -143,7 +152,11 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     aclRules *before = u->rules;
     bool takes = takesChannels(before, rules);
     u->rules = rules;
+    memFree(u->actions);
+    u->actions = NULL;
+    u->action_count = 0;
     uint32_t checks = aclChecksOf(rules);
+    if (checks && !listIsEmpty(&u->as_user.sessions)) userActionsNew(u);
     if (checks != u->checks) {
         u->checks = checks;
         eachSession(u, gatesArmFor);
@@ -163,21 +176,13 @@ void usersSetTake(slice name, aclRules *rules) {
 
 /* ------------------------------------------------------------------ removing */
 
-static void closeSession(session *s) {
-    if (sessionIsExecuting(s)) {
-        sessionCloseSoon(s);
-    } else {
-        sessionCloseNow(s);
-    }
-}
-
 /* The user is no longer in the array. */
 static void retire(aclUser *u) {
     u->removed = true;
     if (listIsEmpty(&u->as_user.sessions)) {
         userFree(u);
     } else {
-        eachSession(u, closeSession);
+        eachSession(u, userCloseSession);
     }
 }
 

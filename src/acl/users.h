@@ -13,6 +13,10 @@ typedef struct aclUser {
     user as_user; /* first: engine's view */
     aclRules *rules;
     uint32_t checks; /* enum aclCheckFlag: what its sessions are armed for */
+    /* aclActionsFill() of the rules, once a session needs it; NULL and 0 before. */
+    uint32_t action_count, key_count;
+    uint8_t *actions;
+    const aclPattern *keys; /* key patterns of the root permissions */
     bool removed;
 } aclUser;
 
@@ -42,6 +46,8 @@ void usersReplaceTake(loadedUser *list, int count);
 bool userNameIsValid(slice name);
 /* Arms the gates of a session as its user requires; see gate.c. */
 void gatesArmFor(session *s);
+/* Allocates and fills the actions of a user. */
+void userActionsNew(aclUser *u);
 /* The rules of the default user without further configuration; `password` (requirepass) may be empty. */
 aclRules *defaultRulesNew(slice password);
 /* The last session of a user has left it. */

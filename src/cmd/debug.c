@@ -316,6 +316,17 @@ static void debugSetSkipChecksum(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG FORCE-TLS-WRITE-ERROR 1|0. */
+static void debugForceTlsWriteError(ctx *c) {
+    int64_t on;
+    if (!ctxArgIntIn(c, 2, 0, 1, &on, "ERR Value must be 0 or 1")) return;
+    if (!engineBlockTlsWrites(on)) {
+        replyError(c, SLICE("ERR TLS is not enabled"));
+    } else {
+        replyOk(c);
+    }
+}
+
 /* DEBUG RELOAD [NOSAVE] [NOFLUSH] [MERGE]. */
 static void debugReload(ctx *c) {
     static const struct {
@@ -340,6 +351,16 @@ static void debugReload(ctx *c) {
     } else {
         replyError(c, SLICE("ERR Error trying to load the RDB dump, check server logs"));
     }
+}
+
+static void debugAofFlushSleep(ctx *c) {
+    int64_t us;
+    if (!numberParseInt(c->argv[2], &us)) {
+        replyError(c, ERR_NOT_INTEGER_TEXT);
+        return;
+    }
+    engineSetFlushDelay(us);
+    replyOk(c);
 }
 
 static void debugLoadAof(ctx *c) {
@@ -385,6 +406,8 @@ static void debugPauseCron(ctx *c) {
 /* ------------------------------------------------------------------ DEBUG, other subcommands */
 
 static const char *const debug_help[] = {
+    "AOF-FLUSH-SLEEP <microsec>",
+    "    Server will sleep before flushing the AOF, this is used for testing.",
     "ASSERT",
     "    Crash by assertion failed.",
     "CHILD <seconds>",
@@ -552,6 +575,7 @@ void debugCommand(ctx *c) {
         {"htstats-key", 3, INT_MAX, debugHtstatsKey},
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
+        {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
         {"log", 3, 3, debugLog},
         {"quicklist", 3, 4, debugQuicklist},
         {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
@@ -563,6 +587,7 @@ void debugCommand(ctx *c) {
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},
         {"loadaof", 2, 2, debugLoadAof},
+        {"aof-flush-sleep", 3, 3, debugAofFlushSleep},
         {"restart", 2, INT_MAX, debugRestart},
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},

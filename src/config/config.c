@@ -626,7 +626,8 @@ static status assignChanges(change *changes, int count, str *error) {
         }
         str now = STR_EMPTY;
         configGet(o, &now);
-        c->differs = !sliceEqual(strSlice(&now), strSlice(&c->old));
+        c->differs =
+            o->flags & CONFIG_APPLY_ALWAYS || !sliceEqual(strSlice(&now), strSlice(&c->old));
         strFree(&now);
     }
     return OK;

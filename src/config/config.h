@@ -44,6 +44,8 @@ enum configFlag {
         1u << 6, /* `apply` is also called once after the configuration was read */
     CONFIG_IN_CRASH_REPORT = 1u << 7,
     CONFIG_MAY_BE_BARE = 1u << 8, /* may have no value on the command line */
+    CONFIG_APPLY_ALWAYS =
+        1u << 9, /* CONFIG SET calls `apply` even if the value is the same: names of files */
 };
 
 /* A word of an enum. With CONFIG_MULTI_WORD the values are bits, and the word for 0 means "none". */

@@ -235,6 +235,26 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     return false;
 }
 
+/* runSlow() for the usual case of a request with armed gates: no reply mode, no observer, a known name. */
+static NO_INLINE bool runGated(ctx *c, uint32_t armed) {
+    const command *cmd = c->cmd;
+    uint32_t asked = armed & cmd->gates;
+    if (unlikely(asked & (GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) || !arityFits(cmd, c->argc))
+        return runSlow(c, armed);
+    c->flags = CTX_ADMISSION;
+    gateVerdict verdict = gatesAdmit(c, asked & gateMaskOfOrigin((ctxOrigin)c->origin));
+    c->flags &= ~(uint32_t)CTX_ADMISSION;
+    if (likely(verdict == GATE_PASS)) return true;
+    c->flags |= CTX_NOT_RUN;
+    if (verdict == GATE_HELD) {
+        check(c->who->flags & SESSION_STOPS);
+        c->flags |= CTX_HELD;
+    } else if (c->flags & CTX_FAILED) {
+        c->flags |= CTX_REJECTED;
+    }
+    return false;
+}
+
 /* Counts `ran` executions of a command, which took `ticks` in total, and refused requests for it. */
 static inline void account(session *s, const command *cmd, int ran, int failed, int rejected,
                            uint64_t ticks) {
@@ -322,7 +342,7 @@ int executeRun(session *s, request *requests, int count) {
             c.flags = 0;
             uint32_t armed = engineHot.armed | s->armed;
             bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
-            if (likely(usual) || runSlow(&c, armed)) {
+            if (likely(usual) || runGated(&c, armed)) {
                 size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
                 checkSize(&c, r, pending);
@@ -420,6 +440,8 @@ void executeInner(ctx *c) {
     engineHot.current = c->below;
     if (unlikely(c->flags & CTX_DELIVERS)) deliverWaiting(c->who);
 }
+
+void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }
 
 void executeKept(ctx *outer, request *r, uint32_t flags) {
     ctx c;

@@ -5,6 +5,7 @@
 #include "engine/lifecycle.h"
 
 #include "base/base.h"
+#include "io/tls.h"
 #include "store/store.h"
 
 static struct {
@@ -44,6 +45,16 @@ status engineReload(unsigned flags, reason *why) {
     check(procs.reload != NULL);
     return procs.reload(flags, why);
 }
+
+bool engineBlockTlsWrites(bool on) {
+    tlsBlockWrites(on);
+    return tlsIsSupported();
+}
+
+static int64_t flush_delay_us;
+
+void engineSetFlushDelay(int64_t us) { flush_delay_us = us; }
+int64_t engineFlushDelay(void) { return flush_delay_us; }
 
 void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
 

@@ -35,6 +35,14 @@ status engineReload(unsigned flags, reason *why) MUST_USE;
 void engineSetLoop(loop *l);
 loop *engineLoop(void);
 
+/* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in a build without
+ * TLS. */
+bool engineBlockTlsWrites(bool on);
+
+/* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append only file. */
+void engineSetFlushDelay(int64_t us);
+int64_t engineFlushDelay(void);
+
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
  * loop, signals included. */
 typedef void engineServeProc(void);

@@ -4,6 +4,7 @@
 #include "engine/user.h"
 
 #include "base/base.h"
+#include "engine/deliver.h"
 #include "engine/session_priv.h"
 
 static const userPolicy *policy;
@@ -11,6 +12,12 @@ static const userPolicy *policy;
 void userSetPolicy(const userPolicy *to) { policy = to; }
 
 user *userFind(slice name) { return policy ? policy->find(name) : NULL; }
+
+bool userIsOn(const user *u) { return policy->is_on(u); }
+
+void userLogCertificate(const session *s, slice name) {
+    if (policy) policy->log_certificate(s, name);
+}
 
 slice userNameOf(const session *s) { return s->user ? s->user->name : SLICE("default"); }
 
@@ -27,6 +34,14 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 bool userMayReceive(const session *s, slice channel, bool is_pattern) {
     if (!policy || !s->user) return true;
     return policy->may_receive(s->user, channel, is_pattern);
+}
+
+void userCloseSession(session *s) {
+    if (sessionIsExecuting(s)) {
+        sessionCloseSoon(s);
+    } else {
+        sessionCloseNow(s);
+    }
 }
 
 /* Moves the session to another user's list. */

@@ -24,11 +24,17 @@ typedef struct userPolicy {
     bool (*reads_all_keys)(const user *u, const command *cmd);
     bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
     bool (*may_receive)(const user *u, slice channel, bool is_pattern);
+    bool (*is_on)(const user *u);
+    void (*log_certificate)(const session *s, slice name);
 } userPolicy;
 void userSetPolicy(const userPolicy *policy); /* NULL: none; for tests */
 
 /* The user of that name, NULL if there is none. */
 user *userFind(slice name);
+/* True if the user may log in. */
+bool userIsOn(const user *u);
+/* Notes in ACL LOG that the certificate of the session's client names no user. */
+void userLogCertificate(const session *s, slice name);
 /* The name of a session's user; "default" without one. */
 slice userNameOf(const session *s);
 /* True if the caller of the command may read every key with it: BY and GET of SORT. */
@@ -39,5 +45,8 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 /* True if the session's user may be subscribed to the channel, or to the pattern as it is written. To be asked for
  * existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
+/* Closes a session whose user was removed or has lost what it uses: after the reply if its command is running, else at
+ * once. */
+void userCloseSession(session *s);
 
 #endif

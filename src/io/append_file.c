@@ -13,14 +13,13 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/file.h"
 #include "io/sys.h"
 
 status appendFileOpen(appendFile *f, const char *path, bool empty, reason *why) {
     struct stat info;
     *f = (appendFile){.fd = -1};
-    do {
-        f->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (empty ? O_TRUNC : 0), 0644);
-    } while (f->fd < 0 && errno == EINTR);
+    f->fd = fileOpen(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | (empty ? O_TRUNC : 0), 0644);
     if (f->fd < 0) return reasonSetErrno(why, "Can't open the append-only file %s", path);
     if (fstat(f->fd, &info) == 0) {
         f->size = info.st_size;
@@ -48,11 +47,7 @@ int appendFileCut(appendFile *f, int64_t size) {
     return 0;
 }
 
-int appendFileSync(int fd) {
-    int result;
-    do { result = sysCallsNow()->fsync(fd); } while (result < 0 && errno == EINTR);
-    return result < 0 ? errno : 0;
-}
+int appendFileSync(int fd) { return fileSync(fd) < 0 ? errno : 0; }
 
 void appendFileClose(appendFile *f) {
     if (f->fd >= 0) (void)close(f->fd); /* what matters was flushed before */

@@ -9,6 +9,7 @@
 #include "io/conn.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -212,6 +213,10 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
 
 void *connTransport(const conn *c) { return c->secure->transport; }
 void connSetTransport(conn *c, void *transport) { c->secure->transport = transport; }
+
+const char *connErrorText(const conn *c) {
+    return c->type->error_text && c->secure ? c->type->error_text(c) : strerror(c->last_errno);
+}
 
 void connClose(conn *c) {
     if (c->fd < 0) return;

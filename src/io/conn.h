@@ -44,6 +44,8 @@ typedef struct connType {
     status (*handshake)(conn *c, int *wants);
     /* True if decoded bytes have not been read. A read() that leaves such bytes must call connNotePending(). */
     bool (*has_pending)(const conn *c);
+    /* Why it FAILED. NULL: the text of last_errno. */
+    const char *(*error_text)(const conn *c);
 } connType;
 
 /* Additional state of connections with a handshake. */
@@ -80,6 +82,8 @@ void connNotePending(conn *c);
  * turn of a loop (0: any number), so that many new clients do not delay the others. Must be called before threads
  * start. */
 void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
+/* Why the connection has FAILED, or its last call; borrowed until the next call. */
+const char *connErrorText(const conn *c);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);
 static inline ssize_t connRead(conn *c, void *dst, size_t cap) {

@@ -19,6 +19,18 @@
 
 #define READ_STEP ((size_t)64 * 1024)
 
+int fileOpen(const char *path, int flags, mode_t mode) {
+    int fd;
+    do { fd = open(path, flags, mode); } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int fileSync(int fd) {
+    int result;
+    do { result = sysCallsNow()->fsync(fd); } while (result < 0 && errno == EINTR);
+    return result;
+}
+
 /* Reads `fd` up to its end. */
 static status readToEnd(int fd, const char *path, size_t max, str *content, reason *why) {
     for (;;) {
@@ -37,7 +49,7 @@ static status readToEnd(int fd, const char *path, size_t max, str *content, reas
 status fileReadAll(const char *path, size_t max, str *out, reason *why) {
     check(max < SIZE_MAX);
     bool is_stdin = strcmp(path, "-") == 0;
-    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int fd = is_stdin ? STDIN_FILENO : fileOpen(path, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) {
         status st = errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
         reasonSetErrno(why, "can't open %s", path);
@@ -69,14 +81,14 @@ static status writeNew(const char *name, slice content, const struct stat *old, 
                        reason *why) {
     /* Never more permissive than the old file, not even temporarily. */
     if (old) mode = old->st_mode & 0777;
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    int fd = fileOpen(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd < 0) return reasonSetErrno(why, "can't create %s", name);
     status st = OK;
     if (old && fchmod(fd, old->st_mode & 07777) != 0) {
         st = reasonSetErrno(why, "can't set the mode of %s", name);
     } else if (writeAll(fd, content) != OK) {
         st = reasonSetErrno(why, "can't write %s", name);
-    } else if (sysCallsNow()->fsync(fd) != 0) {
+    } else if (fileSync(fd) != 0) {
         st = reasonSetErrno(why, "can't fsync %s", name);
     }
     if (close(fd) != 0 && st == OK) st = reasonSetErrno(why, "can't close %s", name);
@@ -144,12 +156,12 @@ bool fileIsWritable(const char *path) {
 status fileSyncFolder(const char *path, reason *why) {
     str folder = folderOf(path);
     status st = OK;
-    int fd = open(folder.ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = fileOpen(folder.ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     if (fd < 0) {
         st = reasonSetErrno(why, "can't open directory %s", folder.ptr);
     } else {
         /* EINVAL: the file system does not support fsync of directories. */
-        if (sysCallsNow()->fsync(fd) != 0 && errno != EINVAL)
+        if (fileSync(fd) != 0 && errno != EINVAL)
             st = reasonSetErrno(why, "can't fsync directory %s", folder.ptr);
         close(fd);
     }

@@ -25,6 +25,9 @@ ssize_t fileReadText(const char *path, char *dst, size_t cap);
 status fileWriteText(const char *path, const char *text) MUST_USE;
 /* True if the file can be opened for writing. Changes nothing. */
 bool fileIsWritable(const char *path);
+/* open() and fsync(), repeated when interrupted. */
+int fileOpen(const char *path, int flags, mode_t mode);
+int fileSync(int fd);
 /* Flushes the directory of `path` to disk. */
 status fileSyncFolder(const char *path, reason *why) MUST_USE;
 /* The absolute form of `path` relative to the current directory; the caller frees it with memFree(). */

@@ -18,7 +18,7 @@
 
 status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes, reason *why) {
     *w = (fileWriter){.fd = -1, .sync_bytes = sync_bytes};
-    w->fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    w->fd = fileOpen(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (w->fd < 0) return reasonSetErrno(why, "Can't create '%s'", temporary);
     w->temporary = memDup(temporary, strlen(temporary));
     return OK;
@@ -26,7 +26,7 @@ status fileWriterOpen(fileWriter *w, const char *temporary, int64_t sync_bytes, 
 
 static status syncSome(fileWriter *w, reason *why) {
     if (!w->sync_bytes || w->written - w->synced < w->sync_bytes) return OK;
-    if (fdatasync(w->fd) < 0) return reasonSetErrno(why, "fsync of '%s'", w->temporary);
+    if (fileSync(w->fd) < 0) return reasonSetErrno(why, "fsync of '%s'", w->temporary);
     w->synced = w->written;
     return OK;
 }
@@ -34,7 +34,7 @@ static status syncSome(fileWriter *w, reason *why) {
 status fileWriterWrite(fileWriter *w, const void *bytes, size_t len, reason *why) {
     const char *at = bytes;
     while (len > 0) {
-        ssize_t n = write(w->fd, at, len);
+        ssize_t n = sysCallsNow()->write(w->fd, at, len);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return reasonSetErrno(why, "write to '%s'", w->temporary);
         at += n;
@@ -51,10 +51,10 @@ static void forget(fileWriter *w) {
 
 status fileWriterPublish(fileWriter *w, const char *path, reason *why) {
     status st = OK;
-    if (fsync(w->fd) < 0) st = reasonSetErrno(why, "fsync of '%s'", w->temporary);
+    if (fileSync(w->fd) < 0) st = reasonSetErrno(why, "fsync of '%s'", w->temporary);
     if (close(w->fd) < 0 && st == OK) st = reasonSetErrno(why, "close of '%s'", w->temporary);
     w->fd = -1;
-    if (st == OK && rename(w->temporary, path) < 0)
+    if (st == OK && sysCallsNow()->rename(w->temporary, path) < 0)
         st = reasonSetErrno(why, "rename of '%s' to '%s'", w->temporary, path);
     if (st == OK) {
         forget(w);
@@ -74,7 +74,7 @@ void fileWriterAbort(fileWriter *w) {
 
 status fileReaderOpen(fileReader *r, const char *path, reason *why) {
     struct stat info;
-    *r = (fileReader){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    *r = (fileReader){.fd = fileOpen(path, O_RDONLY | O_CLOEXEC, 0)};
     if (r->fd < 0) {
         int error = errno;
         (void)reasonSetErrno(why, "Can't open '%s'",

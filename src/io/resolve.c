@@ -45,5 +45,5 @@ void resolveHost(const char *host, resolveProc *done, void *arg) {
     }
     resolveJob *job = memNew(resolveJob);
     *job = (resolveJob){.host = memDup(host, strlen(host)), .done = done, .arg = arg};
-    bioSubmitTask(BIO_RESOLVE, runJob, endJob, job);
+    bioSubmitTask(BIO_READ, runJob, endJob, job);
 }

@@ -14,6 +14,7 @@
 #include "ds/list.h"
 #include "io/conn.h"
 #include "io/net_addr.h"
+#include "io/tls.h"
 #include "metrics/metrics.h"
 #include "metrics/metrics_priv.h"
 #include "net/net.h"
@@ -206,12 +207,13 @@ static void acceptOne(int fd) {
     if (server.conn_count == CONNECTIONS_MAX)
         drop(LIST_OWNER(listFirst(&server.conns), httpConn, node));
     httpConn *h = memNew(httpConn);
-    connInit(&h->conn, &connTcp, server.loop, fd, CONN_OPEN);
+    connInit(&h->conn, metricsConf.tls ? &connTls : &connTcp, server.loop, fd, CONN_OPEN);
     h->is_local = netPeerIsLocal(fd);
     h->deadline_ms = clockMonoMs() + REQUEST_TIMEOUT_MS;
     listAppend(&server.conns, &h->node);
     server.conn_count++;
-    if (connOnRead(&h->conn, readable) != OK) drop(h);
+    if ((metricsConf.tls && netTlsAccept(&h->conn) != OK) || connOnRead(&h->conn, readable) != OK)
+        drop(h);
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {

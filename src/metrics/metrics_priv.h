@@ -13,6 +13,7 @@
 
 typedef struct metricsConfig {
     int port; /* 0: disabled */
+    bool tls; /* HTTPS, with the certificate and the rules of tls-port */
 } metricsConfig;
 
 extern metricsConfig metricsConf;

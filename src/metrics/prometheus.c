@@ -100,6 +100,10 @@ static const metricName names[] = {
     {"aof_buffer_length", NULL, GAUGE},
     {"aof_pending_bio_fsync", NULL, GAUGE},
     {"aof_delayed_fsync", NULL, GAUGE},
+    /* TLS. */
+    {"tls_server_cert_expires_in_seconds", NULL, GAUGE},
+    {"tls_client_cert_expires_in_seconds", NULL, GAUGE},
+    {"tls_ca_cert_expires_in_seconds", NULL, GAUGE},
     /* Activity. */
     {"total_connections_received", "connections_received_total", COUNTER},
     {"total_commands_processed", "commands_processed_total", COUNTER},

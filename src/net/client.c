@@ -13,8 +13,10 @@
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "io/net_addr.h"
+#include "io/tls.h"
 #include "net/net.h"
 #include "net/net_thread.h"
+#include "net/tls.h"
 
 static struct {
     list all;
@@ -42,7 +44,8 @@ client *clientNew(int fd, const connType *type, bool local) {
     client *cl = memNew(client);
     cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
-    if (connOnRead(&cl->conn, readerReadable) != OK) {
+    status st = type == &connTls ? netTlsBegin(cl) : connOnRead(&cl->conn, readerReadable);
+    if (st != OK) {
         connClose(&cl->conn);
         memFree(cl);
         return NULL;
@@ -91,8 +94,8 @@ size_t clientInputMemory(const client *cl) {
 
 size_t clientMemory(const client *cl) {
     const session *s = &cl->session;
-    return sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&s->out) + transactionMemory(s) +
-           watchMemory(s) + blockMemory(s) + sessionSlotMemory(s);
+    return sizeof(*cl) + tlsMemory(&cl->conn) + clientInputMemory(cl) + outbufMemory(&s->out) +
+           transactionMemory(s) + watchMemory(s) + blockMemory(s) + sessionSlotMemory(s);
 }
 
 static void carrierPauseReading(session *s, bool paused) {

@@ -44,6 +44,8 @@ size_t clientInputMemory(const client *cl);
 
 /* Callback for readable connections. */
 void readerReadable(conn *c);
+/* The connection is open: counts and logs it. False if it is refused, with an error (protected mode). */
+bool clientAdmit(client *cl);
 /* Stage EXECUTE: runs what was read in this turn. */
 void readerExecute(void);
 /* Allocates at startup what reading needs, so that it is included in the initial memory. */
@@ -87,6 +89,7 @@ typedef struct netStatistics {
     uint64_t reads, writes;
     uint64_t input_limit_closed, output_limit_closed, evicted;
     uint64_t recent_input_max, recent_output_max;
+    uint64_t failed_handshakes; /* TLS */
 } netStatistics;
 /* All of them, those of this turn included. Main thread. */
 netStatistics *netStats(void);

@@ -68,7 +68,7 @@ const feature netFeature = {.name = "net",
                             .on_pressure = limitsEvict,
                             .on_stats_reset = netResetStats};
 
-int netPort(void) { return netConf.port; }
+int netPort(void) { return netConf.port ? netConf.port : netConf.tls_port; }
 
 status netFitDescriptors(reason *why) {
     int64_t want = netConf.maxclients + OWN_DESCRIPTORS;
@@ -91,16 +91,18 @@ status netFitDescriptors(reason *why) {
     return OK;
 }
 
+static void printListener(str *out, int kind, const char *name, int port) {
+    if (!port) return;
+    strAppendFormat(out, "listener%d:name=%s", kind, name);
+    for (int i = 0; i < netConf.bind_count; i++) strAppendFormat(out, ",bind=%s", netConf.bind[i]);
+    strAppendFormat(out, ",port=%d\r\n", port);
+}
+
 void netPrintListeners(str *out) {
-    int index = 0;
-    if (netConf.port) {
-        strAppendFormat(out, "listener%d:name=tcp", index++);
-        for (int i = 0; i < netConf.bind_count; i++)
-            strAppendFormat(out, ",bind=%s", netConf.bind[i]);
-        strAppendFormat(out, ",port=%d\r\n", netConf.port);
-    }
+    printListener(out, 0, "tcp", netConf.port);
     if (netConf.unixsocket[0])
-        strAppendFormat(out, "listener%d:name=unix,bind=%s\r\n", index, netConf.unixsocket);
+        strAppendFormat(out, "listener1:name=unix,bind=%s\r\n", netConf.unixsocket);
+    printListener(out, 2, "tls", netConf.tls_port);
 }
 
 size_t netClientsMemory(void) {

@@ -12,6 +12,7 @@
 #include "engine/watch.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/tls.h"
 
 enum { RECENT_SECONDS = 8 };
 
@@ -125,6 +126,7 @@ static void printStats(str *out) {
 const infoSection netSections[] = {
     {"clients", "# Clients", INFO_NORMAL, INFO_CLIENTS, printClients},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"tls", "# TLS", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_TLS, netTlsPrintInfo},
     {0},
 };
 
@@ -135,9 +137,7 @@ static void agePool(int64_t budget_us) {
 }
 
 const tickJob netTicks[] = {
-    {"output-pool", 1000, agePool},
-    {"client-limits", 100, limitsTick},
-    {"door-rates", 100, sampleRates},
-    {"door-buffers", 1000, sampleBuffers},
-    {0},
+    {"output-pool", 1000, agePool},   {"client-limits", 100, limitsTick},
+    {"door-rates", 100, sampleRates}, {"door-buffers", 1000, sampleBuffers},
+    {"tls-reload", 1000, netTlsTick}, {0},
 };

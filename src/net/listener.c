@@ -10,11 +10,16 @@
 
 #include "base/base.h"
 #include "io/net_addr.h"
+#include "io/tls.h"
 #include "net/client.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
-enum { LISTENERS_MAX = 32 };
+enum {
+    LISTENERS_MAX = 32,
+    HANDSHAKE_TIMEOUT_MS = 10000,
+    HANDSHAKE_STEPS_PER_TURN = 16, /* each takes up to a millisecond */
+};
 
 typedef struct listener {
     int fd;
@@ -59,14 +64,38 @@ static void refuse(int fd, const char *text, size_t len) {
     netStats()->rejected++;
 }
 
+bool clientAdmit(client *cl) {
+    netStats()->connections++;
+    /* A session that is authenticated from the start needs no password: then only local connections are
+     * accepted. */
+    bool local = cl->session.flags & SESSION_LOCAL;
+    if (netConf.protected_mode && !local && sessionIsAuthenticated(&cl->session)) {
+        outbufAppend(&cl->session.out, protected_text, sizeof(protected_text) - 1);
+        sessionCloseSoon(&cl->session);
+        netStats()->rejected++;
+        return false;
+    }
+    char peer[NET_ADDR_TEXT_MAX];
+    if (LOG_VERBOSE >= logLevelNow) {
+        (void)netPeerText(cl->conn.fd, peer); /* "?:0" on failure */
+        logVerbose("Accepted %s", peer);
+    }
+    return true;
+}
+
 static void acceptOne(int fd, const connType *type) {
     bool local = netPeerIsLocal(fd);
-    netStats()->connections++;
     if (netClientCount() >= netConf.maxclients) {
-        refuse(fd, full_text, sizeof(full_text) - 1);
+        netStats()->connections++;
+        if (type == &connTls) { /* an error text would need a handshake */
+            close(fd);
+            netStats()->rejected++;
+        } else {
+            refuse(fd, full_text, sizeof(full_text) - 1);
+        }
         return;
     }
-    if (type == &connTcp) {
+    if (type != &connUnix) {
         /* Replies are sent without delay. A socket that refuses these options still works. */
         (void)netSetNoDelay(fd, true);
         if (netConf.tcp_keepalive) (void)netSetKeepAlive(fd, netConf.tcp_keepalive);
@@ -76,25 +105,15 @@ static void acceptOne(int fd, const connType *type) {
         logWarning("Error registering fd event for the new client: %s", strerror(errno));
         return;
     }
-    /* A session that is authenticated from the start needs no password: then only local connections are
-     * accepted. */
-    if (netConf.protected_mode && !local && sessionIsAuthenticated(&cl->session)) {
-        outbufAppend(&cl->session.out, protected_text, sizeof(protected_text) - 1);
-        sessionCloseSoon(&cl->session);
-        netStats()->rejected++;
-        return;
-    }
-    char peer[NET_ADDR_TEXT_MAX];
-    if (LOG_VERBOSE >= logLevelNow) {
-        (void)netPeerText(fd, peer); /* "?:0" on failure */
-        logVerbose("Accepted %s", peer);
-    }
+    if (type != &connTls) (void)clientAdmit(cl); /* if refused, it is being closed */
 }
 
 static void acceptable(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)mask; /* there is one loop, and only readability is watched */
     const connType *type = arg;
-    for (int i = 0; i < netConf.max_new_connections_per_cycle; i++) {
+    int most = type == &connTls ? netConf.max_new_tls_connections_per_cycle
+                                : netConf.max_new_connections_per_cycle;
+    for (int i = 0; i < most; i++) {
         int accepted = netAccept(fd);
         if (accepted < 0) {
             if (errno != EAGAIN) logWarning("Accepting client connection: %s", strerror(errno));
@@ -125,45 +144,50 @@ static void closeListeners(int from, int to) {
     listeners.count -= to - from;
 }
 
-static status listenTcp(reason *why) {
-    if (netConf.port == 0) return OK;
+/* Listens on all addresses of `bind`; `type` is TCP or TLS. */
+static status listenPort(int port, const connType *type, reason *why) {
+    if (port == 0) return OK;
     netListenOptions options = {.backlog = netConf.tcp_backlog,
                                 .mark = (uint32_t)netConf.socket_mark_id,
                                 .mptcp = netConf.mptcp,
                                 .ip6_only = true};
     int before = listeners.count;
-    for (int i = 0; i < netConf.bind_count; i++) {
+    status st = OK;
+    for (int i = 0; st == OK && i < netConf.bind_count; i++) {
         const char *addr = netConf.bind[i];
         bool optional = addr[0] == '-';
         if (optional) addr++;
         bool unsupported = false;
         reason detail;
-        int fd = netListenTcp(addr, netConf.port, &options, &unsupported, &detail);
+        int fd = netListenTcp(addr, port, &options, &unsupported, &detail);
         if (fd < 0 && optional && unsupported) continue;
-        status st = OK;
         if (fd < 0) {
             logWarning("Warning: Could not create server TCP listening socket %s:%d: %s", addr,
-                       netConf.port, detail.text);
-            st = reasonSet(why, ERR_IO, "Failed listening on port %d (tcp), aborting.",
-                           netConf.port);
+                       port, detail.text);
+            st = ERR_IO;
         } else {
-            st = watchListener(fd, &connTcp, why);
-        }
-        if (st != OK) {
-            closeListeners(before, listeners.count);
-            return st;
+            st = watchListener(fd, type, why);
+            if (st != OK) break;
         }
     }
-    if (listeners.count > before || netConf.bind_count == 0) return OK;
-    return reasonSet(why, ERR_IO, "Failed listening on port %d (tcp), aborting.", netConf.port);
+    if (st == OK && (listeners.count > before || netConf.bind_count == 0)) return OK;
+    closeListeners(before, listeners.count);
+    return reasonSet(why, ERR_IO, "Failed listening on port %d (%s), aborting.", port, type->name);
 }
+
+static status listenTcp(reason *why) {
+    status st = listenPort(netConf.port, &connTcp, why);
+    return st == OK ? listenPort(netConf.tls_port, &connTls, why) : st;
+}
+
+bool netIsListening(void) { return listeners.opened; }
 
 status netRelisten(reason *why) {
     if (!listeners.opened) return OK;
     /* The old sockets are closed first: a wildcard address on the same port would conflict with them. They are
      * opened again after the registry has restored the old values. */
     for (int i = listeners.count - 1; i >= 0; i--) {
-        if (listeners.list[i].type == &connTcp) closeListeners(i, i + 1);
+        if (listeners.list[i].type != &connUnix) closeListeners(i, i + 1);
     }
     return listenTcp(why);
 }
@@ -179,6 +203,7 @@ static status listenUnix(reason *why) {
 
 status netListen(reason *why) {
     listeners.opened = true;
+    connLimitHandshakes(HANDSHAKE_TIMEOUT_MS, HANDSHAKE_STEPS_PER_TURN);
     readerOpen();
     status st = listenTcp(why);
     if (st == OK) st = listenUnix(why);
@@ -189,16 +214,12 @@ status netListen(reason *why) {
 }
 
 void netLogReady(void) {
-    bool tcp = false, unix_socket = false;
-    for (int i = 0; i < listeners.count; i++) {
-        if (listeners.list[i].type == &connUnix) {
-            unix_socket = true;
-        } else {
-            tcp = true;
-        }
+    static const connType *const types[] = {&connTcp, &connUnix, &connTls};
+    for (size_t t = 0; t < COUNT_OF(types); t++) {
+        int i = 0;
+        while (i < listeners.count && listeners.list[i].type != types[t]) i++;
+        if (i < listeners.count) logNotice("Ready to accept connections %s", types[t]->name);
     }
-    if (tcp) logNotice("Ready to accept connections tcp");
-    if (unix_socket) logNotice("Ready to accept connections unix");
 }
 
 void netStopListening(void) {
@@ -221,9 +242,9 @@ void listenerChildEvent(childEvent e, int kind, int exit_code, int signal) {
 void netListenText(char *dst, size_t cap) {
     const char *addr = netConf.bind_count ? netConf.bind[0] : "*";
     if (addr[0] == '-') addr++;
-    if (netConf.port == 0 && netConf.unixsocket[0]) {
+    if (netPort() == 0 && netConf.unixsocket[0]) {
         snprintf(dst, cap, "unixsocket:%s", netConf.unixsocket);
     } else {
-        snprintf(dst, cap, "%s:%d", addr, netConf.port);
+        snprintf(dst, cap, "%s:%d", addr, netPort());
     }
 }

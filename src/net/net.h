@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "engine/hooks.h"
+#include "io/conn.h"
 #include "io/loop.h"
 
 extern const feature netFeature;
@@ -44,6 +45,11 @@ bool netDescribeForLog(const session *s, str *out);
 /* The addresses of `bind`, borrowed; a leading '-' means that a missing address is not an error. Returns their
  * number. */
 int netBindAddresses(const char *const **addrs);
+/* True if tls-port, tls-replication or tls-cluster is set. */
+bool netTlsIsOn(void);
+/* Begins the server's side of TLS on an accepted connection of another folder, initialised with connTls. Fails while TLS
+ * is off. Client certificates are asked for as tls-auth-clients says. */
+status netTlsAccept(conn *c) MUST_USE;
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
 int netClientCount(void);

@@ -75,9 +75,13 @@ extern netConfig netConf;
 extern const configOption netOptions[];
 extern const configOption netTlsOptions[];
 
-/* Reopens the TCP listeners after `port` or `bind` has changed. No effect before netListen(). On failure all are
- * closed: the caller restores the old values and calls again. */
+/* Reopens the TCP and TLS listeners after a port or `bind` has changed. No effect before netListen(). On failure all
+ * are closed: the caller restores the old values and calls again. */
 status netRelisten(reason *why);
+/* Effect of tls-port. */
+status netApplyTlsPort(reason *why);
+/* True after netListen(): the start is over. */
+bool netIsListening(void);
 /* A forked child closes the listening sockets, so that a new server can use the ports. */
 void listenerChildEvent(childEvent e, int kind, int exit_code, int signal);
 

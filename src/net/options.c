@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "net/net.h"
 #include "net/net_priv.h"
+#include "net/tls.h"
 
 netConfig netConf;
 
@@ -117,7 +118,7 @@ static const configSpecial output_limits = {
 /* After a failure the registry restores the old values but does not call `apply`: the listeners are reopened here
  * with the previous values. */
 static struct {
-    int port;
+    int port, tls_port;
     char *bind[BIND_MAX];
     int bind_count;
 } in_effect;
@@ -125,6 +126,7 @@ static struct {
 static void saveListening(void) {
     for (int i = 0; i < in_effect.bind_count; i++) memFree(in_effect.bind[i]);
     in_effect.port = netConf.port;
+    in_effect.tls_port = netConf.tls_port;
     in_effect.bind_count = netConf.bind_count;
     for (int i = 0; i < netConf.bind_count; i++) {
         in_effect.bind[i] = memDup(netConf.bind[i], strlen(netConf.bind[i]));
@@ -139,6 +141,7 @@ static status relisten(const char *refusal, reason *why) {
     }
     netConfig wanted = netConf;
     netConf.port = in_effect.port;
+    netConf.tls_port = in_effect.tls_port;
     netConf.bind_count = in_effect.bind_count;
     memcpy(netConf.bind, in_effect.bind, sizeof(netConf.bind));
     if (netRelisten(&detail) != OK) logWarning("Could not listen again: %s", detail.text);
@@ -148,6 +151,12 @@ static status relisten(const char *refusal, reason *why) {
 
 static status applyPort(reason *why) {
     return relisten("Unable to listen on this port. Check server logs.", why);
+}
+
+/* Opening the port builds the context anew: the files may have changed while TLS was off. */
+status netApplyTlsPort(reason *why) {
+    status st = netTlsApply(why);
+    return st == OK ? relisten("Unable to listen on this port. Check server logs.", why) : st;
 }
 
 static status applyBind(reason *why) {

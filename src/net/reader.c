@@ -327,7 +327,7 @@ static void readFailed(client *cl, ssize_t n) {
         logVerbose("Client closed connection id=%llu", (unsigned long long)cl->session.id);
     } else {
         logVerbose("Reading from client id=%llu: %s", (unsigned long long)cl->session.id,
-                   strerror(errno));
+                   connErrorText(&cl->conn));
     }
     clientCloseLater(cl);
 }

@@ -47,7 +47,7 @@ void writerWrite(client *cl) {
         counted->writes++;
         if (written < 0) {
             if (errno == EAGAIN) break;
-            logVerbose("Error writing to client: %s", strerror(errno));
+            logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
             clientCloseLater(cl);
             return;
         }

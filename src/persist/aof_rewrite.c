@@ -226,6 +226,7 @@ static bool inTransaction(void) {
 /* Kills the child without counting it as a failure. */
 static void cancel(void) {
     if (!rewrite.running) return;
+    logNotice("Killing running AOF rewrite child: %d", rewrite.process);
     rewrite.cancelled = true;
     childKill();
 }
@@ -278,6 +279,10 @@ status aofAtShutdown(uint32_t flags, reason *why) {
         logWarning("There is a child rewriting the AOF. Killing it!");
         cancel();
     }
+    if (aofStateNow() == AOF_IS_WAITING)
+        logWarning(
+            "The append only file was switched on, but its first rewrite has not succeeded: it does "
+            "not have the dataset.");
     if (aofStateNow() != AOF_IS_ON) return OK;
     logNotice("Calling fsync() on the AOF file.");
     if (aofFlushAll(why) == OK) return OK;

@@ -7,6 +7,7 @@
 #include "engine/hot.h"
 #include "engine/session_report.h"
 #include "engine/timer.h"
+#include "engine/user.h"
 #include "pubsub/publish.h"
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
@@ -44,8 +45,13 @@ static status shutdown(uint32_t flags, reason *why) {
 
 /* ------------------------------------------------------------------ sessions */
 
+static bool isAllowed(session *s, topicKind kind, slice name) {
+    return userMayReceive(s, name, kind == TOPIC_PATTERN);
+}
+
 static void onSession(session *s, sessionEvent e) {
     monitorOnSession(s, e);
+    if (e == SESSION_CHANNELS_TAKEN && !subscriptionsEach(s, isAllowed)) userCloseSession(s);
     if (e != SESSION_ENDING && e != SESSION_WAS_RESET) return;
     if (e == SESSION_WAS_RESET && s->flags & SESSION_PUBSUB) publishFinish(NULL);
     subscriptionsDrop(s);

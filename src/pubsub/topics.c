@@ -272,6 +272,20 @@ topic *subscriptionAny(const session *s, topicKind kind) {
     return any ? any->of : NULL;
 }
 
+bool subscriptionsEach(session *s, subscriptionVisitProc *visit) {
+    const subscriber *by = subscriberOf(s);
+    bool all = true;
+    for (int kind = 0; by && all && kind < TOPIC_KINDS; kind++) {
+        hashtableIterator it;
+        const subscription *each;
+        hashtableIteratorInit(&it, &by->of[kind], &subscriptions_type);
+        while (all && (each = hashtableIteratorNext(&it, NULL)))
+            all = visit(s, (topicKind)kind, topicName(each->of));
+        hashtableIteratorClear(&it);
+    }
+    return all;
+}
+
 uint64_t subscriptionCount(const session *s, topicKind kind) {
     const subscriber *by = subscriberOf(s);
     return by ? hashtableCount(&by->of[kind]) : 0;

@@ -64,6 +64,10 @@ bool subscriptionAdd(session *s, topicKind kind, slice name);
 bool subscriptionRemove(session *s, topicKind kind, slice name);
 /* Some topic of a kind that the session is subscribed to; NULL if there is none. */
 topic *subscriptionAny(const session *s, topicKind kind);
+/* Visits the subscriptions of a session until `visit` returns false, which is returned then. `visit` must not change
+ * subscriptions. */
+typedef bool subscriptionVisitProc(session *s, topicKind kind, slice name);
+bool subscriptionsEach(session *s, subscriptionVisitProc *visit);
 /* Number of subscriptions of a session. */
 uint64_t subscriptionCount(const session *s, topicKind kind);
 /* True if the session is subscribed to the topic. */

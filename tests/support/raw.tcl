@@ -15,7 +15,7 @@
 proc raw_connect {{host {}} {port {}}} {
     if {$host eq ""} {set host [srv host]}
     if {$port eq ""} {set port [srv port]}
-    set channel [socket $host $port]
+    set channel [resp::open $host $port]
     chan configure $channel -translation binary -buffering none -blocking 0
     set ::raw_buffer($channel) {}
     return $channel

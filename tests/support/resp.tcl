@@ -2,7 +2,7 @@
 #
 # A client that speaks RESP2 and RESP3.
 #
-#   set c [respConnect host port ?resp? ?tls?]    $c is a command; resp 3 sends HELLO 3 first
+#   set c [respConnect host port ?resp? ?tls?]    $c is a command; resp 3 sends HELLO 3 first; tls: options of tls::socket
 #   $c set key value         sends, waits, returns the reply; an error reply is a Tcl error
 #   $c -typed lrange l 0 -1  the same, with types: {array {{bulk a} {bulk b}}}; errors do not throw
 #   $c -send blpop l 0       sends only;  $c -read, $c -readtyped take the next reply
@@ -22,13 +22,23 @@ namespace eval resp {
     variable timeout 30000
 }
 
-proc respConnect {host port {resp 2} {tls 0}} {
-    if {$tls} {
-        package require tls
-        set channel [tls::socket -require 0 {*}$::tls_client_options $host $port]
-    } else {
-        set channel [socket $host $port]
+# A socket to a server; with --tls, or if `tls` is given, a TLS channel: `tls` has the options of tls::socket.
+proc resp::open {host port {tls {}}} {
+    if {$tls eq "" && $::tls_folder ne ""} {
+        set tls [list -cafile $::tls_folder/ca.crt -certfile $::tls_folder/client.crt -keyfile $::tls_folder/client.key]
     }
+    if {$tls eq ""} {return [socket $host $port]}
+    package require tls
+    set channel [tls::socket -ssl2 0 -ssl3 0 -tls1 0 -tls1.1 0 -request 1 -require 1 {*}$tls $host $port]
+    if {[catch {tls::handshake $channel} message]} {
+        catch {close $channel}
+        error "handshake: $message"
+    }
+    return $channel
+}
+
+proc respConnect {host port {resp 2} {tls {}}} {
+    set channel [resp::open $host $port $tls]
     # A raw channel that was closed by hand may have had the same name: it must not be closed once more.
     unset -nocomplain ::raw_buffer($channel)
     chan configure $channel -translation binary -buffering full -buffersize 65536

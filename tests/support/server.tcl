@@ -127,12 +127,19 @@ proc server_new {name options} {
     }
 }
 
+# Where the server listens: TCP, or with --tls TLS only.
+proc port_settings {port} {
+    if {$::tls_folder eq ""} {return [dict create port $port]}
+    return [dict create port 0 tls-port $port tls-cert-file $::tls_folder/server.crt \
+        tls-key-file $::tls_folder/server.key tls-ca-cert-file $::tls_folder/ca.crt]
+}
+
 # Starts the process and waits until it accepts; a port taken in between costs another try.
 proc server_launch {name} {
     upvar #0 $name server
     for {set try 0} {$try < 10} {incr try} {
         set server(port) [expr {[dict get $server(settings) port] eq "" ? [free_port] : [dict get $server(settings) port]}]
-        write_config $server(config) [dict merge $server(settings) [dict create port $server(port)]]
+        write_config $server(config) [dict merge $server(settings) [port_settings $server(port)]]
         set server(seen) [expr {[file exists $server(stdout)] ? [file size $server(stdout)] : 0}]
         set server(channel) [open "|[list $::binary $server(config) {*}$server(arguments)] >>$server(stdout) 2>>$server(stderr)" w]
         set server(pid) [lindex [pid $server(channel)] 0]

@@ -10,6 +10,12 @@ proc client_of {name} {
     return $c
 }
 
+# Subscribes and waits for `count` confirmations.
+proc subscribed {client count args} {
+    $client -send {*}$args
+    for {set i 0} {$i < $count} {incr i} {$client -message}
+}
+
 # The part of ACL LIST after "user NAME ".
 proc rules_of {name} {
     foreach line [r acl list] {
@@ -505,5 +511,87 @@ start_server {tags {acl}} {
             foreach key $keys {r acl setuser u ~$key}
             assert_equal OK [r acl dryrun u {*}$request]
         }
+    }
+}
+
+start_server {tags {acl}} {
+    test {channels: publishing and subscribing need a pattern, PSUBSCRIBE the same pattern} {
+        r acl setuser u reset on nopass +@all &ch* &exact
+        set c [client_of u]
+        assert_equal 0 [$c publish ch1 m]
+        assert_error "NOPERM No permissions to access a channel" {$c publish other m}
+        assert_error "NOPERM No permissions to access a channel" {$c spublish other m}
+        assert_error "NOPERM No permissions to access a channel" {$c subscribe ch1 other}
+        assert_error "NOPERM No permissions to access a channel" {$c ssubscribe other}
+        assert_error "NOPERM No permissions to access a channel" {$c psubscribe ch1*}
+        assert_match "* sub=0 psub=0 *" [r client list user u]
+        subscribed $c 2 subscribe ch1 exact
+        subscribed $c 1 psubscribe ch*
+        assert_equal 2 [r publish ch1 m]
+    }
+
+    test {sessions that subscribe to a channel their user has lost are closed, others are not} {
+        foreach {start subscription change survives} {
+            {&a &b*} {subscribe a} {resetchannels &b*} 0
+            {&a &b*} {subscribe bc} {resetchannels &b*} 1
+            {&a &b*} {psubscribe b*} {resetchannels &bc &a} 0
+            {&a &b*} {ssubscribe a} {resetchannels &b*} 0
+            {&a &b*} {ssubscribe a} {-ssubscribe off resetpass} 1
+            {&*} {subscribe a} {resetchannels &a} 1
+            {&*} {psubscribe a*} {resetchannels &a} 0
+            {&a} {subscribe a} {allchannels} 1
+            {&a} {subscribe a} {resetchannels (&a +get)} 1
+            {&a (&b +@all)} {subscribe b} {clearselectors} 0
+            {&a} {subscribe a} {reset} 0
+        } {
+            r acl setuser u reset on nopass +@all {*}$start
+            set c [client_of u]
+            subscribed $c 1 {*}$subscription
+            r acl setuser u {*}$change
+            assert_equal $survives [llength [regexp -all -inline { user=u } [r client list]]] "$subscription after $change"
+            r acl deluser u
+            wait_for_condition 500 10 {![string match "*user=u *" [r client list]]}
+        }
+    }
+
+    test {the default user's subscribers are closed, too} {
+        r acl setuser boss on nopass +@all ~* &*
+        set boss [client_of boss]
+        set c [connect]
+        subscribed $c 1 subscribe a
+        $boss acl setuser default resetchannels
+        wait_for_condition 500 10 {![string match "*sub=1 *" [$boss client list]]}
+        $boss acl setuser default allchannels
+    }
+
+    test {a session that takes its own channels gets the reply first} {
+        r acl setuser u reset on nopass +@all &a
+        set c [connect 3]
+        $c auth u x
+        subscribed $c 1 subscribe a
+        assert_equal OK [$c acl setuser u resetchannels]
+        assert_error "*" {$c ping}
+    }
+}
+
+start_server {tags {acl}} {
+    test {commands whose reply contains data need the right to read: XCLAIM, XAUTOCLAIM, ZADD INCR} {
+        r xadd s * f v
+        r xgroup create s g 0
+        r xreadgroup group g one streams s >
+        r zadd z 1 m
+        r acl setuser u reset on nopass +@all %W~*
+        set c [client_of u]
+        set id [lindex [r xpending s g - + 1] 0 0]
+        assert_error "NOPERM No permissions to access a key" {$c xclaim s g two 0 $id}
+        assert_error "NOPERM No permissions to access a key" {$c xautoclaim s g two 0 0}
+        assert_error "NOPERM No permissions to access a key" {$c zadd z incr 1 m}
+        assert_error "NOPERM No permissions to access a key" {$c zadd z xx ch incr 1 m}
+        assert_equal $id [$c xclaim s g two 0 $id justid]
+        assert_equal 0 [$c zadd z 2 m]
+        assert_equal 1 [$c zadd z 2 incr]
+        r acl setuser u allkeys
+        assert_equal 1 [llength [$c xclaim s g one 0 $id]]
+        assert_equal 3 [$c zadd z incr 1 m]
     }
 }

@@ -6,6 +6,8 @@
 #include "acl_test.h"
 
 #include "acl/password.h"
+#include "base/glob.h"
+#include "base/random.h"
 
 static int setup(void **state) {
     installTestCommands();
@@ -168,7 +170,7 @@ static void patterns_match_as_globs_whatever_their_kind(void **state) {
         {"~app", "app", PATTERN_LITERAL, true},   {"~app", "app1", PATTERN_LITERAL, false},
         {"~app:*", "app:", PATTERN_PREFIX, true}, {"~app:*", "app:1", PATTERN_PREFIX, true},
         {"~app:*", "app", PATTERN_PREFIX, false}, {"~a?c", "abc", PATTERN_GLOB, true},
-        {"~a*c", "abbc", PATTERN_GLOB, true},     {"~a*c", "abb", PATTERN_GLOB, false},
+        {"~a*c", "abbc", PATTERN_STARS, true},    {"~a*c", "abb", PATTERN_STARS, false},
         {"~a[bc]*", "acx", PATTERN_GLOB, true},   {"~a\\*", "a*", PATTERN_GLOB, true},
         {"~a\\*", "ab", PATTERN_GLOB, false},     {"~", "", PATTERN_LITERAL, true},
         {"~", "a", PATTERN_LITERAL, false},
@@ -178,6 +180,30 @@ static void patterns_match_as_globs_whatever_their_kind(void **state) {
         aclPattern p = keyPattern(&rules, cases[i].rule);
         assert_int_equal(p.kind, cases[i].kind);
         assert_int_equal(aclPatternMatches(&p, sliceOf(cases[i].text)), cases[i].matches);
+        memFree(rules);
+    }
+}
+
+/* Whatever the kind of a pattern, it matches what the general algorithm says. */
+static void random_patterns_match_as_globmatch(void **state) {
+    enum { ROUNDS = 200000, LEN_MAX = 14 };
+    static const char letters[] = "aab*?[]\\^-";
+    char rule[LEN_MAX + 3], text[LEN_MAX + 6];
+    uint64_t seed = randomNext();
+    print_message("seed %llu\n", (unsigned long long)seed);
+    randomSeed(seed);
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t len = randomUniform(LEN_MAX), text_len = randomUniform(LEN_MAX + 4);
+        rule[0] = '~';
+        for (size_t i = 0; i < len; i++) rule[i + 1] = letters[randomUniform(sizeof(letters) - 1)];
+        rule[len + 1] = 0;
+        for (size_t i = 0; i < text_len; i++) text[i] = "aab]"[randomUniform(4)];
+        if (strcmp(rule, "~*") == 0) continue; /* all keys: no pattern */
+        aclRules *rules;
+        aclPattern p = keyPattern(&rules, rule);
+        bool want = globMatch(sliceMake(rule + 1, len), sliceMake(text, text_len));
+        if (aclPatternMatches(&p, sliceMake(text, text_len)) != want)
+            fail_msg("%s, %.*s", rule, (int)text_len, text);
         memFree(rules);
     }
 }
@@ -205,6 +231,7 @@ int test_rules(void) {
         cmocka_unit_test(selectors_are_joined_from_words),
         cmocka_unit_test(passwords_are_hashes),
         cmocka_unit_test(patterns_match_as_globs_whatever_their_kind),
+        cmocka_unit_test(random_patterns_match_as_globmatch),
         cmocka_unit_test(a_pattern_longer_than_its_literal_count_matches),
     };
     return cmocka_run_group_tests_name("rules", tests, setup, teardown);

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Kills a server at random times while several connections write, restarts it and compares.
+
+  kill.py [--server PATH] [--cycles N] [--seed N]
+
+Acknowledgements are recorded here, outside of the server. After a restart the dataset must contain a prefix of each
+connection's operations, whole transactions only: with appendfsync always every acknowledged one, with everysec all
+but those of the last three seconds (one second, and two that a write may wait for a slow fsync), never one that was
+not sent. Each cycle continues on the files of the last one, and about half of them are killed during a rewrite."""
+
+import argparse
+import os
+import random
+import tempfile
+import threading
+import time
+
+from common import ROOT, Client, Closed, Reply, Results, Server, Workload
+
+WRITERS = 4
+CYCLES_PER_FOLDER = 10
+EVERYSEC_SLACK_S = 3.0
+
+
+class Writer(threading.Thread):
+    def __init__(self, name, port, first, window):
+        super().__init__(daemon=True)
+        self.workload = Workload(name)
+        self.port, self.next, self.window = port, first, window
+        self.sent = self.acknowledged = first - 1
+        self.times = []  # (number, time) of acknowledgements
+        self.fault = ""
+
+    def run(self):
+        try:
+            client = Client(self.port)
+            waiting = []
+            while True:
+                while len(waiting) < self.window:
+                    data, replies = self.workload.operation(self.next)
+                    self.sent = self.next
+                    client.send(data)
+                    waiting.append((self.next, replies))
+                    self.next += 1
+                number, replies = waiting.pop(0)
+                for _ in range(replies):
+                    client.read()
+                self.acknowledged = number
+                self.times.append((number, time.monotonic()))
+        except (Closed, OSError):
+            pass
+        except Reply as error:
+            self.fault = f"writer {self.workload.name}: {error}"
+
+
+def cycle(program, folder, policy, counts, rng):
+    """Runs one cycle; returns a fault, or updates the counts of operations."""
+    server = Server(program, folder, "--appendfsync", policy, "--auto-aof-rewrite-min-size", "64kb",
+                    "--aof-use-rdb-preamble", rng.choice(["yes", "no"]),
+                    "--aof-timestamp-enabled", rng.choice(["yes", "no"]))
+    client = server.connect()
+    if client is None:
+        return f"the server does not start: {server.log()[-2000:]}"
+    for name in range(WRITERS):
+        found = Workload(name).check(client)
+        if isinstance(found, str):
+            return found
+        low, high = counts[name]
+        if not low <= found <= high:
+            return f"writer {name}: {found} operations instead of {low} to {high}"
+        counts[name] = (found, found)
+    writers = [Writer(name, server.port, counts[name][0] + 1, rng.choice([1, 8, 32])) for name in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    end = time.monotonic() + rng.uniform(0.02, 0.4)
+    rewrite_at = end - rng.uniform(0, 0.05) if rng.random() < 0.5 else None
+    while time.monotonic() < end:
+        if rewrite_at and time.monotonic() >= rewrite_at:
+            rewrite_at = None
+            try:
+                client.ask("BGREWRITEAOF")
+            except Reply:
+                pass  # one is running
+        time.sleep(0.0005)
+    killed = time.monotonic()
+    server.kill()
+    for writer in writers:
+        writer.join(30)
+        if writer.fault:
+            return writer.fault
+        low = writer.acknowledged
+        if policy == "everysec":
+            low = max([number for number, at in writer.times if at < killed - EVERYSEC_SLACK_S],
+                      default=counts[writer.workload.name][0])
+        counts[writer.workload.name] = (low, writer.sent)
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--server", default=os.path.join(ROOT, "build", "release", "valkey-server"))
+    parser.add_argument("--cycles", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    results = Results()
+    print(f"seed {options.seed}", flush=True)
+    operations = 0
+    for round_number in range(options.cycles // CYCLES_PER_FOLDER):
+        policy = ("always", "everysec")[round_number % 2]
+        with tempfile.TemporaryDirectory(prefix="kill.") as folder:
+            counts = {name: (0, 0) for name in range(WRITERS)}
+            for i in range(CYCLES_PER_FOLDER):
+                fault = cycle(os.path.abspath(options.server), folder, policy, counts, rng)
+                results.note(f"round {round_number}, cycle {i}, {policy}", fault)
+                if fault:
+                    break
+            operations += sum(high for _, high in counts.values())
+    print(f"{operations} operations")
+    results.finish()
+
+
+main()

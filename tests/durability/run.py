@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs all durability tests on a build; ends with "N passed, N failed".
+
+  run.py BUILD_FOLDER [--long]
+
+--long: thousands of killed servers and ten times as many commands before the power fails."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def main():
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if len(words) != 1:
+        sys.exit(__doc__)
+    server = os.path.join(words[0], "valkey-server")
+    programs = ["--programs", os.path.join(words[0], "tests", "durability")]
+    is_long = "--long" in sys.argv
+    tests = [["kill.py", "--cycles", "5000" if is_long else "100"],
+             ["power.py", *programs, "--commands", "20000" if is_long else "2000"],
+             ["faults.py", *programs],
+             ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
+    passed = failed = 0
+    for name, *arguments in tests:
+        begun = time.monotonic()
+        done = subprocess.run([sys.executable, os.path.join(HERE, name), "--server", server, *arguments],
+                              stdout=subprocess.PIPE, check=False)
+        text = done.stdout.decode(errors="replace")
+        counts = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE)
+        good, bad = map(int, counts[-1]) if counts else (0, 1)
+        bad = bad or int(done.returncode != 0)
+        print(text if bad else "\n".join(text.splitlines()[:-1]))
+        print(f"{'FAILED' if bad else 'ok    '}  {name}: {good} passed, {bad} failed, "
+              f"{time.monotonic() - begun:.0f} s", flush=True)
+        passed += good
+        failed += bad
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+main()

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# TLS: handshakes and their errors, certificates as users, directives, reload, pending data.
+
+set certs [file join $::job_dir certs]
+file mkdir $certs
+exec $::tests_dir/support/make_certs.sh $certs
+
+# Options of a client with this certificate ("": none).
+proc client_options {certs name} {
+    set options [list -cafile $certs/ca.crt]
+    if {$name ne ""} {lappend options -certfile $certs/$name.crt -keyfile $certs/$name.key}
+    return $options
+}
+
+# A connection of the test with this certificate.
+proc connect_as {name {resp 2}} {
+    upvar 1 certs certs
+    set client [respConnect [srv host] $::tls_port $resp [client_options $certs $name]]
+    lappend ::test_clients $client
+    return $client
+}
+
+# True if a client with this certificate is served.
+proc is_served {name} {
+    upvar 1 certs certs
+    return [expr {![catch {connect_as $name} client] && ![catch {$client ping} reply] && $reply eq "PONG"}]
+}
+
+proc log_has {pattern} {
+    wait_for_condition 200 25 {[string match "*$pattern*" [server_log]]} else {fail "the log has no \"$pattern\""}
+}
+
+proc serial {role} {
+    regexp "tls_${role}_cert_serial:(\\S+)" [r info tls] -> value
+    return $value
+}
+
+proc copy_pair {certs from to} {
+    foreach type {crt key} {file copy -force $certs/$from.$type $certs/$to.$type}
+}
+
+# The start must fail with this line in the log.
+proc start_fails {certs pattern args} {
+    set config $::job_dir/failing.conf
+    set f [open $config w]
+    puts $f "port 0\ntls-port [free_port]\ndir $::job_dir\nsave \"\""
+    foreach {name value} $args {puts $f "$name [expr {$value eq "" ? {""} : $value}]"}
+    close $f
+    set status [catch {exec $::binary $config 2>@1} output options]
+    assert_equal {CHILDSTATUS 1} [lreplace [dict get $options -errorcode] 1 1]
+    assert_match "*$pattern*" $output
+}
+
+set ::tls_port [free_port]
+set settings [list tls-port $::tls_port tls-cert-file $certs/server.crt tls-key-file $certs/server.key \
+    tls-ca-cert-file $certs/ca.crt loglevel debug enable-debug-command yes]
+
+start_server [list tags {tls tls:skip} overrides $settings] {
+    test {TLS clients and plain clients are served on their ports} {
+        set c [connect_as client]
+        assert_equal OK [$c set k v]
+        assert_equal v [r get k]
+        assert_match "*listener0:name=tcp,*listener2:name=tls,*port=$::tls_port*" [r info server]
+        assert_match "*Ready to accept connections tcp*Ready to accept connections tls*" [server_log]
+        assert_match "*# TLS*" [r info all]
+        assert {[string first "# TLS" [r info]] == -1}
+    }
+
+    test {a client needs a certificate of the CA that has not expired} {
+        foreach name {"" stranger expired} {assert {![is_served $name]} $name}
+        log_has "Error accepting a client connection: *peer did not return a certificate* (addr=*"
+        log_has "Error accepting a client connection: *certificate verify failed* (addr=*"
+        assert {[is_served client]}
+        r config set tls-auth-clients optional
+        assert {[is_served ""]}
+        assert {![is_served stranger]}
+        r config set tls-auth-clients no
+        assert {[is_served stranger]}
+        r config set tls-auth-clients yes
+        assert_error "*must be one of the following: no, yes, optional*" {r config set tls-auth-clients maybe}
+    }
+
+    test {only completed handshakes count as connections} {
+        set before [info_field total_connections_received]
+        assert {![is_served ""]}
+        assert {[is_served client]}
+        assert_equal [expr {$before + 1}] [info_field total_connections_received]
+    }
+
+    test {plain text and garbage on the TLS port close the connection} {
+        foreach bytes {"PING\r\nPING\r\n" "GET / HTTP/1.1\r\nHost: x\r\n\r\n" "\x16\x03\x01\x00\x05hello world"} {
+            set s [raw_connect [srv host] $::tls_port]
+            raw_send $s $bytes
+            raw_rest $s
+            raw_close $s
+        }
+        log_has "wrong version number"
+        log_has "http request"
+        assert {[is_served client]}
+    }
+
+    test {a pipeline in one write and commands cut into records are answered completely} {
+        set c [connect_as client]
+        $c -write [string repeat "PING\r\n" 3000]
+        for {set i 0} {$i < 3000} {incr i} {assert_equal PONG [$c -read]}
+        foreach byte [split "*2\r\n\$4\r\nECHO\r\n\$3\r\nabc\r\n" {}] {$c -write $byte}
+        assert_equal abc [$c -read]
+    }
+
+    test {large values go both ways, also when the socket accepts nothing for a while} {
+        set c [connect_as client]
+        set big [string repeat 0123456789abcdef 400000]
+        assert_equal OK [$c set big $big]
+        assert_equal $big [$c get big]
+        r debug force-tls-write-error 1
+        $c -send get big
+        $c -send ping
+        wait_for_condition 200 25 {[regexp {omem=[1-9]} [r client list]]} else {fail "the reply was written"}
+        r debug force-tls-write-error 0
+        assert_equal $big [$c -read]
+        assert_equal PONG [$c -read]
+        assert_error "ERR Value must be 0 or 1" {r debug force-tls-write-error 2}
+        r del big
+    }
+
+    test {certificate and key change together or not at all} {
+        set before [serial server]
+        assert_error "*Unable to update TLS configuration. Check server logs.*" {r config set tls-cert-file $certs/second.crt}
+        assert_error "*Unable to update TLS*" {r config set tls-cert-file $certs/missing.crt tls-key-file $certs/second.key}
+        log_has "Failed to load certificate: $certs/missing.crt: "
+        log_has "Failed to load private key: $certs/server.key: *key values mismatch"
+        assert_equal $certs/server.crt [lindex [r config get tls-cert-file] 1]
+        assert_equal $before [serial server]
+        set old [connect_as client]
+        r config set tls-key-file $certs/second.key tls-cert-file $certs/second.crt
+        assert {[serial server] ne $before}
+        assert_equal PONG [$old ping]
+        assert {[is_served client]}
+        r config set tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-key-file-pass secret
+        assert {[is_served client]}
+        assert_error "*Unable to update TLS*" {r config set tls-key-file-pass wrong}
+        r config set tls-key-file $certs/server.key tls-key-file-pass ""
+    }
+
+    test {invalid protocols and ciphers are refused} {
+        assert_error "*Unable to update TLS*" {r config set tls-protocols TLSv9}
+        log_has "Invalid tls-protocols specified. Use a combination of 'TLSv1', 'TLSv1.1', 'TLSv1.2' and 'TLSv1.3'."
+        assert_error "*Unable to update TLS*" {r config set tls-ciphers bogus}
+        log_has "Failed to configure ciphers: bogus"
+        assert_error "*Unable to update TLS*" {r config set tls-ciphersuites bogus}
+        r config set tls-protocols "tlsv1.2  TLSv1.3"
+        assert {[is_served client]}
+        r config set tls-protocols TLSv1.2 tls-ciphers AES128-SHA256
+        assert {[is_served client]}
+        r config set tls-protocols "" tls-ciphers DEFAULT
+    }
+
+    test {tls-auth-clients cannot be switched on without a CA} {
+        r config set tls-auth-clients no
+        r config set tls-ca-cert-file ""
+        assert_error "*Unable to update TLS*" {r config set tls-auth-clients yes}
+        assert_equal no [lindex [r config get tls-auth-clients] 1]
+        assert {[is_served ""]}
+        r config set tls-ca-cert-file $certs/ca.crt
+        r config set tls-auth-clients yes
+    }
+
+    test {tls-port can be closed and opened; connections stay} {
+        set c [connect_as client]
+        r config set tls-port 0
+        assert {![is_served client]}
+        assert_equal PONG [$c ping]
+        assert_equal none [serial server]
+        r config set tls-port $::tls_port
+        assert {[is_served client]}
+        assert_error "*Unable to listen on this port. Check server logs.*" {r config set tls-port [srv port]}
+        assert {[is_served client]}
+    }
+
+    test {the common name or a URI of the certificate names the user} {
+        r acl setuser first on nopass +@all ~*
+        r acl setuser urn:user:first on nopass +@all ~*
+        r config set tls-auth-clients-user CN
+        assert_equal first [[connect_as client] acl whoami]
+        r config set tls-auth-clients-user URI
+        assert_equal urn:user:first [[connect_as client] acl whoami]
+        r acl setuser urn:user:first off
+        r acl log reset
+        set c [connect_as client]
+        assert_equal default [$c acl whoami]
+        set entry [lindex [r acl log] 0]
+        assert_match "*tls-cert*urn:user:first*" $entry
+        assert_equal 1 [info_field acl_access_denied_tls_cert]
+        r config set tls-auth-clients-user off
+        r acl deluser first urn:user:first
+        assert_error "*must be one of the following: CN, URI, off*" {r config set tls-auth-clients-user x}
+    }
+
+    test {changed files are reloaded in the background, and a broken one is reported once} {
+        copy_pair $certs server live
+        r config set tls-cert-file $certs/live.crt tls-key-file $certs/live.key
+        set before [serial server]
+        r config set tls-auto-reload-interval 1
+        log_has "TLS reload skipped: materials unchanged"
+        set old [connect_as client]
+        copy_pair $certs second live
+        wait_for_condition 200 50 {[serial server] ne $before} else {fail "not reloaded"}
+        log_has "TLS materials reloaded successfully"
+        assert_equal PONG [$old ping]
+        assert {[is_served client]}
+        set now [serial server]
+        file delete $certs/live.crt
+        log_has "Background TLS reload failed"
+        assert_equal $now [serial server]
+        assert {[is_served client]}
+        r config set tls-auto-reload-interval 0 tls-cert-file $certs/server.crt tls-key-file $certs/server.key
+    }
+
+    test {clients that stall, cut or abort their handshakes do not disturb others} {
+        set stalled {}
+        for {set i 0} {$i < 50} {incr i} {lappend stalled [raw_connect [srv host] $::tls_port]}
+        foreach s $stalled {raw_send $s "\x16\x03"}
+        assert {[is_served client]}
+        foreach s $stalled {raw_close $s}
+        assert {[is_served client]}
+    }
+
+    test {reloads under load lose no reply} {
+        set c [connect_as client]
+        for {set i 0} {$i < [scaled 200]} {incr i} {
+            r config set tls-cert-file $certs/server.crt
+            assert_equal $i [$c echo $i]
+            if {$i % 20 == 0} {assert {[is_served client]}}
+        }
+    }
+
+    test {the metrics port speaks TLS with metrics-tls} {
+        set port [free_port]
+        r config set metrics-port $port metrics-tls yes
+        set channel [resp::open [srv host] $port [client_options $certs client]]
+        chan configure $channel -translation binary -buffering none
+        puts -nonewline $channel "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+        flush $channel
+        set page [read $channel]
+        close $channel
+        assert_match "HTTP/1.1 200 OK*redis_tls_server_cert_expires_in_seconds *" $page
+        assert {[catch {resp::open [srv host] $port [client_options $certs stranger]} c] || [catch {puts $c "GET / HTTP/1.1\n"; flush $c; read $c} text] || $text eq ""}
+        r config set metrics-port 0 metrics-tls no
+    }
+
+    test {without session caching clients connect again} {
+        r config set tls-session-caching no
+        assert {[is_served client]}
+        assert {[is_served client]}
+        r config set tls-session-caching yes
+    }
+}
+
+tags {tls tls:skip} {
+    test {the start fails with a clear reason} {
+        set pair [list tls-cert-file $certs/server.crt tls-key-file $certs/server.key]
+        start_fails $certs "No tls-cert-file configured!*Failed to configure TLS. Check logs for more info."
+        start_fails $certs "No tls-key-file configured!" tls-cert-file $certs/server.crt
+        start_fails $certs "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-cluster, tls-replication or tls-auth-clients are enabled!" {*}$pair
+        start_fails $certs "Failed to load private key: $certs/pass.key: *interrupted or cancelled" tls-cert-file $certs/server.crt tls-key-file $certs/pass.key tls-ca-cert-file $certs/ca.crt
+        start_fails $certs "Failed to configure CA certificate(s) file/directory: *" {*}$pair tls-ca-cert-file $certs/none
+        start_fails $certs "$certs/ca.crt: failed to read DH params." {*}$pair tls-ca-cert-file $certs/ca.crt tls-dh-params-file $certs/ca.crt
+    }
+}
