@@ -248,7 +248,7 @@ static inline void prefetchReceivers(const topic *t, uint32_t at) {
     const subscriber *by = t->of.many[at + AHEAD];
     if (!by || !by->who) return;
     prefetchRead(by->who);
-    prefetchRead(&by->who->out);
+    prefetchRead((const char *)by->who + CACHE_LINE);
 }
 
 static void deliverToAll(const topic *to, message *m) {
