@@ -394,6 +394,21 @@ start_server {tags {aof} overrides {appendonly no}} {
         }
     }
 
+    test {a start with appendonly yes beside a snapshot alone says that the snapshot is not loaded} {
+        r save
+        stop_server
+        file delete -force [aof_dir]
+        write_file [srv dir]/aof.conf "include [srv config]\nappendonly yes\n"
+        set from [string length [server_log]]
+        catch {exec timeout 1 $::binary [srv dir]/aof.conf </dev/null 2>@1} said
+        assert_match "*There is no append only file yet: the server starts with an empty dataset*" \
+            "$said[string range [server_log] $from end]"
+        file delete -force [aof_dir]
+        continue_server
+        r bgrewriteaof
+        info_is aof_rewrite_in_progress 0
+    }
+
     test {files without a manifest are never replaced} {
         stop_server
         file delete [aof_dir]/appendonly.aof.manifest
