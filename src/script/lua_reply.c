@@ -9,7 +9,9 @@
 #include "engine/reply.h"
 #include "script/lua_priv.h"
 
-enum { ARRAY_RESERVE_MAX = 1 << 20 };
+/* A function in C has LUA_MINSTACK values beyond its arguments, of which there may be as many as the stack allows. */
+enum { ARRAY_RESERVE_MAX = 1 << 20, DEPTH_WITHOUT_CHECK = 5 };
+_Static_assert(DEPTH_WITHOUT_CHECK * 2 + 6 <= LUA_MINSTACK, "flat replies always fit");
 static const size_t STRING_MAX = 0x7fffff00; /* longest string of the interpreter */
 
 /* ------------------------------------------------------------------ reply to Lua */
@@ -46,7 +48,8 @@ static void valueDone(luaReply *r) {
 
 static void openAggregate(luaReply *r, replyKind kind, int64_t count) {
     lua_State *L = r->L;
-    if (r->depth == REPLY_DEPTH_MAX || !lua_checkstack(L, 8)) {
+    if (r->depth == REPLY_DEPTH_MAX ||
+        (r->depth >= DEPTH_WITHOUT_CHECK && !lua_checkstack(L, 8))) {
         r->broken = true;
         return;
     }

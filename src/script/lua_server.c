@@ -74,7 +74,6 @@ static int runCommand(lua_State *L, bool raise) {
     int argc = lua_gettop(L);
     const char *error = takeArguments(L, argc);
     if (error) return fail(L, error, raise);
-    if (!lua_checkstack(L, 8)) return fail(L, "ERR reached lua stack limit", raise);
     luaReply reply = {.L = L, .proto = vm->run->proto};
     replySink sink = {.take = luaReplyTake, .state = &reply};
     luaVmHold(vm);
