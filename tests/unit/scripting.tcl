@@ -103,6 +103,7 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
                 {return {ok = 'fine'}} {status fine} {return {a = 1}} {array {}} {return string.rep} $null] {
             assert_equal $want [typed $script] $script
         }
+        assert_equal [expr {[resp3] ? {bignumber {1  2}} : {bulk {1  2}}}] [typed {return {big_number = "1\r\n2"}}]
         assert_error "MY error" {ev {return {err = 'MY error'}}}
         if {[resp3]} {
             assert_equal {double 1.5} [typed {return {double = 1.5}}]
