@@ -77,7 +77,10 @@ static gateVerdict refuseWrites(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate aofErrorGate = {.name = "AOF error", .selects = selectsWrites, .admit = refuseWrites};
+const gate aofErrorGate = {.name = "AOF error",
+                           .selects = selectsWrites,
+                           .admit = refuseWrites,
+                           .waived_for_writer = true};
 
 static void updateGate(void) {
     bool armed = aof.state != AOF_IS_OFF && (aof.write_error || aof.sync_error);

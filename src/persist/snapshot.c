@@ -48,8 +48,10 @@ static gateVerdict refuseWrites(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate snapshotErrorGate = {
-    .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites};
+const gate snapshotErrorGate = {.name = "snapshot error",
+                                .selects = selectsWrites,
+                                .admit = refuseWrites,
+                                .waived_for_writer = true};
 
 void snapshotUpdateGate(void) {
     bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
