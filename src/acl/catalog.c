@@ -84,6 +84,12 @@ static int databasesOf(const command *cmd) {
     return uses_data ? DBS_CURRENT : DBS_NONE;
 }
 
+/* XCLAIM and XAUTOCLAIM without JUSTID, ZADD with INCR. */
+static int returnsOf(const command *cmd) {
+    if (sliceIs(cmd->name, "xclaim") || sliceIs(cmd->name, "xautoclaim")) return RETURNS_CLAIMED;
+    return sliceIs(cmd->name, "zadd") ? RETURNS_SCORE : RETURNS_NOTHING;
+}
+
 static aclNeeds describe(const command *cmd) {
     aclNeeds needs = {0};
     if (!cmd->proc) return needs; /* a container: its subcommands have their own */
@@ -94,6 +100,8 @@ static aclNeeds describe(const command *cmd) {
         needs.channel_list = cmd->spec->args[0].flags & ARG_MULTIPLE;
     }
     needs.databases = (uint8_t)databasesOf(cmd);
+    needs.returns = (uint8_t)returnsOf(cmd);
+    if (needs.returns) needs.keys = KEYS_FIND;
     return needs;
 }
 

@@ -17,6 +17,9 @@ enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL };
 /* The databases it accesses; the named ones are arguments. */
 enum { DBS_NONE, DBS_CURRENT, DBS_SELECT, DBS_SWAP, DBS_MOVE, DBS_COPY, DBS_ALL };
 
+/* Commands that also need the right to read because they reply data, though their key specifications do not say so. */
+enum { RETURNS_NOTHING, RETURNS_CLAIMED, RETURNS_SCORE };
+
 typedef struct aclNeeds {
     uint8_t keys;          /* KEYS_FIRST: one key, argument 1 */
     uint8_t access;        /* of that key: enum aclAccess; 0: any */
@@ -24,6 +27,7 @@ typedef struct aclNeeds {
     uint8_t channel_first; /* index of the first one */
     bool channel_list;     /* all arguments from there on */
     uint8_t databases;
+    uint8_t returns; /* its keys are KEYS_FIND then */
 } aclNeeds;
 
 /* Number of 64-bit words of a set of commands, one bit per command id. */

@@ -81,8 +81,33 @@ static bool allowsCommand(const aclSelector *s, const aclRequest *q) {
 
 /* ------------------------------------------------------------------ keys */
 
+static bool hasWord(const aclRequest *q, int from, const char *word) {
+    for (int i = from; i < q->argc; i++) {
+        if (sliceIs(q->argv[i], word)) return true;
+    }
+    return false;
+}
+
+/* ZADD key [NX|XX] [GT|LT] [CH] [INCR] score member: with INCR the reply is the score. */
+static bool hasIncr(const aclRequest *q) {
+    static const char *const options[] = {"nx", "xx", "gt", "lt", "ch"};
+    for (int i = 2; i < q->argc; i++) {
+        if (sliceIs(q->argv[i], "incr")) return true;
+        size_t known = 0;
+        while (known < COUNT_OF(options) && !sliceIs(q->argv[i], options[known])) known++;
+        if (known == COUNT_OF(options)) return false;
+    }
+    return false;
+}
+
+/* True if the reply has data of the first key. */
+static bool returnsData(const aclRequest *q, int returns) {
+    if (returns == RETURNS_CLAIMED) return !hasWord(q, 5, "justid");
+    return returns == RETURNS_SCORE && hasIncr(q);
+}
+
 /* A malformed request has no keys: the command replies its own error. */
-static NO_INLINE void findKeys(keyList *list, const aclRequest *q) {
+static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) {
     list->keys = list->few;
     list->count = commandKeys(q->cmd, q->argv, q->argc, list->few, KEYS_ON_STACK);
     if (list->count > KEYS_ON_STACK) {
@@ -92,6 +117,7 @@ static NO_INLINE void findKeys(keyList *list, const aclRequest *q) {
         check(again == list->count);
     }
     if (list->count < 0) list->count = 0;
+    if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
 }
 
 /* Returns the index of the first refused key, 0 if all are allowed. `list` may be NULL unless keys have to be found. */
@@ -102,7 +128,7 @@ static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds 
         if (q->argc < 2) return 0;
         return aclAllowsKey(s->keys, s->key_count, q->argv[1], needs->access) ? 0 : 1;
     }
-    if (list->count < 0) findKeys(list, q);
+    if (list->count < 0) findKeys(list, q, needs->returns);
     for (int i = 0; i < list->count; i++) {
         const keyPosition *key = &list->keys[i];
         if (!aclAllowsKey(s->keys, s->key_count, q->argv[key->arg_index], aclAccessOf(key->flags)))

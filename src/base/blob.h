@@ -2,7 +2,8 @@
  *
  * blob: a reference-counted byte block that several owners share without copying. Example: a large
  * argument read from a socket becomes the value of a key and is later sent in a reply, always as
- * the same block. A blob with more than one reference is never written to. Only one thread at a
+ * the same block. The bytes of a blob with more than one reference are never changed; its
+ * owner may append bytes that the others do not read. Only one thread at a
  * time may change the reference count: the main thread, or a thread that received the blob through
  * a ring. */
 #ifndef BASE_BLOB_H

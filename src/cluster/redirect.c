@@ -89,6 +89,32 @@ static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
     return verdict;
 }
 
+/* The texts that scripts receive. */
+static slice errorInScript(const ctx *c, int slot, str *text) {
+    if (slot != SEVERAL_SLOTS && slotOwner(slot) && !nodesAreOk()) {
+        if (!clusterConf.cluster_allow_reads_when_down) {
+            strAppendFormat(text, "ERR Can not execute a command '%.*s' while the cluster is down",
+                            (int)c->argv[0].len, c->argv[0].ptr);
+            return strSlice(text);
+        }
+        if (writes(c)) {
+            strAppendFormat(text,
+                            "ERR Can not execute a write command '%.*s' while the cluster is down "
+                            "and readonly",
+                            (int)c->argv[0].len, c->argv[0].ptr);
+            return strSlice(text);
+        }
+    }
+    return SLICE("ERR Attempted to access a non local key in a cluster node");
+}
+
+static gateVerdict refuseInScript(ctx *c, int slot) {
+    str text = STR_EMPTY;
+    gateVerdict verdict = refuse(c, errorInScript(c, slot, &text));
+    strFree(&text);
+    return verdict;
+}
+
 static gateVerdict redirectRequest(ctx *c) {
     int slot = NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
@@ -99,6 +125,9 @@ static gateVerdict redirectRequest(ctx *c) {
         slot = addSlots(slot, c->cmd, c->argv, c->argc);
     }
     if (slot == NO_SLOT) return GATE_PASS;
+    if (unlikely(c->origin == ORIGIN_SCRIPT) &&
+        (slot == SEVERAL_SLOTS || !slotIsMine(slot) || !nodesAreOk()))
+        return refuseInScript(c, slot);
     if (slot == SEVERAL_SLOTS)
         return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
     if (likely(slotIsMine(slot)) && likely(nodesAreOk())) return GATE_PASS;

@@ -11,8 +11,8 @@
 
 /* TIME. Reply: Unix time as seconds and microseconds. */
 void timeCommand(ctx *c) {
-    /* All commands of a transaction see the same time. */
-    int64_t now_us = c->flags & CTX_IN_MULTI ? c->now_ms * 1000 : clockWallUs();
+    /* All commands of a transaction or script see the same time. */
+    int64_t now_us = c->outer ? c->now_ms * 1000 : clockWallUs();
     const int64_t parts[] = {now_us / 1000000, now_us % 1000000};
     replyArray(c, COUNT_OF(parts));
     for (size_t i = 0; i < COUNT_OF(parts); i++) {

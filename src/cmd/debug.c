@@ -353,6 +353,16 @@ static void debugReload(ctx *c) {
     }
 }
 
+static void debugAofFlushSleep(ctx *c) {
+    int64_t us;
+    if (!numberParseInt(c->argv[2], &us)) {
+        replyError(c, ERR_NOT_INTEGER_TEXT);
+        return;
+    }
+    engineSetFlushDelay(us);
+    replyOk(c);
+}
+
 static void debugLoadAof(ctx *c) {
     reason why;
     if (engineReload(RELOAD_AOF, &why) == OK) {
@@ -396,6 +406,8 @@ static void debugPauseCron(ctx *c) {
 /* ------------------------------------------------------------------ DEBUG, other subcommands */
 
 static const char *const debug_help[] = {
+    "AOF-FLUSH-SLEEP <microsec>",
+    "    Server will sleep before flushing the AOF, this is used for testing.",
     "ASSERT",
     "    Crash by assertion failed.",
     "CHILD <seconds>",
@@ -575,6 +587,7 @@ void debugCommand(ctx *c) {
         {"protocol", 3, 3, debugProtocol},
         {"reload", 2, INT_MAX, debugReload},
         {"loadaof", 2, 2, debugLoadAof},
+        {"aof-flush-sleep", 3, 3, debugAofFlushSleep},
         {"restart", 2, INT_MAX, debugRestart},
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},

@@ -248,9 +248,9 @@ static void flush(ctx *c, int id) {
     hooksDbEvent(&event);
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : cmdConf.lazyfree_lazy_user_flush;
     uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
+    ctxDatasetChanged(c, removed); /* before the event: a snapshot then contains the change */
     event.kind = DB_FLUSHED;
     hooksDbEvent(&event);
-    ctxDatasetChanged(c, removed);
     replyOk(c);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/child.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
+#include "engine/hot.h"
 #include "engine/latency.h"
 #include "engine/pace.h"
 #include "engine/tick.h"
@@ -73,6 +74,7 @@ static bool mayRun(void) {
 }
 
 static void between(void) {
+    if (engineHot.current) return; /* a nested turn, within a command */
     if (!mayRun()) return;
     int64_t now_us = clockMonoUs();
     if (now_us >= defrag.pace.next_us) step(now_us);

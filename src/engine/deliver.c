@@ -46,7 +46,10 @@ static int slotIndex(void) {
     return index;
 }
 
-static waitingOutput *waitingOf(const session *s) { return sessionSlotGet(s, slotIndex()); }
+static waitingOutput *waitingOf(const session *s) {
+    if (likely(!waiting.count)) return NULL;
+    return sessionSlotGet(s, slotIndex());
+}
 
 /* The outermost command of the session that is being executed; NULL if none. */
 static ctx *executing(const session *s) {
@@ -59,13 +62,16 @@ static ctx *executing(const session *s) {
 
 bool sessionIsExecuting(const session *s) { return executing(s) != NULL; }
 
+/* Shared blocks are not counted as memory of an output, so a slow reader is judged by its pending bytes, too. */
+static size_t heldBy(const outbuf *o) { return sizeMax(outbufMemory(o), outbufPending(o)); }
+
 size_t sessionOutputMemory(const session *s) {
     const waitingOutput *w = waitingOf(s);
-    return outbufMemory(&s->out) + (w ? outbufMemory(&w->bytes) : 0);
+    return heldBy(&s->out) + (w ? heldBy(&w->bytes) : 0);
 }
 
 /* The destination of the bytes; NULL if they are to be discarded. */
-static outbuf *outputOf(session *s, deliverKind kind) {
+static inline outbuf *outputOf(session *s, deliverKind kind) {
     const uint32_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
     const uint32_t silent = SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
     if (s->flags & closing || (kind == DELIVER_LINE && s->flags & silent)) return NULL;
@@ -74,17 +80,19 @@ static outbuf *outputOf(session *s, deliverKind kind) {
     ctx *running = executing(s);
     if (likely(!running) && likely(!(s->flags & SESSION_LENT))) return &s->out;
     if (running) running->flags |= CTX_DELIVERS;
+    int slot = slotIndex(); /* initializes the list */
     w = memNew(waitingOutput);
     w->to = s;
     outbufInit(&w->bytes);
     listAppend(&waiting, &w->all);
-    sessionSlotSet(s, slotIndex(), w);
+    sessionSlotSet(s, slot, w);
     return &w->bytes;
 }
 
-static void delivered(session *s, const outbuf *to) {
-    if (to == &s->out) sessionWantWrite(s);
-    if (s->carrier && s->carrier->output_grew) s->carrier->output_grew(s);
+static inline void delivered(session *s, const outbuf *to) {
+    if (to == &s->out) sessionWantPush(s);
+    if (unlikely(heldBy(to) > OUTBLOCK_SIZE) && s->carrier && s->carrier->output_grew)
+        s->carrier->output_grew(s);
 }
 
 void sessionDeliver(session *s, deliverKind kind, slice bytes) {
@@ -94,14 +102,10 @@ void sessionDeliver(session *s, deliverKind kind, slice bytes) {
     delivered(s, to);
 }
 
-void sessionDeliverShared(session *s, deliverKind kind, blob *bytes) {
-    if (bytes->len < RESP_BORROW_MIN) {
-        sessionDeliver(s, kind, sliceMake(bytes->bytes, bytes->len));
-        return;
-    }
+void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len) {
     outbuf *to = outputOf(s, kind);
     if (!to) return;
-    outbufAppendBlob(to, bytes, 0, bytes->len);
+    outbufAppendShared(to, bytes, offset, len);
     delivered(s, to);
 }
 

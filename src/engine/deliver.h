@@ -21,12 +21,13 @@ typedef enum deliverKind {
 /* `bytes` are complete items in the session's protocol; they are copied. No effect for a session that is closing. The
  * session may be closing afterwards, because its output limits are applied. */
 void sessionDeliver(session *s, deliverKind kind, slice bytes);
-/* Like sessionDeliver() for a block that many sessions receive: by reference if it is long (RESP_BORROW_MIN). */
-void sessionDeliverShared(session *s, deliverKind kind, blob *bytes);
+/* Like sessionDeliver() for a part of a block that many sessions receive, by reference. More may be appended to the block
+ * later; a delivery that continues the previous one costs no memory. */
+void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len);
 
 /* True while the session's reply is being built, even if a nested turn of the loop has interrupted its command. */
 bool sessionIsExecuting(const session *s);
-/* Memory of the output in bytes, including waiting output. */
+/* Memory of the output in bytes, including waiting output and shared blocks: what output limits are compared with. */
 size_t sessionOutputMemory(const session *s);
 
 /* An I/O thread takes over the session, or returns it: then output that has waited is appended. */

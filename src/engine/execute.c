@@ -441,6 +441,8 @@ void executeInner(ctx *c) {
     if (unlikely(c->flags & CTX_DELIVERS)) deliverWaiting(c->who);
 }
 
+void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }
+
 void executeKept(ctx *outer, request *r, uint32_t flags) {
     ctx c;
     ctxInitInner(&c, outer);

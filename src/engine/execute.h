@@ -31,6 +31,8 @@ bool executeResolveInner(ctx *c);
  * if `cmd` is NULL, checks name, arity and the gates for its origin, runs, counts and propagates it. The reply goes
  * to c->out; a sink has received all of it on return. CTX_REJECTED and CTX_FAILED in c->flags report failures. */
 void executeInner(ctx *c);
+/* Counts a command as rejected that its caller has refused instead of calling executeInner(). */
+void executeCountRejected(ctx *c);
 /* Time spent in commands since the start, wherever they were run (us). */
 uint64_t executeCommandUs(void);
 /* Starts a turn of the loop: updates the wall time seen by commands. */

@@ -7,6 +7,7 @@
 #include "engine/child.h"
 #include "engine/deliver_priv.h"
 #include "engine/engine_priv.h"
+#include "engine/hot.h"
 #include "engine/key_index.h"
 #include "engine/pause.h"
 #include "engine/stats_priv.h"
@@ -24,7 +25,12 @@ static void onDb(const dbEvent *e) {
 }
 
 /* WAKE: for keys that changed without a command. */
-static const stageJob stages[] = {{STAGE_WAKE, blockWake}, {STAGE_LOG, deliverAll}, {0}};
+/* In a nested turn the command that changed keys is not finished; its waits are checked after it. */
+static void wake(void) {
+    if (!engineHot.current) blockWake();
+}
+
+static const stageJob stages[] = {{STAGE_WAKE, wake}, {STAGE_LOG, deliverAll}, {0}};
 static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&keyIndexObserver, NULL};

@@ -6,22 +6,26 @@
 #include "engine/gate_priv.h"
 
 #include "base/base.h"
+#include "engine/ctx.h"
 #include "engine/hot.h"
 
 static struct {
     const gate *list[GATES_MAX];
     int count;
     uint32_t again;
+    uint32_t waived_for_writers;
     uint32_t of_origin[ORIGIN_COUNT];
 } gates;
 
 void gateInstall(const gate *const *order, int count) {
     check(count <= GATES_MAX);
     gates.again = 0;
+    gates.waived_for_writers = 0;
     memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= 1u << i;
+        if (order[i]->waived_for_writer) gates.waived_for_writers |= 1u << i;
         uint32_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
         for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
             if (origins & 1u << origin) gates.of_origin[origin] |= 1u << i;
@@ -65,6 +69,15 @@ void gateArmSession(session *s, const gate *g, bool on) {
     } else {
         s->armed &= ~gateBit(g);
     }
+}
+
+uint32_t gateMask(const gate *g) { return gateBit(g); }
+
+uint32_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
+
+gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt) {
+    uint32_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
+    return gatesAdmit(c, engineHot.armed & applies & ~exempt);
 }
 
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }

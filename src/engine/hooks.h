@@ -25,6 +25,8 @@ typedef struct gate {
     gateVerdict (*admit)(ctx *c);
     bool
         again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
+    bool
+        waived_for_writer; /* it does not stop a script between its writes: see gatesWaivedForWriters() */
     uint32_t origins; /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
 enum {
@@ -35,6 +37,12 @@ enum {
 void gateArm(const gate *g, bool on);                    /* for all sessions */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */
 bool gateIsArmed(const gate *g);
+/* For the field gates_exempt of a ctx: the gate; the gates for changes that no longer apply to the commands of a script
+ * that has changed something. */
+uint32_t gateMask(const gate *g);
+uint32_t gatesWaivedForWriters(void);
+/* Evaluates the gates for changes, other than `exempt`, for a command that is going to change something. */
+gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt);
 
 /* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
  * RESP encoding, `argv` the same as slices; both are borrowed for the call. */

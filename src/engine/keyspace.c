@@ -185,6 +185,7 @@ static void expireTick(int64_t budget_us) {
 }
 
 static void expireBetween(void) {
+    if (engineHot.current) return; /* a nested turn, within a command */
     if (likely(!storeExpireTimedOut(keyspaceMain())) || !mayExpire()) return;
     if (clockMonoUs() >= expire_pace.next_us) expire(EXPIRE_PIECE_US);
 }

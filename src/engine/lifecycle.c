@@ -51,6 +51,11 @@ bool engineBlockTlsWrites(bool on) {
     return tlsIsSupported();
 }
 
+static int64_t flush_delay_us;
+
+void engineSetFlushDelay(int64_t us) { flush_delay_us = us; }
+int64_t engineFlushDelay(void) { return flush_delay_us; }
+
 void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
 
 void engineServe(void) {

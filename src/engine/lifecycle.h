@@ -39,6 +39,10 @@ loop *engineLoop(void);
  * TLS. */
 bool engineBlockTlsWrites(bool on);
 
+/* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append only file. */
+void engineSetFlushDelay(int64_t us);
+int64_t engineFlushDelay(void);
+
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
  * loop, signals included. */
 typedef void engineServeProc(void);

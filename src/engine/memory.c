@@ -127,7 +127,8 @@ static gateVerdict ask(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate memoryGate = {.name = "memory", .selects = mayNeedMemory, .admit = ask};
+const gate memoryGate = {
+    .name = "memory", .selects = mayNeedMemory, .admit = ask, .waived_for_writer = true};
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 

@@ -17,7 +17,7 @@
 #include "store/store.h"
 
 static struct {
-    list pending;
+    list pending, pushed;
     uint64_t next_id;
 } sessions;
 
@@ -39,7 +39,10 @@ static int extraSlot(void) {
 }
 
 void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
-    if (!sessions.pending.head.next) listInit(&sessions.pending);
+    if (!sessions.pending.head.next) {
+        listInit(&sessions.pending);
+        listInit(&sessions.pushed);
+    }
     memset(s, 0, sizeof(*s));
     s->flags = flags;
     s->carrier = carrier;
@@ -68,15 +71,17 @@ void sessionClear(session *s) {
     blockForget(s);
     if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
     s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
+    if (s->flags & SESSION_PENDING_PUSH) sessionTakePushed(s);
     outbufClear(&s->out);
     transactionFree(s);
     sessionSlotsClear(s);
 }
 
 void sessionReset(session *s) {
-    const uint32_t lasting = SESSION_PENDING_OUT | SESSION_UNIX_SOCKET | SESSION_LOCAL |
-                             SESSION_IN_BATCH | SESSION_CLOSE_SOON | SESSION_CLOSE_NOW |
-                             SESSION_CLOSING | SESSION_PAUSED | SESSION_CAPA_REDIRECT;
+    const uint32_t lasting = SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_UNIX_SOCKET |
+                             SESSION_LOCAL | SESSION_IN_BATCH | SESSION_CLOSE_SOON |
+                             SESSION_CLOSE_NOW | SESSION_CLOSING | SESSION_PAUSED |
+                             SESSION_CAPA_REDIRECT;
     hooksSessionEvent(s, SESSION_WAS_RESET);
     transactionFree(s);
     s->flags &= lasting;
@@ -174,9 +179,28 @@ void sessionUpdateSpecial(session *s) {
 
 void sessionWantWrite(session *s) {
     if (s->flags & (SESSION_PENDING_OUT | SESSION_INTERNAL)) return;
+    if (unlikely(s->flags & SESSION_PENDING_PUSH)) sessionTakePushed(s);
     s->flags |= SESSION_PENDING_OUT;
     listAppend(&sessions.pending, &s->pending);
 }
+
+void sessionWantPush(session *s) {
+    if (s->flags & (SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_INTERNAL)) return;
+    s->flags |= SESSION_PENDING_PUSH;
+    listAppend(&sessions.pushed, &s->pending);
+}
+
+session *sessionFirstPushed(void) {
+    if (likely(!sessions.pushed.count)) return NULL;
+    return LIST_OWNER(listFirst(&sessions.pushed), session, pending);
+}
+
+void sessionTakePushed(session *first) {
+    listRemove(&sessions.pushed, &first->pending);
+    first->flags &= ~(uint32_t)SESSION_PENDING_PUSH;
+}
+
+size_t sessionPushedCount(void) { return sessions.pushed.count; }
 
 session *sessionNextPending(void) {
     if (!sessions.pending.head.next) return NULL;

@@ -53,6 +53,7 @@ enum sessionFlag {
     SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are allowed */
     SESSION_REPLAY = 1u << 28,        /* expiry is controlled by its origin: sessionSetOrigin() */
     SESSION_LENT = 1u << 29, /* owned by an I/O thread: other threads do not access its output */
+    SESSION_PENDING_PUSH = 1u << 30, /* is in the list of sessions with pushes only */
     /* Each of these flags stops execution before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
@@ -90,7 +91,8 @@ typedef struct sessionCarrier {
     void (*close_now)(session *s);
     /* Appends the peer's address in the format of CLIENT LIST. */
     void (*peer)(const session *s, str *out);
-    /* Output was added outside of its own requests: applies the output limits. */
+    /* Output was added outside of its own requests, and there is more than one block of it: applies the output
+     * limits. */
     void (*output_grew)(session *s);
 } sessionCarrier;
 
@@ -159,5 +161,11 @@ void sessionSetReplyMode(session *s, uint32_t modes);
 void sessionWantWrite(session *s);
 /* Removes and returns the first session of the pending list; NULL if it is empty. */
 session *sessionNextPending(void);
+/* The same for sessions whose output was only delivered to them: they are written after the others, some in each turn
+ * of the loop. sessionWantWrite() moves a session to the pending list. */
+void sessionWantPush(session *s);
+session *sessionFirstPushed(void);      /* stays in the list; NULL if it is empty */
+void sessionTakePushed(session *first); /* removes it */
+size_t sessionPushedCount(void);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "io/loop.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
@@ -69,8 +70,30 @@ void writerWrite(client *cl) {
     waitWritable(cl);
 }
 
+/* Pushes to many sessions are written over several turns: messages that are published meanwhile are sent with the same
+ * system call, and requests of others are served in between. All are written once those that wait longest hold
+ * PUSH_PENDING_MAX bytes. */
+static NO_INLINE void writePushes(void) {
+    enum { PUSHES_MIN = 16, PUSHES_SHARE = 32, PUSH_PENDING_MAX = 64 * 1024 };
+    size_t most = sizeMax(PUSHES_MIN, sessionPushedCount() / PUSHES_SHARE);
+    session *s;
+    for (size_t i = 0; (s = sessionFirstPushed()); i++) {
+        if (i >= most && outbufPending(&s->out) < PUSH_PENDING_MAX) {
+            loopLimitSleep(netLoop(), 0);
+            return;
+        }
+        sessionTakePushed(s);
+        if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) {
+            sessionWantWrite(s); /* a nested turn: its reply is incomplete */
+        } else {
+            writerWrite(clientOf(s));
+        }
+    }
+}
+
 void writerRun(void) {
     session *s;
     while ((s = sessionNextPending())) writerWrite(clientOf(s));
+    if (unlikely(sessionPushedCount() > 0)) writePushes();
     (void)limitsEvict(); /* the number of bytes is not needed */
 }

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -17,6 +18,7 @@
 #include "engine/child.h"
 #include "engine/hot.h"
 #include "engine/latency.h"
+#include "engine/lifecycle.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "format/aof_reader.h"
@@ -75,7 +77,10 @@ static gateVerdict refuseWrites(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate aofErrorGate = {.name = "AOF error", .selects = selectsWrites, .admit = refuseWrites};
+const gate aofErrorGate = {.name = "AOF error",
+                           .selects = selectsWrites,
+                           .admit = refuseWrites,
+                           .waived_for_writer = true};
 
 static void updateGate(void) {
     bool armed = aof.state != AOF_IS_OFF && (aof.write_error || aof.sync_error);
@@ -245,6 +250,8 @@ static void noteLatency(int64_t ms) {
 }
 
 static bool writeBuffer(void) {
+    if (unlikely(engineFlushDelay() > 0))
+        (void)usleep((useconds_t)engineFlushDelay()); /* may be interrupted */
     int64_t before = aof.file.size, began_us = clockMonoUs();
     size_t len = aof.buffer.len;
     int64_t written = appendFileWrite(&aof.file, strSlice(&aof.buffer));

@@ -54,7 +54,14 @@ static void logError(slice text, const request *r) {
 /* Reports the errors among the replies, also those within the reply to EXEC. */
 static void takeReply(void *state, const replyEvent *event) {
     const aofReplay *p = state;
-    if (unlikely(event->kind == REPLY_ERROR)) logError(event->text, p->current);
+    if (likely(event->kind != REPLY_ERROR)) return;
+    if (!p->refused) {
+        logError(event->text, p->current);
+        return;
+    }
+    size_t skip = sizeof("ERR ") - 1;
+    (void)reasonSet(p->refused, ERR_SYNTAX, "%.*s", (int)(event->text.len - skip),
+                    event->text.ptr + skip);
 }
 
 void aofReplayInit(aofReplay *p) {
@@ -65,33 +72,20 @@ void aofReplayInit(aofReplay *p) {
 
 void aofReplayClear(aofReplay *p) { sessionClear(&p->who); }
 
-/* True if the command exists and the number of its arguments is right; else `why` has the error. */
-static bool canRun(const request *r, reason *why) {
+/* True if the command exists and the number of its arguments is right. */
+static bool canRun(const request *r) {
     const command *cmd = r->command;
     bool fits = cmd->arity >= 0 ? r->argc == cmd->arity : r->argc >= -cmd->arity;
-    if (cmd->name.len && fits) return true;
-    str text = STR_EMPTY;
-    slice name = r->argv[0];
-    if (cmd->name.len) {
-        strAppendFormat(&text, "wrong number of arguments for '%.*s' command", (int)cmd->name.len,
-                        cmd->name.ptr);
-    } else {
-        strAppendFormat(&text, "unknown command '%.*s', with args beginning with: ",
-                        (int)sizeMin(name.len, 128), name.ptr);
-        for (int i = 1; i < r->argc && text.len < 300; i++)
-            strAppendFormat(&text, "'%.*s' ", (int)sizeMin(r->argv[i].len, 128), r->argv[i].ptr);
-    }
-    (void)reasonSet(why, ERR_SYNTAX, "%s", strText(&text));
-    strFree(&text);
-    return false;
+    return cmd->name.len && fits;
 }
 
 static bool runRecord(aofReplay *p, const aofReader *reader, reason *why) {
     request r = {.argv = reader->argv, .argc = reader->argc, .raw = reader->raw};
     executeResolve(&r);
-    if (!canRun(&r, why)) return false;
+    p->refused = canRun(&r) ? NULL : why;
     p->current = &r;
     executeReplay(&p->who, &r, &p->sink);
+    if (p->refused) return false;
     p->commands++;
     return true;
 }

@@ -23,6 +23,7 @@ typedef struct aofReplay {
     uint64_t commands;
     replySink sink;
     const request *current; /* whose reply is being made */
+    reason *refused;        /* takes the error of a command that cannot run; NULL: it can */
 } aofReplay;
 void aofReplayInit(aofReplay *p);
 void aofReplayClear(aofReplay *p);

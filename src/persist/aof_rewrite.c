@@ -226,6 +226,7 @@ static bool inTransaction(void) {
 /* Kills the child without counting it as a failure. */
 static void cancel(void) {
     if (!rewrite.running) return;
+    logNotice("Killing running AOF rewrite child: %d", rewrite.process);
     rewrite.cancelled = true;
     childKill();
 }

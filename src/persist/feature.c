@@ -90,6 +90,9 @@ static status reload(unsigned flags, reason *why) {
     if (flags & RELOAD_AOF) return reloadAof(why);
     status st = flags & RELOAD_NO_SAVE ? OK : snapshotSave(why);
     if (st != OK) return st;
+    st = rdbLoadCheckHeader(persistConf.dbfilename, why);
+    if (st != OK) return st;
+    logNotice("RDB signature and version check passed. Flushing old data");
     if (!(flags & RELOAD_NO_FLUSH)) emptyDatabases();
     return rdbLoadFile(persistConf.dbfilename, flags & RELOAD_MERGE ? RDB_LOAD_OVER : 0, why);
 }
@@ -113,6 +116,10 @@ static status onShutdown(uint32_t flags, reason *why) {
     return st == OK ? snapshotAtShutdown(flags, why) : st;
 }
 
+static void onDb(const dbEvent *e) {
+    if (e->kind == DB_FLUSHED && e->db_id < 0) snapshotFlushed();
+}
+
 static const infoSection sections[] = {
     {"persistence", "# Persistence", INFO_NORMAL, INFO_PERSISTENCE, printPersistence},
     {0},
@@ -131,6 +138,7 @@ const feature persistFeature = {.name = "persist",
                                 .ticks = ticks,
                                 .gates = gates,
                                 .sinks = sinks,
+                                .on_db = onDb,
                                 .on_child = onChild,
                                 .on_stats_reset = aofResetStats,
                                 .on_shutdown = onShutdown,

@@ -172,6 +172,9 @@ static status load(fileSource *from, unsigned flags, uint64_t *end, reason *why)
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
     } else {
+        if (st == ERR_NOT_FOUND && options.relaxed)
+            logWarning(
+                "Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
         logFailure(&r, &result);
         *why = r.why;
     }
@@ -188,6 +191,35 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
     loadingBegin(path, from.file.size);
     st = load(&from, flags, &end, why);
     loadingEnd(path);
+    fileReaderClose(&from.file);
+    return st;
+}
+
+/* Ends the reading after the header. */
+static status stopAtVersion(void *arg, rdbReader *r, int version) {
+    (void)r, (void)version;
+    *(bool *)arg = true;
+    return ERR_AGAIN;
+}
+
+status rdbLoadCheckHeader(const char *path, reason *why) {
+    static const rdbFileHandler header_only = {.version = stopAtVersion};
+    fileSource from = {.source = {.read = readFile}};
+    status st = fileReaderOpen(&from.file, path, why);
+    if (st != OK) return st;
+    rdbFileOptions options = {.relaxed = rdbVersionsRelaxed()};
+    rdbReader r;
+    rdbFileResult result;
+    bool good = false;
+    rdbReaderInit(&r, &from.source, false);
+    st = rdbFileRead(&r, &options, &header_only, &good, &result);
+    if (good) {
+        st = OK;
+    } else {
+        logFailure(&r, &result);
+        *why = r.why;
+    }
+    rdbReaderClear(&r);
     fileReaderClose(&from.file);
     return st;
 }

@@ -48,8 +48,10 @@ static gateVerdict refuseWrites(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate snapshotErrorGate = {
-    .name = "snapshot error", .selects = selectsWrites, .admit = refuseWrites};
+const gate snapshotErrorGate = {.name = "snapshot error",
+                                .selects = selectsWrites,
+                                .admit = refuseWrites,
+                                .waived_for_writer = true};
 
 void snapshotUpdateGate(void) {
     bool armed = snapshot.failed && persistConf.stop_writes_on_bgsave_error &&
@@ -194,11 +196,26 @@ void snapshotTick(int64_t budget_us) {
     if (snapshot.scheduled && may_try) startAgain();
 }
 
+static void killChild(void) {
+    logNotice("Killing running RDB child: %d", snapshot.process);
+    snapshot.cancelled = true;
+    childKill();
+}
+
+void snapshotFlushed(void) {
+    reason why;
+    if (engineHot.loading) return;
+    if (snapshot.running) killChild();
+    if (persistConf.save_point_count > 0 && snapshotSave(&why) != OK) {
+        snapshot.failed = true; /* was logged; the save points try again */
+        snapshotUpdateGate();
+    }
+}
+
 status snapshotAtShutdown(uint32_t flags, reason *why) {
     if (snapshot.running) {
         logWarning("There is a child saving an .rdb. Killing it!");
-        snapshot.cancelled = true;
-        childKill();
+        killChild();
     }
     bool wanted =
         flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));

@@ -26,6 +26,9 @@ int64_t snapshotLastSave(void);
 /* Marks the dataset as saved: it equals a file. */
 void snapshotNoteLoaded(void);
 
+/* All databases were emptied by a command: a running save is killed, and if there are save points the empty dataset is
+ * saved. */
+void snapshotFlushed(void);
 /* Called at shutdown: saves the dataset if there are save points. */
 status snapshotAtShutdown(uint32_t flags, reason *why) MUST_USE;
 void snapshotPrintInfo(str *out);

@@ -36,6 +36,8 @@ static status shutdown(uint32_t flags, reason *why) {
     (void)flags, (void)why; /* cannot fail */
     publishFinish(NULL);
     while (subscriptionsWork()) continue;
+    publishLogsAge(0);
+    publishLogsAge(0); /* those in use, too */
     trackingClear();
     timerStop(&worker);
     return OK;
@@ -85,12 +87,14 @@ static const infoSection sections[] = {
     {0},
 };
 
+static const tickJob ticks[] = {{"message-logs", 1000, publishLogsAge}, {0}};
 static const stageJob stages[] = {{STAGE_LOG, trackingBeforeSleep}, {0}};
 
 const feature pubsubFeature = {.name = "pubsub",
                                .options = pubsubOptions,
                                .info = sections,
                                .gates = gates,
+                               .ticks = ticks,
                                .stages = stages,
                                .on_db = trackingOnDb,
                                .on_session = onSession,

@@ -67,6 +67,6 @@ void invalidate(tracker *t, const slice *keys, int64_t count) {
     session *target = invalidationTarget(t);
     if (!target) return;
     blob *bytes = invalidationEncode(target->proto, keys, count);
-    sessionDeliverShared(target, DELIVER_PUSH, bytes);
+    sessionDeliver(target, DELIVER_PUSH, sliceMake(bytes->bytes, bytes->len));
     blobRelease(bytes);
 }

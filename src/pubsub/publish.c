@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Publishing. A message is encoded at most once per protocol, into a block that the outputs of the receivers share.
+ * Messages of one topic follow each other in such a block, so that a receiver which has several of them pending needs
+ * one reference and sends them as one piece.
  *
  * Up to FANOUT_AT_ONCE receivers get it at once. For more, a delivery is queued that continues in the following turns,
  * FANOUT_STEP receivers at a time; while one is queued all later messages are queued after it, so every receiver gets
@@ -21,22 +23,42 @@ enum {
     QUEUE_MAX = PUBSUB_CHOOSE(256, 3),
     QUEUE_BYTES_MAX = 4 << 20,
     WORDS_MAX = 4,
+    LOGS = 16,                                 /* a power of two */
+    LOGGED_MAX = PUBSUB_CHOOSE(16 * 1024, 64), /* longer messages have blocks of their own */
+    CHUNK_MAX = PUBSUB_CHOOSE(64 * 1024, 256),
 };
+
+/* A part of a block. */
+typedef struct part {
+    blob *in; /* NULL: none; else one reference */
+    size_t at, len;
+} part;
 
 /* A message as one kind of receivers gets it: [message, channel, payload] and the like. */
 typedef struct message {
     slice words[WORDS_MAX];
     int count;
-    blob *encoded[2]; /* RESP2, RESP3; NULL until needed */
+    const topic *to;
+    part encoded[2]; /* RESP2, RESP3; encoded when needed */
 } message;
 
-/* A message that is being delivered to a topic. Owns the encoded blocks. */
+/* A message that is being delivered to a topic. Owns references to the encoded parts. */
 typedef struct delivery {
     listNode queued;
     topic *to;
     uint32_t next, end; /* positions in its array */
-    blob *encoded[2];
+    part encoded[2];
 } delivery;
+
+/* The block to which messages of a topic are appended, for each protocol: a receiver that has not got the previous one
+ * yet then sends both from one part. */
+typedef struct messageLog {
+    const topic *of;
+    blob *chunk[2];
+    bool used; /* since the last publishLogsAge() */
+} messageLog;
+
+static messageLog logs[LOGS];
 
 static struct {
     list queue;
@@ -53,12 +75,18 @@ static size_t appendHead(char *to, char type, size_t n) {
     return len;
 }
 
-static blob *encode(const message *m, bool resp3) {
-    enum { HEAD_MAX = NUMBER_TEXT_MAX + 3 };
+enum { HEAD_MAX = NUMBER_TEXT_MAX + 3 };
+
+/* An upper bound of the encoded size. */
+static size_t sizeOf(const message *m) {
     size_t most = HEAD_MAX;
     for (int i = 0; i < m->count; i++) most += HEAD_MAX + m->words[i].len + 2;
-    blob *b = blobNew(most);
-    char *at = b->bytes;
+    return most;
+}
+
+/* Returns the encoded size. */
+static size_t encodeTo(char *to, const message *m, bool resp3) {
+    char *at = to;
     at += appendHead(at, resp3 ? '>' : '*', (size_t)m->count);
     for (int i = 0; i < m->count; i++) {
         slice word = m->words[i];
@@ -68,19 +96,62 @@ static blob *encode(const message *m, bool resp3) {
         *at++ = '\r';
         *at++ = '\n';
     }
-    b->len = (size_t)(at - b->bytes);
-    return b;
+    return (size_t)(at - to);
 }
 
-static blob *encoded(message *m, bool resp3) {
-    if (!m->encoded[resp3]) m->encoded[resp3] = encode(m, resp3);
-    return m->encoded[resp3];
+static messageLog *logOf(const topic *t) {
+    uint64_t mixed = (uint64_t)(uintptr_t)t * UINT64_C(0x9e3779b97f4a7c15);
+    return &logs[mixed >> 32 & (LOGS - 1)];
+}
+
+static void releaseLog(messageLog *l) {
+    for (int i = 0; i < 2; i++) {
+        blobRelease(l->chunk[i]);
+        l->chunk[i] = NULL;
+    }
+    l->of = NULL;
+}
+
+void publishLogsAge(int64_t budget_us) {
+    (void)budget_us; /* a few blocks */
+    for (size_t i = 0; i < LOGS; i++) {
+        if (!logs[i].used) releaseLog(&logs[i]);
+        logs[i].used = false;
+    }
+}
+
+/* The block of the topic's log with room for a message; it is replaced by a larger one when it is full, and used again
+ * from its start when all receivers have got its messages. */
+static blob *chunkFor(const topic *t, bool resp3, size_t need) {
+    messageLog *l = logOf(t);
+    if (l->of != t) releaseLog(l);
+    l->of = t;
+    l->used = true;
+    blob *chunk = l->chunk[resp3];
+    if (chunk && !blobIsShared(chunk)) chunk->len = 0;
+    if (chunk && chunk->cap - chunk->len >= need) return chunk;
+    size_t cap = sizeMin(chunk ? 2 * chunk->cap : 8 * need, CHUNK_MAX);
+    blobRelease(chunk);
+    l->chunk[resp3] = blobNew(sizeMax(cap, need));
+    return l->chunk[resp3];
+}
+
+static const part *encoded(message *m, bool resp3) {
+    part *p = &m->encoded[resp3];
+    if (likely(p->in != NULL)) return p;
+    size_t most = sizeOf(m);
+    bool logged = most <= LOGGED_MAX;
+    p->in = logged ? blobRetain(chunkFor(m->to, resp3, most)) : blobNew(most);
+    p->at = p->in->len;
+    p->len = encodeTo(p->in->bytes + p->at, m, resp3);
+    p->in->len += p->len;
+    return p;
 }
 
 static void messageClear(message *m) {
-    blobRelease(m->encoded[0]);
-    blobRelease(m->encoded[1]);
-    m->encoded[0] = m->encoded[1] = NULL;
+    blobRelease(m->encoded[0].in);
+    blobRelease(m->encoded[1].in);
+    m->encoded[0].in = m->encoded[1].in = NULL;
 }
 
 /* ------------------------------------------------------------------ queued deliveries */
@@ -90,8 +161,9 @@ static bool deliverSome(delivery *d, uint32_t most) {
     uint32_t end = d->end - d->next > most ? d->next + most : d->end;
     for (; d->next < end; d->next++) {
         const subscriber *by = topicSubscriber(d->to, d->next);
-        if (by && by->who)
-            sessionDeliverShared(by->who, DELIVER_PUSH, d->encoded[by->who->proto == 3]);
+        if (!by || !by->who) continue;
+        const part *p = &d->encoded[by->who->proto == 3];
+        sessionDeliverShared(by->who, DELIVER_PUSH, p->in, p->at, p->len);
     }
     return d->next < d->end;
 }
@@ -104,8 +176,8 @@ static delivery *oldest(void) {
 static void endDelivery(delivery *d) {
     listRemove(&deliveries.queue, &d->queued);
     for (int i = 0; i < 2; i++) {
-        deliveries.bytes -= d->encoded[i]->len;
-        blobRelease(d->encoded[i]);
+        deliveries.bytes -= d->encoded[i].len;
+        blobRelease(d->encoded[i].in);
     }
     topicWalkEnd(d->to);
     memFree(d);
@@ -122,8 +194,9 @@ static void queueDelivery(topic *to, message *m) {
     d->to = to;
     d->end = to->count;
     for (int i = 0; i < 2; i++) {
-        d->encoded[i] = blobRetain(encoded(m, i == 1)); /* a receiver may change its protocol */
-        deliveries.bytes += d->encoded[i]->len;
+        d->encoded[i] = *encoded(m, i == 1); /* a receiver may change its protocol */
+        (void)blobRetain(d->encoded[i].in);
+        deliveries.bytes += d->encoded[i].len;
     }
     topicWalkBegin(to);
     if (!deliveries.queue.head.next) listInit(&deliveries.queue);
@@ -153,15 +226,50 @@ void publishFinish(const topic *t) {
 
 /* ------------------------------------------------------------------ publishing */
 
+/* To a single receiver the bytes are copied: a block that it shares with none would cost more. */
+static void deliverToOne(session *s, const message *m) {
+    static char scratch[LOGGED_MAX];
+    if (sizeOf(m) <= sizeof(scratch)) {
+        size_t len = encodeTo(scratch, m, s->proto == 3);
+        sessionDeliver(s, DELIVER_PUSH, sliceMake(scratch, len));
+        return;
+    }
+    blob *b = blobNew(sizeOf(m));
+    b->len = encodeTo(b->bytes, m, s->proto == 3);
+    sessionDeliverShared(s, DELIVER_PUSH, b, 0, b->len);
+    blobRelease(b);
+}
+
+/* Fetches the sessions of receivers some steps ahead, so that the cache misses overlap. */
+static inline void prefetchReceivers(const topic *t, uint32_t at) {
+    enum { AHEAD = 8 };
+    if (at + 2 * AHEAD < t->count) prefetchRead(t->of.many[at + 2 * AHEAD]);
+    if (at + AHEAD >= t->count) return;
+    const subscriber *by = t->of.many[at + AHEAD];
+    if (!by || !by->who) return;
+    prefetchRead(by->who);
+    prefetchRead((const char *)by->who + CACHE_LINE);
+}
+
+static void deliverToAll(const topic *to, message *m) {
+    for (uint32_t i = 0; i < to->count; i++) {
+        prefetchReceivers(to, i);
+        session *s = to->of.many[i]->who;
+        if (unlikely(!s)) continue;
+        const part *p = encoded(m, s->proto == 3);
+        sessionDeliverShared(s, DELIVER_PUSH, p->in, p->at, p->len);
+    }
+}
+
 static uint64_t deliver(topic *to, message *m) {
+    m->to = to;
     uint64_t receivers = topicCount(to);
     if (unlikely(deliveries.queue.count) || unlikely(to->count > FANOUT_AT_ONCE)) {
         queueDelivery(to, m);
-        return receivers;
-    }
-    for (uint32_t i = 0; i < to->count; i++) {
-        session *s = topicSubscriber(to, i)->who;
-        if (s) sessionDeliverShared(s, DELIVER_PUSH, encoded(m, s->proto == 3));
+    } else if (to->count > 1) {
+        deliverToAll(to, m);
+    } else if (topicSubscriber(to, 0)->who) {
+        deliverToOne(topicSubscriber(to, 0)->who, m);
     }
     return receivers;
 }

@@ -17,6 +17,8 @@ uint64_t publishToShard(slice channel, slice message);
 /* Sends what was published before to those that have not received it yet, before subscriptions of a receiver change.
  * No effect if the topic (NULL: every topic) has no such message. */
 void publishFinish(const topic *t);
+/* Periodic job: frees the blocks of topics to which nothing is published any more. */
+void publishLogsAge(int64_t budget_us);
 /* Continues unfinished deliveries; false if nothing remains to be done. */
 bool publishWork(void);
 

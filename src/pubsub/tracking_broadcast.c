@@ -262,7 +262,7 @@ static void sendPrefix(const prefix *p) {
         int form = target->proto == 3;
         if (!encoded[form])
             encoded[form] = invalidationEncode(target->proto, names, (int64_t)count);
-        sessionDeliverShared(target, DELIVER_PUSH, encoded[form]);
+        sessionDeliverShared(target, DELIVER_PUSH, encoded[form], 0, encoded[form]->len);
     }
     blobRelease(encoded[0]);
     blobRelease(encoded[1]);

@@ -46,6 +46,10 @@
 #ifndef OUTBLOCK_SMALL_SIZE
 #define OUTBLOCK_SMALL_SIZE RESP_CHOOSE(512, 128)
 #endif
+/* Size of a block for a part of a shared blob: header and the shortest reservation. */
+#ifndef OUTBLOCK_SHARED_SIZE
+#define OUTBLOCK_SHARED_SIZE 128
+#endif
 /* Maximum number of free blocks kept per thread. */
 #ifndef OUTBLOCK_POOL_MAX
 #define OUTBLOCK_POOL_MAX RESP_CHOOSE(64, 0)

@@ -12,7 +12,7 @@ struct outblock {
     blob *lent;       /* one reference, held until outbufReap(); NULL if nothing is borrowed */
     size_t lent_at;   /* offset of the next byte to send */
     size_t lent_left; /* bytes still to send */
-    size_t lent_len;  /* bytes borrowed originally, as counted in `memory` */
+    size_t lent_len;  /* bytes borrowed originally, as counted in `memory`; 0 if shared */
     uint32_t size;    /* of the whole block, including this header */
     uint32_t start;   /* own bytes already sent */
     uint32_t used;    /* end of the own bytes */

@@ -15,6 +15,8 @@
 
 _Static_assert(OUTBLOCK_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
                "a reservation must fit in a block");
+_Static_assert(OUTBLOCK_SHARED_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
+               "a reservation must fit in a shared block");
 _Static_assert(OUTBLOCK_SMALL_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
                "a reservation must fit in a small block");
 
@@ -224,19 +226,46 @@ void outbufAppendSlow(outbuf *o, const void *bytes, size_t len) {
     }
 }
 
+/* Adds a block that begins with a part of a blob, of which `counted` bytes count as memory. */
+static void lend(outbuf *o, uint32_t size, blob *b, size_t offset, size_t len, size_t counted) {
+    blockAdd(o, size);
+    outblock *block = o->last;
+    block->lent = blobRetain(b);
+    block->lent_at = offset;
+    block->lent_left = len;
+    block->lent_len = counted;
+    o->queued += len;
+    o->memory += counted;
+}
+
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len) {
     if (sinkDrops(o) || len == 0) return;
     if (o->sink) sinkCollect(o);
     check(offset <= b->len);
     check(len <= b->len - offset);
-    blockAdd(o, OUTBLOCK_SMALL_SIZE);
-    outblock *block = o->last;
-    block->lent = blobRetain(b);
-    block->lent_at = offset;
-    block->lent_left = len;
-    block->lent_len = len;
-    o->queued += len;
-    o->memory += len;
+    lend(o, OUTBLOCK_SMALL_SIZE, b, offset, len, len);
+}
+
+void outbufAppendShared(outbuf *o, blob *b, size_t offset, size_t len) {
+    enum { COPY_MAX = 256 }; /* into a block that exists already */
+    if (unlikely(o->sink != NULL)) {
+        outbufAppend(o, b->bytes + offset, len);
+        return;
+    }
+    outblock *last = o->last;
+    if (last && o->at) {
+        bool continues = last->lent == b && last->lent_at + last->lent_left == offset;
+        if (continues && o->at == last->bytes) {
+            last->lent_left += len;
+            o->queued += len;
+            return;
+        }
+        if (len <= COPY_MAX && (size_t)(o->end - o->at) > len) {
+            outbufAppend(o, b->bytes + offset, len);
+            return;
+        }
+    }
+    lend(o, OUTBLOCK_SHARED_SIZE, b, offset, len, 0);
 }
 
 void outbufMoveAll(outbuf *to, outbuf *from) {

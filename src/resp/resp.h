@@ -163,11 +163,15 @@ static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
 }
 /* Sends `len` bytes from `offset` of a blob by reference: the blob is retained until they are sent. */
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len);
+/* The same for a part of a blob that many outputs send, such as a published message: its bytes do not count as memory
+ * of this outbuf. A part that continues the previous one needs no block of its own. Bytes may be appended to the blob
+ * behind the parts in use. */
+void outbufAppendShared(outbuf *o, blob *b, size_t offset, size_t len);
 /* Bytes not yet written. */
 static inline size_t outbufPending(const outbuf *o) {
     return o->queued + (size_t)(o->at - o->base);
 }
-/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it. */
+/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it, a shared one does not. */
 static inline size_t outbufMemory(const outbuf *o) { return o->memory; }
 /* Number of blocks in the chain; each borrowed part has one. */
 size_t outbufBlocks(const outbuf *o);

@@ -1,9 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scripts (EVAL) and functions. So far: directives. Main thread only. */
+ * Scripts as a feature: gate, INFO, collection of garbage. Main thread only. */
 #include "base/base.h"
-#include "config/config.h"
+#include "base/number.h"
+#include "script/run.h"
 #include "script/script.h"
 #include "script/script_priv.h"
 
-const feature scriptFeature = {.name = "script", .options = scriptOptions};
+static const gate *const gates[] = {&scriptBusyGate, NULL};
+
+/* ------------------------------------------------------------------ garbage */
+
+static bool may_have_garbage;
+
+void scriptNoteWork(void) { may_have_garbage = true; }
+
+enum { COLLECT_EVERY_MS = 100, COLLECT_US_MAX = 500 };
+
+static void collectGarbage(int64_t budget_us) {
+    if (!may_have_garbage || scriptRunNow()) return;
+    void *vm = scriptCacheVm(false);
+    int64_t us = budget_us < COLLECT_US_MAX ? budget_us : COLLECT_US_MAX;
+    may_have_garbage = vm && luaEngine.collect(vm, us);
+}
+
+static const tickJob ticks[] = {{"script-garbage", COLLECT_EVERY_MS, collectGarbage},
+                                {NULL, 0, NULL}};
+
+/* ------------------------------------------------------------------ INFO */
+
+static size_t evalMemory(void) {
+    void *vm = scriptCacheVm(false);
+    return vm ? luaEngine.memory(vm) : 0;
+}
+
+static void printBytes(str *out, const char *name, size_t bytes) {
+    char human[NUMBER_TEXT_MAX];
+    numberPrintHuman(human, bytes);
+    strAppendFormat(out, "%s:%zu\r\n%s_human:%s\r\n", name, bytes, name, human);
+}
+
+static void printMemory(str *out) {
+    scriptCacheUse use = scriptCacheUseNow();
+    size_t eval = evalMemory();
+    strAppendFormat(out, "used_memory_vm_eval:%zu\r\n", eval);
+    printBytes(out, "used_memory_lua", eval);
+    strAppendFormat(out, "used_memory_scripts_eval:%zu\r\nnumber_of_cached_scripts:%zu\r\n",
+                    use.bytes, use.scripts);
+    printBytes(out, "used_memory_scripts", use.bytes);
+    printBytes(out, "used_memory_vm_total", eval);
+}
+
+static void printStats(str *out) {
+    strAppendFormat(out, "evicted_scripts:%llu\r\n",
+                    (unsigned long long)scriptCacheUseNow().evicted);
+}
+
+enum { ABI_VERSION = 4 };
+
+static void printEngines(str *out) {
+    strAppendFormat(out,
+                    "engines_count:1\r\nengines_total_used_memory:%zu\r\n"
+                    "engines_total_memory_overhead:0\r\nengine_0:name=%s,module=lua,abi_version=%d,"
+                    "used_memory=%zu,memory_overhead=0\r\n",
+                    evalMemory(), luaEngine.name, ABI_VERSION, evalMemory());
+}
+
+static const infoSection sections[] = {
+    {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {"scriptingengines", "# Scripting Engines", INFO_NORMAL, INFO_SCRIPTING_ENGINES, printEngines},
+    {NULL, NULL, 0, 0, NULL},
+};
+
+const feature scriptFeature = {
+    .name = "script",
+    .options = scriptOptions,
+    .info = sections,
+    .ticks = ticks,
+    .gates = gates,
+    .on_stats_reset = scriptCacheResetStats,
+};

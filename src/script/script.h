@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Scripts (EVAL) and functions. So far: directives. Main thread only. */
+ * Scripts (EVAL) and functions. Main thread only. */
 #ifndef SCRIPT_SCRIPT_H
 #define SCRIPT_SCRIPT_H
 
 #include "engine/hooks.h"
 
 extern const feature scriptFeature;
+/* Refuses commands while a slow script is executed. */
+extern const gate scriptBusyGate;
 
 #endif

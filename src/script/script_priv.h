@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of scripts. Each field is named after its directive; only the configuration registry
- * writes them. */
+ * Directives of scripts, named after their fields, which only the configuration registry writes; functions shared by the
+ * commands. */
 #ifndef SCRIPT_SCRIPT_PRIV_H
 #define SCRIPT_SCRIPT_PRIV_H
 
@@ -9,13 +9,21 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "engine/ctx.h"
+#include "script/cache.h"
 
 typedef struct scriptConfig {
     int64_t busy_reply_threshold; /* ms until other clients get BUSY; 0: never */
+    int64_t script_memory_limit;  /* bytes of an interpreter; 0: derived from maxmemory */
     bool lua_enable_insecure_api;
 } scriptConfig;
 
 extern scriptConfig scriptConf;
 extern const configOption scriptOptions[];
+
+/* Parses the number of keys, argv[2]. False: the error was replied; `not_a_number` is its text, NULL: the usual one. */
+bool scriptArgKeys(ctx *c, int *count, const char *not_a_number);
+/* A script was run: there may be garbage. */
+void scriptNoteWork(void);
 
 #endif

@@ -103,6 +103,10 @@ commandProc delifeqCommand;
 commandProc discardCommand;
 commandProc dumpCommand;
 commandProc echoCommand;
+commandProc evalCommand;
+commandProc evalRoCommand;
+commandProc evalshaCommand;
+commandProc evalshaRoCommand;
 commandProc execCommand;
 commandProc existsCommand;
 commandProc expireCommand;
@@ -243,6 +247,12 @@ commandProc saddCommand;
 commandProc saveCommand;
 commandProc scanCommand;
 commandProc scardCommand;
+commandProc scriptExistsCommand;
+commandProc scriptFlushCommand;
+commandProc scriptHelpCommand;
+commandProc scriptKillCommand;
+commandProc scriptLoadCommand;
+commandProc scriptShowCommand;
 commandProc sdiffCommand;
 commandProc sdiffstoreCommand;
 commandProc selectCommand;
@@ -1785,6 +1795,36 @@ static const commandArg args_echo[] = {
     {.name = "message", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const keySpec keys_eval[] = {
+    {.notes = "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE", .flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_eval[] = {
+    {.name = "script", .type = ARG_STRING, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 0},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_eval_ro[] = {
+    {.notes = "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS", .flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const keySpec keys_evalsha[] = {
+    {.flags = KEY_RW | KEY_ACCESS | KEY_UPDATE, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
+static const commandArg args_evalsha[] = {
+    {.name = "sha1", .type = ARG_STRING, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 0},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const keySpec keys_evalsha_ro[] = {
+    {.flags = KEY_RO | KEY_ACCESS, .begin = KEY_BEGIN_INDEX, .begin_at = 2, .find = KEY_FIND_KEYNUM, .keynum_index = 0, .first_key = 1, .keynum_step = 1},
+};
+
 static const keySpec keys_exists[] = {
     {.flags = KEY_RO, .begin = KEY_BEGIN_INDEX, .begin_at = 1, .find = KEY_FIND_RANGE, .last = -1, .step = 1, .limit = 0},
 };
@@ -2966,6 +3006,108 @@ static const commandArg args_scan[] = {
     {.name = "pattern", .token = "MATCH", .type = ARG_PATTERN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "type", .token = "TYPE", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const char *const tips_script_exists[] = {
+    "request_policy:all_shards",
+    "response_policy:agg_logical_and",
+};
+
+static const commandArg args_script_exists[] = {
+    {.name = "sha1", .type = ARG_STRING, .flags = ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandHistory history_script_flush[] = {
+    {"6.2.0", "Added the `ASYNC` and `SYNC` flushing mode modifiers."},
+};
+
+static const commandArg args_script_flush[] = {
+    {.name = "flush-type", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_flushslot_flush_type},
+};
+
+static const char *const tips_script_kill[] = {
+    "request_policy:all_shards",
+    "response_policy:one_succeeded",
+};
+
+static const commandArg args_script_load[] = {
+    {.name = "script", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_script_show[] = {
+    {.name = "sha1", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandSpec subs_script[] = {
+    {.name = "exists",
+     .proc = scriptExistsCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ARRAY,
+     .group = "scripting",
+     .summary = "Determines whether server-side Lua scripts exist in the script cache.",
+     .complexity = "O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation).",
+     .since = "2.6.0",
+     .tips = tips_script_exists, .tip_count = 2,
+     .args = args_script_exists, .arg_count = 1},
+    {.name = "flush",
+     .proc = scriptFlushCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Removes all server-side Lua scripts from the script cache.",
+     .complexity = "O(N) with N being the number of scripts in cache",
+     .since = "2.6.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .history = history_script_flush, .history_count = 1,
+     .args = args_script_flush, .arg_count = 1},
+    {.name = "help",
+     .proc = scriptHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ARRAY,
+     .group = "scripting",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "5.0.0"},
+    {.name = "kill",
+     .proc = scriptKillCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Terminates a server-side Lua script during execution.",
+     .complexity = "O(1)",
+     .since = "2.6.0",
+     .tips = tips_script_kill, .tip_count = 2},
+    {.name = "load",
+     .proc = scriptLoadCommand,
+     .arity = 3,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_BULK,
+     .group = "scripting",
+     .summary = "Loads a server-side Lua script to the script cache.",
+     .complexity = "O(N) with N being the length in bytes of the script body.",
+     .since = "2.6.0",
+     .tips = tips_acl_deluser, .tip_count = 2,
+     .args = args_script_load, .arg_count = 1},
+    {.name = "show",
+     .proc = scriptShowCommand,
+     .arity = 3,
+     .flags = CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_BULK,
+     .group = "scripting",
+     .summary = "Show server-side Lua script in the script cache.",
+     .complexity = "O(1).",
+     .since = "8.0.0",
+     .args = args_script_show, .arg_count = 1},
 };
 
 static const keySpec keys_sdiffstore[] = {
@@ -4228,6 +4370,54 @@ const commandSpec serverCommands[] = {
      .complexity = "O(1)",
      .since = "1.0.0",
      .args = args_echo, .arg_count = 1},
+    {.name = "eval",
+     .proc = evalCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MAY_REPLICATE | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Executes a server-side Lua script.",
+     .complexity = "Depends on the script that is executed.",
+     .since = "2.6.0",
+     .key_specs = keys_eval, .key_spec_count = 1,
+     .args = args_eval, .arg_count = 4},
+    {.name = "eval_ro",
+     .proc = evalRoCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Executes a read-only server-side Lua script.",
+     .complexity = "Depends on the script that is executed.",
+     .since = "7.0.0",
+     .key_specs = keys_eval_ro, .key_spec_count = 1,
+     .args = args_eval, .arg_count = 4},
+    {.name = "evalsha",
+     .proc = evalshaCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MAY_REPLICATE | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Executes a server-side Lua script by SHA1 digest.",
+     .complexity = "Depends on the script that is executed.",
+     .since = "2.6.0",
+     .key_specs = keys_evalsha, .key_spec_count = 1,
+     .args = args_evalsha, .arg_count = 4},
+    {.name = "evalsha_ro",
+     .proc = evalshaRoCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Executes a read-only server-side Lua script by SHA1 digest.",
+     .complexity = "Depends on the script that is executed.",
+     .since = "7.0.0",
+     .key_specs = keys_evalsha_ro, .key_spec_count = 1,
+     .args = args_evalsha, .arg_count = 4},
     {.name = "exec",
      .proc = execCommand,
      .arity = 1,
@@ -5736,6 +5926,15 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "script",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "A container for Lua scripts management commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "2.6.0",
+     .subs = subs_script, .sub_count = 6},
     {.name = "sdiff",
      .proc = sdiffCommand,
      .arity = -2,
@@ -6885,4 +7084,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 239;
+const int serverCommandCount = 244;

@@ -13,10 +13,12 @@
 static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id, (void)arg; /* there is one loop and one cron */
     executeNewTurn();
-    signalsPoll();
-    shutdownPoll();
     watchdogKick();
     int64_t period_ms = 1000 / serverConf.hz;
+    /* In a nested turn a command, such as a slow script, is not finished: a shutdown would save half of its changes. */
+    if (engineHot.current) return period_ms;
+    signalsPoll();
+    shutdownPoll();
     /* Jobs may move objects, and expect a whole dataset. */
     if (engineHot.loading) return period_ms;
     int64_t began_us = clockMonoUs();

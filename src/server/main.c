@@ -114,7 +114,7 @@ static void afterSleep(loop *l, void *arg) {
     if (loopDepth(l) == 1) wake_ticks = clockTicks();
     executeNewTurn();
     run.turns++;
-    signalsPoll();
+    if (!engineHot.current) signalsPoll();
     stagesRun(STAGE_AFTER_SLEEP, STAGE_AFTER_SLEEP);
 }
 

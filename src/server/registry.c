@@ -49,6 +49,7 @@ const gate *const serverGateOrder[] = {
     &aclKeyGate,
     &aclChannelGate,
     &clusterRedirectGate,
+    &scriptBusyGate,
     &memoryGate,
     &snapshotErrorGate,
     &aofErrorGate,

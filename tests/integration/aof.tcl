@@ -292,6 +292,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
         foreach {files words} [list \
             [list $m $one appendonly.aof.1.incr.aof "${good}x"] "*Bad file format reading the append only file appendonly.aof.1.incr.aof: make a backup*" \
             [list $m $one appendonly.aof.1.incr.aof "$good[records {FOO x}]"] "*Error reading the append only file appendonly.aof.1.incr.aof, error: unknown command 'FOO', with args beginning with: 'x'*" \
+            [list $m $one appendonly.aof.1.incr.aof "$good[records {CONFIG NOPE}]"] "*error: unknown subcommand 'NOPE'. Try CONFIG HELP.*" \
             [list $m $one appendonly.aof.1.incr.aof "$good[records GET]"] "*error: wrong number of arguments for 'get' command*" \
             [list $m $two appendonly.aof.1.incr.aof "${good}*1" appendonly.aof.2.incr.aof $good] "*the truncated file is not the last file*" \
             [list $m $two appendonly.aof.1.incr.aof $good] "*Unable to obtain the AOF file appendonly.aof.2.incr.aof length. stat: No such file or directory*" \
@@ -337,6 +338,32 @@ start_server {tags {aof} overrides {appendonly yes}} {
         rewrite_aof
         restart_server
         assert_equal {1 2} [r mget old new]
+    }
+
+    test {a default user without any rights does not stop the load} {
+        r set kept 1
+        stop_server
+        write_file [srv dir]/limited.conf "include [srv config]\nuser default off -@all resetkeys resetpass\n"
+        set from [string length [server_log]]
+        catch {exec timeout 1 $::binary [srv dir]/limited.conf </dev/null 2>@1} said
+        set said "$said[string range [server_log] $from end]"
+        assert_match "*DB loaded from append only file*" $said
+        assert {![string match *CRITICAL* $said]}
+        continue_server
+        assert_equal 1 [r get kept]
+    }
+
+    test {DEBUG AOF-FLUSH-SLEEP delays writes, and no reply overtakes one with appendfsync always} {
+        r config set appendfsync always
+        r debug aof-flush-sleep 200000
+        set writer [connect]
+        set before [file size [lindex [glob [aof_dir]/*incr*] 0]]
+        $writer -send set slow 1
+        assert_equal OK [$writer -read]
+        assert {[file size [lindex [glob [aof_dir]/*incr*] 0]] > $before}
+        r debug aof-flush-sleep 0
+        r config set appendfsync everysec
+        assert_error "ERR value is not an integer or out of range" {r debug aof-flush-sleep x}
     }
 
     test {clients are served while the append only file is loaded} {

@@ -126,6 +126,31 @@ start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
     }
 }
 
+start_server {tags {rdb} overrides {save "10000 1"}} {
+    test {FLUSHALL kills a running save, and saves the empty dataset} {
+        r debug populate 100
+        r save
+        r config set rdb-key-save-delay 1000000
+        r bgsave
+        r flushall
+        assert_equal {0 ok 0} [list [info_field rdb_bgsave_in_progress] [info_field rdb_last_bgsave_status] \
+            [info_field rdb_changes_since_last_save]]
+        assert_match "*Killing running RDB child: *DB saved on disk*" [server_log]
+        r config set rdb-key-save-delay 0
+        assert_equal OK [r debug reload nosave]
+        assert_equal 0 [r dbsize]
+    }
+
+    test {DEBUG RELOAD NOSAVE of a file with another version keeps the dataset} {
+        r set key value
+        set file [open [srv dir]/dump.rdb r+b]
+        puts -nonewline $file VALKEY987
+        close $file
+        assert_error "ERR Error trying to load the RDB dump, check server logs" {r debug reload nosave}
+        assert_equal value [r get key]
+    }
+}
+
 start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}} {
     test {clients are served while the dataset is loaded} {
         r config set rdbcompression no

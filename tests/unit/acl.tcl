@@ -573,3 +573,25 @@ start_server {tags {acl}} {
         assert_error "*" {$c ping}
     }
 }
+
+start_server {tags {acl}} {
+    test {commands whose reply contains data need the right to read: XCLAIM, XAUTOCLAIM, ZADD INCR} {
+        r xadd s * f v
+        r xgroup create s g 0
+        r xreadgroup group g one streams s >
+        r zadd z 1 m
+        r acl setuser u reset on nopass +@all %W~*
+        set c [client_of u]
+        set id [lindex [r xpending s g - + 1] 0 0]
+        assert_error "NOPERM No permissions to access a key" {$c xclaim s g two 0 $id}
+        assert_error "NOPERM No permissions to access a key" {$c xautoclaim s g two 0 0}
+        assert_error "NOPERM No permissions to access a key" {$c zadd z incr 1 m}
+        assert_error "NOPERM No permissions to access a key" {$c zadd z xx ch incr 1 m}
+        assert_equal $id [$c xclaim s g two 0 $id justid]
+        assert_equal 0 [$c zadd z 2 m]
+        assert_equal 1 [$c zadd z 2 incr]
+        r acl setuser u allkeys
+        assert_equal 1 [llength [$c xclaim s g one 0 $id]]
+        assert_equal 3 [$c zadd z incr 1 m]
+    }
+}

@@ -116,6 +116,27 @@ static void reset_keeps_the_state_of_the_connection(void **state) {
     sessionClear(&s);
 }
 
+static void a_session_is_in_the_list_of_replies_or_in_that_of_pushes(void **state) {
+    session s[2];
+    for (int i = 0; i < 2; i++) sessionOpen(&s[i]);
+    assert_null(sessionFirstPushed());
+    sessionWantPush(&s[0]);
+    sessionWantPush(&s[1]);
+    sessionWantPush(&s[0]);
+    assert_int_equal(sessionPushedCount(), 2);
+    assert_null(sessionNextPending());
+    sessionWantWrite(&s[0]); /* its own reply must not wait */
+    sessionWantPush(&s[0]);
+    assert_ptr_equal(sessionFirstPushed(), &s[1]);
+    assert_int_equal(sessionPushedCount(), 1);
+    assert_ptr_equal(sessionNextPending(), &s[0]);
+    sessionWantPush(&s[0]);
+    sessionTakePushed(&s[1]);
+    assert_ptr_equal(sessionFirstPushed(), &s[0]);
+    for (int i = 0; i < 2; i++) sessionClear(&s[i]);
+    assert_int_equal(sessionPushedCount(), 0);
+}
+
 static void reset_keeps_the_output(void **state) {
     session s;
     sessionOpen(&s);
@@ -219,6 +240,7 @@ int test_session(void) {
         TEST(opening_reset_and_end_are_reported),
         TEST(the_end_is_reported_once),
         TEST(reset_keeps_the_state_of_the_connection),
+        TEST(a_session_is_in_the_list_of_replies_or_in_that_of_pushes),
         TEST(reset_keeps_the_output),
         TEST(databases_are_checked),
         TEST(a_name_can_be_set_and_removed),

@@ -100,6 +100,22 @@ static void appendRandomBlob(outbuf *o, model *m, const char *source) {
     blobRelease(b);
 }
 
+/* Parts of a shared blob, most of them continuing the previous one; the blob is replaced when it is full. */
+static blob *shared_blob;
+static void appendRandomShared(outbuf *o, model *m, const char *source) {
+    size_t len = randomBelow(randomBelow(4) ? 60 : 500) + 1;
+    if (!shared_blob || shared_blob->cap - shared_blob->len < len) {
+        blobRelease(shared_blob);
+        shared_blob = blobNew(1000);
+    }
+    size_t at = shared_blob->len;
+    memcpy(shared_blob->bytes + at, source + randomBelow(1000), len);
+    shared_blob->len += len;
+    if (randomBelow(5) == 0) return; /* not for this output */
+    outbufAppendShared(o, shared_blob, at, len);
+    modelAppend(m, shared_blob->bytes + at, len);
+}
+
 static void consumeRandom(outbuf *o, model *m) {
     size_t sent = checkIovecs(o, m, (int)randomBelow(64) + 1);
     size_t n = randomBelow(3) ? randomBelow(sent + 1) : sent;
@@ -180,7 +196,13 @@ static void all_operations_keep_the_bytes_in_order(void **state) {
             case 0:
             case 1:
             case 2: appendRandom(&o, &m, source); break;
-            case 3: appendRandomBlob(&o, &m, source); break;
+            case 3:
+                if (randomBelow(2)) {
+                    appendRandomBlob(&o, &m, source);
+                } else {
+                    for (size_t k = randomBelow(6); k > 0; k--) appendRandomShared(&o, &m, source);
+                }
+                break;
             case 4: takeBack(&o, &m, source); break;
             case 5: moveRandom(&o, &m, source); break;
             case 6: beDeaf(&o, source); break;
@@ -196,6 +218,8 @@ static void all_operations_keep_the_bytes_in_order(void **state) {
         outbufClear(&o);
         checkChain(&o, 0);
     }
+    blobRelease(shared_blob);
+    shared_blob = NULL;
     outbufPoolTrim();
     assert_int_equal(memUsed(), used);
     free(m.bytes);
@@ -274,6 +298,36 @@ static void a_borrowed_blob_lives_until_it_is_reaped(void **state) {
     outbufPoolTrim();
 }
 
+static void shared_parts_that_continue_need_one_block_and_count_no_bytes(void **state) {
+    blob *b = blobNew(10000);
+    outbuf first, second;
+    struct iovec iov[8];
+    outbufInit(&first);
+    outbufInit(&second);
+    for (int i = 0; i < 10; i++) {
+        memset(b->bytes + b->len, 'a' + i, 900);
+        b->len += 900;
+        outbufAppendShared(&first, b, b->len - 900, 900);
+        if (i % 2) outbufAppendShared(&second, b, b->len - 900, 900);
+    }
+    assert_int_equal(b->refs, 1 + 1 + 5);
+    assert_int_equal(outbufPending(&first), 9000);
+    assert_int_equal(outbufMemory(&first), OUTBLOCK_SHARED_SIZE);
+    assert_int_equal(outbufIovecs(&first, iov, 8), 1);
+    assert_int_equal(iov[0].iov_len, 9000);
+    assert_int_equal(outbufIovecs(&second, iov, 8), 5);
+    assert_int_equal(outbufMemory(&second), 5 * OUTBLOCK_SHARED_SIZE);
+    outbufConsume(&first, 5000);
+    outbufAppendShared(&first, b, 0, 100); /* does not continue */
+    assert_int_equal(outbufIovecs(&first, iov, 8), 2);
+    assert_int_equal(outbufPending(&first), 4100);
+    outbufClear(&first);
+    outbufClear(&second);
+    assert_int_equal(b->refs, 1);
+    blobRelease(b);
+    outbufPoolTrim();
+}
+
 static void the_pool_is_bounded_and_ages(void **state) {
     static char bytes[OUTBLOCK_SIZE * 100];
     outbuf o;
@@ -298,6 +352,7 @@ int test_outbuf(void) {
         cmocka_unit_test(an_idle_outbuf_owns_nothing),
         cmocka_unit_test(memory_is_what_the_allocator_gave),
         cmocka_unit_test(a_borrowed_blob_lives_until_it_is_reaped),
+        cmocka_unit_test(shared_parts_that_continue_need_one_block_and_count_no_bytes),
         cmocka_unit_test(the_pool_is_bounded_and_ages),
     };
     return cmocka_run_group_tests_name("outbuf", tests, NULL, NULL);

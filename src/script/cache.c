@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The script cache. Invariant: each entry is in one chain of both tables, and either pinned or in the list of scripts
+ * that may be evicted, the one used last at its end. Memory is allocated at the first script. */
+#include "script/cache.h"
+
+#include <openssl/sha.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "ds/list.h"
+#include "script/header.h"
+#include "script/run.h"
+
+enum { BUCKETS_FIRST = 16 };
+
+typedef struct entry entry;
+struct entry {
+    script of;
+    bool pinned;
+    listNode use;
+    uint64_t text_hash, digest_hash;
+    entry *next_text, *next_digest;
+    char text[];
+};
+
+static struct {
+    void *vm;
+    entry **by_text, **by_digest;
+    size_t buckets; /* a power of two */
+    size_t count, evictable, bytes;
+    uint64_t evicted;
+    list uses;
+} cache;
+
+void scriptDigest(slice text, char digest[SCRIPT_DIGEST_LEN + 1]) {
+    static const char hex[] = "0123456789abcdef";
+    unsigned char bytes[SHA_DIGEST_LENGTH];
+    const unsigned char *done = SHA1((const unsigned char *)text.ptr, text.len, bytes);
+    check(done == bytes);
+    for (int i = 0; i < SHA_DIGEST_LENGTH; i++) {
+        digest[2 * i] = hex[bytes[i] >> 4];
+        digest[2 * i + 1] = hex[bytes[i] & 15];
+    }
+    digest[SCRIPT_DIGEST_LEN] = 0;
+}
+
+void *scriptCacheVm(bool open) {
+    if (!cache.vm && open) cache.vm = luaEngine.open(SCRIPT_USE_EVAL);
+    return cache.vm;
+}
+
+/* ------------------------------------------------------------------ tables */
+
+static void link(entry *e) {
+    entry **text = &cache.by_text[e->text_hash & (cache.buckets - 1)];
+    e->next_text = *text;
+    *text = e;
+    entry **digest = &cache.by_digest[e->digest_hash & (cache.buckets - 1)];
+    e->next_digest = *digest;
+    *digest = e;
+}
+
+static void grow(void) {
+    if (cache.count < cache.buckets) return;
+    entry **old = cache.by_text;
+    size_t old_buckets = cache.buckets;
+    if (!old_buckets) listInit(&cache.uses);
+    cache.buckets = old_buckets ? old_buckets * 2 : BUCKETS_FIRST;
+    memFree(cache.by_digest);
+    cache.by_text = memNewArray(entry *, cache.buckets);
+    cache.by_digest = memNewArray(entry *, cache.buckets);
+    for (size_t i = 0; i < old_buckets; i++) {
+        for (entry *e = old[i], *next; e; e = next) {
+            next = e->next_text;
+            link(e);
+        }
+    }
+    memFree(old);
+}
+
+static void removeEntry(entry *e) {
+    entry **at = &cache.by_text[e->text_hash & (cache.buckets - 1)];
+    while (*at != e) at = &(*at)->next_text;
+    *at = e->next_text;
+    at = &cache.by_digest[e->digest_hash & (cache.buckets - 1)];
+    while (*at != e) at = &(*at)->next_digest;
+    *at = e->next_digest;
+    if (!e->pinned) {
+        listRemove(&cache.uses, &e->use);
+        cache.evictable--;
+    }
+    cache.count--;
+    cache.bytes -= memSizeOf(e);
+}
+
+static void noteUse(entry *e) {
+    if (e->pinned) return;
+    listRemove(&cache.uses, &e->use);
+    listAppend(&cache.uses, &e->use);
+}
+
+static entry *findText(slice body, uint64_t hash) {
+    if (!cache.buckets) return NULL;
+    entry *e = cache.by_text[hash & (cache.buckets - 1)];
+    while (e && (e->text_hash != hash || !sliceEqual(e->of.body, body))) e = e->next_text;
+    return e;
+}
+
+const script *scriptCacheFindText(slice body) {
+    entry *e = findText(body, hashBytes(body.ptr, body.len));
+    if (!e) return NULL;
+    noteUse(e);
+    return &e->of;
+}
+
+const script *scriptCacheFindDigest(slice digest) {
+    if (digest.len != SCRIPT_DIGEST_LEN || !cache.buckets) return NULL;
+    uint64_t hash = hashBytesFold(digest.ptr, digest.len);
+    entry *e = cache.by_digest[hash & (cache.buckets - 1)];
+    while (e && (e->digest_hash != hash ||
+                 !sliceEqualFold(sliceMake(e->of.digest, SCRIPT_DIGEST_LEN), digest)))
+        e = e->next_digest;
+    if (!e) return NULL;
+    noteUse(e);
+    return &e->of;
+}
+
+/* ------------------------------------------------------------------ add, evict, flush */
+
+static void evict(void) {
+    while (cache.evictable > SCRIPT_EVAL_MAX) {
+        entry *oldest = LIST_OWNER(cache.uses.head.next, entry, use);
+        removeEntry(oldest);
+        oldest->of.engine->drop(cache.vm, oldest->of.handle);
+        memFree(oldest);
+        cache.evicted++;
+    }
+}
+
+const script *scriptCacheAdd(slice body, str *error) {
+    scriptHeader header;
+    if (!scriptHeaderParse(body, &header, error)) return NULL;
+    void *vm = scriptCacheVm(true);
+    str why = STR_EMPTY;
+    int handle = header.engine->compile(vm, header.code, &why);
+    if (handle < 0) {
+        strAppendText(error, "ERR Error compiling script (new function): ");
+        strAppendSlice(error, strSlice(&why));
+        strFree(&why);
+        return NULL;
+    }
+    grow();
+    entry *e = memAlloc(sizeof(*e) + body.len);
+    memset(e, 0, sizeof(*e));
+    memcpy(e->text, body.ptr, body.len);
+    e->of.engine = header.engine;
+    e->of.handle = handle;
+    e->of.flags = header.flags;
+    e->of.body = sliceMake(e->text, body.len);
+    scriptDigest(body, e->of.digest);
+    e->text_hash = hashBytes(body.ptr, body.len);
+    e->digest_hash = hashBytesFold(e->of.digest, SCRIPT_DIGEST_LEN);
+    link(e);
+    listAppend(&cache.uses, &e->use);
+    cache.count++;
+    cache.evictable++;
+    cache.bytes += memSizeOf(e);
+    evict();
+    return &e->of;
+}
+
+void scriptCachePin(const script *s) {
+    entry *e = (entry *)((char *)s - offsetof(entry, of));
+    if (e->pinned) return;
+    listRemove(&cache.uses, &e->use);
+    cache.evictable--;
+    e->pinned = true;
+}
+
+void scriptCacheFlush(void) {
+    for (size_t i = 0; i < cache.buckets; i++) {
+        while (cache.by_text[i]) {
+            entry *e = cache.by_text[i];
+            removeEntry(e);
+            memFree(e);
+        }
+    }
+    memFree(cache.by_text);
+    memFree(cache.by_digest);
+    cache.by_text = cache.by_digest = NULL;
+    cache.buckets = 0;
+    if (cache.vm) luaEngine.close(cache.vm);
+    cache.vm = NULL;
+}
+
+scriptCacheUse scriptCacheUseNow(void) {
+    return (scriptCacheUse){.scripts = cache.count,
+                            .bytes = cache.bytes + cache.buckets * 2 * sizeof(entry *),
+                            .evicted = cache.evicted};
+}
+
+void scriptCacheResetStats(void) { cache.evicted = 0; }

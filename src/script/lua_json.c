@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The table `cjson`: its settings, and JSON from Lua values. The text is built in one buffer that is reused, so an error
+ * in between leaks nothing. Each value counts as a step. */
+#include "script/lua_json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/number.h"
+
+enum { BUFFER_KEPT_MAX = 1 << 16 };
+
+/* ------------------------------------------------------------------ encode */
+
+typedef struct encoder {
+    lua_State *L;
+    luaVm *vm;
+    const jsonSettings *set;
+    int depth;
+} encoder;
+
+static str buffer; /* of the text being built */
+
+static int refuse(encoder *e, int index, const char *why) {
+    return luaL_error(e->L, "Cannot serialise %s: %s", luaL_typename(e->L, index), why);
+}
+
+static void addString(slice text) {
+    static const char hex[] = "0123456789abcdef";
+    char *at = strReserve(&buffer, text.len * 6 + 2);
+    char *start = at;
+    *at++ = '"';
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+        if (likely(c >= 32 && c != '"' && c != '\\' && c != '/' && c != 127)) {
+            *at++ = (char)c;
+            continue;
+        }
+        *at++ = '\\';
+        switch (c) {
+        case '"':
+        case '\\':
+        case '/': *at++ = (char)c; break;
+        case '\b': *at++ = 'b'; break;
+        case '\f': *at++ = 'f'; break;
+        case '\n': *at++ = 'n'; break;
+        case '\r': *at++ = 'r'; break;
+        case '\t': *at++ = 't'; break;
+        default:
+            memcpy(at, "u00", 3);
+            at[3] = hex[c >> 4];
+            at[4] = hex[c & 15];
+            at += 5;
+        }
+    }
+    *at++ = '"';
+    strGrow(&buffer, (size_t)(at - start));
+}
+
+static void addNumber(encoder *e, int index) {
+    double n = lua_tonumber(e->L, index);
+    if (!isfinite(n)) {
+        if (e->set->encode_invalid == JSON_INVALID_REFUSED)
+            (void)refuse(e, index, "must not be NaN or Inf");
+        if (e->set->encode_invalid == JSON_INVALID_NULL) {
+            strAppendText(&buffer, "null");
+            return;
+        }
+        strAppendText(&buffer, isnan(n) ? "nan" : n > 0 ? "inf" : "-inf");
+        return;
+    }
+    char *at = strReserve(&buffer, NUMBER_TEXT_MAX);
+    size_t len;
+    if (fabs(n) < 1e9 && n == (double)(int64_t)n && !(n == 0 && signbit(n))) {
+        len = numberPrintInt(at, (int64_t)n);
+        if (len > (size_t)e->set->precision)
+            len = (size_t)snprintf(at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
+    } else {
+        len = (size_t)snprintf(at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
+    }
+    strGrow(&buffer, len);
+}
+
+/* The length of the table on top as an array, holes included; -1: it is an object. */
+static int arrayLength(encoder *e) {
+    lua_State *L = e->L;
+    double max = 0;
+    int count = 0;
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        double k = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
+        if (!(k >= 1) || k != floor(k)) {
+            lua_pop(L, 2);
+            return -1;
+        }
+        if (k > max) max = k;
+        count++;
+        lua_pop(L, 1);
+    }
+    luaVmStep(L, e->vm, (uint32_t)count);
+    const jsonSettings *set = e->set;
+    if (set->sparse_ratio > 0 && max > (double)count * set->sparse_ratio &&
+        max > set->sparse_safe) {
+        if (!set->sparse_convert) (void)refuse(e, -1, "excessively sparse array");
+        return -1;
+    }
+    if (max > INT32_MAX) (void)refuse(e, -1, "excessively sparse array");
+    return (int)max;
+}
+
+static void encodeValue(encoder *e);
+
+static void encodeArray(encoder *e, int count) {
+    strAppendByte(&buffer, '[');
+    for (int i = 1; i <= count; i++) {
+        if (i > 1) strAppendByte(&buffer, ',');
+        lua_rawgeti(e->L, -1, i);
+        encodeValue(e);
+        lua_pop(e->L, 1);
+    }
+    strAppendByte(&buffer, ']');
+}
+
+static void encodeObject(encoder *e) {
+    lua_State *L = e->L;
+    bool first = true;
+    strAppendByte(&buffer, '{');
+    lua_pushnil(L);
+    while (lua_next(L, -2)) {
+        if (!first) strAppendByte(&buffer, ',');
+        first = false;
+        if (lua_type(L, -2) == LUA_TNUMBER) {
+            strAppendByte(&buffer, '"');
+            addNumber(e, -2);
+            strAppendText(&buffer, "\":");
+        } else if (lua_type(L, -2) == LUA_TSTRING) {
+            slice key;
+            key.ptr = lua_tolstring(L, -2, &key.len);
+            addString(key);
+            strAppendByte(&buffer, ':');
+        } else {
+            (void)refuse(e, -2, "table key must be a number or string");
+        }
+        encodeValue(e);
+        lua_pop(L, 1);
+    }
+    strAppendByte(&buffer, '}');
+}
+
+static void encodeTable(encoder *e) {
+    if (++e->depth > e->set->encode_depth || !lua_checkstack(e->L, 4))
+        (void)luaL_error(e->L, "Cannot serialise, excessive nesting (%d)", e->depth);
+    bool behind = luaPushBehindProxy(e->L, lua_gettop(e->L));
+    int count = arrayLength(e);
+    if (count > 0) {
+        encodeArray(e, count);
+    } else {
+        encodeObject(e);
+    }
+    if (behind) lua_pop(e->L, 1);
+    e->depth--;
+}
+
+/* The value on top of the stack, which stays there. */
+static void encodeValue(encoder *e) {
+    lua_State *L = e->L;
+    luaVmStep(L, e->vm, 1);
+    if (buffer.len > e->vm->limit) (void)luaL_error(L, "not enough memory");
+    switch (lua_type(L, -1)) {
+    case LUA_TSTRING: {
+        slice text;
+        text.ptr = lua_tolstring(L, -1, &text.len);
+        addString(text);
+        break;
+    }
+    case LUA_TNUMBER: addNumber(e, -1); break;
+    case LUA_TBOOLEAN: strAppendText(&buffer, lua_toboolean(L, -1) ? "true" : "false"); break;
+    case LUA_TTABLE: encodeTable(e); break;
+    case LUA_TNIL: strAppendText(&buffer, "null"); break;
+    case LUA_TLIGHTUSERDATA:
+        if (!lua_touserdata(L, -1)) {
+            strAppendText(&buffer, "null");
+            break;
+        }
+        /* fallthrough */
+    default: (void)refuse(e, -1, "type not supported");
+    }
+}
+
+int jsonEncode(lua_State *L) {
+    luaL_argcheck(L, lua_gettop(L) == 1, 1, "expected 1 argument");
+    encoder e = {.L = L, .vm = luaVmOf(L), .set = jsonSettingsOf(L)};
+    strClear(&buffer);
+    encodeValue(&e);
+    lua_pushlstring(L, strText(&buffer), buffer.len);
+    if (buffer.cap > BUFFER_KEPT_MAX) strFree(&buffer);
+    return 1;
+}
+
+/* ------------------------------------------------------------------ settings */
+
+/* Sets *value to argument `arg` if it is given, and pushes it. */
+static int settingNumber(lua_State *L, int arg, int *value, int min, int max) {
+    if (!lua_isnoneornil(L, arg)) {
+        ptrdiff_t wanted = luaL_checkinteger(L, arg);
+        if (wanted < min || wanted > max) {
+            const char *text = lua_pushfstring(L, "expected integer between %d and %d", min, max);
+            return luaL_argerror(L, arg, text);
+        }
+        *value = (int)wanted;
+    }
+    lua_pushinteger(L, *value);
+    return 1;
+}
+
+static int settingFlag(lua_State *L, int arg, bool *value) {
+    if (!lua_isnoneornil(L, arg)) {
+        luaL_checktype(L, arg, LUA_TBOOLEAN);
+        *value = lua_toboolean(L, arg);
+    }
+    lua_pushboolean(L, *value);
+    return 1;
+}
+
+static void argumentsMax(lua_State *L, int max) {
+    luaL_argcheck(L, lua_gettop(L) <= max, max + 1, "found too many arguments");
+    lua_settop(L, max);
+}
+
+static int setSparse(lua_State *L) {
+    argumentsMax(L, 3);
+    jsonSettings *set = jsonSettingsOf(L);
+    (void)settingFlag(L, 1, &set->sparse_convert);
+    (void)settingNumber(L, 2, &set->sparse_ratio, 0, INT32_MAX);
+    (void)settingNumber(L, 3, &set->sparse_safe, 0, INT32_MAX);
+    return 3;
+}
+
+static int setEncodeDepth(lua_State *L) {
+    argumentsMax(L, 1);
+    return settingNumber(L, 1, &jsonSettingsOf(L)->encode_depth, 1, INT32_MAX);
+}
+
+static int setDecodeDepth(lua_State *L) {
+    argumentsMax(L, 1);
+    return settingNumber(L, 1, &jsonSettingsOf(L)->decode_depth, 1, INT32_MAX);
+}
+
+static int setPrecision(lua_State *L) {
+    argumentsMax(L, 1);
+    return settingNumber(L, 1, &jsonSettingsOf(L)->precision, 1, JSON_PRECISION_MAX);
+}
+
+static int setKeepBuffer(lua_State *L) {
+    argumentsMax(L, 1);
+    return settingFlag(L, 1, &jsonSettingsOf(L)->keep_buffer);
+}
+
+static int setEncodeInvalid(lua_State *L) {
+    static const char *const names[] = {"off", "on", "null", NULL};
+    argumentsMax(L, 1);
+    jsonSettings *set = jsonSettingsOf(L);
+    if (lua_isboolean(L, 1)) {
+        set->encode_invalid = lua_toboolean(L, 1);
+    } else if (!lua_isnil(L, 1)) {
+        set->encode_invalid = luaL_checkoption(L, 1, NULL, names);
+    }
+    if (set->encode_invalid == JSON_INVALID_NULL) {
+        lua_pushliteral(L, "null");
+    } else {
+        lua_pushboolean(L, set->encode_invalid);
+    }
+    return 1;
+}
+
+static int setDecodeInvalid(lua_State *L) {
+    argumentsMax(L, 1);
+    return settingFlag(L, 1, &jsonSettingsOf(L)->decode_invalid);
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static int newInstance(lua_State *L) {
+    luaOpenJson(L);
+    return 1;
+}
+
+void luaOpenJson(lua_State *L) {
+    static const luaL_Reg functions[] = {{"encode", jsonEncode},
+                                         {"decode", jsonDecode},
+                                         {"encode_sparse_array", setSparse},
+                                         {"encode_max_depth", setEncodeDepth},
+                                         {"decode_max_depth", setDecodeDepth},
+                                         {"encode_number_precision", setPrecision},
+                                         {"encode_keep_buffer", setKeepBuffer},
+                                         {"encode_invalid_numbers", setEncodeInvalid},
+                                         {"decode_invalid_numbers", setDecodeInvalid},
+                                         {"new", newInstance},
+                                         {NULL, NULL}};
+    lua_newtable(L);
+    jsonSettings *set = lua_newuserdata(L, sizeof(*set));
+    *set = (jsonSettings){.encode_depth = JSON_DEPTH_DEFAULT,
+                          .decode_depth = JSON_DEPTH_DEFAULT,
+                          .precision = JSON_PRECISION_MAX,
+                          .sparse_ratio = 2,
+                          .sparse_safe = 10,
+                          .decode_invalid = true,
+                          .keep_buffer = true};
+    for (const luaL_Reg *f = functions; f->name; f++) {
+        lua_pushvalue(L, -1);
+        lua_pushcclosure(L, f->func, 1);
+        lua_setfield(L, -3, f->name);
+    }
+    lua_pop(L, 1);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    lua_pushliteral(L, "cjson");
+    lua_setfield(L, -2, "_NAME");
+    lua_pushliteral(L, "2.1.0");
+    lua_setfield(L, -2, "_VERSION");
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Execution of a script (run.h). Its commands run inside the command that called it, so all of them are one execution
+ * unit: sinks get their changes between MULTI and EXEC. Invariant: the busy gate is armed if and only if the current
+ * run is busy. Main thread only. */
+#include "script/run.h"
+
+#include "base/base.h"
+#include "engine/execute.h"
+#include "engine/hooks.h"
+#include "engine/lifecycle.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
+#include "engine/stats.h"
+#include "script/script.h"
+#include "script/script_priv.h"
+#include "store/store.h"
+
+static struct {
+    scriptRun *run;
+    int db_id; /* of the session before the run */
+    uint32_t denied;
+    int64_t served_us;
+} now;
+
+const char *const scriptFlagNames[SCRIPT_FLAG_COUNT] = {"no-writes", "allow-oom", "allow-stale",
+                                                        "no-cluster", "allow-cross-slot-keys"};
+
+unsigned scriptFlagParse(slice name, bool fold) {
+    for (int i = 0; i < SCRIPT_FLAG_COUNT; i++) {
+        bool same = fold ? sliceIs(name, scriptFlagNames[i])
+                         : sliceEqual(name, sliceOf(scriptFlagNames[i]));
+        if (same) return 1u << i;
+    }
+    return 0;
+}
+
+const scriptRun *scriptRunNow(void) { return now.run; }
+
+/* ------------------------------------------------------------------ begin and end */
+
+/* The gates that a command with the flags of the script would meet. Scripts without a header are always run: their
+ * commands meet the gates. */
+static bool isAdmitted(const scriptRun *run, ctx *c) {
+    if (run->flags & SCRIPT_NO_HEADER) return true;
+    if (run->flags & SCRIPT_NO_CLUSTER && storeIsSlotted()) {
+        replyError(c, SLICE("ERR Can not run script on cluster, 'no-cluster' flag is set."));
+        return false;
+    }
+    if (run->flags & SCRIPT_NO_WRITES || ctxIsReplay(c)) return true;
+    uint32_t exempt = run->flags & SCRIPT_ALLOW_OOM ? gateMask(&memoryGate) : 0;
+    if (gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
+    if (!run->is_read_only) return true;
+    replyError(c, SLICE("ERR Can not execute a script with write flag using *_ro command."));
+    return false;
+}
+
+bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
+    check(!now.run);
+    if (!isAdmitted(run, c)) return false;
+    run->caller = c;
+    run->keys = c->argv + first;
+    run->key_count = key_count;
+    run->args = run->keys + key_count;
+    run->arg_count = c->argc - first - key_count;
+    if (run->flags & SCRIPT_NO_WRITES) run->is_read_only = true;
+    run->proto = 2;
+    run->targets = c->targets;
+    run->slot = -1;
+    if (storeIsSlotted() && key_count) run->slot = storeHashSlot(storeHash(run->keys[0]));
+    run->started_us = clockMonoUs();
+    now.run = run;
+    now.db_id = c->who->db_id;
+    now.denied = c->who->flags & SESSION_DENY_BLOCKING;
+    c->who->flags |= SESSION_DENY_BLOCKING;
+    return true;
+}
+
+void scriptRunEnd(scriptRun *run) {
+    check(now.run == run);
+    session *s = run->caller->who;
+    s->flags = (s->flags & ~(uint32_t)SESSION_DENY_BLOCKING) | now.denied;
+    if (s->db_id != now.db_id) {
+        status st = sessionSelect(s, now.db_id);
+        check(st == OK); /* it was selected before */
+    }
+    if (run->is_busy) gateArm(&scriptBusyGate, false);
+    now.run = NULL;
+}
+
+/* ------------------------------------------------------------------ commands of the script */
+
+void scriptReplyError(ctx *c, slice text, bool counted) {
+    c->flags |= CTX_FAILED;
+    if (!counted) {
+        const char *blank = memchr(text.ptr, ' ', text.len);
+        statsCountError(blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR"));
+    }
+    respError(c->out, text);
+}
+
+enum { KEYS_MAX = 32 };
+
+/* True if all keys of the command are in the slot of the run. The first command with keys determines it. */
+static bool slotsMatch(scriptRun *run, const ctx *c) {
+    keyPosition few[KEYS_MAX], *places = few;
+    int count = commandKeys(c->cmd, c->argv, c->argc, few, KEYS_MAX);
+    if (count > KEYS_MAX) {
+        places = memNewArray(keyPosition, (size_t)count);
+        count = commandKeys(c->cmd, c->argv, c->argc, places, count);
+    }
+    bool match = true;
+    for (int i = 0; i < count && match; i++) {
+        int slot = storeHashSlot(storeHash(c->argv[places[i].arg_index]));
+        if (run->slot < 0) run->slot = slot;
+        match = run->slot == slot;
+    }
+    if (places != few) memFree(places);
+    return match;
+}
+
+static bool arityFits(const command *cmd, int argc) {
+    return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
+}
+
+/* The memory gate comes before the check of read-only scripts. */
+static bool memoryRefuses(const ctx *c) {
+    return gateIsArmed(&memoryGate) && c->cmd->flags & CMD_DENYOOM &&
+           !(c->gates_exempt & gateMask(&memoryGate));
+}
+
+/* Replies why the command may not run in this script; false if it may. */
+static bool isRefused(scriptRun *run, ctx *c) {
+    if (!arityFits(c->cmd, c->argc)) {
+        scriptReplyError(c, SLICE("ERR Wrong number of args calling command from script"), false);
+    } else if (c->cmd->flags & CMD_NOSCRIPT) {
+        scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
+    } else if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE) &&
+               !memoryRefuses(c)) {
+        scriptReplyError(c, SLICE("ERR Write commands are not allowed from read-only scripts."),
+                         false);
+    } else if (unlikely(storeIsSlotted()) &&
+               !(run->flags & (SCRIPT_NO_HEADER | SCRIPT_ALLOW_CROSS_SLOT_KEYS)) &&
+               !slotsMatch(run, c)) {
+        scriptReplyError(
+            c, SLICE("ERR Script attempted to access keys that do not hash to the same slot"),
+            false);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void replyUnknown(ctx *c) {
+    const command *container = commandFind(c->argv[0]);
+    if (!container || !container->sub_count || c->argc < 2) {
+        scriptReplyError(c, SLICE("ERR Unknown command called from script"), false);
+        return;
+    }
+    str text = STR_EMPTY;
+    strAppendFormat(&text, "ERR unknown subcommand '%.*s'. Try ", (int)sizeMin(c->argv[1].len, 128),
+                    c->argv[1].ptr);
+    for (size_t i = 0; i < c->argv[0].len; i++) strAppendByte(&text, byteUpper(c->argv[0].ptr[i]));
+    strAppendText(&text, " HELP.");
+    scriptReplyError(c, strSlice(&text), false);
+    strFree(&text);
+}
+
+void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
+    outbuf out;
+    outbufInitSink(&out, sink);
+    ctx c;
+    ctxInitInner(&c, run->caller);
+    c.db = c.who->db; /* the script may have selected another one */
+    c.argv = argv;
+    c.argc = argc;
+    c.out = &out;
+    c.proto = run->proto;
+    c.targets = run->targets;
+    if (c.origin == ORIGIN_CLIENT) c.origin = ORIGIN_SCRIPT;
+    if (run->wrote) c.gates_exempt = gatesWaivedForWriters();
+    if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= gateMask(&memoryGate);
+    if (!executeResolveInner(&c)) {
+        replyUnknown(&c);
+    } else if (unlikely(isRefused(run, &c))) {
+        executeCountRejected(&c);
+    } else {
+        executeInner(&c);
+        if (c.cmd->flags & CMD_WRITE && !(c.flags & CTX_REJECTED)) run->wrote = true;
+    }
+    outbufClear(&out);
+}
+
+/* ------------------------------------------------------------------ slow scripts */
+
+static slice busyText(const scriptRun *run) {
+    return run->is_function
+               ? SLICE("BUSY Valkey is busy running a script. You can only call FUNCTION KILL or "
+                       "SHUTDOWN NOSAVE.")
+               : SLICE("BUSY Valkey is busy running a script. You can only call SCRIPT KILL or "
+                       "SHUTDOWN NOSAVE.");
+}
+
+static bool isShutdown(const commandSpec *spec) { return !strcmp(spec->name, "shutdown"); }
+
+static bool selectsOthers(const commandSpec *spec) {
+    return !(spec->flags & CMD_ALLOW_BUSY) || isShutdown(spec);
+}
+
+static gateVerdict refuseWhileBusy(ctx *c) {
+    if (isShutdown(c->cmd->spec) && c->argc == 2 && ctxArgIs(c, 1, "nosave")) return GATE_PASS;
+    replyError(c, busyText(now.run));
+    return GATE_REFUSED;
+}
+
+const gate scriptBusyGate = {.name = "busy script",
+                             .selects = selectsOthers,
+                             .admit = refuseWhileBusy,
+                             .origins = GATE_FOR_CLIENTS};
+
+static void becomeBusy(scriptRun *run, int64_t elapsed_us) {
+    run->is_busy = true;
+    logWarning("Slow script detected: still in execution after %lld milliseconds. You can try "
+               "killing the script using the %s command. Script name is: %.*s.",
+               (long long)(elapsed_us / 1000), run->is_function ? "FUNCTION KILL" : "SCRIPT KILL",
+               (int)run->name.len, run->name.ptr);
+    gateArm(&scriptBusyGate, true);
+}
+
+enum { SERVE_EVERY_US = 1000 };
+
+scriptStop scriptRunPoll(scriptRun *run) {
+    int64_t now_us = clockMonoUs();
+    int64_t elapsed_us = now_us - run->started_us;
+    if (run->killed) return SCRIPT_KILLED;
+    if (!scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;
+    if (!run->is_busy) {
+        if (elapsed_us / 1000 < scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;
+        becomeBusy(run, elapsed_us);
+        now.served_us = 0;
+    }
+    if (now_us - now.served_us < SERVE_EVERY_US) return SCRIPT_GOES_ON;
+    engineServe();
+    now.served_us = clockMonoUs();
+    return run->killed ? SCRIPT_KILLED : SCRIPT_GOES_ON;
+}
+
+void scriptRunKill(ctx *c, bool function) {
+    scriptRun *run = now.run;
+    if (!run) {
+        replyError(c, SLICE("NOTBUSY No scripts in execution right now."));
+    } else if (ctxIsReplay(run->caller)) {
+        replyError(c, SLICE("UNKILLABLE The busy script was sent by a master instance in the "
+                            "context of replication and cannot be killed."));
+    } else if (run->wrote) {
+        replyError(c, SLICE("UNKILLABLE Sorry the script already executed write commands against "
+                            "the dataset. You can either wait the script termination or kill the "
+                            "server in a hard way using the SHUTDOWN NOSAVE command."));
+    } else if (run->is_function != function) {
+        replyError(c, busyText(run));
+    } else {
+        run->killed = true;
+        replyOk(c);
+    }
+}
