@@ -54,7 +54,7 @@ proc json {text expressions} {
     return [split [exec python3 -c $program $text {*}$expressions] \n]
 }
 
-start_server {tags {metrics needs:config}} {
+start_server {tags {metrics tls:skip needs:config}} {
     test {metrics-port is off, and may be opened at run time} {
         assert_equal {metrics-port 0} [r config get metrics-port]
         open_metrics
@@ -243,7 +243,7 @@ start_server {tags {metrics needs:config}} {
     }
 }
 
-start_server {tags {metrics} overrides {requirepass sesame}} {
+start_server {tags {metrics tls:skip} overrides {requirepass sesame}} {
     test {with a password set, the metrics port shows no keys, arguments or client names} {
         open_metrics
         r client setname bobby
@@ -271,7 +271,7 @@ proc outer_address {} {
 }
 
 set ::http [free_port]
-start_server [list tags {metrics} overrides [list metrics-port $::http bind 0.0.0.0]] {
+start_server [list tags {metrics tls:skip} overrides [list metrics-port $::http bind 0.0.0.0]] {
     test {protected-mode: without a password other machines get 403} {
         set address [outer_address]
         if {$address ne ""} {
