@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/session_slot.h"
 #include "store/store.h"
 
 enum { SPANS_MAX = 2 * 8 + 1 };
@@ -151,10 +152,33 @@ static void handOverWord(propagateTo to, slice word) {
 
 void propagateUnitBegin(void) { queue.depth++; }
 
+/* A session has this slot only after a change while a sink was armed. Its contents are the number itself. */
+static const sessionSlot change_slot = {.name = "last change"};
+
+static int changeSlot(void) {
+    static int index = -1;
+    if (unlikely(index < 0)) index = sessionSlotRegister(&change_slot);
+    return index;
+}
+
+static void noteChange(session *s) {
+    int index = changeSlot();
+    void *number = (void *)(uintptr_t)queue.units;
+    if (likely(s->slots != NULL) && likely(index < s->slots->count)) {
+        s->slots->at[index] = number;
+    } else {
+        sessionSlotSet(s, index, number);
+    }
+}
+
+uint64_t propagateNumberOf(const session *s) {
+    return (uint64_t)(uintptr_t)sessionSlotGet(s, changeSlot());
+}
+
 /* Passes the queue to the sinks. */
 static NO_INLINE void flushQueue(void) {
     queue.units++;
-    if (engineHot.current) engineHot.current->who->last_change = queue.units;
+    if (engineHot.current) noteChange(engineHot.current->who);
     propagateTo wrap = {.db_id = -1, .slot = slotOfUnit()};
     if (queue.count > 1 && !queue.unwrapped) wrap.targets = targetsOfSeveral();
     queue.unwrapped = false;

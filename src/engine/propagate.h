@@ -33,9 +33,10 @@ void propagateUnitEnd(void);
 /* The commands queued by the open unit are sent one by one, without MULTI: for expired keys found by commands without
  * key arguments. No effect in nested units. */
 void propagateUnwrapped(void);
-/* Number of units that were handed to sinks. A session's `last_change` is the number of the last one of its
- * commands. */
+/* Number of units that were handed to sinks; and the number of the last one with changes of this session's commands, 0
+ * if there is none. */
 uint64_t propagateCount(void);
+uint64_t propagateNumberOf(const session *s);
 /* Nesting depth of units. */
 int propagateUnitDepth(void);
 

@@ -123,7 +123,6 @@ struct session {
     const sessionCarrier *carrier;
     uint64_t id;
     uint64_t commands, bytes_in, bytes_out;
-    uint64_t last_change;          /* propagateCount() after its last change; 0: none */
     int64_t created_ms, active_ms; /* wall time of creation, and of the last request */
 };
 

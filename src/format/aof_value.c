@@ -281,6 +281,13 @@ void aofWriteSelect(rdbWriter *w, int db_id) {
     number(w, db_id);
 }
 
+void aofWriteLibrary(rdbWriter *w, slice code) {
+    begin(w, 3);
+    word(w, SLICE("FUNCTION"));
+    word(w, SLICE("LOAD"));
+    word(w, code);
+}
+
 void aofWriteTime(rdbWriter *w, int64_t time_s) {
     char text[64];
     int len = snprintf(text, sizeof(text), "#TS:%lld\r\n", (long long)time_s);

@@ -14,6 +14,8 @@
 void aofWriteKey(rdbWriter *w, const robj *o);
 /* Writes SELECT. */
 void aofWriteSelect(rdbWriter *w, int db_id);
+/* Writes FUNCTION LOAD. */
+void aofWriteLibrary(rdbWriter *w, slice code);
 /* Writes the annotation of a time. */
 void aofWriteTime(rdbWriter *w, int64_t time_s);
 

@@ -6,6 +6,7 @@
 #include "engine/block.h"
 #include "engine/child.h"
 #include "engine/hot.h"
+#include "engine/propagate.h"
 #include "engine/reply.h"
 #include "persist/aof.h"
 #include "persist/aof_rewrite.h"
@@ -83,7 +84,7 @@ static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
 /* WAITAOF numlocal numreplicas timeout: waits until the session's changes are on disk here, and on that many
  * replicas. */
 void waitaofCommand(ctx *c) {
-    waitAof w = {.number = c->who->last_change};
+    waitAof w = {.number = propagateNumberOf(c->who)};
     int64_t deadline_ms;
     if (!numberParseInt(c->argv[1], &w.local)) {
         replyError(c, SLICE("ERR value is not an integer or out of range"));

@@ -56,6 +56,11 @@ static status startAof(reason *why) {
     if (st == OK && size > 0)
         logNotice("DB loaded from append only file: %.3f seconds",
                   (double)(clockMonoUs() - began_us) / 1e6);
+    if (st == ERR_NOT_FOUND && fileSize(persistConf.dbfilename) > 0)
+        logWarning(
+            "There is no append only file yet: the server starts with an empty dataset, and does not load the "
+            "snapshot %s. To keep its data, start with appendonly no, and then run CONFIG SET appendonly yes.",
+            persistConf.dbfilename);
     st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
     if (st == OK) st = aofFilesOpenLast(&file, why);
     if (st != OK) {

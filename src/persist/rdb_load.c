@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/libraries.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "io/file_stream.h"
@@ -116,7 +117,13 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
     return st;
 }
 
-static const rdbFileHandler handler = {.aux = onAux, .db = onDb, .db_size = onDbSize, .key = onKey};
+static status onFunction(void *arg, rdbReader *r, slice source) {
+    (void)arg; /* libraries do not belong to the keyspace */
+    return librariesLoad(source, &r->why);
+}
+
+static const rdbFileHandler handler = {
+    .aux = onAux, .db = onDb, .db_size = onDbSize, .function = onFunction, .key = onKey};
 
 /* ------------------------------------------------------------------ the file */
 

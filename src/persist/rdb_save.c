@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/child.h"
 #include "engine/keyspace.h"
+#include "engine/libraries.h"
 #include "engine/lifecycle.h"
 #include "format/aof_value.h"
 #include "format/rdb_file.h"
@@ -78,6 +79,15 @@ static status saveDatabases(saving *s) {
     return st;
 }
 
+static void saveLibrary(void *arg, slice code) {
+    saving *s = arg;
+    if (s->job->as_commands) {
+        aofWriteLibrary(&s->writer, code);
+    } else {
+        rdbFileFunction(&s->writer, code);
+    }
+}
+
 static void temporaryName(int process, char *to, size_t cap) {
     snprintf(to, cap, "temp-%d.rdb", process);
 }
@@ -116,6 +126,7 @@ status rdbSaveTo(const rdbSaveJob *job, reason *why) {
                   persistConf.rdbcompression);
     for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
     begin(&s);
+    librariesEach(saveLibrary, &s);
     st = saveDatabases(&s);
     if (st != OK) {
         *why = s.writer.why;

@@ -3,6 +3,7 @@
  * Scripts as a feature: gate, INFO, collection of garbage. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "script/functions.h"
 #include "script/run.h"
 #include "script/script.h"
 #include "script/script_priv.h"
@@ -19,9 +20,12 @@ enum { COLLECT_EVERY_MS = 100, COLLECT_US_MAX = 500 };
 
 static void collectGarbage(int64_t budget_us) {
     if (!may_have_garbage || scriptRunNow()) return;
-    void *vm = scriptCacheVm(false);
     int64_t us = budget_us < COLLECT_US_MAX ? budget_us : COLLECT_US_MAX;
-    may_have_garbage = vm && luaEngine.collect(vm, us);
+    void *const vms[] = {scriptCacheVm(false), functionVm(false)};
+    may_have_garbage = false;
+    for (size_t i = 0; i < COUNT_OF(vms); i++) {
+        if (vms[i] && luaEngine.collect(vms[i], us)) may_have_garbage = true;
+    }
 }
 
 static const tickJob ticks[] = {{"script-garbage", COLLECT_EVERY_MS, collectGarbage},
@@ -34,6 +38,11 @@ static size_t evalMemory(void) {
     return vm ? luaEngine.memory(vm) : 0;
 }
 
+static size_t functionVmMemory(void) {
+    void *vm = functionVm(false);
+    return vm ? luaEngine.memory(vm) : 0;
+}
+
 static void printBytes(str *out, const char *name, size_t bytes) {
     char human[NUMBER_TEXT_MAX];
     numberPrintHuman(human, bytes);
@@ -42,13 +51,17 @@ static void printBytes(str *out, const char *name, size_t bytes) {
 
 static void printMemory(str *out) {
     scriptCacheUse use = scriptCacheUseNow();
-    size_t eval = evalMemory();
-    strAppendFormat(out, "used_memory_vm_eval:%zu\r\n", eval);
+    size_t eval = evalMemory(), of_functions = functionVmMemory();
     printBytes(out, "used_memory_lua", eval);
-    strAppendFormat(out, "used_memory_scripts_eval:%zu\r\nnumber_of_cached_scripts:%zu\r\n",
-                    use.bytes, use.scripts);
-    printBytes(out, "used_memory_scripts", use.bytes);
-    printBytes(out, "used_memory_vm_total", eval);
+    strAppendFormat(out,
+                    "used_memory_vm_eval:%zu\r\nused_memory_scripts_eval:%zu\r\n"
+                    "number_of_cached_scripts:%zu\r\nnumber_of_functions:%zu\r\n"
+                    "number_of_libraries:%zu\r\nused_memory_vm_functions:%zu\r\n",
+                    eval, use.bytes, use.scripts, functionCount(), librariesAll()->count,
+                    of_functions);
+    printBytes(out, "used_memory_vm_total", eval + of_functions);
+    strAppendFormat(out, "used_memory_functions:%zu\r\n", functionMemory());
+    printBytes(out, "used_memory_scripts", use.bytes + functionMemory());
 }
 
 static void printStats(str *out) {
@@ -63,7 +76,8 @@ static void printEngines(str *out) {
                     "engines_count:1\r\nengines_total_used_memory:%zu\r\n"
                     "engines_total_memory_overhead:0\r\nengine_0:name=%s,module=lua,abi_version=%d,"
                     "used_memory=%zu,memory_overhead=0\r\n",
-                    evalMemory(), luaEngine.name, ABI_VERSION, evalMemory());
+                    evalMemory() + functionVmMemory(), luaEngine.name, ABI_VERSION,
+                    evalMemory() + functionVmMemory());
 }
 
 static const infoSection sections[] = {
@@ -79,5 +93,6 @@ const feature scriptFeature = {
     .info = sections,
     .ticks = ticks,
     .gates = gates,
+    .init = functionsInit,
     .on_stats_reset = scriptCacheResetStats,
 };

@@ -291,6 +291,7 @@ static bool load(void *state, slice code, scriptRegisterProc *add, void *arg, in
     luaVm *vm = state;
     lua_State *L = vm->L;
     luaLoad load = {.add = add, .arg = arg, .deadline_us = clockMonoUs() + limit_ms * 1000};
+    vm->limit = memoryLimitNow();
     luaVmHold(vm);
     lua_settop(L, 0);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->handler);

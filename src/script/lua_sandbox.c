@@ -452,21 +452,25 @@ static void openBase(luaVm *vm) {
     lua_setfield(L, -2, "__redis__err__handler");
 }
 
-/* Sets `server` and `redis` of the table on top. */
-static void setServer(luaVm *vm, bool loading) {
-    lua_State *L = vm->L;
-    luaOpenServer(vm, loading);
-    luaMakeProxy(L);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, -3, "server");
-    lua_setfield(L, -2, "redis");
-}
-
 /* Pushes a metatable that refuses unknown names. */
 static void pushUnknownMeta(lua_State *L) {
     lua_createtable(L, 0, 1);
     lua_pushcfunction(L, refuseUnknown);
     lua_setfield(L, -2, "__index");
+}
+
+/* Sets `server` and `redis` of the table on top. */
+static void setServer(luaVm *vm, bool loading) {
+    lua_State *L = vm->L;
+    luaOpenServer(vm, loading);
+    if (loading) {
+        pushUnknownMeta(L);
+        lua_setmetatable(L, -2);
+    }
+    luaMakeProxy(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "server");
+    lua_setfield(L, -2, "redis");
 }
 
 /* Creates getmetatable(), for the real globals at index 1 and their proxy at index 2. */

@@ -23,6 +23,8 @@ extern const configOption scriptOptions[];
 
 /* Parses the number of keys, argv[2]. False: the error was replied; `not_a_number` is its text, NULL: the usual one. */
 bool scriptArgKeys(ctx *c, int *count, const char *not_a_number);
+/* Registers the libraries as a part of files. */
+status functionsInit(reason *why);
 /* A script was run: there may be garbage. */
 void scriptNoteWork(void);
 

@@ -112,8 +112,19 @@ commandProc existsCommand;
 commandProc expireCommand;
 commandProc expireatCommand;
 commandProc expiretimeCommand;
+commandProc fcallCommand;
+commandProc fcallRoCommand;
 commandProc flushallCommand;
 commandProc flushdbCommand;
+commandProc functionDeleteCommand;
+commandProc functionDumpCommand;
+commandProc functionFlushCommand;
+commandProc functionHelpCommand;
+commandProc functionKillCommand;
+commandProc functionListCommand;
+commandProc functionLoadCommand;
+commandProc functionRestoreCommand;
+commandProc functionStatsCommand;
 commandProc geoaddCommand;
 commandProc geodistCommand;
 commandProc geohashCommand;
@@ -1860,6 +1871,13 @@ static const commandArg args_expireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
+static const commandArg args_fcall[] = {
+    {.name = "function", .type = ARG_STRING, .key_spec = -1},
+    {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "key", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 0},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
 static const char *const tips_flushall[] = {
     "request_policy:all_shards",
     "response_policy:all_succeeded",
@@ -1877,6 +1895,151 @@ static const commandArg args_flushall_flush_type[] = {
 
 static const commandArg args_flushall[] = {
     {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_flushall_flush_type},
+};
+
+static const commandArg args_function_delete[] = {
+    {.name = "library-name", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_function_flush[] = {
+    {.name = "flush-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_flushslot_flush_type},
+};
+
+static const char *const tips_function_kill[] = {
+    "request_policy:all_shards",
+    "response_policy:one_succeeded",
+};
+
+static const commandArg args_function_list[] = {
+    {.name = "library-name-pattern", .token = "LIBRARYNAME", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "withcode", .token = "WITHCODE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_function_load[] = {
+    {.name = "replace", .token = "REPLACE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "function-code", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_function_restore_policy[] = {
+    {.name = "flush", .token = "FLUSH", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "append", .token = "APPEND", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "replace", .token = "REPLACE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_function_restore[] = {
+    {.name = "serialized-value", .type = ARG_STRING, .key_spec = -1},
+    {.name = "policy", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_function_restore_policy},
+};
+
+static const char *const tips_function_stats[] = {
+    "nondeterministic_output",
+    "request_policy:all_shards",
+    "response_policy:special",
+};
+
+static const commandSpec subs_function[] = {
+    {.name = "delete",
+     .proc = functionDeleteCommand,
+     .arity = 3,
+     .flags = CMD_WRITE | CMD_NOSCRIPT,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Deletes a library and its functions.",
+     .complexity = "O(1)",
+     .since = "7.0.0",
+     .tips = tips_flushall, .tip_count = 2,
+     .args = args_function_delete, .arg_count = 1},
+    {.name = "dump",
+     .proc = functionDumpCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_BULK,
+     .group = "scripting",
+     .summary = "Dumps all libraries into a serialized binary payload.",
+     .complexity = "O(N) where N is the number of functions",
+     .since = "7.0.0"},
+    {.name = "flush",
+     .proc = functionFlushCommand,
+     .arity = -2,
+     .flags = CMD_WRITE | CMD_NOSCRIPT,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Deletes all libraries and functions.",
+     .complexity = "O(N) where N is the number of functions deleted",
+     .since = "7.0.0",
+     .tips = tips_flushall, .tip_count = 2,
+     .args = args_function_flush, .arg_count = 1},
+    {.name = "help",
+     .proc = functionHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ARRAY,
+     .group = "scripting",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "7.0.0"},
+    {.name = "kill",
+     .proc = functionKillCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Terminates a function during execution.",
+     .complexity = "O(1)",
+     .since = "7.0.0",
+     .tips = tips_function_kill, .tip_count = 2},
+    {.name = "list",
+     .proc = functionListCommand,
+     .arity = -2,
+     .flags = CMD_NOSCRIPT,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ARRAY,
+     .group = "scripting",
+     .summary = "Returns information about all libraries.",
+     .complexity = "O(N) where N is the number of functions",
+     .since = "7.0.0",
+     .tips = tips_command_docs, .tip_count = 1,
+     .args = args_function_list, .arg_count = 2},
+    {.name = "load",
+     .proc = functionLoadCommand,
+     .arity = -3,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_NOSCRIPT,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_BULK,
+     .group = "scripting",
+     .summary = "Creates a library.",
+     .complexity = "O(1) (considering compilation time is redundant)",
+     .since = "7.0.0",
+     .tips = tips_flushall, .tip_count = 2,
+     .args = args_function_load, .arg_count = 2},
+    {.name = "restore",
+     .proc = functionRestoreCommand,
+     .arity = -3,
+     .flags = CMD_WRITE | CMD_DENYOOM | CMD_NOSCRIPT,
+     .categories = CAT(WRITE) | CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Restores all libraries from a payload.",
+     .complexity = "O(N) where N is the number of functions on the payload",
+     .since = "7.0.0",
+     .tips = tips_flushall, .tip_count = 2,
+     .args = args_function_restore, .arg_count = 2},
+    {.name = "stats",
+     .proc = functionStatsCommand,
+     .arity = 2,
+     .flags = CMD_NOSCRIPT | CMD_ALLOW_BUSY,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_MAP,
+     .group = "scripting",
+     .summary = "Returns information about a function during execution.",
+     .complexity = "O(1)",
+     .since = "7.0.0",
+     .tips = tips_function_stats, .tip_count = 3},
 };
 
 static const commandHistory history_geoadd[] = {
@@ -2203,12 +2366,6 @@ static const commandArg args_hmset[] = {
     {.name = "data", .type = ARG_BLOCK, .flags = ARG_MULTIPLE, .key_spec = -1, .count = 2, .args = args_hmset_data},
 };
 
-static const char *const tips_hotkeys_get[] = {
-    "nondeterministic_output",
-    "request_policy:all_shards",
-    "response_policy:special",
-};
-
 static const commandArg args_hotkeys_get[] = {
     {.name = "count", .token = "COUNT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
@@ -2224,7 +2381,7 @@ static const commandSpec subs_hotkeys[] = {
      .summary = "Returns the keys most asked for, estimated from a sample of the requests.",
      .complexity = "O(1)",
      .since = "9.1.0",
-     .tips = tips_hotkeys_get, .tip_count = 3,
+     .tips = tips_function_stats, .tip_count = 3,
      .args = args_hotkeys_get, .arg_count = 1},
     {.name = "help",
      .proc = hotkeysHelpCommand,
@@ -2573,7 +2730,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Outputs a memory problems report.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_hotkeys_get, .tip_count = 3},
+     .tips = tips_function_stats, .tip_count = 3},
     {.name = "explain",
      .proc = memoryExplainCommand,
      .arity = -2,
@@ -2583,7 +2740,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Tells in words where the memory is and what to do about it.",
      .complexity = "O(N) where N is the number of samples.",
      .since = "9.1.0",
-     .tips = tips_hotkeys_get, .tip_count = 3,
+     .tips = tips_function_stats, .tip_count = 3,
      .args = args_memory_explain, .arg_count = 1},
     {.name = "help",
      .proc = memoryHelpCommand,
@@ -2605,7 +2762,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns the allocator statistics.",
      .complexity = "Depends on how much memory is allocated, could be slow",
      .since = "4.0.0",
-     .tips = tips_hotkeys_get, .tip_count = 3},
+     .tips = tips_function_stats, .tip_count = 3},
     {.name = "purge",
      .proc = memoryPurgeCommand,
      .arity = 2,
@@ -2626,7 +2783,7 @@ static const commandSpec subs_memory[] = {
      .summary = "Returns details about memory usage.",
      .complexity = "O(1)",
      .since = "4.0.0",
-     .tips = tips_hotkeys_get, .tip_count = 3},
+     .tips = tips_function_stats, .tip_count = 3},
     {.name = "usage",
      .proc = memoryUsageCommand,
      .arity = -3,
@@ -3025,11 +3182,6 @@ static const commandArg args_script_flush[] = {
     {.name = "flush-type", .since = "6.2.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_flushslot_flush_type},
 };
 
-static const char *const tips_script_kill[] = {
-    "request_policy:all_shards",
-    "response_policy:one_succeeded",
-};
-
 static const commandArg args_script_load[] = {
     {.name = "script", .type = ARG_STRING, .key_spec = -1},
 };
@@ -3084,7 +3236,7 @@ static const commandSpec subs_script[] = {
      .summary = "Terminates a server-side Lua script during execution.",
      .complexity = "O(1)",
      .since = "2.6.0",
-     .tips = tips_script_kill, .tip_count = 2},
+     .tips = tips_function_kill, .tip_count = 2},
     {.name = "load",
      .proc = scriptLoadCommand,
      .arity = 3,
@@ -4484,6 +4636,30 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "fcall",
+     .proc = fcallCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MAY_REPLICATE | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Invokes a function.",
+     .complexity = "Depends on the function that is executed.",
+     .since = "7.0.0",
+     .key_specs = keys_eval, .key_spec_count = 1,
+     .args = args_fcall, .arg_count = 4},
+    {.name = "fcall_ro",
+     .proc = fcallRoCommand,
+     .arity = -3,
+     .flags = CMD_READONLY | CMD_NOSCRIPT | CMD_STALE | CMD_SKIP_MONITOR | CMD_NO_MANDATORY_KEYS | CMD_MOVABLEKEYS,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "Invokes a read-only function.",
+     .complexity = "Depends on the function that is executed.",
+     .since = "7.0.0",
+     .key_specs = keys_eval_ro, .key_spec_count = 1,
+     .args = args_fcall, .arg_count = 4},
     {.name = "flushall",
      .proc = flushallCommand,
      .arity = -1,
@@ -4510,6 +4686,15 @@ const commandSpec serverCommands[] = {
      .tips = tips_flushall, .tip_count = 2,
      .history = history_flushall, .history_count = 2,
      .args = args_flushall, .arg_count = 1},
+    {.name = "function",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "scripting",
+     .summary = "A container for function commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "7.0.0",
+     .subs = subs_function, .sub_count = 9},
     {.name = "geoadd",
      .proc = geoaddCommand,
      .arity = -5,
@@ -5168,7 +5353,7 @@ const commandSpec serverCommands[] = {
      .summary = "Returns information and statistics about the server.",
      .complexity = "O(1)",
      .since = "1.0.0",
-     .tips = tips_hotkeys_get, .tip_count = 3,
+     .tips = tips_function_stats, .tip_count = 3,
      .history = history_info, .history_count = 1,
      .args = args_info, .arg_count = 1},
     {.name = "keys",
@@ -7084,4 +7269,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 244;
+const int serverCommandCount = 247;

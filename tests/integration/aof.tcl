@@ -109,8 +109,9 @@ start_server {tags {aof} overrides {appendonly yes}} {
 
     test {BGREWRITEAOF replaces the files, and what it replaced is removed} {
         rewrite_aof
+        # Replaced files are removed in the background.
+        wait_for_condition 300 10 {[llength [aof_names]] == 3} else {fail "files remain: [aof_names]"}
         set names [aof_names]
-        assert_equal 3 [llength $names]
         assert_equal 1 [regexp {base.rdb seq (\d+) type b\nfile appendonly.aof.(\d+).incr.aof} [manifest] - base incr]
         assert_equal [list appendonly.aof.$base.base.rdb appendonly.aof.$incr.incr.aof appendonly.aof.manifest] $names
         assert_equal [info_field aof_base_size] [info_field aof_current_size]
@@ -388,7 +389,24 @@ start_server {tags {aof} overrides {appendonly no}} {
         r set a 1
         r bgrewriteaof
         info_is aof_rewrite_in_progress 0
-        assert_equal {appendonly.aof.1.base.rdb appendonly.aof.manifest} [aof_names]
+        wait_for_condition 300 10 {[aof_names] eq {appendonly.aof.1.base.rdb appendonly.aof.manifest}} else {
+            fail "files: [aof_names]"
+        }
+    }
+
+    test {a start with appendonly yes beside a snapshot alone says that the snapshot is not loaded} {
+        r save
+        stop_server
+        file delete -force [aof_dir]
+        write_file [srv dir]/aof.conf "include [srv config]\nappendonly yes\n"
+        set from [string length [server_log]]
+        catch {exec timeout 1 $::binary [srv dir]/aof.conf </dev/null 2>@1} said
+        assert_match "*There is no append only file yet: the server starts with an empty dataset*" \
+            "$said[string range [server_log] $from end]"
+        file delete -force [aof_dir]
+        continue_server
+        r bgrewriteaof
+        info_is aof_rewrite_in_progress 0
     }
 
     test {files without a manifest are never replaced} {

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Libraries of functions, as folders see them that write and load files; `script` keeps them. Main thread, or a forked
+ * child for librariesEach(). */
+#ifndef ENGINE_LIBRARIES_H
+#define ENGINE_LIBRARIES_H
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+typedef void libraryVisitProc(void *arg, slice code);
+
+typedef struct libraryKeeper {
+    void (*each)(libraryVisitProc *visit, void *arg);
+    status (*load)(slice code, reason *why);
+} libraryKeeper;
+void librariesSetKeeper(const libraryKeeper *keeper);
+
+/* Calls `visit` with the code of each library. */
+void librariesEach(libraryVisitProc *visit, void *arg);
+/* Loads a library from a file; it replaces one of the same name. ERR_DENIED if nobody keeps libraries. */
+status librariesLoad(slice code, reason *why) MUST_USE;
+
+#endif
