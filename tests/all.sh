@@ -18,6 +18,7 @@ phase check utils/check.sh
 phase "tests of scripts" tests/utils/run.py
 phase "budgets of a request" gate
 profile release
+phase "suite over TLS" tests/runtest --tls --resp 3
 phase "durability" durability
 profile hostile --scale 0.1 --timeout 900
 profile asan --scale 0.2 --timeout 900

@@ -19,5 +19,7 @@ bool aclDefaultNeedsPassword(void);
 /* True if an enabled user of this name has this password and may run the command `cmd_name` ("info"): for requests
  * that come over another protocol than RESP. A failure is counted and not logged in ACL LOG. */
 bool aclPasswordAllows(slice name, slice password, slice cmd_name);
+/* Overwrites bytes that contained a password. */
+void aclWipe(slice bytes);
 
 #endif

@@ -34,7 +34,7 @@ enum { ACTION_DECIDE, ACTION_ALLOW, ACTION_KEY /* + enum aclAccess */ };
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count);
 /* True if one of `count` patterns with all of `access` matches. */
 ALWAYS_INLINE bool aclAllowsKey(const aclPattern *p, uint32_t count, slice key, uint32_t access) {
-    for (const aclPattern *end = p + count; p < end; p++) {
+    for (; count > 0; count--, p++) {
         if ((p->access & access) == access && aclPatternMatches(p, key)) return true;
     }
     return false;

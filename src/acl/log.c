@@ -123,6 +123,8 @@ void aclLogCertificate(const session *s, slice name) {
     note(s, "toplevel", REASON_TLS_CERT, SLICE(""), name);
 }
 
+void aclLogCountFailedLogin(void) { aclLog.denied[REASON_AUTH]++; }
+
 static void replyEntry(ctx *c, const logEntry *e) {
     replyMap(c, 10);
     replyBulkText(c, "count");

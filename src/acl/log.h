@@ -11,6 +11,8 @@
 void aclLogRefusal(const ctx *c, aclVerdict verdict, slice object);
 /* A failed login as `name` by the command of `c`. */
 void aclLogFailedLogin(const ctx *c, slice name);
+/* A failed login without a session: counted only. */
+void aclLogCountFailedLogin(void);
 /* A client certificate that names no user. */
 void aclLogCertificate(const session *s, slice name);
 /* Replies the `max` newest entries. */

@@ -59,7 +59,9 @@ static authVerdict authenticate(ctx *c, slice name, slice password, user **who) 
         if (usersDefault()->rules->nopass) return AUTH_NO_PASSWORD;
     }
     aclUser *u = usersFind(name);
-    if (passwordFits(u, password)) {
+    bool fits = passwordFits(u, password);
+    passwordWipe(password);
+    if (fits) {
         *who = &u->as_user;
         return AUTH_GRANTED;
     }
@@ -69,13 +71,18 @@ static authVerdict authenticate(ctx *c, slice name, slice password, user **who) 
 
 bool aclPasswordAllows(slice name, slice password, slice cmd_name) {
     aclUser *u = usersFind(name);
-    if (!passwordFits(u, password)) return false;
+    if (!passwordFits(u, password)) {
+        aclLogCountFailedLogin();
+        return false;
+    }
     const command *cmd = aclCommandFind(cmd_name);
     check(cmd != NULL);
     aclRequest q = {.cmd = cmd, .argv = &cmd_name, .argc = 1};
     int arg_index;
     return aclDecide(u->rules, &q, &arg_index) == ACL_ALLOWED;
 }
+
+void aclWipe(slice bytes) { passwordWipe(bytes); }
 
 /* ------------------------------------------------------------------ sessions */
 

@@ -7,6 +7,8 @@
 
 #include "base/alloc.h"
 #include "io/net_addr.h"
+#include "io/tls.h"
+#include "net/net.h"
 
 static struct {
     migrateLink *links[MIGRATE_LINKS_MAX];
@@ -38,8 +40,12 @@ migrateLink *migrateLinkOpen(const char *host, const char *addr, int port, loop 
     link->host = memDup(host, strlen(host));
     link->port = port;
     link->db = -1;
-    connInit(&link->conn, &connTcp, l, fd, CONN_CONNECTING);
-    return link;
+    bool tls = netTlsForCluster();
+    connInit(&link->conn, tls ? &connTls : &connTcp, l, fd, CONN_CONNECTING);
+    if (!tls || netTlsConnect(&link->conn, host) == OK) return link;
+    (void)reasonSet(why, ERR_DENIED, "TLS is not configured");
+    migrateLinkClose(link);
+    return NULL;
 }
 
 void migrateLinkKeep(migrateLink *link, int64_t now_ms) {

@@ -115,12 +115,19 @@ static const char *reasonOf(int code) {
     switch (code) {
     case 200: return "OK";
     case 400: return "Bad Request";
+    case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
     case 431: return "Request Header Fields Too Large";
     default: return "Service Unavailable";
     }
+}
+
+/* The header that belongs to a status code. */
+static const char *headerOf(int code) {
+    if (code == 401) return "WWW-Authenticate: Basic realm=\"valkey\"\r\n";
+    return code == 405 ? "Allow: GET, HEAD\r\n" : "";
 }
 
 /* Writes the header of the response; the response to HEAD has no body. */
@@ -132,7 +139,7 @@ static void beginResponse(httpConn *h, bool head_only) {
                     "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
                     "Content-Security-Policy: frame-ancestors 'none'\r\n%s%s\r\n",
                     h->response.code, reasonOf(h->response.code), h->response.type, body.len,
-                    h->response.code == 405 ? "Allow: GET, HEAD\r\n" : "",
+                    headerOf(h->response.code),
                     h->close_after_response ? "Connection: close\r\n" : "");
     if (!head_only) return;
     h->response.page = SLICE("");
@@ -147,6 +154,11 @@ static void refuse(httpConn *h, int code, const char *text) {
 
 /* ------------------------------------------------------------------ requests */
 
+/* Orchestrators ask without a password whether the server is alive. */
+static bool isProbe(slice path) {
+    return sliceEqual(path, SLICE("/livez")) || sliceEqual(path, SLICE("/readyz"));
+}
+
 /* Produces the response to a complete request. */
 static void handleRequest(httpConn *h, const httpRequest *r) {
     bool get = sliceEqual(r->method, SLICE("GET")), head = sliceEqual(r->method, SLICE("HEAD"));
@@ -157,6 +169,8 @@ static void handleRequest(httpConn *h, const httpRequest *r) {
             h, 403,
             "Protected mode: without a password, only local connections are accepted. Set requirepass "
             "or protected-mode no.\n");
+    } else if (metricsConf.auth && !isProbe(r->path) && !httpIsAuthorized(r->authorization)) {
+        refuse(h, 401, "Name and password of a user that may run INFO are required.\n");
     } else if (!get && !head) {
         refuse(h, 405, "Only GET and HEAD are supported.\n");
     } else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parser for the header of an HTTP/1.x request: the request line and the two header fields in use.
+ * Parser for the header of an HTTP/1.x request: the request line and the header fields in use.
  * Request bodies are not read: a client that sends one gets its response and is disconnected. Reads
  * nothing beyond `bytes`; allocates nothing. */
 #include "base/base.h"
@@ -47,6 +47,7 @@ static bool parseHeader(slice line, httpRequest *out) {
     if (!takeUpTo(&line, ':', &name) || name.len == 0 || hasControls(name)) return false;
     slice value = trim(line);
     if (sliceIs(name, "accept")) out->accept = value;
+    if (sliceIs(name, "authorization")) out->authorization = value;
     if (sliceIs(name, "connection") && sliceIs(value, "close")) out->keep_alive = false;
     if (sliceIs(name, "content-length") && !sliceIs(value, "0")) out->has_body = true;
     if (sliceIs(name, "transfer-encoding")) out->has_body = true;

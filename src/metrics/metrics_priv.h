@@ -12,8 +12,9 @@
 #include "config/config.h"
 
 typedef struct metricsConfig {
-    int port; /* 0: disabled */
-    bool tls; /* HTTPS, with the certificate and the rules of tls-port */
+    int port;  /* 0: disabled */
+    bool auth; /* requests need a user that may run INFO */
+    bool tls;  /* HTTPS, with the certificate and the rules of tls-port */
 } metricsConfig;
 
 extern metricsConfig metricsConf;
@@ -37,10 +38,14 @@ void routeRespond(slice path, slice accept, httpResponse *out);
 /* Parses the bytes of a request received so far. Returns the size of the header if it is complete,
  * 0 if more bytes are needed, -1 if this is not an HTTP request. */
 typedef struct httpRequest {
-    slice method, path, accept;
+    slice method, path, accept, authorization;
     bool keep_alive, has_body;
 } httpRequest;
 int64_t httpParse(slice bytes, httpRequest *out);
+/* True if the value of an Authorization header ("Basic ...") names a user that may see the pages. */
+bool httpIsAuthorized(slice authorization);
+/* Decodes base64 with or without padding; the number of bytes, -1 if it is invalid or longer than `cap`. */
+int64_t httpDecodeBase64(slice text, char *dst, size_t cap);
 
 /* ------------------------------------------------------------------ contents */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The directive of the metrics port. */
+ * The directives of the metrics port. */
 #include "metrics/metrics_priv.h"
 #include "net/net.h"
 
@@ -17,5 +17,7 @@ const configOption metricsOptions[] = {
     /* HTTPS with the certificate of tls-port; not a directive of Valkey either. */
     CONFIG_BOOL("metrics-tls", metricsConf.tls, false, .flags = CONFIG_APPLY_AT_START,
                 .apply = checkTls),
+    /* Not a directive of Valkey; disabled by default. */
+    CONFIG_BOOL("metrics-auth", metricsConf.auth, false),
     CONFIG_END,
 };

@@ -2,7 +2,7 @@
  *
  * The object of /status.json, which the status page requests every second. If the server has a
  * password, user data (client names, arguments of slow commands) is omitted, because this port has
- * no authentication. */
+ * no authentication, or one that asks only for the right to run INFO. */
 #include "acl/acl.h"
 #include "base/base.h"
 #include "base/number.h"

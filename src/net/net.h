@@ -50,6 +50,11 @@ bool netTlsIsOn(void);
 /* Begins the server's side of TLS on an accepted connection of another folder, initialised with connTls. Fails while TLS
  * is off. Client certificates are asked for as tls-auth-clients says. */
 status netTlsAccept(conn *c) MUST_USE;
+/* tls-cluster: links to other nodes, and MIGRATE, use TLS. */
+bool netTlsForCluster(void);
+/* Begins the client's side of TLS on a connecting connection, initialised with connTls, with the certificate for outgoing
+ * links. `host` is what the user named; the certificate's name is not compared with it. Fails while TLS is off. */
+status netTlsConnect(conn *c, const char *host) MUST_USE;
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
 int netClientCount(void);

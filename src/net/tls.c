@@ -281,6 +281,13 @@ status netTlsAccept(conn *c) {
     return tlsAccept(c, tls.context, verify[netConf.tls_auth_clients]);
 }
 
+bool netTlsForCluster(void) { return netConf.tls_cluster; }
+
+status netTlsConnect(conn *c, const char *host) {
+    if (!tls.context) return ERR_DENIED;
+    return tlsConnect(c, tls.context, netAddrIsValid(host) ? NULL : host, false);
+}
+
 status netTlsBegin(client *cl) {
     status st = netTlsAccept(&cl->conn);
     return st == OK ? connOnRead(&cl->conn, handshaken) : st;

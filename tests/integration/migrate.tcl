@@ -17,8 +17,8 @@ proc blocked_on_source {count} {
     }
 }
 
-start_server {tags {migrate}} {
-    start_server {tags {migrate}} {
+start_server {tags {migrate tls:skip}} {
+    start_server {tags {migrate tls:skip}} {
         set host [srv host]
         set port [srv port]
 
@@ -195,7 +195,7 @@ start_server {tags {migrate}} {
         }
     }
 
-    start_server {tags {migrate} overrides {requirepass secret}} {
+    start_server {tags {migrate tls:skip} overrides {requirepass secret}} {
         test {MIGRATE: AUTH and AUTH2; nothing is sent to a target that refuses} {
             set host [srv host]
             set port [srv port]

@@ -249,6 +249,21 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         r config set metrics-port 0 metrics-tls no
     }
 
+    test {MIGRATE uses TLS with tls-cluster, and verifies the target} {
+        r set k v
+        assert_error "IOERR *" {r migrate [srv host] $::tls_port k 9 1000}
+        r config set tls-cluster yes
+        assert_equal OK [r migrate [srv host] $::tls_port k 9 1000]
+        r select 9
+        assert_equal v [r get k]
+        r select 0
+        r set k v
+        r config set tls-ca-cert-file $certs/other-ca.crt
+        assert_error "IOERR *" {r migrate localhost $::tls_port k 8 1000}
+        r config set tls-ca-cert-file $certs/ca.crt tls-cluster no
+        assert_equal v [r get k]
+    }
+
     test {without session caching clients connect again} {
         r config set tls-session-caching no
         assert {[is_served client]}

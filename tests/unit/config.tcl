@@ -20,7 +20,7 @@ proc start_refused {config args} {
     return $message
 }
 
-start_server {tags {config}} {
+start_server {tags {config tls:skip}} {
     test {CONFIG GET finds names and patterns in any case} {
         assert_equal {hz 10} [r config get hz]
         assert_equal {HZ 10} [r config get HZ]
@@ -143,7 +143,7 @@ start_server {tags {config}} {
     }
 }
 
-start_server {tags {config needs:config}} {
+start_server {tags {config tls:skip needs:config}} {
     # Lines of valkey.conf after a line with only '#' are directives; the test framework's own
     # settings are kept.
     set in_force $::job_dir/in_force.conf
@@ -175,7 +175,7 @@ start_server {tags {config needs:config}} {
     }
 }
 
-start_server {tags {config} overrides {enable-protected-configs yes maxmemory 1mb}} {
+start_server {tags {config tls:skip} overrides {enable-protected-configs yes maxmemory 1mb}} {
     test {CONFIG REWRITE changes lines in place and appends what is new} {
         r config set maxmemory 3gb timeout 5 availability-zone "a \"b\"\r\nhz 99"
         assert_equal {status OK} [r -typed config rewrite]
@@ -260,14 +260,14 @@ test {a directive whose subsystem does not exist refuses the start} {
     }
 } {needs:config}
 
-start_server {tags {config} overrides {hz 20} args {--hz 30 {--maxmemory 5mb} --availability-zone {a "b} --save {} --bind 127.0.0.1}} {
+start_server {tags {config tls:skip} overrides {hz 20} args {--hz 30 {--maxmemory 5mb} --availability-zone {a "b} --save {} --bind 127.0.0.1}} {
     test {the command line comes after the file} {
         assert_equal {availability-zone {a "b} bind 127.0.0.1 hz 30 maxmemory 5242880 save {}} \
             [r config get hz maxmemory save bind availability-zone]
     }
 }
 
-start_server {tags {config} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz yes\nclient-output-buffer-limit normal 1mb 2mb 3\nSLAVE-PRIORITY 7\n# comment"}} {
+start_server {tags {config tls:skip} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz yes\nclient-output-buffer-limit normal 1mb 2mb 3\nSLAVE-PRIORITY 7\n# comment"}} {
     test {several save lines accumulate, old names are accepted} {
         assert_equal {60 1000 30 1} [config_value save]
         assert_equal 7 [config_value replica-priority]
@@ -276,7 +276,7 @@ start_server {tags {config} overrides {save "\"60 1000\"\nsave 30 1\ndynamic-hz 
     }
 }
 
-start_server {tags {config} overrides {enable-protected-configs yes}} {
+start_server {tags {config tls:skip} overrides {enable-protected-configs yes}} {
     test {line breaks in values inject nothing into the rewritten file (Redis 8.6.3 class)} {
         set evil "x\r\nrequirepass owned\nhz 99\n"
         r client setname harmless

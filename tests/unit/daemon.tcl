@@ -25,7 +25,7 @@ proc title_of {pid} {
     return [string trimright [string map {\0 { }} [file_text /proc/$pid/cmdline]]]
 }
 
-tags {daemon needs:config} {
+tags {daemon tls:skip needs:config} {
     test {--check-config reports all errors with file, line and a suggestion, and does not start the server} {
         set path [config_file "prot 0\nhz 20\nhz x\nrename-command nosuch y\nrename-command get set\nmaxmemroy 1mb\nsave 1\n\"open"]
         lassign [run_server --check-config $path] code out errors
@@ -103,7 +103,7 @@ tags {daemon needs:config} {
     }
 }
 
-start_server {tags {daemon} overrides {proc-title-template "<{title}>{port}"}} {
+start_server {tags {daemon tls:skip} overrides {proc-title-template "<{title}>{port}"}} {
     test {the process title follows proc-title-template, also at run time} {
         assert_equal "<$::binary>[srv port]" [title_of [srv pid]]
         r config set proc-title-template "\{\{ \{port\} \{server-mode\}\{unixsocket\} \}"
@@ -119,7 +119,7 @@ start_server {tags {daemon} overrides {proc-title-template "<{title}>{port}"}} {
     }
 }
 
-start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-values "11 200 800"}} {
+start_server {tags {daemon tls:skip} overrides {oom-score-adj relative oom-score-adj-values "11 200 800"}} {
     proc oom_score {} {
         return [string trim [file_text /proc/[srv pid]/oom_score_adj]]
     }
@@ -147,12 +147,12 @@ start_server {tags {daemon} overrides {oom-score-adj relative oom-score-adj-valu
     }
 }
 
-start_server {tags {daemon} overrides {server-cpulist 0 bio-cpulist 0}} {
+start_server {tags {daemon tls:skip} overrides {server-cpulist 0 bio-cpulist 0}} {
     test {server-cpulist binds the server to those processors} {
         assert {[regexp -line {^Cpus_allowed_list:\s+0$} [file_text /proc/[srv pid]/status]]}
     }
 }
-start_server {tags {daemon} overrides {server-cpulist nonsense}} {
+start_server {tags {daemon tls:skip} overrides {server-cpulist nonsense}} {
     test {an invalid list of processors is logged, and the server runs} {
         assert_equal PONG [r ping]
         assert_match "*Can't bind the main thread to the processors of server-cpulist 'nonsense'*" [server_log]
@@ -161,7 +161,7 @@ start_server {tags {daemon} overrides {server-cpulist nonsense}} {
 
 # ---- supervisors ----
 
-tags {daemon needs:config} {
+tags {daemon tls:skip needs:config} {
     # A supervisor's socket; a helper writes each datagram as a line.
     proc listen_for_datagrams {path out} {
         set program {
@@ -209,14 +209,14 @@ while True:
     }
 }
 
-start_server {tags {daemon} overrides {supervised systemd}} {
+start_server {tags {daemon tls:skip} overrides {supervised systemd}} {
     test {supervised without a supervisor is logged} {
         assert_match "*NOTIFY_SOCKET not found*" [server_log]
         assert_equal no [info_field process_supervised]
     }
 }
 
-tags {daemon needs:config} {
+tags {daemon tls:skip needs:config} {
     test {daemonize: the process runs in the background, with a pid file that is removed at its end; the log can be rotated} {
         set dir $::job_dir/daemonized
         file mkdir $dir
@@ -241,7 +241,7 @@ tags {daemon needs:config} {
 # ---- logs ----
 
 foreach {hides shown} {yes {name=\*redacted\* * user=\*redacted\*} no {name=bobby * user=default}} {
-    start_server [list tags daemon overrides [list hide-user-data-from-log $hides client-query-buffer-limit 1mb] crash ok] {
+    start_server [list tags {daemon tls:skip} overrides [list hide-user-data-from-log $hides client-query-buffer-limit 1mb] crash ok] {
         test "hide-user-data-from-log $hides: names of clients in the log" {
             set s [raw_connect]
             raw_send $s "CLIENT SETNAME bobby\r\n"
@@ -266,7 +266,7 @@ foreach {format pattern} {
     logfmt {pid=\d+ role=primary timestamp="[^"]+" level=warning message="DEBUG LOG: a 'b' \\ c"}
     json {\{"pid":\d+,"role":"primary","timestamp":"[^"]+","level":"warning","message":"DEBUG LOG: a \\"b\\" \\\\ c"\}}
 } {
-    start_server [list tags daemon overrides [list log-format $format]] {
+    start_server [list tags {daemon tls:skip} overrides [list log-format $format]] {
         test "log-format $format, and time stamps changed at run time" {
             r debug log "a \"b\" \\ c"
             assert {[regexp -line -- "^$pattern\$" [server_log]]}

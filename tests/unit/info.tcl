@@ -156,7 +156,7 @@ start_server {tags {info} overrides {maxclients 3}} {
         wait_for_condition 100 10 {[info_field connected_clients] == 2}
         set c [connect 2]
         assert_equal PONG [$c ping]
-    }
+    } tls:skip
 }
 
 start_server {tags {info} overrides {client-query-buffer-limit 1mb client-output-buffer-limit {normal 2mb 0 0}}} {

@@ -119,7 +119,7 @@ start_server {tags {limits} overrides {requirepass secret}} {
         }
         assert_equal PONG [r ping]
         wait_for_condition 400 20 {[info_field connected_clients] == 1}
-    }
+    } tls:skip
 }
 
 start_server {tags {limits} overrides {maxclients 5}} {
@@ -135,7 +135,7 @@ start_server {tags {limits} overrides {maxclients 5}} {
         set s [raw_connect]
         raw_send $s "PING\r\n"
         assert_equal "+PONG" [raw_line $s]
-    }
+    } tls:skip
 }
 
 start_server {tags {limits} overrides {timeout 1}} {

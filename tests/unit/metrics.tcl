@@ -54,7 +54,7 @@ proc json {text expressions} {
     return [split [exec python3 -c $program $text {*}$expressions] \n]
 }
 
-start_server {tags {metrics needs:config}} {
+start_server {tags {metrics tls:skip needs:config}} {
     test {metrics-port is off, and may be opened at run time} {
         assert_equal {metrics-port 0} [r config get metrics-port]
         open_metrics
@@ -243,7 +243,7 @@ start_server {tags {metrics needs:config}} {
     }
 }
 
-start_server {tags {metrics} overrides {requirepass sesame}} {
+start_server {tags {metrics tls:skip} overrides {requirepass sesame}} {
     test {with a password set, the metrics port shows no keys, arguments or client names} {
         open_metrics
         r client setname bobby
@@ -271,7 +271,7 @@ proc outer_address {} {
 }
 
 set ::http [free_port]
-start_server [list tags {metrics} overrides [list metrics-port $::http bind 0.0.0.0]] {
+start_server [list tags {metrics tls:skip} overrides [list metrics-port $::http bind 0.0.0.0]] {
     test {protected-mode: without a password other machines get 403} {
         set address [outer_address]
         if {$address ne ""} {
@@ -284,5 +284,39 @@ start_server [list tags {metrics} overrides [list metrics-port $::http bind 0.0.
             }
         }
         assert_equal 200 [lindex [http_get /livez] 0]
+    }
+}
+
+# The code of a response to a request with these credentials; "" sends none.
+proc authorized_get {path credentials} {
+    set s [http_connect]
+    set header [expr {$credentials eq "" ? "" : "Authorization: Basic [binary encode base64 $credentials]\r\n"}]
+    raw_send $s "GET $path HTTP/1.1\r\n${header}Connection: close\r\n\r\n"
+    set answer [http_read $s]
+    raw_close $s
+    return $answer
+}
+
+start_server {tags {metrics}} {
+    test {metrics-auth: pages need a user that may run INFO, probes do not} {
+        open_metrics
+        r acl setuser monitor on >pass:word +info
+        r acl setuser other on >secret +ping
+        assert_equal 200 [lindex [authorized_get /metrics ""] 0]
+        r config set metrics-auth yes
+        foreach path {/metrics / /status.json} {
+            assert_equal 200 [lindex [authorized_get $path monitor:pass:word] 0] $path
+            foreach credentials {"" monitor:wrong monitor other:secret nobody:x :} {
+                lassign [authorized_get $path $credentials] code headers
+                assert_equal 401 $code "$path $credentials"
+                assert_equal {Basic realm="valkey"} [dict get $headers www-authenticate]
+            }
+        }
+        assert_equal 200 [lindex [authorized_get /livez ""] 0]
+        assert_equal 200 [lindex [authorized_get /readyz ""] 0]
+        assert {[info_field acl_access_denied_auth] > 0}
+        r acl setuser monitor off
+        assert_equal 401 [lindex [authorized_get /metrics monitor:pass:word] 0]
+        r config set metrics-auth no
     }
 }

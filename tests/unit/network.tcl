@@ -20,7 +20,7 @@ proc outer_address {} {
 
 proc has_ip6 {} {return [file exists /proc/net/if_inet6]}
 
-start_server {tags {network}} {
+start_server {tags {network tls:skip}} {
     test {CONFIG SET bind changes the listeners and keeps connections} {
         if {[has_ip6]} {
             r config set bind "127.0.0.1 ::1"
@@ -113,7 +113,7 @@ start_server {tags {network}} {
 }
 
 set unix_path /tmp/valkey-test-[pid].sock
-start_server [list tags {network} overrides [list unixsocket $unix_path unixsocketperm 700]] {
+start_server [list tags {network tls:skip} overrides [list unixsocket $unix_path unixsocketperm 700]] {
     test {the Unix socket has the configured mode and is removed with the server} {
         assert_equal 0o700 [format 0o%o [expr {[file attributes [srv unixsocket] -permissions] & 0o777}]]
         assert_match "*listener1:name=unix,bind=[srv unixsocket]*" [r info server]
@@ -122,7 +122,7 @@ start_server [list tags {network} overrides [list unixsocket $unix_path unixsock
 }
 
 if {[file exists /proc/sys/net/mptcp/enabled]} {
-    start_server {tags {network} overrides {mptcp yes}} {
+    start_server {tags {network tls:skip} overrides {mptcp yes}} {
         test {a server with MPTCP serves TCP clients} {
             assert_equal PONG [[connect] ping]
         }

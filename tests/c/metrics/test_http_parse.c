@@ -65,11 +65,28 @@ static void test_invalid_requests_are_refused(void **state) {
     for (size_t i = 0; i < COUNT_OF(bad); i++) assert_int_equal(httpParse(sliceOf(bad[i]), &r), -1);
 }
 
+static void test_base64_is_decoded(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *decoded;
+    } cases[] = {{"", ""},      {"YQ==", "a"},   {"YWI=", "ab"},
+                 {"YWI", "ab"}, {"YWJj", "abc"}, {"+/8=", "\xfb\xff"}};
+    char bytes[8];
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        size_t len = strlen(cases[i].decoded);
+        assert_int_equal(httpDecodeBase64(sliceOf(cases[i].text), bytes, sizeof(bytes)), len);
+        assert_memory_equal(bytes, cases[i].decoded, len);
+    }
+    assert_int_equal(httpDecodeBase64(SLICE("Y W="), bytes, sizeof(bytes)), -1);
+    assert_int_equal(httpDecodeBase64(SLICE("YWJj"), bytes, 2), -1);
+}
+
 int test_http_parse(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_request_is_parsed),
         cmocka_unit_test(test_every_prefix_of_a_request_is_incomplete),
         cmocka_unit_test(test_closing_and_bodies_are_noticed),
+        cmocka_unit_test(test_base64_is_decoded),
         cmocka_unit_test(test_invalid_requests_are_refused),
     };
     return cmocka_run_group_tests_name("http_parse", tests, NULL, NULL);
