@@ -15,6 +15,7 @@
  *
  * Invariants: the readers of an entry are sorted; an entry has at least one. A name is in `names` only if its hash is in
  * `keys`. Readers whose session has ended are removed when the array is full. */
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -67,10 +68,15 @@ static trackedKey *findKey(uint64_t hash) {
     return hashtableFind(&table.keys, &entries_type, hash, &hash, sizeof(hash));
 }
 
+/* Bytes used by an entry with `count` readers: without padding, so that one reader fits in 16. */
+static size_t usedSize(uint32_t count) {
+    return offsetof(trackedKey, readers) + count * sizeof(uint32_t);
+}
+
 /* Size of the block of an entry with `count` readers. */
 static size_t sizeFor(uint32_t count) {
-    size_t need = sizeof(trackedKey) + count * sizeof(uint32_t), size = 16;
-    while (size < need) size *= 2;
+    size_t size = 16;
+    while (size < usedSize(count)) size *= 2;
     return size;
 }
 
@@ -100,12 +106,12 @@ static void dropEndedReaders(trackedKey *k) {
 /* Makes room for one more reader. */
 static trackedKey *grow(trackedKey *k, uint64_t hash) {
     size_t size = sizeFor(k->count);
-    if (sizeof(*k) + (k->count + 1) * sizeof(uint32_t) <= size) return k;
+    if (usedSize(k->count + 1) <= size) return k;
     dropEndedReaders(k);
     size_t needed = sizeFor(k->count + 1);
     if (needed == size) return k;
     trackedKey *moved = memAlloc(needed);
-    memcpy(moved, k, sizeof(*k) + k->count * sizeof(uint32_t));
+    memcpy(moved, k, usedSize(k->count));
     check(hashtableReplace(&table.keys, &entries_type, hash, k, moved));
     memFree(k);
     return moved;
