@@ -17,3 +17,7 @@ status librariesLoad(slice code, reason *why) {
     if (!keeper) return reasonSet(why, ERR_DENIED, "functions are not supported");
     return keeper->load(code, why);
 }
+
+void librariesClear(void) {
+    if (keeper) keeper->clear();
+}

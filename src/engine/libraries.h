@@ -14,6 +14,7 @@ typedef void libraryVisitProc(void *arg, slice code);
 typedef struct libraryKeeper {
     void (*each)(libraryVisitProc *visit, void *arg);
     status (*load)(slice code, reason *why);
+    void (*clear)(void);
 } libraryKeeper;
 void librariesSetKeeper(const libraryKeeper *keeper);
 
@@ -21,5 +22,8 @@ void librariesSetKeeper(const libraryKeeper *keeper);
 void librariesEach(libraryVisitProc *visit, void *arg);
 /* Loads a library from a file; it replaces one of the same name. ERR_DENIED if nobody keeps libraries. */
 status librariesLoad(slice code, reason *why) MUST_USE;
+
+/* Removes all libraries: the dataset is loaded again. */
+void librariesClear(void);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "config/config.h"
 #include "engine/hot.h"
+#include "engine/libraries.h"
 #include "engine/lifecycle.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
@@ -80,6 +81,7 @@ status persistLoadAtStart(reason *why) {
 /* ------------------------------------------------------------------ DEBUG RELOAD, LOADAOF */
 
 static void emptyDatabases(void) {
+    librariesClear();
     (void)storeFlush(keyspaceMain(), false); /* the number of keys is not needed */
 }
 

@@ -318,7 +318,8 @@ static status loadFromFile(slice code, reason *why) {
     return st;
 }
 
-static const libraryKeeper keeper = {.each = eachLibrary, .load = loadFromFile};
+static const libraryKeeper keeper = {
+    .each = eachLibrary, .load = loadFromFile, .clear = librariesFlush};
 
 status functionsInit(reason *why) {
     (void)why; /* it cannot fail */

@@ -213,6 +213,7 @@ static int structUnpack(lua_State *L) {
     size_t len;
     const char *data = luaL_checklstring(L, 2, &len);
     ptrdiff_t from = luaL_optinteger(L, 3, 1) - 1;
+    luaL_argcheck(L, from != -1, 3, "offset must be 1 or greater");
     luaL_argcheck(L, from >= 0, 2, "data string too short");
     size_t pos = (size_t)from;
     int count = 0;

@@ -14,6 +14,12 @@ proc aof_dir {} {return [srv dir]/appendonlydir}
 proc aof_names {} {lsort [lmap path [glob -nocomplain [aof_dir]/*] {file tail $path}]}
 proc manifest {} {file_text [aof_dir]/appendonly.aof.manifest}
 
+# The file that changes are appended to.
+proc incr_path {} {
+    regexp {.*file (\S+) seq \d+ type i} [manifest] - name
+    return [aof_dir]/$name
+}
+
 proc write_file {path bytes} {
     set file [open $path wb]
     puts -nonewline $file $bytes
@@ -81,7 +87,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
             r bgrewriteaof
             info_is aof_rewrite_in_progress 0
             assert_equal ok [info_field aof_last_bgrewrite_status]
-            assert_match *.[string map {yes rdb no aof} $preamble]* [glob [aof_dir]/*base*]
+            assert_match *.base.[string map {yes rdb no aof} $preamble]* [manifest]
             restart_server
             assert_equal $digest [r debug digest]
             assert_equal OK [r debug loadaof]
@@ -101,7 +107,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
         r select 3
         r set c 3 ex 1000
         set expected [records {SELECT 0} {set a 1} MULTI {set b 2} {incr b} EXEC {SELECT 3}]
-        set bytes [read_file [glob [aof_dir]/*incr*]]
+        set bytes [read_file [incr_path]]
         assert_equal $expected [string range $bytes 0 [string length $expected]-1]
         assert_match "*set\r\n*c\r\n*3\r\n*PXAT\r\n*" $bytes
         r select 0
@@ -199,12 +205,29 @@ start_server {tags {aof} overrides {appendonly yes}} {
         r config set auto-aof-rewrite-min-size 64mb
     }
 
+    test {libraries of functions are in the file, and reloaded without errors} {
+        needs_command function
+        r flushall
+        r function load "#!lua name=lib\nserver.register_function('f', function() return 7 end)"
+        assert_equal OK [r debug loadaof]
+        foreach preamble {no yes} {
+            r config set aof-use-rdb-preamble $preamble
+            rewrite_aof
+            assert_equal OK [r debug loadaof]
+            restart_server
+            assert_equal 7 [r fcall f 0]
+        }
+        assert {![string match *CRITICAL* [server_log]]}
+        r function flush
+    }
+
     test {aof-timestamp-enabled writes annotations, which are skipped on load} {
         r config set aof-timestamp-enabled yes
         r config set aof-use-rdb-preamble no
         rewrite_aof
         r set k v
-        foreach path [glob [aof_dir]/*.aof] {assert_match "#TS:1*\r\n\**" [read_file $path]}
+        regexp {file (\S+) seq \d+ type b} [manifest] - base
+        foreach path [list [aof_dir]/$base [incr_path]] {assert_match "#TS:1*\r\n\**" [read_file $path]}
         r config set aof-timestamp-enabled no
         restart_server
         assert_equal v [r get k]
@@ -358,10 +381,10 @@ start_server {tags {aof} overrides {appendonly yes}} {
         r config set appendfsync always
         r debug aof-flush-sleep 200000
         set writer [connect]
-        set before [file size [lindex [glob [aof_dir]/*incr*] 0]]
+        set before [file size [incr_path]]
         $writer -send set slow 1
         assert_equal OK [$writer -read]
-        assert {[file size [lindex [glob [aof_dir]/*incr*] 0]] > $before}
+        assert {[file size [incr_path]] > $before}
         r debug aof-flush-sleep 0
         r config set appendfsync everysec
         assert_error "ERR value is not an integer or out of range" {r debug aof-flush-sleep x}

@@ -16,7 +16,7 @@ proc start_endless {client {script {while true do end}}} {
     wait_for_condition 200 10 {[catch {r get x} e] && [string match BUSY* $e]} else {fail "not busy"}
 }
 
-start_server {tags {scripting}} {
+start_server {tags {scripting} overrides {enable-debug-command yes}} {
     test {EVAL passes keys and arguments} {
         assert_equal {a b c d} [r eval {return {KEYS[1], KEYS[2], ARGV[1], ARGV[2]}} 2 a b c d]
         assert_equal {bulk z} [r -typed eval {KEYS[1] = 'z' return KEYS[1]} 1 a]
@@ -103,6 +103,7 @@ start_server {tags {scripting}} {
                 {return {ok = 'fine'}} {status fine} {return {a = 1}} {array {}} {return string.rep} $null] {
             assert_equal $want [typed $script] $script
         }
+        assert_equal [expr {[resp3] ? {bignumber {1  2}} : {bulk {1  2}}}] [typed {return {big_number = "1\r\n2"}}]
         assert_error "MY error" {ev {return {err = 'MY error'}}}
         if {[resp3]} {
             assert_equal {double 1.5} [typed {return {double = 1.5}}]
@@ -148,6 +149,22 @@ start_server {tags {scripting}} {
             o[i] = redis.call('echo', v) end return o}]
         assert_error "ERR Command arguments must be strings or integers*" {ev {redis.call('echo', {})}}
         assert_error "ERR Please specify at least one argument for this call*" {ev {redis.call()}}
+    }
+
+    test {a command with as many arguments as Lua allows} {
+        r del l
+        assert_equal 7990 [ev {local a = {} for i = 1, 7990 do a[i] = i end return redis.call('rpush', 'l', unpack(a))}]
+        assert_equal 7990 [ev {return #redis.call('lrange', 'l', 0, -1)}]
+        assert_error "*too many results to unpack*" {ev {return redis.call('rpush', 'l', unpack({}, 1, 8000))}}
+    }
+
+    test {DEBUG SET-DISABLE-DENY-SCRIPTS lets scripts run other commands, but no scripts} {
+        needs_command debug
+        r debug set-disable-deny-scripts 1
+        assert_match "*id=*" [ev {return redis.call('client', 'list')}]
+        assert_error "ERR This Valkey command is not allowed from script*" {ev {return redis.call('eval', 'return 1', 0)}}
+        r debug set-disable-deny-scripts 0
+        assert_error "ERR This Valkey command is not allowed from script*" {ev {return redis.call('client', 'list')}}
     }
 
     test {errors of commands stop a script and carry its line, those of pcall are values} {
