@@ -227,7 +227,7 @@ static void unpackFloat(unpacker *u, bool wide) {
         memcpy(&value, &bits, sizeof(value));
     } else {
         uint32_t narrow_bits = (uint32_t)bits;
-        float narrow;
+        float narrow = 0;
         memcpy(&narrow, &narrow_bits, sizeof(narrow));
         value = narrow;
     }

@@ -228,12 +228,12 @@ static int structUnpack(lua_State *L) {
             used = unpackText(&f, at, len - pos, &count);
             count++;
         } else if (f.option == 'f') {
-            float narrow;
+            float narrow = 0;
             unpackBytes(&f, at, &narrow);
             lua_pushnumber(L, narrow);
             count++;
         } else if (f.option == 'd') {
-            double wide;
+            double wide = 0;
             unpackBytes(&f, at, &wide);
             lua_pushnumber(L, wide);
             count++;
