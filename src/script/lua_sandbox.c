@@ -189,6 +189,40 @@ static int tableForeachi(lua_State *L) {
     return 0;
 }
 
+/* The standard one moves 2^31 elements for a position far below 1, and cannot be interrupted. */
+static int tableInsert(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    refuseProxy(L, 1);
+    luaVm *vm = luaVmOf(L);
+    int end = (int)lua_objlen(L, 1) + 1, pos = end, argc = lua_gettop(L);
+    if (argc != 2 && argc != 3) return luaL_error(L, "wrong number of arguments to 'insert'");
+    if (argc == 3) pos = (int)luaL_checkinteger(L, 2);
+    for (int i = pos > end ? pos : end; i > pos; i--) {
+        luaVmStep(L, vm, 1);
+        lua_rawgeti(L, 1, i - 1);
+        lua_rawseti(L, 1, i);
+    }
+    lua_rawseti(L, 1, pos);
+    return 0;
+}
+
+static int tableRemove(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    refuseProxy(L, 1);
+    luaVm *vm = luaVmOf(L);
+    int end = (int)lua_objlen(L, 1), pos = (int)luaL_optinteger(L, 2, end);
+    if (pos < 1 || pos > end) return 0;
+    lua_rawgeti(L, 1, pos);
+    for (; pos < end; pos++) {
+        luaVmStep(L, vm, 1);
+        lua_rawgeti(L, 1, pos + 1);
+        lua_rawseti(L, 1, pos);
+    }
+    lua_pushnil(L);
+    lua_rawseti(L, 1, end);
+    return 1;
+}
+
 static int tableGetn(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_pushinteger(L, (ptrdiff_t)lua_objlen(L, 1));
@@ -297,7 +331,7 @@ static int bitTohex(lua_State *L) {
     double width = luaL_optnumber(L, 2, 8);
     const char *set = digits[width < 0];
     if (width < 0) width = -width;
-    int len = width > 8 ? 8 : (int)width;
+    int len = width <= 8 ? (int)width : 8; /* NaN, too */
     lua_pushvalue(L, lua_upvalueindex(1)); /* tobit: the standard conversion to 32 bits */
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
@@ -388,16 +422,16 @@ static void pushLibrary(lua_State *L, const char *name, const char *const *field
 }
 
 static void openTable(lua_State *L) {
-    static const char *const fields[] = {"concat", "insert", "maxn", "remove", "sort", NULL};
+    static const char *const fields[] = {"concat", "maxn", "sort", NULL};
     static const luaL_Reg functions[] = {{"foreach", tableForeach},
                                          {"foreachi", tableForeachi},
                                          {"getn", tableGetn},
+                                         {"insert", tableInsert},
+                                         {"remove", tableRemove},
                                          {"setn", tableSetn},
                                          {NULL, NULL}};
     pushLibrary(L, "table", fields);
     setFunctions(L, functions);
-    wrapField(L, "insert", guardWrite);
-    wrapField(L, "remove", guardWrite);
     wrapField(L, "sort", guardWrite);
 }
 

@@ -89,6 +89,8 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
     test {what crashes other builds of Lua is an error or harmless} {
         assert_error "*too many results to unpack*" {ev {return unpack({1, 2, 3}, -2, 2147483647)}}
         assert_equal 0000FFFF [ev {return bit.tohex(65535, -2147483648)}]
+        assert_equal 0000000a [string tolower [ev {return bit.tohex(10, 0/0)}]]
+        assert_error "*data string too short*" {ev {return struct.unpack('i', 'abcd', -1/0)}}
         assert_error "*pattern too complex*" {ev {return string.find(('a'):rep(200000), ('a?'):rep(200000))}}
         assert_error "*stack overflow*" {ev {local function f() f() end f()}}
         assert_error "*chunk has too many syntax levels*" {ev "return [string repeat ( 5000]1[string repeat ) 5000]"}
@@ -306,6 +308,14 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_error "*data string too short*" {ev {struct.unpack('i', 'ab')}}
     }
 
+    test {table.insert and table.remove} {
+        assert_equal {a b c 5} [ev {local t = {'b'} table.insert(t, 'c') table.insert(t, 1, 'a') table.insert(t, 5, 'e')
+            return {t[1], t[2], t[3], table.maxn(t)}}]
+        assert_equal {a c b 2 1} [ev {local t = {'a', 'b', 'c'} local x = table.remove(t, 2)
+            return {t[1], t[2], x, #t, table.remove(t, 7) == nil and table.remove({}) == nil}}]
+        assert_error "*wrong number of arguments to 'insert'*" {ev {table.insert({}, 1, 2, 3)}}
+    }
+
     test {string patterns} {
         assert_equal {5 7} [ev {return {string.find('hello world', 'o w')}}]
         assert_equal {key val} [ev {return {string.match('key=val', '(%w+)=(%w+)')}}]
@@ -375,6 +385,7 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         foreach script {{while true do end} {string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30) .. 'b')}
                         {while true do pcall(function() while true do end end) end}
                         {local c = coroutine.wrap(function() while true do end end) c()}
+                        {table.insert({1}, -2^31, 1)}
                         {local s = cjson.encode({1, 2, 3}) while true do cjson.decode(s) end}} {
             set c [connect]
             start_endless $c $script
