@@ -20,19 +20,10 @@ static const slice HELLO_NO_AUTH_TEXT =
           "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the "
           "RESP protocol version at the same time");
 
-/* In RESP2 a session with subscriptions receives only arrays. */
-static NO_INLINE void pongMessage(ctx *c) {
-    replyArray(c, 2);
-    replyBulkText(c, "pong");
-    replyBulk(c, c->argc == 2 ? c->argv[1] : SLICE(""));
-}
-
 /* PING [message]. Reply: PONG, or the message. */
 void pingCommand(ctx *c) {
     if (c->argc > 2) {
         replyErrorArity(c);
-    } else if (unlikely(c->who->flags & SESSION_PUBSUB) && c->proto == 2) {
-        pongMessage(c);
     } else if (c->argc == 2) {
         replyBulk(c, c->argv[1]);
     } else {

@@ -311,6 +311,11 @@ static void debugSetActiveExpire(ctx *c) {
     replyOk(c);
 }
 
+static void debugSetDisableDenyScripts(ctx *c) {
+    engineSetDeniedInScripts(!switchArg(c));
+    replyOk(c);
+}
+
 static void debugSetSkipChecksum(ctx *c) {
     rdbSetChecksumSkipped(switchArg(c));
     replyOk(c);
@@ -592,6 +597,7 @@ void debugCommand(ctx *c) {
         {"segfault", 2, INT_MAX, debugSegfault},
         {"sdslen", 3, 3, debugSdslen},
         {"set-active-expire", 3, 3, debugSetActiveExpire},
+        {"set-disable-deny-scripts", 3, 3, debugSetDisableDenyScripts},
         {"set-skip-checksum-validation", 3, 3, debugSetSkipChecksum},
         {"sleep", 3, 3, debugSleep},
         {"stringmatch-test", 2, 2, debugStringmatchTest},

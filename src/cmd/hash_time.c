@@ -434,6 +434,7 @@ void hgetexCommand(ctx *c) {
     int64_t time_ms;
     if (!parseOptions(c, OPT_TIMES | OPT_PERSIST, 1, &options, &f)) return;
     if (!hashFindWrite(c, &o) || !optionTime(c, &options, &time_ms)) return;
+    if (!o) ctxKeyEvent(c, c->argv[1], "keymiss");
     if (!o || !options.given) {
         replyArray(c, f.size);
         for (int64_t i = 0; i < f.size; i++) hashReplyField(c, o, fieldAt(c, &f, i));

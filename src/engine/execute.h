@@ -33,6 +33,8 @@ bool executeResolveInner(ctx *c);
 void executeInner(ctx *c);
 /* Counts a command as rejected that its caller has refused instead of calling executeInner(). */
 void executeCountRejected(ctx *c);
+/* Counts a command that a gate has replied without running it. */
+void executeCountCall(const ctx *c);
 /* Time spent in commands since the start, wherever they were run (us). */
 uint64_t executeCommandUs(void);
 /* Starts a turn of the loop: updates the wall time seen by commands. */

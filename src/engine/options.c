@@ -99,6 +99,11 @@ static status applyBackgroundThread(reason *why) {
 /* Moving objects requires allocator functions that distributions' allocators do not provide. */
 /* ------------------------------------------------------------------ queries */
 
+static bool denied_in_scripts = true;
+
+void engineSetDeniedInScripts(bool denied) { denied_in_scripts = denied; }
+bool engineDeniedInScripts(void) { return denied_in_scripts; }
+
 bool enginePermits(engineRestricted door, const session *s) {
     int allowed = door == RESTRICTED_CONFIGS ? engineConf.enable_protected_configs
                   : door == RESTRICTED_DEBUG ? engineConf.enable_debug_command

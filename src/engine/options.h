@@ -25,4 +25,8 @@ int64_t engineBulkMax(void);
 /* hide-user-data-from-log: omit keys, values and client names from logs and crash reports. */
 bool engineHidesUserData(void);
 
+/* DEBUG SET-DISABLE-DENY-SCRIPTS: scripts may run commands with the flag noscript, other than those that run scripts. */
+void engineSetDeniedInScripts(bool denied);
+bool engineDeniedInScripts(void);
+
 #endif

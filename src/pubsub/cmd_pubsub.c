@@ -6,6 +6,7 @@
 #include "base/glob.h"
 #include "base/hash.h"
 #include "engine/deliver.h"
+#include "engine/execute.h"
 #include "engine/reply.h"
 #include "pubsub/procs.h"
 #include "pubsub/publish.h"
@@ -17,11 +18,10 @@
 
 /* ------------------------------------------------------------------ the RESP2 context */
 
-/* The commands that a RESP2 session with subscriptions may use. */
+/* The commands that a RESP2 session with subscriptions may use, besides PING, whose reply differs. */
 static bool isAllowedInContext(const commandSpec *spec) {
-    static const char *const names[] = {"subscribe",    "unsubscribe", "psubscribe",
-                                        "punsubscribe", "ssubscribe",  "sunsubscribe",
-                                        "ping",         "quit",        "reset"};
+    static const char *const names[] = {"subscribe",  "unsubscribe",  "psubscribe", "punsubscribe",
+                                        "ssubscribe", "sunsubscribe", "quit",       "reset"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!strcmp(spec->name, names[i])) return true;
     }
@@ -30,8 +30,19 @@ static bool isAllowedInContext(const commandSpec *spec) {
 
 static bool isRefusedInContext(const commandSpec *spec) { return !isAllowedInContext(spec); }
 
+/* PING is replied with an array, as everything that a RESP2 session with subscriptions receives. */
+static gateVerdict replyPong(ctx *c) {
+    if (c->argc > 2) return GATE_PASS; /* refused by the command */
+    replyArray(c, 2);
+    replyBulkText(c, "pong");
+    replyBulk(c, c->argc == 2 ? c->argv[1] : SLICE(""));
+    executeCountCall(c);
+    return GATE_DONE;
+}
+
 static gateVerdict refuseInContext(ctx *c) {
     if (c->who->proto != 2) return GATE_PASS;
+    if (!strcmp(c->cmd->spec->name, "ping")) return replyPong(c);
     replyErrorFormat(c,
                      "ERR Can't execute '%.*s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / "
                      "QUIT / RESET are allowed in this context",

@@ -9,7 +9,9 @@
 #include "engine/reply.h"
 #include "script/lua_priv.h"
 
-enum { ARRAY_RESERVE_MAX = 1 << 20 };
+/* A function in C has LUA_MINSTACK values beyond its arguments, of which there may be as many as the stack allows. */
+enum { ARRAY_RESERVE_MAX = 1 << 20, DEPTH_WITHOUT_CHECK = 5 };
+_Static_assert(DEPTH_WITHOUT_CHECK * 2 + 6 <= LUA_MINSTACK, "flat replies always fit");
 static const size_t STRING_MAX = 0x7fffff00; /* longest string of the interpreter */
 
 /* ------------------------------------------------------------------ reply to Lua */
@@ -46,7 +48,7 @@ static void valueDone(luaReply *r) {
 
 static void openAggregate(luaReply *r, replyKind kind, int64_t count) {
     lua_State *L = r->L;
-    if (r->depth == REPLY_DEPTH_MAX || !lua_checkstack(L, 8)) {
+    if (r->depth == REPLY_DEPTH_MAX || (r->depth >= DEPTH_WITHOUT_CHECK && !lua_checkstack(L, 8))) {
         r->broken = true;
         return;
     }
@@ -231,6 +233,16 @@ static void writeArray(writer *w) {
     }
 }
 
+/* In RESP2 it is a bulk string, but on one line as in RESP3. */
+static void writeBigNumber(ctx *c, slice digits) {
+    str line = strNew(digits);
+    for (size_t i = 0; i < line.len; i++) {
+        if (line.ptr[i] == '\r' || line.ptr[i] == '\n') line.ptr[i] = ' ';
+    }
+    respBigNumber(c->out, c->proto, strSlice(&line));
+    strFree(&line);
+}
+
 /* A table with one of the known fields, which is written; false if it is an array. */
 static bool writeTagged(writer *w) {
     lua_State *L = w->L;
@@ -254,7 +266,7 @@ static bool writeTagged(writer *w) {
     } else if (PUSH_FIELD(L, "set", LUA_TTABLE)) {
         writeEntries(w, false);
     } else if (PUSH_FIELD(L, "big_number", LUA_TSTRING)) {
-        respBigNumber(c->out, c->proto, sliceAt(L, -1));
+        writeBigNumber(c, sliceAt(L, -1));
     } else if (PUSH_FIELD(L, "verbatim_string", LUA_TTABLE)) {
         bool valid = isVerbatim(L);
         if (valid) writeVerbatim(w);

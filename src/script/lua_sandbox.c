@@ -145,6 +145,7 @@ static int baseSetmetatable(lua_State *L) {
 
 /* A standard function (upvalue 1) that must not change a proxy. */
 static int guardWrite(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
     refuseProxy(L, 1);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
@@ -152,13 +153,80 @@ static int guardWrite(lua_State *L) {
     return lua_gettop(L);
 }
 
-/* A standard function (upvalue 1) that reads a table. */
-static int guardRead(lua_State *L) {
+/* Calls the function at index 2 with the two values on top, which it removes; true if it has returned a value, which
+ * is then on top. */
+static bool callForEach(lua_State *L) {
+    lua_pushvalue(L, 2);
+    lua_insert(L, -3);
+    lua_call(L, 2, 1);
+    if (!lua_isnil(L, -1)) return true;
+    lua_pop(L, 1);
+    return false;
+}
+
+static int tableForeach(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
     lookBehind(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
-    return lua_gettop(L);
+    lua_pushnil(L);
+    while (lua_next(L, 1)) {
+        lua_pushvalue(L, -2);
+        lua_insert(L, -2);
+        if (callForEach(L)) return 1;
+    }
+    return 0;
+}
+
+static int tableForeachi(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    luaL_checktype(L, 2, LUA_TFUNCTION);
+    int count = (int)lua_objlen(L, 1);
+    for (int i = 1; i <= count; i++) {
+        lua_pushinteger(L, i);
+        lua_rawgeti(L, 1, i);
+        if (callForEach(L)) return 1;
+    }
+    return 0;
+}
+
+/* The standard one moves 2^31 elements for a position far below 1, and cannot be interrupted. */
+static int tableInsert(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    refuseProxy(L, 1);
+    luaVm *vm = luaVmOf(L);
+    int end = (int)lua_objlen(L, 1) + 1, pos = end, argc = lua_gettop(L);
+    if (argc != 2 && argc != 3) return luaL_error(L, "wrong number of arguments to 'insert'");
+    if (argc == 3) pos = (int)luaL_checkinteger(L, 2);
+    for (int i = pos > end ? pos : end; i > pos; i--) {
+        luaVmStep(L, vm, 1);
+        lua_rawgeti(L, 1, i - 1);
+        lua_rawseti(L, 1, i);
+    }
+    lua_rawseti(L, 1, pos);
+    return 0;
+}
+
+static int tableRemove(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    refuseProxy(L, 1);
+    luaVm *vm = luaVmOf(L);
+    int end = (int)lua_objlen(L, 1), pos = (int)luaL_optinteger(L, 2, end);
+    if (pos < 1 || pos > end) return 0;
+    lua_rawgeti(L, 1, pos);
+    for (; pos < end; pos++) {
+        luaVmStep(L, vm, 1);
+        lua_rawgeti(L, 1, pos + 1);
+        lua_rawseti(L, 1, pos);
+    }
+    lua_pushnil(L);
+    lua_rawseti(L, 1, end);
+    return 1;
+}
+
+static int tableGetn(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_pushinteger(L, (ptrdiff_t)lua_objlen(L, 1));
+    return 1;
 }
 
 /* Errors of commands are tables; pcall() gives their text. */
@@ -258,11 +326,12 @@ static int baseCollectgarbage(lua_State *L) {
 /* The standard one writes outside of its buffer for a width of -2^31. */
 static int bitTohex(lua_State *L) {
     static const char *const digits[] = {"0123456789abcdef", "0123456789ABCDEF"};
+    (void)luaL_checknumber(L, 1);
     lua_settop(L, 2);
     double width = luaL_optnumber(L, 2, 8);
     const char *set = digits[width < 0];
     if (width < 0) width = -width;
-    int len = width > 8 ? 8 : (int)width;
+    int len = width <= 8 ? (int)width : 8; /* NaN, too */
     lua_pushvalue(L, lua_upvalueindex(1)); /* tobit: the standard conversion to 32 bits */
     lua_pushvalue(L, 1);
     lua_call(L, 1, 1);
@@ -353,15 +422,17 @@ static void pushLibrary(lua_State *L, const char *name, const char *const *field
 }
 
 static void openTable(lua_State *L) {
-    static const char *const fields[] = {"concat", "foreach", "foreachi", "getn", "insert",
-                                         "maxn",   "remove",  "sort",     NULL};
+    static const char *const fields[] = {"concat", "maxn", "sort", NULL};
+    static const luaL_Reg functions[] = {{"foreach", tableForeach},
+                                         {"foreachi", tableForeachi},
+                                         {"getn", tableGetn},
+                                         {"insert", tableInsert},
+                                         {"remove", tableRemove},
+                                         {"setn", tableSetn},
+                                         {NULL, NULL}};
     pushLibrary(L, "table", fields);
-    lua_pushcfunction(L, tableSetn);
-    lua_setfield(L, -2, "setn");
-    wrapField(L, "insert", guardWrite);
-    wrapField(L, "remove", guardWrite);
+    setFunctions(L, functions);
     wrapField(L, "sort", guardWrite);
-    wrapField(L, "foreach", guardRead);
 }
 
 static void openLibraries(luaVm *vm) {

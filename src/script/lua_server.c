@@ -74,7 +74,6 @@ static int runCommand(lua_State *L, bool raise) {
     int argc = lua_gettop(L);
     const char *error = takeArguments(L, argc);
     if (error) return fail(L, error, raise);
-    if (!lua_checkstack(L, 8)) return fail(L, "ERR reached lua stack limit", raise);
     luaReply reply = {.L = L, .proto = vm->run->proto};
     replySink sink = {.take = luaReplyTake, .state = &reply};
     luaVmHold(vm);
@@ -215,11 +214,8 @@ static int aclCheckCmd(lua_State *L) {
         return luaRaise(L, "ERR server.acl_check_cmd can only be called inside a script "
                            "invocation");
     int argc = lua_gettop(L);
-    if (argc == 0) return luaRaise(L, "ERR Please specify at least one argument for this call");
     const char *error = takeArguments(L, argc);
-    if (error)
-        return luaRaise(L, "ERR server.acl_check_cmd() command arguments must be strings or "
-                           "integers");
+    if (error) return luaRaise(L, error);
     bool unknown_sub;
     const command *cmd = commandResolve(arguments.argv, argc, &unknown_sub);
     if (!cmd || unknown_sub)

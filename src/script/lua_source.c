@@ -119,9 +119,11 @@ static bool isAny(const scanner *s, const char *const *words) {
 
 /* After "return": true for the name of a function that returns at most one value; the scanner is at its "(". */
 static bool scanName(scanner *s) {
-    static const char *const tables[] = {"redis", "server", "cjson",  "struct", "bit",
-                                         "math",  "os",     "string", "table",  NULL};
-    static const char *const functions[] = {"error", "tonumber", "tostring", "type", NULL};
+    static const char *const tables[] = {"redis", "server", "cjson", "struct",    "bit", "math",
+                                         "os",    "string", "table", "coroutine", NULL};
+    static const char *const functions[] = {"error",        "tonumber",     "tostring",
+                                            "type",         "rawget",       "rawequal",
+                                            "getmetatable", "setmetatable", NULL};
     bool plain = isAny(s, functions);
     if (s->kind != TOKEN_WORD || (!plain && !isAny(s, tables))) return false;
     next(s);
@@ -129,8 +131,9 @@ static bool scanName(scanner *s) {
         if (!is(s, ".")) return false;
         next(s);
         if (s->kind != TOKEN_WORD) return false;
-        static const char *const several[] = {"unpack", "frexp", "modf", "byte",
-                                              "find",   "match", "gsub", NULL};
+        static const char *const several[] = {"unpack",  "frexp",    "modf",   "byte",    "find",
+                                              "match",   "gsub",     "resume", "running", "yield",
+                                              "foreach", "foreachi", NULL};
         if (isAny(s, several)) return false;
         next(s);
     }

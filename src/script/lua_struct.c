@@ -212,9 +212,10 @@ static int structUnpack(lua_State *L) {
     format f = newFormat(L);
     size_t len;
     const char *data = luaL_checklstring(L, 2, &len);
-    ptrdiff_t from = luaL_optinteger(L, 3, 1) - 1;
-    luaL_argcheck(L, from >= 0, 2, "data string too short");
-    size_t pos = (size_t)from;
+    ptrdiff_t from = luaL_optinteger(L, 3, 1);
+    luaL_argcheck(L, from != 0, 3, "offset must be 1 or greater");
+    luaL_argcheck(L, from > 0, 2, "data string too short");
+    size_t pos = (size_t)from - 1;
     int count = 0;
     lua_settop(L, 2);
     while (nextItem(&f, pos)) {

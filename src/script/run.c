@@ -10,6 +10,7 @@
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
 #include "engine/memory.h"
+#include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
 #include "script/script.h"
@@ -133,7 +134,8 @@ static bool memoryRefuses(const ctx *c) {
 static bool isRefused(scriptRun *run, ctx *c) {
     if (!arityFits(c->cmd, c->argc)) {
         scriptReplyError(c, SLICE("ERR Wrong number of args calling command from script"), false);
-    } else if (c->cmd->flags & CMD_NOSCRIPT) {
+    } else if (c->cmd->flags & CMD_NOSCRIPT &&
+               (engineDeniedInScripts() || c->cmd->spec->categories & 1u << CAT_SCRIPTING)) {
         scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
     } else if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE) &&
                !memoryRefuses(c)) {

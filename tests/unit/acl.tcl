@@ -595,3 +595,20 @@ start_server {tags {acl}} {
         assert_equal 3 [$c zadd z incr 1 m]
     }
 }
+
+start_server {tags {acl}} {
+    test {scripts: declared keys are checked when the script is called, each inner command by itself} {
+        r acl setuser u reset on nopass +@all -set ~a*
+        set c [client_of u]
+        assert_error "NOPERM No permissions to access a key" {$c eval {return 1} 1 b}
+        assert_equal 1 [$c eval {return 1} 1 a]
+        assert_error "ERR ACL failure in script: No permissions to access a key*" {$c eval {return server.call('get', 'b')} 0}
+        assert_error "ERR ACL failure in script: User u has no permissions to run the 'set' command*" {
+            $c eval {return server.call('set', 'a', 1)} 0
+        }
+        assert_equal {set lua} [lmap f {object context} {dict get [lindex [r acl log 1] 0] $f}]
+        assert_equal {1 {} {}} [lmap request {{get a} {get b} {set a 1}} {
+            $c eval {return server.acl_check_cmd(unpack(ARGV))} 0 {*}$request
+        }]
+    }
+}

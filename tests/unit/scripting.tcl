@@ -16,7 +16,7 @@ proc start_endless {client {script {while true do end}}} {
     wait_for_condition 200 10 {[catch {r get x} e] && [string match BUSY* $e]} else {fail "not busy"}
 }
 
-start_server {tags {scripting}} {
+start_server {tags {scripting} overrides {enable-debug-command yes}} {
     test {EVAL passes keys and arguments} {
         assert_equal {a b c d} [r eval {return {KEYS[1], KEYS[2], ARGV[1], ARGV[2]}} 2 a b c d]
         assert_equal {bulk z} [r -typed eval {KEYS[1] = 'z' return KEYS[1]} 1 a]
@@ -89,6 +89,8 @@ start_server {tags {scripting}} {
     test {what crashes other builds of Lua is an error or harmless} {
         assert_error "*too many results to unpack*" {ev {return unpack({1, 2, 3}, -2, 2147483647)}}
         assert_equal 0000FFFF [ev {return bit.tohex(65535, -2147483648)}]
+        assert_equal 0000000a [string tolower [ev {return bit.tohex(10, 0/0)}]]
+        assert_error "*data string too short*" {ev {return struct.unpack('i', 'abcd', -1/0)}}
         assert_error "*pattern too complex*" {ev {return string.find(('a'):rep(200000), ('a?'):rep(200000))}}
         assert_error "*stack overflow*" {ev {local function f() f() end f()}}
         assert_error "*chunk has too many syntax levels*" {ev "return [string repeat ( 5000]1[string repeat ) 5000]"}
@@ -103,6 +105,7 @@ start_server {tags {scripting}} {
                 {return {ok = 'fine'}} {status fine} {return {a = 1}} {array {}} {return string.rep} $null] {
             assert_equal $want [typed $script] $script
         }
+        assert_equal [expr {[resp3] ? {bignumber {1  2}} : {bulk {1  2}}}] [typed {return {big_number = "1\r\n2"}}]
         assert_error "MY error" {ev {return {err = 'MY error'}}}
         if {[resp3]} {
             assert_equal {double 1.5} [typed {return {double = 1.5}}]
@@ -148,6 +151,22 @@ start_server {tags {scripting}} {
             o[i] = redis.call('echo', v) end return o}]
         assert_error "ERR Command arguments must be strings or integers*" {ev {redis.call('echo', {})}}
         assert_error "ERR Please specify at least one argument for this call*" {ev {redis.call()}}
+    }
+
+    test {a command with as many arguments as Lua allows} {
+        r del l
+        assert_equal 7990 [ev {local a = {} for i = 1, 7990 do a[i] = i end return redis.call('rpush', 'l', unpack(a))}]
+        assert_equal 7990 [ev {return #redis.call('lrange', 'l', 0, -1)}]
+        assert_error "*too many results to unpack*" {ev {return redis.call('rpush', 'l', unpack({}, 1, 8000))}}
+    }
+
+    test {DEBUG SET-DISABLE-DENY-SCRIPTS lets scripts run other commands, but no scripts} {
+        needs_command debug
+        r debug set-disable-deny-scripts 1
+        assert_match "*id=*" [ev {return redis.call('client', 'list')}]
+        assert_error "ERR This Valkey command is not allowed from script*" {ev {return redis.call('eval', 'return 1', 0)}}
+        r debug set-disable-deny-scripts 0
+        assert_error "ERR This Valkey command is not allowed from script*" {ev {return redis.call('client', 'list')}}
     }
 
     test {errors of commands stop a script and carry its line, those of pcall are values} {
@@ -289,6 +308,14 @@ start_server {tags {scripting}} {
         assert_error "*data string too short*" {ev {struct.unpack('i', 'ab')}}
     }
 
+    test {table.insert and table.remove} {
+        assert_equal {a b c 5} [ev {local t = {'b'} table.insert(t, 'c') table.insert(t, 1, 'a') table.insert(t, 5, 'e')
+            return {t[1], t[2], t[3], table.maxn(t)}}]
+        assert_equal {a c b 2 1} [ev {local t = {'a', 'b', 'c'} local x = table.remove(t, 2)
+            return {t[1], t[2], x, #t, table.remove(t, 7) == nil and table.remove({}) == nil}}]
+        assert_error "*wrong number of arguments to 'insert'*" {ev {table.insert({}, 1, 2, 3)}}
+    }
+
     test {string patterns} {
         assert_equal {5 7} [ev {return {string.find('hello world', 'o w')}}]
         assert_equal {key val} [ev {return {string.match('key=val', '(%w+)=(%w+)')}}]
@@ -358,6 +385,7 @@ start_server {tags {scripting}} {
         foreach script {{while true do end} {string.find(('a'):rep(30), ('a?'):rep(30) .. ('a'):rep(30) .. 'b')}
                         {while true do pcall(function() while true do end end) end}
                         {local c = coroutine.wrap(function() while true do end end) c()}
+                        {table.insert({1}, -2^31, 1)}
                         {local s = cjson.encode({1, 2, 3}) while true do cjson.decode(s) end}} {
             set c [connect]
             start_endless $c $script
