@@ -92,7 +92,7 @@ static void insertAt(int at, aclUser *u) {
 static aclUser *userNewTake(slice name, aclRules *rules) {
     aclUser *u = memNew(aclUser);
     u->as_user.name = sliceMake(memDup(name.ptr, name.len), name.len);
-    listInit(&u->as_user.sessions);
+    u->as_user.session_count = 0;
     u->rules = rules;
     u->checks = aclChecksOf(rules);
     if (sliceEqual(name, SLICE("default"))) users.of_default = u;
@@ -136,14 +136,6 @@ static bool takesChannels(const aclRules *before, const aclRules *after) {
     return false;
 }
 
-static void eachSession(aclUser *u, void (*proc)(session *s)) {
-    list *all = &u->as_user.sessions;
-    for (listNode *n = listFirst(all), *next; n; n = next) {
-        next = listNext(all, n);
-        proc(LIST_OWNER(n, session, of_user));
-    }
-}
-
 static void signalChannelsTaken(session *s) {
     if (s->flags & SESSION_PUBSUB) hooksSessionEvent(s, SESSION_CHANNELS_TAKEN);
 }
@@ -156,12 +148,12 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     u->actions = NULL;
     u->action_count = 0;
     uint32_t checks = aclChecksOf(rules);
-    if (checks && !listIsEmpty(&u->as_user.sessions)) userActionsNew(u);
+    if (checks && u->as_user.session_count > 0) userActionsNew(u);
     if (checks != u->checks) {
         u->checks = checks;
-        eachSession(u, gatesArmFor);
+        userEachSession(&u->as_user, gatesArmFor);
     }
-    if (takes) eachSession(u, signalChannelsTaken);
+    if (takes) userEachSession(&u->as_user, signalChannelsTaken);
     memFree(before);
 }
 
@@ -179,10 +171,10 @@ void usersSetTake(slice name, aclRules *rules) {
 /* The user is no longer in the array. */
 static void retire(aclUser *u) {
     u->removed = true;
-    if (listIsEmpty(&u->as_user.sessions)) {
+    if (u->as_user.session_count == 0) {
         userFree(u);
     } else {
-        eachSession(u, userCloseSession);
+        userEachSession(&u->as_user, userCloseSession);
     }
 }
 

@@ -114,7 +114,6 @@ struct session {
     listNode pending;  /* node in the pending-output list */
     listNode held;     /* node in the list of paused sessions */
     listNode released; /* node in the list of unblocked sessions */
-    listNode of_user;  /* node in the list of its user's sessions */
     const command *last_command;
     user *user;                 /* NULL: none, no checks; see user.h */
     transaction *multi;         /* NULL until the first MULTI or WATCH */

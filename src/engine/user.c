@@ -8,6 +8,9 @@
 #include "engine/session_priv.h"
 
 static const userPolicy *policy;
+static sessionWalkProc *session_walk;
+
+void userSetSessionWalk(sessionWalkProc *walk) { session_walk = walk; }
 
 void userSetPolicy(const userPolicy *to) { policy = to; }
 
@@ -44,12 +47,26 @@ void userCloseSession(session *s) {
     }
 }
 
-/* Moves the session to another user's list. */
+/* Logs the session in as another user. */
 void userMoveSession(session *s, user *to) {
     user *from = s->user;
     if (from == to) return;
     s->user = to;
-    if (from) listRemove(&from->sessions, &s->of_user);
-    if (to) listAppend(&to->sessions, &s->of_user);
-    if (from && listIsEmpty(&from->sessions) && policy) policy->last_left(from);
+    if (to) to->session_count++;
+    if (from && --from->session_count == 0 && policy) policy->last_left(from);
+}
+
+typedef struct userVisit {
+    const user *of;
+    void (*visit)(session *s);
+} userVisit;
+
+static void visitIfOf(session *s, void *arg) {
+    const userVisit *v = arg;
+    if (s->user == v->of) v->visit(s);
+}
+
+void userEachSession(const user *u, void (*visit)(session *s)) {
+    userVisit v = {.of = u, .visit = visit};
+    if (session_walk && u->session_count) session_walk(visitIfOf, &v);
 }

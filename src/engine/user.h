@@ -13,7 +13,7 @@
 /* `acl` embeds this in its own structure. */
 struct user {
     slice name;
-    list sessions; /* of its sessions, by their field `of_user` */
+    uint64_t session_count; /* sessions that are logged in */
 };
 
 /* What `acl` implements. */
@@ -28,6 +28,14 @@ typedef struct userPolicy {
     void (*log_certificate)(const session *s, slice name);
 } userPolicy;
 void userSetPolicy(const userPolicy *policy); /* NULL: none; for tests */
+
+/* How all sessions of clients are visited; registered by `net`. A session has no list node for its user: users change
+ * rarely, and there may be a million clients. */
+typedef void sessionVisitProc(session *s, void *arg);
+typedef void sessionWalkProc(sessionVisitProc *visit, void *arg);
+void userSetSessionWalk(sessionWalkProc *walk);
+/* Visits the sessions of a user. O(all sessions). */
+void userEachSession(const user *u, void (*visit)(session *s));
 
 /* The user of that name, NULL if there is none. */
 user *userFind(slice name);

@@ -253,7 +253,7 @@ static status checkSettings(const tlsSettings *s, reason *why) {
 }
 
 tlsContext *tlsContextNew(const tlsSettings *s, reason *why) {
-    uint64_t forbidden;
+    uint64_t forbidden = 0;
     tlsContext *t = memCalloc(1, sizeof(*t));
     ERR_clear_error();
     status st = checkSettings(s, why);

@@ -129,6 +129,13 @@ const sessionCarrier clientCarrier = {.describe = carrierDescribe,
                                       .peer = carrierPeer,
                                       .output_grew = carrierOutputGrew};
 
+void clientWalk(sessionVisitProc *visit, void *arg) {
+    for (listNode *n = listFirst(clientAll()), *next; n; n = next) {
+        next = listNext(&clients.all, n);
+        visit(&LIST_OWNER(n, client, all)->session, arg);
+    }
+}
+
 int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
 
 session *netFindClient(uint64_t id) {

@@ -6,6 +6,7 @@
 
 #include "ds/list.h"
 #include "engine/session.h"
+#include "engine/user.h"
 #include "io/conn.h"
 #include "resp/resp.h"
 
@@ -44,6 +45,8 @@ size_t clientInputMemory(const client *cl);
 
 /* Callback for readable connections. */
 void readerReadable(conn *c);
+/* Visits the sessions of all clients. */
+void clientWalk(sessionVisitProc *visit, void *arg);
 /* The connection is open: counts and logs it. False if it is refused, with an error (protected mode). */
 bool clientAdmit(client *cl);
 /* Stage EXECUTE: runs what was read in this turn. */

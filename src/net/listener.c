@@ -50,6 +50,7 @@ static const char full_text[] = "-ERR max number of clients reached\r\n";
 void netSetLoop(loop *l) {
     listeners.loop = l;
     netThreadEnter(netMainThread());
+    userSetSessionWalk(clientWalk);
 }
 
 loop *netLoop(void) { return listeners.loop; }

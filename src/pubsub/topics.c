@@ -19,7 +19,7 @@
 #include "pubsub/pubsub.h"
 #include "pubsub/pubsub_priv.h"
 
-enum { ENDED_AT_ONCE_MAX = 1000, ENDED_STEP = 1000, MANY_MIN = 4 };
+enum { ENDED_AT_ONCE_MAX = 1000, ENDED_STEP = 256, MANY_MIN = 4 };
 
 typedef struct subscription {
     topic *of;

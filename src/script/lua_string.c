@@ -272,7 +272,7 @@ static void addText(luaL_Buffer *out, const char *spec, slice text) {
         luaL_addlstring(out, text.ptr, text.len);
         return;
     }
-    char whole[SPEC_MAX];
+    char whole[SPEC_MAX + 4];
     (void)snprintf(whole, sizeof(whole), "%ss", spec); /* the specification is short */
     int len = snprintf(item, sizeof(item), whole, text.ptr);
     luaL_addlstring(out, item, (size_t)len);
@@ -280,7 +280,7 @@ static void addText(luaL_Buffer *out, const char *spec, slice text) {
 
 /* One conversion of argument `arg`. */
 static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conversion, int arg) {
-    char item[ITEM_MAX], whole[SPEC_MAX];
+    char item[ITEM_MAX], whole[SPEC_MAX + 4]; /* a size and a conversion follow the specification */
     int len = 0;
     switch (conversion) {
     case 'c':

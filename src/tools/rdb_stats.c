@@ -239,7 +239,7 @@ static void printInfo(const dbStats *db, size_t id, FILE *out) {
 }
 
 static void printRows(const dbStats *db, size_t id, bool csv, FILE *out) {
-    char cell[32];
+    char cell[48];
     int width = csv ? 0 : 30, cell_width = csv ? 0 : 5;
     const char *separator = csv ? "," : "\t";
     snprintf(cell, sizeof(cell), "db.%zu.type.name", id);

@@ -156,7 +156,9 @@ def run(options, policy, fault, count_path=None):
             text = str(error)
         if not session.ended and policy == "everysec":
             stop_twice(session)
-        text = text or session.finish() or check(options, folder, session)
+        text = text or session.finish()
+        session.server.kill()  # no effect on one that has ended
+        text = text or check(options, folder, session)
         return text and f"{text}\n{session.server.log()[-3000:]}"
 
 
