@@ -181,9 +181,10 @@ static double unpackInteger(const format *f, const char *at) {
     return shift == 64 ? 0 : (double)((int64_t)(value << shift) >> shift);
 }
 
-static void unpackBytes(const format *f, const char *at, void *to) {
+/* Copies `size` bytes, the size of the format's item, in the machine's order. */
+static void unpackBytes(const format *f, const char *at, void *to, size_t size) {
     char *bytes = to;
-    for (size_t i = 0; i < f->size; i++) bytes[i] = at[f->big_endian ? f->size - 1 - i : i];
+    for (size_t i = 0; i < size; i++) bytes[i] = at[f->big_endian ? size - 1 - i : i];
 }
 
 /* A string of c or s at `at`, `left` bytes exist. Returns the bytes used. */
@@ -229,12 +230,12 @@ static int structUnpack(lua_State *L) {
             count++;
         } else if (f.option == 'f') {
             float narrow = 0;
-            unpackBytes(&f, at, &narrow);
+            unpackBytes(&f, at, &narrow, sizeof(narrow));
             lua_pushnumber(L, narrow);
             count++;
         } else if (f.option == 'd') {
             double wide = 0;
-            unpackBytes(&f, at, &wide);
+            unpackBytes(&f, at, &wide, sizeof(wide));
             lua_pushnumber(L, wide);
             count++;
         } else if (f.option != 'x') {

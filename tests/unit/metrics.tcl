@@ -297,7 +297,7 @@ proc authorized_get {path credentials} {
     return $answer
 }
 
-start_server {tags {metrics}} {
+start_server {tags {metrics tls:skip}} {
     test {metrics-auth: pages need a user that may run INFO, probes do not} {
         open_metrics
         r acl setuser monitor on >pass:word +info
