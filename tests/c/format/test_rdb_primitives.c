@@ -95,7 +95,8 @@ static void compression_is_tried_again(void **state) {
     (void)state;
     enum { LEN = 1000, NOISE = 300, PLAIN = 200 };
     static char noise[LEN], plain[LEN];
-    for (int i = 0; i < LEN; i++) noise[i] = (char)(i * i * 7919 >> 3 ^ i * 131);
+    for (int i = 0; i < LEN; i++)
+        noise[i] = (char)((unsigned)i * (unsigned)i * 7919u >> 3 ^ (unsigned)i * 131u);
     rdbWriter w = writer(true);
     for (int i = 0; i < NOISE; i++) rdbWriteString(&w, sliceMake(noise, LEN));
     uint64_t before = rdbWriterOffset(&w);
