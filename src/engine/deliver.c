@@ -118,6 +118,10 @@ void deliverWaiting(session *s) {
     sessionWantWrite(s);
 }
 
+void sessionDeliverBeforeReply(const ctx *c) {
+    if (c->out == &c->who->out && !(c->flags & CTX_IN_MULTI)) deliverWaiting(c->who);
+}
+
 void deliverAll(void) {
     if (likely(!waiting.count)) return;
     for (listNode *n = listFirst(&waiting); n;) {

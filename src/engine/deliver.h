@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "base/blob.h"
+#include "engine/ctx.h"
 #include "engine/session.h"
 
 typedef enum deliverKind {
@@ -24,6 +25,10 @@ void sessionDeliver(session *s, deliverKind kind, slice bytes);
 /* Like sessionDeliver() for a part of a block that many sessions receive, by reference. More may be appended to the block
  * later; a delivery that continues the previous one costs no memory. */
 void sessionDeliverShared(session *s, deliverKind kind, blob *bytes, size_t offset, size_t len);
+
+/* Appends the waiting output of the command's session now, before what the command will reply; between complete items of
+ * its reply. No effect within EXEC, whose reply is one item, and if the reply goes elsewhere. */
+void sessionDeliverBeforeReply(const ctx *c);
 
 /* True while the session's reply is being built, even if a nested turn of the loop has interrupted its command. */
 bool sessionIsExecuting(const session *s);

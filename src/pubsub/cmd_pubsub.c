@@ -132,9 +132,11 @@ void ssubscribeCommand(ctx *c) {
     subscribe(c, TOPIC_SHARD);
 }
 
-/* Messages published before are sent before the confirmation. */
-static void finishDeliveries(const session *s, const topic *t) {
-    if (unlikely(t && t->walks) && subscriptionHas(s, t)) publishFinish(t);
+/* Messages published before are sent before the confirmation; within EXEC after its reply. */
+static void finishDeliveries(ctx *c, const topic *t) {
+    if (likely(!t || !t->walks) || !subscriptionHas(c->who, t)) return;
+    publishFinish(t);
+    sessionDeliverBeforeReply(c);
 }
 
 /* Without arguments: from all topics of the kind. */
@@ -143,7 +145,7 @@ static void unsubscribeAll(ctx *c, topicKind kind) {
     topic *t;
     int index = 0;
     for (; (t = subscriptionAny(c->who, kind)) != NULL; index++) {
-        finishDeliveries(c->who, t);
+        finishDeliveries(c, t);
         strClear(&name);
         strAppendSlice(&name, topicName(t));
         (void)subscriptionRemove(c->who, kind, strSlice(&name)); /* it exists */
@@ -159,7 +161,7 @@ static void unsubscribe(ctx *c, topicKind kind) {
         return;
     }
     for (int i = 1; i < c->argc; i++) {
-        finishDeliveries(c->who, topicFind(kind, c->argv[i]));
+        finishDeliveries(c, topicFind(kind, c->argv[i]));
         (void)subscriptionRemove(c->who, kind, c->argv[i]); /* confirmed in any case */
         confirm(c, i - 1, words[kind].unsubscribed, c->argv[i], kind);
     }

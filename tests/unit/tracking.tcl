@@ -164,8 +164,8 @@ start_server {tags {tracking}} {
         r flushall
         set c [tracking]
         r debug set-active-expire 0
-        r set k v PX 1
-        $c exists k
+        r set k v PX 100
+        assert_equal 1 [$c exists k]
         wait_for_condition 100 5 {[r exists k] == 0}
         assert_equal k [lindex [invalidated $c] 0]
         r debug set-active-expire 1
