@@ -3,28 +3,12 @@
 # valkey-check-aof: single and multi-part files, repair, cutting at a time.
 
 source $::tests_dir/support/all_types.tcl
+source $::tests_dir/support/tools.tcl
 
 set dir [file join $::job_dir check_aof]
 file mkdir $dir
 
-# Runs the tool with `input` as standard input; returns {exit status, output with errors}.
-proc check_aof {input args} {
-    set tool [file join [file dirname $::binary] valkey-check-aof]
-    set status [catch {exec $tool {*}$args << $input 2>@1} output options]
-    if {$status} {
-        set code [dict get $options -errorcode]
-        if {[lindex $code 0] ne "CHILDSTATUS"} {fail "valkey-check-aof ended by $code: $output"}
-        set status [lindex $code 2]
-        regsub {\nchild process exited abnormally$} $output {} output
-    }
-    return [list $status $output]
-}
-
-proc write_bytes {path bytes} {
-    set f [open $path wb]
-    puts -nonewline $f $bytes
-    close $f
-}
+proc check_aof {input args} {run_tool valkey-check-aof $input {*}$args}
 
 proc record {args} {
     set out "*[llength $args]\r\n"
@@ -140,9 +124,7 @@ start_server {tags {rdb aof tools}} {
     test {check-aof: a base in RDB format, alone and before records} {
         fill_all_types
         r save
-        set f [open [srv dir]/dump.rdb rb]
-        set rdb [read $f]
-        close $f
+        set rdb [read_bytes [srv dir]/dump.rdb]
         write_parts $rdb $select$set_a $set_a
         expect 0 "*Start to check BASE AOF (RDB format).\n*RDB preamble is OK, proceeding with AOF tail...\n*BASE AOF b.aof is valid\n*All AOF files and manifest are valid" [check_aof "" $dir/m.manifest]
         write_bytes $dir/a $rdb$select$set_a

@@ -3,32 +3,9 @@
 # valkey-check-rdb: valid files of every type, damaged files, statistics, options.
 
 source $::tests_dir/support/all_types.tcl
+source $::tests_dir/support/tools.tcl
 
-# Runs the tool; returns {exit status, output with errors}.
-proc check_rdb {args} {
-    set tool [file join [file dirname $::binary] valkey-check-rdb]
-    set status [catch {exec $tool {*}$args 2>@1} output options]
-    if {$status} {
-        set code [dict get $options -errorcode]
-        if {[lindex $code 0] ne "CHILDSTATUS"} {fail "valkey-check-rdb ended by $code: $output"}
-        set status [lindex $code 2]
-        regsub {\nchild process exited abnormally$} $output {} output
-    }
-    return [list $status $output]
-}
-
-proc write_bytes {path bytes} {
-    set f [open $path wb]
-    puts -nonewline $f $bytes
-    close $f
-}
-
-proc read_bytes {path} {
-    set f [open $path rb]
-    set bytes [read $f]
-    close $f
-    return $bytes
-}
+proc check_rdb {args} {run_tool valkey-check-rdb "" {*}$args}
 
 start_server {tags {rdb tools}} {
     set dir [srv dir]
