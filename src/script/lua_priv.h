@@ -88,6 +88,7 @@ typedef struct luaReply {
     int depth;
     uint8_t proto;
     bool is_error, broken;
+    uint64_t to_drop; /* items of attributes to come */
     struct {
         replyKind kind;
         int64_t left; /* items to come */

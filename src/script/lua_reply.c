@@ -115,9 +115,20 @@ static void pushScalar(luaReply *r, const replyEvent *e) {
     }
 }
 
+/* Attributes are dropped, as scripts cannot see them. True if the item is one or belongs to one. */
+static bool isDropped(luaReply *r, const replyEvent *e) {
+    bool begins = e->kind == REPLY_ATTRIBUTE;
+    if (!begins && r->to_drop == 0) return false;
+    if (!begins) r->to_drop--; /* an attribute is not an item itself */
+    bool pairs = begins || e->kind == REPLY_MAP;
+    if (pairs || (e->kind >= REPLY_ARRAY && e->kind <= REPLY_PUSH))
+        r->to_drop += (uint64_t)e->integer * (pairs ? 2 : 1);
+    return true;
+}
+
 void luaReplyTake(void *state, const replyEvent *e) {
     luaReply *r = state;
-    if (r->broken) return;
+    if (r->broken || isDropped(r, e)) return;
     if (e->kind >= REPLY_ARRAY && e->kind <= REPLY_PUSH) {
         openAggregate(r, e->kind, e->integer);
         return;

@@ -169,6 +169,16 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_error "ERR This Valkey command is not allowed from script*" {ev {return redis.call('client', 'list')}}
     }
 
+    test {attributes of replies are dropped} {
+        needs_command debug
+        r debug set-disable-deny-scripts 1
+        assert_equal "Some real reply following the attribute" [ev {server.setresp(3) return redis.call('debug', 'protocol', 'attrib')}]
+        foreach kind {string integer double null array set map verbatim true bignum} {
+            ev "server.setresp(3) local v = redis.call('debug', 'protocol', '$kind') return 1"
+        }
+        r debug set-disable-deny-scripts 0
+    }
+
     test {errors of commands stop a script and carry its line, those of pcall are values} {
         r set str text
         assert_error "ERR value is not an integer or out of range script: on @user_script:2." {ev "\nredis.call('incr', 'str')"}
