@@ -86,9 +86,8 @@ static bool readPayload(ctx *c, robj **out) {
         replyError(c, SLICE("ERR DUMP payload version or checksum are wrong"));
         return false;
     }
-    bool foreign = version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
     uint8_t type = (uint8_t)payload.ptr[0];
-    if (foreign && type >= RDB_TYPE_FOREIGN_MIN) {
+    if (rdbVersionIsForeign(version) && type >= RDB_TYPE_FOREIGN_MIN) {
         replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
         return false;
     }

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "io/file_stream.h"
 
 enum {
     LINE_MAX_BYTES = 64,          /* of a line with a length */
@@ -252,6 +253,20 @@ bool aofIsRdb(slice start) {
     if (start.len < AOF_RDB_MAGIC) return false;
     start.len = AOF_RDB_MAGIC;
     return sliceEqual(start, redis) || sliceEqual(start, valkey);
+}
+
+status aofFileIsRdb(const char *path, bool *yes, reason *why) {
+    char start[AOF_RDB_MAGIC];
+    fileReader file;
+    size_t len = 0, got = 1;
+    status st = fileReaderOpen(&file, path, why);
+    while (st == OK && got > 0 && len < sizeof(start)) {
+        st = fileReaderRead(&file, start + len, sizeof(start) - len, &got, why);
+        if (st == OK) len += got;
+    }
+    fileReaderClose(&file);
+    *yes = st == OK && aofIsRdb(sliceMake(start, len));
+    return st;
 }
 
 /* ------------------------------------------------------------------ writing */

@@ -70,6 +70,8 @@ static inline uint64_t aofReaderOffset(const aofReader *r) { return r->base + r-
 bool aofAnnotationTime(slice line, int64_t *time_s);
 /* True if the file begins with an RDB preamble; `start` has its first AOF_RDB_MAGIC bytes, or all of them. */
 bool aofIsRdb(slice start);
+/* The same for the file at `path`. Fails if it cannot be read. */
+status aofFileIsRdb(const char *path, bool *yes, reason *why) MUST_USE;
 
 /* Appends a command as a record. */
 void aofPrintCommand(str *out, int argc, const slice *argv);

@@ -35,8 +35,7 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
     if (payload.len < RDB_DUMP_FOOTER) return false;
     const char *footer = payload.ptr + payload.len - RDB_DUMP_FOOTER;
     *version = loadU16(footer);
-    bool foreign = *version >= RDB_VERSION_FOREIGN_MIN && *version <= RDB_VERSION_FOREIGN_MAX;
-    if (!relaxed && (foreign || *version > RDB_VERSION)) return false;
+    if (!relaxed && (rdbVersionIsForeign(*version) || *version > RDB_VERSION)) return false;
     if (skip_checksum) return true;
     uint64_t expected = loadU64(footer + VERSION_LEN);
     return expected == crc64(0, payload.ptr, payload.len - RDB_CHECKSUM_LEN);

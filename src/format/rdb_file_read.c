@@ -25,10 +25,6 @@ static status doing(fileReader *f, const char *at) {
     return f->handler->doing ? f->handler->doing(f->arg, f->r, at, &f->key) : OK;
 }
 
-static bool isForeign(int version) {
-    return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
-}
-
 /* ------------------------------------------------------------------ header */
 
 static status readHeader(fileReader *f) {
@@ -47,7 +43,7 @@ static status readHeader(fileReader *f) {
         return rdbReaderFail(f->r, "Wrong signature trying to load DB from file: %s", magic);
     bool fits =
         version >= 1 && (redis ? version <= RDB_VERSION_FOREIGN_MAX : version >= RDB_VERSION);
-    bool known = version <= RDB_VERSION && !isForeign((int)version);
+    bool known = version <= RDB_VERSION && !rdbVersionIsForeign((int)version);
     if (!fits || (!known && !f->options->relaxed))
         return rdbReaderFail(f->r, "Can't handle RDB format version %d", (int)version);
     f->result->bad_header = false;
@@ -170,7 +166,7 @@ static status readKey(fileReader *f, int type) {
     f->key.type = type;
     status st = doing(f, "read-key");
     if (st != OK) return st;
-    bool foreign = isForeign(f->result->version);
+    bool foreign = rdbVersionIsForeign(f->result->version);
     if (foreign && type >= RDB_TYPE_FOREIGN_MIN && type <= RDB_TYPE_FOREIGN_MAX)
         return rdbReaderFail(f->r, "Can't handle foreign type or opcode %d in RDB with version %d",
                              type, f->result->version);
@@ -212,7 +208,8 @@ static status readRecord(fileReader *f, bool *end) {
     case RDB_OP_EOF: *end = true; return OK;
     default: break;
     }
-    if (type == RDB_OP_SLOT_IMPORT && !isForeign(f->result->version)) return skipSlotImport(f);
+    if (type == RDB_OP_SLOT_IMPORT && !rdbVersionIsForeign(f->result->version))
+        return skipSlotImport(f);
     return readKey(f, type);
 }
 

@@ -5,6 +5,8 @@
 #ifndef FORMAT_RDB_FORMAT_H
 #define FORMAT_RDB_FORMAT_H
 
+#include <stdbool.h>
+
 enum {
     RDB_VERSION = 80,
     RDB_VERSION_REDIS_MAX = 11,   /* the last version shared with Redis: magic REDIS0011 */
@@ -14,6 +16,11 @@ enum {
     RDB_MAGIC_LEN = 9,
     RDB_CHECKSUM_LEN = 8,
 };
+
+/* True for versions of other servers, in which types and opcodes may mean something else. */
+static inline bool rdbVersionIsForeign(int version) {
+    return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
+}
 
 /* Types of values. */
 typedef enum rdbType {

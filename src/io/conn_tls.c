@@ -172,8 +172,8 @@ static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
     }
     if (got == 0) return noteFailure(c, t, result, error);
     /* A failure after some bytes is reported by the next read. */
-    if (result <= 0) ERR_clear_error();
     bool failed = result <= 0 && SSL_get_error(t->ssl, result) != SSL_ERROR_WANT_READ;
+    ERR_clear_error();
     if (failed || (got == cap && SSL_has_pending(t->ssl))) connNotePending(c);
     return (ssize_t)got;
 }

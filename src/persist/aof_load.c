@@ -12,8 +12,8 @@
 #include "config/config.h"
 #include "engine/command.h"
 #include "engine/execute.h"
+#include "format/rdb_source.h"
 #include "io/append_file.h"
-#include "io/file_stream.h"
 #include "persist/aof_files.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
@@ -27,11 +27,6 @@ typedef struct loadedFile {
     char *path;
     bool last; /* its end may be cut */
 } loadedFile;
-
-typedef struct fileSource {
-    rdbSource source;
-    fileReader file;
-} fileSource;
 
 /* ------------------------------------------------------------------ running commands */
 
@@ -160,29 +155,18 @@ static status finishFile(const loadedFile *f, const aofReader *r, aofItem item, 
 
 /* ------------------------------------------------------------------ files */
 
-static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
-    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
-}
-
 /* Loads an RDB preamble, if there is one; *end is its length. */
 static status loadPreamble(const loadedFile *f, uint64_t *end) {
-    char start[AOF_RDB_MAGIC];
     reason why;
-    fileReader file;
-    size_t len = 0, got = 1;
+    bool is_rdb;
     *end = 0;
-    status st = fileReaderOpen(&file, f->path, &why);
-    while (st == OK && got > 0 && len < sizeof(start)) {
-        st = fileReaderRead(&file, start + len, sizeof(start) - len, &got, &why);
-        if (st == OK) len += got;
-    }
-    fileReaderClose(&file);
+    status st = aofFileIsRdb(f->path, &is_rdb, &why);
     if (st != OK) {
         logWarning("Fatal error: can't open the append log file %s for reading: %s", f->name,
                    why.text);
         return st;
     }
-    if (!aofIsRdb(sliceMake(start, len))) return OK;
+    if (!is_rdb) return OK;
     bool old_style = aofFilesIsOldStyle(f->name);
     logNotice(old_style ? "Reading RDB preamble from AOF file..."
                         : "Reading RDB base file on AOF loading...");
@@ -200,9 +184,9 @@ static status loadFile(const loadedFile *f) {
     uint64_t start;
     status st = loadPreamble(f, &start);
     if (st != OK) return st;
-    fileSource from = {.source = {.read = readFile}};
+    rdbFileSource from;
     reason why;
-    st = fileReaderOpen(&from.file, f->path, &why);
+    st = rdbFileSourceOpen(&from, f->path, &why);
     if (st == OK) st = fileReaderSkip(&from.file, (int64_t)start, &why);
     if (st != OK) {
         logWarning("Unrecoverable error reading the append only file %s: %s", f->name, why.text);

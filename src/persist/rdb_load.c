@@ -8,7 +8,7 @@
 #include "engine/libraries.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
-#include "io/file_stream.h"
+#include "format/rdb_source.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
@@ -18,11 +18,6 @@ enum {
         1 << 24, /* limit of table slots reserved by announced sizes, which may be wrong */
     EMPTY_KEYS_LOGGED = 10,
 };
-
-typedef struct fileSource {
-    rdbSource source;
-    fileReader file;
-} fileSource;
 
 typedef struct loading {
     db *db;
@@ -127,10 +122,6 @@ static const rdbFileHandler handler = {
 
 /* ------------------------------------------------------------------ the file */
 
-static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
-    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
-}
-
 /* Logs the reason of a failed load, in the format that tools and tests expect. */
 static void logFailure(const rdbReader *r, const rdbFileResult *result) {
     if (result->bad_checksum) {
@@ -161,7 +152,7 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
 }
 
 /* Loads from an open file; *end is the offset after the RDB part. */
-static status load(fileSource *from, unsigned flags, uint64_t *end, reason *why) {
+static status load(rdbFileSource *from, unsigned flags, uint64_t *end, reason *why) {
     loading l = {.db = storeDb(0),
                  .flags = flags,
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
@@ -191,8 +182,8 @@ static status load(fileSource *from, unsigned flags, uint64_t *end, reason *why)
 }
 
 status rdbLoadFile(const char *path, unsigned flags, reason *why) {
-    fileSource from = {.source = {.read = readFile}};
-    status st = fileReaderOpen(&from.file, path, why);
+    rdbFileSource from;
+    status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
     uint64_t end;
     loadingBegin(path, from.file.size);
@@ -211,8 +202,8 @@ static status stopAtVersion(void *arg, rdbReader *r, int version) {
 
 status rdbLoadCheckHeader(const char *path, reason *why) {
     static const rdbFileHandler header_only = {.version = stopAtVersion};
-    fileSource from = {.source = {.read = readFile}};
-    status st = fileReaderOpen(&from.file, path, why);
+    rdbFileSource from;
+    status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
     rdbFileOptions options = {.relaxed = rdbVersionsRelaxed()};
     rdbReader r;
@@ -232,8 +223,8 @@ status rdbLoadCheckHeader(const char *path, reason *why) {
 }
 
 status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
-    fileSource from = {.source = {.read = readFile}};
-    status st = fileReaderOpen(&from.file, path, why);
+    rdbFileSource from;
+    status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
     st = load(&from, RDB_LOAD_KEEP_EXPIRED, end, why);
     fileReaderClose(&from.file);

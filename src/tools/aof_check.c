@@ -11,14 +11,9 @@
 
 #include "base/base.h"
 #include "format/aof_reader.h"
-#include "io/file_stream.h"
+#include "format/rdb_source.h"
 #include "tools/progress.h"
 #include "tools/rdb_check.h"
-
-typedef struct fileSource {
-    rdbSource source;
-    fileReader file;
-} fileSource;
 
 /* How the records of a file end. */
 typedef struct verdict {
@@ -27,18 +22,9 @@ typedef struct verdict {
     uint64_t cut_at;
 } verdict;
 
-static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
-    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
-}
-
 bool aofCheckIsRdb(const char *path) {
-    fileReader file;
-    char start[AOF_RDB_MAGIC];
-    size_t len = 0;
-    if (fileReaderOpen(&file, path, NULL) != OK) return false;
-    status st = fileReaderRead(&file, start, sizeof(start), &len, NULL);
-    fileReaderClose(&file);
-    return st == OK && aofIsRdb(sliceMake(start, len));
+    bool yes;
+    return aofFileIsRdb(path, &yes, NULL) == OK && yes;
 }
 
 /* ------------------------------------------------------------------ records */
@@ -163,7 +149,7 @@ static bool judge(const aofCheckFile *file, const aofCheckOptions *options, cons
 }
 
 /* Checks the records from `offset` on, where the file's position is. */
-static bool checkRecords(fileSource *source, uint64_t offset, const aofCheckFile *file,
+static bool checkRecords(rdbFileSource *source, uint64_t offset, const aofCheckFile *file,
                          const aofCheckOptions *options) {
     uint64_t size = (uint64_t)source->file.size;
     progress progress;
@@ -188,11 +174,11 @@ static bool checkPreamble(const aofCheckFile *file, uint64_t *len) {
 }
 
 bool aofCheck(const aofCheckFile *file, const aofCheckOptions *options) {
-    fileSource source = {.source.read = readFile};
+    rdbFileSource source;
     reason why;
     uint64_t offset = 0;
     errno = 0;
-    if (fileReaderOpen(&source.file, file->path, &why) != OK) {
+    if (rdbFileSourceOpen(&source, file->path, &why) != OK) {
         printf("Cannot open file %s: %s\n", file->path, strerror(errno));
         return false;
     }
@@ -201,8 +187,8 @@ bool aofCheck(const aofCheckFile *file, const aofCheckOptions *options) {
         printf("%sAOF %s is empty\n", file->kind, file->name);
     } else {
         if (aofCheckIsRdb(file->path)) good = checkPreamble(file, &offset);
-        if (good && lseek(source.file.fd, (off_t)offset, SEEK_SET) < 0) {
-            printf("Cannot read file %s: %s\n", file->path, strerror(errno));
+        if (good && fileReaderSkip(&source.file, (int64_t)offset, &why) != OK) {
+            printf("Cannot read file %s: %s\n", file->path, why.text);
             good = false;
         }
         if (good) good = checkRecords(&source, offset, file, options);

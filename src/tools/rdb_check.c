@@ -10,18 +10,13 @@
 #include "base/clock.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
-#include "io/file_stream.h"
+#include "format/rdb_source.h"
 #include "store/store.h"
 #include "tools/progress.h"
 
-typedef struct fileSource {
-    rdbSource source;
-    fileReader file;
-} fileSource;
-
 typedef struct rdbChecker {
     rdbReader reader;
-    fileSource source;
+    rdbFileSource source;
     rdbStats *stats; /* NULL: not asked for */
     progress progress;
     const char *at; /* the current step */
@@ -38,14 +33,12 @@ typedef struct rdbChecker {
 #define printAt(c, ...) \
     (printf("[offset %llu] ", offsetNow(c)), printf(__VA_ARGS__), (void)putchar('\n'))
 
-static bool isForeign(int version) {
-    return version >= RDB_VERSION_FOREIGN_MIN && version <= RDB_VERSION_FOREIGN_MAX;
-}
-
 /* A version that the server loads only when told to. */
-static bool isUnusual(int version) { return isForeign(version) || version > RDB_VERSION; }
+static bool isUnusual(int version) { return rdbVersionIsForeign(version) || version > RDB_VERSION; }
 
-static const char *unusualWord(int version) { return isForeign(version) ? "foreign" : "future"; }
+static const char *unusualWord(int version) {
+    return rdbVersionIsForeign(version) ? "foreign" : "future";
+}
 
 /* ------------------------------------------------------------------ records */
 
@@ -56,13 +49,12 @@ static status onStep(void *arg, rdbReader *r, const char *at, const rdbKey *key)
         c->type = -1;
         c->key_known = false;
     } else if (!strcmp(at, "read-key")) {
-        if (!rdbTypeName(key->type) && isUnusual(c->version))
+        bool moved = rdbVersionIsForeign(c->version) && key->type >= RDB_TYPE_FOREIGN_MIN;
+        bool unknown = !rdbTypeName(key->type) || moved; /* moved: another type there */
+        if (unknown && isUnusual(c->version))
             return rdbReaderFail(r, "Unknown object type %d in RDB file with %s version %d",
                                  key->type, unusualWord(c->version), c->version);
-        if (!rdbTypeName(key->type)) return rdbReaderFail(r, "Invalid object type: %d", key->type);
-        if (isForeign(c->version) && key->type >= RDB_TYPE_FOREIGN_MIN)
-            return rdbReaderFail(r, "Unknown object type %d in RDB file with foreign version %d",
-                                 key->type, c->version);
+        if (unknown) return rdbReaderFail(r, "Invalid object type: %d", key->type);
         c->type = key->type;
     } else if (!strcmp(at, "read-object-value")) {
         strClear(&c->key);
@@ -82,7 +74,7 @@ static status onVersion(void *arg, rdbReader *r, int version) {
     rdbChecker *c = arg;
     (void)r;
     c->version = version;
-    if (isForeign(version)) {
+    if (rdbVersionIsForeign(version)) {
         printAt(c, "Foreign RDB version %d detected", version);
     } else if (version > RDB_VERSION) {
         printAt(c, "Future RDB version %d detected", version);
@@ -196,16 +188,11 @@ static void printSuccess(rdbChecker *c, const rdbFileResult *result,
     printStats(c, options);
 }
 
-static status readFile(rdbSource *source, void *dst, size_t cap, size_t *len, reason *why) {
-    return fileReaderRead(&((fileSource *)source)->file, dst, cap, len, why);
-}
-
 bool rdbCheck(const rdbCheckOptions *options, uint64_t *len) {
-    rdbChecker c = {
-        .source.source.read = readFile, .at = "start", .type = -1, .now_ms = clockWallMs()};
+    rdbChecker c = {.at = "start", .type = -1, .now_ms = clockWallMs()};
     reason why;
     printf("[offset 0] Checking RDB file %s\n", options->path);
-    if (fileReaderOpen(&c.source.file, options->path, &why) != OK) {
+    if (rdbFileSourceOpen(&c.source, options->path, &why) != OK) {
         fprintf(stderr, "%s\n", why.text);
         printf("[offset 0] Check RDB returned error code 1 (0 means success)\n");
         return false;
