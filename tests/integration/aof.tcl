@@ -4,12 +4,6 @@
 
 source $::tests_dir/support/all_types.tcl
 
-proc info_is {field value} {
-    wait_for_condition 300 50 {[info_field $field] eq $value} else {
-        fail "INFO $field is [info_field $field] and not $value"
-    }
-}
-
 proc aof_dir {} {return [srv dir]/appendonlydir}
 proc aof_names {} {lsort [lmap path [glob -nocomplain [aof_dir]/*] {file tail $path}]}
 proc manifest {} {file_text [aof_dir]/appendonly.aof.manifest}
@@ -18,19 +12,6 @@ proc manifest {} {file_text [aof_dir]/appendonly.aof.manifest}
 proc incr_path {} {
     regexp {.*file (\S+) seq \d+ type i} [manifest] - name
     return [aof_dir]/$name
-}
-
-proc write_file {path bytes} {
-    set file [open $path wb]
-    puts -nonewline $file $bytes
-    close $file
-}
-
-proc read_file {path} {
-    set file [open $path rb]
-    set bytes [read $file]
-    close $file
-    return $bytes
 }
 
 proc records {args} {
@@ -62,7 +43,7 @@ proc refused_start {} {
 proc set_files {files} {
     file delete -force [aof_dir]
     file mkdir [aof_dir]
-    foreach {name bytes} $files {write_file [aof_dir]/$name $bytes}
+    foreach {name bytes} $files {write_bytes [aof_dir]/$name $bytes}
 }
 
 start_server {tags {aof} overrides {appendonly yes}} {
@@ -107,7 +88,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
         r select 3
         r set c 3 ex 1000
         set expected [records {SELECT 0} {set a 1} MULTI {set b 2} {incr b} EXEC {SELECT 3}]
-        set bytes [read_file [incr_path]]
+        set bytes [read_bytes [incr_path]]
         assert_equal $expected [string range $bytes 0 [string length $expected]-1]
         assert_match "*set\r\n*c\r\n*3\r\n*PXAT\r\n*" $bytes
         r select 0
@@ -227,7 +208,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
         rewrite_aof
         r set k v
         regexp {file (\S+) seq \d+ type b} [manifest] - base
-        foreach path [list [aof_dir]/$base [incr_path]] {assert_match "#TS:1*\r\n\**" [read_file $path]}
+        foreach path [list [aof_dir]/$base [incr_path]] {assert_match "#TS:1*\r\n\**" [read_bytes $path]}
         r config set aof-timestamp-enabled no
         restart_server
         assert_equal v [r get k]
@@ -327,9 +308,9 @@ start_server {tags {aof} overrides {appendonly yes}} {
             [list appendonly.aof.7.base.rdb x] "*is missing*"] {
             set_files $files
             assert_match $words [refused_start]
-            foreach {name bytes} $files {assert_equal $bytes [read_file [aof_dir]/$name]}
+            foreach {name bytes} $files {assert_equal $bytes [read_bytes [aof_dir]/$name]}
         }
-        write_file [srv dir]/more.conf "include [srv config]\naof-load-truncated no\n"
+        write_bytes [srv dir]/more.conf "include [srv config]\naof-load-truncated no\n"
         set_files [list appendonly.aof.manifest $one appendonly.aof.1.incr.aof "${good}*1"]
         set from [string length [server_log]]
         catch {exec timeout 20 $::binary [srv dir]/more.conf </dev/null 2>@1} said
@@ -351,7 +332,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
     test {the single file of an old version is migrated} {
         stop_server
         file delete -force [aof_dir]
-        write_file [srv dir]/appendonly.aof [records {SELECT 0} {SET old 1}]
+        write_bytes [srv dir]/appendonly.aof [records {SELECT 0} {SET old 1}]
         continue_server
         assert_match "*Successfully migrated an old-style AOF file (appendonly.aof) into the AOF directory (appendonlydir).*" [server_log]
         assert_equal 1 [r get old]
@@ -367,7 +348,7 @@ start_server {tags {aof} overrides {appendonly yes}} {
     test {a default user without any rights does not stop the load} {
         r set kept 1
         stop_server
-        write_file [srv dir]/limited.conf "include [srv config]\nuser default off -@all resetkeys resetpass\n"
+        write_bytes [srv dir]/limited.conf "include [srv config]\nuser default off -@all resetkeys resetpass\n"
         set from [string length [server_log]]
         catch {exec timeout 1 $::binary [srv dir]/limited.conf </dev/null 2>@1} said
         set said "$said[string range [server_log] $from end]"
@@ -421,7 +402,7 @@ start_server {tags {aof} overrides {appendonly no}} {
         r save
         stop_server
         file delete -force [aof_dir]
-        write_file [srv dir]/aof.conf "include [srv config]\nappendonly yes\n"
+        write_bytes [srv dir]/aof.conf "include [srv config]\nappendonly yes\n"
         set from [string length [server_log]]
         catch {exec timeout 1 $::binary [srv dir]/aof.conf </dev/null 2>@1} said
         assert_match "*There is no append only file yet: the server starts with an empty dataset*" \

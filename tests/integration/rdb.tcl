@@ -4,10 +4,6 @@
 
 source $::tests_dir/support/all_types.tcl
 
-proc info_is {field value} {
-    wait_for_condition 300 50 {[info_field $field] eq $value} else {fail "INFO $field is not $value"}
-}
-
 start_server {tags {rdb}} {
     test {SAVE and a restart keep every type, every database and every TTL} {
         fill_all_types

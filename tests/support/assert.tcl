@@ -62,6 +62,13 @@ proc info_field {field {client r}} {
     return
 }
 
+# Waits until a field of INFO has this value.
+proc info_is {field value} {
+    wait_for_condition 300 50 {[info_field $field] eq $value} else {
+        fail "INFO $field is [info_field $field] and not $value"
+    }
+}
+
 # Random numbers whose seed is printed when the file fails; --seed repeats them.
 proc random_below {limit} {
     return [expr {int(rand() * $limit)}]

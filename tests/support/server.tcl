@@ -89,6 +89,20 @@ proc file_text {path} {
     return $text
 }
 
+# The bytes of a file, and a file of bytes, without any translation.
+proc read_bytes {path} {
+    set f [open $path rb]
+    set bytes [read $f]
+    close $f
+    return $bytes
+}
+
+proc write_bytes {path bytes} {
+    set f [open $path wb]
+    puts -nonewline $f $bytes
+    close $f
+}
+
 # ---- starting ----
 
 proc port_is_free {port} {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# For tests of the command line programs: running them, and files of bytes. Sourced by those tests.
+# For tests of the command line programs. Sourced by those tests.
 
 # Runs a program that is beside the server, with `input` as standard input; returns {exit status, output with errors}.
 proc run_tool {name input args} {
@@ -13,17 +13,4 @@ proc run_tool {name input args} {
         regsub {\nchild process exited abnormally$} $output {} output
     }
     return [list $status $output]
-}
-
-proc write_bytes {path bytes} {
-    set f [open $path wb]
-    puts -nonewline $f $bytes
-    close $f
-}
-
-proc read_bytes {path} {
-    set f [open $path rb]
-    set bytes [read $f]
-    close $f
-    return $bytes
 }

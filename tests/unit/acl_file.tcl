@@ -2,21 +2,10 @@
 #
 # Users from the ACL file and from `user` lines of the configuration: start, LOAD, SAVE, REWRITE, and errors.
 
-proc file_write {path text} {
-    set f [open $path wb]
-    puts -nonewline $f $text
-    close $f
-}
-proc file_read {path} {
-    set f [open $path rb]
-    set text [read $f]
-    close $f
-    return $text
-}
 # All files of the tests are in the folder of the job.
 proc acl_file {} {return [file join $::job_dir users.acl]}
 
-file_write [acl_file] "user alice on nopass ~* &* +@all\nuser bob on >secret ~b* +get\n\n"
+write_bytes [acl_file] "user alice on nopass ~* &* +@all\nuser bob on >secret ~b* +get\n\n"
 start_server [list tags {acl} overrides [list aclfile [acl_file]]] {
     test {the file is read at start; without a line for it the default user is open} {
         assert_equal {alice bob default} [r acl users]
@@ -29,7 +18,7 @@ start_server [list tags {acl} overrides [list aclfile [acl_file]]] {
         r acl setuser "we\"ird'" off
         set before [r acl list]
         assert_equal OK [r acl save]
-        assert_equal "[join $before \n]\n" [file_read [acl_file]]
+        assert_equal "[join $before \n]\n" [read_bytes [acl_file]]
         r acl deluser carol
         assert_equal OK [r acl load]
         assert_equal $before [r acl list]
@@ -38,7 +27,7 @@ start_server [list tags {acl} overrides [list aclfile [acl_file]]] {
 
     test {ACL LOAD with errors names every bad line and changes nothing} {
         set before [r acl list]
-        file_write [acl_file] "user a on\nfoo\nuser b +nope ~x +@what\nuser a off\nuser c on foo bar\n# comment\nuser d on (+get\nuser\nuser e\ty on\n"
+        write_bytes [acl_file] "user a on\nfoo\nuser b +nope ~x +@what\nuser a off\nuser c on foo bar\n# comment\nuser d on (+get\nuser\nuser e\ty on\n"
         set failed [catch {r acl load} error]
         assert_equal 1 $failed
         foreach text {
@@ -62,25 +51,25 @@ start_server [list tags {acl} overrides [list aclfile [acl_file]]] {
     }
 
     test {ACL LOAD keeps sessions of users that stay, closes those of users that are gone} {
-        file_write [acl_file] "user alice on nopass ~* &* +@all\nuser bob on nopass +@all\n"
+        write_bytes [acl_file] "user alice on nopass ~* &* +@all\nuser bob on nopass +@all\n"
         r acl load
         set alice [connect]
         $alice auth alice x
         set bob [connect]
         $bob auth bob x
-        file_write [acl_file] "user alice on nopass ~a +@all\n"
+        write_bytes [acl_file] "user alice on nopass ~a +@all\n"
         assert_equal OK [r acl load]
         assert_error "*" {$bob ping}
         assert_equal OK [$alice set a 1]
         assert_error "NOPERM*" {$alice set b 1}
-        file_write [acl_file] "user bob on nopass +@all\n"
+        write_bytes [acl_file] "user bob on nopass +@all\n"
         assert_equal OK [$alice acl load]
         assert_error "*" {$alice ping}
     }
 
     test {without a default line a file does not remove the password of requirepass} {
         r config set requirepass secret
-        file_write [acl_file] "user alice on nopass +@all\n"
+        write_bytes [acl_file] "user alice on nopass +@all\n"
         r acl load
         set c [respConnect [srv host] [srv port] 2]
         assert_error "NOAUTH*" {$c ping}
@@ -92,7 +81,7 @@ start_server [list tags {acl} overrides [list aclfile [acl_file]]] {
     test {ACL SAVE to a path that cannot be written: an error, and no file remains} {
         file delete [acl_file]
         file mkdir [acl_file]
-        file_write [file join [acl_file] x] x
+        write_bytes [file join [acl_file] x] x
         assert_error "ERR There was an error trying to save the ACLs*" {r acl save}
         assert_equal {users.acl} [glob -tails -directory $::job_dir users.acl*]
         assert_error "ERR *" {r acl load}
@@ -112,15 +101,15 @@ start_server [list tags {acl} overrides $user_line] {
         r acl setuser default resetchannels &a
         set before [r acl list]
         r config rewrite
-        set lines [lsearch -all -inline [split [file_read [srv config]] "\n"] "user *"]
+        set lines [lsearch -all -inline [split [read_bytes [srv config]] "\n"] "user *"]
         assert_equal 4 [llength $lines]
-        file_write $::job_dir/users.conf [join $lines "\n"]\n
+        write_bytes $::job_dir/users.conf [join $lines "\n"]\n
         start_server [list overrides [list include $::job_dir/users.conf]] {
             assert_equal $before [r acl list]
         }
         r acl deluser bob
         r config rewrite
-        assert {![string match *bob* [file_read [srv config]]]}
+        assert {![string match *bob* [read_bytes [srv config]]]}
     }
 }
 
@@ -134,7 +123,7 @@ test {the start is refused if users cannot be understood, without showing passwo
         "user b on\naclfile x.acl" "*Configuring Valkey with users defined in valkey.conf and at the same setting an ACL file path is invalid.*"
         "aclfile /nonexistent/x.acl" "*Aborting Valkey startup because of ACL errors: Error loading ACLs, opening file '/nonexistent/x.acl': No such file or directory*"
     } {
-        file_write $::job_dir/refused.conf "$config\n"
+        write_bytes $::job_dir/refused.conf "$config\n"
         assert_equal 1 [catch {exec timeout 20 $::binary $::job_dir/refused.conf --port 0 --save {} --dir $::job_dir </dev/null 2>@1} said]
         assert_match $words $said
         assert {![string match *hidden* [string map {(hidden) {}} $said]]}
@@ -142,7 +131,7 @@ test {the start is refused if users cannot be understood, without showing passwo
 }
 
 test {a file with a rule before an open bracket is refused at start} {
-    file_write [acl_file] "user a on (+get\n"
+    write_bytes [acl_file] "user a on (+get\n"
     assert_equal 1 [catch {exec timeout 20 $::binary --port 0 --save {} --aclfile [acl_file] </dev/null 2>@1} said]
     assert_match "*users.acl:1: Unmatched parenthesis in selector definition.*" $said
 }
