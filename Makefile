@@ -7,6 +7,7 @@
 # Objects are in build/<profile>/, separately for each profile.
 #
 #: make                  build the programs into src/ (with libraries of the system: deps/install.sh)
+#: make lib              the client library: build/<profile>/libvalkey.{a,so}
 #: make run ARGS=...     install what is missing, build, start the server in the foreground
 #: make quick            checks, and tests affected by the change, in the debug build; under two minutes
 #: make test             install what is missing, build, run everything; ends with "N passed, N failed"
@@ -15,6 +16,7 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
+#: make sim              simulation of replication; ARGS="--seeds 1000000" for hours
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
@@ -93,7 +95,7 @@ build/layers.mk: src/layers.txt
 sources_of = $(foreach folder,$(1),$(wildcard src/$(folder)/*.c))
 objects_of = $(patsubst src/%.c,$(out)/%.o,$(call sources_of,$(1))) $(if $(filter metrics,$(1)),$(out)/metrics/page_html.o)
 # The folders a test program needs: those whose headers it includes, and the layers below them.
-seen_by = $(shell $(CC) -MM -Isrc $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
+seen_by = $(shell $(CC) -MM -Isrc -Isrc/clientlib $(1) | tr ' ' '\n' | sed -n 's,^src/\([a-z]*\)/.*,\1,p' | sort -u)
 included_by = $(sort $(foreach folder,$(call seen_by,$(1)),$(below_$(folder))))
 
 # Per program: folders to link, own files. Programs without own files are not built.
@@ -102,9 +104,10 @@ server_folders := $(filter-out tools server,$(folders))
 valkey-server_folders := $(server_folders)
 valkey-server_own := $(if $(wildcard src/server/main.c),$(wildcard src/server/*.c))
 valkey-cli_folders := base ds io resp store format clientlib
-valkey-cli_own := $(wildcard src/tools/cli/*.c)
+client_tool := $(addprefix src/tools/,server_uri.c tls.c)
+valkey-cli_own := $(wildcard src/tools/cli/*.c) src/tools/size_histogram.c $(client_tool)
 valkey-benchmark_folders := base ds io resp clientlib
-valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c)
+valkey-benchmark_own := $(wildcard src/tools/benchmark/*.c) src/tools/tool.c $(client_tool)
 valkey-check-rdb_folders := base ds io resp store format
 check_tool := $(addprefix src/tools/,progress.c rdb_check.c rdb_stats.c size_histogram.c tool.c)
 valkey-check-rdb_own := src/tools/check_rdb.c $(check_tool)
@@ -144,26 +147,28 @@ endif
 
 deps_used := $(filter-out $(not_used),$(deps_libraries))
 # Paths are mapped so that the build is reproducible in any directory.
-cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -pthread \
+cc_flags := -std=gnu11 -g $(warnings) $(profile_$(BUILD)) $(LTO) $(MARCH) -Isrc -Isrc/clientlib -pthread \
             -ffile-prefix-map=$(CURDIR)=. $(if $(filter jemalloc,$(MALLOC)),-DUSE_JEMALLOC) \
             $(if $(filter no,$(BUILD_TLS)),,-DHAVE_TLS) \
             $(if $(filter fuzz,$(BUILD)),-fsanitize=fuzzer-no-link) \
             $(foreach dep,$(deps_used),$($(dep)_CFLAGS)) $(CPPFLAGS) $(CFLAGS)
 # Test groups export functions without a header, and cmocka passes a state to every test.
 test_flags := -Wno-missing-prototypes -Wno-unused-parameter
-link_libs := $(foreach dep,$(deps_used),$($(dep)_LIBS)) -lm -ldl -pthread
+# Libraries that only one program needs.
+valkey-cli_libs := $(libedit_LIBS)
+link_libs := $(foreach dep,$(filter-out libedit,$(deps_used)),$($(dep)_LIBS)) -lm -ldl -pthread
 # Warnings of link-time optimisation depend on heuristics, so they are not errors.
 link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o $@
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs gate bench-gate install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim gate bench-gate install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 # Builds, and puts the programs of this profile into src/.
-all: build
+all: build lib
 	@for program in $(present); do cmp -s $(out)/$$program src/$$program || \
 	    { cp $(out)/$$program src/$$program.new && mv src/$$program.new src/$$program; } || exit 1; done
 	@if [ -f $(out)/valkey-server ]; then ln -f src/valkey-server src/valkey-sentinel; fi
@@ -238,20 +243,64 @@ $(out)/metrics/page_html.o: $(out)/metrics/page_html.c $(out)/flags
 define program_rule
 $(out)/$(1): $(call objects_of,$($(1)_folders)) $($(1)_own:src/%.c=$(out)/%.o) $(out)/build_info.o
 	@$$(call say,LINK,$$@)
-	$$(Q)$$(link) $$(filter %.o,$$^) $$(link_libs)
+	$$(Q)$$(link) $$(filter %.o,$$^) $$($(1)_libs) $$(link_libs)
 endef
 $(foreach program,$(present),$(eval $(call program_rule,$(program))))
+
+# ---- the client library ------------------------------------------------------------------------
+
+# libvalkey and libvalkey_tls: objects of their own, without link-time optimisation, which other compilers
+# could not read, and with only the public functions visible.
+lib_version := $(shell awk '/define LIBVALKEY_VERSION_M/ { v = v "." $$3 } /VERSION_PATCH/ { print substr(v, 2) "." $$3 }' src/clientlib/valkey/valkey.h)
+lib_so := so.0
+lib_flags = $(filter-out -flto%,$(cc_flags)) -fPIC -fvisibility=hidden
+libs := libvalkey $(if $(filter no,$(BUILD_TLS)),,$(if $(wildcard src/clientlib/tls.c),libvalkey_tls))
+libvalkey_own := $(filter-out src/clientlib/tls.c,$(wildcard src/clientlib/*.c))
+libvalkey_tls_own := $(wildcard src/clientlib/tls.c)
+libvalkey_tls_link = -L$(out) -lvalkey $(libssl_LIBS) $(libcrypto_LIBS)
+lib_files := $(foreach lib,$(libs),$(out)/$(lib).a $(out)/$(lib).$(lib_so) $(out)/$(lib).pc)
+
+$(out)/pic/%.o: src/%.c $(out)/flags
+	@mkdir -p $(@D)
+	@$(call say,CC,$<)
+	$(Q)$(CC) $(lib_flags) -MMD -MP -c -o $@ $<
+define lib_rule
+$(out)/$(1).a: $(patsubst src/%.c,$(out)/pic/%.o,$($(1)_own))
+	@$$(call say,AR,$$@)
+	@rm -f $$@
+	$$(Q)ar rcs $$@ $$^
+$(out)/$(1).$(lib_so): $(patsubst src/%.c,$(out)/pic/%.o,$($(1)_own)) $(if $(filter-out libvalkey,$(1)),$(out)/libvalkey.$(lib_so))
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(CC) $$(lib_flags) $$(LDFLAGS) -shared -Wl,-soname,$(1).$(lib_so) -Wl,-z,relro,-z,now -o $$@ $$(filter %.o,$$^) $$($(1)_link) -lm
+	@ln -sf $(1).$(lib_so) $(out)/$(1).so
+$(out)/$(1).pc: src/clientlib/$(1).pc.in Makefile
+	@sed 's,@PREFIX@,$(PREFIX),; s,@VERSION@,$(lib_version),' $$< > $$@
+endef
+$(foreach lib,$(libs),$(eval $(call lib_rule,$(lib))))
+lib: $(lib_files)
 
 # ---- C tests, fuzzers, benchmarks --------------------------------------------------------------
 
 c_folders := $(patsubst tests/c/%/main.c,%,$(wildcard tests/c/*/main.c))
+# Programs have a main() each, so of tools/ only the parts under test are linked: valkey-cli without its own.
+tested_tools := $(patsubst src/%.c,$(out)/%.o,$(filter-out %/main.c,$(valkey-cli_own)))
 define c_test_rule
-$(out)/tests/c/$(1)/run: $(patsubst %.c,$(out)/%.o,$(wildcard tests/c/$(1)/*.c)) $(call objects_of,$(below_$(1))) $(out)/build_info.o
+$(out)/tests/c/$(1)/run: $(patsubst %.c,$(out)/%.o,$(wildcard tests/c/$(1)/*.c)) $(if $(filter tools,$(1)),$(tested_tools)) $(call objects_of,$(filter-out tools,$(below_$(1)))) $(out)/build_info.o
 	@$$(call say,LINK,$$@)
-	$$(Q)$$(link) $$(filter %.o,$$^) -lcmocka $$(link_libs)
+	$$(Q)$$(link) $$(filter %.o,$$^) -lcmocka $(if $(filter tools,$(1)),$$(valkey-cli_libs)) $$(link_libs)
 endef
 $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
-c-tests: $(c_folders:%=$(out)/tests/c/%/run)
+# sim runs the state machines of src/repl, of several servers, without a network (tests/sim/main.c). Built with the C tests,
+# so that it follows every change of them.
+sim_program := $(out)/tests/sim/sim
+sim_machines := backlog history link link_dual primary primary_sync
+$(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/repl/%.o) \
+                $(call objects_of,base ds resp) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+sim: $(sim_program)
+	@$< $(ARGS)
+c-tests: $(c_folders:%=$(out)/tests/c/%/run) $(sim_program)
 # FOLDER=ds runs those of one folder.
 c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run)
 	@tests/c/run.sh $^
@@ -321,6 +370,7 @@ bench-gate:
 bin := $(DESTDIR)$(PREFIX)/bin
 share := $(DESTDIR)$(PREFIX)/share
 lib := $(DESTDIR)$(PREFIX)/lib
+include := $(DESTDIR)$(PREFIX)/include
 to := install -D -m 644
 install: all
 	install -d $(bin)
@@ -331,10 +381,17 @@ install: all
 	for file in $(wildcard valkey.conf sentinel.conf); do $(to) $$file $(share)/valkey/$$file || exit 1; done
 	for page in $(wildcard docs/man/*.[1-8]); do \
 	    $(to) $$page $(share)/man/man$${page##*.}/$${page##*/} || exit 1; done
-	$(to) utils/completion/valkey-server.bash $(share)/bash-completion/completions/valkey-server
-	ln -sf valkey-server $(share)/bash-completion/completions/redis-server
-	$(to) utils/completion/_valkey-server $(share)/zsh/site-functions/_valkey-server
+	for name in server cli benchmark; do \
+	    $(to) utils/completion/valkey-$$name.bash $(share)/bash-completion/completions/valkey-$$name && \
+	    ln -sf valkey-$$name $(share)/bash-completion/completions/redis-$$name && \
+	    $(to) utils/completion/_valkey-$$name $(share)/zsh/site-functions/_valkey-$$name || exit 1; done
 	$(to) utils/systemd/valkey.sysusers $(lib)/sysusers.d/valkey.conf
+	for lib in $(libs); do \
+	    $(to) $(out)/$$lib.a $(lib)/$$lib.a && $(to) $(out)/$$lib.$(lib_so) $(lib)/$$lib.so.$(lib_version) && \
+	    ln -sf $$lib.so.$(lib_version) $(lib)/$$lib.$(lib_so) && ln -sf $$lib.$(lib_so) $(lib)/$$lib.so && \
+	    $(to) $(out)/$$lib.pc $(lib)/pkgconfig/$$lib.pc || exit 1; done
+	for header in $(patsubst src/clientlib/%,%,$(wildcard src/clientlib/valkey/*.h src/clientlib/valkey/adapters/*.h)); do \
+	    $(to) src/clientlib/$$header $(include)/$$header || exit 1; done
 	for unit in $(notdir $(wildcard utils/systemd/*.service)); do \
 	    $(to) utils/systemd/$$unit $(lib)/systemd/system/$$unit && \
 	    sed -i 's,/usr/local/bin/,$(PREFIX)/bin/,' $(lib)/systemd/system/$$unit || exit 1; done

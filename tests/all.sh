@@ -11,6 +11,7 @@ make=${MAKE:-make}
 
 gate() { made release gate && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
+sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
 phase "programs in src/" made release all
@@ -20,6 +21,7 @@ phase "budgets of a request" gate
 profile release
 phase "suite over TLS" tests/runtest --tls --resp 3
 phase "durability" durability
+phase "simulation of replication" sim
 profile hostile --scale 0.1 --timeout 900
 profile asan --scale 0.2 --timeout 900
 phase "fuzz smoke" fuzz

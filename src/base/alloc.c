@@ -164,6 +164,46 @@ void memFree(void *ptr) {
 #endif
 }
 
+#ifdef USE_JEMALLOC
+/* What jemalloc makes of small sizes, by (size + 15) / 16; 0: not asked for yet. All threads would write the same. */
+enum { KNOWN_MAX = 1024 };
+static uint16_t known_sizes[KNOWN_MAX / 16 + 1];
+
+ALWAYS_INLINE size_t knownSize(size_t size) {
+    if (unlikely(size > KNOWN_MAX || size <= 8)) return nallocx(size ? size : 1, 0);
+    uint16_t *known = &known_sizes[(size + 15) / 16];
+    uint16_t good = __atomic_load_n(known, __ATOMIC_RELAXED);
+    if (likely(good)) return good;
+    size_t asked = nallocx(size, 0);
+    __atomic_store_n(known, (uint16_t)asked, __ATOMIC_RELAXED);
+    return asked;
+}
+
+void *memTryAllocKnown(size_t size) {
+    if (!sizeIsValid(size)) return NULL;
+    void *ptr = malloc(size ? size : 1);
+    if (unlikely(!ptr)) return NULL;
+    countBytes((int64_t)knownSize(size));
+    memNoteAllocation();
+    return ptr;
+}
+
+void memFreeKnown(void *ptr, size_t size) {
+    if (!ptr) return;
+    size_t good = knownSize(size);
+    hotCheck(good == usableSize(ptr));
+    countBytes(-(int64_t)good);
+    sdallocx(ptr, good, 0);
+}
+#else
+void *memTryAllocKnown(size_t size) { return memTryAlloc(size); }
+
+void memFreeKnown(void *ptr, size_t size) {
+    (void)size; /* the allocator cannot use it */
+    memFree(ptr);
+}
+#endif
+
 size_t memSizeOf(const void *ptr) { return ptr ? usableSize(ptr) : 0; }
 
 size_t memGoodSize(size_t size) {

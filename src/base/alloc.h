@@ -26,6 +26,10 @@ void *memTryAlloc(size_t size) MUST_USE;
 void *memTryRealloc(void *ptr, size_t size) MUST_USE;
 /* Frees `ptr`, which may be NULL. ANY_THREAD. */
 void memFree(void *ptr);
+/* The same for owners that remember what size they asked for, as interpreters do: nothing is looked up. `size` is that of
+ * the last allocation, by whichever function. */
+void *memTryAllocKnown(size_t size) MUST_USE;
+void memFreeKnown(void *ptr, size_t size);
 /* Usable size of the block at `ptr` in bytes, at least the requested size. ANY_THREAD. */
 size_t memSizeOf(const void *ptr);
 /* The usable size of a block allocated with `size` bytes (an estimate with libc). Callers that can

@@ -3,7 +3,6 @@
  * The gate that redirects requests to the node that serves their slot. All keys of a request, or of
  * a whole transaction at EXEC, must be in one slot. Main thread only. */
 #include "base/base.h"
-#include "base/hash.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/nodes.h"
@@ -11,16 +10,9 @@
 #include "engine/transaction.h"
 #include "store/store.h"
 
-enum { KEYS_MAX = 32, NO_SLOT = -1, SEVERAL_SLOTS = -2 };
-
 /* True if the first argument is the only key. */
 static bool hasOneKey(const command *cmd, int argc) {
     return cmd->first_key == 1 && cmd->last_key == 1 && argc > 1 && !(cmd->flags & CMD_MOVABLEKEYS);
-}
-
-static int addSlot(int slot, slice key) {
-    int own = hashSlot(key);
-    return slot == NO_SLOT || slot == own ? own : SEVERAL_SLOTS;
 }
 
 /* True for the commands of shard channels: their arguments have slots, but are no keys. */
@@ -28,33 +20,10 @@ static bool usesShardChannels(const command *cmd) {
     return cmd->flags & CMD_PUBSUB && cmd->first_key;
 }
 
-static int addChannelSlots(int slot, const command *cmd, const slice *argv, int argc) {
-    int last = cmd->last_key < 0 ? argc + cmd->last_key : cmd->last_key;
-    for (int i = cmd->first_key; i <= last && slot != SEVERAL_SLOTS; i++)
-        slot = addSlot(slot, argv[i]);
-    return slot;
-}
-
-/* Combines `slot` with the slots of a request's keys. A malformed request has none; its command
- * replies the error. */
-static int addSlots(int slot, const command *cmd, const slice *argv, int argc) {
-    if (usesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
-    keyPosition few[KEYS_MAX], *places = few;
-    int count = commandKeys(cmd, argv, argc, few, KEYS_MAX);
-    if (count > KEYS_MAX) {
-        places = memNewArray(keyPosition, (size_t)count);
-        count = commandKeys(cmd, argv, argc, places, count);
-    }
-    for (int i = 0; i < count && slot != SEVERAL_SLOTS; i++)
-        slot = addSlot(slot, argv[places[i].arg_index]);
-    if (places != few) memFree(places);
-    return slot;
-}
-
 static bool addQueued(void *arg, const command *cmd, const slice *argv, int argc) {
     int *slot = arg;
-    *slot = addSlots(*slot, cmd, argv, argc);
-    return *slot != SEVERAL_SLOTS;
+    *slot = commandSlots(*slot, cmd, argv, argc);
+    return *slot != COMMAND_SEVERAL_SLOTS;
 }
 
 /* Refuses the request. At EXEC the transaction is discarded, too. */
@@ -91,7 +60,7 @@ static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
 
 /* The texts that scripts receive. */
 static slice errorInScript(const ctx *c, int slot, str *text) {
-    if (slot != SEVERAL_SLOTS && slotOwner(slot) && !nodesAreOk()) {
+    if (slot != COMMAND_SEVERAL_SLOTS && slotOwner(slot) && !nodesAreOk()) {
         if (!clusterConf.cluster_allow_reads_when_down) {
             strAppendFormat(text, "ERR Can not execute a command '%.*s' while the cluster is down",
                             (int)c->argv[0].len, c->argv[0].ptr);
@@ -116,19 +85,19 @@ static gateVerdict refuseInScript(ctx *c, int slot) {
 }
 
 static gateVerdict redirectRequest(ctx *c) {
-    int slot = NO_SLOT;
+    int slot = COMMAND_NO_SLOT;
     if (c->cmd->flags & CMD_RUNS_QUEUE) {
         (void)transactionEach(c->who, addQueued, &slot); /* the result is in `slot` */
     } else if (likely(hasOneKey(c->cmd, c->argc))) {
         slot = storeHashSlot(c->key_hash);
     } else {
-        slot = addSlots(slot, c->cmd, c->argv, c->argc);
+        slot = commandSlots(slot, c->cmd, c->argv, c->argc);
     }
-    if (slot == NO_SLOT) return GATE_PASS;
+    if (slot == COMMAND_NO_SLOT) return GATE_PASS;
     if (unlikely(c->origin == ORIGIN_SCRIPT) &&
-        (slot == SEVERAL_SLOTS || !slotIsMine(slot) || !nodesAreOk()))
+        (slot == COMMAND_SEVERAL_SLOTS || !slotIsMine(slot) || !nodesAreOk()))
         return refuseInScript(c, slot);
-    if (slot == SEVERAL_SLOTS)
+    if (slot == COMMAND_SEVERAL_SLOTS)
         return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
     if (likely(slotIsMine(slot)) && likely(nodesAreOk())) return GATE_PASS;
     const clusterNode *owner = slotOwner(slot);

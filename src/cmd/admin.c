@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
+#include "engine/block.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 
@@ -49,6 +50,16 @@ static bool parseShutdown(const ctx *c, uint32_t *flags, bool *abort) {
     return (*flags & both) != both && !(*abort && *flags);
 }
 
+static void replyShutdownFailed(ctx *c) {
+    replyError(c, SLICE("ERR Errors trying to SHUTDOWN. Check logs."));
+}
+
+/* If it succeeds, the process ends. */
+static bool shutdownHasFailed(const blockQuery *q) {
+    (void)q; /* there is one shutdown */
+    return !engineShutdownWaits();
+}
+
 /* SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [SAFE] [FAILOVER] or SHUTDOWN ABORT. On success there is no
  * reply: the connection ends with the server. */
 void shutdownCommand(ctx *c) {
@@ -70,11 +81,15 @@ void shutdownCommand(ctx *c) {
         } else {
             replyError(c, SLICE("ERR No shutdown in progress."));
         }
-    } else if (st == OK || st == ERR_AGAIN) {
+    } else if (st == OK) {
         sessionCloseSoon(c->who);
+    } else if (st == ERR_AGAIN) {
+        blockStart(c, &(blockParams){.kind = BLOCK_CUSTOM,
+                                     .ready = shutdownHasFailed,
+                                     .finish = replyShutdownFailed});
     } else {
         if (why.text[0]) logWarning("%s", why.text);
         logWarning("Errors trying to shut down the server. Check the logs for more information.");
-        replyError(c, SLICE("ERR Errors trying to SHUTDOWN. Check logs."));
+        replyShutdownFailed(c);
     }
 }

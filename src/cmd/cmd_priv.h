@@ -20,7 +20,7 @@ typedef struct cmdConfig {
     int64_t hll_sparse_max_bytes;
     int64_t stream_node_max_bytes, stream_node_max_entries;
     /* Behaviour of commands. */
-    bool lazyfree_lazy_user_del, lazyfree_lazy_user_flush, extended_redis_compatibility;
+    bool lazyfree_lazy_user_del, extended_redis_compatibility;
 } cmdConfig;
 
 extern cmdConfig cmdConf;

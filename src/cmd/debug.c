@@ -383,6 +383,9 @@ static void debugDictResizing(ctx *c) {
     replyOk(c);
 }
 
+/* DEBUG CLIENT-ENFORCE-REPLY-LIST: replies are in a list of blocks anyway. */
+static void debugEnforceReplyList(ctx *c) { replyOk(c); }
+
 static int sleepInChild(void *us) {
     clockSleepUs(*(const int64_t *)us);
     return 0;
@@ -415,6 +418,8 @@ static const char *const debug_help[] = {
     "    Server will sleep before flushing the AOF, this is used for testing.",
     "ASSERT",
     "    Crash by assertion failed.",
+    "CHANGE-REPL-ID",
+    "    Change the replication IDs of the instance.",
     "CHILD <seconds>",
     "    Fork a child process that lives for <seconds>, like a child that saves.",
     "    0 ends the one that lives.",
@@ -423,6 +428,8 @@ static const char *const debug_help[] = {
     "    keywords not listed in original configuration file or default values.",
     "CRASH-AND-RECOVER [<milliseconds>]",
     "    Hard crash and restart after a <milliseconds> delay (default 0).",
+    "DELAY-RDB-CLIENT-FREE-SECONDS <seconds>",
+    "    Grace period in seconds for replica main channel to establish psync.",
     "DIGEST",
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
@@ -450,6 +457,8 @@ static const char *const debug_help[] = {
     "    Crash the server simulating an out-of-memory error.",
     "PANIC",
     "    Crash the server simulating a panic.",
+    "PAUSE-AFTER-FORK <0|1>",
+    "    Stop the server with SIGSTOP after it has forked a child for replicas.",
     "POPULATE <count> [<prefix>] [<size>]",
     "    Create <count> string keys named key:<num>. If <prefix> is specified then",
     "    it is used instead of the 'key' prefix. These are not propagated to",
@@ -465,6 +474,8 @@ static const char *const debug_help[] = {
     "    Reply with a test value of the specified type. <type> can be: string,",
     "    integer, double, bignum, null, array, set, map, attrib, push, verbatim,",
     "    true, false.",
+    "REPLICATE <word> [<word> ...]",
+    "    Send the words to the replicas as one command, without running it.",
     "RESTART [<milliseconds>]",
     "    Graceful restart: stop, restart after a <milliseconds> delay (default 0).",
     "SDSLEN <key>",
@@ -496,6 +507,9 @@ static const char *const debug_help[] = {
     "    Stop periodic cron job processing.",
     "DICT-RESIZING <0|1>",
     "    Enable or disable the main dict and expire dict resizing.",
+    "CLIENT-ENFORCE-REPLY-LIST <0|1>",
+    "    When set to 1, it enforces the use of the client reply list directly",
+    "    and avoids using the client's static buffer.",
     NULL,
 };
 
@@ -570,7 +584,9 @@ void debugCommand(ctx *c) {
         {"help", 2, 2, debugHelp},
         {"assert", 2, INT_MAX, debugAssert},
         {"child", 3, 3, debugChild},
+        {"change-repl-id", 2, 2, debugChangeReplId},
         {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
+        {"client-enforce-reply-list", 3, 3, debugEnforceReplyList},
         {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},
@@ -587,6 +603,9 @@ void debugCommand(ctx *c) {
         {"object", 3, 4, debugObject},
         {"oom", 2, INT_MAX, debugOom},
         {"panic", 2, INT_MAX, debugPanic},
+        {"delay-rdb-client-free-seconds", 3, 3, debugDelayRdbClientFree},
+        {"pause-after-fork", 3, 3, debugPauseAfterFork},
+        {"replicate", 3, INT_MAX, debugReplicate},
         {"pause-cron", 3, 3, debugPauseCron},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},

@@ -26,4 +26,10 @@ void debugAppendQuicklist(str *text, const robj *o, bool fast);
 void debugQuicklist(ctx *c);
 void debugQuicklistPackedThreshold(ctx *c);
 
+/* Subcommands about replication. */
+void debugChangeReplId(ctx *c);
+void debugReplicate(ctx *c);
+void debugDelayRdbClientFree(ctx *c);
+void debugPauseAfterFork(ctx *c);
+
 #endif

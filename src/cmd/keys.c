@@ -10,6 +10,7 @@
 #include "cmd/procs.h"
 #include "engine/hooks.h"
 #include "engine/propagate.h"
+#include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "store/store.h"
 
@@ -246,7 +247,7 @@ static bool parseFlush(ctx *c) {
 static void flush(ctx *c, int id) {
     dbEvent event = {.kind = DB_FLUSHING, .db_id = id};
     hooksDbEvent(&event);
-    bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : cmdConf.lazyfree_lazy_user_flush;
+    bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : keyspaceFlushesLater();
     uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
     ctxDatasetChanged(c, removed); /* before the event: a snapshot then contains the change */
     event.kind = DB_FLUSHED;

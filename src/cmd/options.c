@@ -58,8 +58,6 @@ const configOption cmdOptions[] = {
     /* Behaviour of commands. */
     CONFIG_BOOL("lazyfree-lazy-user-del", cmdConf.lazyfree_lazy_user_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_BOOL("lazyfree-lazy-user-flush", cmdConf.lazyfree_lazy_user_flush, true,
-                .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("extended-redis-compatibility", cmdConf.extended_redis_compatibility, false),
     CONFIG_END,
 };

@@ -390,12 +390,21 @@ void blockNotify(blockKind kind) {
     requestWake();
 }
 
+/* What an exchange of databases brings after its time wakes nobody, and is removed when a command meets it. */
+static bool hasExpired(const indexedKey *k) {
+    slice key = indexedKeyText(k);
+    const robj *o = dbPeek(storeDb(k->db_id), key, storeHash(key));
+    return o && objectIsExpired(o, engineHot.now_ms);
+}
+
 void blockDbEvent(const dbEvent *e) {
     if ((e->kind != DB_SWAPPED && e->kind != DB_FLUSHED) || !blocked.waited.count) return;
     for (listNode *n = listFirst(&blocked.waited); n; n = listNext(&blocked.waited, n)) {
         indexedKey *k = LIST_OWNER(n, indexedKey, waited);
         bool swapped = k->db_id == e->other_id && e->kind == DB_SWAPPED;
-        if (e->db_id < 0 || k->db_id == e->db_id || swapped) blockKeyChanged(k);
+        if (e->db_id >= 0 && k->db_id != e->db_id && !swapped) continue;
+        if (e->kind == DB_SWAPPED && hasExpired(k)) continue;
+        blockKeyChanged(k);
     }
 }
 

@@ -26,6 +26,7 @@ enum { MESSAGE_PROGRESS, MESSAGES_OWN };
 static struct {
     pid_t pid; /* 0: no child */
     childJob job;
+    void (*stop_here)(void); /* of a job of this process; else NULL */
     messagePipe reports;
     loop *loop;
     childProgress progress;
@@ -46,6 +47,7 @@ const char *childKindName(childKind kind) {
         [CHILD_SLOT_EXPORT] = "slot-export",
         [CHILD_MODULE] = "module",
         [CHILD_TEST] = "test",
+        [CHILD_DEBUGGER] = "debugger",
     };
     check(kind < CHILD_KINDS);
     return names[kind];
@@ -164,7 +166,8 @@ status childStart(const childJob *job, reason *why) {
     int kind = (int)job->kind;
     check(job->kind != CHILD_NONE);
     check(job->kind < CHILD_KINDS);
-    if (child.pid) return reasonSet(why, ERR_EXISTS, "another child process is running");
+    if (child.job.kind != CHILD_NONE)
+        return reasonSet(why, ERR_EXISTS, "another child process is running");
     status st = messagePipeOpen(&child.reports, why);
     if (st != OK) return st;
     hooksChildEvent(CHILD_BEFORE_FORK, kind, 0, 0);
@@ -199,14 +202,106 @@ static void waitForIt(int options) {
     if (pid == child.pid) ended(wait_status);
 }
 
+/* ------------------------------------------------------------------ jobs of this process */
+
+status childBeginHere(childKind kind, void (*stop)(void), reason *why) {
+    check(kind != CHILD_NONE);
+    if (child.job.kind != CHILD_NONE)
+        return reasonSet(why, ERR_EXISTS, "another child process is running");
+    hooksChildEvent(CHILD_BEFORE_FORK, (int)kind, 0, 0);
+    child.job = (childJob){.kind = kind};
+    child.stop_here = stop;
+    child.progress = (childProgress){0};
+    hooksChildEvent(CHILD_IN_PARENT, (int)kind, 0, 0);
+    return OK;
+}
+
+static void endHere(int exit_code, int by_signal) {
+    childKind kind = child.job.kind;
+    check(child.stop_here != NULL);
+    child.stop_here = NULL;
+    child.job = (childJob){.kind = CHILD_NONE};
+    hooksChildEvent(CHILD_ENDED, (int)kind, exit_code, by_signal);
+}
+
+void childEndHere(int exit_code) { endHere(exit_code, 0); }
+
+void childNoteProgressHere(uint64_t done, uint64_t total, uint64_t copied) {
+    childProgress *p = &child.progress;
+    p->done = done;
+    p->total = total;
+    p->copied = copied;
+    if (copied > p->copied_peak) p->copied_peak = copied;
+    p->reported_us = clockMonoUs();
+}
+
+bool childIsHere(void) { return child.stop_here != NULL; }
+
+/* ------------------------------------------------------------------ */
+
 void childKill(void) {
+    if (child.stop_here) {
+        child.stop_here();
+        endHere(-1, SIGKILL);
+        return;
+    }
     if (!child.pid) return;
     kill(child.pid, SIGKILL);
     waitForIt(0);
 }
 
+/* ------------------------------------------------------------------ processes beside the child */
+
+static struct {
+    pid_t *pids;
+    int count;
+} beside;
+
+status childStartBeside(childProc *run, void *arg, reason *why) {
+    int64_t began_us = clockMonoUs();
+    pid_t pid = fork();
+    if (pid < 0) {
+        reasonSetErrno(why, "Can't fork");
+        return ERR_IO;
+    }
+    if (pid == 0) {
+        signalsOfChild();
+        hooksChildEvent(CHILD_IN_CHILD, CHILD_DEBUGGER, 0, 0);
+        _exit(run(arg));
+    }
+    child.fork_us = clockMonoUs() - began_us;
+    child.forks++;
+    latencyNote("fork", child.fork_us / 1000);
+    beside.pids = memRealloc(beside.pids, (size_t)(beside.count + 1) * sizeof(pid_t));
+    beside.pids[beside.count++] = pid;
+    return OK;
+}
+
+static void waitBeside(int options) {
+    for (int i = 0; i < beside.count;) {
+        pid_t pid;
+        do { pid = waitpid(beside.pids[i], NULL, options); } while (pid < 0 && errno == EINTR);
+        if (pid == 0) {
+            i++;
+        } else {
+            beside.pids[i] = beside.pids[--beside.count];
+        }
+    }
+    if (beside.count) return;
+    memFree(beside.pids);
+    beside.pids = NULL;
+}
+
+void childKillBeside(void) {
+    for (int i = 0; i < beside.count; i++) kill(beside.pids[i], SIGKILL);
+    waitBeside(0);
+}
+
+/* ------------------------------------------------------------------ */
+
 void childPoll(int64_t budget_us) {
     (void)budget_us;
+    if (beside.count) waitBeside(WNOHANG);
     if (!child.pid) return;
     receiveReports();
     waitForIt(WNOHANG);

@@ -2,7 +2,10 @@
  *
  * Forked children: processes with a snapshot of the dataset, which they write while the parent continues. There is at
  * most one. While it exists, the store modifies nothing in place (every modified page is copied), tables are not
- * resized, and access times are not updated. Main thread only. */
+ * resized, and access times are not updated.
+ *
+ * The same job can be done by this process itself in steps, without a fork (childBeginHere()). It counts as the child:
+ * childAlive() returns its kind, the hooks are called, but nothing of the above is restricted. Main thread only. */
 #ifndef ENGINE_CHILD_H
 #define ENGINE_CHILD_H
 
@@ -23,6 +26,7 @@ typedef enum childKind {
     CHILD_SLOT_EXPORT,
     CHILD_MODULE,
     CHILD_TEST,
+    CHILD_DEBUGGER, /* never the child, but a process beside it */
     CHILD_KINDS
 } childKind;
 /* "rdb-save" and so on, for logs and INFO. */
@@ -63,11 +67,29 @@ void childReport(uint32_t what, slice bytes);
  * sent. */
 void childReportProgress(uint64_t done, uint64_t total);
 
-/* Process id of the child, 0 without one. */
+/* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at once. Hook 9 gets
+ * CHILD_BEFORE_FORK and CHILD_IN_PARENT. ERR_EXISTS: there is a child already. */
+status childBeginHere(childKind kind, void (*stop)(void), reason *why) MUST_USE;
+/* It has ended: hook 9 gets CHILD_ENDED with this exit code, 0 for success. */
+void childEndHere(int exit_code);
+/* Its progress; `copied` is the memory it holds in bytes. */
+void childNoteProgressHere(uint64_t done, uint64_t total, uint64_t copied);
+/* True if the current child is a job of this process. */
+bool childIsHere(void);
+
+/* Process id of the child, 0 without one or if it is this process. */
 int childProcess(void);
 /* CHILD_NONE if there is no child. */
 childKind childAlive(void);
-/* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. No effect without a child. */
+/* Kills the child (SIGKILL) and waits for it; the hooks are called before this returns. A job of this process ends as if
+ * killed. No effect without a child. */
 void childKill(void);
+
+/* Forks a process beside the child, for work with an own copy of the dataset that may take any time: a session of the
+ * debugger of scripts. There may be several. It runs `run` and exits with its result; hook 9 is called in it only, with
+ * CHILD_DEBUGGER. */
+status childStartBeside(childProc *run, void *arg, reason *why) MUST_USE;
+/* Kills these processes and waits for them. */
+void childKillBeside(void);
 
 #endif

@@ -12,6 +12,7 @@
 #include "engine/command.h"
 
 #include "base/base.h"
+#include "base/hash.h"
 #include "base/number.h"
 #include "engine/command_priv.h"
 #include "engine/gate_priv.h"
@@ -502,4 +503,39 @@ int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *ou
         if (!fits) return cmd->flags & CMD_NO_MANDATORY_KEYS ? 0 : -1;
     }
     return keys.count;
+}
+
+/* ------------------------------------------------------------------ slots */
+
+enum { KEYS_INLINE = 32 };
+
+static int addSlot(int slot, slice key) {
+    int own = hashSlot(key);
+    return slot == COMMAND_NO_SLOT || slot == own ? own : COMMAND_SEVERAL_SLOTS;
+}
+
+/* True for the commands of shard channels: their arguments have slots, but are no keys. */
+static bool usesShardChannels(const command *cmd) {
+    return cmd->flags & CMD_PUBSUB && cmd->first_key;
+}
+
+static int addChannelSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    int last = cmd->last_key < 0 ? argc + cmd->last_key : cmd->last_key;
+    for (int i = cmd->first_key; i <= last && slot != COMMAND_SEVERAL_SLOTS; i++)
+        slot = addSlot(slot, argv[i]);
+    return slot;
+}
+
+int commandSlots(int slot, const command *cmd, const slice *argv, int argc) {
+    if (usesShardChannels(cmd)) return addChannelSlots(slot, cmd, argv, argc);
+    keyPosition few[KEYS_INLINE], *places = few;
+    int count = commandKeys(cmd, argv, argc, few, KEYS_INLINE);
+    if (count > KEYS_INLINE) {
+        places = memNewArray(keyPosition, (size_t)count);
+        count = commandKeys(cmd, argv, argc, places, count);
+    }
+    for (int i = 0; i < count && slot != COMMAND_SEVERAL_SLOTS; i++)
+        slot = addSlot(slot, argv[places[i].arg_index]);
+    if (places != few) memFree(places);
+    return slot;
 }

@@ -235,5 +235,9 @@ const char *commandFlagName(uint32_t bit);
  * may exceed max), or -1 if the request is malformed. A malformed request of a command with CMD_NO_MANDATORY_KEYS has
  * no keys. ANY_THREAD. */
 int commandKeys(const command *cmd, const slice *argv, int argc, keyPosition *out, int max);
+/* Combines `slot`, which is a slot or one of these values, with the slots of the keys or shard channels of a request. A
+ * malformed request has none. ANY_THREAD. */
+enum { COMMAND_NO_SLOT = -1, COMMAND_SEVERAL_SLOTS = -2 };
+int commandSlots(int slot, const command *cmd, const slice *argv, int argc);
 
 #endif

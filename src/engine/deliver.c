@@ -70,6 +70,11 @@ size_t sessionOutputMemory(const session *s) {
     return heldBy(&s->out) + (w ? heldBy(&w->bytes) : 0);
 }
 
+size_t sessionOutputPending(const session *s) {
+    const waitingOutput *w = waitingOf(s);
+    return outbufPending(&s->out) + (w ? outbufPending(&w->bytes) : 0);
+}
+
 /* The destination of the bytes; NULL if they are to be discarded. */
 static inline outbuf *outputOf(session *s, deliverKind kind) {
     const uint32_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;

@@ -35,6 +35,9 @@ bool sessionIsExecuting(const session *s);
 /* Memory of the output in bytes, including waiting output and shared blocks: what output limits are compared with. */
 size_t sessionOutputMemory(const session *s);
 
+/* Bytes of the output that were not sent yet. */
+size_t sessionOutputPending(const session *s);
+
 /* An I/O thread takes over the session, or returns it: then output that has waited is appended. */
 void sessionLend(session *s);
 void sessionReturn(session *s);

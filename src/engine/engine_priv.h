@@ -31,6 +31,7 @@ typedef struct engineConfig {
     int active_expire_effort;
     /* Background freeing of values that no command deletes explicitly. */
     bool lazyfree_lazy_eviction, lazyfree_lazy_expire, lazyfree_lazy_server_del;
+    bool lazyfree_lazy_user_flush; /* FLUSHALL, SCRIPT FLUSH and so on without SYNC or ASYNC */
     /* Tables, allocator, defragmentation. */
     bool activerehashing, jemalloc_bg_thread, activedefrag;
     int64_t active_defrag_ignore_bytes;

@@ -22,7 +22,6 @@
 #include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/stats_priv.h"
-#include "engine/stream_priv.h"
 #include "resp/reply_sink.h"
 #include "store/store.h"
 
@@ -212,7 +211,7 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-        if (!modes && !isObserved(c) && likely(s->origin != ORIGIN_PRIMARY)) return true;
+        if (!modes && !isObserved(c)) return true;
         (void)runObserved(c); /* the caller measures the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
@@ -222,8 +221,6 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
         /* A refused EXEC ends its transaction, so observers are called. */
         if (isObserved(c) && c->cmd->flags & CMD_RUNS_QUEUE) hooksAfterCommand(c, 0);
     }
-    if (unlikely(s->origin == ORIGIN_PRIMARY) && verdict != GATE_HELD)
-        streamRequestDone(s, c->request);
     if (c->out == &silence) outbufClear(&silence);
     c->out = &s->out;
     if (verdict == GATE_HELD) {

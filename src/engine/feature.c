@@ -16,6 +16,7 @@
 static status onShutdown(uint32_t flags, reason *why) {
     (void)flags, (void)why;
     childKill();
+    childKillBeside();
     return OK;
 }
 

@@ -14,18 +14,20 @@ static struct {
     int count;
     uint32_t again;
     uint32_t waived_for_writers;
+    uint32_t of_stale_data;
     uint32_t of_origin[ORIGIN_COUNT];
 } gates;
 
 void gateInstall(const gate *const *order, int count) {
     check(count <= GATES_MAX);
     gates.again = 0;
-    gates.waived_for_writers = 0;
+    gates.waived_for_writers = gates.of_stale_data = 0;
     memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
         if (order[i]->again) gates.again |= 1u << i;
         if (order[i]->waived_for_writer) gates.waived_for_writers |= 1u << i;
+        if (order[i]->of_stale_data) gates.of_stale_data |= 1u << i;
         uint32_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
         for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
             if (origins & 1u << origin) gates.of_origin[origin] |= 1u << i;
@@ -78,6 +80,11 @@ uint32_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
 gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt) {
     uint32_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
     return gatesAdmit(c, engineHot.armed & applies & ~exempt);
+}
+
+gateVerdict gatesAdmitStale(ctx *c) {
+    uint32_t applies = gates.of_origin[c->origin] & gates.of_stale_data;
+    return gatesAdmit(c, engineHot.armed & applies);
 }
 
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }

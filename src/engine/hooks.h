@@ -27,7 +27,8 @@ typedef struct gate {
         again; /* evaluate it again for each command that EXEC runs, because the result may have changed */
     bool
         waived_for_writer; /* it does not stop a script between its writes: see gatesWaivedForWriters() */
-    uint32_t origins; /* origins it applies to; 0: GATE_FOR_USERS */
+    bool of_stale_data; /* refuses what lacks CMD_STALE: see gatesAdmitStale() */
+    uint32_t origins;   /* origins it applies to; 0: GATE_FOR_USERS */
 } gate;
 enum {
     GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,
@@ -43,6 +44,8 @@ uint32_t gateMask(const gate *g);
 uint32_t gatesWaivedForWriters(void);
 /* Evaluates the gates for changes, other than `exempt`, for a command that is going to change something. */
 gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt);
+/* Evaluates the gates that protect stale data, for a command that is going to read it although it has CMD_STALE: a script. */
+gateVerdict gatesAdmitStale(ctx *c);
 
 /* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
  * RESP encoding, `argv` the same as slices; both are borrowed for the call. */

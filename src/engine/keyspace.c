@@ -20,6 +20,7 @@
 static bool active_expire = true;
 static bool importing; /* import mode */
 static bool frozen;    /* no key expires or is evicted */
+static bool replica;   /* expired keys are kept until the primary deletes them */
 
 /* ------------------------------------------------------------------ expiry and eviction */
 
@@ -62,17 +63,19 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
 
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
     if (likely(expire_ms > c->now_ms)) return false;
-    return !importing && !ctxIsReplay(c);
+    return !importing && !replica && !ctxIsReplay(c);
 }
 
-/* A key evicted between two requests. */
-static void keyEvicted(db *d, slice key) {
+static void tellEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
     tellRemoved(d, key, "evicted");
     propagateUnitEnd();
 }
+
+/* A key evicted between two requests. */
+static void keyEvicted(db *d, slice key) { memoryTellEvicted(tellEvicted, d, key); }
 
 /* Expired fields found by active expiry: propagates HDEL. */
 static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count, bool emptied) {
@@ -108,7 +111,7 @@ static const storeListener listener = {.expired = keyExpired,
 /* ------------------------------------------------------------------ visibility */
 
 static void setExpiry(void) {
-    storeSetExpiry(keyspaceMain(), importing || frozen ? EXPIRY_HIDE : EXPIRY_DELETE);
+    storeSetExpiry(keyspaceMain(), importing || frozen || replica ? EXPIRY_HIDE : EXPIRY_DELETE);
 }
 
 void keyspaceSetFrozen(bool on) {
@@ -122,6 +125,11 @@ void keyspaceSetImportMode(bool on) {
 }
 
 bool keyspaceIsImporting(void) { return importing; }
+
+void keyspaceSetReplica(bool on) {
+    replica = on;
+    setExpiry();
+}
 
 storeLook keyspaceSessionLook(const session *s, int64_t now_ms) {
     bool sees_expired =
@@ -206,7 +214,11 @@ static void reclaimTick(int64_t budget_us) {
     storeReclaim();
 }
 
-static void freeLater(storeFreeProc *free, void *garbage) { bioSubmit(BIO_FREE, free, garbage); }
+void keyspaceFreeLater(void (*free)(void *garbage), void *garbage) {
+    bioSubmit(BIO_FREE, free, garbage);
+}
+
+bool keyspaceFlushesLater(void) { return engineConf.lazyfree_lazy_user_flush; }
 
 /* Completes background freeing, so that leak checkers find nothing. */
 static status shutdown(uint32_t flags, reason *why) {
@@ -224,7 +236,7 @@ static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
 
 static status init(reason *why) {
     storeSetListener(keyspaceMain(), &listener);
-    storeSetFreeLater(freeLater);
+    storeSetFreeLater(keyspaceFreeLater);
     storeSetClock(engineHot.now_ms);
     engineHot.dbs = storeDbs();
     (void)keyspaceApplyLazyFree(why); /* cannot fail */

@@ -24,6 +24,8 @@ slice keyspaceDeleteCommandName(void);
 /* Import mode: expired keys are kept, and visible only to import sources. */
 void keyspaceSetImportMode(bool on);
 bool keyspaceIsImporting(void);
+/* A replica keeps expired keys, invisibly, until its primary deletes them. */
+void keyspaceSetReplica(bool on);
 /* While frozen, keys are neither deleted on expiry nor evicted; expired keys are not visible. */
 void keyspaceSetFrozen(bool on);
 /* How commands of a session with SESSION_OWN_LOOK see the keyspace. */
@@ -36,6 +38,10 @@ static inline storeLook keyspaceLookOf(const session *s, int64_t now_ms) {
 void keyspaceSetActiveExpire(bool on);
 /* Ms until active expiry continues after reaching its time limit, to limit the sleep of the loop; -1: it has not. */
 int64_t keyspaceNextMs(void);
+/* lazyfree-lazy-user-flush: whether commands that flush free in the background unless told otherwise. */
+bool keyspaceFlushesLater(void);
+/* Calls `free` in the background, on another thread, which may free any memory. */
+void keyspaceFreeLater(void (*free)(void *garbage), void *garbage);
 /* True if objects count accesses (an LFU policy) instead of recording the time of the last one. */
 bool keyspaceCountsAccesses(void);
 /* True if eviction goes by the time of the last access (an LRU policy). */

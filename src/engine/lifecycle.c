@@ -5,6 +5,7 @@
 #include "engine/lifecycle.h"
 
 #include "base/base.h"
+#include "engine/block.h"
 #include "io/tls.h"
 #include "store/store.h"
 
@@ -32,6 +33,15 @@ status engineShutdown(uint32_t flags, bool abort, reason *why) {
     return procs.shutdown(flags, abort, why);
 }
 
+static bool shutdown_waits;
+
+bool engineShutdownWaits(void) { return shutdown_waits; }
+
+void engineSetShutdownWaits(bool waits) {
+    if (shutdown_waits && !waits) blockNotify(BLOCK_CUSTOM);
+    shutdown_waits = waits;
+}
+
 void engineSetRestartProc(engineRestartProc *proc) { procs.restart = proc; }
 
 status engineRestart(bool graceful, int64_t delay_ms, reason *why) {
@@ -44,6 +54,15 @@ void engineSetReloadProc(engineReloadProc *proc) { procs.reload = proc; }
 status engineReload(unsigned flags, reason *why) {
     check(procs.reload != NULL);
     return procs.reload(flags, why);
+}
+
+static const engineReplicationProcs *replication;
+
+void engineSetReplicationProcs(const engineReplicationProcs *functions) { replication = functions; }
+
+const engineReplicationProcs *engineReplication(void) {
+    check(replication != NULL);
+    return replication;
 }
 
 bool engineBlockTlsWrites(bool on) {

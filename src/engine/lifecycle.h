@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/slice.h"
 #include "io/loop.h"
 
 /* SHUTDOWN. `flags` are SHUTDOWN_... of hooks.h; `abort` cancels a waiting shutdown. OK: started (or cancelled);
@@ -17,6 +18,11 @@
 typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
 status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
+
+/* True while a shutdown that was started waits. Set by the implementation; its end without success signals blocked
+ * sessions (BLOCK_CUSTOM). */
+bool engineShutdownWaits(void);
+void engineSetShutdownWaits(bool waits);
 
 /* Restarts the process after `delay_ms`, with or without an orderly shutdown. Returns only if it was refused: with
  * the reason in `why`, nothing has changed. */
@@ -38,6 +44,17 @@ loop *engineLoop(void);
 /* DEBUG FORCE-TLS-WRITE-ERROR: TLS connections act as if their sockets were not writable. False in a build without
  * TLS. */
 bool engineBlockTlsWrites(bool on);
+
+/* DEBUG's subcommands about replication, which `repl` implements. */
+typedef struct engineReplicationProcs {
+    void (*change_id)(void); /* CHANGE-REPL-ID */
+    void (*replicate)(int argc,
+                      const slice *argv);   /* REPLICATE: into the stream, without running it */
+    void (*set_dataset_grace)(int seconds); /* DELAY-RDB-CLIENT-FREE-SECONDS */
+    void (*pause_after_fork)(bool on);      /* PAUSE-AFTER-FORK */
+} engineReplicationProcs;
+void engineSetReplicationProcs(const engineReplicationProcs *procs);
+const engineReplicationProcs *engineReplication(void);
 
 /* DEBUG AOF-FLUSH-SLEEP, for tests: microseconds to wait before changes are written to the append only file. */
 void engineSetFlushDelay(int64_t us);

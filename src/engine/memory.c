@@ -18,7 +18,8 @@
 #include "store/store.h"
 
 static struct {
-    uint64_t bytes;     /* value of maxmemory in bytes; 0: no limit */
+    uint64_t bytes; /* value of maxmemory in bytes; 0: no limit */
+    bool suspended;
     bool timed_out;     /* the last turn ended for lack of time */
     int64_t over_since; /* us, monotonic; 0: within the limit */
     uint64_t over_us;   /* total time over the limit */
@@ -47,7 +48,20 @@ static evictRule ruleOf(int policy) {
     return rule;
 }
 
-static bool fits(void) { return memUsed() <= limit.bytes; }
+static size_t excluded; /* bytes that do not count */
+static size_t told;     /* what telling of the evictions of this turn has allocated */
+
+void memorySetExcluded(size_t bytes) { excluded = bytes; }
+size_t memoryExcluded(void) { return excluded; }
+
+static bool fits(void) { return memUsed() <= limit.bytes + excluded + told; }
+
+void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
+    size_t before = memUsed();
+    tell(d, key);
+    size_t after = memUsed();
+    if (after > before) told += after - before;
+}
 
 /* Waits a little if memory that is being freed in the background may be enough. */
 static bool awaitBackground(int64_t deadline_us) {
@@ -65,7 +79,8 @@ static bool evict(int64_t length_us) {
     enum { LOOK = 16 }; /* keys between two reads of the clock */
     size_t released =
         hooksPressure(); /* partly freed only at the end of the turn, with the clients */
-    if (released && memUsed() <= limit.bytes + released) {
+    if (fits()) return true;
+    if (released && memUsed() <= limit.bytes + excluded + released) {
         limit.timed_out = true;
         return true;
     }
@@ -99,6 +114,7 @@ static void disarmGate(void) {
 
 static void keep(int64_t length_us) {
     limit.timed_out = false;
+    told = 0;
     bool full = false;
     if (unlikely(!fits()))
         storeReclaim(); /* memory freed in the background counts until it is returned */
@@ -128,7 +144,12 @@ static gateVerdict ask(ctx *c) {
 }
 
 const gate memoryGate = {
-    .name = "memory", .selects = mayNeedMemory, .admit = ask, .waived_for_writer = true};
+    .name = "memory",
+    .selects = mayNeedMemory,
+    .admit = ask,
+    .waived_for_writer = true,
+    .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY /* a replica that does not ignore maxmemory */
+};
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 
@@ -139,7 +160,18 @@ static void setLimit(void) {
     int percent = configLimitShare(engineConf.maxmemory);
     limit.bytes =
         percent ? memMachineBytes() / 100 * (unsigned)percent : (uint64_t)engineConf.maxmemory;
-    engineHot.memory_limited = limit.bytes != 0;
+    engineHot.memory_limited = limit.bytes != 0 && !limit.suspended;
+}
+
+void memorySetSuspended(bool on) {
+    if (limit.suspended == on) return;
+    limit.suspended = on;
+    engineHot.memory_limited = limit.bytes != 0 && !on;
+    if (on) {
+        disarmGate();
+    } else {
+        limit.timed_out = true; /* check in the next tick */
+    }
 }
 
 status memoryApplyLimit(reason *why) {

@@ -6,6 +6,8 @@
 #ifndef ENGINE_MEMORY_H
 #define ENGINE_MEMORY_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "engine/hooks.h"
 
@@ -15,6 +17,14 @@ extern const gate memoryGate;
 /* Evicts until memory fits, for at most the time allowed by maxmemory-eviction-tenacity, and arms the gate if no key
  * is left to evict. Only if engineHot.memory_limited. */
 void memoryKeep(void);
+/* While suspended, nothing is evicted and nothing refused: a replica leaves that to its primary. */
+void memorySetSuspended(bool on);
+/* Bytes in use that do not count for maxmemory. */
+void memorySetExcluded(size_t bytes);
+size_t memoryExcluded(void);
+/* Calls `tell` for an evicted key. What it allocates, such as messages to clients that track the key, does not count until
+ * the turn ends: otherwise each eviction could require more of them. */
+void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);
 /* maxmemory in bytes, 0 if there is no limit. */
 uint64_t memoryLimit(void);
 /* Called after maxmemory has changed. */

@@ -137,6 +137,8 @@ const configOption engineOptions[] = {
                 .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-expire", engineConf.lazyfree_lazy_expire, true,
                 .flags = CONFIG_IN_CRASH_REPORT, .apply = keyspaceApplyLazyFree),
+    CONFIG_BOOL("lazyfree-lazy-user-flush", engineConf.lazyfree_lazy_user_flush, true,
+                .flags = CONFIG_IN_CRASH_REPORT),
     CONFIG_BOOL("lazyfree-lazy-server-del", engineConf.lazyfree_lazy_server_del, true,
                 .flags = CONFIG_IN_CRASH_REPORT, .apply = keyspaceApplyLazyFree),
     /* Tables, allocator, defragmentation. */

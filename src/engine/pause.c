@@ -37,8 +37,9 @@ static void refresh(void) {
     if (pause.scope == before) return;
     gateArm(&pauseGate, pause.scope != PAUSE_NONE);
     keyspaceSetFrozen(pause.scope != PAUSE_NONE);
-    /* With a weaker scope, held requests are admitted again, which may hold them again. */
-    if (pause.scope < before) pause.released = true;
+    /* With a weaker scope, held requests are admitted again, which may hold them again. One of them may also begin the next
+     * pause: then the others stay. */
+    pause.released = pause.scope < before;
 }
 
 static void isOver(engineTimer *t) {
@@ -60,6 +61,7 @@ void pauseEnd(pauseReason reason) {
     pause.pauses[reason].end_ms = 0;
     timerStop(&pause.pauses[reason].timer);
     refresh();
+    if (heldList()->count) pause.released = true; /* also those that waited for this reason alone */
 }
 
 pauseScope pauseNow(void) { return pause.scope; }
@@ -80,9 +82,9 @@ int64_t pauseEndMs(void) {
 }
 
 const char *pauseReasonName(void) {
-    static const char *const names[PAUSE_REASONS] = {"client_pause", "shutdown_in_progress",
-                                                     "failover_in_progress",
-                                                     "slot_migration_in_progress"};
+    static const char *const names[PAUSE_REASONS] = {
+        "client_pause", "shutdown_in_progress", "failover_in_progress",
+        "slot_migration_in_progress", "snapshot_in_progress"};
     int reason = longest();
     return reason < 0 ? "none" : names[reason];
 }
@@ -115,13 +117,18 @@ static bool mayWrite(const ctx *c) {
     return c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(c->who, writes);
 }
 
+gateVerdict pauseHold(session *s) {
+    check(pause.scope != PAUSE_NONE);
+    s->flags |= SESSION_PAUSED;
+    listAppend(heldList(), &s->held);
+    return GATE_HELD;
+}
+
 static gateVerdict hold(ctx *c) {
     session *s = c->who;
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
-    s->flags |= SESSION_PAUSED;
-    listAppend(heldList(), &s->held);
-    return GATE_HELD;
+    return pauseHold(s);
 }
 
 const gate pauseGate = {.name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS};

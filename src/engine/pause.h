@@ -16,6 +16,7 @@ typedef enum pauseReason {
     PAUSE_FOR_SHUTDOWN, /* until replicas have caught up */
     PAUSE_FOR_FAILOVER,
     PAUSE_FOR_SLOT_MIGRATION,
+    PAUSE_FOR_SNAPSHOT, /* which cannot be written as fast as keys change */
     PAUSE_REASONS,
 } pauseReason;
 
@@ -35,6 +36,9 @@ pauseScope pauseNow(void);
 int64_t pauseEndMs(void);
 /* "client_pause" etc. for the pause that ends last, for INFO. "none" without a pause. */
 const char *pauseReasonName(void);
+
+/* For another gate: holds the session's request back until a pause ends, and returns GATE_HELD. There must be a pause. */
+gateVerdict pauseHold(session *s);
 
 /* Removes and returns the next held session that may continue; NULL if there is none. */
 session *pauseNextReleased(void);

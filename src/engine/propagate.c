@@ -112,13 +112,8 @@ static void handOver(const queued *q) {
         hooksSinks(&p);
         return;
     }
-    outbuf encoded;
-    outbufInit(&encoded);
-    respArray(&encoded, q->argc);
-    for (int i = 0; i < q->argc; i++) respBulk(&encoded, q->argv[i]);
     size_t len;
-    char *bytes = outbufCopy(&encoded, &len);
-    outbufClear(&encoded);
+    char *bytes = respRequest(q->argc, q->argv, &len);
     spans[0] = sliceMake(bytes, len);
     p.span_count = 1;
     hooksSinks(&p);

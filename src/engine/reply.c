@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/stats.h"
+#include "engine/stream_priv.h"
 #include "engine/transaction_priv.h"
 
 const slice ERR_SYNTAX_TEXT = SLICE("ERR syntax error");
@@ -48,9 +49,14 @@ static void countAndSend(ctx *c, slice text) {
 /* Errors of commands that have succeeded before: those in the stream of our primary and in the AOF. */
 static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
 
+static void noteUnexpected(ctx *c, slice text) {
+    statsCountUnexpectedError();
+    if (c->origin == ORIGIN_PRIMARY) streamCommandFailed(c, text);
+}
+
 void replyError(ctx *c, slice text) {
     c->flags |= CTX_FAILED;
-    if (unlikely(isUnexpected(c))) statsCountUnexpectedError();
+    if (unlikely(isUnexpected(c))) noteUnexpected(c, text);
     str instead = STR_EMPTY;
     if (unlikely(c->flags & CTX_ADMISSION) && transactionRefused(c, text, &instead)) {
         text = strSlice(&instead);

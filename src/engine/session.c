@@ -109,7 +109,6 @@ void sessionSetOrigin(session *s, ctxOrigin origin) {
     s->flags &= ~(uint32_t)(SESSION_PRIMARY | SESSION_REPLAY);
     if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
     if (origin >= ORIGIN_PRIMARY) s->flags |= SESSION_REPLAY;
-    sessionUpdateSpecial(s); /* the bytes of a stream are counted */
 }
 
 void sessionCloseSoon(session *s) {
@@ -169,8 +168,7 @@ void sessionSetReplyMode(session *s, uint32_t modes) {
 
 void sessionUpdateSpecial(session *s) {
     bool must_log_in = !(s->flags & SESSION_AUTHENTICATED);
-    if (must_log_in || s->flags & SESSION_REPLY_MODES || s->observed ||
-        s->origin == ORIGIN_PRIMARY) {
+    if (must_log_in || s->flags & SESSION_REPLY_MODES || s->observed) {
         s->armed |= GATE_BIT_SPECIAL;
     } else {
         s->armed &= ~GATE_BIT_SPECIAL;

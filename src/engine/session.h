@@ -94,6 +94,15 @@ typedef struct sessionCarrier {
     /* Output was added outside of its own requests, and there is more than one block of it: applies the output
      * limits. */
     void (*output_grew)(session *s);
+    /* A conversation within a command (the debugger of scripts). The first two block the calling process. */
+    /* Writes all output. False: the connection has failed. */
+    bool (*write_all)(session *s);
+    /* Waits for input, and reads up to `cap` bytes of it; what was read before is not included. 0: the peer has closed, or
+     * the connection has failed. */
+    size_t (*read_wait)(session *s, void *dst, size_t cap);
+    /* Closes the connection in this process alone, without a message to the peer: a forked process continues with
+     * it. */
+    void (*hand_over)(session *s);
 } sessionCarrier;
 
 /* Rarely used parts; allocated on first use. */

@@ -5,9 +5,18 @@
 
 #include "base/base.h"
 
-static void (*fill)(const session *s, sessionReport *out);
+enum { PROCS_MAX = 4 };
 
-void sessionReportSetProc(void (*proc)(const session *s, sessionReport *out)) { fill = proc; }
+static void (*procs[PROCS_MAX])(const session *s, sessionReport *out);
+
+void sessionReportAddProc(void (*proc)(const session *s, sessionReport *out)) {
+    int i = 0;
+    while (procs[i] && procs[i] != proc) {
+        i++;
+        check(i < PROCS_MAX);
+    }
+    procs[i] = proc;
+}
 
 static session *(*find_session)(uint64_t id);
 
@@ -17,5 +26,5 @@ session *sessionFindById(uint64_t id) { return find_session ? find_session(id) :
 
 void sessionReportRead(const session *s, sessionReport *out) {
     *out = (sessionReport){.redirect = -1};
-    if (fill) fill(s, out);
+    for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);
 }

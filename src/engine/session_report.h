@@ -14,6 +14,9 @@ typedef struct sessionReport {
     bool tracking, tracking_broken, tracking_broadcast;
     int64_t
         redirect; /* id of the session that gets its invalidations; 0: itself, -1: not tracking */
+    bool is_replica;
+    size_t stream_bytes; /* of the replication stream kept for a replica, and their blocks */
+    int64_t stream_blocks;
 } sessionReport;
 
 /* The session with that id that has a connection; NULL if there is none. Walks over all sessions. */
@@ -22,7 +25,7 @@ session *sessionFindById(uint64_t id);
 void sessionSetFindProc(session *(*find)(uint64_t id));
 /* Describes a session. */
 void sessionReportRead(const session *s, sessionReport *out);
-/* Registers the function that fills in the subscriptions and tracking; called once, by pubsub. */
-void sessionReportSetProc(void (*proc)(const session *s, sessionReport *out));
+/* Registers a function that fills in a part of it; called once by each subsystem that knows one. */
+void sessionReportAddProc(void (*proc)(const session *s, sessionReport *out));
 
 #endif

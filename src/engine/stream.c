@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Invariant: `applied` is at a border between requests outside of MULTI; `pending` is what came since. */
-#include "base/base.h"
-#include "engine/session_slot.h"
+ * Invariant: `applied` is at a border between requests outside of MULTI; `held` has the bytes from there up to `seen`
+ * that are no longer in the session's buffer. */
 #include "engine/stream_priv.h"
 
+#include "base/base.h"
+#include "engine/hot.h"
+#include "engine/session_slot.h"
+
 typedef struct streamState {
-    uint64_t applied, pending;
+    uint64_t applied, seen;
+    uint64_t transaction; /* where the open transaction begins; only in MULTI */
+    str held;
+    /* The current run; `requests` is NULL between runs. */
+    const char *buf;
+    const request *requests;
     size_t at; /* where the next request begins in the buffer */
 } streamState;
 
+static const streamOwner *stream_owner;
+
+void streamSetOwner(const streamOwner *owner) { stream_owner = owner; }
+
 static void freeState(session *s, void *state) {
     (void)s; /* it ends */
+    strFree(&((streamState *)state)->held);
     memFree(state);
 }
 
@@ -23,34 +36,126 @@ static int slotIndex(void) {
     return index;
 }
 
-void streamBegin(session *s, size_t parsed_from) {
-    streamState *state = sessionSlotGet(s, slotIndex());
+static streamState *stateOf(const session *s) { return sessionSlotGet(s, slotIndex()); }
+
+void streamOpen(session *s) {
+    sessionSetAuthenticated(s, NULL, true);
+    sessionSetOrigin(s, ORIGIN_PRIMARY);
+    outbufSetNullSink(&s->out, true);
+}
+
+void streamBegin(session *s, const char *buf, size_t from, const request *requests) {
+    streamState *state = stateOf(s);
     if (!state) {
         state = memNew(streamState);
+        *state = (streamState){0};
         sessionSlotSet(s, slotIndex(), state);
     }
-    state->at = parsed_from;
+    state->buf = buf;
+    state->at = from;
+    state->requests = requests;
+}
+
+/* ------------------------------------------------------------------ the bytes */
+
+/* The next bytes after `seen`, all of them applied or none. */
+static void take(streamState *state, slice bytes, bool is_applied) {
+    if (bytes.len == 0) return;
+    state->seen += bytes.len;
+    if (!stream_owner || !stream_owner->applied) return;
+    if (!is_applied) {
+        strAppendSlice(&state->held, bytes);
+        return;
+    }
+    slice spans[2] = {strSlice(&state->held), bytes};
+    int first = state->held.len ? 0 : 1;
+    stream_owner->applied(spans + first, 2 - first);
+    if (state->held.len) strFree(&state->held);
+}
+
+/* The same for bytes that may be on both sides of the border. */
+static void takeAround(streamState *state, slice bytes, uint64_t border) {
+    size_t before = state->seen < border ? sizeMin(bytes.len, (size_t)(border - state->seen)) : 0;
+    take(state, sliceMake(bytes.ptr, before), true);
+    take(state, sliceMake(bytes.ptr + before, bytes.len - before), false);
+}
+
+static uint64_t largeBytes(const request *r) {
+    uint64_t sum = 0;
+    for (int i = 0; i < r->large_count; i++) sum += r->large[i].bytes->len;
+    return sum;
+}
+
+/* Number of the bytes before request `index` of the run, or before the one after the last. */
+static uint64_t positionOf(const streamState *state, int index) {
+    if (index == 0) return state->seen;
+    uint64_t position = state->seen + (state->requests[index - 1].raw_end - state->at);
+    for (int i = 0; i < index; i++) position += largeBytes(&state->requests[i]);
+    return position;
+}
+
+void streamEnd(session *s, int ran) {
+    streamState *state = stateOf(s);
+    if (!state || !state->requests) return;
+    const request *requests = state->requests;
+    if (ran) {
+        uint64_t border = s->flags & SESSION_IN_MULTI ? state->transaction : positionOf(state, ran);
+        for (int i = 0; i < ran; i++) {
+            const request *r = &requests[i];
+            for (int k = 0; k < r->large_count; k++) {
+                size_t gap = (size_t)(r->raw.ptr - state->buf) + r->large[k].gap_at;
+                takeAround(state, sliceMake(state->buf + state->at, gap - state->at), border);
+                takeAround(state, sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len),
+                           border);
+                state->at = gap;
+            }
+        }
+        size_t end = requests[ran - 1].raw_end;
+        takeAround(state, sliceMake(state->buf + state->at, end - state->at), border);
+        state->at = end;
+        state->applied = border;
+    }
+    state->requests = NULL;
 }
 
 void streamSkip(session *s, size_t to) {
-    streamState *state = sessionSlotGet(s, slotIndex());
-    if (!state) return;
-    state->pending += to - state->at;
-    state->at = to;
+    streamState *state = stateOf(s);
+    if (!state || !state->buf) return;
+    take(state, sliceMake(state->buf + state->at, to - state->at), false);
+    state->buf = NULL;
 }
 
+/* ------------------------------------------------------------------ positions */
+
 uint64_t streamApplied(const session *s) {
-    const streamState *state = sessionSlotGet(s, slotIndex());
+    const streamState *state = stateOf(s);
     return state ? state->applied : 0;
 }
 
-void streamRequestDone(session *s, const request *r) {
-    streamState *state = sessionSlotGet(s, slotIndex());
-    if (!state) return;
-    state->pending += r->raw_end - state->at;
-    state->at = r->raw_end;
-    for (int i = 0; i < r->large_count; i++) state->pending += r->large[i].bytes->len;
-    if (s->flags & SESSION_IN_MULTI) return;
-    state->applied += state->pending;
-    state->pending = 0;
+uint64_t streamReceived(const session *s) {
+    const streamState *state = stateOf(s);
+    return state ? state->seen : 0;
+}
+
+uint64_t streamBefore(const session *s) {
+    const streamState *state = stateOf(s);
+    const ctx *c = engineHot.current;
+    while (c && c->outer) c = c->outer;
+    if (!state || !state->requests || !c || c->who != s || !c->request) return streamApplied(s);
+    return positionOf(state, (int)(c->request - state->requests));
+}
+
+void streamOpenTransaction(session *s) {
+    streamState *state = stateOf(s);
+    if (state) state->transaction = streamBefore(s);
+}
+
+/* ------------------------------------------------------------------ failures */
+
+void streamCommandFailed(ctx *c, slice error) {
+    if (stream_owner && stream_owner->failed) stream_owner->failed(c, error);
+}
+
+void streamBreak(session *s, slice error) {
+    if (stream_owner && stream_owner->broken) stream_owner->broken(s, error);
 }

@@ -1,20 +1,44 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The replication stream from the primary: how many of its bytes a session has applied. A transaction counts as a whole
- * after its execution. Sessions of other origins have no cost. Main thread only. */
+ * The replication stream from the primary: how many of its bytes a session has applied, and which. A transaction counts
+ * as a whole after its execution. The cost is per run of requests; sessions of other origins have none. Main thread
+ * only. */
 #ifndef ENGINE_STREAM_H
 #define ENGINE_STREAM_H
 
+#include "engine/ctx.h"
 #include "engine/session.h"
 
-/* Sets the offset, in the buffer they were parsed from, of the requests about to run. Called by the carrier before
+/* What replication wants to know. Set once, before there is a session of ORIGIN_PRIMARY. */
+typedef struct streamOwner {
+    /* The next bytes that were applied, in order and complete; borrowed for the call. */
+    void (*applied)(const slice *spans, int count);
+    /* A command of the stream has failed; the text is that of its error reply. */
+    void (*failed)(ctx *c, slice error);
+    /* The stream cannot be continued: a protocol error. The session is closed afterwards. */
+    void (*broken)(session *s, slice error);
+} streamOwner;
+void streamSetOwner(const streamOwner *owner);
+
+/* The requests of the session are the stream: its origin becomes ORIGIN_PRIMARY, and nothing is replied. */
+void streamOpen(session *s);
+/* A run of requests in the buffer `buf`, the first of which begins at `from`. Called by the carrier before
  * executeRun() for a session of ORIGIN_PRIMARY; without it nothing is counted. */
-void streamBegin(session *s, size_t parsed_from);
-/* After executeRun(): the buffer up to this offset holds no further request to be run, only blank lines. They count
- * with the next request. */
+void streamBegin(session *s, const char *buf, size_t from, const request *requests);
+/* After executeRun(): the first `ran` requests have run, were refused or were queued. */
+void streamEnd(session *s, int ran);
+/* The buffer up to offset `to` holds no further request to be run, only blank lines. They count with the next
+ * request. */
 void streamSkip(session *s, size_t to);
 /* Bytes applied since the session got its origin, those of large arguments, blank lines and inline requests among
- * them. */
+ * them; during a run without those of the run. */
 uint64_t streamApplied(const session *s);
+/* Bytes that precede the request that the session is running; those applied if it is running none. */
+uint64_t streamBefore(const session *s);
+/* Bytes of complete requests received, those of an unfinished transaction among them. */
+uint64_t streamReceived(const session *s);
+
+/* For net: reports that the stream is broken. */
+void streamBreak(session *s, slice error);
 
 #endif

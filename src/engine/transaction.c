@@ -11,7 +11,9 @@
 #include "engine/execute_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/kept_request.h"
+#include "engine/memory.h"
 #include "engine/reply.h"
+#include "engine/stream_priv.h"
 #include "engine/transaction_priv.h"
 #include "engine/watch.h"
 
@@ -47,12 +49,12 @@ static request *push(transaction *t) {
     return &t->queue[t->count++];
 }
 
-static void keepRequest(transaction *t, const ctx *c) {
+static void keepRequest(transaction *t, const ctx *c, uint32_t flags) {
     request *kept = push(t);
     t->memory += keptRequestInit(kept, c->request);
     for (int i = 0; i < kept->argc; i++) t->argument_bytes += kept->argv[i].len;
-    t->all_flags = t->count == 1 ? c->cmd->flags : t->all_flags & c->cmd->flags;
-    t->any_flags |= c->cmd->flags;
+    t->all_flags = t->count == 1 ? flags : t->all_flags & flags;
+    t->any_flags |= flags;
 }
 
 void transactionFail(session *s, uint32_t flag) {
@@ -97,9 +99,22 @@ static gateVerdict refuseInMulti(ctx *c) {
 
 static bool canBeQueued(const commandSpec *spec) { return !(spec->flags & CMD_AT_ONCE); }
 
+static transactionFlagsProc *flags_proc;
+
+void transactionSetFlagsProc(transactionFlagsProc *proc) { flags_proc = proc; }
+
 static gateVerdict queueForExec(ctx *c) {
     session *s = c->who;
-    if (!(s->flags & (SESSION_MULTI_POISONED | SESSION_WATCH_DIRTY))) keepRequest(s->multi, c);
+    uint32_t flags = c->cmd->flags;
+    if (unlikely(c->cmd->spec->categories & 1u << CAT_SCRIPTING) && flags_proc) {
+        flags = flags_proc(c);
+        uint32_t exempt = flags & CMD_DENYOOM ? 0 : gateMask(&memoryGate);
+        if (flags & CMD_WRITE && gatesAdmitWriter(c, exempt) != GATE_PASS) return GATE_REFUSED;
+        bool needs_fresh = c->cmd->flags & CMD_STALE && !(flags & CMD_STALE);
+        if (needs_fresh && gatesAdmitStale(c) != GATE_PASS) return GATE_REFUSED;
+    }
+    if (!(s->flags & (SESSION_MULTI_POISONED | SESSION_WATCH_DIRTY)))
+        keepRequest(s->multi, c, flags);
     replyLiteral(c, "+QUEUED\r\n");
     return GATE_DONE;
 }
@@ -149,6 +164,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
 void transactionBegin(session *s) {
     check(!(s->flags & SESSION_IN_MULTI));
     (void)transactionOf(s); /* allocated here, so that queueing finds it */
+    if (unlikely(s->flags & SESSION_PRIMARY)) streamOpenTransaction(s);
     s->flags |= SESSION_IN_MULTI;
     armGates(s, true);
 }

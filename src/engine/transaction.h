@@ -30,6 +30,11 @@ size_t transactionArgumentBytes(const session *s);
  * `flags`. */
 bool transactionHas(const session *s, uint32_t flags);
 bool transactionLacks(const session *s, uint32_t flags);
+/* The flags of a request that differ from those of its command (CMD_WRITE, CMD_DENYOOM, CMD_STALE): a script declares
+ * them in its header. Asked for requests of the category scripting when they are queued, so that gates see them like
+ * other commands. */
+typedef uint32_t transactionFlagsProc(const ctx *c);
+void transactionSetFlagsProc(transactionFlagsProc *proc);
 /* Visits the queued commands in order until `visit` returns false; returns its last result, true for an empty
  * queue. */
 typedef bool transactionVisitProc(void *arg, const command *cmd, const slice *argv, int argc);

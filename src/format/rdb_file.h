@@ -41,6 +41,8 @@ void rdbFileFunction(rdbWriter *w, slice source);
 /* Following keys belong to this database; from `keys` and `volatile_keys` (keys with a TTL) the reader sizes its
  * tables. */
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys);
+/* Following keys belong to this database, which rdbFileDb() was called for. */
+void rdbFileSelect(rdbWriter *w, int id);
 /* Following keys belong to this slot. */
 void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys);
 /* ERR_LIMIT, and nothing is written, if the file's version has no type for the value. */

@@ -2,6 +2,7 @@
  *
  * Writing RDB files (rdb_file.h). */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/base.h"
 #include "base/number.h"
@@ -43,9 +44,13 @@ void rdbFileFunction(rdbWriter *w, slice source) {
     rdbWriteString(w, source);
 }
 
-void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
+void rdbFileSelect(rdbWriter *w, int id) {
     rdbWriteByte(w, RDB_OP_SELECT_DB);
     rdbWriteLength(w, (uint64_t)id);
+}
+
+void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys) {
+    rdbFileSelect(w, id);
     rdbWriteByte(w, RDB_OP_RESIZE_DB);
     rdbWriteLength(w, keys);
     rdbWriteLength(w, volatile_keys);
@@ -68,6 +73,25 @@ static void writeAccess(rdbWriter *w, const robj *o, rdbAccess access) {
     }
 }
 
+/* Type, key and value of a short text in one copy: their lengths are the same bytes in an object as in a file. False if it is
+ * not one, or must be encoded. */
+static bool writeShortText(rdbWriter *w, const robj *o) {
+    if (objectType(o) != TYPE_STRING || objectForm(o) > FORM_EMBED_RAW) return false;
+    slice key = objectKey(o), text;
+    const char *at = key.ptr + key.len;
+    text.len = objectReadLength(&at);
+    text.ptr = at;
+    if (key.len > RDB_STRING_PLAIN_MAX || text.len > RDB_STRING_PLAIN_MAX) return false;
+    if (numberMayBeInt(key) || numberMayBeInt(text)) return false;
+    size_t len = key.len + text.len + 2;
+    if (unlikely(RDB_WRITER_BUFFER - w->used < 1 + len)) return false;
+    char *to = w->buffer + w->used;
+    *to = RDB_TYPE_STRING;
+    memcpy(to + 1, key.ptr - 1, len);
+    w->used += 1 + len;
+    return true;
+}
+
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     rdbType type = rdbTypeOf(o);
     if (!rdbTypeInVersion(type, version)) {
@@ -79,6 +103,7 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
         rdbWriteU64(w, (uint64_t)objectExpire(o));
     }
     writeAccess(w, o, access);
+    if (writeShortText(w, o)) return w->failed;
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));
     rdbWriteValue(w, o);

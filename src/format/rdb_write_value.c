@@ -71,6 +71,10 @@ static void writeString(rdbWriter *w, const robj *o) {
         rdbWriteIntString(w, objectInt(o));
         return;
     }
+    if (objectForm(o) == FORM_POINTER) {
+        rdbWriteShared(w, objectPointer(o));
+        return;
+    }
     char digits[NUMBER_TEXT_MAX];
     rdbWriteString(w, objectText(o, digits));
 }

@@ -12,10 +12,9 @@
 #include "format/rdb_format.h"
 
 enum {
-    INT_TEXT_MAX = 11,     /* "-2147483648" */
-    FUTILE_MAX = 8,        /* attempts that failed in a row before strings are skipped */
-    UNTRIED_MAX = 64,      /* strings skipped after one more failure */
-    COMPRESS_LEN_MIN = 21, /* shorter strings are never compressed */
+    INT_TEXT_MAX = 11, /* "-2147483648" */
+    FUTILE_MAX = 8,    /* attempts that failed in a row before strings are skipped */
+    UNTRIED_MAX = 64,  /* strings skipped after one more failure */
     COMPRESS_GAIN_MIN = 4,
 };
 
@@ -32,10 +31,15 @@ void rdbStrSinkInit(rdbStrSink *s, str *out) {
 void rdbWriterInit(rdbWriter *w, rdbSink *sink, bool checksum, bool compress) {
     *w = (rdbWriter){.sink = sink, .checksum = checksum, .compress = compress};
     w->buffer = memAlloc(RDB_WRITER_BUFFER);
+    w->owns_buffer = true;
+}
+
+void rdbWriterInitBorrowed(rdbWriter *w, rdbSink *sink, char *buffer) {
+    *w = (rdbWriter){.sink = sink, .buffer = buffer};
 }
 
 void rdbWriterClear(rdbWriter *w) {
-    memFree(w->buffer);
+    if (w->owns_buffer) memFree(w->buffer);
     memFree(w->packed);
     w->buffer = w->packed = NULL;
 }
@@ -177,9 +181,17 @@ void rdbWriteString(rdbWriter *w, slice text) {
     int64_t number;
     if (text.len <= INT_TEXT_MAX && numberParseInt(text, &number) && writeEncodedInt(w, number))
         return;
-    if (w->compress && text.len >= COMPRESS_LEN_MIN && writeCompressed(w, text)) return;
+    if (text.len > RDB_STRING_PLAIN_MAX) {
+        if (w->sink->string && w->sink->string(w->sink, w, text)) return;
+        if (w->compress && writeCompressed(w, text)) return;
+    }
     rdbWriteLength(w, text.len);
     rdbWriteBytes(w, text.ptr, text.len);
+}
+
+void rdbWriteShared(rdbWriter *w, blob *text) {
+    if (w->sink->shared && w->sink->shared(w->sink, w, text)) return;
+    rdbWriteString(w, sliceMake(text->bytes, text->len));
 }
 
 void rdbWriteIntString(rdbWriter *w, int64_t v) {

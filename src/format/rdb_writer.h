@@ -12,16 +12,23 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/blob.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
 
 /* Sink of the bytes: a file, a socket, several sockets, memory. */
 typedef struct rdbSink rdbSink;
+typedef struct rdbWriter rdbWriter;
 struct rdbSink {
     /* Writes all of the `len` bytes or fails. Called with up to RDB_WRITER_BUFFER bytes, or more for a longer
      * string. */
     status (*write)(rdbSink *sink, const void *bytes, size_t len, reason *why);
+    /* NULL, or takes a string of RDB_STRING_PLAIN_MAX + 1 bytes or more without its encoding, as the next part of the
+     * output; it may take what is in the writer's buffer first. False: the writer encodes the string itself. */
+    bool (*string)(rdbSink *sink, rdbWriter *w, slice text);
+    /* NULL, or the same for a string that it may keep a reference to. */
+    bool (*shared)(rdbSink *sink, rdbWriter *w, blob *text);
 };
 
 /* A sink that appends to a string. */
@@ -32,8 +39,9 @@ typedef struct rdbStrSink {
 void rdbStrSinkInit(rdbStrSink *s, str *out);
 
 enum { RDB_WRITER_BUFFER = 64 * 1024, RDB_WRITER_CLASSES = 32 };
+enum { RDB_STRING_PLAIN_MAX = 20 }; /* longer strings may be compressed */
 
-typedef struct rdbWriter {
+struct rdbWriter {
     rdbSink *sink;
     bool checksum; /* maintain `crc` */
     bool
@@ -49,10 +57,15 @@ typedef struct rdbWriter {
     uint8_t futile[RDB_WRITER_CLASSES], untried[RDB_WRITER_CLASSES];
     char *packed; /* for compressed strings; grows */
     size_t packed_cap;
-} rdbWriter;
+    bool owns_buffer;
+};
 
 /* The sink is borrowed. rdbWriterClear() frees buffers; what was not flushed is lost. */
 void rdbWriterInit(rdbWriter *w, rdbSink *sink, bool checksum, bool compress);
+/* The same with a buffer of RDB_WRITER_BUFFER bytes that belongs to the sink, so that it can keep what is in it instead
+ * of copying it: write() and string() may exchange w->buffer, and string() may change w->used. No checksum, as the sink
+ * sees strings that are not encoded. */
+void rdbWriterInitBorrowed(rdbWriter *w, rdbSink *sink, char *buffer);
 void rdbWriterClear(rdbWriter *w);
 /* OK, or the first failure, whose reason is in `w->why`. */
 static inline status rdbWriterStatus(const rdbWriter *w) { return w->failed; }
@@ -70,6 +83,8 @@ void rdbWriteU64(rdbWriter *w, uint64_t v);
 void rdbWriteLength(rdbWriter *w, uint64_t len);
 /* Writes a string: as an integer if it is the canonical text of one of 32 bits, else compressed or plain. */
 void rdbWriteString(rdbWriter *w, slice text);
+/* Writes the string in a blob; a sink may keep a reference to it, which the main thread drops. */
+void rdbWriteShared(rdbWriter *w, blob *text);
 /* Writes a string that is already compressed; `len` is the length of the text. */
 void rdbWriteCompressed(rdbWriter *w, slice packed, size_t len);
 /* Writes an integer as a string of decimal digits. */

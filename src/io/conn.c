@@ -9,6 +9,7 @@
 #include "io/conn.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -193,7 +194,17 @@ static int64_t readPending(loop *l, uint64_t id, void *arg) {
     return LOOP_TIMER_END;
 }
 
+void connDetach(conn *c) {
+    check(!c->on_read);
+    check(!c->on_write);
+    if (c->secure) stopTimer(c, &c->secure->pending_timer);
+    c->loop = NULL;
+}
+
+void connAttach(conn *c, loop *l) { c->loop = l; }
+
 void connNotePending(conn *c) {
+    if (!c->loop) return; /* its owner reads until nothing is left */
     if (!c->secure->pending_timer)
         c->secure->pending_timer = 1 + loopAddTimer(c->loop, 0, readPending, c);
 }
@@ -209,6 +220,13 @@ void connInit(conn *c, const connType *type, loop *l, int fd, connState state) {
     beginStream(c);
     if (watch(c) != OK)
         finishHandshake(c, CONN_FAILED); /* registering the owner's callbacks fails, too */
+}
+
+status connWait(const conn *c, int direction, int ms) {
+    struct pollfd fd = {.fd = c->fd, .events = direction == LOOP_READ ? POLLIN : POLLOUT};
+    int ready;
+    do { ready = poll(&fd, 1, ms); } while (ready < 0 && errno == EINTR);
+    return ready >= 0 ? OK : ERR_IO;
 }
 
 void *connTransport(const conn *c) { return c->secure->transport; }

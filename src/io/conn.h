@@ -82,6 +82,13 @@ void connNotePending(conn *c);
  * turn of a loop (0: any number), so that many new clients do not delay the others. Must be called before threads
  * start. */
 void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
+/* Takes an open connection without callbacks out of its loop: another thread may then own it and use its transport. Ends
+ * with connAttach(), before anything else is done with it. */
+void connDetach(conn *c);
+void connAttach(conn *c, loop *l);
+/* Waits without the loop until the connection is ready for `direction`, LOOP_READ or LOOP_WRITE, or has failed, at most
+ * `ms` (-1: any time). The next read or write tells which. ERR_IO: it cannot wait. */
+status connWait(const conn *c, int direction, int ms);
 /* Why the connection has FAILED, or its last call; borrowed until the next call. */
 const char *connErrorText(const conn *c);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */

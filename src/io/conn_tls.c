@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS connections (tls.h) over a socket that OpenSSL reads and writes itself.
+ * TLS connections (tls.h). During the handshake OpenSSL reads and writes the socket itself, then through tls_wire.h.
  *
- * Reading: OpenSSL reads ahead, so one system call may bring many records. A read() that stops because the caller's
- * space is full leaves decoded or received bytes behind and notes it (connNotePending()).
+ * Reading: a read() that stops because the caller's space is full leaves decoded or received bytes behind and notes it
+ * (connNotePending()).
  *
- * Writing: small pieces are gathered into one record. After a would-block OpenSSL holds a finished record of `held`
- * bytes, and the next call must offer at least those bytes again, at any address. */
+ * Writing: small pieces are gathered into records. What is encoded cannot be taken back: if the socket does not take
+ * it all, the last byte is reported as not written (`owed`), so that the caller tries again, and then skipped. Without
+ * tls_wire.h (kTLS) OpenSSL itself holds a finished record of `held` bytes after a would-block, and the next call must
+ * offer at least those bytes again, at any address. */
 #ifdef HAVE_TLS
 
 #include <errno.h>
@@ -18,7 +20,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/net_addr.h"
 #include "io/tls_priv.h"
+#include "io/tls_wire.h"
 
 enum {
     RECORD_MAX = 16 * 1024,
@@ -27,7 +31,9 @@ enum {
 
 typedef struct tlsState {
     SSL *ssl;
+    tlsWire wire;
     size_t held;
+    bool owed; /* the first byte that the caller offers next is encoded already */
     char error[160];
 } tlsState;
 
@@ -35,12 +41,16 @@ static bool writes_blocked;
 
 void tlsBlockWrites(bool on) { writes_blocked = on; }
 
-size_t tlsMemory(const conn *c) { return c->type == &connTls ? sizeof(tlsState) + STATE_BYTES : 0; }
+size_t tlsMemory(const conn *c) {
+    const tlsState *t = c->type == &connTls ? connTransport(c) : NULL;
+    return t ? sizeof(*t) + STATE_BYTES + tlsWireMemory(&t->wire) : 0;
+}
 
 /* ------------------------------------------------------------------ begin and end */
 
 static status begin(conn *c, SSL_CTX *ctx, tlsState **out) {
     tlsState *t = memCalloc(1, sizeof(*t));
+    t->wire.fd = -1;
     t->ssl = SSL_new(ctx);
     if (!t->ssl || !SSL_set_fd(t->ssl, c->fd)) {
         SSL_free(t->ssl);
@@ -72,15 +82,22 @@ status tlsConnect(conn *c, const tlsContext *context, const char *name, bool che
     status st = begin(c, context->client, &t);
     if (st != OK) return st;
     SSL_set_connect_state(t->ssl);
-    if (name)
+    if (name && !netAddrIsValid(name))
         (void)SSL_set_tlsext_host_name(t->ssl, name); /* without it the peer takes its default */
     if (name && check_name && !SSL_set1_host(t->ssl, name)) return ERR_NO_MEMORY;
     return OK;
 }
 
+/* Tells the peer that nothing more comes, if that is possible at once. */
+static void notifyClose(const conn *c, tlsState *t) {
+    if (c->state != CONN_OPEN || t->held || t->wire.unsent.len) return;
+    (void)SSL_shutdown(t->ssl);
+    (void)tlsWireFlush(&t->wire);
+}
+
 static void tlsShutdown(conn *c) {
     tlsState *t = connTransport(c);
-    if (t && c->state == CONN_OPEN) (void)SSL_shutdown(t->ssl); /* sends close_notify if it can */
+    if (t) notifyClose(c, t);
     ERR_clear_error();
     (void)shutdown(c->fd, SHUT_RDWR);
 }
@@ -88,8 +105,9 @@ static void tlsShutdown(conn *c) {
 static void tlsClose(conn *c) {
     tlsState *t = connTransport(c);
     if (t) {
-        if (c->state == CONN_OPEN && t->held == 0) (void)SSL_shutdown(t->ssl);
+        notifyClose(c, t);
         SSL_free(t->ssl);
+        tlsWireClear(&t->wire);
         memFree(t);
         connSetTransport(c, NULL);
     }
@@ -102,6 +120,16 @@ static void tlsClose(conn *c) {
 static ssize_t wouldBlock(conn *c) {
     c->last_errno = errno = EAGAIN;
     return -1;
+}
+
+/* The error of OpenSSL, with the reason if the peer's certificate is refused. */
+static void describeError(tlsState *t) {
+    tlsErrorText(t->error, sizeof(t->error));
+    long verified = SSL_get_verify_result(t->ssl);
+    size_t len = strlen(t->error);
+    if (verified != X509_V_OK)
+        snprintf(t->error + len, sizeof(t->error) - len, " (%s)",
+                 X509_verify_cert_error_string(verified));
 }
 
 /* Evaluates a call of OpenSSL that returned `result` <= 0, after `error` = errno: EAGAIN, or the connection is CLOSED
@@ -118,11 +146,20 @@ static ssize_t noteFailure(conn *c, tlsState *t, int result, int error) {
         snprintf(t->error, sizeof(t->error), "%s", strerror(c->last_errno));
         return -1;
     default:
-        tlsErrorText(t->error, sizeof(t->error));
+        describeError(t);
         c->state = CONN_FAILED;
         c->last_errno = errno = EPROTO;
         return -1;
     }
+}
+
+/* Once: the kernel encrypts instead of OpenSSL (kTLS). */
+static void logKernelTls(SSL *ssl) {
+    static bool logged;
+    if (!BIO_get_ktls_send(SSL_get_wbio(ssl)) ||
+        __atomic_exchange_n(&logged, true, __ATOMIC_RELAXED))
+        return;
+    logNotice("TLS connections are encrypted by the kernel (kTLS)");
 }
 
 static status tlsHandshake(conn *c, int *wants) {
@@ -131,7 +168,10 @@ static status tlsHandshake(conn *c, int *wants) {
     ERR_clear_error();
     errno = 0;
     int result = SSL_do_handshake(t->ssl), error = errno;
-    if (result == 1) return OK;
+    if (result == 1) {
+        logKernelTls(t->ssl);
+        return tlsWireAttach(&t->wire, t->ssl, c->fd);
+    }
     int code = SSL_get_error(t->ssl, result);
     *wants = code == SSL_ERROR_WANT_WRITE ? LOOP_WRITE : LOOP_READ;
     if (code == SSL_ERROR_WANT_READ || code == SSL_ERROR_WANT_WRITE) return ERR_AGAIN;
@@ -147,9 +187,31 @@ static const char *tlsError(const conn *c) {
 
 /* ------------------------------------------------------------------ reading */
 
-static bool tlsHasPending(const conn *c) {
-    const tlsState *t = connTransport(c);
-    return SSL_has_pending(t->ssl);
+static bool hasPending(const tlsState *t) {
+    return tlsWireHasUnread(&t->wire) || SSL_has_pending(t->ssl);
+}
+
+static bool tlsHasPending(const conn *c) { return hasPending(connTransport(c)); }
+
+static ssize_t readAll(conn *c, tlsState *t, char *dst, size_t cap) {
+    size_t got = 0;
+    int result = 1, error = 0;
+    ERR_clear_error();
+    while (got < cap) {
+        size_t most = sizeMin(cap - got, INT_MAX);
+        errno = 0;
+        result = SSL_read(t->ssl, dst + got, (int)most);
+        error = errno;
+        if (result <= 0) break;
+        got += (size_t)result;
+        if (!hasPending(t)) break;
+    }
+    if (got == 0) return noteFailure(c, t, result, error);
+    /* A failure after some bytes is reported by the next read. */
+    bool failed = result <= 0 && SSL_get_error(t->ssl, result) != SSL_ERROR_WANT_READ;
+    ERR_clear_error();
+    if (failed || (got == cap && hasPending(t))) connNotePending(c);
+    return (ssize_t)got;
 }
 
 static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
@@ -158,24 +220,14 @@ static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
         errno = c->last_errno ? c->last_errno : ENOTCONN;
         return -1;
     }
-    size_t got = 0;
-    int result = 1, error = 0;
-    ERR_clear_error();
-    while (got < cap) {
-        size_t most = sizeMin(cap - got, INT_MAX);
-        errno = 0;
-        result = SSL_read(t->ssl, (char *)dst + got, (int)most);
-        error = errno;
-        if (result <= 0) break;
-        got += (size_t)result;
-        if (!SSL_has_pending(t->ssl)) break;
-    }
-    if (got == 0) return noteFailure(c, t, result, error);
-    /* A failure after some bytes is reported by the next read. */
-    bool failed = result <= 0 && SSL_get_error(t->ssl, result) != SSL_ERROR_WANT_READ;
-    ERR_clear_error();
-    if (failed || (got == cap && SSL_has_pending(t->ssl))) connNotePending(c);
-    return (ssize_t)got;
+    tlsWireBeginRead(&t->wire);
+    ssize_t got = readAll(c, t, dst, cap);
+    int error = errno;
+    tlsWireEndRead(&t->wire);
+    /* Reading may have written: an alert, or the answer to a new key. A failure is the next write's. */
+    (void)tlsWireFlush(&t->wire);
+    errno = error;
+    return got;
 }
 
 static ssize_t tlsReadv(conn *c, const struct iovec *iov, int count) {
@@ -203,10 +255,27 @@ static size_t gather(const struct iovec *iov, int count, char *dst, size_t cap) 
     return len;
 }
 
-static ssize_t writeBytes(conn *c, tlsState *t, const void *bytes, size_t len) {
+/* Moves over `n` bytes of the pieces. */
+static void skip(struct iovec *iov, int count, int *i, size_t n) {
+    while (*i < count && n >= iov[*i].iov_len) n -= iov[(*i)++].iov_len;
+    if (*i == count || n == 0) return;
+    iov[*i].iov_base = (char *)iov[*i].iov_base + n;
+    iov[*i].iov_len -= n;
+}
+
+/* Encodes the first bytes of the pieces [i, count), at least one. */
+static ssize_t writeRecord(conn *c, tlsState *t, const struct iovec *iov, int count) {
+    char record[RECORD_MAX];
+    const char *bytes = iov->iov_base;
+    size_t len = iov->iov_len;
+    bool direct = len >= RECORD_MAX || (count == 1 && len >= t->held);
+    if (!direct) {
+        len = gather(iov, count, record, sizeof(record));
+        bytes = record;
+    }
     ERR_clear_error();
     errno = 0;
-    int result = SSL_write(t->ssl, bytes, (int)sizeMin(len, INT_MAX)), error = errno;
+    int result = SSL_write(t->ssl, bytes, (int)sizeMin(len, RECORD_MAX)), error = errno;
     if (result > 0) {
         t->held = 0;
         return result;
@@ -220,36 +289,54 @@ static ssize_t writeBytes(conn *c, tlsState *t, const void *bytes, size_t len) {
     return failure;
 }
 
+/* Sends what is encoded. False if the socket has failed or is full; errno says which. */
+static bool flush(conn *c, tlsState *t) {
+    status st = tlsWireFlush(&t->wire);
+    if (st == OK) return true;
+    if (st == ERR_AGAIN) {
+        (void)wouldBlock(c);
+        return false;
+    }
+    c->state = CONN_FAILED;
+    c->last_errno = errno;
+    snprintf(t->error, sizeof(t->error), "%s", strerror(c->last_errno));
+    return false;
+}
+
+static ssize_t writePieces(conn *c, tlsState *t, struct iovec *iov, int count) {
+    if (!flush(c, t)) return -1;
+    size_t sum = t->owed;
+    int i = 0;
+    skip(iov, count, &i, sum);
+    t->owed = false;
+    while (i < count && !t->wire.unsent.len) {
+        ssize_t n = writeRecord(c, t, iov + i, count - i);
+        if (n < 0 && (errno != EAGAIN || sum == 0)) return -1;
+        if (n < 0) break;
+        sum += (size_t)n;
+        skip(iov, count, &i, (size_t)n);
+    }
+    if (!flush(c, t)) {
+        if (errno != EAGAIN) return -1;
+        t->owed = true;
+        if (--sum == 0) return wouldBlock(c);
+    }
+    return (ssize_t)sum;
+}
+
 static ssize_t tlsWritev(conn *c, const struct iovec *iov, int count) {
+    enum { PIECES_MAX = 64 };
     tlsState *t = connTransport(c);
     if (unlikely(c->state != CONN_OPEN)) {
         errno = c->last_errno ? c->last_errno : EPIPE;
         return -1;
     }
     if (unlikely(writes_blocked)) return wouldBlock(c);
-    ssize_t sum = 0;
-    for (int i = 0; i < count;) {
-        char record[RECORD_MAX];
-        const char *bytes = iov[i].iov_base;
-        size_t len = iov[i].iov_len;
-        bool direct = len >= RECORD_MAX || (i + 1 == count && len >= t->held);
-        if (!direct) {
-            len = gather(iov + i, count - i, record, sizeof(record));
-            bytes = record;
-        }
-        if (len == 0) {
-            i++;
-            continue;
-        }
-        ssize_t sent = writeBytes(c, t, bytes, len);
-        if (sent < 0) return sum ? sum : sent;
-        sum += sent;
-        /* The caller offers the rest again; the common case is complete here. */
-        if ((size_t)sent < len || direct) return sum;
-        while (i < count && (size_t)sent >= iov[i].iov_len) sent -= (ssize_t)iov[i++].iov_len;
-        if (sent > 0) return sum;
-    }
-    return sum;
+    struct iovec pieces[PIECES_MAX];
+    int n = 0;
+    for (int i = 0; i < count && n < PIECES_MAX; i++)
+        if (iov[i].iov_len) pieces[n++] = iov[i];
+    return n ? writePieces(c, t, pieces, n) : 0;
 }
 
 const connType connTls = {.name = "tls",

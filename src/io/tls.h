@@ -64,8 +64,8 @@ typedef enum tlsVerify { TLS_VERIFY_NONE, TLS_VERIFY_REQUIRED, TLS_VERIFY_OPTION
 /* After connInit() with connTls, before its first event: the side that accepted; `verify`: whether the peer must have a
  * certificate. */
 status tlsAccept(conn *c, const tlsContext *context, tlsVerify verify) MUST_USE;
-/* The side that connects. The peer's certificate is verified; with `name` (NULL: not known) it is asked for that host,
- * and if `check_name`, must be issued for it. */
+/* The side that connects. The peer's certificate is verified. `name` is the host or address that was named, NULL if it is
+ * not known: the peer is asked for the certificate of that host, and if `check_name`, it must be issued for it. */
 status tlsConnect(conn *c, const tlsContext *context, const char *name, bool check_name) MUST_USE;
 
 /* True if the peer has a certificate, which was verified in this session or a resumed one. */

@@ -19,7 +19,7 @@
 #include "io/file.h"
 #include "io/tls_priv.h"
 
-enum { READ_BUFFER = 32 * 1024, FILE_MAX_BYTES = 16 * 1024 * 1024, HEX_DIGITS_MAX = 63 };
+enum { FILE_MAX_BYTES = 16 * 1024 * 1024, HEX_DIGITS_MAX = 63 };
 
 bool tlsIsSupported(void) { return true; }
 
@@ -199,9 +199,6 @@ static SSL_CTX *newContext(const SSL_METHOD *method, const tlsSettings *s, uint6
     /* The writer retries with the same bytes at another address; idle connections hold no buffers. */
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    /* One system call reads many records. */
-    SSL_CTX_set_read_ahead(ctx, 1);
-    SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
     status st = setCiphers(ctx, s, why);
     if (st == OK) st = loadCa(ctx, s, why);
     if (st == OK) return ctx;

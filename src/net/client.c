@@ -62,6 +62,7 @@ void clientCloseLater(client *cl) {
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
+    if (unlikely(cl->owner->waiting == cl)) cl->owner->waiting = NULL;
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);
@@ -127,7 +128,10 @@ const sessionCarrier clientCarrier = {.describe = carrierDescribe,
                                       .close_soon = carrierCloseSoon,
                                       .close_now = carrierCloseNow,
                                       .peer = carrierPeer,
-                                      .output_grew = carrierOutputGrew};
+                                      .output_grew = carrierOutputGrew,
+                                      .write_all = converseWriteAll,
+                                      .read_wait = converseReadWait,
+                                      .hand_over = converseHandOver};
 
 void clientWalk(sessionVisitProc *visit, void *arg) {
     for (listNode *n = listFirst(clientAll()), *next; n; n = next) {
@@ -135,6 +139,12 @@ void clientWalk(sessionVisitProc *visit, void *arg) {
         visit(&LIST_OWNER(n, client, all)->session, arg);
     }
 }
+
+void netSetDelay(session *s, bool delay) {
+    (void)netSetNoDelay(clientOf(s)->conn.fd, !delay); /* not supported by Unix sockets */
+}
+
+bool netIsTls(const session *s) { return ((const client *)s)->conn.type == &connTls; }
 
 int netClientCount(void) { return (int)(clientAll()->count - clients.closing.count); }
 

@@ -45,6 +45,8 @@ size_t clientInputMemory(const client *cl);
 
 /* Callback for readable connections. */
 void readerReadable(conn *c);
+/* Adds bytes that were received before the client was created; they are run in this turn. */
+void readerBegin(client *cl, slice bytes);
 /* Visits the sessions of all clients. */
 void clientWalk(sessionVisitProc *visit, void *arg);
 /* The connection is open: counts and logs it. False if it is refused, with an error (protected mode). */
@@ -82,6 +84,11 @@ void clientAppendPeer(const client *cl, str *out);
 void clientDescribe(const client *cl, str *out);
 /* Like clientDescribe() for a log: omits user data if hide-user-data-from-log is on. */
 void clientDescribeForLog(const client *cl, str *out);
+
+/* Functions of clientCarrier: see sessionCarrier. */
+bool converseWriteAll(session *s);
+size_t converseReadWait(session *s, void *dst, size_t cap);
+void converseHandOver(session *s);
 
 extern const sessionCarrier clientCarrier;
 

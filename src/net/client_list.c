@@ -166,9 +166,20 @@ static void appendInput(const client *cl, str *out) {
     appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
 }
 
-/* Output: the first block is reported as the reply buffer, the others as the reply list. */
-static void appendOutput(const client *cl, str *out) {
+/* Output: the first block is reported as the reply buffer, the others as the reply list; for a replica the list is the
+ * part of the replication stream that is kept for it. */
+static void appendOutput(const client *cl, const sessionReport *report, str *out) {
+    enum { STREAM_BLOCK_OVERHEAD = 64 };
     const outbuf *o = &cl->session.out;
+    if (report->is_replica) {
+        int64_t bytes = (int64_t)report->stream_bytes;
+        appendNumber(out, "rbs", 0);
+        appendNumber(out, "rbp", 0);
+        appendNumber(out, "obl", 0);
+        appendNumber(out, "oll", report->stream_blocks);
+        appendNumber(out, "omem", bytes + report->stream_blocks * STREAM_BLOCK_OVERHEAD);
+        return;
+    }
     size_t blocks = outbufBlocks(o), memory = outbufMemory(o);
     size_t first = sizeMin(memory, OUTBLOCK_SIZE);
     struct iovec head = {NULL, 0};
@@ -206,12 +217,12 @@ void clientDescribe(const client *cl, str *out) {
     appendNumber(out, "multi", transactionCount(s));
     appendNumber(out, "watch", (int64_t)watchCount(s));
     appendInput(cl, out);
-    appendOutput(cl, out);
+    appendOutput(cl, &report, out);
     size_t running = s->blocked ? 0 : argumentsOf(s); /* counted already while blocked */
     appendNumber(out, "tot-mem", (int64_t)(clientMemory(cl) + running));
     appendField(out, "events", eventsOf(cl));
     appendField(out, "cmd", commandOf(s));
-    appendField(out, "user", userNameOf(s));
+    appendField(out, "user", s->flags & SESSION_PRIMARY ? SLICE("(superuser)") : userNameOf(s));
     appendNumber(out, "redir", report.redirect);
     appendNumber(out, "resp", s->proto);
     appendField(out, "lib-name", libNameOf(s));

@@ -58,6 +58,11 @@ static status init(reason *why) {
     return OK;
 }
 
+static size_t releaseMemory(void) {
+    (void)outbufPoolTrim(); /* its bytes are free at once */
+    return limitsEvict();
+}
+
 const feature netFeature = {.name = "net",
                             .options = netOptions,
                             .info = netSections,
@@ -65,7 +70,7 @@ const feature netFeature = {.name = "net",
                             .stages = stages,
                             .init = init,
                             .on_child = listenerChildEvent,
-                            .on_pressure = limitsEvict,
+                            .on_pressure = releaseMemory,
                             .on_stats_reset = netResetStats};
 
 int netPort(void) { return netConf.port ? netConf.port : netConf.tls_port; }
@@ -108,8 +113,10 @@ void netPrintListeners(str *out) {
 size_t netClientsMemory(void) {
     size_t sum = 0;
     list *all = clientAll();
-    for (listNode *n = listFirst(all); n; n = listNext(all, n))
-        sum += clientMemory(LIST_OWNER(n, client, all));
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (!(cl->session.flags & SESSION_REPLICA)) sum += clientMemory(cl);
+    }
     return sum;
 }
 

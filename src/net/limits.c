@@ -11,18 +11,20 @@
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/transaction.h"
+#include "net/net.h"
 #include "net/net_priv.h"
 
 /* Output limit of a client that has not authenticated. */
 enum { UNAUTHENTICATED_OUTPUT_MAX = 64 * 1024 };
 
 static const outputLimit *limitOf(const session *s) {
-    if (s->flags & SESSION_REPLICA) return &netConf.output_limits[OUTPUT_REPLICA];
     if (s->flags & SESSION_PUBSUB) return &netConf.output_limits[OUTPUT_PUBSUB];
     return &netConf.output_limits[OUTPUT_NORMAL];
 }
 
-/* True if the soft limit has been exceeded for longer than allowed. */
+size_t netReplicaOutputLimit(void) { return netConf.output_limits[OUTPUT_REPLICA].hard_bytes; }
+
+/* True if the soft limit has been exceeded for longer than allowed. Must see every change of `held`. */
 static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
     if (!limit->soft_bytes || held < limit->soft_bytes) {
         cl->soft_limit_since_ms = 0;
@@ -32,28 +34,46 @@ static bool softLimitHolds(client *cl, const outputLimit *limit, size_t held) {
     return engineHot.now_ms - cl->soft_limit_since_ms > limit->soft_seconds * 1000;
 }
 
-bool limitsCheckOutput(client *cl) {
-    session *s = &cl->session;
-    if (s->flags & SESSION_CLOSE_NOW) return true;
-    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY)) return false;
-    size_t held = sessionOutputMemory(s);
-    const outputLimit *limit = limitOf(s);
-    bool over = limit->hard_bytes && held >= limit->hard_bytes;
-    if (softLimitHolds(cl, limit, held)) over = true;
-    if (!sessionIsAuthenticated(s) && outbufPending(&s->out) > UNAUTHENTICATED_OUTPUT_MAX)
-        over = true;
-    if (!over) return false;
+static bool isOverLimit(client *cl, const outputLimit *limit, size_t held) {
+    bool soft = softLimitHolds(cl, limit, held);
+    return soft || (limit->hard_bytes && held >= limit->hard_bytes);
+}
+
+static void closeOverLimit(client *cl) {
     str line = STR_EMPTY;
     clientDescribeForLog(cl, &line);
-    logWarning("Client %s closed for overcoming of output buffer limits.", strText(&line));
+    logWarning("Client %s scheduled to be closed ASAP for overcoming of output buffer limits.",
+               strText(&line));
     strFree(&line);
     netStats()->output_limit_closed++;
     clientCloseLater(cl);
+}
+
+/* A limit below the size of the backlog would close replicas for what is kept anyway. */
+void netLimitReplica(session *s, size_t held, size_t backlog_limit) {
+    client *cl = clientOf(s);
+    if (s->flags & SESSION_CLOSE_NOW) return;
+    outputLimit limit = netConf.output_limits[OUTPUT_REPLICA];
+    if (limit.hard_bytes && limit.hard_bytes < backlog_limit) limit.hard_bytes = backlog_limit;
+    if (limit.soft_bytes && limit.soft_bytes < backlog_limit) limit.soft_bytes = backlog_limit;
+    if (isOverLimit(cl, &limit, held)) closeOverLimit(cl);
+}
+
+bool limitsCheckOutput(client *cl) {
+    session *s = &cl->session;
+    if (s->flags & SESSION_CLOSE_NOW) return true;
+    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY | SESSION_REPLICA)) return false;
+    bool over = isOverLimit(cl, limitOf(s), sessionOutputMemory(s));
+    if (!sessionIsAuthenticated(s) && outbufPending(&s->out) > UNAUTHENTICATED_OUTPUT_MAX)
+        over = true;
+    if (!over) return false;
+    closeOverLimit(cl);
     return true;
 }
 
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
+    if (unlikely(cl->session.flags & SESSION_PRIMARY)) return false;
     /* As in Valkey, counts received bytes; the memory to store them counts for maxmemory-clients. */
     size_t held =
         cl->in_len + requestParserBytes(&cl->parser) + transactionArgumentBytes(&cl->session);
@@ -76,10 +96,17 @@ void limitsUncount(client *cl) {
     cl->counted = 0;
 }
 
+/* Bytes to send that are not in the output's own memory: messages are kept once for all their receivers, but a client
+ * that does not read them is a reason to close it, not to evict keys. */
+static size_t sharedPending(const outbuf *o) {
+    size_t pending = outbufPending(o), own = outbufMemory(o);
+    return pending > own ? pending - own : 0;
+}
+
 void limitsRecount(client *cl) {
     if (likely(!netConf.maxmemory_clients) || listHas(&cl->closing)) return;
     limitsUncount(cl);
-    cl->counted = clientMemory(cl);
+    cl->counted = clientMemory(cl) + sharedPending(&cl->session.out);
     counted_sum += cl->counted;
 }
 

@@ -23,7 +23,7 @@ int netPort(void);
 status netFitDescriptors(reason *why);
 /* INFO's listenerN lines. */
 void netPrintListeners(str *out);
-/* Memory of all clients in bytes. */
+/* Memory of all clients but replicas in bytes. */
 size_t netClientsMemory(void);
 
 /* Sets the event loop of the connections; before netListen(). */
@@ -50,13 +50,38 @@ bool netTlsIsOn(void);
 /* Begins the server's side of TLS on an accepted connection of another folder, initialised with connTls. Fails while TLS
  * is off. Client certificates are asked for as tls-auth-clients says. */
 status netTlsAccept(conn *c) MUST_USE;
+/* tls-replication: links to a primary use TLS, and replicas connect to the TLS port. */
+bool netTlsForReplication(void);
+/* The port to which replicas of this server connect. */
+int netReplicationPort(void);
 /* tls-cluster: links to other nodes, and MIGRATE, use TLS. */
 bool netTlsForCluster(void);
 /* Begins the client's side of TLS on a connecting connection, initialised with connTls, with the certificate for outgoing
- * links. `host` is what the user named; the certificate's name is not compared with it. Fails while TLS is off. */
+ * links. `host` is what the user named; the certificate must be issued for it with tls-check-hostname. Fails while TLS is off. */
 status netTlsConnect(conn *c, const char *host) MUST_USE;
+/* Connections that this server opens and that may become clients, as the link to a primary does. Connects to a literal
+ * address, with TLS if tls-replication is on; `host` is the name that the user gave. The caller sets the callbacks of the
+ * connection, and closes it unless it was adopted. NULL with the reason in `why`. */
+conn *netOutgoingOpen(const char *addr, int port, const char *host, bool mptcp, reason *why);
+void netOutgoingClose(conn *c);
+/* Makes a client of an open connection. It is closed by its session, like all clients. On failure the connection remains
+ * the caller's. */
+status netOutgoingAdopt(conn *c, session **out) MUST_USE;
+/* Afterwards, when the session is prepared: begins to read. `received`: bytes that have been read already. */
+void netOutgoingStart(session *s, slice received);
+/* The hard output limit of replicas in bytes; 0: none. */
+size_t netReplicaOutputLimit(void);
+/* The connection of a client, for direct output. */
+conn *netOutgoingConn(session *s);
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
+/* Applies the output limits of class replica: `held` bytes of the replication stream are kept for the session, which is
+ * closed if that is too much. Limits below the size of the backlog are raised to it. */
+void netLimitReplica(session *s, size_t held, size_t backlog_limit);
+/* TCP_NODELAY of the session's connection; off: the kernel may delay packets to fill them. */
+void netSetDelay(session *s, bool delay);
+/* True if the connection of a session is encrypted. */
+bool netIsTls(const session *s);
 int netClientCount(void);
 /* The session with a client id, NULL if it was closed. */
 session *netFindClient(uint64_t id);

@@ -59,7 +59,7 @@ typedef struct netConfig {
     int rdma_port, rdma_rx_size, rdma_completion_vector;
     /* TLS. */
     int tls_port;
-    bool tls_replication, tls_cluster;
+    bool tls_replication, tls_cluster, tls_check_hostname;
     char *tls_cert_file, *tls_key_file;
     str tls_key_file_pass;
     char *tls_client_cert_file, *tls_client_key_file;

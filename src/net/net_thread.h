@@ -16,6 +16,7 @@ typedef struct netThread {
     netStatistics counted;    /* since netThreadFold() */
     size_t read_bytes_max;    /* of one connection in one turn */
     size_t write_bytes_max;
+    client *waiting; /* the link to the primary, not read while a command runs; else NULL */
 } netThread;
 
 /* The main thread's, for new clients. */

@@ -17,6 +17,7 @@ const configOption netTlsOptions[] = {
     CONFIG_BOOL("tls-replication", netConf.tls_replication, false, .flags = CONFIG_APPLY_AT_START,
                 .apply = netTlsApply),
     CONFIG_BOOL("tls-cluster", netConf.tls_cluster, false, .apply = netTlsApply),
+    CONFIG_BOOL("tls-check-hostname", netConf.tls_check_hostname, false),
     CONFIG_STRING("tls-cert-file", netConf.tls_cert_file, "", .flags = CONFIG_APPLY_ALWAYS,
                   .apply = netTlsApply),
     CONFIG_STRING("tls-key-file", netConf.tls_key_file, "", .flags = CONFIG_APPLY_ALWAYS,

@@ -14,6 +14,7 @@
 #include "net/client.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/base.h"
 #include "engine/execute.h"
@@ -177,16 +178,47 @@ static void logProtocolError(const inputRun *run) {
     strFree(&input);
 }
 
+/* A primary sends arrays and blank lines only: the number of requests before the first inline one. */
+static int primaryRequests(const inputRun *run, const request *requests) {
+    int count = 0;
+    while (count < run->count && requests[count].raw.len) count++;
+    return count;
+}
+
+static void refuseInline(inputRun *run) {
+    session *s = &run->cl->session;
+    logWarning(
+        "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing "
+        "the primary connection and discarding the cached primary.");
+    run->error.len =
+        (size_t)snprintf(run->error.text, sizeof(run->error.text),
+                         "ERR Protocol error: Master using the inline protocol. Desync?");
+    logProtocolError(run);
+    streamBreak(s, sliceMake(run->error.text, run->error.len));
+    sessionCloseNow(s);
+}
+
+/* Runs the requests of one run; returns their number. */
+static int runRequests(inputBatch *b, inputRun *run) {
+    session *s = &run->cl->session;
+    request *requests = b->requests.items + run->first;
+    if (likely(!(s->flags & SESSION_PRIMARY)))
+        return run->count ? executeRun(s, requests, run->count) : 0;
+    streamBegin(s, run->buf, run->parsed_from, requests);
+    int count = primaryRequests(run, requests), ran = 0;
+    if (count) ran = executeRun(s, requests, count);
+    streamEnd(s, ran);
+    if (ran == count && count < run->count) refuseInline(run);
+    return ran;
+}
+
 /* Executes the requests of one run. True if the run has more to parse. */
 static bool executeInput(inputBatch *b, inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
     if (unlikely(hostileCloses(cl))) sessionCloseNow(s);
-    if (unlikely(s->flags & (SESSION_CLOSE_NOW | SESSION_PRIMARY))) {
-        if (s->flags & SESSION_CLOSE_NOW) return false;
-        streamBegin(s, run->parsed_from);
-    }
-    int ran = run->count ? executeRun(s, b->requests.items + run->first, run->count) : 0;
+    if (unlikely(s->flags & SESSION_CLOSE_NOW)) return false;
+    int ran = runRequests(b, run);
     hostilePoison(b->requests.items + run->first, ran);
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) return false;
     if (unlikely(outbufMemory(&s->out) > OUTBLOCK_SIZE)) {
@@ -201,7 +233,9 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
         logProtocolError(run);
-        executeProtocolError(s, sliceMake(run->error.text, run->error.len));
+        slice error = sliceMake(run->error.text, run->error.len);
+        if (unlikely(s->flags & SESSION_PRIMARY)) streamBreak(s, error);
+        executeProtocolError(s, error);
         return false;
     }
     /* Parse the rest after requests once more, because only then may a block for a large argument be opened. */
@@ -294,6 +328,11 @@ void readerExecuteOf(netThread *t) {
     if (b && !b->running) b = b->outer;
     if (unlikely(b) && engineHot.current) takeWaitingRuns(b);
     if (t->batch && !t->batch->running && t->batch->run_count) runBatch(t->batch);
+    if (unlikely(t->waiting != NULL) && !engineHot.current) {
+        client *cl = t->waiting;
+        t->waiting = NULL;
+        if (connOnRead(&cl->conn, readerReadable) != OK) clientCloseLater(cl);
+    }
 }
 
 void readerExecute(void) { readerExecuteOf(netMainThread()); }
@@ -369,11 +408,21 @@ static void readLarge(client *cl, char *tail, size_t cap) {
     if ((size_t)n > taken) addRun(cl, cl->in, cl->in_len);
 }
 
+/* In a nested turn the stream of the primary is not read: its commands must not run within another one. */
+static void waitForCommand(client *cl) {
+    check(connOnRead(&cl->conn, NULL) == OK);
+    netThreadOf(cl)->waiting = cl;
+}
+
 void readerReadable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
     session *s = &cl->session;
     if (s->flags & (SESSION_IN_BATCH | SESSION_CLOSE_SOON)) {
         check(connOnRead(c, NULL) == OK);
+        return;
+    }
+    if (unlikely(s->flags & SESSION_PRIMARY) && engineHot.current) {
+        waitForCommand(cl);
         return;
     }
     size_t large_cap;
@@ -410,4 +459,11 @@ void readerReadable(conn *c) {
 void readerResume(client *cl) {
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_STOPS) || !cl->in_len) return;
     addRun(cl, cl->in, cl->in_len);
+}
+
+void readerBegin(client *cl, slice bytes) {
+    if (bytes.len == 0) return;
+    keepBytes(cl, bytes.ptr, bytes.len);
+    loopLimitSleep(netLoop(), 0);
+    readerResume(cl);
 }

@@ -282,10 +282,12 @@ status netTlsAccept(conn *c) {
 }
 
 bool netTlsForCluster(void) { return netConf.tls_cluster; }
+bool netTlsForReplication(void) { return netConf.tls_replication; }
+int netReplicationPort(void) { return netConf.tls_replication ? netConf.tls_port : netConf.port; }
 
 status netTlsConnect(conn *c, const char *host) {
     if (!tls.context) return ERR_DENIED;
-    return tlsConnect(c, tls.context, netAddrIsValid(host) ? NULL : host, false);
+    return tlsConnect(c, tls.context, host, netConf.tls_check_hostname);
 }
 
 status netTlsBegin(client *cl) {

@@ -21,6 +21,7 @@
 #include "engine/lifecycle.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
+#include "engine/transaction.h"
 #include "format/aof_reader.h"
 #include "io/bio.h"
 #include "persist/persist_priv.h"
@@ -56,6 +57,7 @@ bool aofNeedsRewrite(void) { return aof.sync_error != 0; }
 bool aofWriteFails(void) { return aof.write_error != 0; }
 int64_t aofSize(void) { return aof.size; }
 int64_t aofSizeAfterRewrite(void) { return aof.size_after_rewrite; }
+uint64_t aofAppendedNumber(void) { return aof.appended; }
 uint64_t aofSyncedNumber(void) { return aof.synced; }
 size_t aofBufferBytes(void) { return aof.buffer.cap; }
 uint64_t aofWriteUs(void) { return aof.write_us; }
@@ -68,10 +70,11 @@ void aofSetSizes(int64_t size, int64_t after_rewrite) {
 /* ------------------------------------------------------------------ the gate */
 
 static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & CMD_WRITE || !strcmp(spec->name, "ping");
+    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE) || !strcmp(spec->name, "ping");
 }
 
 static gateVerdict refuseWrites(ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
     int error = aof.write_error ? aof.write_error : aof.sync_error;
     replyErrorFormat(c, "MISCONF Errors writing to the AOF file: %s", strerror(error));
     return GATE_REFUSED;

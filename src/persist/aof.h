@@ -51,6 +51,8 @@ int64_t aofSize(void);
 int64_t aofSizeAfterRewrite(void);
 void aofSetSizes(int64_t size, int64_t after_rewrite);
 
+/* The number of the last change that was appended. */
+uint64_t aofAppendedNumber(void);
 /* The number (propagateCount()) of the last change that is known to be on disk. */
 uint64_t aofSyncedNumber(void);
 

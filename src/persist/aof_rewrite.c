@@ -16,6 +16,7 @@
 #include "io/thread.h"
 #include "persist/aof.h"
 #include "persist/aof_files.h"
+#include "persist/inline_save.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_save.h"
@@ -26,7 +27,8 @@ static struct {
     bool running, scheduled;
     bool cancelled; /* the running one ends by our own kill */
     bool as_commands;
-    bool failed; /* the last one */
+    bool is_inline; /* the child is a job of this process */
+    bool failed;    /* the last one */
     int process;
     int64_t started_ms;
     int64_t last_seconds; /* duration of the last one; -1: none yet */
@@ -71,6 +73,20 @@ static int writeBase(void *arg) {
     return 0;
 }
 
+static status startInline(reason *why) {
+    char temporary[64], complete[64];
+    temporaryName(false, (int)getpid(), temporary, sizeof(temporary));
+    temporaryName(true, (int)getpid(), complete, sizeof(complete));
+    const inlineSave save = {.kind = CHILD_AOF_REWRITE,
+                             .job = {.temporary = temporary,
+                                     .name = complete,
+                                     .is_aof_base = true,
+                                     .as_commands = rewrite.as_commands,
+                                     .syncs = persistConf.aof_rewrite_incremental_fsync},
+                             .cpus = persistConf.aof_rewrite_cpulist};
+    return inlineSaveStart(&save, why);
+}
+
 static void removeTemporaryFiles(int process) {
     char name[64];
     for (int complete = 0; complete < 2; complete++) {
@@ -110,7 +126,7 @@ status aofRewriteStart(void) {
     status st = aofWriteFails() ? reasonSet(&why, ERR_IO, "pending changes cannot be written")
                                 : openNextFile(&why);
     const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
-    if (st == OK) st = childStart(&job, &why);
+    if (st == OK) st = inlineSaveIsWanted() ? startInline(&why) : childStart(&job, &why);
     if (st != OK) {
         logWarning("Can't rewrite append only file in background: %s", why.text);
         noteFailure();
@@ -148,20 +164,30 @@ static void succeeded(void) {
 void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
     if (kind != CHILD_AOF_REWRITE) return;
     if (e == CHILD_IN_PARENT) {
-        rewrite.process = childProcess();
-        logNotice("Background append only file rewriting started by pid %d", rewrite.process);
+        rewrite.is_inline = childIsHere();
+        rewrite.process = rewrite.is_inline ? (int)getpid() : childProcess();
+        if (rewrite.is_inline) {
+            logNotice("Background append only file rewriting started in this process");
+        } else {
+            logNotice("Background append only file rewriting started by pid %d", rewrite.process);
+        }
     }
     if (e != CHILD_ENDED || !rewrite.running) return;
     rewrite.running = false;
     rewrite.last_seconds = (clockMonoMs() - rewrite.started_ms) / 1000;
     rewrite.last_copied = childProgressNow().copied;
+    bool again = exit_code == INLINE_SAVE_NEEDS_FORK;
     if (exit_code == 0) {
         succeeded();
+    } else if (again) {
+        rewrite.count--; /* it is the same one */
     } else if (rewrite.cancelled || signal_number == SIGUSR1) {
         rewrite.cancelled = true;
     } else {
         noteFailure();
-        if (signal_number) {
+        if (signal_number && rewrite.is_inline) {
+            logWarning("Background AOF rewrite was stopped");
+        } else if (signal_number) {
             logWarning("Background AOF rewrite terminated by signal %d", signal_number);
         } else {
             logWarning("Background AOF rewrite terminated with error");
@@ -172,6 +198,7 @@ void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal_numb
         aofDropFile();
         aofFilesRemoveTemporaryIncr();
     }
+    if (again && aofRewriteStart() != OK) rewrite.scheduled = true; /* was logged */
 }
 
 /* ------------------------------------------------------------------ when */
@@ -226,7 +253,11 @@ static bool inTransaction(void) {
 /* Kills the child without counting it as a failure. */
 static void cancel(void) {
     if (!rewrite.running) return;
-    logNotice("Killing running AOF rewrite child: %d", rewrite.process);
+    if (rewrite.is_inline) {
+        logNotice("Stopping the running AOF rewrite");
+    } else {
+        logNotice("Killing running AOF rewrite child: %d", rewrite.process);
+    }
     rewrite.cancelled = true;
     childKill();
 }
@@ -279,6 +310,7 @@ status aofAtShutdown(uint32_t flags, reason *why) {
         logWarning("There is a child rewriting the AOF. Killing it!");
         cancel();
     }
+    inlineSaveWait();
     if (aofStateNow() == AOF_IS_WAITING)
         logWarning(
             "The append only file was switched on, but its first rewrite has not succeeded: it does "

@@ -12,6 +12,7 @@
 #include "persist/aof_rewrite.h"
 #include "persist/persist_priv.h"
 #include "persist/procs.h"
+#include "persist/sync.h"
 
 /* BGREWRITEAOF: rewrites the append only file in a child. */
 void bgrewriteaofCommand(ctx *c) {
@@ -35,13 +36,21 @@ void bgrewriteaofCommand(ctx *c) {
 typedef struct waitAof {
     uint64_t number; /* of the session's last change */
     int64_t local, replicas;
+    int64_t offset; /* in the stream of replicas, after the same change */
 } waitAof;
+
+static const syncReplicas *replicas; /* NULL: there are none */
+
+void syncSetReplicas(const syncReplicas *functions) { replicas = functions; }
+
+static int countReplicas(const waitAof *w) {
+    return replicas ? replicas->count_fsynced(w->offset) : 0;
+}
 
 static bool isLocal(const waitAof *w) {
     return aofStateNow() != AOF_IS_OFF && aofSyncedNumber() >= w->number;
 }
 
-/* There are no replicas, so none acknowledges anything. */
 static void replyWait(ctx *c, const waitAof *w) {
     if (w->local && aofStateNow() == AOF_IS_OFF) {
         replyError(
@@ -51,7 +60,7 @@ static void replyWait(ctx *c, const waitAof *w) {
     }
     replyArray(c, 2);
     replyInteger(c, isLocal(w));
-    replyInteger(c, 0);
+    replyInteger(c, countReplicas(w));
 }
 
 static void endWait(ctx *c) { replyWait(c, blockState(c)); }
@@ -59,7 +68,7 @@ static void endWait(ctx *c) { replyWait(c, blockState(c)); }
 static bool waitIsReady(const blockQuery *q) {
     const waitAof *w = q->state;
     if (w->local && aofStateNow() == AOF_IS_OFF) return true;
-    return w->replicas == 0 && (!w->local || isLocal(w));
+    return countReplicas(w) >= w->replicas && (!w->local || isLocal(w));
 }
 
 /* Parses the timeout in ms to a wall time; 0: none. */
@@ -99,6 +108,12 @@ void waitaofCommand(ctx *c) {
         return;
     }
     if (!parseDeadline(c, c->argv[3], &deadline_ms)) return;
+    if (replicas && replicas->is_replica()) {
+        replyError(c, SLICE("ERR WAITAOF cannot be used with replica instances. Please also note "
+                            "that writes to replicas are just local and are not propagated."));
+        return;
+    }
+    if (replicas) w.offset = replicas->offset_of(c->who);
     /* Without this the reply would wait for the end of the turn and the next wake-up. */
     if (persistConf.appendfsync == FSYNC_ALWAYS && w.local && !isLocal(&w)) aofFlush(false);
     blockQuery now = {.state = &w};
@@ -106,6 +121,7 @@ void waitaofCommand(ctx *c) {
         replyWait(c, &w);
         return;
     }
+    if (w.replicas > 0 && replicas) replicas->want_acks();
     waitAof *state = memNew(waitAof);
     *state = w;
     blockStart(c, &(blockParams){.kind = BLOCK_OFFSET,

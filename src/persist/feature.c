@@ -19,7 +19,8 @@
 #include "store/store.h"
 
 static void printPersistence(str *out) {
-    strAppendFormat(out, "loading:%d\r\nasync_loading:0\r\n", engineHot.loading);
+    strAppendFormat(out, "loading:%d\r\nasync_loading:%d\r\n", engineHot.loading,
+                    loadingIsBeside());
     snapshotPrintInfo(out);
     rdbLoadPrintInfo(out);
     aofRewritePrintInfo(out);
@@ -31,9 +32,9 @@ uint64_t persistAofUs(void) { return aofWriteUs(); }
 
 /* ------------------------------------------------------------------ start */
 
-static status loadSnapshot(reason *why) {
+static status loadSnapshot(bool is_replica, reason *why) {
     int64_t began_us = clockMonoUs();
-    status st = rdbLoadFile(persistConf.dbfilename, 0, why);
+    status st = rdbLoadFile(persistConf.dbfilename, is_replica ? RDB_LOAD_KEEP_EXPIRED : 0, why);
     if (st == ERR_NOT_FOUND) return OK;
     if (st == OK) {
         snapshotNoteLoaded();
@@ -74,8 +75,8 @@ static status startAof(reason *why) {
     return OK;
 }
 
-status persistLoadAtStart(reason *why) {
-    return persistConf.appendonly ? startAof(why) : loadSnapshot(why);
+status persistLoadAtStart(bool is_replica, reason *why) {
+    return persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
 }
 
 /* ------------------------------------------------------------------ DEBUG RELOAD, LOADAOF */
@@ -136,7 +137,8 @@ static const tickJob ticks[] = {{"snapshot", 100, snapshotTick},
                                 {"aof", 100, aofTick},
                                 {"aof-rewrite", 100, aofRewriteTick},
                                 {NULL, 0, NULL}};
-static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate, NULL};
+static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate,
+                                    &asyncLoadingGate, NULL};
 static const sink *const sinks[] = {&aofSink, NULL};
 
 const feature persistFeature = {.name = "persist",

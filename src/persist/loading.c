@@ -6,16 +6,26 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/progress_meter.h"
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
+#include "persist/sync_load.h"
+#include "store/keyspace.h"
 
 static struct {
+    progressMeter meter;
+    const char *path; /* NULL: not from a file; its owner reports the progress in the log */
     int64_t started_s, total_bytes;
-    uint64_t files_bytes; /* of the files before the current one */
+    size_t used_before;      /* memory in use when the load began */
+    int64_t used_when_saved; /* that of the server that saved the dataset; 0: unknown */
+    uint64_t files_bytes;    /* of the files before the current one */
     uint64_t done_bytes, next_serve;
+    bool beside;
+    loadingServeProc *observer;
+    void *observer_arg;
 } progress;
 
 static bool selectsOthers(const commandSpec *spec) { return !(spec->flags & CMD_LOADING); }
@@ -27,28 +37,79 @@ static gateVerdict refuse(ctx *c) {
 
 const gate loadingGate = {.name = "loading", .selects = selectsOthers, .admit = refuse};
 
-void loadingBegin(const char *path, int64_t bytes) {
-    engineHot.loading = true;
-    gateArm(&loadingGate, true);
+static bool selectsExclusive(const commandSpec *spec) { return spec->flags & CMD_NO_ASYNC_LOADING; }
+
+const gate asyncLoadingGate = {
+    .name = "async loading", .selects = selectsExclusive, .admit = refuse};
+
+static void begin(const char *path, int64_t bytes) {
+    progressMeterBegin(&progress.meter, clockMonoMs());
+    progress.path = path;
     progress.started_s = clockWallMs() / 1000;
     progress.total_bytes = bytes;
+    progress.used_before = memUsed();
+    progress.used_when_saved = 0;
     progress.done_bytes = progress.files_bytes = 0;
     progress.next_serve = (uint64_t)persistConf.loading_process_events_interval_bytes;
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_BEGINS, .db_id = -1, .other_id = -1, .path = path});
 }
 
+void loadingBegin(const char *path, int64_t bytes) {
+    engineHot.loading = true;
+    gateArm(&loadingGate, true);
+    begin(path, bytes);
+}
+
+void loadingBeginBeside(int64_t bytes) {
+    progress.beside = true;
+    gateArm(&asyncLoadingGate, true);
+    begin(NULL, bytes);
+}
+
+bool loadingIsBeside(void) { return progress.beside; }
+
+void loadingSetObserver(loadingServeProc *proc, void *arg) {
+    progress.observer = proc;
+    progress.observer_arg = arg;
+}
+
 void loadingEnd(const char *path) {
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_ENDED, .db_id = -1, .other_id = -1, .path = path});
-    gateArm(&loadingGate, false);
+    gateArm(progress.beside ? &asyncLoadingGate : &loadingGate, false);
     engineHot.loading = false;
+    progress.beside = false;
+    progress.observer = NULL;
+}
+
+static void logProgress(void) {
+    int64_t now_ms = clockMonoMs();
+    if (!progress.path || !progressMeterIsDue(&progress.meter, now_ms)) return;
+    str line = STR_EMPTY;
+    progressMeterDescribe(&progress.meter, (int64_t)progress.done_bytes, progress.total_bytes,
+                          now_ms, &line);
+    logNotice("Loading %s: %s", progress.path, strText(&line));
+    strFree(&line);
+}
+
+/* Clients use the main keyspace, whichever is being filled. */
+void loadingServe(void) {
+    logProgress();
+    keyspace *filled = keyspaceUse(keyspaceMain());
+    if (progress.observer) progress.observer(progress.observer_arg);
+    engineServe();
+    (void)keyspaceUse(filled); /* the main one again */
+}
+
+bool loadingAdvance(uint64_t done) {
+    progress.done_bytes = progress.files_bytes + done;
+    if (likely(progress.done_bytes < progress.next_serve)) return false;
+    progress.next_serve =
+        progress.done_bytes + (uint64_t)persistConf.loading_process_events_interval_bytes;
+    return true;
 }
 
 void loadingProgress(uint64_t done) {
-    progress.done_bytes = progress.files_bytes + done;
-    if (progress.done_bytes < progress.next_serve) return;
-    progress.next_serve =
-        progress.done_bytes + (uint64_t)persistConf.loading_process_events_interval_bytes;
-    engineServe();
+    if (loadingAdvance(done)) loadingServe();
 }
 
 void loadingNextFile(void) { progress.files_bytes = progress.done_bytes; }
@@ -66,21 +127,36 @@ void loadingDelayKey(void) {
     }
 }
 
+void loadingNoteUsedMemory(int64_t bytes) { progress.used_when_saved = bytes > 0 ? bytes : 0; }
+
+/* What is done of what: bytes of the file, or of the memory that the dataset will need if it comes from a socket. */
+static void measure(int64_t *done, int64_t *total) {
+    *done = (int64_t)progress.done_bytes;
+    *total = progress.total_bytes;
+    if (*total > 0) return;
+    size_t used = memUsed();
+    *done = used > progress.used_before ? (int64_t)(used - progress.used_before) : 0;
+    *total = progress.used_when_saved;
+    if (*done > *total) *done = *total; /* it may need more here than where it was saved */
+}
+
+int64_t persistSyncSecondsLeft(void) {
+    int64_t done, total;
+    measure(&done, &total);
+    return progressMeterSecondsLeft(&progress.meter, done, total, clockMonoMs());
+}
+
 void loadingPrintInfo(str *out) {
-    if (!engineHot.loading) return;
-    double percent = progress.total_bytes > 0
-                         ? 100.0 * (double)progress.done_bytes / (double)progress.total_bytes
-                         : 0;
-    int64_t elapsed_s = clockWallMs() / 1000 - progress.started_s;
-    int64_t eta_s = 1;
-    if (elapsed_s > 0 && progress.done_bytes > 0) {
-        double rate = (double)progress.done_bytes / (double)elapsed_s;
-        eta_s = (int64_t)((double)(progress.total_bytes - (int64_t)progress.done_bytes) / rate);
-    }
+    if (!engineHot.loading && !progress.beside) return;
+    int64_t done, total;
+    measure(&done, &total);
+    int64_t left_s = progressMeterSecondsLeft(&progress.meter, done, total, clockMonoMs());
     strAppendFormat(
         out,
-        "loading_start_time:%lld\r\nloading_total_bytes:%lld\r\nloading_rdb_used_mem:0\r\n"
+        "loading_start_time:%lld\r\nloading_total_bytes:%lld\r\nloading_rdb_used_mem:%lld\r\n"
         "loading_loaded_bytes:%llu\r\nloading_loaded_perc:%.2f\r\nloading_eta_seconds:%lld\r\n",
         (long long)progress.started_s, (long long)progress.total_bytes,
-        (unsigned long long)progress.done_bytes, percent, (long long)eta_s);
+        (long long)progress.used_when_saved, (unsigned long long)progress.done_bytes,
+        total > 0 ? 100.0 * (double)done / (double)total : 0.0,
+        left_s < 0 ? 1LL : (long long)left_s);
 }

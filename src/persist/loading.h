@@ -5,6 +5,7 @@
 #ifndef PERSIST_LOADING_H
 #define PERSIST_LOADING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/str.h"
@@ -14,9 +15,20 @@ void loadingBegin(const char *path, int64_t bytes);
 /* Between two keys or commands: `done` bytes of the current file are loaded. Serves clients from time to time, which
  * may move objects. */
 void loadingProgress(uint64_t done);
+/* The two steps of loadingProgress(): true if clients are to be served; serves them. */
+bool loadingAdvance(uint64_t done);
+void loadingServe(void);
 /* The current file is loaded. */
 void loadingNextFile(void);
 void loadingEnd(const char *path);
+/* Begins a load beside the dataset that clients use. Ends with loadingEnd(). */
+void loadingBeginBeside(int64_t bytes);
+bool loadingIsBeside(void);
+/* Is called before clients are served, until loadingEnd(). */
+typedef void loadingServeProc(void *arg);
+void loadingSetObserver(loadingServeProc *proc, void *arg);
+/* The file tells how much memory the server used that saved it; measures the progress of a load of unknown size. */
+void loadingNoteUsedMemory(int64_t bytes);
 /* key-load-delay; once per key. */
 void loadingDelayKey(void);
 /* INFO's fields about the load in progress; nothing without one. */

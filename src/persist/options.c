@@ -20,6 +20,10 @@ static const configWord version_words[] = {
     {"strict", RDB_VERSION_STRICT}, {"relaxed", RDB_VERSION_RELAXED}, {NULL, 0}};
 static const configWord fsync_words[] = {
     {"everysec", FSYNC_EVERYSEC}, {"always", FSYNC_ALWAYS}, {"no", FSYNC_NO}, {NULL, 0}};
+static const configWord snapshot_mode_words[] = {
+    {"auto", SNAPSHOT_AUTO}, {"inline", SNAPSHOT_INLINE}, {"fork", SNAPSHOT_FORK}, {NULL, 0}};
+static const configWord excess_words[] = {
+    {"wait", EXCESS_WAIT}, {"cancel", EXCESS_CANCEL}, {NULL, 0}};
 
 /* ------------------------------------------------------------------ save */
 
@@ -142,6 +146,11 @@ const configOption persistOptions[] = {
                 .apply = applySaving),
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
+    CONFIG_ENUM("snapshot-mode", persistConf.snapshot_mode, snapshot_mode_words, SNAPSHOT_FORK),
+    CONFIG_MEMORY("snapshot-excess-limit", persistConf.snapshot_excess_limit, 64 * CONFIG_MB,
+                  CONFIG_MB, INT64_MAX),
+    CONFIG_ENUM("snapshot-excess-action", persistConf.snapshot_excess_action, excess_words,
+                EXCESS_WAIT),
     /* Append only file. */
     CONFIG_BOOL("appendonly", persistConf.appendonly, false, .flags = CONFIG_NOT_WHILE_LOADING,
                 .apply = applyAppendonly),

@@ -9,12 +9,12 @@
 #include "engine/hooks.h"
 
 extern const feature persistFeature;
-extern const gate snapshotErrorGate, aofErrorGate, loadingGate;
+extern const gate snapshotErrorGate, aofErrorGate, loadingGate, asyncLoadingGate;
 
 /* Memory of changes not yet written to the append only file, in bytes; time spent in writing them, in us. */
 size_t persistAofBufferBytes(void);
 uint64_t persistAofUs(void);
-/* Loads the append only file if it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it once, after the listeners are open. */
-status persistLoadAtStart(reason *why) MUST_USE;
+/* A primary drops expired keys of the snapshot, and propagates that. Loads the append only file if it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it once, after the listeners are open. */
+status persistLoadAtStart(bool is_replica, reason *why) MUST_USE;
 
 #endif

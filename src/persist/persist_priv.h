@@ -18,6 +18,9 @@ typedef struct savePoint {
 enum appendFsync { FSYNC_EVERYSEC, FSYNC_ALWAYS, FSYNC_NO };
 enum rdbVersionCheck { RDB_VERSION_STRICT, RDB_VERSION_RELAXED };
 
+enum snapshotMode { SNAPSHOT_AUTO, SNAPSHOT_INLINE, SNAPSHOT_FORK };
+enum excessAction { EXCESS_WAIT, EXCESS_CANCEL };
+
 typedef struct persistConfig {
     /* Snapshots. */
     savePoint *save_points;
@@ -27,6 +30,9 @@ typedef struct persistConfig {
     int rdb_version_check; /* enum rdbVersionCheck */
     bool rdb_del_sync_files, rdb_save_incremental_fsync, stop_writes_on_bgsave_error;
     char *bgsave_cpulist;
+    int snapshot_mode; /* enum snapshotMode */
+    int64_t snapshot_excess_limit;
+    int snapshot_excess_action; /* enum excessAction */
     /* Append only file. */
     bool appendonly;
     char *appendfilename, *appenddirname; /* without paths */

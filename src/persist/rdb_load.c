@@ -5,7 +5,9 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/keyspace.h"
 #include "engine/libraries.h"
+#include "engine/propagate.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_source.h"
@@ -17,16 +19,32 @@ enum {
     RESERVE_KEYS_MAX =
         1 << 24, /* limit of table slots reserved by announced sizes, which may be wrong */
     EMPTY_KEYS_LOGGED = 10,
+    BATCH_KEYS = 32,
 };
 
+/* A value that was read and is not in its database yet. */
+typedef struct loadedKey {
+    db *db;
+    robj *o;
+    uint64_t hash;
+} loadedKey;
+
 typedef struct loading {
+    keyspace *into;
+    syncLoad *sync; /* NULL: a file of this server */
     db *db;
     unsigned flags;
     storeLook look;
     uint64_t loaded, expired, empty, all_fields_expired;
+    /* Keys are stored in batches, so that the cache misses of their lookups overlap. */
+    int batch_count;
+    loadedKey batch[BATCH_KEYS];
 } loading;
 
-static struct { uint64_t expired, loaded; /* keys of the last load */ } last_load;
+static struct {
+    uint64_t expired, loaded; /* keys of the last load */
+    persistOrigin origin;
+} last_load;
 
 /* ------------------------------------------------------------------ records */
 
@@ -41,8 +59,15 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
         logNotice("RDB age %lld seconds", (long long)(age_s > 0 ? age_s : 0));
     } else if (sliceIs(name, "used-mem") && numberParseInt(value, &number)) {
         logNotice("RDB memory usage when created %.2f Mb", (double)number / (1024 * 1024));
+        loadingNoteUsedMemory(number);
     } else if (sliceIs(name, "aof-base") && numberParseInt(value, &number)) {
         if (number) logNotice("RDB is base AOF");
+    } else if (sliceIs(name, "repl-id") && value.len == sizeof(last_load.origin.id) - 1) {
+        memcpy(last_load.origin.id, value.ptr, value.len);
+    } else if (sliceIs(name, "repl-offset") && numberParseInt(value, &number)) {
+        last_load.origin.offset = number;
+    } else if (sliceIs(name, "repl-stream-db") && numberParseInt(value, &number)) {
+        last_load.origin.db = number >= 0 && number < storeDbCount() ? (int)number : -1;
     } else if (name.len && *name.ptr == '%') {
         logNotice("RDB '%.*s': %.*s", (int)name.len, name.ptr, (int)value.len, value.ptr);
     }
@@ -57,7 +82,7 @@ static status onDb(void *arg, rdbReader *r, uint64_t id) {
             "FATAL: Data file was created with a Valkey server configured to handle more than "
             "%d databases. Exiting",
             storeDbCount());
-    l->db = storeDb((int)id);
+    l->db = keyspaceDb(l->into, (int)id);
     return OK;
 }
 
@@ -68,23 +93,61 @@ static status onDbSize(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile
     return OK;
 }
 
-/* Stores a loaded value at its key. */
-static status place(loading *l, rdbReader *r, rdbKey *key) {
-    uint64_t hash = storeHash(key->name);
+/* Stores a loaded value at its key. On failure it remains the caller's. */
+static status place(loading *l, rdbReader *r, const loadedKey *key) {
     dbPosition at;
-    if (dbFind(l->db, key->name, hash, lookAtAll(), &at)) {
-        if (!(l->flags & RDB_LOAD_OVER)) {
-            objectFree(key->o);
-            return rdbReaderFail(r, "RDB has duplicated key in DB %d", dbId(l->db));
-        }
-        (void)dbDeleteNow(l->db, key->name, hash, lookAtAll()); /* it exists */
-        check(dbFind(l->db, key->name, hash, lookAtAll(), &at) == NULL);
+    slice name = objectKey(key->o);
+    if (dbFind(key->db, name, key->hash, lookAtAll(), &at)) {
+        if (!(l->flags & RDB_LOAD_OVER))
+            return rdbReaderFail(r, "RDB has duplicated key in DB %d", dbId(key->db));
+        (void)dbDeleteNow(key->db, name, key->hash, lookAtAll()); /* it exists */
+        check(dbFind(key->db, name, key->hash, lookAtAll(), &at) == NULL);
     }
-    if (key->expire_ms != OBJECT_NO_EXPIRE) key->o = objectSetExpire(key->o, key->expire_ms);
-    storeSetObjectAccess(key->o, key->idle_s, key->frequency);
-    dbPlace(l->db, &at, key->o);
+    dbPlace(key->db, &at, key->o);
     l->loaded++;
     return OK;
+}
+
+/* Stores the values of the batch; frees those that follow a failure. */
+static status placeBatch(loading *l, rdbReader *r) {
+    storeWant wants[BATCH_KEYS];
+    for (int i = 0; i < l->batch_count; i++)
+        wants[i] = (storeWant){.db = l->batch[i].db, .hash = l->batch[i].hash};
+    storePrefetch(wants, l->batch_count);
+    status st = OK;
+    for (int i = 0; i < l->batch_count; i++) {
+        if (st == OK) st = place(l, r, &l->batch[i]);
+        if (st != OK) objectFree(l->batch[i].o);
+    }
+    l->batch_count = 0;
+    return st;
+}
+
+static void freeBatch(loading *l) {
+    for (int i = 0; i < l->batch_count; i++) objectFree(l->batch[i].o);
+    l->batch_count = 0;
+}
+
+static status addToBatch(loading *l, rdbReader *r, const rdbKey *key) {
+    robj *o = key->o;
+    if (key->expire_ms != OBJECT_NO_EXPIRE) o = objectSetExpire(o, key->expire_ms);
+    storeSetObjectAccess(o, key->idle_s, key->frequency);
+    l->batch[l->batch_count++] = (loadedKey){l->db, o, storeHash(key->name)};
+    return l->batch_count < BATCH_KEYS ? OK : placeBatch(l, r);
+}
+
+static void (*origin_found)(void);
+
+void rdbLoadSetOriginProc(void (*found)(void)) { origin_found = found; }
+
+/* Replicas that continue after a restart of their primary, without a full synchronisation, have the key. */
+static void dropExpired(loading *l, const rdbKey *key) {
+    slice words[] = {keyspaceDeleteCommandName(), key->name};
+    objectFree(key->o);
+    if (l->expired++ == 0 && last_load.origin.id[0] && origin_found) origin_found();
+    propagateUnitBegin();
+    propagateCopy(propagateToKey(dbId(l->db), key->name), 2, words);
+    propagateUnitEnd();
 }
 
 static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
@@ -100,25 +163,45 @@ static status takeKey(loading *l, rdbReader *r, rdbKey *key) {
     }
     bool drop = !(l->flags & RDB_LOAD_KEEP_EXPIRED) && key->expire_ms != OBJECT_NO_EXPIRE &&
                 lookIsPast(l->look, key->expire_ms);
-    if (!drop) return place(l, r, key);
-    objectFree(key->o);
-    l->expired++;
+    if (!drop) return addToBatch(l, r, key);
+    dropExpired(l, key);
     return OK;
 }
 
 static status onKey(void *arg, rdbReader *r, rdbKey *key) {
     status st = takeKey(arg, r, key);
-    loadingProgress(rdbReaderOffset(r));
+    if (unlikely(loadingAdvance(rdbReaderOffset(r)))) {
+        if (st == OK) st = placeBatch(arg, r);
+        loadingServe();
+    }
     return st;
 }
 
 static status onFunction(void *arg, rdbReader *r, slice source) {
-    (void)arg; /* libraries do not belong to the keyspace */
-    return librariesLoad(source, &r->why);
+    syncLoad *sync = ((loading *)arg)->sync;
+    if (!sync || !sync->into) return librariesLoad(source, &r->why);
+    /* Those in use are replaced together with the dataset. */
+    sync->libraries =
+        memRealloc(sync->libraries, (size_t)(sync->library_count + 1) * sizeof(*sync->libraries));
+    sync->libraries[sync->library_count++] = strNew(source);
+    return OK;
 }
 
-static const rdbFileHandler handler = {
-    .aux = onAux, .db = onDb, .db_size = onDbSize, .function = onFunction, .key = onKey};
+static status onVersion(void *arg, rdbReader *r, int version) {
+    (void)r, (void)version;
+    syncLoad *sync = ((loading *)arg)->sync;
+    if (!sync) return OK;
+    sync->was_accepted = true;
+    if (sync->accepted) sync->accepted(sync->arg);
+    return OK;
+}
+
+static const rdbFileHandler handler = {.version = onVersion,
+                                       .aux = onAux,
+                                       .db = onDb,
+                                       .db_size = onDbSize,
+                                       .function = onFunction,
+                                       .key = onKey};
 
 /* ------------------------------------------------------------------ the file */
 
@@ -151,9 +234,12 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
     strFree(&empty);
 }
 
-/* Loads from an open file; *end is the offset after the RDB part. */
-static status load(rdbFileSource *from, unsigned flags, uint64_t *end, reason *why) {
-    loading l = {.db = storeDb(0),
+/* Loads from an open file, or for replication (`sync`); *end is the offset after the RDB part. */
+static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *end, reason *why) {
+    keyspace *into = sync && sync->into ? sync->into : keyspaceMain();
+    loading l = {.into = into,
+                 .sync = sync,
+                 .db = keyspaceDb(into, 0),
                  .flags = flags,
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
     rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = l.look},
@@ -161,10 +247,15 @@ static status load(rdbFileSource *from, unsigned flags, uint64_t *end, reason *w
                               .check_checksum = persistConf.rdbchecksum && !rdbChecksumSkipped()};
     rdbReader r;
     rdbFileResult result;
-    rdbReaderInit(&r, &from->source, options.check_checksum);
+    last_load.origin = (persistOrigin){.db = -1};
+    rdbReaderInit(&r, from, options.check_checksum);
     status st = rdbFileRead(&r, &options, &handler, &l, &result);
+    if (st == OK) st = placeBatch(&l, &r);
+    freeBatch(&l);
     last_load.expired = l.expired;
     last_load.loaded = l.loaded;
+    if (sync) sync->short_read = st != OK && r.short_read;
+    if (st == OK && sync && sync->ended) st = sync->ended(sync->arg, &r);
     if (st == OK) {
         logSuccess(&l, &result);
         *end = rdbReaderOffset(&r);
@@ -187,11 +278,29 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
     if (st != OK) return st;
     uint64_t end;
     loadingBegin(path, from.file.size);
-    st = load(&from, flags, &end, why);
+    st = load(&from.source, flags, NULL, &end, why);
     loadingEnd(path);
     fileReaderClose(&from.file);
     return st;
 }
+
+status rdbLoadSync(syncLoad *sync, reason *why) {
+    uint64_t end;
+    keyspace *before = keyspaceMain();
+    if (sync->into) before = keyspaceUse(sync->into);
+    if (sync->serves) {
+        loadingBeginBeside(sync->bytes);
+    } else {
+        loadingBegin(sync->path, sync->bytes);
+    }
+    loadingSetObserver(sync->progress, sync->arg);
+    status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED, sync, &end, why);
+    loadingEnd(sync->path);
+    if (sync->into) (void)keyspaceUse(before); /* was sync->into */
+    return st;
+}
+
+persistOrigin rdbLoadOrigin(void) { return last_load.origin; }
 
 /* Ends the reading after the header. */
 static status stopAtVersion(void *arg, rdbReader *r, int version) {
@@ -226,7 +335,8 @@ status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) {
     rdbFileSource from;
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
-    st = load(&from, RDB_LOAD_KEEP_EXPIRED, end, why);
+    st = load(&from.source, RDB_LOAD_KEEP_EXPIRED, NULL, end, why);
+    last_load.origin = (persistOrigin){.db = -1}; /* the commands that follow change the dataset */
     fileReaderClose(&from.file);
     return st;
 }

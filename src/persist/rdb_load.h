@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/str.h"
 #include "engine/hooks.h"
+#include "persist/sync_load.h"
 
 enum rdbLoadFlag {
     RDB_LOAD_KEEP_EXPIRED = 1, /* expired keys are loaded: the primary deletes them */
@@ -25,6 +26,12 @@ status rdbLoadCheckHeader(const char *path, reason *why) MUST_USE;
 /* Loads the RDB part at the start of an append only file, expired keys included. Between loadingBegin() and
  * loadingEnd(). *end is the offset of what follows it. */
 status rdbLoadPreamble(const char *path, uint64_t *end, reason *why) MUST_USE;
+/* persistSyncLoad(): see sync_load.h. */
+status rdbLoadSync(syncLoad *load, reason *why) MUST_USE;
+/* The replication fields of the last file. */
+persistOrigin rdbLoadOrigin(void);
+/* See persistSetOriginProc(). */
+void rdbLoadSetOriginProc(void (*found)(void));
 /* INFO's fields about the last load. */
 void rdbLoadPrintInfo(str *out);
 

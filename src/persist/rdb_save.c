@@ -11,9 +11,11 @@
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
+#include "engine/options.h"
 #include "format/aof_value.h"
 #include "format/rdb_file.h"
 #include "io/file_stream.h"
+#include "io/pipe.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
 
@@ -24,28 +26,71 @@ typedef struct fileSink {
     fileWriter file;
 } fileSink;
 
+typedef struct pipeSink {
+    rdbSink sink;
+    int fd;
+} pipeSink;
+
 /* State of one save. */
 typedef struct saving {
-    rdbWriter writer;
-    rdbAccess access;
+    rdbRecords records;
+    int db_id;
     uint64_t keys_done, keys_total;
-    const rdbSaveJob *job;
 } saving;
+
+static bool (*find_origin)(syncOrigin *out);
+
+void syncSetOriginProc(bool (*proc)(syncOrigin *out)) { find_origin = proc; }
 
 static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     return fileWriterWrite(&((fileSink *)sink)->file, bytes, len, why);
 }
 
+static status writeToPipe(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    return pipeWrite(((pipeSink *)sink)->fd, bytes, len, why);
+}
+
+/* A key that the format's version has no type for. */
+static void logRefused(const rdbRecords *r, int db_id, const robj *o) {
+    if (engineHidesUserData()) {
+        logWarning("Can't store key (db %d) in RDB version %d", db_id, r->version);
+        return;
+    }
+    slice key = objectKey(o);
+    logWarning("Can't store key '%.*s' (db %d) in RDB version %d", (int)key.len, key.ptr, db_id,
+               r->version);
+}
+
+void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_keys) {
+    if (r->job->as_commands) {
+        aofWriteSelect(r->writer, db_id);
+    } else {
+        rdbFileDb(r->writer, db_id, keys, volatile_keys);
+    }
+}
+
+void rdbRecordsSelect(rdbRecords *r, int db_id) {
+    if (r->job->as_commands) {
+        aofWriteSelect(r->writer, db_id);
+    } else {
+        rdbFileSelect(r->writer, db_id);
+    }
+}
+
+status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) {
+    if (r->job->as_commands) {
+        aofWriteKey(r->writer, o);
+        return rdbWriterStatus(r->writer);
+    }
+    status st = rdbFileKey(r->writer, o, r->version, r->access);
+    if (unlikely(st == ERR_LIMIT)) logRefused(r, db_id, o);
+    return st;
+}
+
 static status saveKey(void *arg, const robj *o) {
     saving *s = arg;
-    status st = OK;
-    if (s->job->as_commands) {
-        aofWriteKey(&s->writer, o);
-        st = rdbWriterStatus(&s->writer);
-    } else {
-        st = rdbFileKey(&s->writer, o, RDB_VERSION, s->access);
-    }
-    if (s->job->in_child && ++s->keys_done % REPORT_KEYS == 0)
+    status st = rdbRecordsKey(&s->records, s->db_id, o);
+    if (s->records.job->in_child && ++s->keys_done % REPORT_KEYS == 0)
         childReportProgress(s->keys_done, s->keys_total);
     if (persistConf.rdb_key_save_delay > 0)
         (void)usleep(
@@ -58,7 +103,8 @@ static status saveSlots(saving *s, const db *d) {
     for (int slot = 0; slot < SLOT_COUNT && st == OK; slot++) {
         uint64_t keys = dbSlotCount(d, slot);
         if (keys == 0) continue;
-        if (!s->job->as_commands) rdbFileSlot(&s->writer, slot, keys, dbSlotVolatileCount(d, slot));
+        if (!s->records.job->as_commands)
+            rdbFileSlot(s->records.writer, slot, keys, dbSlotVolatileCount(d, slot));
         st = dbWalk(d, slot, saveKey, s);
     }
     return st;
@@ -69,22 +115,19 @@ static status saveDatabases(saving *s) {
     for (int id = 0; id < storeDbCount() && st == OK; id++) {
         const db *d = storeDb(id);
         if (dbSize(d) == 0) continue;
-        if (s->job->as_commands) {
-            aofWriteSelect(&s->writer, id);
-        } else {
-            rdbFileDb(&s->writer, id, dbSize(d), dbVolatileCount(d));
-        }
+        s->db_id = id;
+        rdbRecordsDb(&s->records, id, dbSize(d), dbVolatileCount(d));
         st = storeIsSlotted() ? saveSlots(s, d) : dbWalk(d, -1, saveKey, s);
     }
     return st;
 }
 
 static void saveLibrary(void *arg, slice code) {
-    saving *s = arg;
-    if (s->job->as_commands) {
-        aofWriteLibrary(&s->writer, code);
+    const rdbRecords *r = arg;
+    if (r->job->as_commands) {
+        aofWriteLibrary(r->writer, code);
     } else {
-        rdbFileFunction(&s->writer, code);
+        rdbFileFunction(r->writer, code);
     }
 }
 
@@ -98,56 +141,91 @@ void rdbSaveRemoveTemporary(int process) {
     (void)unlink(name); /* it may not exist */
 }
 
-static void begin(saving *s) {
+static void writeHeader(const rdbRecords *r) {
     int64_t now_s = clockWallMs() / 1000;
-    if (s->job->as_commands) {
-        if (persistConf.aof_timestamp_enabled) aofWriteTime(&s->writer, now_s);
+    if (r->job->as_commands) {
+        if (persistConf.aof_timestamp_enabled) aofWriteTime(r->writer, now_s);
         return;
     }
     engineIdentity server;
     engineIdentify(&server);
-    rdbFileInfo info = {.version = RDB_VERSION,
+    rdbFileInfo info = {.version = r->version,
                         .server_version = server.version,
                         .time_s = now_s,
                         .used_memory = memUsed(),
-                        .is_aof_base = s->job->is_aof_base};
-    rdbFileBegin(&s->writer, &info);
+                        .is_aof_base = r->job->is_aof_base};
+    syncOrigin origin;
+    if (!r->job->is_aof_base && find_origin && find_origin(&origin)) {
+        info.repl_id = origin.id;
+        info.repl_offset = origin.offset;
+        info.repl_db = origin.db;
+    }
+    rdbFileBegin(r->writer, &info);
+}
+
+void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
+    const syncContent *content = &job->content;
+    *r = (rdbRecords){.writer = w,
+                      .job = job,
+                      .version = content->version ? content->version : RDB_VERSION,
+                      .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
+                                : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
+                                                          : RDB_ACCESS_NONE};
+    writeHeader(r);
+    if (!content->no_functions) librariesEach(saveLibrary, r);
+}
+
+bool rdbSaveHasChecksum(const rdbSaveJob *job) {
+    return persistConf.rdbchecksum && !job->as_commands && !job->content.no_checksum;
+}
+
+/* Writes everything the job asks for to the sink. */
+static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
+    saving s = {0};
+    rdbWriter w;
+    rdbWriterInit(&w, to, rdbSaveHasChecksum(job), persistConf.rdbcompression);
+    for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
+    rdbRecordsBegin(&s.records, &w, job);
+    status st = job->content.no_keys ? OK : saveDatabases(&s);
+    if (st != OK) {
+        *why = w.why;
+    } else if (job->as_commands) {
+        st = rdbWriterFlush(&w);
+        *why = w.why;
+    } else {
+        st = rdbFileEnd(&w, why);
+    }
+    rdbWriterClear(&w);
+    return st;
 }
 
 status rdbSaveTo(const rdbSaveJob *job, reason *why) {
     fileSink to = {.sink = {.write = writeToFile}};
     status st = fileWriterOpen(&to.file, job->temporary, job->syncs ? SYNC_BYTES : 0, why);
     if (st != OK) return st;
-    saving s = {.job = job,
-                .access = keyspaceCountsAccesses()  ? RDB_ACCESS_FREQUENCY
-                          : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
-                                                    : RDB_ACCESS_NONE};
-    rdbWriterInit(&s.writer, &to.sink, persistConf.rdbchecksum && !job->as_commands,
-                  persistConf.rdbcompression);
-    for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
-    begin(&s);
-    librariesEach(saveLibrary, &s);
-    st = saveDatabases(&s);
-    if (st != OK) {
-        *why = s.writer.why;
-    } else if (job->as_commands) {
-        st = rdbWriterFlush(&s.writer);
-        *why = s.writer.why;
-    } else {
-        st = rdbFileEnd(&s.writer, why);
-    }
-    rdbWriterClear(&s.writer);
+    st = saveAll(job, &to.sink, why);
     if (st == OK) return fileWriterPublish(&to.file, job->name, why);
     fileWriterAbort(&to.file);
     return st;
 }
 
-status rdbSaveFile(const char *name, bool in_child, reason *why) {
+status rdbSaveFile(const char *name, bool in_child, const syncContent *content, reason *why) {
     char temporary[64];
     temporaryName((int)getpid(), temporary, sizeof(temporary));
     const rdbSaveJob job = {.temporary = temporary,
                             .name = name,
+                            .content = content ? *content : (syncContent){.version = RDB_VERSION},
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};
     return rdbSaveTo(&job, why);
+}
+
+status rdbSaveToPipe(int fd, const char *mark, const syncContent *content, reason *why) {
+    pipeSink to = {.sink = {.write = writeToPipe}, .fd = fd};
+    char line[SYNC_MARK_LEN + 16];
+    int len = snprintf(line, sizeof(line), "$EOF:%.*s\r\n", SYNC_MARK_LEN, mark);
+    const rdbSaveJob job = {.in_child = true, .content = *content};
+    status st = writeToPipe(&to.sink, line, (size_t)len, why);
+    if (st == OK) st = saveAll(&job, &to.sink, why);
+    return st == OK ? writeToPipe(&to.sink, mark, SYNC_MARK_LEN, why) : st;
 }

@@ -8,11 +8,14 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "format/rdb_file.h"
+#include "persist/sync.h"
 
 /* What to write and where. */
 typedef struct rdbSaveJob {
     const char *temporary; /* the path during writing */
     const char *name;      /* the final path */
+    syncContent content;   /* `version` 0: RDB_VERSION */
     bool in_child;         /* reports progress to the parent */
     bool is_aof_base;
     bool as_commands; /* writes commands instead of the RDB format */
@@ -21,8 +24,33 @@ typedef struct rdbSaveJob {
 
 /* Writes all databases to a file, which is replaced only when the new one is complete and on disk. */
 status rdbSaveTo(const rdbSaveJob *job, reason *why) MUST_USE;
-/* The same for a snapshot named `name` in the working directory. */
-status rdbSaveFile(const char *name, bool in_child, reason *why) MUST_USE;
+/* The same for a snapshot named `name` in the working directory. `content` NULL: everything. */
+status rdbSaveFile(const char *name, bool in_child, const syncContent *content,
+                   reason *why) MUST_USE;
+/* The same for a replica: to a descriptor, between `mark`s (persist/sync.h). */
+status rdbSaveToPipe(int fd, const char *mark, const syncContent *content, reason *why) MUST_USE;
+
+/* ------------------------------------------------------------------ parts, for a save in slices */
+
+/* What the records of a save depend on. */
+typedef struct rdbRecords {
+    rdbWriter *writer;
+    const rdbSaveJob *job;
+    rdbAccess access;
+    int version;
+} rdbRecords;
+/* Whether a file of this job gets a checksum. */
+bool rdbSaveHasChecksum(const rdbSaveJob *job);
+/* Writes what comes before the first database: the header and the libraries of functions. The arguments are borrowed
+ * while records are written. */
+void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job);
+/* The following keys are in this database, which has so many. */
+void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_keys);
+/* They are in this one, which was announced before. */
+void rdbRecordsSelect(rdbRecords *r, int db_id);
+/* Writes a key. `db_id` is for the log. ERR_LIMIT (logged): the file's version has no type for the value. */
+status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) MUST_USE;
+
 /* Removes the temporary file of a process that has ended. */
 void rdbSaveRemoveTemporary(int process);
 

@@ -10,16 +10,24 @@
 #include "engine/child.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
+#include "engine/transaction.h"
 #include "io/thread.h"
+#include "persist/aof.h"
+#include "persist/inline_save.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "persist/rdb_save.h"
+#include "persist/sync.h"
 #include "store/store.h"
 
 enum { RETRY_MS = 5000 };
 
 static struct {
     bool running, scheduled, cancelled;
+    bool
+        to_pipe; /* the child writes to replicas: the file and the result of the last save are unaffected */
+    bool is_inline; /* the child is a job of this process */
+    bool for_replicas;
     int process; /* of the child */
     bool failed; /* the last save */
     int64_t last_save_s;
@@ -33,10 +41,11 @@ static struct {
 /* ------------------------------------------------------------------ the gate */
 
 static bool selectsWrites(const commandSpec *spec) {
-    return spec->flags & CMD_WRITE || !strcmp(spec->name, "ping");
+    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE) || !strcmp(spec->name, "ping");
 }
 
 static gateVerdict refuseWrites(ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionHas(c->who, CMD_WRITE)) return GATE_PASS;
     replyError(
         c,
         SLICE(
@@ -79,7 +88,7 @@ status snapshotSave(reason *why) {
     snapshot.saves++;
     int64_t began_ms = clockMonoMs();
     uint64_t dirty = engineHot.dirty;
-    status st = rdbSaveFile(persistConf.dbfilename, false, why);
+    status st = rdbSaveFile(persistConf.dbfilename, false, NULL, why);
     snapshot.last_try_ms = clockMonoMs();
     if (st != OK) {
         logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why->text);
@@ -91,12 +100,16 @@ status snapshotSave(reason *why) {
     return OK;
 }
 
-static int saveInChild(void *arg) {
-    (void)arg;
-    reason why;
+static void useCpus(void) {
     if (persistConf.bgsave_cpulist[0] && !threadSetCpus(persistConf.bgsave_cpulist))
         logWarning("bgsave-cpulist '%s' is invalid", persistConf.bgsave_cpulist);
-    if (rdbSaveFile(persistConf.dbfilename, true, &why) != OK) {
+}
+
+/* `arg`: a syncContent, or NULL. */
+static int saveInChild(void *arg) {
+    reason why;
+    useCpus();
+    if (rdbSaveFile(persistConf.dbfilename, true, arg, &why) != OK) {
         logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why.text);
         return 1;
     }
@@ -104,25 +117,131 @@ static int saveInChild(void *arg) {
     return 0;
 }
 
-status snapshotStart(reason *why) {
+static status noteStart(status st) {
+    if (st != OK) return st;
+    snapshot.running = true;
+    snapshot.cancelled = false;
+    return OK;
+}
+
+static status startChild(childProc *run, void *arg, reason *why) {
     if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
     if (childAlive() != CHILD_NONE)
         return reasonSet(why, ERR_AGAIN, "Another child process is active");
-    snapshot.last_try_ms = snapshot.started_ms = clockMonoMs();
+    const childJob job = {.kind = CHILD_RDB_SAVE, .run = run, .arg = arg};
+    return noteStart(childStart(&job, why));
+}
+
+static status startInline(const syncContent *content, bool to_pipe, reason *why) {
+    char temporary[64];
+    if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
+    inlineSaveTemporary(temporary, sizeof(temporary));
+    const inlineSave save = {.kind = CHILD_RDB_SAVE,
+                             .job = {.temporary = temporary,
+                                     .name = to_pipe ? NULL : persistConf.dbfilename,
+                                     .content = content ? *content : (syncContent){.version = 0},
+                                     .syncs = persistConf.rdb_save_incremental_fsync},
+                             .relays = to_pipe,
+                             .cpus = persistConf.bgsave_cpulist};
+    return noteStart(inlineSaveStart(&save, why));
+}
+
+/* `content` NULL: everything. */
+static status startSave(const syncContent *content, reason *why) {
+    syncContent copy; /* the child has a copy of this stack */
+    if (content) copy = *content;
+    if (!snapshot.running) {
+        snapshot.to_pipe = false;
+        snapshot.for_replicas = content != NULL;
+    }
+    int64_t now_ms = clockMonoMs();
+    status st = inlineSaveIsWanted() ? startInline(content, false, why)
+                                     : startChild(saveInChild, content ? &copy : NULL, why);
+    if (st == ERR_EXISTS || st == ERR_AGAIN) return st;
+    snapshot.last_try_ms = snapshot.started_ms = now_ms;
     snapshot.dirty_started = engineHot.dirty;
     snapshot.saves++;
-    const childJob job = {.kind = CHILD_RDB_SAVE, .run = saveInChild};
-    status st = childStart(&job, why);
-    if (st != OK) {
-        snapshot.failed = true;
-        snapshotUpdateGate();
-        logWarning("Can't save in background: %s", why->text);
-        return st;
+    if (st == OK) {
+        snapshot.scheduled = false;
+        return OK;
     }
-    snapshot.running = true;
-    snapshot.scheduled = snapshot.cancelled = false;
-    return OK;
+    snapshot.failed = true;
+    snapshotUpdateGate();
+    logWarning("Can't save in background: %s", why->text);
+    return st;
 }
+
+status snapshotStart(reason *why) { return startSave(NULL, why); }
+
+/* ------------------------------------------------------------------ for replicas */
+
+status syncSaveToFile(const syncContent *content, reason *why) { return startSave(content, why); }
+
+typedef struct pipeSave {
+    syncPipe *to;
+    const syncContent *content;
+} pipeSave;
+
+static int sendInChild(void *arg) {
+    const pipeSave *save = arg;
+    syncPipe *to = save->to;
+    reason why;
+    useCpus();
+    pipeCloseReading(&to->data); /* the parent's ends */
+    pipeCloseWriting(&to->end);
+    if (rdbSaveToPipe(to->data.write_fd, to->mark, save->content, &why) != OK) {
+        logWarning("RDB transfer to replicas failed: %s", why.text);
+        return 1;
+    }
+    pipeCloseWriting(&to->data);
+    pipeWaitForEnd(to->end.read_fd);
+    return 0;
+}
+
+status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
+    pipeSave save = {.to = to, .content = content};
+    bool was = snapshot.to_pipe;
+    snapshot.to_pipe = true;
+    int64_t now_ms = clockMonoMs();
+    status st = startChild(sendInChild, &save, why);
+    pipeCloseWriting(&to->data); /* the child's ends */
+    pipeCloseReading(&to->end);
+    if (st == OK) {
+        snapshot.started_ms = now_ms;
+    } else {
+        if (snapshot.running) snapshot.to_pipe = was;
+        if (st == ERR_IO) logWarning("Can't save in background: %s", why->text);
+    }
+    return st;
+}
+
+bool syncIsInline(void) { return inlineSaveIsWanted(); }
+
+status syncSaveInline(const syncContent *content, reason *why) {
+    bool was = snapshot.to_pipe;
+    snapshot.to_pipe = true;
+    int64_t now_ms = clockMonoMs();
+    status st = startInline(content, true, why);
+    if (st == OK) {
+        snapshot.started_ms = now_ms;
+    } else {
+        if (snapshot.running) snapshot.to_pipe = was;
+        if (st == ERR_IO) logWarning("Can't save in background: %s", why->text);
+    }
+    return st;
+}
+
+blob *syncTakeInline(void) { return inlineSaveTake(); }
+bool syncInlineIsPressed(void) { return inlineSaveIsPressed(); }
+
+const char *syncFile(void) { return persistConf.dbfilename; }
+
+bool syncFileIsUnwanted(void) {
+    return persistConf.rdb_del_sync_files && persistConf.save_point_count == 0 &&
+           aofStateNow() == AOF_IS_OFF;
+}
+
+/* ------------------------------------------------------------------ scheduling, the end of a child */
 
 void snapshotSchedule(void) { snapshot.scheduled = true; }
 
@@ -139,15 +258,46 @@ bool snapshotCancel(bool *running) {
     return scheduled;
 }
 
+/* On failure, already logged, the save is retried later. */
+static void startAgain(void) {
+    reason why;
+    if (snapshotStart(&why) != OK) snapshot.failed = true;
+}
+
+static void pipeEnded(int exit_code, int signal_number) {
+    if (exit_code == 0) {
+        logNotice("Background RDB transfer terminated with success");
+    } else if (signal_number && snapshot.is_inline) {
+        logWarning("RDB transfer was stopped");
+    } else if (signal_number) {
+        logWarning("Background RDB transfer terminated by signal %d", signal_number);
+    } else {
+        logWarning("Background RDB transfer error");
+    }
+}
+
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
     if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = countKeys();
     if (kind != CHILD_RDB_SAVE) return;
     if (e == CHILD_IN_PARENT) {
         snapshot.process = childProcess();
-        logNotice("Background saving started by pid %d", snapshot.process);
+        snapshot.is_inline = childIsHere();
+        if (snapshot.is_inline) {
+            logNotice(snapshot.to_pipe ? "RDB transfer started in this process"
+                                       : "Background saving started in this process");
+        } else if (snapshot.to_pipe) {
+            logNotice("Background RDB transfer started by pid %d to pipe through parent process",
+                      snapshot.process);
+        } else {
+            logNotice("Background saving started by pid %d", snapshot.process);
+        }
     }
     if (e != CHILD_ENDED || !snapshot.running) return;
     snapshot.running = false;
+    if (snapshot.to_pipe) {
+        pipeEnded(exit_code, signal_number);
+        return;
+    }
     snapshot.last_seconds = (clockMonoMs() - snapshot.started_ms) / 1000;
     snapshot.last_copied = childProgressNow().copied;
     if (exit_code == 0) {
@@ -155,8 +305,14 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
         noteSuccess(snapshot.dirty_started);
         return;
     }
-    rdbSaveRemoveTemporary(snapshot.process);
-    if (signal_number) {
+    if (exit_code == INLINE_SAVE_NEEDS_FORK) {
+        if (!snapshot.for_replicas) startAgain(); /* replicas ask again */
+        return;
+    }
+    if (!snapshot.is_inline) rdbSaveRemoveTemporary(snapshot.process);
+    if (signal_number && snapshot.is_inline) {
+        logWarning("Background saving was stopped");
+    } else if (signal_number) {
         logWarning("Background saving terminated by signal %d", signal_number);
     } else {
         logWarning("Background saving error");
@@ -171,12 +327,6 @@ static bool pointIsDue(const savePoint *point, uint64_t changes, int64_t now_ms)
     if (changes < (uint64_t)point->changes) return false;
     if (clockWallMs() / 1000 - snapshot.last_save_s <= point->seconds) return false;
     return !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
-}
-
-/* On failure, already logged, the save is retried later. */
-static void startAgain(void) {
-    reason why;
-    if (snapshotStart(&why) != OK) snapshot.failed = true;
 }
 
 void snapshotTick(int64_t budget_us) {
@@ -197,7 +347,21 @@ void snapshotTick(int64_t budget_us) {
 }
 
 static void killChild(void) {
-    logNotice("Killing running RDB child: %d", snapshot.process);
+    if (snapshot.is_inline) {
+        logNotice("Stopping the running snapshot");
+    } else {
+        logNotice("Killing running RDB child: %d", snapshot.process);
+    }
+    snapshot.cancelled = true;
+    childKill();
+}
+
+void snapshotKill(void) {
+    if (!snapshot.running) return;
+    logNotice("Replica is about to load the RDB file received from the primary, but there is a "
+              "pending RDB child running. Killing process %d and removing its temp file to avoid "
+              "any race",
+              snapshot.process);
     snapshot.cancelled = true;
     childKill();
 }
@@ -217,6 +381,7 @@ status snapshotAtShutdown(uint32_t flags, reason *why) {
         logWarning("There is a child saving an .rdb. Killing it!");
         killChild();
     }
+    inlineSaveWait();
     bool wanted =
         flags & SHUTDOWN_SAVE || (persistConf.save_point_count > 0 && !(flags & SHUTDOWN_NOSAVE));
     if (!wanted || engineHot.loading) return OK;
@@ -270,4 +435,5 @@ void snapshotPrintInfo(str *out) {
         (long long)snapshot.last_save_s, snapshot.failed ? "err" : "ok",
         (long long)snapshot.last_seconds, (long long)current_s, (unsigned long long)snapshot.saves,
         (unsigned long long)snapshot.last_copied);
+    inlineSavePrintInfo(out);
 }

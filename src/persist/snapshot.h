@@ -21,6 +21,8 @@ void snapshotSchedule(void);
 /* Kills a running save (*running is set), or cancels a scheduled one; false if there is neither. */
 bool snapshotCancel(bool *running);
 bool snapshotIsRunning(void);
+/* Kills a running save, because the dataset is going to be replaced by that of a primary. */
+void snapshotKill(void);
 /* Unix time in seconds of the last successful save, or of the start. */
 int64_t snapshotLastSave(void);
 /* Marks the dataset as saved: it equals a file. */

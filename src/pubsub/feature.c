@@ -67,7 +67,7 @@ static void report(const session *s, sessionReport *out) {
 
 static status init(reason *why) {
     (void)why; /* cannot fail */
-    sessionReportSetProc(report);
+    sessionReportAddProc(report);
     return OK;
 }
 

@@ -1,42 +1,98 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replication. So far: its directives, and the INFO fields of a primary without replicas. Main
- * thread only. */
+ * Replication: what the folder registers. Main thread only. */
 #include "base/base.h"
-#include "base/random.h"
 #include "config/config.h"
+#include "persist/sync.h"
+#include "repl/failover.h"
+#include "repl/info_primary.h"
+#include "repl/local_expiry.h"
+#include "repl/min_replicas.h"
 #include "repl/repl.h"
 #include "repl/repl_priv.h"
+#include "repl/replica.h"
+#include "repl/replicas.h"
+#include "repl/rules.h"
+#include "repl/server_state.h"
+#include "repl/shutdown_wait.h"
+#include "repl/wait.h"
 
-static char replication_id[41]; /* identifies the dataset of this run */
+static replServer this_server;
 
-/* A server configured as a replica must not start as a primary and accept writes. */
-static status init(reason *why) {
-    str primary = STR_EMPTY;
-    configGet(configFind(SLICE("replicaof")), &primary);
-    bool has_primary = primary.len > 0;
-    strFree(&primary);
-    if (has_primary) {
-        return reasonSet(why, ERR_DENIED,
-                         "this version of the server cannot replicate: start it without replicaof");
-    }
-    randomHex(replication_id, 40);
-    return OK;
+replServer *replThis(void) { return &this_server; }
+
+/* A file without these fields makes a restarted server synchronise fully. */
+static bool findOrigin(syncOrigin *out) {
+    const replPrimary *p = replicasThis();
+    if (!this_server.has_backlog) return false;
+    out->id = this_server.history.id;
+    out->offset = this_server.history.offset;
+    int db = replicaIsOn() ? replicaStreamDb() : p->stream_db;
+    out->db = db < 0 ? 0 : db; /* -1: SELECT comes first */
+    return true;
 }
 
+static status init(reason *why) {
+    historyInit(&this_server.history);
+    replicasInit();
+    waitInit();
+    syncSetOriginProc(findOrigin);
+    return replicaInit(why);
+}
+
+void replAfterLoad(void) { replicaAfterStart(); }
+
+void replStop(void) { replicaStop(); }
+
+bool replIsReplica(void) { return replicaIsOn(); }
+
+const char *replRole(void) { return replicaIsOn() ? "replica" : "master"; }
+
 static void printReplication(str *out) {
-    strAppendText(out, "role:master\r\nconnected_slaves:0\r\nreplicas_waiting_psync:0\r\n");
-    strAppendFormat(out, "master_failover_state:no-failover\r\nmaster_replid:%s\r\n",
-                    replication_id);
-    strAppendText(out, "master_replid2:0000000000000000000000000000000000000000\r\n");
-    strAppendText(out,
-                  "master_repl_offset:0\r\nsecond_repl_offset:-1\r\nrepl_backlog_active:0\r\n");
+    strAppendFormat(out, "role:%s\r\n", replicaIsOn() ? "slave" : "master");
+    if (replicaIsOn()) replicaPrintInfo(out);
+    infoPrintReplicas(out);
+    infoPrintStream(out);
+}
+
+static void printStats(str *out) {
+    infoPrintSyncs(out);
+    strAppendFormat(out, "slave_expires_tracked_keys:%llu\r\n",
+                    (unsigned long long)localExpiryCount());
+}
+
+static void resetStats(void) {
+    replPrimary *p = replicasThis();
+    p->full_syncs = p->partial_syncs = p->refused_partial_syncs = 0;
 }
 
 static const infoSection sections[] = {
     {"replication", "# Replication", INFO_NORMAL, INFO_REPLICATION, printReplication},
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {0},
 };
 
-const feature replFeature = {
-    .name = "repl", .options = replOptions, .info = sections, .init = init};
+static const tickJob ticks[] = {{"replicas", 1000, replicasTick},
+                                {"replica", 100, replicaTick},
+                                {"failover", 100, failoverTick},
+                                {NULL, 0, NULL}};
+static const gate *const gates[] = {
+    &replicaKeyspaceGate, &minReplicasGate,   &replicaRedirectGate, &replicaReadOnlyGate,
+    &replicaStaleGate,    &replicaStreamGate, &replicaDiskGate,     NULL};
+static const sink *const sinks[] = {&replicasSink, NULL};
+static const keyObserver *const observers[] = {&localExpiryObserver, NULL};
+static const commandObserver *const command_observers[] = {&replicaReplyObserver, NULL};
+
+const feature replFeature = {.name = "repl",
+                             .options = replOptions,
+                             .info = sections,
+                             .ticks = ticks,
+                             .gates = gates,
+                             .sinks = sinks,
+                             .observers = observers,
+                             .command_observers = command_observers,
+                             .on_session = replicaSessionEvent,
+                             .on_stats_reset = resetStats,
+                             .on_child = fullSyncChildEvent,
+                             .on_shutdown = shutdownWaitForReplicas,
+                             .init = init};

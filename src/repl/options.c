@@ -7,6 +7,8 @@
 #include "base/number.h"
 #include "engine/keyspace.h"
 #include "repl/repl_priv.h"
+#include "repl/replicas.h"
+#include "repl/rules.h"
 
 replConfig replConf;
 
@@ -69,10 +71,9 @@ enum { BACKLOG_BYTES_MIN = 16 * 1024 };
 
 /* Any size is accepted, as in Valkey; a smaller backlog could not hold one block. */
 static status applyBacklogSize(reason *why) {
-    (void)why; /* cannot fail */
     if (replConf.repl_backlog_size < BACKLOG_BYTES_MIN)
         replConf.repl_backlog_size = BACKLOG_BYTES_MIN;
-    return OK;
+    return replicasApplySettings(why);
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -86,11 +87,11 @@ const configOption replOptions[] = {
     CONFIG_STRING("primaryuser", replConf.primaryuser, "", .flags = CONFIG_SENSITIVE,
                   .alias = "masteruser"),
     CONFIG_BOOL("replica-serve-stale-data", replConf.replica_serve_stale_data, true,
-                .alias = "slave-serve-stale-data"),
+                .alias = "slave-serve-stale-data", .apply = rulesApply),
     CONFIG_BOOL("replica-read-only", replConf.replica_read_only, true,
-                .flags = CONFIG_IN_CRASH_REPORT, .alias = "slave-read-only"),
+                .flags = CONFIG_IN_CRASH_REPORT, .alias = "slave-read-only", .apply = rulesApply),
     CONFIG_BOOL("replica-ignore-maxmemory", replConf.replica_ignore_maxmemory, true,
-                .alias = "slave-ignore-maxmemory"),
+                .alias = "slave-ignore-maxmemory", .apply = rulesApply),
     CONFIG_BOOL("replica-lazy-flush", replConf.replica_lazy_flush, true,
                 .alias = "slave-lazy-flush"),
     CONFIG_INT("replica-priority", replConf.replica_priority, 100, 0, INT_MAX,
@@ -110,23 +111,26 @@ const configOption replOptions[] = {
                 .flags = CONFIG_IN_CRASH_REPORT | CONFIG_APPLY_AT_START, .apply = applyImportMode),
     /* For primaries. */
     CONFIG_BOOL("repl-diskless-sync", replConf.repl_diskless_sync, true,
-                .flags = CONFIG_IN_CRASH_REPORT),
-    CONFIG_INT("repl-diskless-sync-delay", replConf.repl_diskless_sync_delay, 5, 0, INT_MAX),
+                .flags = CONFIG_IN_CRASH_REPORT, .apply = replicasApplySettings),
+    CONFIG_INT("repl-diskless-sync-delay", replConf.repl_diskless_sync_delay, 5, 0, INT_MAX,
+               .apply = replicasApplySettings),
     CONFIG_INT("repl-diskless-sync-max-replicas", replConf.repl_diskless_sync_max_replicas, 0, 0,
-               INT_MAX),
+               INT_MAX, .apply = replicasApplySettings),
     CONFIG_BOOL("dual-channel-replication-enabled", replConf.dual_channel_replication_enabled,
-                false, .flags = CONFIG_IN_CRASH_REPORT),
+                false, .flags = CONFIG_IN_CRASH_REPORT, .apply = replicasApplySettings),
     CONFIG_INT("repl-ping-replica-period", replConf.repl_ping_replica_period, 10, 1, INT_MAX,
-               .alias = "repl-ping-slave-period"),
+               .alias = "repl-ping-slave-period", .apply = replicasApplySettings),
     CONFIG_MEMORY("repl-backlog-size", replConf.repl_backlog_size, 10 * CONFIG_MB, 1, INT64_MAX,
                   .flags = CONFIG_APPLY_AT_START, .apply = applyBacklogSize),
-    CONFIG_INT("repl-backlog-ttl", replConf.repl_backlog_ttl, 3600, 0, INT64_MAX),
+    CONFIG_INT("repl-backlog-ttl", replConf.repl_backlog_ttl, 3600, 0, INT64_MAX,
+               .apply = replicasApplySettings),
     CONFIG_INT("min-replicas-to-write", replConf.min_replicas_to_write, 0, 0, INT_MAX,
-               .alias = "min-slaves-to-write"),
+               .alias = "min-slaves-to-write", .apply = replicasApplySettings),
     CONFIG_INT("min-replicas-max-lag", replConf.min_replicas_max_lag, 10, 0, INT_MAX,
-               .alias = "min-slaves-max-lag"),
+               .alias = "min-slaves-max-lag", .apply = replicasApplySettings),
     /* For both. */
-    CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX),
+    CONFIG_INT("repl-timeout", replConf.repl_timeout, 60, 1, INT_MAX,
+               .apply = replicasApplySettings),
     CONFIG_BOOL("repl-disable-tcp-nodelay", replConf.repl_disable_tcp_nodelay, false),
     CONFIG_BOOL("repl-mptcp", replConf.repl_mptcp, false, .flags = CONFIG_IMMUTABLE),
     CONFIG_END,

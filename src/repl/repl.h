@@ -1,12 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Replication. So far: its directives, and the INFO fields of a primary without replicas. Main
- * thread only. */
+ * Replication: what the server's startup, shutdown and INFO need of it. Main thread only. */
 #ifndef REPL_REPL_H
 #define REPL_REPL_H
 
 #include "engine/hooks.h"
 
 extern const feature replFeature;
+extern const gate minReplicasGate, replicaKeyspaceGate;
+extern const gate replicaRedirectGate, replicaReadOnlyGate, replicaStaleGate, replicaStreamGate;
+extern const gate replicaDiskGate;
+
+/* After the dataset was loaded at the start: its file may tell where in a stream it belongs. */
+void replAfterLoad(void);
+bool replIsReplica(void);
+/* The process ends: closes the link to the primary and removes an unfinished download. */
+void replStop(void);
+/* "master" or "replica". */
+const char *replRole(void);
+
+/* Memory of the replication stream in bytes. */
+typedef struct replMemory {
+    size_t buffers;  /* all of it */
+    size_t backlog;  /* up to repl-backlog-size */
+    size_t replicas; /* the rest, kept for replicas that lag */
+    size_t
+        collected; /* what a dual-channel synchronisation has collected of the primary's stream */
+} replMemory;
+void replMeasure(replMemory *out);
 
 #endif

@@ -188,6 +188,16 @@ void respSet(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '~', cou
 void respAttribute(outbuf *o, int proto, int64_t pairs) { aggregate(o, proto, '|', pairs); }
 void respPush(outbuf *o, int proto, int64_t count) { aggregate(o, proto, '>', count); }
 
+char *respRequest(int argc, const slice *argv, size_t *len) {
+    outbuf encoded;
+    outbufInit(&encoded);
+    respArray(&encoded, argc);
+    for (int i = 0; i < argc; i++) respBulk(&encoded, argv[i]);
+    char *bytes = outbufCopy(&encoded, len);
+    outbufClear(&encoded);
+    return bytes;
+}
+
 void respDouble(outbuf *o, int proto, double value) {
     char text[NUMBER_TEXT_MAX];
     size_t len = numberPrintDouble(text, value);

@@ -197,6 +197,8 @@ void outbufCutTo(outbuf *o, outmark mark);
 /* Copies all pending bytes to a new block followed by a NUL: for tests, MONITOR, scripts. The caller frees it with
  * memFree(). */
 char *outbufCopy(const outbuf *o, size_t *len);
+/* The encoding of a request in one block; likewise. */
+char *respRequest(int argc, const slice *argv, size_t *len);
 /* Frees this thread's pool of blocks; returns the bytes freed. For memory pressure and at the end of a thread. */
 size_t outbufPoolTrim(void);
 /* Frees the pooled blocks that were not needed since the last call; called periodically by each thread. */

@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "ds/list.h"
+#include "engine/keyspace.h"
 #include "script/header.h"
 #include "script/run.h"
 
@@ -179,20 +180,38 @@ void scriptCachePin(const script *s) {
     e->pinned = true;
 }
 
-void scriptCacheFlush(void) {
-    for (size_t i = 0; i < cache.buckets; i++) {
-        while (cache.by_text[i]) {
-            entry *e = cache.by_text[i];
-            removeEntry(e);
+/* What a flush frees: all entries, by the table of texts. */
+typedef struct cacheGarbage {
+    void *vm;
+    entry **by_text, **by_digest;
+    size_t buckets;
+} cacheGarbage;
+
+static void freeGarbage(void *state) {
+    cacheGarbage *g = state;
+    for (size_t i = 0; i < g->buckets; i++) {
+        for (entry *e = g->by_text[i], *next; e; e = next) {
+            next = e->next_text;
             memFree(e);
         }
     }
-    memFree(cache.by_text);
-    memFree(cache.by_digest);
-    cache.by_text = cache.by_digest = NULL;
-    cache.buckets = 0;
-    if (cache.vm) luaEngine.close(cache.vm);
+    memFree(g->by_text);
+    memFree(g->by_digest);
+    if (g->vm) luaEngine.close(g->vm);
+    memFree(g);
+}
+
+void scriptCacheFlush(bool later) {
+    cacheGarbage *g = memNew(cacheGarbage);
+    *g = (cacheGarbage){cache.vm, cache.by_text, cache.by_digest, cache.buckets};
     cache.vm = NULL;
+    cache.by_text = cache.by_digest = NULL;
+    cache.buckets = cache.count = cache.evictable = cache.bytes = 0;
+    if (later && (!g->vm || luaEngine.closes_anywhere(g->vm))) {
+        keyspaceFreeLater(freeGarbage, g);
+    } else {
+        freeGarbage(g);
+    }
 }
 
 scriptCacheUse scriptCacheUseNow(void) {

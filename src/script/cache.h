@@ -33,8 +33,8 @@ const script *scriptCacheFindDigest(slice digest);
 const script *scriptCacheAdd(slice body, str *error);
 /* The script is not evicted any more. */
 void scriptCachePin(const script *s);
-/* Drops all scripts and the interpreter. */
-void scriptCacheFlush(void);
+/* Drops all scripts and the interpreter. `later`: their memory is freed in the background if possible. */
+void scriptCacheFlush(bool later);
 /* The interpreter, opened on first use; NULL if it is not open and `open` is false. */
 void *scriptCacheVm(bool open);
 

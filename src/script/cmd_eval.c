@@ -2,8 +2,11 @@
  *
  * EVAL, EVALSHA, their read-only forms, and SCRIPT. Main thread only. */
 #include "base/base.h"
+#include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "script/cache.h"
+#include "script/debug.h"
+#include "script/header.h"
 #include "script/procs.h"
 #include "script/run.h"
 #include "script/script_priv.h"
@@ -55,6 +58,10 @@ static void runDigest(ctx *c, bool read_only) {
         replyError(c, NO_SCRIPT_TEXT);
         return;
     }
+    if (debugIsWanted(c)) {
+        replyError(c, SLICE("ERR Please use EVAL instead of EVALSHA for debugging"));
+        return;
+    }
     if (!scriptArgKeys(c, &key_count, NULL)) return;
     const script *s = scriptCacheFindDigest(c->argv[1]);
     if (unlikely(!s)) {
@@ -65,11 +72,30 @@ static void runDigest(ctx *c, bool read_only) {
 }
 
 /* EVAL script numkeys [key ...] [arg ...]. Reply: what the script returns. */
-void evalCommand(ctx *c) { runText(c, false); }
-void evalRoCommand(ctx *c) { runText(c, true); }
+void evalCommand(ctx *c) {
+    if (!debugEval(c, false, runText)) runText(c, false);
+}
+
+void evalRoCommand(ctx *c) {
+    if (!debugEval(c, true, runText)) runText(c, true);
+}
+
 /* EVALSHA digest numkeys [key ...] [arg ...] */
 void evalshaCommand(ctx *c) { runDigest(c, false); }
 void evalshaRoCommand(ctx *c) { runDigest(c, true); }
+
+uint32_t scriptEvalFlags(const ctx *c) {
+    bool by_digest = c->cmd->spec->proc == evalshaCommand || c->cmd->spec->proc == evalshaRoCommand;
+    if (by_digest) {
+        const script *s = scriptCacheFindDigest(c->argv[1]);
+        return scriptFlagsOfCommand(c, s ? s->flags : SCRIPT_NO_HEADER);
+    }
+    scriptHeader header;
+    str error = STR_EMPTY;
+    bool valid = scriptHeaderParse(c->argv[1], &header, &error);
+    strFree(&error); /* EXEC will reply it */
+    return scriptFlagsOfCommand(c, valid ? header.flags : SCRIPT_NO_HEADER);
+}
 
 /* SCRIPT LOAD script. Reply: its digest. */
 void scriptLoadCommand(ctx *c) {
@@ -101,7 +127,7 @@ void scriptShowCommand(ctx *c) {
     replyBulk(c, s->body);
 }
 
-/* SCRIPT FLUSH [ASYNC | SYNC]: both drop scripts and interpreter at once. */
+/* SCRIPT FLUSH [ASYNC | SYNC] */
 void scriptFlushCommand(ctx *c) {
     bool valid =
         c->argc == 2 || (c->argc == 3 && (ctxArgIs(c, 2, "sync") || ctxArgIs(c, 2, "async")));
@@ -109,7 +135,7 @@ void scriptFlushCommand(ctx *c) {
         replyError(c, SLICE("ERR SCRIPT FLUSH only support SYNC|ASYNC option"));
         return;
     }
-    scriptCacheFlush();
+    scriptCacheFlush(c->argc == 2 ? keyspaceFlushesLater() : ctxArgIs(c, 2, "async"));
     replyOk(c);
 }
 
@@ -119,6 +145,9 @@ void scriptKillCommand(ctx *c) { scriptRunKill(c, false); }
 /* SCRIPT HELP */
 void scriptHelpCommand(ctx *c) {
     static const char *const lines[] = {
+        "DEBUG (YES|SYNC|NO) [<engine_name>]",
+        "    Set the debug mode for subsequent scripts executed of the specified engine.",
+        "    Default engine name: 'lua'",
         "EXISTS <sha1> [<sha1> ...]",
         "    Return information about the existence of the scripts in the script cache.",
         "FLUSH [ASYNC|SYNC]",

@@ -3,6 +3,7 @@
  * FCALL, FCALL_RO and FUNCTION. Main thread only. */
 #include "base/base.h"
 #include "base/glob.h"
+#include "engine/keyspace.h"
 #include "engine/reply.h"
 #include "format/rdb_dump.h"
 #include "format/rdb_file.h"
@@ -37,9 +38,18 @@ static void call(ctx *c, bool read_only) {
 void fcallCommand(ctx *c) { call(c, false); }
 void fcallRoCommand(ctx *c) { call(c, true); }
 
+uint32_t scriptCallFlags(const ctx *c) {
+    const function *f = functionFind(c->argv[1]);
+    return scriptFlagsOfCommand(c, f ? f->flags : SCRIPT_NO_HEADER);
+}
+
 /* ------------------------------------------------------------------ changes */
 
 static int64_t loadLimitMs(const ctx *c) { return ctxIsReplay(c) ? INT32_MAX : FUNCTION_LOAD_MS; }
+
+static int64_t restoreLimitMs(const ctx *c) {
+    return ctxIsReplay(c) ? INT32_MAX : FUNCTION_RESTORE_MS;
+}
 
 /* FUNCTION LOAD [REPLACE ...] code. Reply: the name of the library. */
 void functionLoadCommand(ctx *c) {
@@ -75,7 +85,7 @@ void functionDeleteCommand(ctx *c) {
     replyOk(c);
 }
 
-/* FUNCTION FLUSH [ASYNC | SYNC]: both remove libraries and interpreter at once. */
+/* FUNCTION FLUSH [ASYNC | SYNC] */
 void functionFlushCommand(ctx *c) {
     if (c->argc > 3) {
         replyErrorSubcommand(c);
@@ -85,7 +95,7 @@ void functionFlushCommand(ctx *c) {
         replyError(c, SLICE("ERR FUNCTION FLUSH only supports SYNC|ASYNC option"));
         return;
     }
-    librariesFlush();
+    librariesFlush(c->argc == 2 ? keyspaceFlushesLater() : ctxArgIs(c, 2, "async"));
     ctxDatasetChanged(c, 1);
     replyOk(c);
 }
@@ -144,7 +154,8 @@ static void restore(ctx *c, slice body, restorePolicy policy) {
     for (int i = 0; i < read.count; i++) codes[i] = strSlice(&read.codes[i]);
     if (invalid) {
         replyError(c, sliceOf(invalid));
-    } else if (librariesRestore(codes, read.count, policy, loadLimitMs(c), &error)) {
+    } else if (librariesRestore(codes, read.count, policy, loadLimitMs(c), restoreLimitMs(c),
+                                &error)) {
         ctxDatasetChanged(c, 1);
         replyOk(c);
     } else {

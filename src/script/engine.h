@@ -33,6 +33,8 @@ typedef struct scriptEngine {
     /* Opens an interpreter. */
     void *(*open)(scriptUse use);
     void (*close)(void *vm);
+    /* True if another thread may close it: no code of scripts is run by that. */
+    bool (*closes_anywhere)(const void *vm);
     /* Bytes held by its heap. */
     size_t (*memory)(const void *vm);
     /* Compiles the body of an EVAL script. Returns a handle, or -1 with the reason in `error`. */

@@ -3,12 +3,15 @@
  * Scripts as a feature: gate, INFO, collection of garbage. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/transaction.h"
+#include "script/debug.h"
 #include "script/functions.h"
+#include "script/procs.h"
 #include "script/run.h"
 #include "script/script.h"
 #include "script/script_priv.h"
 
-static const gate *const gates[] = {&scriptBusyGate, NULL};
+static const gate *const gates[] = {&scriptBusyGate, &scriptRulesGate, NULL};
 
 /* ------------------------------------------------------------------ garbage */
 
@@ -80,6 +83,9 @@ static void printEngines(str *out) {
                     evalMemory() + functionVmMemory());
 }
 
+size_t scriptCacheBytes(void) { return scriptCacheUseNow().bytes; }
+size_t scriptLibraryBytes(void) { return functionMemory(); }
+
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
@@ -87,12 +93,26 @@ static const infoSection sections[] = {
     {NULL, NULL, 0, 0, NULL},
 };
 
+static uint32_t flagsOfRequest(const ctx *c) {
+    commandProc *proc = c->cmd->spec->proc;
+    if (proc == fcallCommand || proc == fcallRoCommand) return scriptCallFlags(c);
+    bool evaluates = proc == evalCommand || proc == evalRoCommand || proc == evalshaCommand ||
+                     proc == evalshaRoCommand;
+    return evaluates ? scriptEvalFlags(c) : c->cmd->flags;
+}
+
+static status init(reason *why) {
+    transactionSetFlagsProc(flagsOfRequest);
+    return functionsInit(why);
+}
+
 const feature scriptFeature = {
     .name = "script",
     .options = scriptOptions,
     .info = sections,
     .ticks = ticks,
     .gates = gates,
-    .init = functionsInit,
+    .init = init,
+    .on_session = debugSessionEvent,
     .on_stats_reset = scriptCacheResetStats,
 };

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "script/header.h"
 #include "script/run.h"
@@ -120,18 +121,44 @@ void libraryDelete(library *l) {
     freeLibrary(l, true);
 }
 
-void librariesFlush(void) {
-    while (!listIsEmpty(all())) {
-        library *l = LIST_OWNER(all()->head.next, library, node);
-        listRemove(all(), &l->node);
+/* What a flush frees: libraries, and the interpreter with their functions. */
+typedef struct functionsGarbage {
+    void *vm;
+    list libraries;
+} functionsGarbage;
+
+static void freeGarbage(void *state) {
+    functionsGarbage *g = state;
+    while (!listIsEmpty(&g->libraries)) {
+        library *l = LIST_OWNER(g->libraries.head.next, library, node);
+        listRemove(&g->libraries, &l->node);
         freeLibrary(l, false);
+    }
+    if (g->vm) luaEngine.close(g->vm);
+    memFree(g);
+}
+
+void librariesFlush(bool later) {
+    functionsGarbage *g = memNew(functionsGarbage);
+    listInit(&g->libraries);
+    g->vm = functions.vm;
+    while (!listIsEmpty(all())) {
+        listNode *n = all()->head.next;
+        listRemove(all(), n);
+        listAppend(&g->libraries, n);
     }
     memFree(functions.buckets);
     functions.buckets = NULL;
     functions.bucket_count = functions.function_count = functions.bytes = 0;
-    if (functions.vm) luaEngine.close(functions.vm);
     functions.vm = NULL;
+    if (later && (!g->vm || luaEngine.closes_anywhere(g->vm))) {
+        keyspaceFreeLater(freeGarbage, g);
+    } else {
+        freeGarbage(g);
+    }
 }
+
+static void clearForLoad(void) { librariesFlush(false); }
 
 /* ------------------------------------------------------------------ loading */
 
@@ -275,11 +302,14 @@ static void deleteReplaced(void) {
 }
 
 bool librariesRestore(const slice *codes, int count, restorePolicy policy, int64_t limit_ms,
-                      str *error) {
+                      int64_t total_ms, str *error) {
     library **staged = memNewArray(library *, (size_t)count + 1);
     int done = 0;
     bool ok = true;
+    int64_t until_ms = clockMonoUs() / 1000 + total_ms;
     while (ok && done < count) {
+        int64_t left_ms = until_ms - clockMonoUs() / 1000;
+        if (left_ms < limit_ms) limit_ms = left_ms > 0 ? left_ms : 0;
         staged[done] = stage(codes[done], limit_ms, error);
         ok = staged[done] != NULL;
         if (ok) ok = stagedApart(staged, done++, error);
@@ -319,7 +349,7 @@ static status loadFromFile(slice code, reason *why) {
 }
 
 static const libraryKeeper keeper = {
-    .each = eachLibrary, .load = loadFromFile, .clear = librariesFlush};
+    .each = eachLibrary, .load = loadFromFile, .clear = clearForLoad};
 
 status functionsInit(reason *why) {
     (void)why; /* it cannot fail */

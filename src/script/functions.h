@@ -31,7 +31,8 @@ struct library {
     listNode node;
 };
 
-enum { FUNCTION_LOAD_MS = 500 };
+/* How long a library may take to load for a client, and all libraries of a payload together. */
+enum { FUNCTION_LOAD_MS = 500, FUNCTION_RESTORE_MS = 2000 };
 
 /* NULL if there is none. */
 const function *functionFind(slice name);
@@ -47,12 +48,13 @@ void *functionVm(bool open);
 /* Loads a library for at most `limit_ms`. On failure nothing has changed, the reply is in `error`. */
 const library *libraryLoad(slice code, bool replace, int64_t limit_ms, str *error);
 void libraryDelete(library *l);
-/* Removes all libraries and the interpreter. */
-void librariesFlush(void);
+/* Removes all libraries and the interpreter. `later`: their memory is freed in the background if possible. */
+void librariesFlush(bool later);
 
 typedef enum restorePolicy { RESTORE_APPEND, RESTORE_REPLACE, RESTORE_FLUSH } restorePolicy;
-/* Loads several libraries, all or none. On failure the reply is in `error`. */
+/* Loads several libraries, all or none: each for at most `limit_ms`, all of them for at most `total_ms`. On failure the
+ * reply is in `error`. */
 bool librariesRestore(const slice *codes, int count, restorePolicy policy, int64_t limit_ms,
-                      str *error);
+                      int64_t total_ms, str *error);
 
 #endif

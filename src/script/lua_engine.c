@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
+#include "script/debug.h"
 #include "script/lua_priv.h"
 #include "script/script_priv.h"
 
@@ -20,12 +21,15 @@ static void *allocate(void *state, void *ptr, size_t old_size, size_t new_size) 
     luaVm *vm = state;
     if (new_size == 0) {
         vm->used -= old_size;
-        memFree(ptr);
+        memFreeKnown(ptr, old_size);
         return NULL;
     }
     if (!vm->held && new_size > old_size && vm->used + (new_size - old_size) > vm->limit)
         return NULL;
-    void *moved = vm->held ? memRealloc(ptr, new_size) : memTryRealloc(ptr, new_size);
+    void *moved = NULL;
+    if (likely(!ptr)) moved = memTryAllocKnown(new_size);
+    if (unlikely(!moved))
+        moved = vm->held ? memRealloc(ptr, new_size) : memTryRealloc(ptr, new_size);
     if (moved) vm->used += new_size - old_size;
     return moved;
 }
@@ -62,14 +66,19 @@ int luaRaise(lua_State *L, const char *text) {
     return lua_error(L);
 }
 
-static void hook(lua_State *L, lua_Debug *unused) {
-    (void)unused; /* only the event that was asked for */
-    luaVmPoll(L, luaVmOf(L));
+static void hook(lua_State *L, lua_Debug *at) {
+    if (at->event == LUA_HOOKLINE) {
+        luaDebugLine(L, at);
+    } else {
+        luaVmPoll(L, luaVmOf(L));
+    }
 }
 
 static void setHook(luaVm *vm) {
+    int events = LUA_MASKCOUNT;
+    if (vm->debugged) events |= LUA_MASKLINE;
     /* Lua returns 1 always. */
-    (void)lua_sethook(vm->L, hook, LUA_MASKCOUNT, vm->killed ? 1 : HOOK_INSTRUCTIONS);
+    (void)lua_sethook(vm->L, hook, events, vm->killed ? 1 : HOOK_INSTRUCTIONS);
 }
 
 void luaVmPoll(lua_State *L, luaVm *vm) {
@@ -121,6 +130,9 @@ static void closeVm(void *state) {
     check(vm->used == 0);
     memFree(vm);
 }
+
+/* Functions of the insecure interface let scripts define finalizers. */
+static bool closesAnywhere(const void *state) { return !((const luaVm *)state)->insecure; }
 
 static bool collect(void *state, int64_t budget_us) {
     luaVm *vm = state;
@@ -224,6 +236,7 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
         lua_rawget(L, -2);
         size_t len = 0;
         const char *message = lua_tolstring(L, -1, &len);
+        len = message ? strlen(message) : 0; /* as in Valkey, to the first NUL */
         strAppend(&text, message ? message : "ERR unknown error", message ? len : 17);
         lua_pop(L, 1);
         while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
@@ -237,8 +250,8 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
 
 static void endRun(luaVm *vm) {
     vm->run = NULL;
-    if (vm->killed) {
-        vm->killed = false;
+    if (vm->killed || vm->debugged) {
+        vm->killed = vm->debugged = false;
         setHook(vm);
     }
     if (vm->gc_stopped) {
@@ -254,6 +267,8 @@ static void call(void *state, int handle, scriptRun *run) {
     vm->limit = memoryLimitNow();
     vm->run = run;
     vm->steps_left = LUA_STEPS_PER_POLL;
+    vm->debugged = debugNow() != NULL;
+    if (unlikely(vm->debugged)) setHook(vm);
     luaVmHold(vm);
     lua_settop(L, 0);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->handler);
@@ -325,6 +340,7 @@ const scriptEngine luaEngine = {
     .name = "LUA",
     .open = openVm,
     .close = closeVm,
+    .closes_anywhere = closesAnywhere,
     .memory = memory,
     .compile = compile,
     .load = load,

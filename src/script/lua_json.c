@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "base/number.h"
 
-enum { BUFFER_KEPT_MAX = 1 << 16 };
+enum { BUFFER_KEPT_MAX = 1 << 16, BUFFER_LEAST = 1024 };
 
 /* ------------------------------------------------------------------ encode */
 
@@ -20,22 +20,51 @@ typedef struct encoder {
     luaVm *vm;
     const jsonSettings *set;
     int depth;
+    char *at, *end; /* the rest of the buffer */
 } encoder;
 
-static str buffer; /* of the text being built */
+static str buffer; /* of the text being built; its length is not kept up to date */
+
+static NO_INLINE void growBuffer(encoder *e, size_t need) {
+    buffer.len = (size_t)(e->at - buffer.ptr);
+    if (buffer.len > e->vm->limit) (void)luaL_error(e->L, "not enough memory");
+    e->at = strReserve(&buffer, need);
+    e->end = buffer.ptr + buffer.cap;
+}
+
+/* Room for `need` bytes at e->at. */
+static inline void room(encoder *e, size_t need) {
+    if (unlikely((size_t)(e->end - e->at) < need)) growBuffer(e, need);
+}
+
+static inline void addByte(encoder *e, char byte) {
+    room(e, 1);
+    *e->at++ = byte;
+}
+
+static void addText(encoder *e, const char *text) {
+    size_t len = strlen(text);
+    room(e, len);
+    memcpy(e->at, text, len);
+    e->at += len;
+}
 
 static int refuse(encoder *e, int index, const char *why) {
     return luaL_error(e->L, "Cannot serialise %s: %s", luaL_typename(e->L, index), why);
 }
 
-static void addString(slice text) {
+static bool isPlain(unsigned char c) {
+    return likely(c >= 32 && c != '"' && c != '\\' && c != '/' && c != 127);
+}
+
+static void addString(encoder *e, slice text) {
     static const char hex[] = "0123456789abcdef";
-    char *at = strReserve(&buffer, text.len * 6 + 2);
-    char *start = at;
+    room(e, text.len * 6 + 2);
+    char *at = e->at;
     *at++ = '"';
     for (size_t i = 0; i < text.len; i++) {
         unsigned char c = (unsigned char)text.ptr[i];
-        if (likely(c >= 32 && c != '"' && c != '\\' && c != '/' && c != 127)) {
+        if (isPlain(c)) {
             *at++ = (char)c;
             continue;
         }
@@ -57,7 +86,28 @@ static void addString(slice text) {
         }
     }
     *at++ = '"';
-    strGrow(&buffer, (size_t)(at - start));
+    e->at = at;
+}
+
+/* Prints a number with at most four decimals and 13 digits, as printf() prints it with 14 digits: it is the nearest one
+ * to that decimal number, which has fewer digits than a double can tell apart. Returns 0 for others. */
+static size_t printShort(char *to, double n) {
+    enum { SCALE = 10000 };
+    double scaled = n * SCALE;
+    if (!(fabs(scaled) < 1e13)) return 0;
+    int64_t whole = (int64_t)scaled;
+    if ((double)whole != scaled || (double)whole / SCALE != n || whole == 0) return 0;
+    char *at = to;
+    if (whole < 0) {
+        *at++ = '-';
+        whole = -whole;
+    }
+    at += numberPrintInt(at, whole / SCALE);
+    int rest = (int)(whole % SCALE);
+    if (!rest) return (size_t)(at - to);
+    *at++ = '.';
+    for (int unit = SCALE / 10; rest; rest %= unit, unit /= 10) *at++ = (char)('0' + rest / unit);
+    return (size_t)(at - to);
 }
 
 static void addNumber(encoder *e, int index) {
@@ -66,22 +116,16 @@ static void addNumber(encoder *e, int index) {
         if (e->set->encode_invalid == JSON_INVALID_REFUSED)
             (void)refuse(e, index, "must not be NaN or Inf");
         if (e->set->encode_invalid == JSON_INVALID_NULL) {
-            strAppendText(&buffer, "null");
+            addText(e, "null");
             return;
         }
-        strAppendText(&buffer, isnan(n) ? "nan" : n > 0 ? "inf" : "-inf");
+        addText(e, isnan(n) ? "nan" : n > 0 ? "inf" : "-inf");
         return;
     }
-    char *at = strReserve(&buffer, NUMBER_TEXT_MAX);
-    size_t len;
-    if (fabs(n) < 1e9 && n == (double)(int64_t)n && !(n == 0 && signbit(n))) {
-        len = numberPrintInt(at, (int64_t)n);
-        if (len > (size_t)e->set->precision)
-            len = (size_t)snprintf(at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
-    } else {
-        len = (size_t)snprintf(at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
-    }
-    strGrow(&buffer, len);
+    room(e, NUMBER_TEXT_MAX);
+    size_t len = e->set->precision == JSON_PRECISION_MAX ? printShort(e->at, n) : 0;
+    if (!len) len = (size_t)snprintf(e->at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
+    e->at += len;
 }
 
 /* The length of the table on top as an array, holes included; -1: it is an object. */
@@ -114,40 +158,40 @@ static int arrayLength(encoder *e) {
 static void encodeValue(encoder *e);
 
 static void encodeArray(encoder *e, int count) {
-    strAppendByte(&buffer, '[');
+    addByte(e, '[');
     for (int i = 1; i <= count; i++) {
-        if (i > 1) strAppendByte(&buffer, ',');
+        if (i > 1) addByte(e, ',');
         lua_rawgeti(e->L, -1, i);
         encodeValue(e);
         lua_pop(e->L, 1);
     }
-    strAppendByte(&buffer, ']');
+    addByte(e, ']');
 }
 
 static void encodeObject(encoder *e) {
     lua_State *L = e->L;
     bool first = true;
-    strAppendByte(&buffer, '{');
+    addByte(e, '{');
     lua_pushnil(L);
     while (lua_next(L, -2)) {
-        if (!first) strAppendByte(&buffer, ',');
+        if (!first) addByte(e, ',');
         first = false;
         if (lua_type(L, -2) == LUA_TNUMBER) {
-            strAppendByte(&buffer, '"');
+            addByte(e, '"');
             addNumber(e, -2);
-            strAppendText(&buffer, "\":");
+            addText(e, "\":");
         } else if (lua_type(L, -2) == LUA_TSTRING) {
             slice key;
             key.ptr = lua_tolstring(L, -2, &key.len);
-            addString(key);
-            strAppendByte(&buffer, ':');
+            addString(e, key);
+            addByte(e, ':');
         } else {
             (void)refuse(e, -2, "table key must be a number or string");
         }
         encodeValue(e);
         lua_pop(L, 1);
     }
-    strAppendByte(&buffer, '}');
+    addByte(e, '}');
 }
 
 static void encodeTable(encoder *e) {
@@ -168,21 +212,20 @@ static void encodeTable(encoder *e) {
 static void encodeValue(encoder *e) {
     lua_State *L = e->L;
     luaVmStep(L, e->vm, 1);
-    if (buffer.len > e->vm->limit) (void)luaL_error(L, "not enough memory");
     switch (lua_type(L, -1)) {
     case LUA_TSTRING: {
         slice text;
         text.ptr = lua_tolstring(L, -1, &text.len);
-        addString(text);
+        addString(e, text);
         break;
     }
     case LUA_TNUMBER: addNumber(e, -1); break;
-    case LUA_TBOOLEAN: strAppendText(&buffer, lua_toboolean(L, -1) ? "true" : "false"); break;
+    case LUA_TBOOLEAN: addText(e, lua_toboolean(L, -1) ? "true" : "false"); break;
     case LUA_TTABLE: encodeTable(e); break;
-    case LUA_TNIL: strAppendText(&buffer, "null"); break;
+    case LUA_TNIL: addText(e, "null"); break;
     case LUA_TLIGHTUSERDATA:
         if (!lua_touserdata(L, -1)) {
-            strAppendText(&buffer, "null");
+            addText(e, "null");
             break;
         }
         /* fallthrough */
@@ -193,9 +236,11 @@ static void encodeValue(encoder *e) {
 int jsonEncode(lua_State *L) {
     luaL_argcheck(L, lua_gettop(L) == 1, 1, "expected 1 argument");
     encoder e = {.L = L, .vm = luaVmOf(L), .set = jsonSettingsOf(L)};
-    strClear(&buffer);
+    buffer.len = 0;
+    e.at = strReserve(&buffer, BUFFER_LEAST);
+    e.end = buffer.ptr + buffer.cap;
     encodeValue(&e);
-    lua_pushlstring(L, strText(&buffer), buffer.len);
+    lua_pushlstring(L, buffer.ptr, (size_t)(e.at - buffer.ptr));
     if (buffer.cap > BUFFER_KEPT_MAX) strFree(&buffer);
     return 1;
 }

@@ -188,10 +188,19 @@ static void nextNumber(decoder *d) {
     int digits = 0;
     for (p += negative; *p >= '0' && *p <= '9' && digits < 16; p++, digits++)
         value = value * 10 + (*p - '0');
+    bool leading = digits > 0;
+    int decimals = 0;
+    if (*p == '.' && leading) {
+        for (p++; *p >= '0' && *p <= '9' && digits < 16; p++, digits++, decimals++)
+            value = value * 10 + (*p - '0');
+    }
     char c = (char)byteFold(*p);
-    bool whole = digits > 0 && digits < 16 && c != '.' && c != 'e' && c != 'x';
+    bool whole = leading && digits < 16 && c != '.' && c != 'e' && c != 'x';
     if (whole && !(negative && value == 0)) {
-        d->number = (double)(negative ? -value : value);
+        /* Both are exact, so the quotient is rounded once, as by strtod(). */
+        static const double powers[] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                        1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+        d->number = (double)(negative ? -value : value) / powers[decimals];
         d->at = p;
     } else {
         char *end;
@@ -208,6 +217,7 @@ static void nextNumber(decoder *d) {
 /* ------------------------------------------------------------------ tokens */
 
 static bool takeWord(decoder *d, const char *word) {
+    if (*d->at != *word) return false;
     size_t len = strlen(word);
     if ((size_t)(d->end - d->at) < len || memcmp(d->at, word, len) != 0) return false;
     d->at += len;
@@ -338,7 +348,7 @@ int jsonDecode(lua_State *L) {
                  .set = jsonSettingsOf(L),
                  .from = text,
                  .at = text,
-                 .end = text + len};
+                 .end = text + strnlen(text, len)}; /* as in Valkey, a NUL ends the text */
     next(&d);
     parseValue(&d);
     next(&d);

@@ -213,9 +213,11 @@ static void unpackMap(unpacker *u, uint64_t count) {
     for (uint64_t i = 0; i < count; i++) {
         unpackValue(u);
         unpackValue(u);
-        bool invalid =
-            lua_isnil(L, -2) || (lua_type(L, -2) == LUA_TNUMBER && isnan(lua_tonumber(L, -2)));
-        if (invalid) (void)luaL_error(L, "Bad data format in input.");
+        bool is_nan = lua_type(L, -2) == LUA_TNUMBER && isnan(lua_tonumber(L, -2));
+        if (is_nan || lua_isnil(L, -2)) {
+            lua_pushstring(L, is_nan ? "table index is NaN" : "table index is nil");
+            (void)lua_error(L);
+        }
         lua_rawset(L, -3);
     }
 }
@@ -246,9 +248,6 @@ static void unpackTyped(unpacker *u, uint8_t type) {
     case 0xc0: lua_pushnil(L); break;
     case 0xc2: lua_pushboolean(L, 0); break;
     case 0xc3: lua_pushboolean(L, 1); break;
-    case 0xc4: unpackString(u, takeNumber(u, 1)); break;
-    case 0xc5: unpackString(u, takeNumber(u, 2)); break;
-    case 0xc6: unpackString(u, takeNumber(u, 4)); break;
     case 0xca: unpackFloat(u, false); break;
     case 0xcb: unpackFloat(u, true); break;
     case 0xcc: lua_pushnumber(L, (double)takeNumber(u, 1)); break;

@@ -31,6 +31,7 @@ typedef struct luaVm {
     size_t used, limit;
     int held;            /* > 0: allocations do not fail */
     bool killed;         /* the current run was ended: every instruction raises the error again */
+    bool debugged;       /* the current run has a debugger: the hook is called for each line */
     bool insecure;       /* lua-enable-insecure-api when it was opened */
     bool gc_stopped;     /* by the script, until its end */
     uint64_t random;     /* state of math.random */
@@ -80,6 +81,14 @@ void luaOpenStruct(lua_State *L);
 /* The function that turns an error into a table with `source` and `line`. */
 int luaErrorHandler(lua_State *L);
 
+/* server.pcall() */
+int luaServerPcall(lua_State *L);
+/* server.breakpoint() and server.debug(), without effect unless the script is debugged */
+int luaBreakpoint(lua_State *L);
+int luaDebugShow(lua_State *L);
+/* A line of a script that is debugged is going to be executed; called by the hook. Stops there if it has to. */
+void luaDebugLine(lua_State *L, lua_Debug *at);
+
 /* ------------------------------------------------------------------ values */
 
 /* Receives the items of a reply and leaves it as one value on the stack of L. */
@@ -98,6 +107,10 @@ typedef struct luaReply {
 void luaReplyTake(void *state, const replyEvent *event);
 /* Replies the value at the top of the stack. */
 void luaReplyValue(lua_State *L, ctx *c, uint8_t script_proto);
+/* Truncates; what does not fit becomes INT32_MIN. */
+static inline int luaToInt(double n) {
+    return n > -2147483649.0 && n < 2147483648.0 ? (int)n : INT32_MIN;
+}
 /* Prints a number as an argument of a command. */
 size_t luaPrintNumber(char *dst, double n);
 

@@ -121,7 +121,7 @@ static int baseGetmetatable(lua_State *L) {
         lua_pushvalue(L, lua_upvalueindex(3));
     } else if (lua_rawequal(L, 1, lua_upvalueindex(1))) {
         lua_pushvalue(L, lua_upvalueindex(2));
-    } else if (isProxy(L, 1) || !lua_getmetatable(L, 1)) {
+    } else if (lua_islightuserdata(L, 1) || isProxy(L, 1) || !lua_getmetatable(L, 1)) {
         lua_pushnil(L);
     } else if (luaL_getmetafield(L, 1, "__metatable")) {
         return 1;
@@ -247,6 +247,52 @@ static int basePcall(lua_State *L) {
     return lua_gettop(L);
 }
 
+/* ------------------------------------------------------------------ coroutines */
+
+/* The function that coroutine.wrap() returns; upvalue: the coroutine. Errors are prefixed by where it was called, which
+ * LuaJIT's does not do. */
+static int resumeWrapped(lua_State *L) {
+    lua_State *co = lua_tothread(L, lua_upvalueindex(1));
+    int argc = lua_gettop(L);
+    bool is_dead = co == L || (lua_status(co) != LUA_YIELD && lua_gettop(co) == 0);
+    int st = LUA_ERRRUN;
+    if (is_dead) {
+        lua_pushliteral(L, "cannot resume dead coroutine");
+    } else if (!lua_checkstack(co, argc)) {
+        return luaL_error(L, "too many arguments to resume");
+    } else {
+        lua_xmove(L, co, argc);
+        st = lua_resume(co, argc);
+        int count = st == 0 || st == LUA_YIELD ? lua_gettop(co) : 1;
+        if (!lua_checkstack(L, count)) return luaL_error(L, "too many results to resume");
+        lua_xmove(co, L, count);
+        if (st == 0 || st == LUA_YIELD) return count;
+    }
+    if (lua_isstring(L, -1)) {
+        luaL_where(L, 1);
+        lua_insert(L, -2);
+        lua_concat(L, 2);
+    }
+    return lua_error(L);
+}
+
+static int coroutineWrap(lua_State *L) {
+    luaL_checktype(L, 1, LUA_TFUNCTION);
+    lua_State *co = lua_newthread(L);
+    lua_pushvalue(L, 1);
+    lua_xmove(L, co, 1);
+    lua_pushcclosure(L, resumeWrapped, 1);
+    return 1;
+}
+
+static int coroutineYield(lua_State *L) {
+    bool is_main = lua_pushthread(L);
+    lua_pop(L, 1);
+    if (!is_main) return lua_yield(L, lua_gettop(L));
+    lua_pushliteral(L, "attempt to yield across metamethod/C-call boundary");
+    return lua_error(L);
+}
+
 /* ------------------------------------------------------------------ loading code */
 
 /* Loads source text; leaves a function, or nil and a message. */
@@ -323,21 +369,40 @@ static int baseCollectgarbage(lua_State *L) {
     return 1;
 }
 
+/* The standard conversion of the argument at `index` to 32 bits; upvalue 1 is bit.tobit(). */
+static int32_t toBits(lua_State *L, int index) {
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_pushvalue(L, index);
+    lua_call(L, 1, 1);
+    int32_t bits = (int32_t)lua_tonumber(L, -1);
+    lua_pop(L, 1);
+    return bits;
+}
+
 /* The standard one writes outside of its buffer for a width of -2^31. */
 static int bitTohex(lua_State *L) {
     static const char *const digits[] = {"0123456789abcdef", "0123456789ABCDEF"};
     (void)luaL_checknumber(L, 1);
     lua_settop(L, 2);
-    double width = luaL_optnumber(L, 2, 8);
+    uint32_t value = (uint32_t)toBits(L, 1);
+    int64_t width = 8;
+    if (!lua_isnil(L, 2)) {
+        (void)luaL_checknumber(L, 2);
+        width = toBits(L, 2);
+    }
     const char *set = digits[width < 0];
     if (width < 0) width = -width;
-    int len = width <= 8 ? (int)width : 8; /* NaN, too */
-    lua_pushvalue(L, lua_upvalueindex(1)); /* tobit: the standard conversion to 32 bits */
-    lua_pushvalue(L, 1);
-    lua_call(L, 1, 1);
-    uint32_t value = (uint32_t)(int64_t)lua_tonumber(L, -1);
+    int len = width <= 8 ? (int)width : 8;
     char text[8];
     for (int i = len; i-- > 0; value >>= 4) text[i] = set[value & 15];
+    lua_pushlstring(L, text, (size_t)len);
+    return 1;
+}
+
+/* Of light userdata, cjson.null: as the C library prints pointers. */
+static int pointerText(lua_State *L) {
+    char text[64];
+    int len = snprintf(text, sizeof(text), "userdata: %p", lua_touserdata(L, 1));
     lua_pushlstring(L, text, (size_t)len);
     return 1;
 }
@@ -368,18 +433,25 @@ int luaErrorHandler(lua_State *L) {
     if (!lua_istable(L, 1)) {
         const char *text = lua_tostring(L, 1);
         lua_createtable(L, 0, 3);
-        if (!text) text = lua_isnil(L, 1) ? "nil" : "unknown error";
+        if (lua_isnil(L, 1)) text = "nil";
         if (lua_isboolean(L, 1)) text = lua_toboolean(L, 1) ? "true" : "false";
-        lua_pushfstring(L, "ERR %s", text);
+        if (text) {
+            lua_pushfstring(L, "ERR %s", text);
+        } else {
+            char other[64];
+            const void *at = lua_islightuserdata(L, 1) ? lua_touserdata(L, 1) : lua_topointer(L, 1);
+            int len = snprintf(other, sizeof(other), "ERR %s: %p", luaL_typename(L, 1), at);
+            lua_pushlstring(L, other, (size_t)len);
+        }
         lua_setfield(L, -2, "err");
         lua_replace(L, 1);
     } else if (isProxy(L, 1)) {
         return 1;
     }
     lua_Debug at;
-    bool found = lua_getstack(L, 1, &at) && lua_getinfo(L, "Sl", &at);
-    if (found && at.currentline < 0)
-        found = lua_getstack(L, 2, &at) && lua_getinfo(L, "Sl", &at) && at.currentline >= 0;
+    bool found = false;
+    for (int level = 1; !found && lua_getstack(L, level, &at); level++)
+        found = lua_getinfo(L, "Sl", &at) && at.currentline >= 0; /* not a function in C */
     bool is_library = luaVmOf(L)->use == SCRIPT_USE_FUNCTIONS;
     lua_pushstring(L, found ? at.source : is_library ? "@user_function" : "@user_script");
     lua_setfield(L, 1, "source");
@@ -442,8 +514,7 @@ static void openLibraries(luaVm *vm) {
         "abs",   "acos", "asin",  "atan", "atan2", "ceil", "cos",   "cosh", "deg", "exp",
         "floor", "fmod", "frexp", "huge", "ldexp", "log",  "log10", "max",  "min", "modf",
         "pi",    "pow",  "rad",   "sin",  "sinh",  "sqrt", "tan",   "tanh", NULL};
-    static const char *const coroutine_fields[] = {"create", "resume", "running", "status",
-                                                   "wrap",   "yield",  NULL};
+    static const char *const coroutine_fields[] = {"create", "resume", "running", "status", NULL};
     static const char *const bit_fields[] = {"arshift", "band", "bnot", "bor",    "bswap", "bxor",
                                              "lshift",  "rol",  "ror",  "rshift", "tobit", NULL};
     lua_State *L = vm->L;
@@ -453,7 +524,12 @@ static void openLibraries(luaVm *vm) {
     } plain[] = {{"coroutine", coroutine_fields}, {"bit", bit_fields}};
     for (size_t i = 0; i < COUNT_OF(plain); i++) {
         pushLibrary(L, plain[i].name, plain[i].fields);
-        if (plain[i].fields == bit_fields) {
+        if (plain[i].fields == coroutine_fields) {
+            lua_pushcfunction(L, coroutineWrap);
+            lua_setfield(L, -2, "wrap");
+            lua_pushcfunction(L, coroutineYield);
+            lua_setfield(L, -2, "yield");
+        } else if (plain[i].fields == bit_fields) {
             lua_getfield(L, -1, "tobit");
             lua_pushcclosure(L, bitTohex, 1);
             lua_setfield(L, -2, "tohex");
@@ -566,6 +642,12 @@ void luaSandboxOpen(luaVm *vm) {
         lua_pushcfunction(L, standard[i]);
         lua_call(L, 0, 0);
     }
+    lua_pushlightuserdata(L, NULL);
+    lua_createtable(L, 0, 1);
+    lua_pushcfunction(L, pointerText);
+    lua_setfield(L, -2, "__tostring");
+    lua_setmetatable(L, -2);
+    lua_pop(L, 1);
     lua_newtable(L);
     openBase(vm);
     openLibraries(vm);

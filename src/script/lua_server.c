@@ -10,6 +10,7 @@
 #include "engine/command.h"
 #include "engine/lifecycle.h"
 #include "engine/user.h"
+#include "script/debug.h"
 #include "script/lua_priv.h"
 #include "script/script_priv.h"
 
@@ -73,7 +74,10 @@ static int runCommand(lua_State *L, bool raise) {
                     raise);
     int argc = lua_gettop(L);
     const char *error = takeArguments(L, argc);
-    if (error) return fail(L, error, raise);
+    if (unlikely(error != NULL)) {
+        if (debugNow()) debugShowError(debugNow(), sliceOf(error));
+        return fail(L, error, raise);
+    }
     luaReply reply = {.L = L, .proto = vm->run->proto};
     replySink sink = {.take = luaReplyTake, .state = &reply};
     luaVmHold(vm);
@@ -94,7 +98,7 @@ static int runCommand(lua_State *L, bool raise) {
 }
 
 static int serverCall(lua_State *L) { return runCommand(L, true); }
-static int serverPcall(lua_State *L) { return runCommand(L, false); }
+int luaServerPcall(lua_State *L) { return runCommand(L, false); }
 
 /* ------------------------------------------------------------------ replies and settings */
 
@@ -133,7 +137,7 @@ static int statusReply(lua_State *L) {
 
 static int setResp(lua_State *L) {
     if (lua_gettop(L) != 1) return luaRaise(L, "ERR server.setresp() requires one argument.");
-    int proto = (int)lua_tonumber(L, 1);
+    int proto = luaToInt(lua_tonumber(L, 1));
     if (proto != 2 && proto != 3) return luaRaise(L, "ERR RESP version must be 2 or 3.");
     luaVm *vm = luaVmOf(L);
     if (vm->run) vm->run->proto = (uint8_t)proto;
@@ -144,7 +148,7 @@ enum { REPL_AOF = 1, REPL_REPLICA = 2, REPL_ALL = 3 };
 
 static int setRepl(lua_State *L) {
     if (lua_gettop(L) != 1) return luaRaise(L, "ERR server.set_repl() requires one argument.");
-    int flags = (int)lua_tonumber(L, 1);
+    int flags = luaToInt(lua_tonumber(L, 1));
     if (flags & ~REPL_ALL)
         return luaRaise(L, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL "
                            "or REPL_NONE.");
@@ -172,22 +176,11 @@ static int replicateCommands(lua_State *L) {
     return 1;
 }
 
-/* There is no debugging session: breakpoints do not stop. */
-static int breakpoint(lua_State *L) {
-    lua_pushboolean(L, 0);
-    return 1;
-}
-
-static int debugPrint(lua_State *L) {
-    (void)L; /* nobody would see it */
-    return 0;
-}
-
 static int serverLog(lua_State *L) {
     int argc = lua_gettop(L);
     if (argc < 2) return luaRaise(L, "ERR server.log() requires two arguments or more.");
     if (!lua_isnumber(L, 1)) return luaRaise(L, "ERR First argument must be a number (log level).");
-    int level = (int)lua_tonumber(L, 1);
+    int level = luaToInt(lua_tonumber(L, 1));
     if (level < LOG_DEBUG || level > LOG_WARNING) return luaRaise(L, "ERR Invalid log level.");
     str line = STR_EMPTY;
     luaVm *vm = luaVmOf(L);
@@ -379,12 +372,12 @@ static void setFunctions(lua_State *L, const luaL_Reg *functions) {
 
 void luaOpenServer(luaVm *vm, bool loading) {
     static const luaL_Reg usual[] = {
-        {"call", serverCall},          {"pcall", serverPcall},         {"error_reply", errorReply},
+        {"call", serverCall},          {"pcall", luaServerPcall},      {"error_reply", errorReply},
         {"status_reply", statusReply}, {"setresp", setResp},           {"set_repl", setRepl},
         {"sha1hex", sha1Hex},          {"acl_check_cmd", aclCheckCmd}, {NULL, NULL}};
     static const luaL_Reg of_eval[] = {{"replicate_commands", replicateCommands},
-                                       {"breakpoint", breakpoint},
-                                       {"debug", debugPrint},
+                                       {"breakpoint", luaBreakpoint},
+                                       {"debug", luaDebugShow},
                                        {NULL, NULL}};
     static const luaL_Reg of_load[] = {{"register_function", registerFunction}, {NULL, NULL}};
     lua_State *L = vm->L;

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE /* for memmem() */
 #include <ctype.h>
 #include <stdio.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -164,7 +165,7 @@ static void addReplacement(patternMatch *m, luaL_Buffer *out, const char *from, 
 static int stringGsub(lua_State *L) {
     slice text = checkSlice(L, 1), pattern = checkSlice(L, 2);
     int type = lua_type(L, 3);
-    ptrdiff_t max = luaL_optinteger(L, 4, (ptrdiff_t)text.len + 1);
+    ptrdiff_t max = (int)luaL_optinteger(L, 4, (ptrdiff_t)text.len + 1); /* as in Lua */
     luaL_argcheck(L,
                   type == LUA_TNUMBER || type == LUA_TSTRING || type == LUA_TFUNCTION ||
                       type == LUA_TTABLE,
@@ -278,6 +279,13 @@ static void addText(luaL_Buffer *out, const char *spec, slice text) {
     luaL_addlstring(out, item, (size_t)len);
 }
 
+/* Truncates; what does not fit becomes INT64_MIN, but between 2^63 and 2^64 the same bits unsigned. */
+static long long toInteger(double n) {
+    const double limit = 9223372036854775808.0; /* 2^63 */
+    if (n >= -limit && n < limit) return (long long)n;
+    return n >= limit && n < 2 * limit ? (long long)(uint64_t)n : INT64_MIN;
+}
+
 /* One conversion of argument `arg`. */
 static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conversion, int arg) {
     char item[ITEM_MAX], whole[SPEC_MAX + 4]; /* a size and a conversion follow the specification */
@@ -285,7 +293,8 @@ static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conve
     switch (conversion) {
     case 'c':
         (void)snprintf(whole, sizeof(whole), "%sc", spec);
-        len = snprintf(item, sizeof(item), whole, (int)luaL_checknumber(L, arg));
+        len = snprintf(item, sizeof(item), whole, luaToInt(luaL_checknumber(L, arg)));
+        len = (int)strnlen(item, (size_t)len); /* as in Lua, a NUL is not added */
         break;
     case 'd':
     case 'i':
@@ -295,7 +304,7 @@ static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conve
     case 'X': {
         double n = luaL_checknumber(L, arg);
         (void)snprintf(whole, sizeof(whole), "%sll%c", spec, conversion);
-        long long value = n >= 9223372036854775808.0 ? (long long)(uint64_t)n : (long long)n;
+        long long value = toInteger(n);
         len = snprintf(item, sizeof(item), whole, value);
         break;
     }

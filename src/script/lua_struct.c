@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/bytes.h"
 #include "script/lua_priv.h"
 
 enum { INTEGER_MAX = 32, ALIGN_NATIVE = 8 };
@@ -14,6 +15,7 @@ typedef struct format {
     luaVm *vm;
     const char *at;
     bool big_endian;
+    bool skips;   /* unknown letters and digits, as size() does */
     size_t align; /* 1: none */
     /* The current item. */
     char option;
@@ -26,9 +28,8 @@ static size_t takeNumber(format *f, size_t otherwise) {
     if (*f->at < '0' || *f->at > '9') return otherwise;
     size_t n = 0;
     while (*f->at >= '0' && *f->at <= '9') {
-        if (n > (SIZE_MAX / 2 - 9) / 10 || n * 10 > INT32_MAX)
-            (void)luaL_error(f->L, "integral size overflow");
         n = n * 10 + (size_t)(*f->at++ - '0');
+        if (n > INT32_MAX) (void)luaL_error(f->L, "integral size overflow");
     }
     return n;
 }
@@ -79,6 +80,11 @@ static void control(format *f, char option) {
 
 static bool isItem(char option) { return option && strchr("bBhHlLTfdxciIs", option); }
 
+static bool isLetterOrDigit(char c) {
+    char folded = (char)byteFold(c);
+    return (c >= '0' && c <= '9') || (folded >= 'a' && folded <= 'z');
+}
+
 /* Moves to the next item, for a record of which `done` bytes exist. False: there is none. */
 static bool nextItem(format *f, size_t done) {
     for (;;) {
@@ -88,7 +94,7 @@ static bool nextItem(format *f, size_t done) {
         f->at++;
         f->size = optionSize(f, option);
         if (!isItem(option)) {
-            control(f, option);
+            if (!f->skips || !isLetterOrDigit(option)) control(f, option);
             continue;
         }
         f->option = option;
@@ -106,8 +112,16 @@ static format newFormat(lua_State *L) {
 
 /* ------------------------------------------------------------------ pack */
 
+/* Truncates to an integer of 64 bits, signed or not; what does not fit becomes what it becomes in Valkey on x86. */
+static uint64_t toBits64(double n) {
+    const double least = -9223372036854775808.0, beyond = 18446744073709551616.0;
+    if (n >= beyond) return 0;
+    if (!(n >= least)) return (uint64_t)INT64_MIN; /* NaN, too */
+    return n < 0 ? (uint64_t)(int64_t)n : (uint64_t)n;
+}
+
 static void packInteger(luaL_Buffer *out, const format *f, double n) {
-    uint64_t value = n < 0 ? (uint64_t)(int64_t)n : (uint64_t)n;
+    uint64_t value = toBits64(n);
     for (size_t i = 0; i < f->size; i++) {
         size_t byte = f->big_endian ? f->size - 1 - i : i;
         luaL_addchar(out, byte < 8 ? (char)(value >> 8 * byte) : 0);
@@ -250,6 +264,7 @@ static int structUnpack(lua_State *L) {
 
 static int structSize(lua_State *L) {
     format f = newFormat(L);
+    f.skips = true;
     size_t size = 0;
     while (nextItem(&f, size)) {
         if (f.option == 's') (void)luaL_argerror(L, 1, "option 's' has no fixed size");

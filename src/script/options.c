@@ -9,7 +9,7 @@ scriptConfig scriptConf;
 /* The interpreter is opened again with the other functions. Functions follow after FUNCTION FLUSH. */
 static status applyInsecure(reason *why) {
     (void)why; /* it cannot fail */
-    scriptCacheFlush();
+    scriptCacheFlush(false);
     return OK;
 }
 

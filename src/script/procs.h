@@ -22,6 +22,7 @@ commandProc functionListCommand;
 commandProc functionLoadCommand;
 commandProc functionRestoreCommand;
 commandProc functionStatsCommand;
+commandProc scriptDebugCommand;
 commandProc scriptExistsCommand;
 commandProc scriptFlushCommand;
 commandProc scriptHelpCommand;

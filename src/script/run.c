@@ -13,6 +13,8 @@
 #include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
+#include "engine/transaction.h"
+#include "script/debug.h"
 #include "script/script.h"
 #include "script/script_priv.h"
 #include "store/store.h"
@@ -43,17 +45,36 @@ const scriptRun *scriptRunNow(void) { return now.run; }
 /* The gates that a command with the flags of the script would meet. Scripts without a header are always run: their
  * commands meet the gates. */
 static bool isAdmitted(const scriptRun *run, ctx *c) {
-    if (run->flags & SCRIPT_NO_HEADER) return true;
-    if (run->flags & SCRIPT_NO_CLUSTER && storeIsSlotted()) {
+    bool has_header = !(run->flags & SCRIPT_NO_HEADER);
+    bool may_write = has_header && !(run->flags & SCRIPT_NO_WRITES) && !ctxIsReplay(c);
+    if (has_header && run->flags & SCRIPT_NO_CLUSTER && storeIsSlotted()) {
         replyError(c, SLICE("ERR Can not run script on cluster, 'no-cluster' flag is set."));
         return false;
     }
-    if (run->flags & SCRIPT_NO_WRITES || ctxIsReplay(c)) return true;
     uint32_t exempt = run->flags & SCRIPT_ALLOW_OOM ? gateMask(&memoryGate) : 0;
-    if (gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
-    if (!run->is_read_only) return true;
+    if (may_write && gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
+    if (!(run->flags & SCRIPT_ALLOW_STALE) && gatesAdmitStale(c) != GATE_PASS) return false;
+    if (!may_write || !run->is_read_only) return true;
     replyError(c, SLICE("ERR Can not execute a script with write flag using *_ro command."));
     return false;
+}
+
+static bool mustStayInSlot(const scriptRun *run) {
+    return storeIsSlotted() && !(run->flags & (SCRIPT_NO_HEADER | SCRIPT_ALLOW_CROSS_SLOT_KEYS));
+}
+
+static bool addSlots(void *arg, const command *cmd, const slice *argv, int argc) {
+    int *slot = arg;
+    *slot = commandSlots(*slot, cmd, argv, argc);
+    return true;
+}
+
+/* The slot of the declared keys, or of the transaction that the script belongs to. */
+static int slotBefore(const scriptRun *run, const ctx *c) {
+    int slot = COMMAND_NO_SLOT;
+    if (run->key_count) return storeHashSlot(storeHash(run->keys[0]));
+    if (c->flags & CTX_IN_MULTI) (void)transactionEach(c->who, addSlots, &slot); /* visits all */
+    return slot;
 }
 
 bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
@@ -67,10 +88,11 @@ bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
     if (run->flags & SCRIPT_NO_WRITES) run->is_read_only = true;
     run->proto = 2;
     run->targets = c->targets;
-    run->slot = -1;
-    if (storeIsSlotted() && key_count) run->slot = storeHashSlot(storeHash(run->keys[0]));
+    run->slot = COMMAND_NO_SLOT;
+    if (mustStayInSlot(run)) run->slot = slotBefore(run, c);
     run->started_us = clockMonoUs();
     now.run = run;
+    if (run->is_read_only || mustStayInSlot(run)) gateArm(&scriptRulesGate, true);
     now.db_id = c->who->db_id;
     now.denied = c->who->flags & SESSION_DENY_BLOCKING;
     c->who->flags |= SESSION_DENY_BLOCKING;
@@ -86,7 +108,16 @@ void scriptRunEnd(scriptRun *run) {
         check(st == OK); /* it was selected before */
     }
     if (run->is_busy) gateArm(&scriptBusyGate, false);
+    gateArm(&scriptRulesGate, false);
     now.run = NULL;
+}
+
+uint32_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
+    uint32_t result = c->cmd->flags;
+    if (flags & SCRIPT_NO_HEADER) return result;
+    if (!(flags & SCRIPT_ALLOW_STALE)) result &= ~(uint32_t)CMD_STALE;
+    if (flags & SCRIPT_NO_WRITES) return result;
+    return result | (flags & SCRIPT_ALLOW_OOM ? CMD_WRITE : CMD_WRITE | CMD_DENYOOM);
 }
 
 /* ------------------------------------------------------------------ commands of the script */
@@ -100,53 +131,46 @@ void scriptReplyError(ctx *c, slice text, bool counted) {
     respError(c->out, text);
 }
 
-enum { KEYS_MAX = 32 };
-
 /* True if all keys of the command are in the slot of the run. The first command with keys determines it. */
 static bool slotsMatch(scriptRun *run, const ctx *c) {
-    keyPosition few[KEYS_MAX], *places = few;
-    int count = commandKeys(c->cmd, c->argv, c->argc, few, KEYS_MAX);
-    if (count > KEYS_MAX) {
-        places = memNewArray(keyPosition, (size_t)count);
-        count = commandKeys(c->cmd, c->argv, c->argc, places, count);
-    }
-    bool match = true;
-    for (int i = 0; i < count && match; i++) {
-        int slot = storeHashSlot(storeHash(c->argv[places[i].arg_index]));
-        if (run->slot < 0) run->slot = slot;
-        match = run->slot == slot;
-    }
-    if (places != few) memFree(places);
-    return match;
+    int slot = commandSlots(run->slot, c->cmd, c->argv, c->argc);
+    if (slot == COMMAND_SEVERAL_SLOTS) return false;
+    run->slot = slot;
+    return true;
 }
 
 static bool arityFits(const command *cmd, int argc) {
     return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
 }
 
-/* The memory gate comes before the check of read-only scripts. */
-static bool memoryRefuses(const ctx *c) {
-    return gateIsArmed(&memoryGate) && c->cmd->flags & CMD_DENYOOM &&
-           !(c->gates_exempt & gateMask(&memoryGate));
+/* What a script may not do because of its flags, or because it is read-only: a gate, because users, slots and memory are
+ * checked before. */
+static gateVerdict checkRules(ctx *c) {
+    scriptRun *run = now.run;
+    if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE)) {
+        scriptReplyError(c, SLICE("ERR Write commands are not allowed from read-only scripts."),
+                         false);
+        return GATE_REFUSED;
+    }
+    if (mustStayInSlot(run) && !slotsMatch(run, c)) {
+        scriptReplyError(
+            c, SLICE("ERR Script attempted to access keys that do not hash to the same slot"),
+            false);
+        return GATE_REFUSED;
+    }
+    return GATE_PASS;
 }
 
-/* Replies why the command may not run in this script; false if it may. */
-static bool isRefused(scriptRun *run, ctx *c) {
+const gate scriptRulesGate = {
+    .name = "script rules", .admit = checkRules, .origins = 1u << ORIGIN_SCRIPT};
+
+/* Replies why the command may not run in any script; false if it may. */
+static bool isRefused(ctx *c) {
     if (!arityFits(c->cmd, c->argc)) {
         scriptReplyError(c, SLICE("ERR Wrong number of args calling command from script"), false);
     } else if (c->cmd->flags & CMD_NOSCRIPT &&
                (engineDeniedInScripts() || c->cmd->spec->categories & 1u << CAT_SCRIPTING)) {
         scriptReplyError(c, SLICE("ERR This Valkey command is not allowed from script"), false);
-    } else if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE) &&
-               !memoryRefuses(c)) {
-        scriptReplyError(c, SLICE("ERR Write commands are not allowed from read-only scripts."),
-                         false);
-    } else if (unlikely(storeIsSlotted()) &&
-               !(run->flags & (SCRIPT_NO_HEADER | SCRIPT_ALLOW_CROSS_SLOT_KEYS)) &&
-               !slotsMatch(run, c)) {
-        scriptReplyError(
-            c, SLICE("ERR Script attempted to access keys that do not hash to the same slot"),
-            false);
     } else {
         return false;
     }
@@ -169,28 +193,33 @@ static void replyUnknown(ctx *c) {
 }
 
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink) {
-    outbuf out;
-    outbufInitSink(&out, sink);
     ctx c;
     ctxInitInner(&c, run->caller);
     c.db = c.who->db; /* the script may have selected another one */
     c.argv = argv;
     c.argc = argc;
-    c.out = &out;
     c.proto = run->proto;
     c.targets = run->targets;
     if (c.origin == ORIGIN_CLIENT) c.origin = ORIGIN_SCRIPT;
     if (run->wrote) c.gates_exempt = gatesWaivedForWriters();
     if (run->flags & SCRIPT_ALLOW_OOM) c.gates_exempt |= gateMask(&memoryGate);
+    debugSession *debug = debugNow();
+    if (unlikely(debug != NULL)) sink = debugCommandBegins(debug, argv, argc, sink);
+    outbuf out;
+    outbufInitSink(&out, sink);
+    c.out = &out;
+    bool rejected = true;
     if (!executeResolveInner(&c)) {
         replyUnknown(&c);
-    } else if (unlikely(isRefused(run, &c))) {
+    } else if (unlikely(isRefused(&c))) {
         executeCountRejected(&c);
     } else {
         executeInner(&c);
+        rejected = false;
         if (c.cmd->flags & CMD_WRITE && !(c.flags & CTX_REJECTED)) run->wrote = true;
     }
     outbufClear(&out);
+    if (unlikely(debug != NULL)) debugCommandEnds(debug, rejected);
 }
 
 /* ------------------------------------------------------------------ slow scripts */
@@ -235,6 +264,10 @@ scriptStop scriptRunPoll(scriptRun *run) {
     int64_t now_us = clockMonoUs();
     int64_t elapsed_us = now_us - run->started_us;
     if (run->killed) return SCRIPT_KILLED;
+    if (debugNow()) {
+        run->killed = debugPoll(debugNow());
+        return run->killed ? SCRIPT_KILLED : SCRIPT_GOES_ON;
+    }
     if (!scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;
     if (!run->is_busy) {
         if (elapsed_us / 1000 < scriptConf.busy_reply_threshold) return SCRIPT_GOES_ON;

@@ -43,7 +43,7 @@ struct scriptRun {
     bool killed;
     uint8_t proto;   /* of the replies that the script gets */
     uint8_t targets; /* enum propagateTarget: what server.set_repl() has chosen */
-    int slot;        /* of the keys used so far; -1: none yet */
+    int slot;        /* of the keys used so far, or COMMAND_NO_SLOT */
     int64_t started_us;
 };
 

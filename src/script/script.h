@@ -9,5 +9,11 @@
 extern const feature scriptFeature;
 /* Refuses commands while a slow script is executed. */
 extern const gate scriptBusyGate;
+/* Refuses commands of the running script that its flags rule out. */
+extern const gate scriptRulesGate;
+
+/* Bytes of the cache of EVAL scripts, and of libraries, without the interpreters. */
+size_t scriptCacheBytes(void);
+size_t scriptLibraryBytes(void);
 
 #endif

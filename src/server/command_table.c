@@ -112,6 +112,7 @@ commandProc existsCommand;
 commandProc expireCommand;
 commandProc expireatCommand;
 commandProc expiretimeCommand;
+commandProc failoverCommand;
 commandProc fcallCommand;
 commandProc fcallRoCommand;
 commandProc flushallCommand;
@@ -233,6 +234,7 @@ commandProc pfselftestCommand;
 commandProc pingCommand;
 commandProc psetexCommand;
 commandProc psubscribeCommand;
+commandProc psyncCommand;
 commandProc pttlCommand;
 commandProc publishCommand;
 commandProc pubsubChannelsCommand;
@@ -248,8 +250,11 @@ commandProc readonlyCommand;
 commandProc readwriteCommand;
 commandProc renameCommand;
 commandProc renamenxCommand;
+commandProc replconfCommand;
+commandProc replicaofCommand;
 commandProc resetCommand;
 commandProc restoreCommand;
+commandProc roleCommand;
 commandProc rpopCommand;
 commandProc rpoplpushCommand;
 commandProc rpushCommand;
@@ -258,6 +263,7 @@ commandProc saddCommand;
 commandProc saveCommand;
 commandProc scanCommand;
 commandProc scardCommand;
+commandProc scriptDebugCommand;
 commandProc scriptExistsCommand;
 commandProc scriptFlushCommand;
 commandProc scriptHelpCommand;
@@ -277,6 +283,7 @@ commandProc sinterCommand;
 commandProc sintercardCommand;
 commandProc sinterstoreCommand;
 commandProc sismemberCommand;
+commandProc slaveofCommand;
 commandProc slowlogGetCommand;
 commandProc slowlogHelpCommand;
 commandProc slowlogLenCommand;
@@ -299,6 +306,7 @@ commandProc sunionCommand;
 commandProc sunionstoreCommand;
 commandProc sunsubscribeCommand;
 commandProc swapdbCommand;
+commandProc syncCommand;
 commandProc timeCommand;
 commandProc touchCommand;
 commandProc ttlCommand;
@@ -306,6 +314,7 @@ commandProc typeCommand;
 commandProc unlinkCommand;
 commandProc unsubscribeCommand;
 commandProc unwatchCommand;
+commandProc waitCommand;
 commandProc waitaofCommand;
 commandProc watchCommand;
 commandProc xackCommand;
@@ -1871,6 +1880,18 @@ static const commandArg args_expireat[] = {
     {.name = "condition", .since = "7.0.0", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 4, .args = args_expire_condition},
 };
 
+static const commandArg args_failover_target[] = {
+    {.name = "host", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "force", .token = "FORCE", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
+static const commandArg args_failover[] = {
+    {.name = "target", .token = "TO", .type = ARG_BLOCK, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 3, .args = args_failover_target},
+    {.name = "abort", .token = "ABORT", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
+    {.name = "milliseconds", .token = "TIMEOUT", .type = ARG_INTEGER, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const commandArg args_fcall[] = {
     {.name = "function", .type = ARG_STRING, .key_spec = -1},
     {.name = "numkeys", .type = ARG_INTEGER, .key_spec = -1},
@@ -3001,6 +3022,11 @@ static const commandArg args_psubscribe[] = {
     {.name = "pattern", .type = ARG_PATTERN, .flags = ARG_MULTIPLE, .key_spec = -1},
 };
 
+static const commandArg args_psync[] = {
+    {.name = "replicationid", .type = ARG_STRING, .key_spec = -1},
+    {.name = "offset", .type = ARG_INTEGER, .key_spec = -1},
+};
+
 static const commandHistory history_pttl[] = {
     {"2.8.0", "Added the -2 reply."},
 };
@@ -3118,6 +3144,25 @@ static const commandHistory history_renamenx[] = {
     {"3.2.0", "The command no longer returns an error when source and destination names are the same."},
 };
 
+static const commandArg args_replicaof_args_host_port[] = {
+    {.name = "host", .type = ARG_STRING, .key_spec = -1},
+    {.name = "port", .type = ARG_INTEGER, .key_spec = -1},
+};
+
+static const commandArg args_replicaof_args_no_one[] = {
+    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "one", .token = "ONE", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_replicaof_args[] = {
+    {.name = "host-port", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_replicaof_args_host_port},
+    {.name = "no-one", .type = ARG_BLOCK, .key_spec = -1, .count = 2, .args = args_replicaof_args_no_one},
+};
+
+static const commandArg args_replicaof[] = {
+    {.name = "args", .type = ARG_ONEOF, .key_spec = -1, .count = 2, .args = args_replicaof_args},
+};
+
 static const commandHistory history_restore[] = {
     {"3.0.0", "Added the `REPLACE` modifier."},
     {"5.0.0", "Added the `ABSTTL` modifier."},
@@ -3165,6 +3210,17 @@ static const commandArg args_scan[] = {
     {.name = "type", .token = "TYPE", .since = "6.0.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
 };
 
+static const commandArg args_script_debug_mode[] = {
+    {.name = "yes", .token = "YES", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "sync", .token = "SYNC", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "no", .token = "NO", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_script_debug[] = {
+    {.name = "mode", .type = ARG_ONEOF, .key_spec = -1, .count = 3, .args = args_script_debug_mode},
+    {.name = "engine", .since = "9.1.0", .type = ARG_STRING, .flags = ARG_OPTIONAL, .key_spec = -1},
+};
+
 static const char *const tips_script_exists[] = {
     "request_policy:all_shards",
     "response_policy:agg_logical_and",
@@ -3191,6 +3247,17 @@ static const commandArg args_script_show[] = {
 };
 
 static const commandSpec subs_script[] = {
+    {.name = "debug",
+     .proc = scriptDebugCommand,
+     .arity = -3,
+     .flags = CMD_NOSCRIPT,
+     .categories = CAT(SLOW) | CAT(SCRIPTING),
+     .reply = CLASS_STATUS,
+     .group = "scripting",
+     .summary = "Sets the debug mode of server-side Lua scripts.",
+     .complexity = "O(1)",
+     .since = "3.2.0",
+     .args = args_script_debug, .arg_count = 2},
     {.name = "exists",
      .proc = scriptExistsCommand,
      .arity = -3,
@@ -3522,9 +3589,14 @@ static const commandArg args_swapdb[] = {
     {.name = "index2", .type = ARG_INTEGER, .key_spec = -1},
 };
 
-static const char *const tips_waitaof[] = {
+static const char *const tips_wait[] = {
     "request_policy:all_shards",
     "response_policy:agg_min",
+};
+
+static const commandArg args_wait[] = {
+    {.name = "numreplicas", .type = ARG_INTEGER, .key_spec = -1},
+    {.name = "timeout", .type = ARG_INTEGER, .key_spec = -1},
 };
 
 static const commandArg args_waitaof[] = {
@@ -4636,6 +4708,17 @@ const commandSpec serverCommands[] = {
      .since = "7.0.0",
      .key_specs = keys_bitcount, .key_spec_count = 1,
      .args = args_decr, .arg_count = 1},
+    {.name = "failover",
+     .proc = failoverCommand,
+     .arity = -1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Starts a coordinated failover from a server to one of its replicas.",
+     .complexity = "O(1)",
+     .since = "6.2.0",
+     .args = args_failover, .arg_count = 3},
     {.name = "fcall",
      .proc = fcallCommand,
      .arity = -3,
@@ -5854,6 +5937,16 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the number of patterns to subscribe to.",
      .since = "2.0.0",
      .args = args_psubscribe, .arg_count = 1},
+    {.name = "psync",
+     .proc = psyncCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_STOPS_BATCH,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "An internal command used in replication.",
+     .since = "2.8.0",
+     .args = args_psync, .arg_count = 2},
     {.name = "pttl",
      .proc = pttlCommand,
      .arity = 2,
@@ -5968,6 +6061,27 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_renamenx, .key_spec_count = 2,
      .history = history_renamenx, .history_count = 1,
      .args = args_rename, .arg_count = 2},
+    {.name = "replconf",
+     .proc = replconfCommand,
+     .arity = -1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_ALLOW_BUSY | CMD_INTERNAL,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "An internal command for configuring the replication stream.",
+     .complexity = "O(1)",
+     .since = "3.0.0"},
+    {.name = "replicaof",
+     .proc = replicaofCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE | CMD_NO_ASYNC_LOADING,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Configures a server as replica of another, or promotes it to a primary.",
+     .complexity = "O(1)",
+     .since = "5.0.0",
+     .args = args_replicaof, .arg_count = 1},
     {.name = "reset",
      .proc = resetCommand,
      .arity = 1,
@@ -6006,6 +6120,16 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_psetex, .key_spec_count = 1,
      .history = history_restore, .history_count = 3,
      .args = args_restore, .arg_count = 7},
+    {.name = "role",
+     .proc = roleCommand,
+     .arity = 1,
+     .flags = CMD_NOSCRIPT | CMD_LOADING | CMD_STALE | CMD_FAST | CMD_SENTINEL | CMD_QUICK,
+     .categories = CAT(ADMIN) | CAT(FAST) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns the replication role.",
+     .complexity = "O(1)",
+     .since = "2.8.12"},
     {.name = "rpop",
      .proc = rpopCommand,
      .arity = -2,
@@ -6119,7 +6243,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Lua scripts management commands.",
      .complexity = "Depends on subcommand.",
      .since = "2.6.0",
-     .subs = subs_script, .sub_count = 6},
+     .subs = subs_script, .sub_count = 7},
     {.name = "sdiff",
      .proc = sdiffCommand,
      .arity = -2,
@@ -6289,6 +6413,19 @@ const commandSpec serverCommands[] = {
      .since = "1.0.0",
      .key_specs = keys_hexists, .key_spec_count = 1,
      .args = args_sismember, .arg_count = 2},
+    {.name = "slaveof",
+     .proc = slaveofCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE | CMD_NO_ASYNC_LOADING | CMD_DEPRECATED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Sets a server as a replica of another, or promotes it to being a primary.",
+     .complexity = "O(1)",
+     .since = "1.0.0",
+     .deprecated_since = "5.0.0",
+     .replaced_by = "`REPLICAOF`",
+     .args = args_replicaof, .arg_count = 1},
     {.name = "slowlog",
      .arity = -2,
      .categories = CAT(SLOW),
@@ -6537,6 +6674,15 @@ const commandSpec serverCommands[] = {
      .complexity = "O(N) where N is the count of clients watching or blocking on keys from both databases.",
      .since = "4.0.0",
      .args = args_swapdb, .arg_count = 2},
+    {.name = "sync",
+     .proc = syncCommand,
+     .arity = 1,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_NO_MULTI | CMD_STOPS_BATCH,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "An internal command used in replication.",
+     .since = "1.0.0"},
     {.name = "time",
      .proc = timeCommand,
      .arity = 1,
@@ -6625,6 +6771,18 @@ const commandSpec serverCommands[] = {
      .summary = "Forgets about watched keys of a transaction.",
      .complexity = "O(1)",
      .since = "2.2.0"},
+    {.name = "wait",
+     .proc = waitCommand,
+     .arity = 3,
+     .flags = CMD_BLOCKING,
+     .categories = CAT(SLOW) | CAT(BLOCKING) | CAT(CONNECTION),
+     .reply = CLASS_INTEGER,
+     .group = "generic",
+     .summary = "Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.",
+     .complexity = "O(1)",
+     .since = "3.0.0",
+     .tips = tips_wait, .tip_count = 2,
+     .args = args_wait, .arg_count = 2},
     {.name = "waitaof",
      .proc = waitaofCommand,
      .arity = 4,
@@ -6635,7 +6793,7 @@ const commandSpec serverCommands[] = {
      .summary = "Blocks until all of the preceding write commands sent by the connection are written to the append-only file of the primary and/or replicas.",
      .complexity = "O(1)",
      .since = "7.2.0",
-     .tips = tips_waitaof, .tip_count = 2,
+     .tips = tips_wait, .tip_count = 2,
      .args = args_waitaof, .arg_count = 3},
     {.name = "watch",
      .proc = watchCommand,
@@ -7269,4 +7427,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 247;
+const int serverCommandCount = 255;

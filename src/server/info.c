@@ -20,7 +20,8 @@
 #include "store/store.h"
 
 static unsigned long long lruClock(void) {
-    return (unsigned long long)(engineHot.now_ms / 1000) & OBJECT_LRU_MAX;
+    enum { LRU_CLOCK_MAX = (1 << 24) - 1 }; /* as in Valkey; objects keep fewer bits */
+    return (unsigned long long)(engineHot.now_ms / 1000) & LRU_CLOCK_MAX;
 }
 
 static const char *supervisorWord(void) {

@@ -25,6 +25,7 @@
 #include "metrics/metrics.h"
 #include "net/net.h"
 #include "persist/persist.h"
+#include "repl/repl.h"
 #include "server/crash.h"
 #include "server/kernel.h"
 #include "server/server.h"
@@ -161,7 +162,7 @@ static void openListeners(void) {
 
 static void loadDataset(void) {
     reason why;
-    if (persistLoadAtStart(&why) == OK) return;
+    if (persistLoadAtStart(replIsReplica(), &why) == OK) return;
     logWarning("Fatal error loading the DB, check server logs. Exiting.");
     exit(1);
 }
@@ -180,7 +181,7 @@ static void installOptions(void) {
 static void identify(engineIdentity *out) {
     *out = (engineIdentity){.version = SERVER_VERSION,
                             .mode = serverIsCluster() ? "cluster" : "standalone",
-                            .role = "master",
+                            .role = replRole(),
                             .availability_zone = serverConf.availability_zone};
 }
 
@@ -270,6 +271,7 @@ int main(int argc, char **argv) {
     }
     logNotice("Server initialized");
     loadDataset();
+    replAfterLoad();
     netLogReady();
     daemonReady();
     infoMemoryStarted();

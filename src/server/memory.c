@@ -7,9 +7,12 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "engine/memory.h"
 #include "engine/reply.h"
 #include "net/net.h"
 #include "persist/persist.h"
+#include "repl/repl.h"
+#include "script/script.h"
 #include "server/procs.h"
 #include "server/server.h"
 #include "store/store.h"
@@ -28,6 +31,7 @@ typedef struct memoryFigures {
     double dataset_percent, peak_percent;
     uint64_t keys;
     memReport process;
+    replMemory stream;
 } memoryFigures;
 
 static memoryFigures measure(void) {
@@ -37,7 +41,9 @@ static memoryFigures measure(void) {
         f.tables += dbTableMemory(storeDb(i));
         f.keys += dbSize(storeDb(i));
     }
-    f.overhead = memory.startup + f.clients + f.tables;
+    replMeasure(&f.stream);
+    f.overhead = memory.startup + f.stream.buffers + f.stream.collected + f.clients + f.tables +
+                 persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes();
     f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;
     f.dataset_percent = (double)f.dataset * 100 / (double)net_used;
@@ -86,9 +92,12 @@ void infoPrintMemory(str *out) {
     printRatio(out, "allocator_rss", process->resident, process->active);
     printRatio(out, "rss_overhead", process->rss, process->resident);
     printRatio(out, "mem_fragmentation", process->rss, f.used);
-    strAppendText(out, "mem_not_counted_for_evict:0\r\nmem_replication_backlog:0\r\n"
-                       "mem_total_replication_buffers:0\r\nmem_replicas_repl_buffer:0\r\n"
-                       "mem_clients_slaves:0\r\n");
+    strAppendFormat(out,
+                    "mem_not_counted_for_evict:%zu\r\nmem_replication_backlog:%zu\r\n"
+                    "mem_total_replication_buffers:%zu\r\nmem_replicas_repl_buffer:%zu\r\n"
+                    "mem_clients_slaves:%zu\r\n",
+                    memoryExcluded(), f.stream.backlog, f.stream.buffers, f.stream.collected,
+                    f.stream.replicas);
     strAppendFormat(out, "mem_clients_normal:%zu\r\n", f.clients);
     strAppendText(
         out, "mem_cluster_links:0\r\nmem_cluster_slot_import:0\r\nmem_cluster_slot_export:0\r\n");
@@ -145,22 +154,24 @@ static int replyProcess(ctx *c, const memoryFigures *f) {
 
 /* MEMORY STATS. Reply: a map of values. */
 void memoryStatsCommand(ctx *c) {
-    static const char *const absent[] = {
-        "replication.backlog", "replicas.repl.buffer", "clients.slaves",      "clients.normal",
-        "cluster.links",       "cluster.slot_import",  "cluster.slot_export", "aof.buffer",
-        "lua.caches",          "functions.caches"};
+    static const char *const absent[] = {"cluster.links", "cluster.slot_import",
+                                         "cluster.slot_export"};
     memoryFigures f = measure();
     respDeferred map = respDeferBegin(c->out);
     int fields = 0;
     replyField(c, "peak.allocated", (int64_t)memory.peak);
     replyField(c, "total.allocated", (int64_t)f.used);
     replyField(c, "startup.allocated", (int64_t)memory.startup);
-    fields += 3;
-    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) {
-        bool normal = !strcmp(absent[i], "clients.normal");
-        replyField(c, absent[i], normal ? (int64_t)f.clients : 0);
-    }
-    fields += replyDatabases(c);
+    replyField(c, "replication.backlog", (int64_t)f.stream.backlog);
+    replyField(c, "replicas.repl.buffer", 0);
+    replyField(c, "clients.slaves", (int64_t)f.stream.replicas);
+    replyField(c, "clients.normal", (int64_t)f.clients);
+    fields += 7;
+    for (size_t i = 0; i < COUNT_OF(absent); i++, fields++) replyField(c, absent[i], 0);
+    replyField(c, "aof.buffer", (int64_t)persistAofBufferBytes());
+    replyField(c, "lua.caches", (int64_t)scriptCacheBytes());
+    replyField(c, "functions.caches", (int64_t)scriptLibraryBytes());
+    fields += 3 + replyDatabases(c);
     replyField(c, "overhead.db.hashtable.lut", (int64_t)f.tables);
     replyField(c, "overhead.db.hashtable.rehashing", 0);
     replyField(c, "overhead.total", (int64_t)f.overhead);

@@ -11,6 +11,7 @@
 #include "engine/hooks.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
+#include "repl/repl.h"
 #include "server/server.h"
 #include "server/watchdog.h"
 
@@ -41,7 +42,10 @@ status restartRequest(bool graceful, int64_t delay_ms, reason *why) {
                          detail.text);
     metricsStop();
     netStopListening();
-    if (graceful) netCloseAll();
+    if (graceful) {
+        replStop();
+        netCloseAll();
+    }
     watchdogSet(0);
     closeDescriptors();
     clockSleepUs(delay_ms * 1000);

@@ -9,8 +9,11 @@
 #include "base/base.h"
 #include "engine/ctx.h"
 #include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "engine/pause.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
+#include "repl/repl.h"
 #include "server/server.h"
 #include "server/server_priv.h"
 #include "store/store.h"
@@ -27,6 +30,7 @@ static struct {
 static void __attribute__((noreturn)) finish(void) {
     metricsStop();
     netStopListening();
+    replStop();
     netCloseAll();
     daemonRemovePidFile();
 #ifdef LEAK_CHECKED
@@ -59,8 +63,10 @@ status shutdownNow(uint32_t flags, reason *why) {
     status st = hooksShutdown(flags, why);
     shutdown_state.waiting = st == ERR_AGAIN;
     if (st == OK) finish();
+    engineSetShutdownWaits(shutdown_state.waiting);
     if (st != ERR_AGAIN) {
         shutdown_state.announced = false;
+        pauseEnd(PAUSE_FOR_SHUTDOWN);
         daemonNotify("STATUS=Shutdown failed, still serving\n");
     }
     return st;
@@ -84,6 +90,8 @@ status shutdownRequest(uint32_t flags, bool abort, reason *why) {
     if (!shutdown_state.waiting) return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");
     logNotice("Shutdown manually aborted.");
     shutdown_state.waiting = shutdown_state.announced = false;
+    pauseEnd(PAUSE_FOR_SHUTDOWN);
+    engineSetShutdownWaits(false);
     daemonReady();
     return OK;
 }

@@ -30,6 +30,7 @@ static void onTerminate(int signal_number) {
 void signalsInit(void) {
     signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at the limit of its size is an error like a full disk */
     struct sigaction action = {.sa_handler = onTerminate, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Access time or access frequency of an object: 24 bits in its header, read by eviction and OBJECT.
+ * Access time or access frequency of an object: 23 bits in its header, read by eviction and OBJECT.
  *
- * LRU: seconds of the wall clock. LFU: 16 bits of minutes (of the last update of the counter) and an 8-bit counter
+ * LRU: seconds of the wall clock. LFU: 15 bits of minutes (of the last update of the counter) and an 8-bit counter
  * that grows logarithmically with accesses and decreases with idle minutes. Main thread only. */
 #include "base/base.h"
 #include "base/random.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
 
-enum { LFU_NEW = 5, LFU_MAX = 255, LFU_MINUTES_MASK = 0xffff };
+enum { LFU_NEW = 5, LFU_MAX = 255, LFU_MINUTES_MASK = OBJECT_LRU_MAX >> 8 };
 
 static void setClock(void) {
     if (storeNow.access == ACCESS_LFU) {

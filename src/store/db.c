@@ -28,10 +28,10 @@ static inline bool objectHasKey(const void *entry, const void *key, size_t len) 
     return own.len == len && memcmp(own.ptr, key, len) == 0;
 }
 
-static const hashtableType keys_type = {.hash_of = hashOfObject, .match = objectHasKey};
+const hashtableType dbKeysType = {.hash_of = hashOfObject, .match = objectHasKey};
 
 void dbMakeTables(db *d) {
-    d->keys = kvstoreNew(&keys_type, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
+    d->keys = kvstoreNew(&dbKeysType, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);
     d->table = storeNow.slotted ? NULL : kvstoreTable(d->keys, 0);
     itemsForget(d);
     d->expire_cursor = 0;
@@ -79,6 +79,7 @@ void storeShutdown(void) {
     keyspace *k = &storeNow.main;
     check(storeNow.used == k);
     check(storeNow.keyspaces == k);
+    savingStop();
     (void)storeFlush(k, false); /* how many does not matter now */
     storeTidy(0);
     keyspaceClear(k);
@@ -160,7 +161,7 @@ ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPositi
     const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
     if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
-    return hashtableInlineFindPosition(t, &keys_type, hash, objectHasKey, key.ptr, key.len,
+    return hashtableInlineFindPosition(t, &dbKeysType, hash, objectHasKey, key.ptr, key.len,
                                        &at->at);
 }
 
@@ -183,6 +184,7 @@ static void freeExpired(db *d, robj *o) {
 
 void dbRemoveExpired(db *d, robj *o) {
     uint64_t hash = hashOfObject(o);
+    beforeChange(d, hash, o);
     check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
     freeExpired(d, o);
 }
@@ -200,10 +202,11 @@ static inline bool objectIsNone(const void *entry, const void *key, size_t len) 
 /* A write found an expired object: removes it, and makes the position that of a missing key. */
 static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     uint64_t hash = at->at.hash;
+    beforeChange(d, hash, o);
     removeAt(d, at);
     freeExpired(d, o);
     /* Its hash is enough: there is no other object with this key to compare with. */
-    (void)hashtableInlineFindPosition(tableOf(d, hash), &keys_type, hash, objectIsNone, NULL, 0,
+    (void)hashtableInlineFindPosition(tableOf(d, hash), &dbKeysType, hash, objectIsNone, NULL, 0,
                                       &at->at);
 }
 
@@ -226,7 +229,10 @@ ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosi
 
 robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = find(d, key, hash, look, at);
-    if (o) touch(o, look);
+    if (o) {
+        beforeChange(d, hash, o);
+        touch(o, look);
+    }
     return o;
 }
 
@@ -283,7 +289,7 @@ robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *
 }
 
 const robj *dbPeek(const db *d, slice key, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasKey, key.ptr, key.len);
+    return hashtableInlineFind(tableOf(d, hash), &dbKeysType, hash, objectHasKey, key.ptr, key.len);
 }
 
 static inline bool objectHasHash(const void *entry, const void *hash, size_t len) {
@@ -292,7 +298,7 @@ static inline bool objectHasHash(const void *entry, const void *hash, size_t len
 }
 
 const robj *dbPeekHash(const db *d, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, hash), &keys_type, hash, objectHasHash, &hash,
+    return hashtableInlineFind(tableOf(d, hash), &dbKeysType, hash, objectHasHash, &hash,
                                sizeof(hash));
 }
 
@@ -318,9 +324,9 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
         dbPlace(d, at, objectSetExpire(old, expire_ms));
         return;
     }
-    uint32_t lru = old ? objectLru(old) : accessFresh();
-    robj *o = take ? objectNewStringTake(key, take, expire_ms, lru)
-                   : objectNewString(key, value, expire_ms, lru, KEEP_BEST);
+    uint32_t access = old ? objectAccess(old) : objectAccessOf(accessFresh());
+    robj *o = take ? objectNewStringTake(key, take, expire_ms, access)
+                   : objectNewString(key, value, expire_ms, access, KEEP_BEST);
     if (had_time) objectMarkRawWithTtl(o);
     dbPlace(d, at, o);
     if (old) freeObject(d, old, storeNow.lazy_deleted);
@@ -339,6 +345,7 @@ void storeSetNotes(bool added, bool missed) {
 static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (objectLru(o) == 0) objectSetLru(o, accessFresh());
+    if (unlikely(storeNow.saving)) savingAdded(d, at->at.hash, o);
     kvstoreInsertAt(d->keys, slotOf(at->at.hash), &at->at, o, flags);
     noteAdded(d, objectKey(o));
 }
@@ -357,6 +364,7 @@ void dbPlace(db *d, const dbPosition *at, robj *o) {
         return;
     }
     hashtableReplaceAt(&at->at, o);
+    hotCheck(savingIsConsistent(d, at->at.hash, o));
     if (unlikely(hashtableFlagsAt(&at->at) != flags)) {
         setFlagsAt(d, at, o, flags);
     } else if (flags & HASHTABLE_MARK && objectType(o) == TYPE_HASH) {
@@ -380,6 +388,7 @@ static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool late
         removeFound(d, o, &at);
         return false;
     }
+    beforeChange(d, hash, o);
     removeAt(d, &at);
     freeObject(d, o, later);
     return true;
@@ -407,6 +416,7 @@ static robj *takeKey(db *d, slice key, uint64_t hash) {
     dbPosition at;
     robj *o = findPosition(d, key, hash, &at);
     check(o != NULL);
+    beforeChange(d, hash, o);
     removeAt(d, &at);
     return o;
 }
@@ -426,6 +436,8 @@ static void add(const dbKey *to, robj *o) {
     dbPosition at;
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
+    objectSetMarked(o, false); /* another one's, if it was moved */
+    if (storeNow.saving) savingAdded(to->db, to->hash, o);
     kvstoreInsertAt(to->db->keys, slotOf(to->hash), &at.at, o, dbWordFlags(o));
     noteAdded(to->db, to->key);
 }
@@ -438,7 +450,7 @@ void dbMove(const dbKey *from, const dbKey *to) {
 void dbCopy(const dbKey *from, const dbKey *to) {
     const robj *o = dbPeek(from->db, from->key, from->hash);
     check(o != NULL);
-    add(to, objectCopy(o, to->key, accessFresh()));
+    add(to, objectCopy(o, to->key, objectAccessOf(accessFresh())));
 }
 
 uint64_t dbFlush(db *d, bool later) {
@@ -448,7 +460,10 @@ uint64_t dbFlush(db *d, bool later) {
     for (int i = 0; i < k->count; i++) {
         if (k->dbs[i] != d) others += kvstoreCountAll(k->dbs[i]->keys);
     }
-    freeStores(&d->keys, 1, others == 0, later);
+    if (!savingDetach(d)) {
+        others += savingDetachedKeys();
+        freeStores(&d->keys, 1, others == 0, later);
+    }
     dbMakeTables(d);
     (void)keyspaceUse(before); /* it was this one */
     return count;
@@ -457,13 +472,14 @@ uint64_t dbFlush(db *d, bool later) {
 uint64_t storeFlush(keyspace *k, bool later) {
     keyspace *before = keyspaceUse(k);
     uint64_t count = 0;
+    int freed = 0;
     kvstore **stores = memNewArray(kvstore *, (size_t)k->count);
     for (int i = 0; i < k->count; i++) {
         count += dbSize(k->dbs[i]);
-        stores[i] = k->dbs[i]->keys;
+        if (!savingDetach(k->dbs[i])) stores[freed++] = k->dbs[i]->keys;
         dbMakeTables(k->dbs[i]);
     }
-    freeStores(stores, k->count, true, later);
+    freeStores(stores, freed, savingDetachedKeys() == 0, later);
     memFree(stores);
     (void)keyspaceUse(before); /* it was this one */
     return count;
@@ -528,6 +544,7 @@ uint64_t dbSlotVolatileCount(const db *d, int slot) {
 
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
     uint64_t count = dbSlotCount(d, slot);
+    savingTakeSlot(d, slot);
     freeTable(d, kvstoreTakeSlot(d->keys, slot), later);
     return count;
 }

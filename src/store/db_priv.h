@@ -7,6 +7,7 @@
 #ifndef STORE_DB_PRIV_H
 #define STORE_DB_PRIV_H
 
+#include "base/bytes.h"
 #include "ds/kvstore.h"
 #include "store/slab.h"
 #include "store/store.h"
@@ -23,6 +24,7 @@ struct db {
     hashtable items;                  /* names of keys with volatile items, see items.c */
     uint64_t items_cursor;            /* position of the scan over `items` */
     uint64_t field_key, field_cursor; /* position within the key with that hash, if not 0 */
+    int saved_as;                     /* see saving.c */
 };
 
 /* A place in a walk that moves elements together: compact.c. */
@@ -51,6 +53,7 @@ typedef struct storeState {
     keyspace *used;      /* whose memory new objects get */
     bool slotted;
     bool touch_lru;     /* lookups note the time; the hot path's one test */
+    bool saving;        /* objects are passed on before they change: saving.h */
     bool time_removals; /* storeTimeRemovals() */
     bool resizes_off;   /* storeSetResizing() */
     bool forked;        /* between storeForkBegin() and storeForkEnd() */
@@ -67,6 +70,26 @@ extern storeState storeNow;
 
 /* The slot of a key with this storeHash(). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
+/* ---- saving.c ---- */
+
+/* While storeNow.saving is set: called before an object of a table is changed or removed; before a new one is added. */
+void savingBefore(const db *d, uint64_t hash, robj *o);
+void savingAdded(const db *d, uint64_t hash, robj *o);
+/* False if `o` replaces an object that was not passed on, or has lost its mark. */
+bool savingIsConsistent(const db *d, uint64_t hash, const robj *o);
+/* The database gets other tables. true: its present ones are freed by the walk, not by the caller. */
+bool savingDetach(db *d);
+/* The table of a slot is going to be taken from the database. */
+void savingTakeSlot(const db *d, int slot);
+/* Objects in tables that belong to no database any more; frees them. */
+uint64_t savingDetachedKeys(void);
+void savingFreeDetached(void);
+/* Ends the walk: all objects are going to be freed. */
+void savingStop(void);
+ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
+    if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
+}
+
 /* ---- keyspace.c ---- */
 
 /* Makes `count` databases in a keyspace that is all zero. */
@@ -78,6 +101,8 @@ slabPair keyspaceSlabs(keyspace *k);
 
 /* ---- db.c ---- */
 
+/* How the tables of databases find objects. */
+extern const hashtableType dbKeysType;
 /* Gives a database empty tables, which are its first, or which replace those given away. */
 void dbMakeTables(db *d);
 /* Exchanges what two databases hold. */

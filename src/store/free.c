@@ -170,6 +170,7 @@ void freeKeyspace(keyspace *k, bool later) {
     kvstore **stores = memNewArray(kvstore *, (size_t)k->count);
     uint64_t objects = 0;
     for (int i = 0; i < k->count; i++) {
+        check(!savingDetach(k->dbs[i]));
         stores[i] = k->dbs[i]->keys;
         k->dbs[i]->keys = NULL;
         objects += kvstoreCountAll(stores[i]);

@@ -112,6 +112,7 @@ static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired)
     slice key = sliceMake(k->bytes, k->len);
     bool emptied = hashLength(o) == expired->count;
     d->in->stats.expired_fields += expired->count;
+    beforeChange(d, k->hash, o);
     if (d->in->listener)
         d->in->listener->fields_expired(d, key, expired->fields, expired->count, emptied);
     hashRemoveExpired(o, expired);

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "store/db_priv.h"
+#include "store/saving.h"
 
 keyspace *keyspaceMain(void) { return &storeNow.main; }
 
@@ -30,6 +31,7 @@ void keyspaceClear(keyspace *k) {
     while (*link != k) link = &(*link)->next;
     *link = k->next;
     for (int i = 0; i < k->count; i++) {
+        check(!savingDetach(k->dbs[i]));
         kvstoreFree(k->dbs[i]->keys, NULL, NULL);
         itemsForget(k->dbs[i]);
         memFree(k->dbs[i]);
@@ -74,6 +76,8 @@ slabPair keyspaceSlabs(keyspace *k) {
 void keyspaceSwap(keyspace *a, keyspace *b) {
     check(a->count == b->count);
     if (a == b) return;
+    storeSavingAbandon(); /* what is passed on belongs to the main keyspace */
+    savingFreeDetached();
     for (int i = 0; i < a->count; i++) dbExchange(a->dbs[i], b->dbs[i]);
     /* Neither is in use while their memory changes hands. */
     keyspace idle = {.slabs = {NULL, NULL}};

@@ -81,12 +81,12 @@ static inline void storeInt(char *at, valueForm form, int64_t value) {
 
 /* Allocates an object with `value_bytes` after the key and writes everything except the value. Returns the address of
  * the value. */
-static robj *build(slice key, int64_t expire_ms, uint32_t lru, valueType type, valueForm form,
+static robj *build(slice key, int64_t expire_ms, uint32_t access, valueType type, valueForm form,
                    size_t value_bytes, char **value_at) {
     int expire_form = expireForm(expire_ms);
     size_t size = 4 + expireBytes(expire_form) + objectLengthBytes(key.len) + key.len + value_bytes;
     robj *o = slabAlloc(size);
-    storeU32(o, (uint32_t)type | (uint32_t)expire_form << 3 | (uint32_t)form << 5 | lru << 8);
+    storeU32(o, (uint32_t)type | (uint32_t)expire_form << 3 | (uint32_t)form << 5 | access << 8);
     char *at = (char *)o + 4;
     writeExpire(at, expire_form, expire_ms);
     at = objectWriteLength(at + expireBytes(expire_form), key.len);
@@ -101,46 +101,46 @@ size_t objectTextSize(slice key, size_t len, int64_t expire_ms) {
 }
 
 /* An object with embedded text; its bytes are to be written to *text. */
-static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t lru, valueForm form,
+static robj *buildText(slice key, size_t len, int64_t expire_ms, uint32_t access, valueForm form,
                        char **text) {
     char *at;
-    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, objectLengthBytes(len) + len, &at);
+    robj *o = build(key, expire_ms, access, TYPE_STRING, form, objectLengthBytes(len) + len, &at);
     *text = objectWriteLength(at, len);
     return o;
 }
 
-robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t lru, stringKeep keep) {
+robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access, stringKeep keep) {
     int64_t number;
     if (keep == KEEP_BEST && numberMayBeInt(value) && numberParseInt(value, &number))
-        return objectNewInt(key, number, expire_ms, lru);
+        return objectNewInt(key, number, expire_ms, access);
     if (objectTextSize(key, value.len, expire_ms) <= OBJECT_EMBED_MAX) {
         char *text;
         valueForm form = keep == KEEP_RAW ? FORM_EMBED_RAW : FORM_EMBED;
-        robj *o = buildText(key, value.len, expire_ms, lru, form, &text);
+        robj *o = buildText(key, value.len, expire_ms, access, form, &text);
         memcpy(text, value.ptr, value.len);
         return o;
     }
     blob *bytes = blobNew(value.len);
     memcpy(bytes->bytes, value.ptr, value.len);
     bytes->len = value.len;
-    return objectNewStringTake(key, bytes, expire_ms, lru);
+    return objectNewStringTake(key, bytes, expire_ms, access);
 }
 
-robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t lru) {
+robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t access) {
     char *at;
     valueForm form = intForm(value);
-    robj *o = build(key, expire_ms, lru, TYPE_STRING, form, int_bytes[form], &at);
+    robj *o = build(key, expire_ms, access, TYPE_STRING, form, int_bytes[form], &at);
     storeInt(at, form, value);
     return o;
 }
 
-robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t lru, char **text) {
-    return buildText(key, len, expire_ms, lru, FORM_EMBED_RAW, text);
+robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t access, char **text) {
+    return buildText(key, len, expire_ms, access, FORM_EMBED_RAW, text);
 }
 
-robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t lru) {
+robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t access) {
     char *at;
-    robj *o = build(key, expire_ms, lru, TYPE_STRING, FORM_POINTER, sizeof(uint64_t), &at);
+    robj *o = build(key, expire_ms, access, TYPE_STRING, FORM_POINTER, sizeof(uint64_t), &at);
     storeU64(at, (uintptr_t)take);
     return o;
 }
@@ -288,13 +288,13 @@ robj *objectSetExpire(robj *o, int64_t expire_ms) {
 }
 
 /* An object like `o` with another key and the same value, whose reference is not counted. */
-static robj *rebuild(const robj *o, slice key, uint32_t lru) {
+static robj *rebuild(const robj *o, slice key, uint32_t access) {
     valueForm form = objectForm(o);
     if (objectType(o) != TYPE_STRING) {
         const char *value = objectValuePlace(o);
         size_t bytes = objectSize(o) - (size_t)(value - (const char *)o);
         char *to;
-        robj *copy = build(key, objectExpire(o), lru, objectType(o), form, bytes, &to);
+        robj *copy = build(key, objectExpire(o), access, objectType(o), form, bytes, &to);
         memcpy(to, value, bytes);
         return copy;
     }
@@ -302,23 +302,23 @@ static robj *rebuild(const robj *o, slice key, uint32_t lru) {
         slice text = objectText(o, NULL);
         bool raw =
             form == FORM_EMBED_RAW || !isEmbstrSize(objectKey(o).len, text.len, objectHasExpire(o));
-        return objectNewString(key, text, objectExpire(o), lru, raw ? KEEP_RAW : KEEP_TEXT);
+        return objectNewString(key, text, objectExpire(o), access, raw ? KEEP_RAW : KEEP_TEXT);
     }
     size_t value_bytes = form == FORM_POINTER ? sizeof(uint64_t) : int_bytes[form];
     char *at;
-    robj *copy = build(key, objectExpire(o), lru, objectType(o), form, value_bytes, &at);
+    robj *copy = build(key, objectExpire(o), access, objectType(o), form, value_bytes, &at);
     memcpy(at, objectValuePlace(o), value_bytes);
     return copy;
 }
 
 robj *objectRename(robj *o, slice key) {
-    robj *renamed = rebuild(o, key, objectLru(o));
+    robj *renamed = rebuild(o, key, objectAccess(o));
     slabFree(o, objectSize(o));
     return renamed;
 }
 
-robj *objectCopy(const robj *o, slice key, uint32_t lru) {
-    robj *copy = rebuild(o, key, lru);
+robj *objectCopy(const robj *o, slice key, uint32_t access) {
+    robj *copy = rebuild(o, key, access);
     if (objectForm(o) == FORM_POINTER)
         objectSetPointer(copy, typeOf(o)->copy_value(objectPointer(o)));
     return copy;
@@ -355,20 +355,21 @@ static void checkCollection(valueType type, valueForm form) {
 }
 
 robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
-                      uint32_t lru) {
+                      uint32_t access) {
     checkCollection(type, form);
     size_t head = 4 + expireBytes(expireForm(expire_ms)) + objectLengthBytes(key.len) + key.len;
     size_t capacity = packedCapacity(head, bytes.len);
     char *at;
-    robj *o = build(key, expire_ms, lru, type, form, objectLengthBytes(capacity) + capacity, &at);
+    robj *o =
+        build(key, expire_ms, access, type, form, objectLengthBytes(capacity) + capacity, &at);
     memcpy(objectWriteLength(at, capacity), bytes.ptr, bytes.len);
     return o;
 }
 
-robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t lru) {
+robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t access) {
     checkCollection(type, FORM_POINTER);
     char *at;
-    robj *o = build(key, expire_ms, lru, type, FORM_POINTER, sizeof(uint64_t), &at);
+    robj *o = build(key, expire_ms, access, type, FORM_POINTER, sizeof(uint64_t), &at);
     storeU64(at, (uintptr_t)value);
     return o;
 }
@@ -376,7 +377,7 @@ robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms
 robj *objectSetPacked(robj *o, valueForm form, slice bytes) {
     check(objectIsPacked(o));
     robj *changed =
-        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectLru(o));
+        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectAccess(o));
     slabFree(o, objectSize(o));
     return changed;
 }
@@ -384,7 +385,7 @@ robj *objectSetPacked(robj *o, valueForm form, slice bytes) {
 robj *objectUnpack(robj *o, void *value) {
     check(objectIsPacked(o));
     robj *changed =
-        objectNewPointer(objectKey(o), objectType(o), value, objectExpire(o), objectLru(o));
+        objectNewPointer(objectKey(o), objectType(o), value, objectExpire(o), objectAccess(o));
     slabFree(o, objectSize(o));
     return changed;
 }
@@ -392,7 +393,7 @@ robj *objectUnpack(robj *o, void *value) {
 robj *objectPack(robj *o, valueForm form, slice bytes) {
     check(!objectIsPacked(o));
     robj *changed =
-        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectLru(o));
+        objectNewPacked(objectKey(o), objectType(o), form, bytes, objectExpire(o), objectAccess(o));
     objectFree(o);
     return changed;
 }

@@ -3,7 +3,7 @@
  * robj: one keyspace object in one allocation: header, optional expiry time, key, value. There is no pointer if the
  * value is embedded, no terminator, and no reference count: the only reference is the table word.
  *
- *   [header 4: type 3 bits, form of expiry time 2, form of value 3 | 24 bits of LRU or LFU]
+ *   [header 4: type 3 bits, form of expiry time 2, form of value 3 | mark of a snapshot 1 | 23 bits of LRU or LFU]
  *   [expiry time: none, 6 or 8 bytes] [key length: 1, 2 or 9] [key]
  *   value: [length: 1, 2 or 9] [bytes]  or  1, 2, 3, 4 or 8 bytes of integer  or  8 bytes of pointer
  *
@@ -38,7 +38,7 @@ typedef enum valueType {
 
 enum {
     OBJECT_EMBED_MAX = 1024, /* size of the whole object; larger values are stored in a blob */
-    OBJECT_LRU_BITS = 24,
+    OBJECT_LRU_BITS = 23,    /* seconds wrap around after 97 days */
     OBJECT_LRU_MAX = (1 << OBJECT_LRU_BITS) - 1,
 };
 #define OBJECT_NO_EXPIRE INT64_C(-1)
@@ -63,10 +63,19 @@ static inline uint32_t objectHead(const robj *o) { return loadU32(o); }
 static inline valueType objectType(const robj *o) { return (valueType)(objectHead(o) & 7); }
 static inline valueForm objectForm(const robj *o) { return (valueForm)((objectHead(o) >> 5) & 7); }
 static inline bool objectIsInt(const robj *o) { return objectForm(o) >= FORM_INT1; }
-static inline uint32_t objectLru(const robj *o) { return objectHead(o) >> 8; }
+static inline uint32_t objectLru(const robj *o) { return objectHead(o) >> 9; }
 static inline void objectSetLru(robj *o, uint32_t lru) {
-    storeU32(o, (objectHead(o) & 0xff) | lru << 8);
+    storeU32(o, (objectHead(o) & 0x1ff) | lru << 9);
 }
+/* Set while a snapshot is made without a fork, in objects that it must not write any more: see store/saving.h. */
+static inline bool objectIsMarked(const robj *o) { return objectHead(o) >> 8 & 1; }
+static inline void objectSetMarked(robj *o, bool marked) {
+    storeU32(o, (objectHead(o) & ~(1u << 8)) | (uint32_t)marked << 8);
+}
+/* LRU and mark together: an object that replaces another one inherits them. */
+static inline uint32_t objectAccess(const robj *o) { return objectHead(o) >> 8; }
+/* Those of a new object. */
+static inline uint32_t objectAccessOf(uint32_t lru) { return lru << 1; }
 
 /* Size of the expiry time: 0, 6 or 8 bytes. */
 static inline size_t objectExpireBytes(const robj *o) {
@@ -133,13 +142,14 @@ typedef enum stringKeep {
     KEEP_RAW,  /* as text that is reported as "raw" whatever its size */
 } stringKeep;
 
-/* A new string object. Text is embedded if the object is small enough, else copied to a blob. */
-robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t lru, stringKeep keep);
+/* A new string object. Text is embedded if the object is small enough, else copied to a blob. `access`: objectAccess() of the
+ * object that it replaces, or objectAccessOf(). */
+robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access, stringKeep keep);
 /* Like objectNewString() with the bytes of `take`, whose reference moves to the object. */
-robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t lru);
-robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t lru);
+robj *objectNewStringTake(slice key, blob *take, int64_t expire_ms, uint32_t access);
+robj *objectNewInt(slice key, int64_t value, int64_t expire_ms, uint32_t access);
 /* An object with `len` uninitialised bytes of raw text, embedded at any size; *text is their address. */
-robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t lru, char **text);
+robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t access, char **text);
 /* Overwrites a string value in place, stored as with KEEP_BEST, if it is not in a blob and the new one fits its size
  * class. False if nothing was done. */
 bool objectOverwrite(robj *o, slice value);
@@ -152,9 +162,9 @@ char *objectStretch(robj *o, size_t len);
 size_t objectTextSize(slice key, size_t len, int64_t expire_ms);
 /* A new object with a packed collection, initially `bytes`; `form` is FORM_PACKED or FORM_PACKED_INTS. */
 robj *objectNewPacked(slice key, valueType type, valueForm form, slice bytes, int64_t expire_ms,
-                      uint32_t lru);
+                      uint32_t access);
 /* A new object with a value behind a pointer, which the object owns. */
-robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t lru);
+robj *objectNewPointer(slice key, valueType type, void *value, int64_t expire_ms, uint32_t access);
 static inline bool objectIsPacked(const robj *o) { return objectForm(o) != FORM_POINTER; }
 /* Address of the packed collection. */
 static inline uint8_t *objectPacked(const robj *o) {
@@ -182,7 +192,7 @@ robj *objectSetExpire(robj *o, int64_t expire_ms);
 robj *objectRename(robj *o, slice key);
 /* A second object with the same value and expiry time. A value in a blob or collection is shared or copied by its
  * type. */
-robj *objectCopy(const robj *o, slice key, uint32_t lru);
+robj *objectCopy(const robj *o, slice key, uint32_t access);
 /* Frees the object and its value. */
 void objectFree(robj *o);
 /* Size of the object's own block. */

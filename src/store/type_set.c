@@ -348,7 +348,7 @@ robj *setTryIntset(robj *o, const setLimits *limits) {
     if (only) {
         robj *settled = objectNewPacked(objectKey(o), TYPE_SET, FORM_PACKED_INTS,
                                         sliceMake(buffer.bytes, intsetSize(buffer.bytes)),
-                                        objectExpire(o), objectLru(o));
+                                        objectExpire(o), objectAccess(o));
         objectFree(o);
         o = settled;
     }

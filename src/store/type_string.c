@@ -40,13 +40,14 @@ bool stringBit(const robj *o, uint64_t offset) {
 
 robj *stringSetInt(robj *o, int64_t value) {
     if (likely(objectOverwriteInt(o, value))) return o;
-    robj *changed = objectNewInt(objectKey(o), value, objectExpire(o), objectLru(o));
+    robj *changed = objectNewInt(objectKey(o), value, objectExpire(o), objectAccess(o));
     objectFree(o);
     return changed;
 }
 
 robj *stringSetText(robj *o, slice text) {
-    robj *changed = objectNewString(objectKey(o), text, objectExpire(o), objectLru(o), KEEP_TEXT);
+    robj *changed =
+        objectNewString(objectKey(o), text, objectExpire(o), objectAccess(o), KEEP_TEXT);
     if (objectHasExpire(o)) objectMarkRawWithTtl(changed);
     objectFree(o);
     return changed;
@@ -90,10 +91,10 @@ static status stretchBlob(robj *o, size_t len, char **bytes) {
 }
 
 /* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted. */
-static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t lru,
+static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t access,
                     char **bytes) {
     if (objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {
-        robj *o = objectNewRaw(key, len, expire_ms, lru, bytes);
+        robj *o = objectNewRaw(key, len, expire_ms, access, bytes);
         memcpy(*bytes, text.ptr, text.len);
         fillZeros(*bytes, text.len, len);
         return o;
@@ -101,7 +102,7 @@ static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32
     blob *b = newGrown(text, len);
     if (!b) return NULL;
     *bytes = b->bytes;
-    return objectNewStringTake(key, b, expire_ms, lru);
+    return objectNewStringTake(key, b, expire_ms, access);
 }
 
 status stringStretch(robj **o, size_t len, char **bytes) {
@@ -116,7 +117,7 @@ status stringStretch(robj **o, size_t len, char **bytes) {
         fillZeros(*bytes, old_len, len);
         return OK;
     }
-    robj *changed = newRaw(objectKey(was), old, len, objectExpire(was), objectLru(was), bytes);
+    robj *changed = newRaw(objectKey(was), old, len, objectExpire(was), objectAccess(was), bytes);
     if (!changed) return ERR_NO_MEMORY;
     objectFree(was);
     *o = changed;
@@ -132,14 +133,14 @@ void stringCut(robj **o, size_t len) {
         b->len = len;
     } else if (!objectStretch(was, len)) {
         char *bytes;
-        *o = objectNewRaw(objectKey(was), len, objectExpire(was), objectLru(was), &bytes);
+        *o = objectNewRaw(objectKey(was), len, objectExpire(was), objectAccess(was), &bytes);
         memcpy(bytes, objectText(was, NULL).ptr, len);
         objectFree(was);
     }
 }
 
 robj *stringSetTake(robj *o, blob *take) {
-    robj *changed = objectNewStringTake(objectKey(o), take, objectExpire(o), objectLru(o));
+    robj *changed = objectNewStringTake(objectKey(o), take, objectExpire(o), objectAccess(o));
     objectFree(o);
     return changed;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes each call of a session fail once, and checks that nothing acknowledged is lost.
 
-  faults.py [--server PATH] [--programs FOLDER] [--step N]
+  faults.py [--server PATH] [--programs FOLDER] [--step N] [--snapshot-mode inline]
 
 A session writes, rewrites, switches the append only file off and on, and writes again. shim.so counts its calls of
 open, write, fsync, rename, unlink and ftruncate; then each of them fails in a session of its own with ENOSPC, EIO,
@@ -38,7 +38,8 @@ class Session:
             environment["SHIM_FAULT"] = fault
         if count_path:
             environment["SHIM_COUNT"] = count_path
-        self.server = Server(options.server, folder, "--appendfsync", policy, environment=environment)
+        self.server = Server(options.server, folder, "--appendfsync", policy, "--snapshot-mode", options.snapshot_mode,
+                             environment=environment)
         self.client = self.server.connect()
         self.ended = self.client is None
 
@@ -168,6 +169,7 @@ def main():
     parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
     parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
     parser.add_argument("--step", type=int, default=1)
+    parser.add_argument("--snapshot-mode", default="fork")
     parser.add_argument("--only", help="one fault, such as write:12:28")
     options = parser.parse_args()
     options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)

@@ -55,7 +55,8 @@ static void printDigest(void) {
 static void loadHere(const char *folder) {
     reason why;
     persistConf.appendonly = true;
-    if (chdir(folder) == 0 && aofFilesReadManifest() == OK && persistLoadAtStart(&why) == OK) {
+    if (chdir(folder) == 0 && aofFilesReadManifest() == OK &&
+        persistLoadAtStart(false, &why) == OK) {
         printDigest();
     } else {
         printf("refused\n");

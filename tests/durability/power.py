@@ -129,6 +129,7 @@ class Session:
         self.durable = []  # (length of the trace, n): operations up to n must survive from there on
         os.mkdir(os.path.join(folder, "data"))
         self.server = Server(options.server, os.path.join(folder, "data"), "--appendfsync", policy,
+                             "--snapshot-mode", options.snapshot_mode,
                              environment={"LD_PRELOAD": os.path.join(options.programs, "shim.so"),
                                           "SHIM_TRACE": self.trace})
         self.client = self.server.connect()
@@ -252,6 +253,7 @@ def main():
     parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
     parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
     parser.add_argument("--commands", type=int, default=2000)
+    parser.add_argument("--snapshot-mode", default="fork")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
     options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)

@@ -23,8 +23,12 @@ def main():
     programs = ["--programs", os.path.join(words[0], "tests", "durability")]
     is_long = "--long" in sys.argv
     tests = [["kill.py", "--cycles", "5000" if is_long else "100"],
+             ["promote.py", "--cycles", "1000" if is_long else "30"],
              ["power.py", *programs, "--commands", "20000" if is_long else "2000"],
              ["faults.py", *programs],
+             ["faults.py", *programs, "--snapshot-mode", "inline", "--step", "1" if is_long else "4"],
+             ["power.py", *programs, "--snapshot-mode", "inline", "--commands", "20000" if is_long else "500"],
+             ["sync_faults.py", *programs],
              ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
     passed = failed = 0
     for name, *arguments in tests:

@@ -14,6 +14,8 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 #endif
 
+#include "compare.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Result of a run: a hash of all events, and the heads of complete replies. */
@@ -26,29 +28,15 @@ typedef struct run {
     int64_t counts[HEADS_MAX];
 } run;
 
-static uint64_t random_state;
-static size_t randomBelow(size_t n) {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (size_t)(random_state % n);
-}
-
-static void mix(run *r, const void *bytes, size_t len) {
-    for (size_t i = 0; i < len; i++) {
-        r->hash = (r->hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211ULL;
-    }
-}
-
 static void enter(run *r, const replyEvent *e, replyEvent *head) {
     check(e->depth >= 0);
     check(e->depth <= REPLY_DEPTH_MAX);
     uint64_t shape[] = {(uint64_t)e->kind, (uint64_t)e->depth, e->complete, (uint64_t)e->integer,
                         e->text.len};
-    mix(r, shape, sizeof(shape));
-    mix(r, e->text.ptr, e->text.len);
-    mix(r, &e->number, sizeof(e->number));
-    mix(r, e->format, sizeof(e->format));
+    mix(&r->hash, shape, sizeof(shape));
+    mix(&r->hash, e->text.ptr, e->text.len);
+    mix(&r->hash, &e->number, sizeof(e->number));
+    mix(&r->hash, e->format, sizeof(e->format));
     r->events++;
     if (e->depth == 0 && e->kind != REPLY_ATTRIBUTE) *head = *e;
     if (!e->complete) return;

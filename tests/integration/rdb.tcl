@@ -94,11 +94,23 @@ start_server {tags {rdb} overrides {save "1 1" enable-protected-configs yes}} {
         r config set save "10000 1"
         file mkdir [srv dir]/dump.rdb.dir/x
         r config set dbfilename dump.rdb.dir
+        foreach {name request} [list writer {set x 0} script [list eval "#!lua\nreturn 1" 0] reader {get missing}] {
+            set $name [connect]
+            [set $name] multi
+            [set $name] {*}$request
+        }
         assert_error "ERR *dump.rdb.dir*" {r save}
         assert_equal "Background saving started" [r bgsave]
         info_is rdb_last_bgsave_status err
         assert_error "MISCONF Valkey is configured to save RDB snapshots, *" {r set x 1}
         assert_error "MISCONF *" {r ping}
+        # What was queued before the failure is refused by EXEC, unless it only reads.
+        assert_error "EXECABORT Transaction discarded because of: MISCONF *" {$writer exec}
+        assert_error "EXECABORT Transaction discarded because of: MISCONF *" {$script exec}
+        assert_equal {{}} [$reader exec]
+        r multi
+        assert_error "MISCONF *" {r eval "#!lua\nreturn 1" 0}
+        r discard
         assert_equal 1 [r get a]
         r config set stop-writes-on-bgsave-error no
         assert_equal OK [r set x 1]

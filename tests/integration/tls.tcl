@@ -264,6 +264,37 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         assert_equal v [r get k]
     }
 
+    test {with tls-check-hostname the certificate must be issued for the target's host} {
+        set port [free_port] ;# MIGRATE keeps its connections to the other port
+        r config set tls-port $port tls-cluster yes tls-check-hostname yes
+        r config set tls-cert-file $certs/elsewhere.crt tls-key-file $certs/elsewhere.key
+        r set k v
+        foreach host {localhost 127.0.0.1} {assert_error "IOERR *" {r migrate $host $port k 9 1000 replace}}
+        r config set tls-cert-file $certs/server.crt tls-key-file $certs/server.key
+        foreach host {localhost 127.0.0.1} {
+            r set k v
+            assert_equal OK [r migrate $host $port k 9 1000 replace]
+        }
+        r config set tls-port $::tls_port tls-cluster no tls-check-hostname no
+    }
+
+    test {a replica follows over TLS with tls-replication, if the primary's certificate is good} {
+        r set k v
+        set primary_port $::tls_port
+        set settings [list tls-port [free_port] tls-cert-file $certs/client.crt tls-key-file $certs/client.key \
+            tls-ca-cert-file $certs/other-ca.crt tls-replication yes save {}]
+        start_server [list tags {tls tls:skip} overrides $settings] {
+            r replicaof localhost $primary_port
+            log_has "certificate verify failed"
+            assert_equal down [info_field master_link_status]
+            r config set tls-ca-cert-file $certs/ca.crt tls-check-hostname yes
+            wait_for_condition 400 25 {[info_field master_link_status] eq "up"} else {fail "the link is down"}
+            assert_equal v [r get k]
+            r -1 set k [string repeat x 1000000]
+            wait_for_condition 400 25 {[r strlen k] == 1000000} else {fail "the write does not arrive"}
+        }
+    }
+
     test {without session caching clients connect again} {
         r config set tls-session-caching no
         assert {[is_served client]}

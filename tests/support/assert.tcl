@@ -3,7 +3,7 @@
 # What a test may demand. Each failure says what was expected and what came; `test` adds where.
 
 proc fail {message} {
-    return -code error -level 2 -errorcode {TEST FAILED} $message
+    return -code error -errorcode {TEST FAILED} $message
 }
 
 # Long values are shown by their ends.

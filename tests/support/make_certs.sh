@@ -6,7 +6,7 @@
 #   make_certs.sh DIR
 #
 # ca.crt signs: server.* (127.0.0.1, localhost), client.* (CN first, URIs urn:user:none and urn:user:first),
-# expired.* (a client's, of the past). other-ca.crt signs stranger.*. pass.key is server.key with the pass phrase "secret".
+# elsewhere.* (another host), expired.* (a client's, of the past). other-ca.crt signs stranger.*. pass.key is server.key with the pass phrase "secret".
 set -e
 cd "$1"
 
@@ -27,6 +27,7 @@ authority ca
 authority other-ca
 certificate server /O=Tests/CN=server 'subjectAltName=IP:127.0.0.1,DNS:localhost\n' ca -days 365
 certificate second /O=Tests/CN=second 'subjectAltName=IP:127.0.0.1,DNS:localhost\n' ca -days 365
+certificate elsewhere /O=Tests/CN=localhost 'subjectAltName=DNS:elsewhere\n' ca -days 365
 certificate client /O=Tests/CN=first 'subjectAltName=URI:urn:user:none,URI:urn:user:first\n' ca -days 365
 certificate stranger /O=Tests/CN=stranger 'subjectAltName=URI:urn:user:first\n' other-ca -days 365
 certificate expired /O=Tests/CN=first 'subjectAltName=URI:urn:user:first\n' ca -days -1

@@ -109,6 +109,26 @@ start_server {tags {blocking} overrides {enable-debug-command yes}} {
         r select 0
     }
 
+    test {a key that SWAPDB brings after its time wakes nobody and stays until it is met} {
+        r flushall
+        r debug set-active-expire 0
+        r select 8
+        r set late v px 1
+        r select 9
+        set client [connect]
+        $client select 9
+        $client -send blpop late 0
+        wait_blocked 1
+        r debug sleep 0.005 ;# later than its time
+        r swapdb 8 9
+        assert_equal 1 [r dbsize]
+        assert_equal 0 [r exists late]
+        assert_equal 0 [r dbsize]
+        $client -close
+        r debug set-active-expire 1
+        r select 0
+    }
+
     test {a chain of moves is followed to its end} {
         r del a b c
         set one [waiter 1 blmove a b left right 0]

@@ -252,14 +252,6 @@ test {quotes, includes and words are checked} {
     assert_match "*includes itself*" [start_refused "include $here/refused.conf"]
 } {needs:config}
 
-test {a directive whose subsystem does not exist refuses the start} {
-    foreach {config words} {
-        "replicaof 127.0.0.1 1" "cannot replicate: start it without replicaof"
-    } {
-        assert_match "*$words*" [start_refused $config]
-    }
-} {needs:config}
-
 start_server {tags {config tls:skip} overrides {hz 20} args {--hz 30 {--maxmemory 5mb} --availability-zone {a "b} --save {} --bind 127.0.0.1}} {
     test {the command line comes after the file} {
         assert_equal {availability-zone {a "b} bind 127.0.0.1 hz 30 maxmemory 5242880 save {}} \

@@ -128,6 +128,19 @@ start_server {tags {scripting functions} overrides {save {} enable-debug-command
         }
     }
 
+    test {a payload with an endless library is given up, and nothing is restored} {
+        set payload {}
+        foreach code [list "#!lua name=l1\nserver.register_function('f1', function() end)" "#!lua name=l2\nwhile true do end"] {
+            append payload [binary format cca* 0xf5 [string length $code] $code]
+        }
+        append payload [binary format ccx8 80 0]
+        r function flush
+        r debug set-skip-checksum-validation 1
+        assert_error "ERR Error registering functions: ERR FUNCTION LOAD timeout" {r function restore $payload}
+        r debug set-skip-checksum-validation 0
+        assert_equal {} [r function list]
+    }
+
     test {FUNCTION LIST} {
         r function flush
         r function load [code_of lib f]
@@ -159,6 +172,20 @@ start_server {tags {scripting functions} overrides {save {} enable-debug-command
         assert_error "ERR unknown subcommand or wrong number of arguments for 'restore'. Try FUNCTION HELP." {r function restore a b c}
         r set value x
         assert_error "ERR given type is not a function" {r function restore [r dump value]}
+    }
+
+    test {FUNCTION FLUSH frees in the background or at once} {
+        foreach how {sync async {}} {
+            set before [info_field used_memory]
+            for {set i 0} {$i < 200} {incr i} {
+                r function load "#!lua name=l$i\nlocal x = '[string repeat x 10000]'\nserver.register_function('f$i', function() return x end)"
+            }
+            assert {[info_field used_memory_functions] > 2000000}
+            assert {[dict get [r memory stats] functions.caches] > 2000000}
+            r function flush {*}$how
+            assert_equal {0 0} [list [info_field number_of_functions] [info_field used_memory_vm_functions]]
+            wait_for_condition 200 10 {[info_field used_memory] < $before + 500000} else {fail "not freed"}
+        }
     }
 
     test {FUNCTION FLUSH and its errors} {

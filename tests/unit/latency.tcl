@@ -34,23 +34,22 @@ start_server {tags {latency}} {
     }
 
     test {freeing an expired or evicted collection is a latency event} {
-        set members {}
-        for {set i 0} {$i < [scaled 20000]} {incr i} {lappend members member:$i}
         r config set latency-monitor-threshold 1 lazyfree-lazy-expire no lazyfree-lazy-eviction no
         foreach {event death} {expire-del {r pexpire doomed 1} eviction-del {
             r config set maxmemory-policy allkeys-lru maxmemory 1
         }} {
-            for {set i 0} {$i < 8} {incr i} {r sadd part:$i {*}$members $i}
-            for {set i 0} {$i < 8} {incr i} {
-                set renamed {}
-                foreach member $members {lappend renamed $i:$member}
-                r sadd doomed {*}$renamed
+            # Larger and larger sets, until freeing one takes a millisecond.
+            for {set parts 1} {[r latency history $event] eq {} && $parts <= 64} {incr parts $parts} {
+                for {set i 0} {$i < $parts} {incr i} {
+                    set members {}
+                    for {set j 0} {$j < 5000} {incr j} {lappend members $i:$j}
+                    r sadd doomed {*}$members
+                }
+                eval $death
+                wait_for_condition 500 20 {[r exists doomed] == 0}
+                r config set maxmemory 0
             }
-            eval $death
-            wait_for_condition 500 20 {[r exists doomed] == 0}
-            r config set maxmemory 0
             assert {[llength [r latency history $event]] > 0} $event
-            r flushall sync
         }
         r config set latency-monitor-threshold 20 lazyfree-lazy-expire yes lazyfree-lazy-eviction yes
         r latency reset

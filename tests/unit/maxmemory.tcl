@@ -77,6 +77,46 @@ start_server {tags {maxmemory} overrides {save "" enable-debug-command yes}} {
         r config set maxmemory 0 maxmemory-clients 0
     }
 
+    test {subscribers that never read are evicted at maxmemory-clients before any key} {
+        r flushall
+        r config set maxmemory 0 maxmemory-policy allkeys-lru maxmemory-clients 3mb
+        r config resetstat
+        for {set i 0} {$i < 20} {incr i} {r setrange key:$i 100000 x}
+        for {set i 0} {$i < 10} {incr i} {
+            set subscriber [raw_connect]
+            raw_send $subscriber "SUBSCRIBE channel\r\n"
+            raw_reply $subscriber
+        }
+        r config set maxmemory [expr {[info_field used_memory] + 20000000}]
+        set message [string repeat x 100000]
+        wait_for_condition 2000 0 {[r publish channel $message] >= 0 && [info_field evicted_clients] > 0}
+        assert_equal {0 20} [list [info_field evicted_keys] [r dbsize]]
+        r config set maxmemory 0 maxmemory-clients 0
+    }
+
+    test {messages to clients that track evicted keys do not evict more} {
+        r flushall
+        r config set maxmemory 0 maxmemory-policy allkeys-lru maxmemory-eviction-tenacity 100
+        set trackers {}
+        for {set i 0} {$i < 10} {incr i} {
+            set tracker [connect 3]
+            $tracker client tracking on
+            lappend trackers $tracker
+        }
+        for {set i 0} {$i < 200} {incr i} {
+            r set $i[string repeat x 1000] value
+            foreach tracker $trackers {$tracker get $i[string repeat x 1000]}
+        }
+        r config resetstat
+        r config set maxmemory [expr {[info_field used_memory] - 20000}]
+        wait_for_condition 500 10 {[info_field evicted_keys] > 0}
+        for {set i 0} {$i < 5} {incr i} {r ping}
+        set evicted [info_field evicted_keys]
+        assert {$evicted < 150} "$evicted of 200"
+        r config set maxmemory 0 maxmemory-eviction-tenacity 10
+        foreach tracker $trackers {$tracker -close}
+    }
+
     test {with noeviction, commands that may need memory are refused} {
         fresh noeviction
         r set here 1

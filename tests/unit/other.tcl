@@ -190,6 +190,12 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         }
     }
 
+    test {DEBUG CLIENT-ENFORCE-REPLY-LIST is accepted} {
+        assert_equal OK [r debug client-enforce-reply-list 1]
+        assert_equal OK [r debug client-enforce-reply-list 0]
+        assert_error "ERR unknown subcommand*" {r debug client-enforce-reply-list}
+    }
+
     test {DEBUG DICT-RESIZING: tables work without growing} {
         r flushall
         r debug dict-resizing 0

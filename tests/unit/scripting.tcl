@@ -10,6 +10,40 @@ proc members {table} {
     return [lsort [ev "local o = {} for k in pairs($table) do o\[#o + 1\] = k end return o"]]
 }
 
+# Lists everything that scripts can reach, with types and constants.
+proc list_globals {} {return {
+    local out, seen = {}, {}
+    local function walk(path, t)
+        if seen[t] then out[#out + 1] = path .. ' = ' .. seen[t] return end
+        seen[t] = path
+        local names = {}
+        for k in pairs(t) do names[#names + 1] = tostring(k) end
+        table.sort(names)
+        for _, k in ipairs(names) do
+            local v = t[k]
+            local kind = type(v)
+            local shown = (kind == 'table' or kind == 'function') and '' or ' ' .. tostring(v)
+            out[#out + 1] = path .. '.' .. k .. ' ' .. kind .. shown
+            if kind == 'table' then walk(path .. '.' .. k, v) end
+        end
+        local meta = getmetatable(t)
+        if meta then out[#out + 1] = path .. ' metatable' walk(path .. '<meta>', meta) end
+    end
+    walk('_G', _G)
+    walk('string<meta>', getmetatable(''))
+    return table.concat(out, '\n')
+}}
+
+# The list of a Valkey 9.1.2, of scripts or (without what only scripts have) of functions.
+proc recorded_globals {of_functions} {
+    set out {}
+    foreach line [split [string trim [read_bytes tests/assets/script_globals.txt]] "\n"] {
+        set only_scripts [regexp {^_G\.(ARGV|KEYS|__[a-z]+__err__handler|redis\.(breakpoint|debug|replicate_commands)) } $line]
+        if {!$of_functions || !$only_scripts} {lappend out $line}
+    }
+    return $out
+}
+
 # Starts an endless script and waits until the server reports that it is busy.
 proc start_endless {client {script {while true do end}}} {
     $client -send eval $script 0
@@ -54,6 +88,50 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_equal $server [members redis]
     }
 
+    test {everything that scripts and functions can reach is what Valkey has, recursively} {
+        assert_equal [recorded_globals 0] [split [ev [list_globals]] "\n"]
+        r function load "#!lua name=names\nserver.register_function('names', function() [list_globals] end)"
+        assert_equal [recorded_globals 1] [split [r fcall names 0] "\n"]
+        r function flush
+    }
+
+    test {the table arg of functions with variable arguments} {
+        assert_equal {3 b} [ev {local function f(...) return {arg.n, arg[2]} end return f('a', 'b', 'c')}]
+        assert_equal {2 y} [ev {local function f(a, ...) local function g() return arg end return {g().n, arg[2]} end return f(0, 'x', 'y')}]
+        # It does not exist in functions that use "..." themselves.
+        assert_equal {nil 1} [ev {local function f(...) local n = select('#', ...) return {tostring(arg), n} end return f(1)}]
+        assert_equal 5 [ev {local t = {arg = 5} local function f(...) return t.arg end return f(1)}]
+        assert_error "*nonexistent global variable 'arg'*" {ev {return arg}}
+        assert_error "*nonexistent global variable 'arg'*" {ev {local function f() return arg end return f()}}
+    }
+
+    test {syntax of later versions of Lua is refused, their keywords are names} {
+        assert_equal {1 2 3} [ev {local goto = 1 local t = {goto = 2} local function f(goto) return goto end return {goto, t.goto, f(3)}}]
+        foreach {script error} {
+            {goto x ::x:: return 1} {'=' expected near 'x'} {::x:: return 1} {unexpected symbol near ':'}
+            {return 0b11} {malformed number near '0b11'} {return 5LL} {malformed number near '5LL'}
+        } {assert_error "ERR Error compiling script (new function): user_script:1: $error" {ev $script}}
+    }
+
+    test {escapes of strings are those of Lua 5.1} {
+        assert_equal {x41 {z  a} u{41} q {"'} A} [ev {return {'\x41', '\z  a', '\u{41}', '\q', '\"\'', '\65'}}]
+        assert_equal "a\nb" [ev "return 'a\\\nb'"]
+        assert_equal {\x41} [ev {return [[\x41]]}]
+        assert_error "*escape sequence too large near ''ab'" {ev {return 'ab\300'}}
+    }
+
+    test {errors of coroutine.wrap carry the place of the call, yield outside of one is refused} {
+        assert_error "ERR user_script:2: user_script:1: x script: *" {
+            ev "local f = coroutine.wrap(function() error('x') end)\nlocal y = f()"
+        }
+        assert_error "ERR user_script:1: cannot resume dead coroutine script: *" {
+            ev {local f = coroutine.wrap(function() end) f() local x = f()}
+        }
+        assert_equal {1 2 {} 5} [ev {local f = coroutine.wrap(function(a) local b = coroutine.yield(a + 1, 'z') return b end)
+            return {1, f(1), false, (f(5))}}]
+        assert_error "ERR attempt to yield across metamethod/C-call boundary script: *" {ev {coroutine.yield(1)}}
+    }
+
     test {nothing that scripts share can be changed} {
         foreach script {{x = 1} {KEYS = 1} {string.rep = 1} {server.call = nil} {getmetatable('').a = 1}
                         {getmetatable(_G).__index = 1} {_G.x = 1} {getmetatable('').__index.x = 1}} {
@@ -89,7 +167,7 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
     test {what crashes other builds of Lua is an error or harmless} {
         assert_error "*too many results to unpack*" {ev {return unpack({1, 2, 3}, -2, 2147483647)}}
         assert_equal 0000FFFF [ev {return bit.tohex(65535, -2147483648)}]
-        assert_equal 0000000a [string tolower [ev {return bit.tohex(10, 0/0)}]]
+        assert_equal {} [ev {return bit.tohex(10, 0/0)}]
         assert_error "*data string too short*" {ev {return struct.unpack('i', 'abcd', -1/0)}}
         assert_error "*pattern too complex*" {ev {return string.find(('a'):rep(200000), ('a?'):rep(200000))}}
         assert_error "*stack overflow*" {ev {local function f() f() end f()}}
@@ -213,6 +291,44 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_match "*cmdstat_incr:calls=1,*rejected_calls=1,failed_calls=1*" [r info commandstats]
     }
 
+    test {errors in calls at the end of a function have the place of that function} {
+        foreach {call error} {
+            {select(0)} {bad argument #1 to 'select' (index out of range)}
+            {string.gsub('abc', '%', 'x')} {malformed pattern (ends with '%')}
+            {('abc'):find('%')} {malformed pattern (ends with '%')}
+            {cmsgpack.pack()} {bad argument #0 to 'pack' (MessagePack pack needs input.)}
+            {cjson.decode('x')} {Expected value but found invalid token at character 1}
+        } {
+            assert_error "ERR user_script:2: $error script: on @user_script:2." {ev "local a\nreturn $call"}
+            assert_error "ERR user_script:2: $error script: on @user_script:2." {ev "local function f() \nreturn $call end f()"}
+        }
+        # The names that scripts often give to functions of the server.
+        foreach {names call} {{local call = redis.call} {call('nope')} {local r = server} {r.call('nope')}
+                              {local c = cjson.new()} {c.decode('x')} {local s = string} {s.rep()}} {
+            assert_error "ERR *script: on @user_script:2." {ev "$names\nreturn $call"}
+        }
+        # All results are returned, however many there are.
+        assert_equal {2 b c} [ev {local function f() return select(2, 'a', 'b', 'c') end return {select('#', f()), f()}}]
+        assert_equal {b 2} [ev {local function f() return ('abc'):gsub('[ac]', '') end return {f()}}]
+        # Calls of the script's own functions stay tail calls, which take no stack.
+        assert_equal 7 [ev {local function f(n) if n == 0 then return 7 end return f(n - 1) end return f(300000)}]
+    }
+
+    test {errors of sort have the line of the call, those with a NUL end there} {
+        assert_error "ERR attempt to compare string with number script: on @user_script:2." {ev "local t = {3, 1, 'x'}\ntable.sort(t)"}
+        assert_error "MY a script: on @user_script:1." {ev {error({err = 'MY a\0b'})}}
+        assert_error "ERR userdata: (nil) script: on @user_script:1." {ev {error(cjson.null)}}
+        assert_error "ERR function: 0x* script: on @user_script:1." {ev {error(function() end)}}
+    }
+
+    test {string.format and bit.tohex at the limits} {
+        assert_equal {ab 2} [ev {local s = string.format('a%cb', 0) return {s, #s}}]
+        assert_equal {{} 0} [ev {local s = string.format('%c', 1e17) return {s, #s}}]
+        assert_equal -9223372036854775808 [ev {return string.format('%d', 0/0)}]
+        assert_equal 18446744073709549568 [ev {return string.format('%u', 2^64 - 2048)}]
+        assert_equal {f5 F5 FFFFFFF5 {}} [ev {return {bit.tohex(-11, 2), bit.tohex(-11, -2), bit.tohex(-11, 1e300), bit.tohex(1, 0)}}]
+    }
+
     test {error values of Lua} {
         assert_error "ERR user_script:1: boom script: on @user_script:1." {ev {error('boom')}}
         assert_error "ERR boom script: on @user_script:1." {ev {error('boom', 0)}}
@@ -277,6 +393,20 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_match "SCRIPT <subcommand>*" [lindex [r script help] 0]
     }
 
+    test {SCRIPT FLUSH frees in the background or at once, and by default as the directive says} {
+        foreach {default how} {no {} yes {} no async yes sync} {
+            r config set lazyfree-lazy-user-flush $default
+            set before [info_field used_memory]
+            for {set i 0} {$i < 200} {incr i} {r script load "return '[string repeat x 10000]$i'"}
+            assert {[info_field used_memory_scripts_eval] > 2000000}
+            assert {[dict get [r memory stats] lua.caches] > 2000000}
+            r script flush {*}$how
+            assert_equal {0 0} [list [info_field number_of_cached_scripts] [info_field used_memory_vm_eval]]
+            wait_for_condition 200 10 {[info_field used_memory] < $before + 500000} else {fail "not freed"}
+            assert_equal 7 [ev {return 7}]
+        }
+    }
+
     test {the 501st script of EVAL evicts the oldest, those of SCRIPT LOAD stay} {
         r script flush
         r config resetstat
@@ -305,6 +435,38 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_error "*Found too many nested data structures (1001) at character 1001*" {ev {return cjson.decode(('['):rep(1001))}}
         assert_error "*excessively sparse array*" {ev {return cjson.encode{[1] = 1, [100] = 2}}}
         assert_equal {1.23 1.23456} [ev {local c = cjson.new() c.encode_number_precision(3) return {c.encode(1.23456), cjson.encode(1.23456)}}]
+    }
+
+    test {numbers that no integer can hold} {
+        foreach {n bytes} {2^64 0000000000000000 1e300 0000000000000000 0/0 8000000000000000 -1/0 8000000000000000
+                           2^63 8000000000000000 -2^63 8000000000000000 -1 ffffffffffffffff} {
+            binary scan [ev "return struct.pack('>I8', $n)"] H* hex
+            assert_equal $bytes $hex $n
+        }
+        assert_error "ERR RESP version must be 2 or 3.*" {ev {redis.setresp(1e300)}}
+        assert_error "ERR Invalid replication flags.*" {ev {redis.set_repl(0/0)}}
+        assert_error "ERR Invalid log level.*" {ev {redis.log(-1/0, 'x')}}
+    }
+
+    test {JSON ends at a NUL, MessagePack has no binary type and no key nil} {
+        assert_error "ERR *Expected value but found T_END at character 1 *" {ev {return cjson.decode('\0')}}
+        assert_error "ERR *unexpected end of string at character 3 *" {ev {return cjson.decode('"b\0"')}}
+        assert_equal {1 2} [ev {return cjson.decode('[1,2]\0x')}]
+        foreach bytes {{\196\1a} {\197\0\1a} {\198\0\0\0\1a}} {
+            assert_error "ERR *Bad data format in input.*" {ev "return cmsgpack.unpack('$bytes')"}
+        }
+        assert_error "ERR *table index is nil*" {ev {return cmsgpack.unpack('\129\192\1')}}
+    }
+
+    test {sizes of struct formats} {
+        foreach {format size} {i9 9 i32 32 c10 10 c2147483647 2147483647 !8bd 16 b100 1 {i 4} 4 z 0 {} 0} {
+            assert_equal $size [ev {return struct.size(ARGV[1])} $format] $format
+        }
+        foreach {format error} {i33 {integral size 33 is larger than limit of 32} c2147483648 {integral size overflow}
+                                =i {bad argument #1 to 'size' (invalid format option '=')}
+                                c0 {bad argument #1 to 'size' (option 'c0' has no fixed size)}} {
+            assert_error "ERR user_script:1: $error script: *" {ev {return struct.size(ARGV[1])} $format}
+        }
     }
 
     test {the MessagePack and struct libraries} {
@@ -374,6 +536,49 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_equal OK [ev "#!lua flags=allow-oom\nreturn redis.call('set', 'x', 1)"]
         assert_equal OK [ev {redis.call('del', 'x') return redis.call('set', 'x', 1)}]
         r config set maxmemory 0
+    }
+
+    test {out of memory in a transaction: scripts with a header are refused when they are queued} {
+        r function load {#!lua name=admission
+            local function set() return redis.call('set', 'x', 1) end
+            server.register_function('adm_write', set)
+            server.register_function{function_name = 'adm_oom', callback = set, flags = {'allow-oom'}}
+            server.register_function{function_name = 'adm_read', callback = function() return 1 end, flags = {'no-writes'}}}
+        set digest [r script load "#!lua\nreturn redis.call('set', 'x', 1)"]
+        set oom "OOM command not allowed when used memory > 'maxmemory'."
+        r config set maxmemory 1
+        foreach request [list [list eval "#!lua\nreturn 1" 0] [list eval_ro "#!lua\nreturn 1" 0] \
+            [list evalsha $digest 0] [list evalsha_ro $digest 0] {fcall adm_write 0} {fcall_ro adm_write 0}] {
+            r multi
+            assert_error $oom {r {*}$request}
+            assert_error "EXECABORT Transaction discarded because of previous errors." {r exec}
+        }
+        foreach request [list [list eval "#!lua flags=no-writes\nreturn 1" 0] [list eval {return 1} 0] \
+            [list eval "#!lua flags=allow-oom\nreturn 1" 0] {fcall adm_read 0}] {
+            r multi
+            r {*}$request
+            assert_equal 1 [r exec]
+        }
+        r multi
+        r fcall adm_oom 0
+        assert_equal OK [r exec]
+        # Without a header the commands of the script decide, when it runs.
+        r multi
+        r eval {return redis.call('set', 'x', 1)} 0
+        assert_equal [list "$oom script: on @user_script:1."] [r exec]
+        r config set maxmemory 0
+        foreach {request reply} [list {eval {return 1} 0} 1 [list eval "#!lua\nreturn 1" 0] $oom] {
+            r multi
+            r {*}$request
+            [connect] config set maxmemory 1
+            if {$reply eq 1} {
+                assert_equal 1 [r exec]
+            } else {
+                assert_error "EXECABORT Transaction discarded because of: $oom" {r exec}
+            }
+            r config set maxmemory 0
+        }
+        r function flush
     }
 
     test {script-memory-limit ends a script that takes too much} {

@@ -29,6 +29,7 @@ int test_log(void);
 int test_map(void);
 int test_number(void);
 int test_number_double(void);
+int test_progress_meter(void);
 int test_random(void);
 int test_slice(void);
 int test_str(void);

@@ -19,6 +19,7 @@ int main(void) {
     failed += test_map();
     failed += test_number();
     failed += test_number_double();
+    failed += test_progress_meter();
     failed += test_random();
     failed += test_slice();
     failed += test_str();

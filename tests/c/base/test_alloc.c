@@ -31,6 +31,24 @@ static void test_count_follows_alloc_realloc_and_free(void **state) {
     assert_int_equal(memUsed(), before);
 }
 
+static void test_known_sizes_are_counted_like_others(void **state) {
+    (void)state;
+    size_t before = memUsed();
+    for (size_t size = 0; size <= 5000; size += size < 1100 ? 1 : 97) {
+        void *known = memTryAllocKnown(size);
+        assert_non_null(known);
+        memset(known, 1, size);
+        assert_int_equal(memUsed() - before, memSizeOf(known));
+        memFreeKnown(known, size);
+        assert_int_equal(memUsed(), before);
+        void *grown = memTryRealloc(memTryAllocKnown(size), size + 40);
+        memFreeKnown(grown, size + 40);
+        assert_int_equal(memUsed(), before);
+    }
+    memFreeKnown(NULL, 5);
+    assert_null(memTryAllocKnown(SIZE_MAX));
+}
+
 static void test_count_is_exact_over_a_random_history(void **state) {
     (void)state;
     testSeed(__func__);
@@ -269,6 +287,7 @@ static void test_blocks_move_together(void **state) {
 int test_alloc(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_count_follows_alloc_realloc_and_free),
+        cmocka_unit_test(test_known_sizes_are_counted_like_others),
         cmocka_unit_test(test_count_is_exact_over_a_random_history),
         cmocka_unit_test(test_zero_bytes_are_a_block_of_their_own),
         cmocka_unit_test(test_calloc_is_zero_even_in_used_memory),

@@ -8,6 +8,7 @@ int test_geo_shape(void);
 int test_geohash(void);
 int test_hashtable(void);
 int test_hashtable_model(void);
+int test_hashtable_walk(void);
 int test_hyperloglog(void);
 int test_id_tree(void);
 int test_intset(void);
@@ -25,6 +26,7 @@ int main(void) {
     failed += test_geohash();
     failed += test_hashtable();
     failed += test_hashtable_model();
+    failed += test_hashtable_walk();
     failed += test_hyperloglog();
     failed += test_id_tree();
     failed += test_intset();

@@ -21,6 +21,7 @@ int test_loop_timer(void);
 int test_net_addr(void);
 int test_sys(void);
 int test_thread(void);
+int test_tls(void);
 
 /* Seeds the generator with TEST_SEED, or a number of the clock, and prints it. */
 void testSeed(const char *name);

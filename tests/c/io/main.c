@@ -17,6 +17,7 @@ int main(void) {
     failed += test_net_addr();
     failed += test_sys();
     failed += test_thread();
+    failed += test_tls();
     testFolderRemove();
     return failed != 0;
 }

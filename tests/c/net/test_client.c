@@ -265,6 +265,8 @@ static void applied(client *cl, int fd, const char *bytes, uint64_t want) {
     assert_int_equal(streamApplied(&cl->session), want);
 }
 
+#define SAY_B "*2\r\n$3\r\nsay\r\n$1\r\nb\r\n"
+
 static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     (void)state;
     client *cl;
@@ -272,11 +274,11 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     sessionSetOrigin(&cl->session, ORIGIN_PRIMARY);
     applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1\r\na\r\n", 20);
     applied(cl, fd, "*2\r\n$3\r\nsay\r\n$1", 20); /* half a request is not applied */
-    applied(cl, fd, "\r\na\r\nsay b\r\n\r\nsay c\r\n", 20 + 20 + 7 + 2 + 7);
-    applied(cl, fd, "say d\r\n\r\n", 56 + 7); /* the blank line counts with what follows it */
-    applied(cl, fd, "\r\n", 56 + 7);
-    applied(cl, fd, "say e\r\n", 56 + 7 + 4 + 7);
-    const uint64_t before = 74;
+    applied(cl, fd, "\r\na\r\n" SAY_B "\r\n" SAY_B, 20 + 20 + 20 + 2 + 20);
+    applied(cl, fd, SAY_B "\r\n", 82 + 20); /* the blank line counts with what follows it */
+    applied(cl, fd, "\r\n", 102);
+    applied(cl, fd, SAY_B, 102 + 4 + 20);
+    const uint64_t before = 126;
     applied(cl, fd, "*1\r\n$5\r\nbegin\r\n*2\r\n$3\r\nsay\r\n$1\r\na\r\n", before);
     applied(cl, fd, "*1\r\n$3\r\nend\r\n", before + 15 + 20 + 13);
     str large = STR_EMPTY; /* read into a block of its own */
@@ -293,6 +295,52 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     strFree(&large);
     close(fd);
     turns(SETTLED);
+}
+
+/* What the owner of the stream is told. */
+static str taken;
+static int broken;
+
+static void takeApplied(const slice *spans, int count) {
+    for (int i = 0; i < count; i++) strAppendSlice(&taken, spans[i]);
+}
+
+static void takeBroken(session *s, slice error) {
+    (void)s, (void)error;
+    broken++;
+}
+
+static void the_bytes_of_a_stream_are_passed_on_when_they_are_applied(void **state) {
+    (void)state;
+    static const streamOwner owner = {.applied = takeApplied, .broken = takeBroken};
+    client *cl;
+    int fd = newClient(&cl);
+    streamSetOwner(&owner);
+    sessionSetOrigin(&cl->session, ORIGIN_PRIMARY);
+    str want = STR_EMPTY;
+    strAppendText(&want, SAY_B "*1\r\n$5\r\nbegin\r\n*2\r\n$3\r\nsay\r\n$100000\r\n");
+    memset(strReserve(&want, 100000), 'x', 100000);
+    strGrow(&want, 100000);
+    strAppendText(&want, "\r\n" SAY_B "*1\r\n$3\r\nend\r\n\r\n" SAY_B);
+    size_t end = want.len - strlen(SAY_B "*1\r\n$3\r\nend\r\n\r\n" SAY_B);
+    for (size_t at = 0; at < want.len;) {
+        size_t n = at < end ? sizeMin(10000, end - at) : 1;
+        assert_int_equal(write(fd, want.ptr + at, n), (ssize_t)n);
+        turns(SETTLED);
+        at += n;
+        if (at == end) assert_int_equal(taken.len, strlen(SAY_B)); /* the rest is in MULTI */
+    }
+    assert_int_equal(taken.len, want.len);
+    assert_memory_equal(taken.ptr, want.ptr, want.len);
+    sendText(fd, "say b\r\n" SAY_B); /* inline */
+    turns(SETTLED);
+    assert_int_equal(broken, 1);
+    assert_int_equal(taken.len, want.len);
+    assert_int_equal(netClientCount(), 0);
+    streamSetOwner(NULL);
+    strFree(&taken);
+    strFree(&want);
+    close(fd);
 }
 
 static void quit_replies_and_nothing_more_runs(void **state) {
@@ -466,6 +514,8 @@ int test_client(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(the_bytes_of_a_stream_are_passed_on_when_they_are_applied,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_serves_clients_of_the_same_batch, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_never_writes_a_reply_that_is_being_built,

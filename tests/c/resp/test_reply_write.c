@@ -59,6 +59,17 @@ static void every_type_has_its_bytes_in_both_protocols(void **state) {
     WRITES(respVerbatim(&o, 3, SLICE(""), "mkdX"), "=4\r\nmkd:\r\n");
 }
 
+static void a_request_is_an_array_of_bulks(void **state) {
+    (void)state;
+    const slice words[] = {SLICE("SET"), SLICE("key"), {"a\r\n\0b", 5}, SLICE("")};
+    size_t len;
+    char *bytes = respRequest(4, words, &len);
+    const char expected[] = "*4\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\na\r\n\0b\r\n$0\r\n\r\n";
+    assert_int_equal(len, sizeof(expected) - 1);
+    assert_memory_equal(bytes, expected, len);
+    memFree(bytes);
+}
+
 static void doubles_have_the_shortest_text(void **state) {
     outbuf o;
     outbufInit(&o);
@@ -269,6 +280,7 @@ int test_reply_write(void);
 int test_reply_write(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_has_its_bytes_in_both_protocols),
+        cmocka_unit_test(a_request_is_an_array_of_bulks),
         cmocka_unit_test(doubles_have_the_shortest_text),
         cmocka_unit_test(a_line_cannot_be_broken_from_within),
         cmocka_unit_test(integers_and_heads_of_every_width_are_exact),

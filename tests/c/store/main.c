@@ -10,6 +10,7 @@ int test_items(void);
 int test_keyspace(void);
 int test_object(void);
 int test_packed(void);
+int test_saving(void);
 int test_slab(void);
 int test_slab_model(void);
 int test_type_hash(void);
@@ -28,6 +29,7 @@ int main(void) {
     failed += test_keyspace();
     failed += test_object();
     failed += test_packed();
+    failed += test_saving();
     failed += test_slab();
     failed += test_slab_model();
     failed += test_type_hash();

@@ -79,9 +79,15 @@ static uint32_t lruOf(const shape *s) {
     return (uint32_t)(s->key.len * 7919 + (uint64_t)s->expire_ms) & OBJECT_LRU_MAX;
 }
 
+static bool markOf(const shape *s) { return s->key.len % 2; }
+
+static uint32_t accessOf(const shape *s) { return objectAccessOf(lruOf(s)) | markOf(s); }
+
 static void expectShape(const robj *o, const shape *s) {
     assert_int_equal(objectType(o), TYPE_STRING);
     assert_int_equal(objectLru(o), lruOf(s));
+    assert_int_equal(objectIsMarked(o), markOf(s));
+    assert_int_equal(objectAccess(o), accessOf(s));
     assert_int_equal(objectHasExpire(o), s->expire_ms != OBJECT_NO_EXPIRE);
     assert_int_equal(objectExpire(o), s->expire_ms);
     assert_true(sliceEqual(objectKey(o), s->key));
@@ -110,7 +116,7 @@ static void testText(const shape *s) {
     for (size_t i = 0; i < COUNT_OF(text_sizes); i++) {
         slice text = anyText(0, text_sizes[i]);
         for (stringKeep keep = KEEP_BEST; keep <= KEEP_RAW; keep++) {
-            robj *o = objectNewString(s->key, text, s->expire_ms, lruOf(s), keep);
+            robj *o = objectNewString(s->key, text, s->expire_ms, accessOf(s), keep);
             expectShape(o, s);
             expectText(o, text);
             assert_false(objectIsInt(o));
@@ -141,9 +147,9 @@ static void testNumbers(const shape *s) {
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text = sliceMake(digits, numberPrintInt(digits, numbers[i]));
-        robj *made[3] = {objectNewInt(s->key, numbers[i], s->expire_ms, lruOf(s)),
-                         objectNewString(s->key, text, s->expire_ms, lruOf(s), KEEP_BEST),
-                         objectNewString(s->key, text, s->expire_ms, lruOf(s), KEEP_TEXT)};
+        robj *made[3] = {objectNewInt(s->key, numbers[i], s->expire_ms, accessOf(s)),
+                         objectNewString(s->key, text, s->expire_ms, accessOf(s), KEEP_BEST),
+                         objectNewString(s->key, text, s->expire_ms, accessOf(s), KEEP_TEXT)};
         for (int k = 0; k < 3; k++) {
             expectShape(made[k], s);
             expectText(made[k], text);
@@ -230,10 +236,10 @@ enum { CHANGES_IN_PLACE = true };
 
 static robj *newOf(const shape *s, size_t i) {
     if (i < COUNT_OF(text_sizes)) {
-        return objectNewString(s->key, anyText(0, text_sizes[i]), s->expire_ms, lruOf(s),
+        return objectNewString(s->key, anyText(0, text_sizes[i]), s->expire_ms, accessOf(s),
                                i % 2 ? KEEP_RAW : KEEP_BEST);
     }
-    return objectNewInt(s->key, numbers[i - COUNT_OF(text_sizes)], s->expire_ms, lruOf(s));
+    return objectNewInt(s->key, numbers[i - COUNT_OF(text_sizes)], s->expire_ms, accessOf(s));
 }
 
 enum { VALUES = COUNT_OF(text_sizes) + COUNT_OF(numbers) };
@@ -311,7 +317,7 @@ static void rawTextIsEmbeddedAtAnySize(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT_OF(text_sizes); i++) {
         char *text;
-        robj *o = objectNewRaw(SLICE("key"), text_sizes[i], 12, 34, &text);
+        robj *o = objectNewRaw(SLICE("key"), text_sizes[i], 12, objectAccessOf(34), &text);
         slice wanted = anyText(1, text_sizes[i]);
         memcpy(text, wanted.ptr, wanted.len);
         expectText(o, wanted);

@@ -82,7 +82,7 @@ static robj *stepOther(robj *o) {
     strClear(&want_key);
     for (uint64_t i = randomUniform(200); i > 0; i--) strAppendByte(&want_key, 'k');
     if (randomUniform(2)) return objectRename(o, strSlice(&want_key));
-    robj *copy = objectCopy(o, strSlice(&want_key), 77);
+    robj *copy = objectCopy(o, strSlice(&want_key), objectAccessOf(77));
     objectFree(o);
     return copy;
 }
@@ -94,7 +94,8 @@ static void test_packed_values_grow_and_shrink_in_their_objects(void **state) {
         want_key = strNew(SLICE("key"));
         want_expire = OBJECT_NO_EXPIRE;
         robj *o = objectNewPacked(strSlice(&want_key), TYPE_HASH, FORM_PACKED,
-                                  sliceMake(want.bytes, LISTPACK_EMPTY_SIZE), OBJECT_NO_EXPIRE, 77);
+                                  sliceMake(want.bytes, LISTPACK_EMPTY_SIZE), OBJECT_NO_EXPIRE,
+                                  objectAccessOf(77));
         for (int step = 0; step < STEPS; step++) {
             o = randomUniform(10) ? stepChange(o) : stepOther(o);
             inspect(o);
@@ -124,7 +125,8 @@ static void test_every_size_keeps_its_bytes(void **state) {
 
 static void test_a_value_moves_behind_a_pointer(void **state) {
     int elsewhere;
-    robj *o = objectNewPacked(SLICE("key"), TYPE_HASH, FORM_PACKED, SLICE("1234567"), 5000, 3);
+    robj *o = objectNewPacked(SLICE("key"), TYPE_HASH, FORM_PACKED, SLICE("1234567"), 5000,
+                              objectAccessOf(3));
     o = objectUnpack(o, &elsewhere);
     assert_ptr_equal(objectPointer(o), &elsewhere);
     assert_int_equal(objectForm(o), FORM_POINTER);

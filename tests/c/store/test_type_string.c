@@ -179,7 +179,8 @@ static robj *stepOverwrite(robj *o) {
     wantText(text);
     want.is_int = is_int;
     if (objectOverwrite(o, text)) return o;
-    robj *set = objectNewString(want.key, text, want.expire_ms, want.lru, KEEP_BEST);
+    robj *set =
+        objectNewString(want.key, text, want.expire_ms, objectAccessOf(want.lru), KEEP_BEST);
     objectFree(o);
     return set;
 }

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The synchronous cluster client.
+ *
+ * A pipeline is one text of encoded commands with an entry for each: offset, length, slot. valkeyClusterGetReply() sends
+ * the commands to their nodes, reads all replies, and then sends again, from the same bytes, only those commands that
+ * were redirected. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "clientlib/cluster_priv.h"
+
+enum { RETRY_MS = 10 };
+
+typedef struct queuedCommand {
+    size_t offset, len;
+    int slot;                /* -1: to the node */
+    valkeyClusterNode *node; /* until the replies have been read */
+    valkeyReply *reply;      /* NULL: not received */
+} queuedCommand;
+
+struct valkeyClusterPipeline {
+    char *text;
+    queuedCommand *commands;
+    size_t count, capacity;
+    size_t sent;  /* commands before this one have been sent, and their replies read */
+    size_t taken; /* replies returned to the caller */
+};
+
+static void failMemory(valkeyClusterContext *cc) {
+    vkClusterError(cc, VALKEY_ERR_OOM, "Out of memory");
+}
+
+static void clearError(valkeyClusterContext *cc) {
+    cc->err = 0;
+    cc->errstr[0] = '\0';
+}
+
+/* ------------------------------------------------------------------ connections */
+
+/* Sends AUTH or SELECT; false with c->err or an error reply. */
+static bool prepare(valkeyClusterContext *cc, valkeyReply *r, const valkeyContext *c) {
+    if (!r) {
+        vkClusterError(cc, c->err, c->errstr);
+        return false;
+    }
+    bool ok = r->type != VALKEY_REPLY_ERROR;
+    if (!ok) vkClusterError(cc, VALKEY_ERR_OTHER, r->str);
+    freeReplyObject(r);
+    return ok;
+}
+
+static bool authenticate(valkeyClusterContext *cc, valkeyContext *c) {
+    if (cc->password) {
+        valkeyReply *r = cc->username ? valkeyCommand(c, "AUTH %s %s", cc->username, cc->password)
+                                      : valkeyCommand(c, "AUTH %s", cc->password);
+        if (!prepare(cc, r, c)) return false;
+    }
+    return cc->select_db == 0 || prepare(cc, valkeyCommand(c, "SELECT %d", cc->select_db), c);
+}
+
+valkeyContext *valkeyClusterGetValkeyContext(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    if (node->con && node->con->err == 0) return node->con;
+    valkeyFree(node->con);
+    node->con = NULL;
+    valkeyOptions o = vkClusterNodeOptions(cc, node);
+    valkeyContext *c = valkeyConnectWithOptions(&o);
+    if (!c) {
+        failMemory(cc);
+        return NULL;
+    }
+    bool ok = c->err == 0;
+    if (!ok) vkClusterError(cc, c->err, c->errstr);
+    if (ok && cc->tls && cc->tls_init_fn(c, cc->tls) != VALKEY_OK) {
+        vkClusterError(cc, c->err, c->errstr);
+        ok = false;
+    }
+    if (cc->on_connect) cc->on_connect(c, ok ? VALKEY_OK : VALKEY_ERR);
+    ok = ok && authenticate(cc, c);
+    if (!ok) {
+        valkeyFree(c);
+        return NULL;
+    }
+    node->con = c;
+    return c;
+}
+
+/* The connection to a node has failed. */
+static void dropConnection(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    vkClusterError(cc, node->con->err, node->con->errstr);
+    valkeyFree(node->con);
+    node->con = NULL;
+    node->failure_count++;
+    cc->need_update_route = 1;
+}
+
+/* ------------------------------------------------------------------ the map */
+
+static bool updateFrom(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
+    if (!c) return false;
+    valkeyReply *r = valkeyCommand(c, vkClusterMapQuery(cc));
+    if (!r) {
+        dropConnection(cc, node);
+        return false;
+    }
+    /* The node, with its name, may be freed by the new map. */
+    char host[VK_HOST_MAX];
+    snprintf(host, sizeof(host), "%s", node->host);
+    bool ok = vkClusterApplyMap(cc, r, host);
+    freeReplyObject(r);
+    return ok;
+}
+
+int valkeyClusterUpdateSlotmap(valkeyClusterContext *cc) {
+    clearError(cc);
+    if (!vkClusterAddSeeds(cc)) return VALKEY_ERR;
+    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        if (updateFrom(cc, n)) {
+            clearError(cc);
+            return VALKEY_OK;
+        }
+    }
+    return VALKEY_ERR;
+}
+
+valkeyClusterContext *valkeyClusterConnectWithOptions(const valkeyClusterOptions *options) {
+    valkeyClusterContext *cc = vk_calloc(1, sizeof(*cc));
+    if (!cc) return NULL;
+    if (!vkClusterInit(cc, options)) {
+        valkeyClusterFree(cc);
+        return NULL;
+    }
+    valkeyClusterUpdateSlotmap(cc);
+    return cc;
+}
+
+valkeyClusterContext *valkeyClusterConnect(const char *addrs) {
+    valkeyClusterOptions o = {.initial_nodes = addrs};
+    return valkeyClusterConnectWithOptions(&o);
+}
+
+valkeyClusterContext *valkeyClusterConnectWithTimeout(const char *addrs, const struct timeval tv) {
+    valkeyClusterOptions o = {.initial_nodes = addrs, .connect_timeout = &tv};
+    return valkeyClusterConnectWithOptions(&o);
+}
+
+void valkeyClusterFree(valkeyClusterContext *cc) {
+    if (!cc) return;
+    vkClusterEvent(cc, VALKEYCLUSTER_EVENT_FREE_CONTEXT);
+    vkClusterClear(cc);
+    vk_free(cc);
+}
+
+int valkeyClusterSetOptionTimeout(valkeyClusterContext *cc, const struct timeval tv) {
+    if (!vkCopyTimeout(&cc->command_timeout, &tv)) {
+        failMemory(cc);
+        return VALKEY_ERR;
+    }
+    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        if (n->con && n->con->err == 0 && valkeySetTimeout(n->con, tv) != VALKEY_OK) {
+            vkClusterError(cc, n->con->err, n->con->errstr);
+            return VALKEY_ERR;
+        }
+    }
+    return VALKEY_OK;
+}
+
+/* ------------------------------------------------------------------ one command */
+
+/* Sends a command to a node and reads its reply; NULL with cc->err. */
+static valkeyReply *call(valkeyClusterContext *cc, valkeyClusterNode *node, const char *cmd,
+                         size_t len, bool asking) {
+    void *reply = NULL;
+    valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
+    if (!c) return NULL;
+    bool ok = !asking || valkeyAppendCommand(c, "ASKING") == VALKEY_OK;
+    ok = ok && valkeyAppendFormattedCommand(c, cmd, len) == VALKEY_OK;
+    if (ok && asking) ok = valkeyGetReply(c, NULL) == VALKEY_OK;
+    if (ok && valkeyGetReply(c, &reply) == VALKEY_OK) return reply;
+    dropConnection(cc, node);
+    return NULL;
+}
+
+/* The node that a redirect names. */
+static valkeyClusterNode *redirected(valkeyClusterContext *cc, const redirect *d,
+                                     const char *from_host) {
+    return vkClusterNodeAt(cc, d->host[0] ? d->host : from_host, d->port);
+}
+
+/* Follows MOVED: reads the map anew; if it does not know of the move yet, the redirect is trusted. */
+static valkeyClusterNode *moved(valkeyClusterContext *cc, const redirect *d,
+                                const char *from_host) {
+    valkeyClusterNode *to = redirected(cc, d, from_host);
+    if (!to) return NULL;
+    if (!updateFrom(cc, to) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return NULL;
+    to = redirected(cc, d, from_host);
+    if (to) cc->table[d->slot] = to;
+    return to;
+}
+
+/* The node of a slot; reads the map if it is not known or in doubt. NULL with cc->err. */
+static valkeyClusterNode *nodeOfSlot(valkeyClusterContext *cc, int slot) {
+    if ((cc->need_update_route || !cc->table[slot]) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK)
+        return NULL;
+    if (!cc->table[slot]) vkClusterError(cc, VALKEY_ERR_OTHER, "slot not served by any node");
+    return cc->table[slot];
+}
+
+/* Executes a command at the node of its slot, which `first` may have refused already (taken), following redirects. */
+static valkeyReply *execute(valkeyClusterContext *cc, const char *cmd, size_t len, int slot,
+                            valkeyReply *take_first, const char *first_host) {
+    valkeyClusterNode *node = NULL;
+    valkeyReply *r = take_first;
+    char host[VK_HOST_MAX];
+    snprintf(host, sizeof(host), "%s", first_host);
+    bool asking = false;
+    for (int tries = 0;; tries++) {
+        if (r) {
+            redirect d = vkRedirectOf(r);
+            if (d.kind == REDIRECT_NONE) return r;
+            freeReplyObject(r);
+            r = NULL;
+            if (tries > cc->max_retry_count) {
+                vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+                return NULL;
+            }
+            asking = d.kind == REDIRECT_ASK;
+            if (d.kind == REDIRECT_MOVED) {
+                node = moved(cc, &d, host);
+            } else if (d.kind == REDIRECT_ASK) {
+                node = redirected(cc, &d, host);
+            } else {
+                vkSleepMs(RETRY_MS * tries);
+                cc->need_update_route = 1;
+                node = nodeOfSlot(cc, slot);
+            }
+        } else {
+            node = nodeOfSlot(cc, slot);
+        }
+        if (!node) return NULL;
+        snprintf(host, sizeof(host), "%s", node->host);
+        bool fresh = node->con == NULL;
+        r = call(cc, node, cmd, len, asking);
+        /* A node that cannot be reached may have been replaced; a command that was sent is not repeated. */
+        bool unreachable = !r && fresh && cc->err == VALKEY_ERR_IO && tries < cc->max_retry_count;
+        if (!r && !unreachable) return NULL;
+        if (unreachable) cc->need_update_route = 1;
+    }
+}
+
+static int slotOrError(valkeyClusterContext *cc, const char *cmd, size_t len) {
+    int slot = vkSlotOfCommand(cmd, len);
+    if (slot < 0)
+        vkClusterError(cc, VALKEY_ERR_OTHER,
+                       "No keys in command(must have keys for valkey cluster mode)");
+    return slot;
+}
+
+void *valkeyClusterFormattedCommand(valkeyClusterContext *cc, char *cmd, int len) {
+    clearError(cc);
+    int slot = slotOrError(cc, cmd, (size_t)len);
+    if (slot < 0) return NULL;
+    valkeyReply *r = execute(cc, cmd, (size_t)len, slot, NULL, "");
+    if (r) clearError(cc);
+    return r;
+}
+
+/* Encodes a command; NULL with cc->err. */
+static char *format(valkeyClusterContext *cc, const char *text, va_list ap, int *len) {
+    char *cmd = NULL;
+    clearError(cc);
+    *len = valkeyvFormatCommand(&cmd, text, ap);
+    if (*len == -1) failMemory(cc);
+    if (*len == -2) vkClusterError(cc, VALKEY_ERR_OTHER, "Invalid format string");
+    return *len < 0 ? NULL : cmd;
+}
+
+static char *formatArgv(valkeyClusterContext *cc, int argc, const char **argv,
+                        const size_t *argvlen, int *len) {
+    char *cmd = NULL;
+    clearError(cc);
+    *len = (int)valkeyFormatCommandArgv(&cmd, argc, argv, argvlen);
+    if (*len < 0) failMemory(cc);
+    return *len < 0 ? NULL : cmd;
+}
+
+void *valkeyClustervCommand(valkeyClusterContext *cc, const char *text, va_list ap) {
+    int len;
+    char *cmd = format(cc, text, ap, &len);
+    if (!cmd) return NULL;
+    void *reply = valkeyClusterFormattedCommand(cc, cmd, len);
+    vk_free(cmd);
+    return reply;
+}
+
+void *valkeyClusterCommand(valkeyClusterContext *cc, const char *text, ...) {
+    va_list ap;
+    va_start(ap, text);
+    void *reply = valkeyClustervCommand(cc, text, ap);
+    va_end(ap);
+    return reply;
+}
+
+void *valkeyClusterCommandArgv(valkeyClusterContext *cc, int argc, const char **argv,
+                               const size_t *argvlen) {
+    int len;
+    char *cmd = formatArgv(cc, argc, argv, argvlen, &len);
+    if (!cmd) return NULL;
+    void *reply = valkeyClusterFormattedCommand(cc, cmd, len);
+    vk_free(cmd);
+    return reply;
+}
+
+void *valkeyClustervCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *node,
+                                  const char *text, va_list ap) {
+    int len;
+    char *cmd = format(cc, text, ap, &len);
+    if (!cmd) return NULL;
+    valkeyReply *r = call(cc, node, cmd, (size_t)len, false);
+    vk_free(cmd);
+    if (r) clearError(cc);
+    return r;
+}
+
+void *valkeyClusterCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *node,
+                                 const char *text, ...) {
+    va_list ap;
+    va_start(ap, text);
+    void *reply = valkeyClustervCommandToNode(cc, node, text, ap);
+    va_end(ap);
+    return reply;
+}
+
+/* ------------------------------------------------------------------ pipelines */
+
+void vkClusterFreePipeline(valkeyClusterContext *cc) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    if (!p) return;
+    for (size_t i = p->taken; i < p->count; i++) freeReplyObject(p->commands[i].reply);
+    vkTextFree(p->text);
+    vk_free(p->commands);
+    vk_free(p);
+    cc->pipeline = NULL;
+}
+
+void valkeyClusterReset(valkeyClusterContext *cc) {
+    clearError(cc);
+    vkClusterFreePipeline(cc);
+}
+
+static struct valkeyClusterPipeline *pipelineOf(valkeyClusterContext *cc) {
+    if (cc->pipeline) return cc->pipeline;
+    struct valkeyClusterPipeline *p = vk_calloc(1, sizeof(*p));
+    if (!p) return NULL;
+    p->text = vkTextNew();
+    if (!p->text) {
+        vk_free(p);
+        return NULL;
+    }
+    cc->pipeline = p;
+    return p;
+}
+
+/* Space for another entry. */
+static bool reserveEntry(struct valkeyClusterPipeline *p) {
+    if (p->count < p->capacity) return true;
+    size_t capacity = p->capacity ? p->capacity * 2 : 16;
+    queuedCommand *more = vk_realloc(p->commands, capacity * sizeof(*more));
+    if (!more) return false;
+    p->commands = more;
+    p->capacity = capacity;
+    return true;
+}
+
+/* Enters the command that was appended to the text at `from`, or takes it back. */
+static int entered(valkeyClusterContext *cc, long long len, size_t from, valkeyClusterNode *node) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    if (len == -2) vkClusterError(cc, VALKEY_ERR_OTHER, "Invalid format string");
+    if (len == -1) failMemory(cc);
+    if (len < 0) return VALKEY_ERR;
+    int slot = node ? -1 : slotOrError(cc, p->text + from, (size_t)len);
+    if (!node && slot < 0) {
+        vkTextSetLen(p->text, from);
+        return VALKEY_ERR;
+    }
+    p->commands[p->count++] =
+        (queuedCommand){.offset = from, .len = (size_t)len, .slot = slot, .node = node};
+    return VALKEY_OK;
+}
+
+/* The pipeline with space for an entry; NULL with cc->err. */
+static struct valkeyClusterPipeline *pipelineFor(valkeyClusterContext *cc) {
+    clearError(cc);
+    struct valkeyClusterPipeline *p = pipelineOf(cc);
+    if (p && reserveEntry(p)) return p;
+    failMemory(cc);
+    return NULL;
+}
+
+int valkeyClusterAppendFormattedCommand(valkeyClusterContext *cc, char *cmd, int len) {
+    struct valkeyClusterPipeline *p = pipelineFor(cc);
+    if (!p) return VALKEY_ERR;
+    size_t from = vkTextLen(p->text);
+    return entered(cc, vkTextAppend(&p->text, cmd, (size_t)len) ? len : -1, from, NULL);
+}
+
+int valkeyClustervAppendCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *node,
+                                      const char *text, va_list ap) {
+    struct valkeyClusterPipeline *p = pipelineFor(cc);
+    if (!p) return VALKEY_ERR;
+    size_t from = vkTextLen(p->text);
+    return entered(cc, vkAppendFormat(&p->text, text, ap), from, node);
+}
+
+int valkeyClusterAppendCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *node,
+                                     const char *text, ...) {
+    va_list ap;
+    va_start(ap, text);
+    int result = valkeyClustervAppendCommandToNode(cc, node, text, ap);
+    va_end(ap);
+    return result;
+}
+
+int valkeyClustervAppendCommand(valkeyClusterContext *cc, const char *text, va_list ap) {
+    return valkeyClustervAppendCommandToNode(cc, NULL, text, ap);
+}
+
+int valkeyClusterAppendCommand(valkeyClusterContext *cc, const char *text, ...) {
+    va_list ap;
+    va_start(ap, text);
+    int result = valkeyClustervAppendCommand(cc, text, ap);
+    va_end(ap);
+    return result;
+}
+
+int valkeyClusterAppendCommandArgv(valkeyClusterContext *cc, int argc, const char **argv,
+                                   const size_t *argvlen) {
+    struct valkeyClusterPipeline *p = pipelineFor(cc);
+    if (!p) return VALKEY_ERR;
+    size_t from = vkTextLen(p->text);
+    return entered(cc, vkAppendArgv(&p->text, argc, argv, argvlen), from, NULL);
+}
+
+static bool isInMap(const valkeyClusterContext *cc, const valkeyClusterNode *node) {
+    const valkeyClusterNode *n = cc->nodes;
+    while (n && n != node) n = n->next;
+    return n != NULL;
+}
+
+/* Queues all unsent commands at their nodes and sends them. Commands whose node fails have no node then. */
+static bool sendAll(valkeyClusterContext *cc) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    /* The map may be read now, but not between here and reading the replies. */
+    for (size_t i = p->sent; i < p->count; i++) {
+        if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot)) return false;
+    }
+    for (size_t i = p->sent; i < p->count; i++) {
+        queuedCommand *q = &p->commands[i];
+        if (q->slot >= 0) q->node = cc->table[q->slot];
+        if (q->slot < 0 && !isInMap(cc, q->node)) q->node = NULL;
+        if (!q->node) continue;
+        valkeyContext *c = valkeyClusterGetValkeyContext(cc, q->node);
+        if (!c || valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK)
+            q->node = NULL;
+    }
+    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        int done = 0;
+        while (n->con && n->con->err == 0 && !done) valkeyBufferWrite(n->con, &done);
+    }
+    return true;
+}
+
+/* Reads the replies of all commands that were sent. */
+static void readAll(valkeyClusterContext *cc) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    for (size_t i = p->sent; i < p->count; i++) {
+        queuedCommand *q = &p->commands[i];
+        void *reply = NULL;
+        if (!q->node || !q->node->con) continue;
+        if (q->node->con->err == 0 && valkeyGetReply(q->node->con, &reply) == VALKEY_OK) {
+            q->reply = reply;
+        } else {
+            vkClusterError(cc, q->node->con->err, q->node->con->errstr);
+            cc->need_update_route = 1;
+        }
+    }
+}
+
+/* Sends again what was redirected. */
+static void followAll(valkeyClusterContext *cc) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    for (size_t i = p->sent; i < p->count; i++) {
+        queuedCommand *q = &p->commands[i];
+        char host[VK_HOST_MAX] = "";
+        if (!q->reply || q->slot < 0 || vkRedirectOf(q->reply).kind == REDIRECT_NONE) continue;
+        const valkeyClusterNode *from = q->node ? q->node : cc->table[q->slot];
+        if (from) snprintf(host, sizeof(host), "%s", from->host);
+        /* Later nodes must not be used: the map may be replaced. */
+        for (size_t k = i; k < p->count; k++) p->commands[k].node = NULL;
+        q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, host);
+    }
+    p->sent = p->count;
+}
+
+int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
+    struct valkeyClusterPipeline *p = cc->pipeline;
+    *reply = NULL;
+    clearError(cc);
+    if (!p || p->taken == p->count) {
+        vkClusterError(cc, VALKEY_ERR_OTHER, "No queued command");
+        return VALKEY_ERR;
+    }
+    if (p->taken >= p->sent) {
+        if (!sendAll(cc)) return VALKEY_ERR;
+        readAll(cc);
+        followAll(cc);
+    }
+    queuedCommand *q = &p->commands[p->taken++];
+    *reply = q->reply;
+    q->reply = NULL;
+    if (*reply) clearError(cc);
+    if (!*reply && !cc->err)
+        vkClusterError(cc, VALKEY_ERR_IO, "The connection to the node has failed");
+    int result = *reply ? VALKEY_OK : VALKEY_ERR;
+    /* An empty pipeline holds nothing. */
+    if (p->taken == p->count) vkClusterFreePipeline(cc);
+    return result;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The asynchronous cluster client: a connection per node, made when it is needed.
+ *
+ * A request keeps its encoded command until its reply is final, so that it can be sent again to another node. Requests of
+ * subscriptions are kept until the context is freed, because their messages may come at any time. */
+#include <stdio.h>
+
+#include "clientlib/cluster_priv.h"
+
+typedef struct vkClusterRequest {
+    struct vkClusterRequest *next, *previous;
+    valkeyClusterAsyncContext *acc;
+    valkeyClusterCallbackFn *fn;
+    void *privdata;
+    int slot; /* -1: to a node, without redirection */
+    int tries;
+    int channels; /* of a subscription; 0: one reply */
+    int ignored;  /* further callbacks with the error that is being followed */
+    size_t len;
+    char command[];
+} vkClusterRequest;
+
+static void updateMap(valkeyClusterAsyncContext *acc);
+static void freeRequest(vkClusterRequest *q);
+
+static void copyError(valkeyClusterAsyncContext *acc) {
+    acc->err = acc->cc.err;
+    acc->errstr = acc->cc.errstr;
+}
+
+static void setError(valkeyClusterAsyncContext *acc, int type, const char *text) {
+    vkClusterError(&acc->cc, type, text);
+    copyError(acc);
+}
+
+static void clearError(valkeyClusterAsyncContext *acc) {
+    acc->cc.err = acc->err = 0;
+    acc->cc.errstr[0] = '\0';
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static void destroy(valkeyClusterAsyncContext *acc) {
+    while (acc->requests) freeRequest(acc->requests);
+    vkClusterClear(&acc->cc);
+    vk_free(acc);
+}
+
+/* A connection has been freed. */
+static void connectionGone(void *data) {
+    vkClusterLink *link = data;
+    valkeyClusterAsyncContext *acc = link->acc;
+    if (link->node) link->node->acon = NULL;
+    if (link->next) link->next->previous = link->previous;
+    if (link->previous) {
+        link->previous->next = link->next;
+    } else {
+        acc->links = link->next;
+    }
+    vk_free(link);
+    if (acc->freeing == 2 && !acc->links) destroy(acc);
+}
+
+static bool addLink(valkeyClusterAsyncContext *acc, valkeyAsyncContext *ac,
+                    valkeyClusterNode *node) {
+    vkClusterLink *link = vk_malloc(sizeof(*link));
+    if (!link) return false;
+    *link = (vkClusterLink){.next = acc->links, .acc = acc, .ac = ac, .node = node};
+    if (link->next) link->next->previous = link;
+    acc->links = link;
+    ac->data = link;
+    ac->dataCleanup = connectionGone;
+    node->acon = ac;
+    return true;
+}
+
+/* Replies to AUTH and SELECT: an error will be the reply of the commands, too. */
+static bool queueLogin(const valkeyClusterContext *cc, valkeyAsyncContext *ac) {
+    int status = VALKEY_OK;
+    if (cc->password && cc->username)
+        status = valkeyAsyncCommand(ac, NULL, NULL, "AUTH %s %s", cc->username, cc->password);
+    if (cc->password && !cc->username)
+        status = valkeyAsyncCommand(ac, NULL, NULL, "AUTH %s", cc->password);
+    if (status == VALKEY_OK && cc->select_db)
+        status = valkeyAsyncCommand(ac, NULL, NULL, "SELECT %d", cc->select_db);
+    return status == VALKEY_OK;
+}
+
+valkeyAsyncContext *valkeyClusterGetValkeyAsyncContext(valkeyClusterAsyncContext *acc,
+                                                       valkeyClusterNode *node) {
+    valkeyClusterContext *cc = &acc->cc;
+    if (node->acon && !(node->acon->c.flags & (VALKEY_DISCONNECTING | VALKEY_FREEING)))
+        return node->acon;
+    if (node->acon) {
+        /* It is about to end. */
+        ((vkClusterLink *)node->acon->data)->node = NULL;
+        node->acon = NULL;
+    }
+    valkeyOptions o = vkClusterNodeOptions(cc, node);
+    valkeyAsyncContext *ac = valkeyAsyncConnectWithOptions(&o);
+    if (!ac) {
+        setError(acc, VALKEY_ERR_OOM, "Out of memory");
+        return NULL;
+    }
+    if (ac->err) {
+        setError(acc, ac->err, ac->errstr);
+    } else if (cc->tls && cc->tls_init_fn(&ac->c, cc->tls) != VALKEY_OK) {
+        setError(acc, ac->c.err, ac->c.errstr);
+    } else if (acc->attach_fn && acc->attach_fn(ac, acc->attach_data) != VALKEY_OK) {
+        setError(acc, VALKEY_ERR_OTHER, "Failed to attach event adapter");
+    } else if (!queueLogin(cc, ac) || !addLink(acc, ac, node)) {
+        setError(acc, VALKEY_ERR_OOM, "Out of memory");
+    } else {
+        if (acc->on_connect) valkeyAsyncSetConnectCallback(ac, acc->on_connect);
+        if (acc->on_disconnect) valkeyAsyncSetDisconnectCallback(ac, acc->on_disconnect);
+        return ac;
+    }
+    valkeyAsyncFree(ac);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static void linkRequest(vkClusterRequest *q) {
+    q->next = q->acc->requests;
+    if (q->next) q->next->previous = q;
+    q->acc->requests = q;
+}
+
+static void freeRequest(vkClusterRequest *q) {
+    if (q->next) q->next->previous = q->previous;
+    if (q->previous) {
+        q->previous->next = q->next;
+    } else {
+        q->acc->requests = q->next;
+    }
+    vk_free(q);
+}
+
+/* Gives the final reply to the caller. */
+static void finish(vkClusterRequest *q, valkeyReply *r) {
+    valkeyClusterAsyncContext *acc = q->acc;
+    valkeyClusterCallbackFn *fn = q->fn;
+    void *privdata = q->privdata;
+    if (q->channels == 0) freeRequest(q);
+    if (r) clearError(acc);
+    if (fn) fn(acc, r, privdata);
+}
+
+static void onReply(valkeyAsyncContext *ac, void *reply, void *privdata);
+
+/* Sends the request to a node; false with acc->err. */
+static bool sendTo(vkClusterRequest *q, valkeyClusterNode *node, bool asking) {
+    valkeyAsyncContext *ac = node ? valkeyClusterGetValkeyAsyncContext(q->acc, node) : NULL;
+    if (!ac) {
+        if (node) copyError(q->acc);
+        return false;
+    }
+    if ((!asking || valkeyAsyncCommand(ac, NULL, NULL, "ASKING") == VALKEY_OK) &&
+        valkeyAsyncFormattedCommand(ac, onReply, q, q->command, q->len) == VALKEY_OK)
+        return true;
+    setError(q->acc, VALKEY_ERR_OOM, "Out of memory");
+    return false;
+}
+
+/* Follows a redirect; false: the error is the final reply. */
+static bool follow(vkClusterRequest *q, const valkeyAsyncContext *from, const valkeyReply *r) {
+    valkeyClusterAsyncContext *acc = q->acc;
+    redirect d = vkRedirectOf(r);
+    if (d.kind == REDIRECT_NONE || q->slot < 0 || acc->freeing) return false;
+    if (q->tries++ >= acc->cc.max_retry_count) return false;
+    valkeyClusterNode *to;
+    if (d.kind == REDIRECT_RETRY) {
+        to = ((vkClusterLink *)from->data)->node;
+        if (!to) to = acc->cc.table[q->slot];
+    } else {
+        to = vkClusterNodeAt(&acc->cc, d.host[0] ? d.host : from->c.tcp.host, d.port);
+    }
+    if (d.kind == REDIRECT_MOVED && to) acc->cc.table[d.slot] = to;
+    if (!sendTo(q, to, d.kind == REDIRECT_ASK)) return false;
+    if (d.kind == REDIRECT_MOVED) updateMap(acc);
+    return true;
+}
+
+static void onReply(valkeyAsyncContext *ac, void *reply, void *privdata) {
+    vkClusterRequest *q = privdata;
+    valkeyClusterAsyncContext *acc = q->acc;
+    valkeyReply *r = reply;
+    if (q->ignored > 0) {
+        q->ignored--;
+        return;
+    }
+    if (!r) {
+        updateMap(acc);
+        setError(acc, ac->err ? ac->err : VALKEY_ERR_EOF, ac->err ? ac->errstr : "Disconnected");
+        finish(q, NULL);
+        return;
+    }
+    if (r->type == VALKEY_REPLY_ERROR && follow(q, ac, r)) {
+        /* The error of a subscription is given to the callback of each channel. */
+        if (q->channels > 1) q->ignored = q->channels - 1;
+        return;
+    }
+    finish(q, r);
+}
+
+/* Number of channels if the command is a subscription. */
+static int channelsOf(const char *cmd, size_t len) {
+    vkCommandCursor cursor;
+    vkArg name;
+    if (!vkCommandOpen(&cursor, cmd, len) || !vkCommandNext(&cursor, &name)) return 0;
+    bool subscribes =
+        vkArgIs(name, "subscribe") || vkArgIs(name, "psubscribe") || vkArgIs(name, "ssubscribe");
+    /* MONITOR also has many replies. */
+    if (vkArgIs(name, "monitor")) return 1;
+    return subscribes ? (int)cursor.left : 0;
+}
+
+static int queue(valkeyClusterAsyncContext *acc, valkeyClusterNode *node, int slot,
+                 valkeyClusterCallbackFn *fn, void *privdata, const char *cmd, size_t len) {
+    vkClusterRequest *q = vk_malloc(sizeof(*q) + len);
+    if (!q) {
+        setError(acc, VALKEY_ERR_OOM, "Out of memory");
+        return VALKEY_ERR;
+    }
+    *q = (vkClusterRequest){.acc = acc, .fn = fn, .privdata = privdata, .slot = slot, .len = len};
+    memcpy(q->command, cmd, len);
+    q->channels = channelsOf(cmd, len);
+    linkRequest(q);
+    if (sendTo(q, node, false)) return VALKEY_OK;
+    freeRequest(q);
+    return VALKEY_ERR;
+}
+
+/* ------------------------------------------------------------------ the map */
+
+static void onMap(valkeyAsyncContext *ac, void *reply, void *privdata) {
+    valkeyClusterAsyncContext *acc = privdata;
+    acc->updating = 0;
+    if (acc->freeing) return;
+    if (reply && vkClusterApplyMap(&acc->cc, reply, ac->c.tcp.host)) {
+        clearError(acc);
+        return;
+    }
+    if (!reply)
+        setError(acc, ac->err ? ac->err : VALKEY_ERR_EOF, ac->err ? ac->errstr : "Disconnected");
+    copyError(acc);
+    /* Another node may know. */
+    valkeyClusterNode *node = ((vkClusterLink *)ac->data)->node;
+    if (node) node->failure_count++;
+    if (acc->cc.route_version == 0 || acc->cc.need_update_route++ < acc->cc.max_retry_count)
+        updateMap(acc);
+}
+
+/* Asks a node for the map, unless that is under way: one that has failed least. */
+static void updateMap(valkeyClusterAsyncContext *acc) {
+    if (acc->updating || acc->freeing) return;
+    valkeyClusterNode *best = NULL;
+    for (valkeyClusterNode *n = acc->cc.nodes; n; n = n->next) {
+        if (n->failure_count >= acc->cc.max_retry_count) continue;
+        if (!best || n->failure_count < best->failure_count) best = n;
+    }
+    if (!best) return;
+    valkeyAsyncContext *ac = valkeyClusterGetValkeyAsyncContext(acc, best);
+    acc->updating =
+        ac && valkeyAsyncCommand(ac, onMap, acc, vkClusterMapQuery(&acc->cc)) == VALKEY_OK;
+    if (!acc->updating) best->failure_count++;
+}
+
+/* ------------------------------------------------------------------ life */
+
+valkeyClusterAsyncContext *valkeyClusterAsyncConnectWithOptions(
+    const valkeyClusterOptions *options) {
+    valkeyClusterAsyncContext *acc = vk_calloc(1, sizeof(*acc));
+    if (!acc) return NULL;
+    acc->errstr = acc->cc.errstr;
+    acc->attach_fn = options->attach_fn;
+    acc->attach_data = options->attach_data;
+    acc->on_connect = options->async_connect_callback;
+    acc->on_disconnect = options->async_disconnect_callback;
+    if (!vkClusterInit(&acc->cc, options)) {
+        vkClusterClear(&acc->cc);
+        vk_free(acc);
+        return NULL;
+    }
+    if (options->options & VALKEY_OPT_BLOCKING_INITIAL_UPDATE) {
+        valkeyClusterUpdateSlotmap(&acc->cc);
+    } else if (vkClusterAddSeeds(&acc->cc)) {
+        updateMap(acc);
+    }
+    copyError(acc);
+    return acc;
+}
+
+void valkeyClusterAsyncDisconnect(valkeyClusterAsyncContext *acc) {
+    acc->freeing = 1;
+    valkeyClusterNode *next;
+    for (valkeyClusterNode *n = acc->cc.nodes; n; n = next) {
+        next = n->next;
+        if (n->acon) valkeyAsyncDisconnect(n->acon);
+    }
+}
+
+void valkeyClusterAsyncFree(valkeyClusterAsyncContext *acc) {
+    if (!acc) return;
+    if (acc->freeing >= 2) return;
+    vkClusterEvent(&acc->cc, VALKEYCLUSTER_EVENT_FREE_CONTEXT);
+    /* A connection whose callback is running is freed when that returns, and `acc` with the last one. */
+    acc->freeing = 3;
+    for (vkClusterLink *link = acc->links, *next; link; link = next) {
+        next = link->next;
+        valkeyAsyncFree(link->ac);
+    }
+    acc->freeing = 2;
+    if (!acc->links) destroy(acc);
+}
+
+/* ------------------------------------------------------------------ commands */
+
+int valkeyClusterAsyncFormattedCommand(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
+                                       void *privdata, char *cmd, int len) {
+    clearError(acc);
+    if (acc->freeing) {
+        setError(acc, VALKEY_ERR_OTHER, "disconnecting");
+        return VALKEY_ERR;
+    }
+    int slot = vkSlotOfCommand(cmd, (size_t)len);
+    if (slot < 0) {
+        setError(acc, VALKEY_ERR_OTHER,
+                 "No keys in command(must have keys for valkey cluster mode)");
+        return VALKEY_ERR;
+    }
+    valkeyClusterNode *node = acc->cc.table[slot];
+    if (node) return queue(acc, node, slot, fn, privdata, cmd, (size_t)len);
+    updateMap(acc);
+    setError(acc, VALKEY_ERR_OTHER,
+             acc->cc.route_version ? "slot not served by any node" : "slotmap not available");
+    return VALKEY_ERR;
+}
+
+int valkeyClusterAsyncFormattedCommandToNode(valkeyClusterAsyncContext *acc,
+                                             valkeyClusterNode *node, valkeyClusterCallbackFn *fn,
+                                             void *privdata, char *cmd, int len) {
+    clearError(acc);
+    if (acc->freeing) {
+        setError(acc, VALKEY_ERR_OTHER, "disconnecting");
+        return VALKEY_ERR;
+    }
+    return queue(acc, node, -1, fn, privdata, cmd, (size_t)len);
+}
+
+/* Reports why a command was not encoded. */
+static int formatFailed(valkeyClusterAsyncContext *acc, long long len) {
+    clearError(acc);
+    if (len == -2) {
+        setError(acc, VALKEY_ERR_OTHER, "Invalid format string");
+    } else {
+        setError(acc, VALKEY_ERR_OOM, "Out of memory");
+    }
+    return VALKEY_ERR;
+}
+
+int valkeyClustervAsyncCommandToNode(valkeyClusterAsyncContext *acc, valkeyClusterNode *node,
+                                     valkeyClusterCallbackFn *fn, void *privdata,
+                                     const char *format, va_list ap) {
+    char *cmd;
+    int len = valkeyvFormatCommand(&cmd, format, ap);
+    if (len < 0) return formatFailed(acc, len);
+    int status = node ? valkeyClusterAsyncFormattedCommandToNode(acc, node, fn, privdata, cmd, len)
+                      : valkeyClusterAsyncFormattedCommand(acc, fn, privdata, cmd, len);
+    vk_free(cmd);
+    return status;
+}
+
+int valkeyClusterAsyncCommandToNode(valkeyClusterAsyncContext *acc, valkeyClusterNode *node,
+                                    valkeyClusterCallbackFn *fn, void *privdata, const char *format,
+                                    ...) {
+    va_list ap;
+    va_start(ap, format);
+    int status = valkeyClustervAsyncCommandToNode(acc, node, fn, privdata, format, ap);
+    va_end(ap);
+    return status;
+}
+
+int valkeyClustervAsyncCommand(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
+                               void *privdata, const char *format, va_list ap) {
+    return valkeyClustervAsyncCommandToNode(acc, NULL, fn, privdata, format, ap);
+}
+
+int valkeyClusterAsyncCommand(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
+                              void *privdata, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    int status = valkeyClustervAsyncCommand(acc, fn, privdata, format, ap);
+    va_end(ap);
+    return status;
+}
+
+int valkeyClusterAsyncCommandArgv(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
+                                  void *privdata, int argc, const char **argv,
+                                  const size_t *argvlen) {
+    char *cmd;
+    long long len = valkeyFormatCommandArgv(&cmd, argc, argv, argvlen);
+    if (len < 0) return formatFailed(acc, len);
+    int status = valkeyClusterAsyncFormattedCommand(acc, fn, privdata, cmd, (int)len);
+    vk_free(cmd);
+    return status;
+}

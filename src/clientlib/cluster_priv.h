@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of the cluster client share. */
+#ifndef CLIENTLIB_CLUSTER_PRIV_H
+#define CLIENTLIB_CLUSTER_PRIV_H
+
+#include <valkey/cluster.h>
+
+#include "clientlib/client_priv.h"
+#include "clientlib/command_keys.h"
+
+enum { VK_RETRIES = 5, VK_HOST_MAX = 256 };
+
+typedef enum redirectKind {
+    REDIRECT_NONE,
+    REDIRECT_MOVED,
+    REDIRECT_ASK,
+    REDIRECT_RETRY
+} redirectKind;
+
+/* `data` of an asynchronous connection to a node. */
+typedef struct vkClusterLink {
+    struct vkClusterLink *next, *previous;
+    valkeyClusterAsyncContext *acc;
+    valkeyAsyncContext *ac;
+    valkeyClusterNode *node; /* NULL: it is no longer a node of the map */
+} vkClusterLink;
+
+/* What an error reply asks for. */
+typedef struct redirect {
+    redirectKind kind;
+    int slot;
+    char host[VK_HOST_MAX]; /* "": the host of the node that replied */
+    int port;
+} redirect;
+
+/* ------------------------------------------------------------------ cluster_map.c */
+
+/* Copies the options. False if memory is exhausted. */
+bool vkClusterInit(valkeyClusterContext *cc, const valkeyClusterOptions *options);
+void vkClusterClear(valkeyClusterContext *cc);
+void vkClusterError(valkeyClusterContext *cc, int type, const char *text);
+/* Replaces nodes and table by those of a reply to the command of vkClusterMapQuery(); `from` is the node that sent it.
+ * Connections to nodes that remain are kept. False with cc->err; nothing has changed then. */
+bool vkClusterApplyMap(valkeyClusterContext *cc, const valkeyReply *r, const char *from_host);
+/* "CLUSTER SLOTS" or "CLUSTER NODES". */
+const char *vkClusterMapQuery(const valkeyClusterContext *cc);
+/* The node at an address; added if it is not known. NULL if memory is exhausted. */
+valkeyClusterNode *vkClusterNodeAt(valkeyClusterContext *cc, const char *host, int port);
+/* Adds the initial nodes. False with cc->err. */
+bool vkClusterAddSeeds(valkeyClusterContext *cc);
+/* Options of a connection to a node. */
+valkeyOptions vkClusterNodeOptions(const valkeyClusterContext *cc, const valkeyClusterNode *node);
+redirect vkRedirectOf(const valkeyReply *r);
+void vkClusterEvent(valkeyClusterContext *cc, int event);
+
+/* ------------------------------------------------------------------ cluster.c */
+
+/* Frees what is queued. */
+void vkClusterFreePipeline(valkeyClusterContext *cc);
+
+#endif

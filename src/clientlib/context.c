@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Contexts: their life, and the synchronous functions. How bytes are transferred is the matter of c->funcs. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "clientlib/client_priv.h"
+
+void vkSetError(valkeyContext *c, int type, const char *text) {
+    c->err = type;
+    if (text) {
+        snprintf(c->errstr, sizeof(c->errstr), "%s", text);
+    } else {
+        int saved = errno;
+        if (strerror_r(saved, c->errstr, sizeof(c->errstr)) != 0)
+            snprintf(c->errstr, sizeof(c->errstr), "Error %d", saved);
+        errno = saved;
+    }
+}
+
+bool vkCopyTimeout(struct timeval **to, const struct timeval *from) {
+    if (*to == from) return true;
+    if (!from) {
+        vk_free(*to);
+        *to = NULL;
+        return true;
+    }
+    if (!*to && !(*to = vk_malloc(sizeof(**to)))) return false;
+    **to = *from;
+    return true;
+}
+
+bool vkCopyString(char **to, const char *from) {
+    if (*to == from) return true;
+    char *copy = from ? vk_strdup(from) : NULL;
+    if (from && !copy) return false;
+    vk_free(*to);
+    *to = copy;
+    return true;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static void pushFree(void *privdata, void *reply) {
+    (void)privdata;
+    freeReplyObject(reply);
+}
+
+static int flagsOf(const valkeyOptions *options) {
+    static const struct {
+        int option, flag;
+    } pairs[] = {
+        {VALKEY_OPT_REUSEADDR, VALKEY_REUSEADDR},
+        {VALKEY_OPT_NOAUTOFREE, VALKEY_NO_AUTO_FREE},
+        {VALKEY_OPT_NOAUTOFREEREPLIES, VALKEY_NO_AUTO_FREE_REPLIES},
+        {VALKEY_OPT_PREFER_IPV4, VALKEY_PREFER_IPV4},
+        {VALKEY_OPT_PREFER_IPV6, VALKEY_PREFER_IPV6},
+        {VALKEY_OPT_MPTCP, VALKEY_MPTCP},
+    };
+    int flags = options->options & VALKEY_OPT_NONBLOCK ? 0 : VALKEY_BLOCK;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        if (options->options & pairs[i].option) flags |= pairs[i].flag;
+    }
+    return flags;
+}
+
+valkeyContext *vkContextNew(const valkeyOptions *options, size_t size) {
+    valkeyContext *c = vk_calloc(1, size);
+    if (!c) return NULL;
+    c->funcs = &vkSocketFuncs;
+    c->fd = VALKEY_INVALID_FD;
+    c->flags = flagsOf(options);
+    c->connection_type = (enum valkeyConnectionType)options->type;
+    c->reader = valkeyReaderCreate();
+    c->obuf = vkTextNew();
+    if (!c->reader || !c->obuf || !vkCopyTimeout(&c->connect_timeout, options->connect_timeout) ||
+        !vkCopyTimeout(&c->command_timeout, options->command_timeout)) {
+        valkeyFree(c);
+        return NULL;
+    }
+    if (options->push_cb) {
+        c->push_cb = options->push_cb;
+    } else if (!(options->options & VALKEY_OPT_NO_PUSH_AUTOFREE)) {
+        c->push_cb = pushFree;
+    }
+    return c;
+}
+
+valkeyContext *valkeyConnectWithOptions(const valkeyOptions *options) {
+    if (options->type < 0 || options->type >= VALKEY_CONN_MAX) return NULL;
+    valkeyContext *c = vkContextNew(options, sizeof(valkeyContext));
+    if (!c) return NULL;
+    /* Only now, so that a context that could not be created does not free it. */
+    c->privdata = options->privdata;
+    c->free_privdata = options->free_privdata;
+    c->funcs->connect(c, options);
+    if (c->err == 0 && c->fd != VALKEY_INVALID_FD && c->command_timeout &&
+        (c->flags & VALKEY_BLOCK))
+        valkeySetTimeout(c, *c->command_timeout);
+    return c;
+}
+
+static valkeyContext *connectTcp(const char *ip, int port, int options, const struct timeval *tv,
+                                 const char *source_addr) {
+    valkeyOptions o = {.options = options, .connect_timeout = tv};
+    VALKEY_OPTIONS_SET_TCP(&o, ip, port);
+    o.endpoint.tcp.source_addr = source_addr;
+    return valkeyConnectWithOptions(&o);
+}
+
+static valkeyContext *connectUnix(const char *path, int options, const struct timeval *tv) {
+    valkeyOptions o = {.options = options, .connect_timeout = tv};
+    VALKEY_OPTIONS_SET_UNIX(&o, path);
+    return valkeyConnectWithOptions(&o);
+}
+
+valkeyContext *valkeyConnect(const char *ip, int port) {
+    return connectTcp(ip, port, 0, NULL, NULL);
+}
+valkeyContext *valkeyConnectWithTimeout(const char *ip, int port, const struct timeval tv) {
+    return connectTcp(ip, port, 0, &tv, NULL);
+}
+valkeyContext *valkeyConnectNonBlock(const char *ip, int port) {
+    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK, NULL, NULL);
+}
+valkeyContext *valkeyConnectBindNonBlock(const char *ip, int port, const char *source_addr) {
+    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK, NULL, source_addr);
+}
+valkeyContext *valkeyConnectBindNonBlockWithReuse(const char *ip, int port,
+                                                  const char *source_addr) {
+    return connectTcp(ip, port, VALKEY_OPT_NONBLOCK | VALKEY_OPT_REUSEADDR, NULL, source_addr);
+}
+valkeyContext *valkeyConnectUnix(const char *path) { return connectUnix(path, 0, NULL); }
+valkeyContext *valkeyConnectUnixWithTimeout(const char *path, const struct timeval tv) {
+    return connectUnix(path, 0, &tv);
+}
+valkeyContext *valkeyConnectUnixNonBlock(const char *path) {
+    return connectUnix(path, VALKEY_OPT_NONBLOCK, NULL);
+}
+
+valkeyContext *valkeyConnectFd(valkeyFD fd) {
+    valkeyOptions o = {.type = VALKEY_CONN_USERFD, .endpoint.fd = fd};
+    return valkeyConnectWithOptions(&o);
+}
+
+static void closeTransport(valkeyContext *c) {
+    /* The table may be a part of what free_privctx() frees. */
+    valkeyContextFuncs funcs = *c->funcs;
+    c->funcs = &vkSocketFuncs;
+    if (funcs.free_privctx && c->privctx) funcs.free_privctx(c->privctx);
+    c->privctx = NULL;
+    if (funcs.close) funcs.close(c);
+}
+
+void valkeyFree(valkeyContext *c) {
+    if (!c) return;
+    closeTransport(c);
+    vkTextFree(c->obuf);
+    valkeyReaderFree(c->reader);
+    vk_free(c->tcp.host);
+    vk_free(c->tcp.source_addr);
+    vk_free(c->unix_sock.path);
+    vk_free(c->connect_timeout);
+    vk_free(c->command_timeout);
+    vk_free(c->saddr);
+    if (c->privdata && c->free_privdata) c->free_privdata(c->privdata);
+    vk_free(c);
+}
+
+valkeyFD valkeyFreeKeepFd(valkeyContext *c) {
+    valkeyFD fd = c->fd;
+    c->fd = VALKEY_INVALID_FD;
+    valkeyFree(c);
+    return fd;
+}
+
+int valkeyReconnect(valkeyContext *c) {
+    c->err = 0;
+    c->errstr[0] = '\0';
+    closeTransport(c);
+    char *obuf = vkTextNew();
+    valkeyReader *reader = valkeyReaderCreate();
+    if (!obuf || !reader) {
+        vkTextFree(obuf);
+        valkeyReaderFree(reader);
+        vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
+        return VALKEY_ERR;
+    }
+    vkTextFree(c->obuf);
+    valkeyReaderFree(c->reader);
+    c->obuf = obuf;
+    c->reader = reader;
+
+    valkeyOptions o = {.type = c->connection_type,
+                       .connect_timeout = c->connect_timeout,
+                       .command_timeout = c->command_timeout};
+    if (c->connection_type == VALKEY_CONN_TCP) {
+        o.endpoint.tcp.ip = c->tcp.host;
+        o.endpoint.tcp.port = c->tcp.port;
+        o.endpoint.tcp.source_addr = c->tcp.source_addr;
+    } else if (c->connection_type == VALKEY_CONN_UNIX) {
+        o.endpoint.unix_socket = c->unix_sock.path;
+    } else {
+        vkSetError(c, VALKEY_ERR_OTHER, "Not enough information to reconnect");
+        return VALKEY_ERR;
+    }
+    if (c->funcs->connect(c, &o) != VALKEY_OK) return VALKEY_ERR;
+    if (c->command_timeout && (c->flags & VALKEY_BLOCK))
+        return valkeySetTimeout(c, *c->command_timeout);
+    return VALKEY_OK;
+}
+
+valkeyPushFn *valkeySetPushCallback(valkeyContext *c, valkeyPushFn *fn) {
+    valkeyPushFn *previous = c->push_cb;
+    c->push_cb = fn;
+    return previous;
+}
+
+int valkeySetTimeout(valkeyContext *c, const struct timeval tv) {
+    if (!(c->flags & VALKEY_BLOCK)) return VALKEY_ERR;
+    if (!vkCopyTimeout(&c->command_timeout, &tv)) {
+        vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
+        return VALKEY_ERR;
+    }
+    return c->funcs->set_timeout ? c->funcs->set_timeout(c, tv) : VALKEY_OK;
+}
+
+/* ------------------------------------------------------------------ transfer */
+
+int valkeyBufferRead(valkeyContext *c) {
+    char *buf;
+    size_t cap;
+    if (c->err) return VALKEY_ERR;
+    if (valkeyReaderGetReadBuf(c->reader, &buf, &cap) != VALKEY_OK) {
+        vkSetError(c, c->reader->err, c->reader->errstr);
+        return VALKEY_ERR;
+    }
+    ssize_t n = c->funcs->read(c, buf, cap);
+    if (n < 0) return VALKEY_ERR;
+    return valkeyReaderCommitRead(c->reader, (size_t)n);
+}
+
+int valkeyBufferWrite(valkeyContext *c, int *done) {
+    if (c->err) return VALKEY_ERR;
+    if (vkTextLen(c->obuf) > 0) {
+        ssize_t n = c->funcs->write(c);
+        if (n < 0) return VALKEY_ERR;
+        if (n > 0) vkTextConsume(&c->obuf, (size_t)n);
+    }
+    if (done) *done = vkTextLen(c->obuf) == 0;
+    return VALKEY_OK;
+}
+
+ssize_t valkeyWriteBytes(valkeyContext *c, const char *buf, size_t len) {
+    if (c->err) return -1;
+    if (!c->funcs->write_bytes) {
+        vkSetError(c, VALKEY_ERR_OTHER, "The transport only sends from the output buffer");
+        return -1;
+    }
+    return c->funcs->write_bytes(c, buf, len);
+}
+
+int valkeyGetReplyFromReader(valkeyContext *c, void **reply) {
+    if (valkeyReaderGetReply(c->reader, reply) == VALKEY_OK) return VALKEY_OK;
+    vkSetError(c, c->reader->err, c->reader->errstr);
+    return VALKEY_ERR;
+}
+
+/* The next reply that is not a push message for the callback. */
+static int nextReply(valkeyContext *c, void **reply) {
+    do {
+        if (valkeyGetReplyFromReader(c, reply) != VALKEY_OK) return VALKEY_ERR;
+        valkeyReply *r = *reply;
+        /* Replies of other functions than ours are not looked into. */
+        if (!r || !c->push_cb || c->reader->fn != &vkReplyFunctions || r->type != VALKEY_REPLY_PUSH)
+            return VALKEY_OK;
+        c->push_cb(c->privdata, r);
+    } while (true);
+}
+
+int valkeyGetReply(valkeyContext *c, void **reply) {
+    void *next = NULL;
+    if (reply) *reply = NULL;
+    if (nextReply(c, &next) != VALKEY_OK) return VALKEY_ERR;
+    if (!next && (c->flags & VALKEY_BLOCK)) {
+        int done = 0;
+        do {
+            if (valkeyBufferWrite(c, &done) != VALKEY_OK) return VALKEY_ERR;
+        } while (!done);
+        do {
+            if (valkeyBufferRead(c) != VALKEY_OK || nextReply(c, &next) != VALKEY_OK)
+                return VALKEY_ERR;
+        } while (!next);
+    }
+    if (reply) {
+        *reply = next;
+    } else if (next && c->reader->fn && c->reader->fn->freeObject) {
+        c->reader->fn->freeObject(next);
+    }
+    return VALKEY_OK;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+static int appended(valkeyContext *c, long long len) {
+    if (len >= 0) return VALKEY_OK;
+    if (len == -2) {
+        vkSetError(c, VALKEY_ERR_OTHER, "Invalid format string");
+    } else {
+        vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
+    }
+    return VALKEY_ERR;
+}
+
+int valkeyAppendFormattedCommand(valkeyContext *c, const char *cmd, size_t len) {
+    return appended(c, vkTextAppend(&c->obuf, cmd, len) ? 0 : -1);
+}
+
+int valkeyvAppendCommand(valkeyContext *c, const char *format, va_list ap) {
+    return appended(c, vkAppendFormat(&c->obuf, format, ap));
+}
+
+int valkeyAppendCommand(valkeyContext *c, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    int result = valkeyvAppendCommand(c, format, ap);
+    va_end(ap);
+    return result;
+}
+
+int valkeyAppendCommandArgv(valkeyContext *c, int argc, const char **argv, const size_t *argvlen) {
+    return appended(c, vkAppendArgv(&c->obuf, argc, argv, argvlen));
+}
+
+static void *replyIfBlocking(valkeyContext *c) {
+    void *reply;
+    if (!(c->flags & VALKEY_BLOCK)) return NULL;
+    return valkeyGetReply(c, &reply) == VALKEY_OK ? reply : NULL;
+}
+
+void *valkeyvCommand(valkeyContext *c, const char *format, va_list ap) {
+    return valkeyvAppendCommand(c, format, ap) == VALKEY_OK ? replyIfBlocking(c) : NULL;
+}
+
+void *valkeyCommand(valkeyContext *c, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    void *reply = valkeyvCommand(c, format, ap);
+    va_end(ap);
+    return reply;
+}
+
+void *valkeyCommandArgv(valkeyContext *c, int argc, const char **argv, const size_t *argvlen) {
+    return valkeyAppendCommandArgv(c, argc, argv, argvlen) == VALKEY_OK ? replyIfBlocking(c) : NULL;
+}

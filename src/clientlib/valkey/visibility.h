@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Marks what the shared library exports; everything else is hidden. */
+#ifndef VALKEY_VISIBILITY_H
+#define VALKEY_VISIBILITY_H
+
+#define LIBVALKEY_API __attribute__((visibility("default")))
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Blocking input and output of a client while its command runs: the debugger of scripts, in the server or in a process
+ * forked from it. Neither uses the event loop, which a forked process shares with its parent. Main thread only. */
+#include <errno.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+#include "net/client.h"
+
+enum { IOVECS = 16 };
+
+bool converseWriteAll(session *s) {
+    client *cl = clientOf(s);
+    while (outbufPending(&s->out)) {
+        struct iovec iov[IOVECS];
+        int count = outbufIovecs(&s->out, iov, IOVECS);
+        ssize_t written = connWritev(&cl->conn, iov, count);
+        if (written < 0) {
+            if (errno == EAGAIN && connWait(&cl->conn, LOOP_WRITE, -1) == OK) continue;
+            return false;
+        }
+        outbufConsume(&s->out, (size_t)written);
+        outbufReap(&s->out);
+        s->bytes_out += (uint64_t)written;
+        netTotals()->bytes_out += (uint64_t)written;
+    }
+    return true;
+}
+
+size_t converseReadWait(session *s, void *dst, size_t cap) {
+    client *cl = clientOf(s);
+    for (;;) {
+        ssize_t got = connRead(&cl->conn, dst, cap);
+        if (got < 0 && errno == EAGAIN && connWait(&cl->conn, LOOP_READ, -1) == OK) continue;
+        if (got <= 0) return 0;
+        s->bytes_in += (uint64_t)got;
+        netTotals()->bytes_in += (uint64_t)got;
+        return (size_t)got;
+    }
+}
+
+void converseHandOver(session *s) {
+    client *cl = clientOf(s);
+    outbufClear(&s->out);
+    cl->conn.state = CONN_FAILED; /* TLS sends no close_notify then */
+    sessionCloseNow(s);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Snapshots for replicas: a forked child writes the dataset to the snapshot file or to a pipe. Main thread only. */
+#ifndef PERSIST_SYNC_H
+#define PERSIST_SYNC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/blob.h"
+#include "base/error.h"
+#include "engine/session.h"
+#include "io/pipe.h"
+
+/* What is written. */
+typedef struct syncContent {
+    int version; /* of the RDB format: RDB_VERSION, or RDB_VERSION_REDIS_MAX for older replicas */
+    bool no_keys, no_functions;
+    bool no_checksum; /* the file has none, whatever rdbchecksum says */
+} syncContent;
+
+/* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with hook 9, kind CHILD_RDB_SAVE. ERR_EXISTS,
+ * ERR_AGAIN: there is a child already. */
+status syncSaveToFile(const syncContent *content, reason *why) MUST_USE;
+/* Starts a child that writes `$EOF:<mark>`, a line end, the dataset and `mark` into `data`; `mark` has SYNC_MARK_LEN
+ * characters. Before it ends it waits until the parent has closed its end of `end`, because everything was read. The
+ * child's ends of both pipes are closed in the parent, the others stay the caller's. */
+enum { SYNC_MARK_LEN = 40 };
+typedef struct syncPipe {
+    bytePipe data, end;
+    const char *mark;
+} syncPipe;
+status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) MUST_USE;
+/* The same in this process, without a child and pipes (persist/inline_save.h): the dataset is taken with
+ * syncTakeInline(), between no marks. The end is hook 9 as for a child, after everything was taken. */
+status syncSaveInline(const syncContent *content, reason *why) MUST_USE;
+/* Whether the next one is to be made like that. */
+bool syncIsInline(void);
+/* The next bytes for the replicas, which the caller releases; NULL: none now. The loop is woken when there are more. */
+blob *syncTakeInline(void);
+/* True while too much is put aside because bytes are not taken: the slowest replicas are to be disconnected. */
+bool syncInlineIsPressed(void);
+/* The path of the snapshot file; borrowed. */
+const char *syncFile(void);
+/* True if the file that was made or received for a replication is to be removed again: rdb-del-sync-files, without save
+ * points and append only file. */
+bool syncFileIsUnwanted(void);
+
+/* What WAITAOF asks about replicas. */
+typedef struct syncReplicas {
+    bool (*is_replica)(void);
+    int64_t (*offset_of)(const session *s); /* in the stream, after the session's last change */
+    int (*count_fsynced)(int64_t offset);   /* replicas that have the stream on disk up to there */
+    void (*want_acks)(void);
+} syncReplicas;
+/* Registers them. Without, there are no replicas. */
+void syncSetReplicas(const syncReplicas *replicas);
+
+/* The position in the replication stream that the dataset corresponds to; written to files. */
+typedef struct syncOrigin {
+    const char *id; /* borrowed */
+    int64_t offset;
+    int db; /* selected in the stream */
+} syncOrigin;
+/* Registers the function that supplies it; false: files have no such fields. */
+void syncSetOriginProc(bool (*proc)(syncOrigin *out));
+
+#endif

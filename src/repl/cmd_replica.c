@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands about the role of this server. Main thread only. */
+#include "base/base.h"
+#include "config/config.h"
+#include "engine/reply.h"
+#include "net/net.h"
+#include "repl/procs.h"
+#include "repl/repl_priv.h"
+#include "repl/replica.h"
+#include "store/store.h"
+
+static void logRequest(const ctx *c, const char *what) {
+    str client = STR_EMPTY;
+    if (!netDescribeForLog(c->who, &client)) strAppendText(&client, "internal");
+    logNotice("%s enabled (user request from '%s')", what, strText(&client));
+    strFree(&client);
+}
+
+static void follow(ctx *c, slice host, int port) {
+    if (replicaIsOn() && sliceIs(host, strText(&replConf.primary_host)) &&
+        port == replConf.primary_port) {
+        logNotice("REPLICAOF would result into synchronization with the primary we are already "
+                  "connected with. No operation performed.");
+        replyStatus(c, SLICE("OK Already connected to specified master"));
+        return;
+    }
+    str what = STR_EMPTY;
+    replicaFollow(host, port);
+    strAppendFormat(&what, "REPLICAOF %s:%d", strText(&replConf.primary_host), port);
+    logRequest(c, strText(&what));
+    strFree(&what);
+    replyOk(c);
+}
+
+/* REPLICAOF (NO ONE | host port). Reply: OK. */
+void replicaofCommand(ctx *c) {
+    if (storeIsSlotted()) {
+        replyError(c, SLICE("ERR REPLICAOF not allowed in cluster mode."));
+        return;
+    }
+    if (ctxArgIs(c, 1, "no") && ctxArgIs(c, 2, "one")) {
+        if (replicaIsOn()) {
+            replicaPromote();
+            logRequest(c, "PRIMARY MODE");
+        }
+        replyOk(c);
+        return;
+    }
+    int64_t port;
+    if (!ctxArgIntIn(c, 2, 0, CONFIG_PORT_MAX, &port, "ERR Invalid master port")) return;
+    follow(c, c->argv[1], (int)port);
+}
+
+/* SLAVEOF: the same. */
+void slaveofCommand(ctx *c) { replicaofCommand(c); }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "repl/history.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "base/random.h"
+
+static void newId(char id[REPL_ID_LEN + 1]) {
+    randomHex(id, REPL_ID_LEN);
+    id[REPL_ID_LEN] = 0;
+}
+
+static void setId(char to[REPL_ID_LEN + 1], slice id) {
+    check(id.len == REPL_ID_LEN);
+    memcpy(to, id.ptr, REPL_ID_LEN);
+    to[REPL_ID_LEN] = 0;
+}
+
+static void forgetSecond(replHistory *h) {
+    memset(h->id2, '0', REPL_ID_LEN);
+    h->id2[REPL_ID_LEN] = 0;
+    h->second_offset = -1;
+}
+
+static void keepAsSecond(replHistory *h) {
+    memcpy(h->id2, h->id, sizeof(h->id2));
+    h->second_offset = h->offset + 1;
+}
+
+void historyInit(replHistory *h) {
+    h->offset = 0;
+    historyRenew(h);
+}
+
+void historyRenew(replHistory *h) {
+    newId(h->id);
+    forgetSecond(h);
+}
+
+void historyBranch(replHistory *h) {
+    keepAsSecond(h);
+    newId(h->id);
+}
+
+void historyAdopt(replHistory *h, slice id, int64_t offset) {
+    setId(h->id, id);
+    h->offset = offset;
+    forgetSecond(h);
+}
+
+void historyContinueAs(replHistory *h, slice id) {
+    if (sliceIs(id, h->id)) return;
+    keepAsSecond(h);
+    setId(h->id, id);
+}
+
+void historyRestore(replHistory *h, slice id, int64_t offset) {
+    historyAdopt(h, id, offset);
+    historyBranch(h);
+}
+
+bool historyCovers(const replHistory *h, slice id, int64_t from) {
+    if (id.len != REPL_ID_LEN) return false;
+    if (sliceIs(id, h->id)) return true;
+    return h->second_offset >= 0 && from <= h->second_offset && sliceIs(id, h->id2);
+}

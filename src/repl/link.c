@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The link of a replica (link.h).
+ *
+ *   state         event                        next
+ *   CONNECT       time to retry                CONNECTING
+ *   CONNECTING    open                         PING
+ *   PING          +..., -NOAUTH, -NOPERM       AUTH, or the next step that is wanted
+ *   AUTH          +OK                          PORT;  an error: CONNECT
+ *   PORT..NODE_ID any reply                    the next step that is wanted, at last PSYNC
+ *   PSYNC         +CONTINUE                    CONNECTED
+ *                 +FULLRESYNC                  ANNOUNCED
+ *                 -NOMASTERLINK, -LOADING      CONNECT
+ *                 other                        ANNOUNCED, after SYNC
+ *                 +DUALCHANNELSYNC             SECOND, ...: see link_dual.c; then ANNOUNCED
+ *   ANNOUNCED     $<size>, $EOF:<mark>         TRANSFER
+ *   TRANSFER      loaded                       CONNECTED
+ *   any           closed, error, timeout       CONNECT
+ *
+ * Invariant: a connection exists from CONNECTING on; env->close() was called before CONNECT and NONE. */
+#include "repl/link.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "repl/link_priv.h"
+#include "resp/resp.h"
+
+enum {
+    RETRY_MS = 1000,
+    BACK_OFF_MS = 8000, /* longest delay after failed transfers */
+    ACK_MS = 1000,
+    LINE_MAX_BYTES = 1024,
+};
+
+const char *linkStateName(linkState state) {
+    switch (state) {
+    case LINK_NONE: return "none";
+    case LINK_CONNECT: return "connect";
+    case LINK_CONNECTING: return "connecting";
+    case LINK_PING:
+    case LINK_AUTH:
+    case LINK_PORT:
+    case LINK_ADDRESS:
+    case LINK_CAPABILITIES:
+    case LINK_VERSION:
+    case LINK_NODE_ID:
+    case LINK_PSYNC:
+    case LINK_SECOND:
+    case LINK_CLIENT_ID:
+    case LINK_SECOND_PSYNC: return "handshake";
+    case LINK_ANNOUNCED:
+    case LINK_TRANSFER: return "sync";
+    case LINK_CONNECTED: return "connected";
+    }
+    return "unknown";
+}
+
+/* ------------------------------------------------------------------ transitions */
+
+void linkEnter(replLink *link, linkState state, int64_t now_ms) {
+    link->state = state;
+    link->since_ms = link->heard_ms = now_ms;
+}
+
+static void disconnect(replLink *link) {
+    strFree(&link->received);
+    strFree(&link->second_received);
+    link->second = SECOND_NONE;
+    if (link->state > LINK_CONNECT) link->env->close(link->arg);
+}
+
+static void connectNow(replLink *link, int64_t now_ms) {
+    linkSettings s = link->env->settings(link->arg);
+    if (!link->reconnects)
+        logNotice("Connecting to PRIMARY %.*s:%d", (int)s.host.len, s.host.ptr, s.port);
+    link->reconnects = false;
+    linkEnter(link, LINK_CONNECTING, now_ms);
+    logNotice("PRIMARY <-> REPLICA sync started");
+    link->env->connect(link->arg);
+}
+
+/* Connects again after `delay_ms`. */
+static void retryIn(replLink *link, int64_t delay_ms, int64_t now_ms) {
+    if (link->state == LINK_CONNECTED) link->down_ms = now_ms;
+    disconnect(link);
+    linkEnter(link, LINK_CONNECT, now_ms);
+    link->retry_ms = now_ms + delay_ms;
+}
+
+static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
+    linkSettings s = link->env->settings(link->arg);
+    retryIn(link, 0, now_ms);
+    logNotice("Reconnecting to PRIMARY %.*s:%d%s", (int)s.host.len, s.host.ptr, s.port,
+              failed ? " after failure" : "");
+    link->reconnects = true;
+}
+
+/* The first failure is followed by another try at once, further ones by longer and longer pauses. */
+void linkRetryTransfer(replLink *link, int64_t now_ms) {
+    int64_t delay_ms = 0;
+    if (link->failures > 0) delay_ms = (int64_t)RETRY_MS << (link->failures - 1);
+    if (delay_ms > BACK_OFF_MS) delay_ms = BACK_OFF_MS;
+    if (link->failures < 16) link->failures++;
+    if (delay_ms == 0) {
+        retryAtOnce(link, true, now_ms);
+        return;
+    }
+    retryIn(link, delay_ms, now_ms);
+    logNotice("The synchronization has failed %d times in a row: next try in %lld seconds",
+              link->failures, (long long)delay_ms / 1000);
+}
+
+static void endFailover(replLink *link, bool accepted) {
+    if (!link->failover) return;
+    link->failover = false;
+    link->env->failover_ended(link->arg, accepted);
+}
+
+static void followStream(replLink *link, slice received, bool from_start, int64_t now_ms) {
+    linkEnter(link, LINK_CONNECTED, now_ms);
+    link->failures = 0;
+    link->can_continue = !link->sync_only;
+    link->acked_ms = now_ms;
+    str rest = strNew(received); /* `received` may be a part of link->received */
+    strFree(&link->received);
+    link->env->stream(link->arg, strSlice(&rest), from_start);
+    strFree(&rest);
+}
+
+/* ------------------------------------------------------------------ handshake */
+
+void linkSendWords(replLink *link, int count, const slice *words) {
+    size_t len;
+    char *bytes = respRequest(count, words, &len);
+    link->env->send(link->arg, sliceMake(bytes, len));
+    memFree(bytes);
+}
+
+static void sendOption(replLink *link, slice name, slice value) {
+    slice words[] = {SLICE("REPLCONF"), name, value};
+    linkSendWords(link, COUNT_OF(words), words);
+}
+
+static void sendNumber(replLink *link, slice name, int64_t value) {
+    char digits[NUMBER_TEXT_MAX];
+    sendOption(link, name, sliceMake(digits, numberPrintInt(digits, value)));
+}
+
+static void sendCapabilities(replLink *link, const linkSettings *s) {
+    slice words[9] = {SLICE("REPLCONF"), SLICE("capa"), SLICE("eof"), SLICE("capa"),
+                      SLICE("psync2")};
+    int count = 5;
+    if (s->skips_checksum) {
+        words[count++] = SLICE("capa");
+        words[count++] = SLICE("skip-rdb-checksum");
+    }
+    if (s->dual_channel) {
+        words[count++] = SLICE("capa");
+        words[count++] = SLICE("dual-channel");
+    }
+    linkSendWords(link, count, words);
+}
+
+static void sendPassword(replLink *link, const linkSettings *s) {
+    slice words[3] = {SLICE("AUTH")};
+    int count = 1;
+    if (s->user.len) words[count++] = s->user;
+    words[count++] = s->password;
+    linkSendWords(link, count, words);
+}
+
+/* Sends what the step sends; false if it is not wanted. */
+static bool sendStep(replLink *link, linkState step, const linkSettings *s) {
+    switch (step) {
+    case LINK_AUTH:
+        if (!s->password.len) return false;
+        sendPassword(link, s);
+        return true;
+    case LINK_PORT: sendNumber(link, SLICE("listening-port"), s->announce_port); return true;
+    case LINK_ADDRESS:
+        if (!s->announce_address.len) return false;
+        sendOption(link, SLICE("ip-address"), s->announce_address);
+        return true;
+    case LINK_CAPABILITIES: sendCapabilities(link, s); return true;
+    case LINK_VERSION: sendOption(link, SLICE("version"), sliceOf(s->version)); return true;
+    case LINK_NODE_ID:
+        if (!s->node_id.len) return false;
+        sendOption(link, SLICE("SET-CLUSTER-NODE-ID"), s->node_id);
+        return true;
+    default: return false;
+    }
+}
+
+static bool stepIsWanted(linkState step, const linkSettings *s) {
+    if (step == LINK_AUTH) return s->password.len > 0;
+    if (step == LINK_ADDRESS) return s->announce_address.len > 0;
+    if (step == LINK_NODE_ID) return s->node_id.len > 0;
+    return true;
+}
+
+static void sendPsync(replLink *link, int64_t now_ms) {
+    char digits[NUMBER_TEXT_MAX];
+    slice words[4] = {SLICE("PSYNC"), SLICE("?"), SLICE("-1"), SLICE("FAILOVER")};
+    if (link->can_continue) {
+        words[1] = sliceMake(link->history->id, REPL_ID_LEN);
+        words[2] = sliceMake(digits, numberPrintInt(digits, link->history->offset + 1));
+        logNotice("Trying a partial resynchronization (request %s:%.*s).", link->history->id,
+                  (int)words[2].len, words[2].ptr);
+    } else {
+        logNotice("Partial resynchronization not possible (no cached primary)");
+    }
+    linkSendWords(link, link->failover ? 4 : 3, words);
+    linkEnter(link, LINK_PSYNC, now_ms);
+}
+
+/* Waits for the reply to the next step that was sent, or asks for the data after the last one. */
+static void nextStep(replLink *link, int64_t now_ms) {
+    linkSettings s = link->env->settings(link->arg);
+    linkState next = (linkState)(link->state + 1);
+    while (next < LINK_PSYNC && !stepIsWanted(next, &s)) next = (linkState)(next + 1);
+    if (next == LINK_PSYNC) {
+        sendPsync(link, now_ms);
+    } else {
+        linkEnter(link, next, now_ms);
+    }
+}
+
+bool linkStartsWith(slice line, const char *text) {
+    size_t len = strlen(text);
+    return line.len >= len && !memcmp(line.ptr, text, len);
+}
+
+static void onPingReply(replLink *link, slice line, int64_t now_ms) {
+    bool known = linkStartsWith(line, "+") || linkStartsWith(line, "-NOAUTH") ||
+                 linkStartsWith(line, "-NOPERM") ||
+                 linkStartsWith(line, "-ERR operation not permitted");
+    if (!known) {
+        logWarning("Error reply to PING from primary: '%.*s'", (int)line.len, line.ptr);
+        retryIn(link, RETRY_MS, now_ms);
+        return;
+    }
+    logNotice("Primary replied to PING, replication can continue...");
+    linkSettings s = link->env->settings(link->arg);
+    for (linkState step = LINK_AUTH; step < LINK_PSYNC; step = (linkState)(step + 1))
+        (void)sendStep(link, step, &s); /* false: not wanted */
+    nextStep(link, now_ms);
+}
+
+static void onStepReply(replLink *link, slice line, int64_t now_ms) {
+    static const char *const names[] = {[LINK_PORT] = "REPLCONF listening-port",
+                                        [LINK_ADDRESS] = "REPLCONF ip-address",
+                                        [LINK_CAPABILITIES] = "REPLCONF capa",
+                                        [LINK_VERSION] = "REPLCONF VERSION",
+                                        [LINK_NODE_ID] = "REPLCONF SET-CLUSTER-NODE-ID"};
+    if (linkStartsWith(line, "-")) {
+        if (link->state == LINK_AUTH) {
+            logWarning("Unable to AUTH to PRIMARY: %.*s", (int)line.len, line.ptr);
+            retryIn(link, RETRY_MS, now_ms);
+            return;
+        }
+        logNotice("(Non critical) Primary does not understand %s: %.*s", names[link->state],
+                  (int)line.len, line.ptr);
+    }
+    nextStep(link, now_ms);
+}
+
+/* ------------------------------------------------------------------ PSYNC */
+
+static void onContinue(replLink *link, slice id, slice rest, int64_t now_ms) {
+    logNotice("Successful partial resynchronization with primary.");
+    if (id.len == REPL_ID_LEN && !sliceIs(id, link->history->id)) {
+        historyContinueAs(link->history, id);
+        logNotice("Primary replication ID changed to %s", link->history->id);
+        link->env->history_changed(link->arg, LINK_HISTORY_RENAMED);
+    }
+    logNotice("PRIMARY <-> REPLICA sync: Primary accepted a Partial Resynchronization.");
+    link->sync_only = false;
+    followStream(link, rest, false, now_ms);
+}
+
+/* "+FULLRESYNC id offset" */
+static void onFullResync(replLink *link, slice line, int64_t now_ms) {
+    linkTransfer *t = &link->dataset;
+    *t = (linkTransfer){.bytes = -1, .db = -1};
+    slice words = sliceMake(line.ptr + 12, line.len > 12 ? line.len - 12 : 0);
+    const char *blank = memchr(words.ptr, ' ', words.len);
+    size_t id_len = blank ? (size_t)(blank - words.ptr) : 0;
+    t->known = id_len == REPL_ID_LEN &&
+               numberParseInt(sliceMake(blank + 1, words.len - id_len - 1), &t->offset) &&
+               t->offset >= 0;
+    if (t->known) {
+        memcpy(t->id, words.ptr, REPL_ID_LEN);
+        logNotice("Full resync from primary: %s:%lld", t->id, (long long)t->offset);
+    } else {
+        logWarning("Primary replied with wrong +FULLRESYNC syntax.");
+    }
+    link->sync_only = !t->known;
+    linkEnter(link, LINK_ANNOUNCED, now_ms);
+}
+
+/* A primary that knows no PSYNC. */
+static void fallBack(replLink *link, int64_t now_ms) {
+    logNotice("Retrying with SYNC...");
+    link->dataset = (linkTransfer){.bytes = -1, .db = -1};
+    link->sync_only = true;
+    link->env->send(link->arg, SLICE("SYNC\r\n"));
+    linkEnter(link, LINK_ANNOUNCED, now_ms);
+}
+
+static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms) {
+    if (line.len == 0) return; /* a blank line: the primary is busy */
+    bool continues = linkStartsWith(line, "+CONTINUE"), full = linkStartsWith(line, "+FULLRESYNC");
+    bool dual = linkStartsWith(line, "+DUALCHANNELSYNC");
+    bool in_failover = link->failover;
+    endFailover(link, continues || full || dual);
+    if (in_failover && !continues && !full && !dual) {
+        if (link->state == LINK_PSYNC) retryIn(link, RETRY_MS, now_ms);
+        return;
+    }
+    if (continues) {
+        slice id = line.len > 10 ? sliceMake(line.ptr + 10, line.len - 10) : SLICE("");
+        onContinue(link, id, rest, now_ms);
+    } else if (full) {
+        onFullResync(link, line, now_ms);
+    } else if (dual) {
+        linkBeginDual(link, now_ms);
+    } else if (linkStartsWith(line, "-NOMASTERLINK") || linkStartsWith(line, "-LOADING")) {
+        logNotice("Primary is currently unable to PSYNC but should be in the future: %.*s",
+                  (int)line.len, line.ptr);
+        retryIn(link, RETRY_MS, now_ms);
+    } else if (linkStartsWith(line, "-ERR")) {
+        logNotice("Primary does not support PSYNC or is in error state (reply: %.*s)",
+                  (int)line.len, line.ptr);
+        fallBack(link, now_ms);
+    } else {
+        logWarning("Unexpected reply to PSYNC from primary: %.*s", (int)line.len, line.ptr);
+        fallBack(link, now_ms);
+    }
+}
+
+/* "$<size>" or "$EOF:<mark>" */
+void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms) {
+    linkTransfer *t = &link->dataset;
+    if (line.len == 0) return; /* the primary prepares the dataset */
+    if (line.ptr[0] == '-') {
+        logWarning("PRIMARY aborted replication with an error: %.*s", (int)line.len - 1,
+                   line.ptr + 1);
+        linkRetryTransfer(link, now_ms);
+        return;
+    }
+    bool marked = linkStartsWith(line, "$EOF:") && line.len == 5 + REPL_ID_LEN;
+    bool sized = !marked && line.ptr[0] == '$' &&
+                 numberParseInt(sliceMake(line.ptr + 1, line.len - 1), &t->bytes) && t->bytes >= 0;
+    if (!marked && !sized) {
+        logWarning("Bad protocol from PRIMARY, the first byte is not '$' (we received '%.*s'), are "
+                   "you sure the host and port are right?",
+                   (int)line.len, line.ptr);
+        linkRetryTransfer(link, now_ms);
+        return;
+    }
+    if (marked) {
+        t->bytes = -1;
+        memcpy(t->mark, line.ptr + 5, REPL_ID_LEN);
+    }
+    linkEnter(link, LINK_TRANSFER, now_ms);
+    str first = strNew(rest);
+    strFree(link->second ? &link->second_received : &link->received);
+    link->env->transfer(link->arg, t, strSlice(&first));
+    strFree(&first);
+}
+
+static void onLine(replLink *link, slice line, slice rest, int64_t now_ms) {
+    switch (link->state) {
+    case LINK_PING: onPingReply(link, line, now_ms); return;
+    case LINK_PSYNC: onPsyncReply(link, line, rest, now_ms); return;
+    case LINK_SECOND:
+    case LINK_CLIENT_ID:
+    case LINK_SECOND_PSYNC: linkOnDualLine(link, line, rest, now_ms); return;
+    case LINK_ANNOUNCED: linkOnAnnouncement(link, line, rest, now_ms); return;
+    default: onStepReply(link, line, now_ms); return;
+    }
+}
+
+slice linkNextLine(const str *from, size_t *at, slice *rest) {
+    const char *begin = from->ptr + *at;
+    size_t left = from->len - *at;
+    const char *end = left ? memchr(begin, '\n', left) : NULL;
+    if (!end) return (slice){NULL, 0};
+    size_t len = (size_t)(end - begin);
+    *at += len + 1;
+    *rest = sliceMake(end + 1, left - len - 1);
+    if (len && begin[len - 1] == '\r') len--;
+    return sliceMake(begin, len);
+}
+
+void linkDropLines(str *from, size_t at) {
+    if (!from->len) return; /* it was handed over */
+    memmove(from->ptr, from->ptr + at, from->len - at);
+    strCut(from, from->len - at);
+}
+
+static bool readsLines(const replLink *link) {
+    if (link->second && link->state == LINK_ANNOUNCED) return false;
+    return link->state >= LINK_PING && link->state <= LINK_ANNOUNCED;
+}
+
+void linkReceived(replLink *link, slice bytes, int64_t now_ms) {
+    check(readsLines(link));
+    link->heard_ms = now_ms;
+    strAppendSlice(&link->received, bytes);
+    size_t at = 0;
+    slice rest;
+    while (readsLines(link)) {
+        slice line = linkNextLine(&link->received, &at, &rest);
+        if (!line.ptr) break;
+        onLine(link, line, rest, now_ms);
+    }
+    linkDropLines(&link->received, at);
+    if (link->received.len > LINE_MAX_BYTES && readsLines(link)) {
+        logWarning("The primary sends a line of more than %d bytes", LINE_MAX_BYTES);
+        retryIn(link, RETRY_MS, now_ms);
+    }
+}
+
+/* ------------------------------------------------------------------ the connection */
+
+void linkInit(replLink *link, replHistory *history, const linkEnv *env, void *arg) {
+    *link = (replLink){.history = history, .env = env, .arg = arg, .down_ms = -1};
+}
+
+void linkClear(replLink *link) {
+    strFree(&link->received);
+    strFree(&link->second_received);
+}
+
+void linkStart(replLink *link, int64_t now_ms) {
+    disconnect(link);
+    linkEnter(link, LINK_CONNECT, now_ms);
+    link->retry_ms = now_ms;
+    link->down_ms = -1;
+    link->failures = 0;
+}
+
+void linkStop(replLink *link) {
+    disconnect(link);
+    link->state = LINK_NONE;
+    link->failover = false;
+}
+
+void linkRestart(replLink *link, bool continues, int64_t now_ms) {
+    if (!continues) link->can_continue = false;
+    retryAtOnce(link, false, now_ms);
+}
+
+void linkSetContinuable(replLink *link, bool yes) { link->can_continue = yes; }
+
+void linkOpened(replLink *link, int64_t now_ms) {
+    check(link->state == LINK_CONNECTING);
+    logNotice("Non blocking connect for SYNC fired the event.");
+    linkEnter(link, LINK_PING, now_ms);
+    slice words[] = {SLICE("PING")};
+    linkSendWords(link, 1, words);
+}
+
+void linkFailed(replLink *link, const char *why, int64_t now_ms) {
+    logWarning("Error condition on socket for SYNC: %s", why);
+    retryIn(link, RETRY_MS, now_ms);
+}
+
+void linkHeard(replLink *link, int64_t now_ms) { link->heard_ms = now_ms; }
+
+void linkLost(replLink *link, const char *why, int64_t now_ms) {
+    if (link->state == LINK_CONNECTED) {
+        logNotice("Connection with primary lost.");
+        if (link->can_continue) logNotice("Caching the disconnected primary state.");
+        retryAtOnce(link, false, now_ms);
+    } else if (link->state >= LINK_ANNOUNCED) {
+        logWarning("I/O error trying to sync with PRIMARY: %s", why ? why : "connection lost");
+        linkRetryTransfer(link, now_ms);
+    } else {
+        logWarning("Failed to read response from the server: %s",
+                   why ? why : "the primary has closed the connection");
+        retryIn(link, RETRY_MS, now_ms);
+    }
+}
+
+void linkDatasetGone(replLink *link) {
+    if (link->can_continue) logNotice("Discarding previously cached primary state.");
+    link->can_continue = false;
+}
+
+void linkTransferEnded(replLink *link, bool loaded, slice received, int64_t now_ms) {
+    check(link->state == LINK_TRANSFER);
+    if (!loaded) {
+        linkRetryTransfer(link, now_ms);
+        return;
+    }
+    const linkTransfer *t = &link->dataset;
+    if (t->known) {
+        historyAdopt(link->history, sliceMake(t->id, REPL_ID_LEN), t->offset);
+    } else {
+        historyRenew(link->history);
+    }
+    link->env->history_changed(link->arg, LINK_HISTORY_REPLACED);
+    bool dual = link->second != SECOND_NONE;
+    link->second = SECOND_NONE;
+    if (dual) logDebug("Dual channel replication: Psync established after rdb load");
+    followStream(link, received, true, now_ms);
+    if (dual)
+        logNotice("Dual channel replication: Successfully streamed replication data into memory");
+    linkAcknowledge(link, link->history->offset, now_ms);
+}
+
+/* ------------------------------------------------------------------ time */
+
+void linkAcknowledge(replLink *link, int64_t offset, int64_t now_ms) {
+    if (link->state != LINK_CONNECTED || link->sync_only) return;
+    link->acked_ms = now_ms;
+    linkSettings s = link->env->settings(link->arg);
+    char digits[NUMBER_TEXT_MAX], fack[NUMBER_TEXT_MAX];
+    slice words[5] = {SLICE("REPLCONF"), SLICE("ACK"),
+                      sliceMake(digits, numberPrintInt(digits, offset)), SLICE("FACK")};
+    if (s.fack >= 0) words[4] = sliceMake(fack, numberPrintInt(fack, s.fack));
+    linkSendWords(link, s.fack >= 0 ? 5 : 3, words);
+}
+
+static void onTimeout(replLink *link, int64_t now_ms) {
+    if (link->state == LINK_CONNECTED) {
+        logWarning("PRIMARY timeout: no data nor PING received...");
+        linkLost(link, NULL, now_ms);
+    } else if (link->state >= LINK_ANNOUNCED) {
+        logWarning("Timeout receiving bulk data from PRIMARY... If the problem persists try to set "
+                   "the 'repl-timeout' parameter in valkey.conf to a larger value.");
+        linkRetryTransfer(link, now_ms);
+    } else {
+        logWarning("Timeout connecting to the PRIMARY...");
+        retryAtOnce(link, true, now_ms);
+    }
+}
+
+void linkTick(replLink *link, int64_t now_ms) {
+    if (link->state == LINK_NONE) return;
+    if (link->state == LINK_CONNECT) {
+        if (now_ms >= link->retry_ms) connectNow(link, now_ms);
+        return;
+    }
+    linkSettings s = link->env->settings(link->arg);
+    if (now_ms - link->heard_ms > s.timeout_ms) {
+        onTimeout(link, now_ms);
+    } else if (now_ms - link->acked_ms >= ACK_MS) {
+        linkAcknowledge(link, link->history->offset, now_ms);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What link.c and link_dual.c call of each other. */
+#ifndef REPL_LINK_PRIV_H
+#define REPL_LINK_PRIV_H
+
+#include "repl/link.h"
+
+void linkEnter(replLink *link, linkState state, int64_t now_ms);
+/* A full synchronisation has failed: connects again, later and later. */
+void linkRetryTransfer(replLink *link, int64_t now_ms);
+void linkSendWords(replLink *link, int count, const slice *words);
+bool linkStartsWith(slice line, const char *text);
+/* The next line of `from` at *at, without its end; `rest` is what follows it. Without pointer: it is incomplete. */
+slice linkNextLine(const str *from, size_t *at, slice *rest);
+/* Removes the first `at` bytes, unless all were removed. */
+void linkDropLines(str *from, size_t at);
+/* "$<size>" or "$EOF:<mark>" */
+void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms);
+
+/* link_dual.c: +DUALCHANNELSYNC; lines of the first connection while the second one is used. */
+void linkBeginDual(replLink *link, int64_t now_ms);
+void linkOnDualLine(replLink *link, slice line, slice rest, int64_t now_ms);
+
+#endif

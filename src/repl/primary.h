@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The primary's side of replication as a state machine: its stream, the replicas as it sees them, full
+ * synchronisations. It knows no sockets, clocks or processes: events come in as calls, and it acts through a table of
+ * functions (primaryEnv). Everything is in the instance, so that a simulation can have several. One thread at a time.
+ *
+ * States of a replica (column 2 is `state` in INFO):
+ *
+ *   PEER_NONE             -            has sent REPLCONF at most; not in the list of replicas
+ *   PEER_WAITING_START    wait_bgsave  for a child to be forked for it
+ *   PEER_WAITING_END      wait_bgsave  for the child to end
+ *   PEER_SENDING_FILE     send_bulk    the file is being sent
+ *   PEER_MAIN_CHANNEL     bg_transfer  gets the stream while another connection of it gets the dataset
+ *   PEER_TRANSMITTED      rdb_transmitted  wanted nothing but the dataset, and has it
+ *   PEER_ONLINE           online       has, or is loading, the dataset
+ *
+ *   event                        from             to                 action
+ *   PSYNC that can continue      NONE             ONLINE             +CONTINUE, then the stream
+ *     for a main channel         NONE             MAIN_CHANNEL       the same
+ *   PSYNC, SYNC otherwise        NONE             WAITING_START
+ *     a file is being saved      NONE             WAITING_END        +FULLRESYNC with the offset of that save
+ *   child forked                 WAITING_START    WAITING_END        +FULLRESYNC (or $ENDOFF)
+ *   fork failed                  WAITING_START    -                  closed
+ *   file saved                   WAITING_END      SENDING_FILE
+ *   file sent                    SENDING_FILE     ONLINE             the stream
+ *   all sent through the pipe    WAITING_END      ONLINE             the stream begins with the first REPLCONF ACK
+ *     dataset alone was wanted   WAITING_END      TRANSMITTED        closed
+ *   child failed                 WAITING_END      -                  closed
+ *   REPLCONF ACK                 MAIN_CHANNEL     ONLINE
+ *   lost, timed out, over limit  any              -                  removed */
+#ifndef REPL_PRIMARY_H
+#define REPL_PRIMARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "base/str.h"
+#include "ds/list.h"
+#include "repl/backlog.h"
+#include "repl/history.h"
+#include "repl/server_state.h"
+
+typedef struct replPrimary replPrimary;
+typedef struct replPeer replPeer;
+
+typedef enum peerState {
+    PEER_NONE,
+    PEER_WAITING_START,
+    PEER_WAITING_END,
+    PEER_SENDING_FILE,
+    PEER_MAIN_CHANNEL,
+    PEER_TRANSMITTED,
+    PEER_ONLINE,
+    PEER_STATES
+} peerState;
+
+/* What a replica has announced with REPLCONF capa. */
+enum peerCapability {
+    PEER_CAN_READ_TO_MARK = 1, /* eof: a dataset of unknown length, between marks */
+    PEER_CAN_CONTINUE = 2,     /* psync2: +CONTINUE with an id */
+    PEER_CAN_DUAL_CHANNEL = 4,
+    PEER_CAN_SKIP_CHECKSUM = 8,
+};
+
+/* Parts of the dataset that a replica does not want. */
+enum peerFilter { PEER_NO_KEYS = 1, PEER_NO_FUNCTIONS = 2 };
+
+/* One replica, or a connection that may become one. */
+struct replPeer {
+    listNode node; /* in the list of replicas unless PEER_NONE */
+    void *owner;   /* of the environment */
+    peerState state;
+    /* What it announced. */
+    int64_t port;
+    str ip; /* empty: the address of the connection */
+    uint32_t capabilities;
+    uint32_t filter;
+    int server_version; /* 0x090102 for 9.1.2; 0: unknown */
+    bool only_dataset, is_dataset_channel;
+    uint64_t
+        dataset_channel; /* of a main channel: the id of the connection that gets the dataset */
+    /* The synchronisation. */
+    bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */
+    int64_t waiting_since_ms;
+    int64_t sync_offset; /* offset of the dataset that it gets */
+    bool waits_for_main; /* a dataset channel whose main channel has not asked to continue */
+    int64_t close_at_ms; /* a dataset channel that has all: when it is closed; 0: not set */
+    /* The stream. */
+    backlogPosition at;     /* next byte to hand over; open from the fork on */
+    bool streams;           /* bytes are handed over */
+    bool starts_with_ack;   /* they will be after the first acknowledgement */
+    bool acked_dataset;     /* which has come already, before the child has ended */
+    int64_t acked, fsynced; /* offsets reported by the replica; 0: none */
+    int64_t heard_ms;       /* when something was received from it last */
+};
+
+/* Kinds of full synchronisation; what one child writes. */
+typedef struct primarySave {
+    bool to_file;
+    bool dual_channel;
+    int rdb_version;
+    uint32_t filter;
+    bool no_checksum;
+} primarySave;
+
+/* What the state machine asks of its surroundings. None of them may call back into it, except where noted. */
+typedef struct primaryEnv {
+    void (*send)(replPeer *to, slice bytes); /* copies */
+    void (*send_shared)(replPeer *to, blob *bytes, size_t at, size_t len);
+    size_t (*pending)(const replPeer *to); /* bytes not yet sent */
+    /* Closes the connection; primaryForget() is called later. */
+    void (*close)(replPeer *peer);
+    /* The same after what is pending was sent. */
+    void (*close_when_sent)(replPeer *peer);
+    /* Appends "host:port" for the log. */
+    void (*name)(const replPeer *peer, str *out);
+    uint64_t (*id)(const replPeer *peer);
+    /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with primarySaveEnded(). */
+    status (*start_save)(replPrimary *p, const primarySave *save, reason *why);
+    void (*stop_save)(replPrimary *p);
+    /* True if a child of any kind exists. */
+    bool (*is_busy)(replPrimary *p);
+    /* Begins to send the saved file; primaryFileSent() follows. */
+    status (*send_file)(replPeer *to, reason *why);
+    /* The number of online replicas, or their acknowledgements, have changed. */
+    void (*changed)(replPrimary *p);
+    /* The backlog was created (the stream has to be fed from now on) or freed. */
+    void (*backlog_changed)(replPrimary *p);
+    /* The database that is selected in the stream of this server, which is a replica; -1: unknown. */
+    int (*stream_db)(const replPrimary *p);
+    /* Whether a link to this replica is encrypted: only then checksums may be omitted. */
+    bool (*is_secure)(const replPeer *peer);
+} primaryEnv;
+
+/* Directives. */
+typedef struct primarySettings {
+    bool diskless, dual_channel;
+    int diskless_delay_s, diskless_max_replicas;
+    int ping_period_s, timeout_s;
+    int64_t backlog_limit, backlog_ttl_s;
+    int dataset_grace_s; /* DEBUG DELAY-RDB-CLIENT-FREE-SECONDS */
+} primarySettings;
+
+struct replPrimary {
+    const primaryEnv *env;
+    void *owner;              /* of the environment */
+    primarySettings settings; /* changed by the owner; then primaryApplySettings() */
+    replServer *
+        stream; /* shared with the replica's side; its first byte after history.offset is the backlog's next */
+    bool is_replica, link_is_up; /* the role: primarySetRole() */
+    bool is_failing_over;
+    bool is_paused; /* for a failover nothing is added to the stream: no PING, no GETACK */
+    list peers;
+    int stream_db;  /* database selected last in the stream; -1: unknown, SELECT comes first */
+    bool is_saving; /* a child saves for replicas */
+    primarySave save;
+    uint32_t save_capabilities;  /* of the replica that the file is saved for */
+    int64_t without_replicas_ms; /* since when; 0: there are some, or no backlog */
+    int64_t pinged_ms;
+    bool wants_acks; /* a GETACK is to be added in this turn */
+    uint64_t full_syncs, partial_syncs, refused_partial_syncs;
+};
+
+/* `stream` is borrowed and initialised. */
+void primaryInit(replPrimary *p, const primaryEnv *env, replServer *stream, void *owner);
+/* No peers may be left. */
+void primaryClear(replPrimary *p);
+/* Applies changes of `settings` (the size of the backlog). */
+void primaryApplySettings(replPrimary *p);
+/* A server that is a replica has the stream of its primary: it accepts replicas of its own while the link is up, and
+ * adds nothing to the stream. */
+void primarySetRole(replPrimary *p, bool is_replica, bool link_is_up);
+
+/* ------------------------------------------------------------------ the stream */
+
+/* A new id and an empty backlog, unless there is a backlog: for a server whose first replica arrives. */
+void primaryOpenBacklog(replPrimary *p);
+void primaryFreeBacklog(replPrimary *p);
+/* Appends bytes to the stream: encoded requests of this primary, or what a replica has applied. */
+void primaryAppend(replPrimary *p, const slice *spans, int count);
+/* Adds SELECT if the stream is in another database; db_id -1: any. */
+void primarySelect(replPrimary *p, int db_id);
+/* Hands new bytes to the replicas; once per turn. */
+void primaryFeed(replPrimary *p);
+/* Adds REPLCONF GETACK in primaryFeed(). No effect without replicas. */
+void primaryWantAcks(replPrimary *p);
+/* The stream continues as another one (the dataset was replaced by that of a primary, or a promotion): the replicas are
+ * closed and synchronise again. The backlog, if any, is emptied and begins after history.offset. */
+void primaryRestartStream(replPrimary *p);
+/* Closes all replicas. */
+void primaryDropAll(replPrimary *p);
+
+/* ------------------------------------------------------------------ events of replicas */
+
+void peerInit(replPeer *peer, void *owner);
+void peerClear(replPeer *peer);
+/* PSYNC: `id` and the number of the next byte that the replica wants. */
+void primaryPsync(replPrimary *p, replPeer *peer, slice id, int64_t from, int64_t now_ms);
+void primarySync(replPrimary *p, replPeer *peer, int64_t now_ms);
+/* REPLCONF ACK; `fsynced` -1: not reported. */
+void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced, int64_t now_ms);
+/* REPLCONF set-rdb-client-id: false if no such dataset channel waits. */
+bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id);
+/* The connection was closed. */
+void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms);
+
+/* ------------------------------------------------------------------ events of synchronisations, time */
+
+/* The child has ended; everything it wrote was handed to the replicas. */
+void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms);
+/* The file was sent to a replica in PEER_SENDING_FILE. */
+void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms);
+/* Starts a waiting synchronisation if it is time and no child exists. */
+void primaryStartWaiting(replPrimary *p, int64_t now_ms);
+/* Once per second: PING, timeouts, waiting synchronisations, the backlog's time to live. */
+void primaryTick(replPrimary *p, int64_t now_ms);
+
+/* ------------------------------------------------------------------ state */
+
+const char *peerStateName(peerState state);
+/* Number of online replicas that have acknowledged `offset`, or that have it on disk. */
+int primaryCountAcked(const replPrimary *p, int64_t offset);
+int primaryCountFsynced(const replPrimary *p, int64_t offset);
+/* Online replicas that were heard of within `lag_s`. */
+int primaryCountGood(const replPrimary *p, int lag_s, int64_t now_ms);
+/* Memory in bytes that keeps the stream for this replica, and its blocks. */
+size_t peerHeld(const replPrimary *p, const replPeer *peer, int64_t *blocks);
+static inline replPeer *peerOf(listNode *n) { return LIST_OWNER(n, replPeer, node); }
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Full synchronisations (primary.h): which replicas one child saves for, and what happens when it ends.
+ *
+ * Invariant: while `is_saving`, the peers in PEER_WAITING_END are those that the child saves for, all with an open
+ * position at the offset of the fork. */
+#include <stdio.h>
+
+#include "base/base.h"
+#include "format/rdb_format.h"
+#include "repl/primary_priv.h"
+
+enum { VERSION_WITH_RDB_80 = 0x090000 };
+
+/* Older servers read the last version that all of them know. */
+static int rdbVersionFor(const replPeer *peer) {
+    return peer->server_version >= VERSION_WITH_RDB_80 ? RDB_VERSION : RDB_VERSION_REDIS_MAX;
+}
+
+/* True if one child can save for both. */
+static bool wantsSame(const replPeer *a, const replPeer *b) {
+    return a->filter == b->filter && a->is_dataset_channel == b->is_dataset_channel &&
+           rdbVersionFor(a) == rdbVersionFor(b);
+}
+
+static void __attribute__((format(printf, 3, 0)))
+logFor(const replPrimary *p, const replPeer *peer, const char *format) {
+    str name = STR_EMPTY;
+    (void)primaryPeerName(p, peer, &name);
+    logNotice(format, strText(&name));
+    strFree(&name);
+}
+
+/* ------------------------------------------------------------------ a peer that the child saves for */
+
+static void beginDualChannel(replPrimary *p, replPeer *peer) {
+    char line[REPL_ID_LEN + 96];
+    unsigned long long id = (unsigned long long)p->env->id(peer);
+    str name = STR_EMPTY;
+    (void)primaryPeerName(p, peer, &name);
+    logNotice("Dual channel replication: Sending to replica %s RDB end offset %lld and client-id "
+              "%llu",
+              strText(&name), (long long)peer->sync_offset, id);
+    logDebug("Dual channel replication: Add rdb replica %s to waiting psync, with cid %llu, "
+             "tracking repl-backlog tail",
+             strText(&name), id);
+    strFree(&name);
+    /* The stream of a primary continues with SELECT; a replica passes on what it has got. */
+    int db = p->is_replica ? p->env->stream_db(p) : 0;
+    int len = snprintf(line, sizeof(line), "$ENDOFF:%lld %s %d %llu\r\n",
+                       (long long)peer->sync_offset, p->stream->history.id, db, id);
+    peer->waits_for_main = true;
+    p->env->send(peer, sliceMake(line, (size_t)len));
+}
+
+/* The child saves for this peer, at `offset` of the stream. */
+static void beginTransfer(replPrimary *p, replPeer *peer, int64_t offset, int64_t now_ms) {
+    peer->state = PEER_WAITING_END;
+    peer->sync_offset = offset;
+    peer->acked_dataset = false;
+    peer->heard_ms = now_ms;
+    backlogOpen(&p->stream->backlog, &peer->at, offset + 1);
+    if (peer->is_dataset_channel) {
+        beginDualChannel(p, peer);
+    } else if (!peer->is_sync) {
+        char line[REPL_ID_LEN + 64];
+        int len = snprintf(line, sizeof(line), "+FULLRESYNC %s %lld\r\n", p->stream->history.id,
+                           (long long)offset);
+        p->env->send(peer, sliceMake(line, (size_t)len));
+    }
+}
+
+/* A peer that the running child saves a file for, and whose result suits `peer`; NULL if there is none. */
+static replPeer *findSharedSave(const replPrimary *p, const replPeer *peer) {
+    if (p->save_capabilities & ~peer->capabilities) return NULL;
+    if (p->save.rdb_version != RDB_VERSION_REDIS_MAX && peer->server_version &&
+        rdbVersionFor(peer) != p->save.rdb_version)
+        return NULL;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *other = peerOf(n);
+        bool saves = other->state == PEER_WAITING_END && other->filter == peer->filter;
+        if (saves && !peer->is_dataset_channel) return other;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ starting a child */
+
+/* A child to be started: for the replica that waits first, and all that want the same. */
+typedef struct savePlan {
+    const replPeer *first;
+    int count;
+    int64_t oldest_ms;
+    uint32_t capabilities; /* that all of them have */
+    primarySave save;
+} savePlan;
+
+static bool takesPart(const savePlan *plan, const replPeer *peer) {
+    return peer->state == PEER_WAITING_START && wantsSame(plan->first, peer);
+}
+
+/* False if no replica waits. */
+static bool planSave(const replPrimary *p, savePlan *plan) {
+    bool may_skip_checksum = true;
+    *plan = (savePlan){.capabilities = UINT32_MAX, .oldest_ms = INT64_MAX};
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        if (!plan->first && peer->state == PEER_WAITING_START) plan->first = peer;
+        if (!plan->first || !takesPart(plan, peer)) continue;
+        plan->capabilities &= peer->capabilities;
+        may_skip_checksum &= p->env->is_secure(peer);
+        if (peer->waiting_since_ms < plan->oldest_ms) plan->oldest_ms = peer->waiting_since_ms;
+        plan->count++;
+    }
+    if (!plan->first) return false;
+    int version = rdbVersionFor(plan->first);
+    bool needs_pipe = p->settings.diskless || plan->first->filter ||
+                      plan->first->is_dataset_channel || version != RDB_VERSION;
+    primarySave *save = &plan->save;
+    save->dual_channel = plan->first->is_dataset_channel;
+    save->filter = plan->first->filter;
+    save->to_file = !needs_pipe || !(plan->capabilities & PEER_CAN_READ_TO_MARK);
+    save->rdb_version = save->to_file ? RDB_VERSION : version;
+    save->no_checksum =
+        !save->to_file && may_skip_checksum && plan->capabilities & PEER_CAN_SKIP_CHECKSUM;
+    return true;
+}
+
+static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
+    logNotice("Starting BGSAVE for SYNC with target: %s using: %s%s",
+              plan->save.to_file ? "disk" : "replicas sockets",
+              plan->save.dual_channel ? "dual-channel" : "normal sync",
+              plan->save.no_checksum ? " while skipping RDB checksum for this transfer" : "");
+    reason why;
+    int64_t offset = p->stream->history.offset;
+    status st = p->env->start_save(p, &plan->save, &why);
+    if (st != OK) logWarning("BGSAVE for replication failed: %s", why.text);
+    const replPeer first = *plan->first; /* its state changes */
+    savePlan group = *plan;
+    group.first = &first;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *peer = peerOf(n);
+        if (!takesPart(&group, peer)) continue;
+        if (st == OK) {
+            beginTransfer(p, peer, offset, now_ms);
+        } else {
+            peer->state = PEER_TRANSMITTED; /* not to be tried again */
+            p->env->close(peer);
+        }
+    }
+    if (st != OK) return;
+    p->is_saving = true;
+    p->save = plan->save;
+    p->save_capabilities = plan->capabilities;
+    p->stream_db = -1; /* the stream of the new replicas begins with SELECT */
+}
+
+void primaryStartWaiting(replPrimary *p, int64_t now_ms) {
+    savePlan plan;
+    if (!planSave(p, &plan) || p->is_saving || p->env->is_busy(p)) return;
+    const primarySettings *conf = &p->settings;
+    bool enough = conf->diskless_max_replicas > 0 && plan.count >= conf->diskless_max_replicas;
+    bool waited = now_ms - plan.oldest_ms >= conf->diskless_delay_s * 1000LL;
+    if (!plan.save.to_file && conf->diskless && !enough && !waited) return;
+    startSave(p, &plan, now_ms);
+}
+
+/* Why the synchronisation does not begin at once. */
+static void logWaiting(replPrimary *p) {
+    if (p->is_saving && p->save.to_file) {
+        logNotice("Can't attach the replica to the current BGSAVE. Waiting for next BGSAVE for "
+                  "SYNC");
+    } else if (p->is_saving) {
+        logNotice("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC");
+    } else if (p->env->is_busy(p)) {
+        logNotice("No BGSAVE in progress, but another BG operation is active. BGSAVE for "
+                  "replication delayed");
+    } else {
+        logNotice("Delay next BGSAVE for diskless SYNC");
+    }
+}
+
+void primaryFullSync(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    p->full_syncs++;
+    if (!p->stream->has_backlog) {
+        historyRenew(&p->stream->history);
+        primaryOpenBacklog(p);
+        logNotice("Replication backlog created, my new replication IDs are '%s' and '%s'",
+                  p->stream->history.id, p->stream->history.id2);
+    }
+    primaryAddPeer(p, peer, PEER_WAITING_START);
+    peer->waiting_since_ms = peer->heard_ms = now_ms;
+    replPeer *other = p->is_saving && p->save.to_file ? findSharedSave(p, peer) : NULL;
+    if (other) {
+        logNotice("Waiting for end of BGSAVE for SYNC");
+        beginTransfer(p, peer, other->sync_offset, now_ms);
+        return;
+    }
+    primaryStartWaiting(p, now_ms);
+    if (peer->state == PEER_WAITING_START) logWaiting(p);
+}
+
+/* ------------------------------------------------------------------ the end of a child */
+
+void primarySyncSucceeded(const replPrimary *p, const replPeer *peer) {
+    logFor(p, peer, "Synchronization with replica %s succeeded");
+}
+
+static void closeTransmitted(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    peer->state = PEER_TRANSMITTED;
+    logFor(p, peer, "RDB transfer completed, rdb only replica (%s) should be disconnected asap");
+    if (peer->waits_for_main) {
+        peer->close_at_ms = now_ms + p->settings.dataset_grace_s * 1000LL;
+    } else {
+        p->env->close_when_sent(peer);
+    }
+}
+
+/* Everything was handed to its connection. */
+static void endPipeTransfer(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    if (peer->only_dataset) {
+        closeTransmitted(p, peer, now_ms);
+        return;
+    }
+    logFor(p, peer,
+           "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK "
+           "from replica to enable streaming");
+    peer->starts_with_ack = true;
+    primarySetOnline(p, peer, now_ms);
+    if (peer->acked_dataset) primaryStartAcked(p, peer);
+}
+
+static void beginFileTransfer(replPrimary *p, replPeer *peer) {
+    reason why;
+    peer->state = PEER_SENDING_FILE;
+    status st = p->env->send_file(peer, &why);
+    if (st == OK) return;
+    logWarning("SYNC failed. Can't open/stat DB after BGSAVE: %s", why.text);
+    p->env->close(peer);
+}
+
+void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms) {
+    check(p->is_saving);
+    p->is_saving = false;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *peer = peerOf(n);
+        if (peer->state != PEER_WAITING_END) continue;
+        if (!success) {
+            logWarning("SYNC failed. BGSAVE child returned an error");
+            peer->state = PEER_TRANSMITTED;
+            p->env->close(peer);
+        } else if (p->save.to_file) {
+            beginFileTransfer(p, peer);
+        } else {
+            endPipeTransfer(p, peer, now_ms);
+        }
+    }
+    primaryStartWaiting(p, now_ms);
+}
+
+void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    check(peer->state == PEER_SENDING_FILE);
+    if (peer->only_dataset) {
+        closeTransmitted(p, peer, now_ms);
+        return;
+    }
+    primarySetOnline(p, peer, now_ms);
+    peer->streams = true;
+    primarySyncSucceeded(p, peer);
+}
+
+void primarySaveLostPeer(replPrimary *p) {
+    if (!p->is_saving || p->save.to_file) return;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        if (peerOf(n)->state == PEER_WAITING_END) return;
+    }
+    logNotice("Diskless rdb transfer, last replica dropped, killing fork child.");
+    p->env->stop_save(p);
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id) {
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        if (peer->waits_for_main && p->env->id(peer) == id) return true;
+    }
+    return false;
+}
+
+void primaryKeepWaiting(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    bool before_file = peer->state == PEER_WAITING_END && p->is_saving && p->save.to_file;
+    if (peer->state == PEER_WAITING_START || before_file) p->env->send(peer, SLICE("\n"));
+    if (!peer->close_at_ms || now_ms < peer->close_at_ms) return;
+    logNotice("Dual channel replication: Replica main channel failed to establish PSYNC within "
+              "the grace period (%d seconds). Freeing RDB client %llu.",
+              p->settings.dataset_grace_s, (unsigned long long)p->env->id(peer));
+    p->env->close(peer);
+}

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * This server as a replica (replica.h). Invariant: of `connection`, the transfer and `stream` at most one has the
+ * connection to the primary; in a dual-channel synchronisation the transfer has another one, `second` before. */
+#include "repl/replica.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/build_info.h"
+#include "engine/execute.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "engine/lifecycle.h"
+#include "engine/reply.h"
+#include "engine/stream.h"
+#include "io/net_addr.h"
+#include "io/resolve.h"
+#include "net/net.h"
+#include "persist/sync_load.h"
+#include "repl/local_expiry.h"
+#include "repl/repl_priv.h"
+#include "repl/replicas.h"
+#include "repl/rules.h"
+#include "repl/server_state.h"
+#include "repl/transfer.h"
+
+static struct {
+    replLink link;
+    uintptr_t attempt; /* number of the connection attempt; results of earlier ones are ignored */
+    conn *connection;  /* connecting, in the handshake, or collecting */
+    conn *second;      /* of a dual-channel synchronisation, before its transfer */
+    bool collects;     /* `connection` has the stream, which is stored in `collected` */
+    str collected;
+    size_t collected_peak;
+    char address[NET_ADDR_TEXT_MAX]; /* of the primary */
+    session *stream;                 /* the primary as a client */
+    str unsent;                      /* bytes that the connection has not taken */
+    int db;                          /* selected in the stream when the link was lost; -1: none */
+    bool was_up;                     /* the rules know that the link is up */
+    void (*failover_ended)(bool accepted);
+} replica;
+
+bool replicaIsOn(void) { return replica.link.state != LINK_NONE; }
+const replLink *replicaLink(void) { return &replica.link; }
+bool replicaIsConnected(void) { return replica.link.state == LINK_CONNECTED; }
+bool replicaIsStream(const session *s) { return s == replica.stream; }
+const session *replicaStream(void) { return replica.stream; }
+int replicaStreamDb(void) { return replica.stream ? replica.stream->db_id : replica.db; }
+
+size_t replicaCollectedBytes(void) { return replica.collected.cap; }
+
+/* ------------------------------------------------------------------ output */
+
+static conn *currentConn(void) {
+    return replica.stream ? netOutgoingConn(replica.stream) : replica.connection;
+}
+
+/* Sends what is left; a failure is found by the next read. */
+static void sendUnsent(void) {
+    conn *c = currentConn();
+    if (!c || !replica.unsent.len) return;
+    struct iovec bytes = {.iov_base = replica.unsent.ptr, .iov_len = replica.unsent.len};
+    ssize_t n = connWritev(c, &bytes, 1);
+    if (n <= 0) return;
+    memmove(replica.unsent.ptr, replica.unsent.ptr + n, replica.unsent.len - (size_t)n);
+    strCut(&replica.unsent, replica.unsent.len - (size_t)n);
+    if (!replica.unsent.len) strFree(&replica.unsent);
+}
+
+static void envSend(void *arg, slice bytes) {
+    (void)arg;
+    strAppendSlice(&replica.unsent, bytes);
+    sendUnsent();
+}
+
+/* ------------------------------------------------------------------ connecting */
+
+static void handshakeReadable(conn *c) {
+    enum { READ_BYTES = 16 * 1024 };
+    char bytes[READ_BYTES];
+    int64_t now_ms = clockMonoMs();
+    ssize_t n = connRead(c, bytes, sizeof(bytes));
+    if (n < 0 && errno == EAGAIN) return;
+    if (n > 0) {
+        linkReceived(&replica.link, sliceMake(bytes, (size_t)n), now_ms);
+        return;
+    }
+    char why[REASON_MAX];
+    snprintf(why, sizeof(why), "%s", connErrorText(c)); /* the connection is closed by linkLost() */
+    linkLost(&replica.link, n == 0 ? NULL : why, now_ms);
+}
+
+/* The connection is open or has failed. */
+static void connectEnded(conn *c) {
+    int64_t now_ms = clockMonoMs();
+    if (c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING) return;
+    if (c->state == CONN_OPEN && connOnWrite(c, NULL) == OK &&
+        connOnRead(c, handshakeReadable) == OK) {
+        linkOpened(&replica.link, now_ms);
+        return;
+    }
+    char why[REASON_MAX];
+    snprintf(why, sizeof(why), "%s", connErrorText(c));
+    linkFailed(&replica.link, why, now_ms);
+}
+
+static conn *openConnection(const char *addr, connProc *ended, reason *why) {
+    char host[NET_ADDR_TEXT_MAX];
+    snprintf(host, sizeof(host), "%s", strText(&replConf.primary_host));
+    conn *c = netOutgoingOpen(addr, replConf.primary_port, host, replConf.repl_mptcp, why);
+    if (!c) return NULL;
+    (void)netSetNoDelay(c->fd, true); /* it works without */
+    if (connOnWrite(c, ended) == OK) return c;
+    (void)reasonSet(why, ERR_IO, "%s", connErrorText(c));
+    netOutgoingClose(c);
+    return NULL;
+}
+
+static void rememberAddress(const char *addr) {
+    snprintf(replica.address, sizeof(replica.address), "%s", addr);
+}
+
+static void resolved(void *arg, const char *addr) {
+    if ((uintptr_t)arg != replica.attempt || replica.link.state != LINK_CONNECTING) return;
+    reason why;
+    if (addr) {
+        rememberAddress(addr);
+        replica.connection = openConnection(addr, connectEnded, &why);
+    } else {
+        (void)reasonSet(&why, ERR_NOT_FOUND, "unknown host");
+    }
+    if (replica.connection) return;
+    logWarning("Unable to connect to PRIMARY: %s", why.text);
+    linkFailed(&replica.link, why.text, clockMonoMs());
+}
+
+static void envConnect(void *arg) {
+    (void)arg;
+    replica.attempt++;
+    resolveHost(strText(&replConf.primary_host), resolved, (void *)replica.attempt);
+}
+
+static void stopCollecting(void) {
+    replica.collects = false;
+    strFree(&replica.collected);
+}
+
+static void envClose(void *arg) {
+    (void)arg;
+    replica.attempt++;
+    strFree(&replica.unsent);
+    transferCancel();
+    stopCollecting();
+    if (replica.second) netOutgoingClose(replica.second);
+    replica.second = NULL;
+    if (replica.connection) netOutgoingClose(replica.connection);
+    replica.connection = NULL;
+    if (!replica.stream) return;
+    replica.db = replica.stream->db_id;
+    session *s = replica.stream;
+    replica.stream = NULL;
+    sessionCloseNow(s);
+}
+
+/* ------------------------------------------------------------------ the second connection */
+
+static void secondReadable(conn *c) {
+    enum { READ_BYTES = 16 * 1024 };
+    char bytes[READ_BYTES], why[REASON_MAX];
+    if (replica.link.second == SECOND_WAITS) {
+        check(connOnRead(c, NULL) == OK); /* until envCollect() */
+        return;
+    }
+    ssize_t n = connRead(c, bytes, sizeof(bytes));
+    if (n < 0 && errno == EAGAIN) return;
+    if (n > 0) {
+        linkSecondReceived(&replica.link, sliceMake(bytes, (size_t)n), clockMonoMs());
+        return;
+    }
+    snprintf(why, sizeof(why), "%s", connErrorText(c));
+    linkSecondLost(&replica.link, n == 0 ? NULL : why, clockMonoMs());
+}
+
+static void secondConnectEnded(conn *c) {
+    if (c->state == CONN_CONNECTING || c->state == CONN_HANDSHAKING) return;
+    if (c->state == CONN_OPEN && connOnWrite(c, NULL) == OK &&
+        connOnRead(c, secondReadable) == OK) {
+        linkSecondOpened(&replica.link, clockMonoMs());
+        return;
+    }
+    char why[REASON_MAX];
+    snprintf(why, sizeof(why), "%s", connErrorText(c));
+    linkSecondLost(&replica.link, why, clockMonoMs());
+}
+
+static void envConnectSecond(void *arg) {
+    (void)arg;
+    reason why;
+    replica.second = openConnection(replica.address, secondConnectEnded, &why);
+    if (!replica.second) linkSecondLost(&replica.link, why.text, clockMonoMs());
+}
+
+/* A few hundred bytes on a new connection: they fit into the buffer of its socket. */
+static void envSendSecond(void *arg, slice bytes) {
+    (void)arg;
+    struct iovec all = {.iov_base = (void *)(uintptr_t)bytes.ptr, .iov_len = bytes.len};
+    if (connWritev(replica.second, &all, 1) != (ssize_t)bytes.len)
+        logVerbose("Writing to the second connection failed: the timeout ends the synchronization");
+}
+
+static void envSaveStarted(void *arg) {
+    (void)arg;
+    if (fullSyncPausesAfterFork()) (void)raise(SIGSTOP); /* for tests */
+}
+
+/* Stores the stream until the dataset is loaded, up to the limit that a primary has for it. */
+static void collectReadable(conn *c) {
+    enum { READ_BYTES = 64 * 1024 };
+    size_t limit = netReplicaOutputLimit();
+    if (limit && replica.collected.len >= limit) {
+        logNotice(
+            "Dual channel replication: Replication buffer limit reached (%zu bytes), stopping "
+            "buffering. Further accumulation will occur on primary side.",
+            limit);
+        check(connOnRead(c, NULL) == OK); /* until the stream is applied */
+        return;
+    }
+    ssize_t n = connRead(c, strReserve(&replica.collected, READ_BYTES), READ_BYTES);
+    if (n > 0) {
+        strGrow(&replica.collected, (size_t)n);
+        replica.collected_peak = sizeMax(replica.collected_peak, replica.collected.len);
+        linkHeard(&replica.link, clockMonoMs());
+        return;
+    }
+    if (n < 0 && errno == EAGAIN) return;
+    char why[REASON_MAX];
+    snprintf(why, sizeof(why), "%s", connErrorText(c));
+    linkLost(&replica.link, n == 0 ? NULL : why, clockMonoMs());
+}
+
+static void envCollect(void *arg, slice received) {
+    (void)arg;
+    replica.collects = true;
+    strAppendSlice(&replica.collected, received);
+    if (connOnRead(replica.connection, collectReadable) != OK ||
+        connOnRead(replica.second, secondReadable) != OK)
+        logWarning("The connections to the primary cannot be watched"); /* the timeout ends them */
+}
+
+/* ------------------------------------------------------------------ durable offset */
+
+/* What is applied up to `offset` is on disk as soon as the append only file has change `number` there. */
+typedef struct durableMark {
+    int64_t offset;
+    uint64_t number;
+} durableMark;
+
+/* Marks not yet reached, oldest first. */
+static struct {
+    durableMark marks[32];
+    int count;
+    int64_t offset; /* on disk */
+} durable;
+
+static void dropMarks(int count) {
+    durable.count -= count;
+    memmove(durable.marks, durable.marks + count, (size_t)durable.count * sizeof(durableMark));
+}
+
+/* The stream is another one, or the link begins. */
+static void forgetMarks(void) {
+    durable.count = 0;
+    durable.offset = 0;
+}
+
+/* The offset up to which the stream is on disk; -1 without append only file. */
+static int64_t durableOffset(void) {
+    if (!persistAofIsOn()) {
+        forgetMarks();
+        return -1;
+    }
+    uint64_t synced = persistAofSynced();
+    if (synced >= persistAofAppended()) {
+        durable.count = 0;
+        durable.offset = replThis()->history.offset;
+    }
+    int reached = 0;
+    while (reached < durable.count && durable.marks[reached].number <= synced)
+        durable.offset = durable.marks[reached++].offset;
+    dropMarks(reached);
+    return durable.offset;
+}
+
+/* Each 100 ms. If all marks are in use, the last one moves. */
+static void markOffset(void) {
+    if (durableOffset() < 0) return;
+    int64_t offset = replThis()->history.offset;
+    if (offset == durable.offset) return;
+    if (durable.count == (int)COUNT_OF(durable.marks)) durable.count--;
+    durable.marks[durable.count++] = (durableMark){offset, persistAofAppended()};
+}
+
+/* ------------------------------------------------------------------ settings */
+
+static int announcedPort(void) {
+    return replConf.replica_announce_port ? replConf.replica_announce_port : netReplicationPort();
+}
+
+static linkSettings envSettings(void *arg) {
+    (void)arg;
+    bool direct = replConf.repl_diskless_load != DISKLESS_LOAD_DISABLED;
+    return (linkSettings){.host = strSlice(&replConf.primary_host),
+                          .port = replConf.primary_port,
+                          .user = strSlice(&replConf.primaryuser),
+                          .password = strSlice(&replConf.primaryauth),
+                          .announce_port = announcedPort(),
+                          .announce_address = sliceOf(replConf.replica_announce_ip),
+                          .version = SERVER_VERSION,
+                          .skips_checksum = direct && netTlsForReplication(),
+                          .dual_channel = replConf.dual_channel_replication_enabled,
+                          .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
+                          .fack = durableOffset()};
+}
+
+/* ------------------------------------------------------------------ transfer */
+
+/* Own replicas must not get what is left of it. */
+static void datasetGone(void *arg) {
+    (void)arg;
+    linkDatasetGone(&replica.link);
+    localExpiryForget();
+    primaryDropAll(replicasThis());
+}
+
+static void transferHeard(void *arg) {
+    (void)arg;
+    linkHeard(&replica.link, clockMonoMs());
+}
+
+static void updateRules(void) {
+    bool up = replicaIsConnected();
+    replica.was_up = up;
+    rulesUpdate(replicaIsOn(), up);
+    replicasSetRole(replicaIsOn(), up);
+}
+
+static void transferEnded(void *arg, bool loaded, slice rest) {
+    if (replica.collects) {
+        netOutgoingClose(arg);
+    } else {
+        replica.connection = arg;
+    }
+    linkTransferEnded(&replica.link, loaded, rest, clockMonoMs());
+    updateRules();
+}
+
+static void envTransfer(void *arg, const linkTransfer *what, slice received) {
+    (void)arg;
+    conn **from = replica.collects ? &replica.second : &replica.connection;
+    conn *c = *from;
+    *from = NULL;
+    check(connOnRead(c, NULL) == OK);
+    check(connOnWrite(c, NULL) == OK);
+    const transferOwner owner = {
+        .dataset_gone = datasetGone, .heard = transferHeard, .ended = transferEnded, .arg = c};
+    bool same = what->known && !memcmp(what->id, replThis()->history.id, REPL_ID_LEN);
+    transferBegin(what, c, received, same, &owner);
+}
+
+/* ------------------------------------------------------------------ the stream */
+
+static void applied(const slice *spans, int count) {
+    if (!replica.stream) return; /* the rest of a batch whose stream was given up */
+    primaryAppend(replicasThis(), spans, count);
+}
+
+static void envStream(void *arg, slice received, bool from_start) {
+    (void)arg;
+    session *s;
+    conn *c = replica.connection;
+    if (netOutgoingAdopt(c, &s) != OK) {
+        logWarning("The connection to the primary cannot be watched: %s", connErrorText(c));
+        return; /* the timeout ends it */
+    }
+    replica.connection = NULL;
+    replica.stream = s;
+    primaryOpenBacklog(replicasThis());
+    streamOpen(s);
+    /* A primary begins with SELECT, a chained one tells in the dataset which database its stream is in. */
+    int db = replica.link.dataset.db;
+    if (from_start) replica.db = db >= 0 ? db : persistLoadedOrigin().db;
+    if (replica.db >= 0) (void)sessionSelect(s, replica.db); /* it was selected before */
+    str collected = replica.collected;
+    replica.collected = STR_EMPTY;
+    bool collects = replica.collects;
+    stopCollecting();
+    netOutgoingStart(s, collects ? strSlice(&collected) : received);
+    strFree(&collected);
+}
+
+/* Own replicas follow by synchronising again: partially if only the id is another one. */
+static void envHistoryChanged(void *arg, linkHistoryChange change) {
+    (void)arg;
+    replPrimary *own = replicasThis();
+    if (change == LINK_HISTORY_REPLACED) {
+        forgetMarks();
+        primaryRestartStream(own);
+    } else {
+        own->stream_db = -1;
+        primaryDropAll(own);
+    }
+}
+
+static void envFailoverEnded(void *arg, bool accepted) {
+    (void)arg;
+    void (*ended)(bool) = replica.failover_ended;
+    replica.failover_ended = NULL;
+    if (ended) ended(accepted);
+}
+
+static const linkEnv env = {.settings = envSettings,
+                            .connect = envConnect,
+                            .send = envSend,
+                            .close = envClose,
+                            .transfer = envTransfer,
+                            .stream = envStream,
+                            .connect_second = envConnectSecond,
+                            .send_second = envSendSecond,
+                            .save_started = envSaveStarted,
+                            .collect = envCollect,
+                            .history_changed = envHistoryChanged,
+                            .failover_ended = envFailoverEnded};
+
+void replicaAcknowledge(const ctx *c) {
+    if (c->who != replica.stream) return;
+    int64_t before = (int64_t)(streamBefore(c->who) - streamApplied(c->who));
+    linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
+}
+
+/* A command of the stream has failed: this dataset may differ from the primary's. */
+static void commandFailed(ctx *c, slice error) {
+    if (c->who != replica.stream) return;
+    rulesStreamError(c->cmd ? c->cmd->name : SLICE(""), error);
+}
+
+static void streamBroken(session *s, slice error) {
+    if (s != replica.stream) return;
+    rulesStreamError(SLICE(""), error);
+    linkSetContinuable(&replica.link, false);
+}
+
+static const streamOwner stream_owner = {
+    .applied = applied, .failed = commandFailed, .broken = streamBroken};
+
+void replicaGiveUpStream(void) {
+    linkSetContinuable(&replica.link, false);
+    if (replica.stream) sessionCloseNow(replica.stream);
+}
+
+void replicaSessionEvent(session *s, sessionEvent e) {
+    if (e != SESSION_ENDING || s != replica.stream) return;
+    linkLost(&replica.link, NULL, clockMonoMs());
+    updateRules();
+}
+
+/* ------------------------------------------------------------------ roles */
+
+static void setAddress(slice host, int port) {
+    str copy = strNew(host);
+    strFree(&replConf.primary_host);
+    replConf.primary_host = copy;
+    replConf.primary_port = port;
+}
+
+void replicaFollow(slice host, int port) {
+    int64_t now_ms = clockMonoMs();
+    bool was_primary = !replicaIsOn();
+    linkStop(&replica.link);
+    setAddress(host, port);
+    if (was_primary) {
+        logNotice("Before turning into a replica, using my own primary parameters to synthesize a "
+                  "cached primary: I may be able to synchronize with the new primary with just a "
+                  "partial transfer.");
+        linkSetContinuable(&replica.link, true);
+        rulesEndBlocked();
+    }
+    linkStart(&replica.link, now_ms);
+    updateRules();
+    linkTick(&replica.link, now_ms);
+}
+
+void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) {
+    replicaFollow(host, port); /* stops the link, which ends an earlier attempt */
+    replica.failover_ended = ended;
+    replica.link.failover = true;
+}
+
+void replicaStop(void) { linkStop(&replica.link); }
+
+void replicaPromote(void) {
+    if (!replicaIsOn()) return;
+    replHistory *history = &replThis()->history;
+    linkStop(&replica.link);
+    setAddress(SLICE(""), 0);
+    if (replica.link.can_continue) {
+        historyBranch(history);
+        logNotice("Setting secondary replication ID to %s, valid up to offset: %lld. New "
+                  "replication ID is %s",
+                  history->id2, (long long)history->second_offset, history->id);
+        envHistoryChanged(NULL, LINK_HISTORY_RENAMED);
+    } else {
+        /* The dataset is not the one of this position: nobody can continue from here. */
+        historyRenew(history);
+        envHistoryChanged(NULL, LINK_HISTORY_REPLACED);
+    }
+    linkSetContinuable(&replica.link, false);
+    updateRules();
+}
+
+/* ------------------------------------------------------------------ registration */
+
+/* A primary continues its stream under a new id. */
+static void restoreHistory(void) {
+    persistOrigin origin = persistLoadedOrigin();
+    if (replicaIsOn() || !origin.id[0] || replThis()->has_backlog) return;
+    historyRestore(&replThis()->history, sliceOf(origin.id), origin.offset);
+    primaryOpenBacklog(replicasThis());
+}
+
+status replicaInit(reason *why) {
+    (void)why; /* cannot fail */
+    linkInit(&replica.link, &replThis()->history, &env, NULL);
+    replica.db = -1;
+    streamSetOwner(&stream_owner);
+    persistSetOriginProc(restoreHistory);
+    if (replConf.primary_host.len) {
+        linkStart(&replica.link, clockMonoMs());
+        updateRules();
+    }
+    return OK;
+}
+
+void replicaAfterStart(void) {
+    persistSetOriginProc(NULL); /* files that are loaded later have no consequences */
+    persistOrigin origin = persistLoadedOrigin();
+    replHistory *history = &replThis()->history;
+    if (!origin.id[0]) return;
+    restoreHistory();
+    if (!replicaIsOn()) return;
+    historyAdopt(history, sliceOf(origin.id), origin.offset);
+    replica.db = origin.db;
+    linkSetContinuable(&replica.link, true);
+}
+
+void replicaTick(int64_t budget_us) {
+    (void)budget_us; /* takes little time */
+    if (!replicaIsOn()) return;
+    int64_t now_ms = clockMonoMs();
+    sendUnsent();
+    localExpiryTick();
+    rulesTick();
+    markOffset();
+    if (replica.stream) {
+        /* Bytes of an incomplete command count, too. */
+        int64_t idle_ms = engineHot.now_ms - replica.stream->active_ms;
+        linkHeard(&replica.link, now_ms - (idle_ms > 0 ? idle_ms : 0));
+    }
+    transferTick(now_ms);
+    linkTick(&replica.link, now_ms);
+    if (replicaIsConnected() != replica.was_up) updateRules();
+}
+
+/* ------------------------------------------------------------------ INFO and ROLE */
+
+static int64_t secondsSince(int64_t ms) { return (clockMonoMs() - ms) / 1000; }
+
+void replicaPrintInfo(str *out) {
+    const replLink *link = &replica.link;
+    const replHistory *history = &replThis()->history;
+    bool up = replicaIsConnected(),
+         syncing = link->state == LINK_ANNOUNCED || link->state == LINK_TRANSFER;
+    int64_t io_s =
+        up && replica.stream ? (engineHot.now_ms - replica.stream->active_ms) / 1000 : -1;
+    int64_t offset = up || link->can_continue ? history->offset : 1;
+    int64_t read = offset;
+    if (replica.stream)
+        read += (int64_t)(streamReceived(replica.stream) - streamApplied(replica.stream));
+    strAppendFormat(out,
+                    "master_host:%s\r\nmaster_port:%d\r\nmaster_link_status:%s\r\n"
+                    "master_last_io_seconds_ago:%lld\r\nmaster_sync_in_progress:%d\r\n"
+                    "slave_read_repl_offset:%lld\r\nslave_repl_offset:%lld\r\n"
+                    "replicas_repl_buffer_size:%zu\r\nreplicas_repl_buffer_peak:%zu\r\n",
+                    strText(&replConf.primary_host), replConf.primary_port, up ? "up" : "down",
+                    (long long)io_s, syncing, (long long)read, (long long)offset,
+                    replica.collected.len, replica.collected_peak);
+    if (syncing) {
+        transferPrintInfo(out);
+        strAppendFormat(out, "master_sync_last_io_seconds_ago:%lld\r\n",
+                        (long long)secondsSince(link->heard_ms));
+    }
+    if (!up)
+        strAppendFormat(out, "master_link_down_since_seconds:%lld\r\n",
+                        link->down_ms < 0 ? -1LL : (long long)secondsSince(link->down_ms));
+    strAppendFormat(out, "slave_priority:%d\r\nslave_read_only:%d\r\nreplica_announced:%d\r\n",
+                    replConf.replica_priority, replConf.replica_read_only,
+                    replConf.replica_announced);
+}
+
+void replicaReplyRole(ctx *c) {
+    bool known = replicaIsConnected() || replica.link.can_continue;
+    replyArray(c, 5);
+    replyBulkText(c, "slave");
+    replyBulk(c, strSlice(&replConf.primary_host));
+    replyInteger(c, replConf.primary_port);
+    replyBulkText(c, linkStateName(replica.link.state));
+    replyInteger(c, known && replicaIsConnected() ? replThis()->history.offset : -1);
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * This server as a replica: the link of link.h with connections, transfers and the stream of the server. Main thread
+ * only. */
+#ifndef REPL_REPLICA_H
+#define REPL_REPLICA_H
+
+#include <stdbool.h>
+
+#include "engine/hooks.h"
+#include "repl/link.h"
+
+/* True if this server is a replica. */
+bool replicaIsOn(void);
+/* The link; its state is LINK_NONE for a primary. */
+const replLink *replicaLink(void);
+/* True while the stream of the primary is applied. */
+bool replicaIsConnected(void);
+
+/* Follows a primary from now on. */
+void replicaFollow(slice host, int port);
+/* Becomes a primary. */
+void replicaPromote(void);
+/* Follows a replica of this server, which is asked to take over; replicaFailoverEnded is called with its answer. */
+void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted));
+
+/* The stream cannot be used any more: closes the link; the whole dataset is synchronised again. */
+void replicaGiveUpStream(void);
+/* REPLCONF GETACK: acknowledges what precedes the running command. No effect unless it is the primary's. */
+void replicaAcknowledge(const ctx *c);
+/* True if this is the session of the primary's stream. */
+bool replicaIsStream(const session *s);
+/* The session of the stream; NULL without one. */
+const session *replicaStream(void);
+/* The database selected in the stream; -1: unknown. */
+int replicaStreamDb(void);
+
+/* The process ends: closes the link. */
+void replicaStop(void);
+/* Memory in bytes of what is collected of the stream during a dual-channel synchronisation. */
+size_t replicaCollectedBytes(void);
+/* After the start: the file that was loaded may allow a partial resynchronisation. */
+void replicaAfterStart(void);
+/* The fields of INFO replication for a replica; ROLE's reply. */
+void replicaPrintInfo(str *out);
+void replicaReplyRole(ctx *c);
+
+void replicaTick(int64_t budget_us);
+void replicaSessionEvent(session *s, sessionEvent e);
+status replicaInit(reason *why);
+
+#endif

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Replicas' connections (replicas.h). Invariant: the sink is armed and the stage registered if and only if there is a
+ * backlog and this server is a primary (the stage also on a replica with a backlog), so that a server that never had a
+ * replica has no cost. */
+#include "repl/replicas.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "engine/block.h"
+#include "engine/child.h"
+#include "engine/deliver.h"
+#include "engine/hot.h"
+#include "engine/lifecycle.h"
+#include "engine/memory.h"
+#include "engine/propagate.h"
+#include "engine/reply.h"
+#include "engine/session_report.h"
+#include "engine/session_slot.h"
+#include "net/net.h"
+#include "repl/min_replicas.h"
+#include "repl/repl.h"
+#include "repl/repl_priv.h"
+#include "repl/replica.h"
+
+static struct {
+    replPrimary primary;
+    bool feeding; /* the stage is registered */
+} replicas;
+
+replPrimary *replicasThis(void) { return &replicas.primary; }
+
+/* ------------------------------------------------------------------ the slot */
+
+static void freeConn(session *s, void *state) {
+    (void)s; /* the session ends */
+    replicaConn *conn = state;
+    primaryForget(&replicas.primary, &conn->peer, engineHot.now_ms);
+    fileReaderClose(&conn->file);
+    peerClear(&conn->peer);
+    strFree(&conn->ip);
+    memFree(conn);
+}
+
+static size_t connMemory(const void *state) {
+    int64_t blocks;
+    return sizeof(replicaConn) +
+           peerHeld(&replicas.primary, &((const replicaConn *)state)->peer, &blocks);
+}
+
+static const sessionSlot conn_slot = {"replica", freeConn, connMemory};
+
+static int connSlot(void) {
+    static int index = -1;
+    if (index < 0) index = sessionSlotRegister(&conn_slot);
+    return index;
+}
+
+replPeer *replicasFind(const session *s) {
+    replicaConn *conn = sessionSlotGet(s, connSlot());
+    return conn ? &conn->peer : NULL;
+}
+
+/* Known to the log after the connection was closed, too. */
+static void readIp(replicaConn *conn) {
+    str address = STR_EMPTY;
+    sessionPeer(conn->who, &address);
+    slice ip = strSlice(&address);
+    while (ip.len && ip.ptr[ip.len - 1] != ':') ip.len--;
+    if (ip.len) ip.len--;
+    if (ip.len >= 2 && ip.ptr[0] == '[') ip = sliceMake(ip.ptr + 1, ip.len - 2);
+    conn->ip = strNew(ip);
+    strFree(&address);
+}
+
+replPeer *replicasPeer(session *s) {
+    replicaConn *conn = sessionSlotGet(s, connSlot());
+    if (!conn) {
+        conn = memNew(replicaConn);
+        conn->who = s;
+        conn->file.fd = -1;
+        readIp(conn);
+        peerInit(&conn->peer, conn);
+        sessionSlotSet(s, connSlot(), conn);
+    }
+    return &conn->peer;
+}
+
+void replicasEnlist(session *s) {
+    s->flags |= SESSION_REPLICA;
+    commandObserverArmSession(s, &replicaReplyObserver, true);
+    gateArmSession(s, &replicaKeyspaceGate, true);
+}
+
+void replicasSettle(session *s) {
+    const replPeer *peer = replicasFind(s);
+    if (peer && peer->state != PEER_NONE) return;
+    s->flags &= ~(uint32_t)SESSION_REPLICA;
+    commandObserverArmSession(s, &replicaReplyObserver, false);
+    gateArmSession(s, &replicaKeyspaceGate, false);
+}
+
+/* ------------------------------------------------------------------ names */
+
+void replicasAppendIp(const replPeer *peer, str *out) {
+    strAppendSlice(out, strSlice(peer->ip.len ? &peer->ip : &replicasConn(peer)->ip));
+}
+
+static void envName(const replPeer *peer, str *out) {
+    replicasAppendIp(peer, out);
+    if (peer->port) {
+        strAppendFormat(out, ":%lld", (long long)peer->port);
+    } else {
+        strAppendText(out, ":<unknown-replica-port>");
+    }
+}
+
+/* ------------------------------------------------------------------ a replica sends only what needs no reply */
+
+static bool selectsKeyspace(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_READONLY | CMD_MAY_REPLICATE);
+}
+
+static gateVerdict refuseKeyspace(ctx *c) {
+    replyError(c, SLICE("ERR Replica can't interact with the keyspace"));
+    return GATE_REFUSED;
+}
+
+const gate replicaKeyspaceGate = {.name = "replica's keyspace",
+                                  .selects = selectsKeyspace,
+                                  .admit = refuseKeyspace,
+                                  .origins = GATE_FOR_CLIENTS};
+
+static void noteReplies(ctx *c) {
+    replPeer *peer = replicasFind(c->who);
+    if (peer) replicasConn(peer)->reply_from = outbufPending(c->out);
+}
+
+/* The error's text as it was replied, without "-ERR ". */
+static slice errorText(const char *reply, size_t len) {
+    slice text = sliceMake(reply, len);
+    if (text.len >= 5 && !memcmp(text.ptr, "-ERR ", 5)) text = sliceMake(reply + 5, len - 5);
+    const char *end = memchr(text.ptr, '\r', text.len);
+    return end ? sliceMake(text.ptr, (size_t)(end - text.ptr)) : text;
+}
+
+static void logError(const ctx *c, size_t from) {
+    size_t len;
+    char *replies = outbufCopy(c->out, &len);
+    slice text = errorText(replies + from, len - from);
+    logWarning("== CRITICAL == This primary is sending an error to its replica: '%.*s' after "
+               "processing the command '%.*s'",
+               (int)text.len, text.ptr, (int)c->cmd->name.len, c->cmd->name.ptr);
+    memFree(replies);
+}
+
+/* What a replica is sent is the stream: a reply in between would be applied by it. */
+static void closeIfReplied(ctx *c) {
+    const replPeer *peer = replicasFind(c->who);
+    if (!peer || peer->state == PEER_NONE) return;
+    size_t from = replicasConn(peer)->reply_from;
+    if (outbufPending(c->out) <= from) return;
+    if (c->flags & CTX_FAILED) logError(c, from);
+    str line = STR_EMPTY;
+    (void)netDescribeForLog(c->who, &line); /* always has a connection */
+    logWarning("Replica generated a reply to command '%.*s', disconnecting it: %s",
+               (int)c->cmd->name.len, c->cmd->name.ptr, strText(&line));
+    strFree(&line);
+    sessionCloseNow(c->who);
+}
+
+static void afterCommand(ctx *c, int64_t duration_ns) {
+    (void)duration_ns; /* does not matter */
+    closeIfReplied(c);
+}
+
+const commandObserver replicaReplyObserver = {.name = "replica's replies",
+                                              .before = noteReplies,
+                                              .after = afterCommand,
+                                              .refused = closeIfReplied};
+
+/* ------------------------------------------------------------------ the environment */
+
+static session *sessionOf(const replPeer *peer) { return replicasConn(peer)->who; }
+
+static void envSend(replPeer *to, slice bytes) {
+    sessionDeliver(sessionOf(to), DELIVER_PUSH, bytes);
+    sessionWantWrite(sessionOf(to));
+}
+
+static void envSendShared(replPeer *to, blob *bytes, size_t at, size_t len) {
+    sessionDeliverShared(sessionOf(to), DELIVER_PUSH, bytes, at, len);
+    sessionWantWrite(sessionOf(to));
+}
+
+static size_t envPending(const replPeer *to) { return sessionOutputPending(sessionOf(to)); }
+static void envClose(replPeer *peer) { sessionCloseNow(sessionOf(peer)); }
+static void envCloseWhenSent(replPeer *peer) { sessionCloseSoon(sessionOf(peer)); }
+static uint64_t envId(const replPeer *peer) { return sessionOf(peer)->id; }
+static bool envIsBusy(replPrimary *p) {
+    (void)p; /* there is one per server */
+    return childAlive() != CHILD_NONE || engineHot.loading;
+}
+static int envStreamDb(const replPrimary *p) {
+    (void)p; /* there is one per server */
+    return replicaStreamDb();
+}
+static bool envIsSecure(const replPeer *peer) { return netIsTls(sessionOf(peer)); }
+
+static void envChanged(replPrimary *p) {
+    minReplicasUpdate(p);
+    blockNotify(BLOCK_OFFSET);
+}
+
+static const stageJob stages[] = {
+    {STAGE_REPLICATE, replicasFeed}, {STAGE_FREE, replicasAfterWrite}, {0, NULL}};
+static const feature feeding = {.name = "replication stream", .stages = stages};
+
+static void envBacklogChanged(replPrimary *p) {
+    bool has = p->stream->has_backlog;
+    if (has != replicas.feeding) {
+        replicas.feeding = has;
+        if (has) {
+            hooksAddFeature(&feeding);
+        } else {
+            hooksRemoveFeature(&feeding);
+        }
+        loopLimitSleep(engineLoop(), 0); /* the stage runs from the next turn on */
+    }
+    sinkArm(&replicasSink, has && !p->is_replica);
+}
+
+void replicasSetRole(bool is_replica, bool link_is_up) {
+    primarySetRole(&replicas.primary, is_replica, link_is_up);
+    envBacklogChanged(&replicas.primary);
+}
+
+static const primaryEnv environment = {
+    .send = envSend,
+    .send_shared = envSendShared,
+    .pending = envPending,
+    .close = envClose,
+    .close_when_sent = envCloseWhenSent,
+    .name = envName,
+    .id = envId,
+    .start_save = fullSyncStart,
+    .stop_save = fullSyncStop,
+    .is_busy = envIsBusy,
+    .send_file = fullSyncSendFile,
+    .changed = envChanged,
+    .backlog_changed = envBacklogChanged,
+    .stream_db = envStreamDb,
+    .is_secure = envIsSecure,
+};
+
+/* ------------------------------------------------------------------ the stream */
+
+/* Contents of the slot are the offset itself. */
+static const sessionSlot offset_slot = {.name = "last replicated change"};
+
+static int offsetSlot(void) {
+    static int index = -1;
+    if (unlikely(index < 0)) index = sessionSlotRegister(&offset_slot);
+    return index;
+}
+
+int64_t replicasOffsetOf(const session *s) {
+    return (int64_t)(intptr_t)sessionSlotGet(s, offsetSlot());
+}
+
+static void take(const propagated *p) {
+    primarySelect(&replicas.primary, p->db_id);
+    primaryAppend(&replicas.primary, p->spans, p->span_count);
+    if (!engineHot.current) return;
+    session *s = engineHot.current->who;
+    int index = offsetSlot();
+    void *offset = (void *)(intptr_t)replicas.primary.stream->history.offset;
+    if (likely(s->slots != NULL) && likely(index < s->slots->count)) {
+        s->slots->at[index] = offset;
+    } else {
+        sessionSlotSet(s, index, offset);
+    }
+}
+
+const sink replicasSink = {.name = "replicas", .take = take, .targets = PROPAGATE_REPLICAS};
+
+/* Closes replicas for which too much of the stream is kept. */
+static void checkLimits(replPrimary *p) {
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        int64_t blocks;
+        size_t held = peerHeld(p, peer, &blocks);
+        if (held) netLimitReplica(sessionOf(peer), held, (size_t)p->settings.backlog_limit);
+    }
+}
+
+/* What replicas hold beside the shared blocks. */
+static size_t ownOutputs(const replPrimary *p) {
+    size_t sum = 0;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        sum += outbufMemory(&sessionOf(peerOf(n))->out);
+    return sum;
+}
+
+void replMeasure(replMemory *out) {
+    const replServer *stream = replThis();
+    size_t limit = (size_t)replicas.primary.settings.backlog_limit;
+    size_t blocks = stream->has_backlog ? stream->backlog.memory : 0;
+    bool has_replicas = !listIsEmpty(&replicas.primary.peers);
+    out->backlog = has_replicas ? sizeMin(blocks, limit) : blocks;
+    out->replicas = blocks - out->backlog + ownOutputs(&replicas.primary);
+    out->buffers = out->backlog + out->replicas;
+    out->collected = replicaCollectedBytes();
+}
+
+/* What slow replicas keep is no reason to evict keys: that would make the stream longer. */
+static void excludeFromLimit(void) {
+    replMemory m;
+    replMeasure(&m);
+    memorySetExcluded(m.replicas);
+}
+
+void replicasFeed(void) {
+    replPrimary *p = &replicas.primary;
+    fullSyncContinue(p);
+    primaryFeed(p);
+    bool has_more =
+        p->stream->has_backlog && p->stream->backlog.memory > (size_t)p->settings.backlog_limit;
+    if (has_more) checkLimits(p);
+    if (has_more || memoryExcluded()) excludeFromLimit();
+}
+
+/* A replica that has taken all it was given causes no event, so the next turn must not wait for one. */
+void replicasAfterWrite(void) {
+    replPrimary *p = &replicas.primary;
+    fullSyncWatchPipe(p);
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        const replPeer *peer = peerOf(n);
+        bool lags = peer->streams && peer->at.next != p->stream->backlog.next;
+        if (unlikely(lags || peer->state == PEER_SENDING_FILE) && envPending(peer) == 0)
+            loopLimitSleep(engineLoop(), 0);
+    }
+}
+
+/* ------------------------------------------------------------------ periodic */
+
+/* What a connection has received or sent counts as a sign of life. */
+static void noteActivity(replPeer *peer) {
+    replicaConn *conn = replicasConn(peer);
+    if (conn->who->active_ms > peer->heard_ms) peer->heard_ms = conn->who->active_ms;
+    bool proceeds = conn->who->bytes_out != conn->bytes_out || envPending(peer) == 0;
+    if (peer->state == PEER_WAITING_END && proceeds) peer->heard_ms = engineHot.now_ms;
+    conn->bytes_out = conn->who->bytes_out;
+}
+
+void replicasTick(int64_t budget_us) {
+    (void)budget_us; /* O(replicas) */
+    replPrimary *p = &replicas.primary;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) noteActivity(peerOf(n));
+    primaryTick(p, engineHot.now_ms);
+    checkLimits(p); /* soft limits are reached without writes */
+    fullSyncTick(p);
+}
+
+status replicasApplySettings(reason *why) {
+    (void)why; /* cannot fail */
+    replPrimary *p = &replicas.primary;
+    primarySettings *to = &p->settings;
+    to->diskless = replConf.repl_diskless_sync;
+    to->dual_channel = replConf.dual_channel_replication_enabled;
+    to->diskless_delay_s = replConf.repl_diskless_sync_delay;
+    to->diskless_max_replicas = replConf.repl_diskless_sync_max_replicas;
+    to->ping_period_s = replConf.repl_ping_replica_period;
+    to->timeout_s = replConf.repl_timeout;
+    to->backlog_ttl_s = replConf.repl_backlog_ttl;
+    if (to->backlog_limit != replConf.repl_backlog_size) {
+        to->backlog_limit = replConf.repl_backlog_size;
+        if (p->stream) primaryApplySettings(p);
+    }
+    if (p->env) minReplicasUpdate(p);
+    return OK;
+}
+
+/* ------------------------------------------------------------------ DEBUG */
+
+static void changeId(void) {
+    logNotice("Changing replication IDs after receiving change-replid");
+    historyRenew(&replThis()->history);
+}
+
+static void replicate(int argc, const slice *argv) {
+    const propagateTo to = {.db_id = -1, .targets = PROPAGATE_REPLICAS, .slot = -1};
+    propagateCopy(to, argc, argv);
+}
+
+static void setDatasetGrace(int seconds) { replicas.primary.settings.dataset_grace_s = seconds; }
+
+static const engineReplicationProcs debug_procs = {.change_id = changeId,
+                                                   .replicate = replicate,
+                                                   .set_dataset_grace = setDatasetGrace,
+                                                   .pause_after_fork = fullSyncPauseAfterFork};
+
+/* CLIENT LIST. */
+static void report(const session *s, sessionReport *out) {
+    const replPeer *peer = s->flags & SESSION_REPLICA ? replicasFind(s) : NULL;
+    if (!peer) return;
+    out->is_replica = true;
+    out->stream_bytes = peerHeld(&replicas.primary, peer, &out->stream_blocks);
+}
+
+void replicasInit(void) {
+    reason why;
+    enum { DATASET_GRACE_S = 5 };
+    primaryInit(&replicas.primary, &environment, replThis(), NULL);
+    replicas.primary.settings.dataset_grace_s = DATASET_GRACE_S;
+    (void)replicasApplySettings(&why); /* cannot fail */
+    sessionReportAddProc(report);
+    engineSetReplicationProcs(&debug_procs);
+}

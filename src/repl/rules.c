@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rules of a replica (rules.h). Invariant: none of the gates is armed on a primary. */
+#include "repl/rules.h"
+
+#include "base/base.h"
+#include "base/log.h"
+#include "engine/block.h"
+#include "engine/hot.h"
+#include "engine/keyspace.h"
+#include "engine/memory.h"
+#include "engine/options.h"
+#include "engine/pause.h"
+#include "engine/reply.h"
+#include "engine/transaction.h"
+#include "persist/persist.h"
+#include "repl/failover.h"
+#include "repl/local_expiry.h"
+#include "repl/replica.h"
+#include "repl/repl_priv.h"
+#include "repl/server_state.h"
+
+static struct { bool is_replica, link_is_up; } role;
+
+/* EXEC stands for the commands that it would run. */
+static bool changes(const ctx *c) {
+    return c->cmd->flags & CMD_WRITE ||
+           (c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(c->who, CMD_WRITE));
+}
+
+/* ------------------------------------------------------------------ redirects */
+
+static bool selectsData(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_READONLY | CMD_RUNS_QUEUE);
+}
+
+static gateVerdict redirect(ctx *c) {
+    const session *s = c->who;
+    if (!(s->flags & SESSION_CAPA_REDIRECT)) return GATE_PASS;
+    bool reads = c->cmd->flags & CMD_READONLY ||
+                 (c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(s, CMD_READONLY));
+    if (!changes(c) && (!reads || s->flags & SESSION_READONLY)) return GATE_PASS;
+    /* As long as the successor is a replica, too, it would redirect the client back. */
+    if (failoverIsInProgress()) return pauseHold(c->who);
+    replyErrorFormat(c, "REDIRECT %s:%d", strText(&replConf.primary_host), replConf.primary_port);
+    return GATE_REFUSED;
+}
+
+const gate replicaRedirectGate = {.name = "replica redirect",
+                                  .selects = selectsData,
+                                  .admit = redirect,
+                                  .origins = GATE_FOR_CLIENTS};
+
+/* ------------------------------------------------------------------ read only */
+
+static bool selectsWrites(const commandSpec *spec) {
+    return spec->flags & (CMD_WRITE | CMD_RUNS_QUEUE);
+}
+
+static gateVerdict refuseWrite(ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !changes(c)) return GATE_PASS;
+    replyError(c, SLICE("READONLY You can't write against a read only replica."));
+    return GATE_REFUSED;
+}
+
+const gate replicaReadOnlyGate = {.name = "read-only replica",
+                                  .selects = selectsWrites,
+                                  .admit = refuseWrite,
+                                  .waived_for_writer = true};
+
+/* ------------------------------------------------------------------ stale data */
+
+static bool selectsFresh(const commandSpec *spec) {
+    return !(spec->flags & CMD_STALE) || spec->flags & CMD_RUNS_QUEUE;
+}
+
+static gateVerdict refuseStale(ctx *c) {
+    if (c->cmd->flags & CMD_RUNS_QUEUE && !transactionLacks(c->who, CMD_STALE)) return GATE_PASS;
+    if (c->origin == ORIGIN_SCRIPT) {
+        replyError(c, SLICE("ERR Can not execute the command on a stale replica"));
+        return GATE_REFUSED;
+    }
+    replyError(c, SLICE("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set "
+                        "to 'no'."));
+    return GATE_REFUSED;
+}
+
+const gate replicaStaleGate = {
+    .name = "stale replica", .selects = selectsFresh, .admit = refuseStale, .of_stale_data = true};
+
+/* ------------------------------------------------------------------ disk errors */
+
+static bool selectsChanges(const commandSpec *spec) { return spec->flags & CMD_WRITE; }
+
+static gateVerdict applyAnyway(ctx *c) {
+    enum { LOG_PERIOD_MS = 10000 };
+    static int64_t logged_ms;
+    if (!replConf.replica_ignore_disk_write_errors)
+        panic("Replica was unable to write command to disk.");
+    if (logged_ms && c->now_ms - logged_ms < LOG_PERIOD_MS) return GATE_PASS;
+    logged_ms = c->now_ms;
+    logWarning("Replica is applying a command even though it is unable to write to disk.");
+    return GATE_PASS;
+}
+
+const gate replicaDiskGate = {.name = "replica disk",
+                              .selects = selectsChanges,
+                              .admit = applyAnyway,
+                              .origins = 1u << ORIGIN_PRIMARY};
+
+/* ------------------------------------------------------------------ the stream */
+
+/* Released primaries send changes, messages, transactions, SELECT, PING and REPLCONF, and in a cluster CLUSTER. */
+static bool isForeign(const commandSpec *spec) {
+    static const char *const names[] = {"quit", "reset", "monitor", "wait", "waitaof"};
+    static const char *const allowed[] = {"replconf", "cluster"};
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        if (!strcmp(spec->name, names[i])) return true;
+    }
+    for (size_t i = 0; i < COUNT_OF(allowed); i++) {
+        if (!strcmp(spec->name, allowed[i])) return false;
+    }
+    return spec->flags & (CMD_BLOCKING | CMD_ADMIN) &&
+           !(spec->flags & CMD_WRITE && !(spec->flags & CMD_BLOCKING));
+}
+
+static gateVerdict breakLink(ctx *c) {
+    if (!replicaIsStream(c->who)) return GATE_PASS;
+    logWarning("The primary has sent '%.*s', which cannot be a part of its stream: the link is "
+               "closed, and the whole dataset synchronized again",
+               (int)c->cmd->name.len, c->cmd->name.ptr);
+    replicaGiveUpStream();
+    return GATE_REFUSED;
+}
+
+const gate replicaStreamGate = {.name = "stream",
+                                .selects = isForeign,
+                                .admit = breakLink,
+                                .again = true,
+                                .origins = 1u << ORIGIN_PRIMARY};
+
+static void logBacklog(void) {
+    enum { SHOWN = 256 };
+    replServer *server = replThis();
+    if (!server->has_backlog || backlogLength(&server->backlog) == 0) return;
+    if (engineHidesUserData()) {
+        logNotice("hide-user-data-from-log is on, skip logging backlog content to avoid spilling "
+                  "user data.");
+        return;
+    }
+    char tail[SHOWN];
+    str shown = STR_EMPTY;
+    strAppendQuoted(&shown, sliceMake(tail, backlogTail(&server->backlog, tail, SHOWN)));
+    logNotice("Latest backlog is: '%.*s'", (int)shown.len - 2, strText(&shown) + 1);
+    strFree(&shown);
+}
+
+void rulesStreamError(slice command, slice error) {
+    const char *dash = "-";
+    if (error.len > 4 && !memcmp(error.ptr, "ERR ", 4)) {
+        error = sliceMake(error.ptr + 4, error.len - 4);
+        dash = "";
+    }
+    if (!command.len) command = SLICE("<unknown>");
+    logWarning("== CRITICAL == This replica is sending an error to its primary: '%s%.*s' after "
+               "processing the command '%.*s'",
+               dash, (int)error.len, error.ptr, (int)command.len, command.ptr);
+    logBacklog();
+    if (replConf.propagation_error_behavior != PROPAGATION_ERROR_IGNORE)
+        panic("This replica panicked sending an error to its primary after processing the command "
+              "'%.*s'",
+              (int)command.len, command.ptr);
+}
+
+/* ------------------------------------------------------------------ change of role */
+
+static void endWait(session *s, void *arg) {
+    (void)arg;
+    if (s->flags & SESSION_CAPA_REDIRECT) {
+        str text = STR_EMPTY;
+        strAppendFormat(&text, "REDIRECT %s:%d", strText(&replConf.primary_host),
+                        replConf.primary_port);
+        (void)blockEnd(s, strSlice(&text)); /* it is blocked */
+        strFree(&text);
+        return;
+    }
+    (void)blockEnd(s, SLICE("UNBLOCKED force unblock from blocking operation, instance state "
+                            "changed (master -> replica?)")); /* it is blocked */
+    sessionCloseSoon(s);
+}
+
+void rulesEndBlocked(void) {
+    const blockFilter all = {.kind = -1, .db_id = -1, .slot = -1};
+    blockEach(&all, endWait, NULL);
+}
+
+static void arm(const gate *g, bool on) {
+    if (gateIsArmed(g) != on) gateArm(g, on);
+}
+
+void rulesTick(void) {
+    bool failing = gateIsArmed(&snapshotErrorGate) || gateIsArmed(&aofErrorGate);
+    arm(&replicaDiskGate, role.is_replica && failing);
+}
+
+void rulesUpdate(bool is_replica, bool link_is_up) {
+    role.is_replica = is_replica;
+    role.link_is_up = link_is_up;
+    arm(&replicaRedirectGate, is_replica);
+    arm(&replicaReadOnlyGate, is_replica && replConf.replica_read_only);
+    arm(&replicaStaleGate, is_replica && !link_is_up && !replConf.replica_serve_stale_data);
+    arm(&replicaStreamGate, is_replica);
+    keyspaceSetReplica(is_replica);
+    memorySetSuspended(is_replica && replConf.replica_ignore_maxmemory);
+    localExpirySet(is_replica && !replConf.replica_read_only);
+    rulesTick();
+    logSetRole(is_replica ? 'S' : 'M');
+}
+
+status rulesApply(reason *why) {
+    (void)why; /* cannot fail */
+    rulesUpdate(role.is_replica, role.link_is_up);
+    return OK;
+}

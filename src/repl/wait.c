@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * WAIT, and what WAITAOF needs to know of replicas. A waiting session causes one REPLCONF GETACK in the stream per turn.
+ * Main thread only. */
+#include "base/base.h"
+#include "base/number.h"
+#include "engine/block.h"
+#include "engine/hot.h"
+#include "engine/reply.h"
+#include "persist/sync.h"
+#include "repl/procs.h"
+#include "repl/replica.h"
+#include "repl/replicas.h"
+#include "repl/wait.h"
+
+typedef struct replicaWait {
+    int64_t offset; /* after the session's last change */
+    int64_t replicas;
+} replicaWait;
+
+static int countAcked(const replicaWait *w) { return primaryCountAcked(replicasThis(), w->offset); }
+
+static bool isReached(const blockQuery *q) {
+    const replicaWait *w = q->state;
+    return countAcked(w) >= w->replicas;
+}
+
+static void endWait(ctx *c) { replyInteger(c, countAcked(blockState(c))); }
+
+/* Parses the timeout in ms to a wall time; 0: none. */
+static bool parseDeadline(ctx *c, slice text, int64_t *deadline_ms) {
+    int64_t ms;
+    *deadline_ms = 0;
+    if (!numberParseInt(text, &ms)) {
+        replyError(c, SLICE("ERR timeout is not an integer or out of range"));
+    } else if (ms < 0) {
+        replyError(c, SLICE("ERR timeout is negative"));
+    } else if (ms > 0 && !numberAdd(ms, engineHot.now_ms, deadline_ms)) {
+        replyError(c, SLICE("ERR timeout is out of range"));
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* WAIT numreplicas timeout: waits until so many replicas have acknowledged the session's changes. Reply: how many
+ * have. */
+void waitCommand(ctx *c) {
+    if (replicaIsOn()) {
+        replyError(c, SLICE("ERR WAIT cannot be used with replica instances. Please also note that "
+                            "if a replica is configured to be writable (which is not the default) "
+                            "writes to replicas are just local and are not propagated."));
+        return;
+    }
+    replicaWait w = {.offset = replicasOffsetOf(c->who)};
+    int64_t deadline_ms;
+    if (!ctxArgInt(c, 1, &w.replicas) || !parseDeadline(c, c->argv[2], &deadline_ms)) return;
+    int acked = countAcked(&w);
+    if (acked >= w.replicas || blockIsDenied(c)) {
+        replyInteger(c, acked);
+        return;
+    }
+    replicaWait *state = memNew(replicaWait);
+    *state = w;
+    primaryWantAcks(replicasThis());
+    blockStart(c, &(blockParams){.kind = BLOCK_OFFSET,
+                                 .ready = isReached,
+                                 .deadline_ms = deadline_ms,
+                                 .timed_out = endWait,
+                                 .finish = endWait,
+                                 .state = state,
+                                 .free_state = memFree});
+}
+
+/* ------------------------------------------------------------------ WAITAOF */
+
+static int countFsynced(int64_t offset) { return primaryCountFsynced(replicasThis(), offset); }
+
+static void wantAcks(void) { primaryWantAcks(replicasThis()); }
+
+static const syncReplicas for_waitaof = {.is_replica = replicaIsOn,
+                                         .offset_of = replicasOffsetOf,
+                                         .count_fsynced = countFsynced,
+                                         .want_acks = wantAcks};
+
+void waitInit(void) { syncSetReplicas(&for_waitaof); }

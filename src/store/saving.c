@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The walk over the keyspace as of one moment (saving.h).
+ *
+ * The cut is (table, place in its hash space). Tables are ordered as they were at the start, whichever database they
+ * belong to meanwhile: SWAPDB exchanges tables, not objects. Invariants: db.saved_as is the table's number in that order
+ * plus one, 0 if it is not to be visited; a mark is only in objects beyond the cut; storeNow.saving is set while objects
+ * are passed on. Cost for a change: the test of storeNow.saving; during a walk some 10 ns, and what the saver needs for an
+ * object that was not visited. */
+#include "store/saving.h"
+
+#include "base/base.h"
+#include "ds/hashtable_walk.h"
+#include "store/db_priv.h"
+
+/* The tables of one database of the start. */
+typedef struct savedStore {
+    kvstore *keys; /* NULL: freed by somebody else */
+    int db_id;     /* at the start */
+    bool detached; /* its database was emptied: freed here */
+} savedStore;
+
+static struct {
+    savedStore *stores;
+    int count, at; /* `at`: the store being visited */
+    int slot;      /* the table of it */
+    hashtableCut cut;
+    const storeSaver *to;
+    bool runs, begun; /* `begun`: `cut` belongs to the table of `slot` */
+    int db_id;        /* while a table is visited */
+    uint64_t added;
+    robj **visited; /* by this slice */
+    size_t visited_count, visited_cap;
+} saving;
+
+bool storeSavingRuns(void) { return saving.runs; }
+bool storeSavingIsAbandoned(void) { return saving.runs && !storeNow.saving; }
+uint64_t storeSavingAdded(void) { return saving.added; }
+
+void storeSavingBegin(const storeSaver *saver) {
+    keyspace *k = &storeNow.main;
+    check(!saving.runs);
+    saving.stores = memNewArray(savedStore, (size_t)k->count);
+    saving.count = saving.at = saving.slot = 0;
+    saving.begun = false;
+    saving.to = saver;
+    saving.added = 0;
+    for (int i = 0; i < k->count; i++) {
+        db *d = k->dbs[i];
+        if (kvstoreCountAll(d->keys) == 0) continue;
+        saving.stores[saving.count++] = (savedStore){.keys = d->keys, .db_id = i};
+        d->saved_as = saving.count;
+    }
+    saving.runs = storeNow.saving = true;
+}
+
+/* ------------------------------------------------------------------ changes */
+
+/* True if the walk will still come to objects of this database with this hash. */
+static bool isAhead(const db *d, uint64_t hash) {
+    int number = d->saved_as - 1;
+    if (number != saving.at) return number > saving.at;
+    int slot = slotOf(hash);
+    if (slot != saving.slot) return slot > saving.slot;
+    return !saving.begun || !hashtableCutPassed(&saving.cut, hash);
+}
+
+void savingBefore(const db *d, uint64_t hash, robj *o) {
+    if (objectIsMarked(o) || !isAhead(d, hash)) return;
+    saving.to->take(saving.to->arg, saving.stores[d->saved_as - 1].db_id, o);
+    objectSetMarked(o, true);
+}
+
+void savingAdded(const db *d, uint64_t hash, robj *o) {
+    bool ahead = isAhead(d, hash);
+    objectSetMarked(o, ahead);
+    saving.added += ahead;
+}
+
+bool savingIsConsistent(const db *d, uint64_t hash, const robj *o) {
+    return !storeNow.saving || objectIsMarked(o) == isAhead(d, hash);
+}
+
+/* ------------------------------------------------------------------ the walk */
+
+static void noteVisited(robj *o) {
+    if (saving.visited_count == saving.visited_cap) {
+        saving.visited_cap = saving.visited_cap ? 2 * saving.visited_cap : 1024;
+        saving.visited = memRealloc(saving.visited, saving.visited_cap * sizeof(robj *));
+    }
+    saving.visited[saving.visited_count++] = o;
+}
+
+static bool visit(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* everything is in `saving` */
+    robj *o = entry;
+    if (objectIsMarked(o)) {
+        objectSetMarked(o, false);
+    } else if (storeNow.saving && !saving.to->offer(saving.to->arg, saving.db_id, o)) {
+        return false;
+    }
+    noteVisited(o);
+    return true;
+}
+
+/* Visits all objects of a table that are ahead: it is going to be removed. */
+static bool visitAtOnce(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* everything is in `saving` */
+    if (!objectIsMarked(entry)) saving.to->take(saving.to->arg, saving.db_id, entry);
+    return true;
+}
+
+/* The table with the cut; NULL at the end of the store. Slots without keys are skipped. */
+static const hashtable *tableNow(const savedStore *s) {
+    for (; saving.slot < kvstoreSlots(s->keys); saving.slot++) {
+        const hashtable *t = kvstoreTable(s->keys, saving.slot);
+        if (t->body) return t;
+        saving.begun = false;
+    }
+    return NULL;
+}
+
+static void freeDetached(savedStore *s) {
+    if (!s->detached) return;
+    freeStores(&s->keys, 1, false, true);
+    *s = (savedStore){.keys = NULL};
+}
+
+static void endWalk(void) {
+    keyspace *k = storeNow.keyspaces;
+    for (; k; k = k->next) {
+        for (int i = 0; i < k->count; i++) k->dbs[i]->saved_as = 0;
+    }
+    memFree(saving.stores);
+    memFree(saving.visited);
+    saving.stores = NULL;
+    saving.visited = NULL;
+    saving.visited_cap = 0;
+    saving.runs = storeNow.saving = false;
+}
+
+static void stepTable(const hashtable *t, uint64_t buckets) {
+    saving.visited_count = 0;
+    if (!saving.begun) {
+        hashtableCutBegin(&saving.cut, t);
+        saving.begun = true;
+    }
+    hashtableCut before = saving.cut;
+    bool more = hashtableWalk(t, &dbKeysType, &saving.cut, buckets, visit, NULL);
+    if (more && saving.cut.place == before.place) {
+        /* The slice was ended by the saver. What it has visited is not to be visited again. */
+        for (size_t i = 0; i < saving.visited_count; i++) objectSetMarked(saving.visited[i], true);
+    }
+    if (!more) {
+        saving.slot++;
+        saving.begun = false;
+    }
+}
+
+bool storeSavingStep(uint64_t buckets) {
+    while (saving.runs) {
+        if (saving.at == saving.count) {
+            endWalk();
+            break;
+        }
+        savedStore *s = &saving.stores[saving.at];
+        bool unwanted = !s->keys || (s->detached && !storeNow.saving);
+        const hashtable *t = unwanted ? NULL : tableNow(s);
+        if (t) {
+            saving.db_id = s->db_id;
+            stepTable(t, buckets);
+            break;
+        }
+        freeDetached(s);
+        saving.at++;
+        saving.slot = 0;
+        saving.begun = false;
+    }
+    return saving.runs;
+}
+
+/* Called by the saver, too: the table being visited stays. */
+void storeSavingAbandon(void) { storeNow.saving = false; }
+
+void savingFreeDetached(void) {
+    for (int i = saving.at; saving.runs && i < saving.count; i++) freeDetached(&saving.stores[i]);
+}
+
+void savingStop(void) {
+    if (!saving.runs) return;
+    savingFreeDetached();
+    endWalk();
+}
+
+/* ------------------------------------------------------------------ whole tables */
+
+uint64_t savingDetachedKeys(void) {
+    uint64_t keys = 0;
+    for (int i = saving.at; saving.runs && i < saving.count; i++) {
+        const savedStore *s = &saving.stores[i];
+        if (s->keys && s->detached) keys += kvstoreCountAll(s->keys);
+    }
+    return keys;
+}
+
+bool savingDetach(db *d) {
+    int number = d->saved_as - 1;
+    d->saved_as = 0;
+    if (!saving.runs || number < saving.at) return false;
+    savedStore *s = &saving.stores[number];
+    if (storeNow.saving) {
+        s->detached = true;
+        return true;
+    }
+    s->keys = NULL; /* its marks go with it */
+    return false;
+}
+
+void savingTakeSlot(const db *d, int slot) {
+    int number = d->saved_as - 1;
+    if (!storeNow.saving || number < saving.at) return;
+    if (number == saving.at && slot < saving.slot) return;
+    const hashtable *t = kvstoreTable(d->keys, slot);
+    hashtableCut cut;
+    hashtableCutBegin(&cut, t);
+    if (number == saving.at && slot == saving.slot && saving.begun) cut = saving.cut;
+    saving.db_id = saving.stores[number].db_id;
+    while (hashtableWalk(t, &dbKeysType, &cut, 64, visitAtOnce, NULL)) {}
+}

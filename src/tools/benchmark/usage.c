@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The text of --help. */
+#include "tools/benchmark/usage.h"
+
+static const char text_command[] =
+    "Usage: valkey-benchmark [OPTIONS] [--] [COMMAND ARGS...]\n\n"
+    "Measures throughput and latency of a server with many connections. Without a\n"
+    "command it runs a set of tests, or those chosen with -t.\n\n"
+    "Several commands are separated by ';', as in `SET foo bar ';' GET foo`. A number\n"
+    "before a command repeats it. In arguments the following is replaced:\n\n"
+    " __rand_int__       A random number of 12 digits from 0 to -r minus 1, a new one at\n"
+    "                    each place. Needs -r.\n"
+    " __rand_1st__       Like __rand_int__, but the same number everywhere in a command.\n"
+    "                    Up to __rand_9th__.\n"
+    " __data__           Data of the size given by -d.\n"
+    " {tag}              With --cluster: a hash tag of a slot of the client's node. Keys\n"
+    "                    need it, so that commands go to the right node.\n\n";
+
+static const char text_options[] =
+    "Options:\n\n"
+    " -h <hostname>      Host of the server (default 127.0.0.1)\n"
+    " -p <port>          Port of the server (default 6379)\n"
+    " -s <socket>        Unix socket of the server, instead of host and port\n"
+    " -a <password>      Password\n"
+    " --user <username>  User, with -a\n"
+    " -u <uri>           valkey://user:password@host:port/dbnum; valkeys:// for TLS\n"
+    " -c <clients>       Number of connections (default 50)\n"
+    " -n <requests>      Number of requests (default 100000)\n"
+    " --duration <s>     Seconds to run, instead of -n\n"
+    " --warmup <s>       Seconds to run before the measurement\n"
+    " -d <size>          Bytes of data (default 3)\n"
+    " --dbnum <db>       Database (default 0)\n"
+    " -3                 RESP3\n"
+    " --threads <num>    Number of threads\n"
+    " --cluster          The server is a node of a cluster; all primaries are used\n"
+    " --rfr <mode>       With --cluster: read from primaries (no), replicas (yes), all\n"
+    " --enable-tracking  CLIENT TRACKING on for each connection\n"
+    " -k <boolean>       1: keep connections (default), 0: connect for each request\n"
+    " -r <keyspacelen>   Random keys, members, scores; see above\n"
+    " --sequential       With -r: consecutive numbers instead of random ones\n"
+    " -P <numreq>        Pipeline: requests sent at once (default 1). A sequence of\n"
+    "                    commands counts as one\n"
+    " -q                 Only requests per second\n"
+    " --precision <num>  Accepted for compatibility\n"
+    " --csv              Output as CSV\n"
+    " -l                 Repeat forever\n"
+    " -t <tests>         Tests to run, separated by commas\n"
+    " -I                 Open the connections and wait\n"
+    " -x                 The last argument is read from standard input\n"
+    " --rps <requests>   Limit of requests per second of all clients\n"
+    " --seed <num>       Seed of random numbers\n"
+    " --num-functions <num>      Functions of the library of test function_load (10)\n"
+    " --num-keys-in-fcall <num>  Keys of test fcall (1)\n"
+    " --tls              TLS\n"
+    " --sni <host>       Server name for TLS\n"
+    " --cacert <file>    CA certificate\n"
+    " --cacertdir <dir>  Folder of CA certificates; default: those of the system\n"
+    " --insecure         The server's certificate is not verified\n"
+    " --cert <file>      Client certificate\n"
+    " --key <file>       Its key\n"
+    " --tls-ciphers <list>       Ciphers of TLS 1.2\n"
+    " --tls-ciphersuites <list>  Ciphers of TLS 1.3\n"
+    " --mptcp            Multipath TCP\n"
+    " --fuzz             Send random commands. For tests: it changes and deletes data\n"
+    " --fuzz-mode <modes>        malformed-commands, config-commands\n"
+    " --fuzz-loglevel <level>    none, error, info (default), debug\n"
+    " --help             This text\n"
+    " --version          The version\n\n";
+
+static const char text_more[] =
+    "Beyond Valkey's:\n\n"
+    " --rate <requests>  Open loop: requests are due at this rate per second whatever the\n"
+    "                    server does, and latencies count from when they were due, so\n"
+    "                    that a stall is measured by all requests that it delayed\n"
+    " --percentiles      Percentiles up to p99.99 with a resolution of 1 us\n"
+    " --plot             A plot of the latencies\n"
+    " --mix <weights>    A random mix of tests, e.g. get:80,set:20\n"
+    " --key-dist <dist>  With -r: uniform, sequential, or zipf:<exponent>\n"
+    " --bytes-per-key    Memory of the server per key that the test adds\n"
+    " --compare <host:port>  Measures a second server, too, in alternating rounds, and\n"
+    "                    prints medians, ratio and spread\n"
+    " --rounds <num>     Rounds of --compare (default 5)\n\n"
+    "Examples:\n\n"
+    "   valkey-benchmark -t set,get -n 1000000 -r 1000000 -P 16 -q\n"
+    "   valkey-benchmark -r 10000 lpush mylist __rand_int__\n"
+    "   valkey-benchmark --mix get:80,set:20 -r 1000000 --key-dist zipf:0.99 \\\n"
+    "                    --rate 50000 --duration 30 --percentiles\n"
+    "   valkey-benchmark -t get -P 100 --compare 127.0.0.1:6380\n";
+
+void benchUsage(FILE *to) {
+    fputs(text_command, to);
+    fputs(text_options, to);
+    fputs(text_more, to);
+}

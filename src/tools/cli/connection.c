@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connection to the server (connection.h). */
+#include "tools/cli/connection.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+void connectionInit(connection *c, const cliOptions *options) {
+    *c = (connection){.options = options, .port = options->port, .db = options->db, .protocol = 2};
+    strAppendText(&c->host, options->host);
+}
+
+void connectionClear(connection *c) {
+    connectionClose(c);
+    strFree(&c->host);
+}
+
+void connectionClose(connection *c) {
+    valkeyFree(c->context);
+    c->context = NULL;
+    c->in_transaction = false;
+    c->server_db = 0;
+    c->protocol = 2;
+}
+
+/* Begins TLS if the options ask for it. A failure is in the context. */
+static valkeyContext *secure(const cliOptions *o, valkeyContext *context) {
+    if (!o->tls.on || !context || context->err) return context;
+    toolTlsLoad(&o->tls);
+    toolTlsBegin(context);
+    return context;
+}
+
+valkeyContext *connectionOpen(const cliOptions *o, const char *host, int port) {
+    struct timeval timeout = {.tv_sec = (time_t)o->timeout_s};
+    timeout.tv_usec = (suseconds_t)((o->timeout_s - (double)timeout.tv_sec) * 1e6);
+    valkeyOptions options = {.connect_timeout = o->timeout_s > 0 ? &timeout : NULL};
+    if (o->prefer_ipv4) options.options |= VALKEY_OPT_PREFER_IPV4;
+    if (o->prefer_ipv6) options.options |= VALKEY_OPT_PREFER_IPV6;
+    if (o->mptcp) options.options |= VALKEY_OPT_MPTCP;
+    VALKEY_OPTIONS_SET_TCP(&options, host, port);
+    return secure(o, valkeyConnectWithOptions(&options));
+}
+
+static valkeyContext *openUnix(const cliOptions *o) {
+    valkeyOptions options = {0};
+    VALKEY_OPTIONS_SET_UNIX(&options, o->unix_socket);
+    return secure(o, valkeyConnectWithOptions(&options));
+}
+
+/* ------------------------------------------------------------------ after connecting */
+
+/* False if the connection failed or the server refused; the latter is reported with `what`. */
+static bool setUp(connection *c, valkeyReply *reply, const char *what) {
+    if (!reply) {
+        connectionReportError(c);
+        connectionClose(c);
+        return false;
+    }
+    bool accepted = reply->type != VALKEY_REPLY_ERROR;
+    if (!accepted && what) fprintf(stderr, "%s failed: %s\n", what, reply->str);
+    freeReplyObject(reply);
+    return accepted;
+}
+
+static bool logIn(connection *c) {
+    const cliOptions *o = c->options;
+    if (!o->password) return true;
+    valkeyReply *reply = o->user ? valkeyCommand(c->context, "AUTH %s %s", o->user, o->password)
+                                 : valkeyCommand(c->context, "AUTH %s", o->password);
+    return setUp(c, reply, "AUTH");
+}
+
+static bool selectDb(connection *c) {
+    if (c->db == 0) return true;
+    char what[64];
+    snprintf(what, sizeof(what), "SELECT %d", c->db);
+    if (!setUp(c, valkeyCommand(c->context, "SELECT %d", c->db), what)) {
+        c->db = 0;
+        return false;
+    }
+    c->server_db = c->db;
+    return true;
+}
+
+static void chooseProtocol(connection *c) {
+    const cliOptions *o = c->options;
+    bool json = o->output == OUTPUT_JSON || o->output == OUTPUT_QUOTED_JSON;
+    if (o->protocol == 2 || (o->protocol == 0 && !json)) return;
+    /* Servers before 6.0 have no HELLO; for JSON without -3 RESP2 will do. */
+    if (setUp(c, valkeyCommand(c->context, "HELLO 3"), o->protocol == 3 ? "HELLO 3" : NULL))
+        c->protocol = 3;
+}
+
+static void reportNoConnection(const connection *c, const char *why) {
+    if (c->options->tls.on && c->context && c->context->flags & VALKEY_CONNECTED) {
+        fprintf(stderr, "Could not negotiate a TLS connection: %s\n", why);
+        return;
+    }
+    const char *path = c->redirected ? NULL : c->options->unix_socket;
+    if (path) {
+        fprintf(stderr, "Could not connect to Valkey at %s: %s\n", path, why);
+    } else {
+        fprintf(stderr, "Could not connect to Valkey at %s:%d: %s\n", strText(&c->host), c->port,
+                why);
+    }
+}
+
+/* True if the server has closed the connection while nothing was asked. A command sent now would be lost, or might have
+ * been executed: nobody could tell. */
+static bool wasClosed(const connection *c) {
+    char byte;
+    struct pollfd fd = {.fd = c->context->fd, .events = POLLIN};
+    return poll(&fd, 1, 0) == 1 && recv(c->context->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+bool connectionConnect(connection *c) {
+    /* A lost transaction is reported by the command that follows. */
+    if (c->reopens && c->context && !c->in_transaction && wasClosed(c)) connectionClose(c);
+    if (c->context) return true;
+    c->context = c->options->unix_socket && !c->redirected
+                     ? openUnix(c->options)
+                     : connectionOpen(c->options, strText(&c->host), c->port);
+    if (!c->context || c->context->err) {
+        reportNoConnection(c, c->context ? c->context->errstr : "out of memory");
+        connectionClose(c);
+        return false;
+    }
+    valkeyEnableKeepAliveWithInterval(c->context, VALKEY_KEEPALIVE_INTERVAL);
+    if (logIn(c) && selectDb(c)) chooseProtocol(c);
+    return c->context != NULL;
+}
+
+/* ------------------------------------------------------------------ commands of the modes */
+
+void connectionReportError(const connection *c) {
+    fprintf(stderr, "Error: %s\n", c->context ? c->context->errstr : "not connected");
+}
+
+static void stop(const connection *c) {
+    fputc('\n', stderr);
+    connectionReportError(c);
+    exit(1);
+}
+
+void connectionQueue(connection *c, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    if (valkeyvAppendCommand(c->context, format, args) != VALKEY_OK) stop(c);
+    va_end(args);
+}
+
+valkeyReply *connectionNext(connection *c) {
+    void *reply = NULL;
+    if (valkeyGetReply(c->context, &reply) != VALKEY_OK) stop(c);
+    return reply;
+}
+
+static valkeyReply *command(connection *c, const char *format, va_list args) {
+    valkeyReply *reply = valkeyvCommand(c->context, format, args);
+    if (!reply) stop(c);
+    return reply;
+}
+
+valkeyReply *connectionCommand(connection *c, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    valkeyReply *reply = command(c, format, args);
+    va_end(args);
+    return reply;
+}
+
+valkeyReply *connectionRequire(connection *c, const char *what, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    valkeyReply *reply = command(c, format, args);
+    va_end(args);
+    if (reply->type != VALKEY_REPLY_ERROR) return reply;
+    fprintf(stderr, "%s error: %s\n", what, reply->str);
+    exit(1);
+}

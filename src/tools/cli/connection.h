@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The connection of valkey-cli to a server: login, database, protocol, redirections. One thread. */
+#ifndef TOOLS_CLI_CONNECTION_H
+#define TOOLS_CLI_CONNECTION_H
+
+#include <stdbool.h>
+#include <valkey/valkey.h>
+
+#include "base/str.h"
+#include "tools/cli/options.h"
+
+typedef struct connection {
+    const cliOptions *options;
+    valkeyContext *context; /* NULL: not connected */
+    str host;               /* where to connect to: that of the options, or of a redirection */
+    int port;
+    bool redirected;     /* to a node of the cluster; a Unix socket is not used */
+    int db;              /* to be selected after connecting */
+    int server_db;       /* selected in the server */
+    int protocol;        /* 2 or 3, in use */
+    bool in_transaction; /* MULTI was sent */
+    bool reopens; /* a connection that was closed while idle is opened again without a report */
+} connection;
+
+void connectionInit(connection *c, const cliOptions *options);
+void connectionClear(connection *c);
+/* Opens a connection without login, TLS included. Returns a context to be checked for `err`; NULL if memory is
+ * exhausted. */
+valkeyContext *connectionOpen(const cliOptions *options, const char *host, int port);
+/* Connects, unless connected, with login, database and protocol. Reports failures on standard error; false if there is
+ * no connection. */
+bool connectionConnect(connection *c);
+void connectionClose(connection *c);
+/* Prints "Error: ..." for the context's error on standard error. */
+void connectionReportError(const connection *c);
+/* Sends a command with the format of valkeyCommand() and returns its reply. Ends the program with an error if the
+ * connection fails. The caller frees the reply. */
+valkeyReply *connectionCommand(connection *c, const char *format, ...);
+/* Sends commands without waiting: queue them, then take their replies in order. Ends the program as above. */
+void connectionQueue(connection *c, const char *format, ...);
+valkeyReply *connectionNext(connection *c);
+/* As connectionCommand(), for commands that must not fail: ends the program, naming `what`, if the reply is an error. */
+valkeyReply *connectionRequire(connection *c, const char *what, const char *format, ...);
+
+#endif

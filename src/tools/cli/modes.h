@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The modes of valkey-cli other than running commands. Each returns the exit status of the program; those that run
+ * until they are interrupted do not return. */
+#ifndef TOOLS_CLI_MODES_H
+#define TOOLS_CLI_MODES_H
+
+#include "tools/cli/connection.h"
+
+int modePipe(connection *c);
+int modeScan(connection *c);
+/* --bigkeys and --memkeys. */
+int modeKeySizes(connection *c);
+int modeHotKeys(connection *c);
+/* --latency and --latency-history. */
+int modeLatency(connection *c);
+int modeLatencyDist(connection *c);
+int modeIntrinsicLatency(connection *c);
+int modeStat(connection *c);
+int modeTop(connection *c);
+int modeLruTest(connection *c);
+/* --rdb and --functions-rdb. */
+int modeRdb(connection *c);
+int modeReplica(connection *c);
+/* --cluster; the words after the options are its arguments if none followed its command. */
+int modeCluster(const cliOptions *options, int argc, char **argv);
+
+#endif

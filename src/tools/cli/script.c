@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Commands of lines and files (script.h). */
+#include "tools/cli/script.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "tools/cli/interactive.h"
+#include "tools/cli/ldb.h"
+#include "tools/cli/preferences.h"
+
+enum { SLOW_MS = 500 }; /* from here on, the time of a command is printed */
+
+/* `connect HOST PORT`: later commands go there. */
+static void reconnect(commandRunner *r, const words *w) {
+    connection *c = r->connection;
+    commandDisconnect(r);
+    strClear(&c->host);
+    strAppendSlice(&c->host, strSlice(&w->items[1]));
+    c->port = atoi(strText(&w->items[2]));
+    c->redirected = true;
+    connectionConnect(c);
+}
+
+/* A number before the command repeats it. Returns it, 1 without one, 0 if it is not valid. */
+static long takeRepeat(words *w) {
+    const char *text = strText(&w->items[0]);
+    char *end;
+    errno = 0;
+    long repeat = strtol(text, &end, 10);
+    if (w->count < 2 || end == text || *end) return 1;
+    if (errno == ERANGE || repeat <= 0) {
+        fputs("Invalid valkey-cli repeat command option value.\n", stdout);
+        return 0;
+    }
+    strFree(&w->items[0]);
+    w->count--;
+    memmove(w->items, w->items + 1, sizeof(*w->items) * (size_t)w->count);
+    return repeat;
+}
+
+static void runWords(commandRunner *r, words *w) {
+    long repeat = r->debugging ? 1 : takeRepeat(w);
+    if (repeat == 0) return;
+    if (r->debugging && wordsBegin(w, "restart") && w->count == 1) {
+        ldbRestart(r);
+    } else if (r->debugging) {
+        ldbCommand(r, w);
+    } else if (wordsBegin(w, "restart") && w->count == 1) {
+        puts("Use 'restart' only in Lua debugging mode.");
+    } else if (wordsBegin(w, "connect") && w->count == 3) {
+        reconnect(r, w);
+    } else if (wordsBegin(w, "clear") && w->count == 1) {
+        fputs("\x1b[H\x1b[2J", stdout);
+    } else {
+        commandRun(r, w, repeat); /* reports its failures */
+    }
+}
+
+/* `:get pubsub`: 1 while there are subscriptions. */
+static void printState(const commandRunner *r, const char *name) {
+    if (sliceIs(sliceOf(name), "pubsub")) {
+        printf("%d\n", commandIsSubscribed(r));
+    } else {
+        printf("unknown valkey-cli get option '%s'\n", name);
+    }
+}
+
+bool scriptRunLine(commandRunner *r, slice line) {
+    words w = {0};
+    if (!wordsSplit(line, &w)) {
+        puts("Invalid argument(s)");
+        return true;
+    }
+    bool more = !(w.count == 1 && (wordsBegin(&w, "quit") || wordsBegin(&w, "exit")));
+    if (more && w.count > 1 && wordsBegin(&w, ":get")) {
+        printState(r, strText(&w.items[1]));
+    } else if (more && w.count > 0 && strText(&w.items[0])[0] == ':') {
+        preferenceSet(&w);
+    } else if (more && w.count > 0) {
+        runWords(r, &w);
+    }
+    wordsClear(&w);
+    fflush(stdout);
+    return more;
+}
+
+bool scriptIsInteractive(void) { return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO); }
+
+/* Waits for input, and prints the messages that arrive meanwhile. */
+static void waitForInput(commandRunner *r) {
+    bool announce = r->connection->options->output == OUTPUT_STANDARD;
+    const char *terminal = getenv("TERM");
+    bool dumb = terminal && !strcmp(terminal, "dumb");
+    for (;;) {
+        valkeyContext *context = r->connection->context;
+        if (context) commandShowReceived(r);
+        if (!context || !commandIsSubscribed(r)) return;
+        if (announce)
+            printf("%sReading messages... (press Ctrl-C to quit or any key to type command)\r%s",
+                   dumb ? "" : "\x1b[1;90m", dumb ? "" : "\x1b[0m");
+        fflush(stdout);
+        struct pollfd fds[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                                {.fd = context->fd, .events = POLLIN}};
+        int ready = poll(fds, 2, -1);
+        if (announce) fputs("\x1b[K", stdout);
+        if (ready > 0 && fds[1].revents) {
+            if (valkeyBufferRead(context) == VALKEY_OK) continue;
+            connectionReportError(r->connection);
+            commandDisconnect(r);
+        }
+        if (ready > 0) return;
+    }
+}
+
+/* Takes the next line of standard input from `pending`, without its end. False at the end of the input. */
+static bool readLine(commandRunner *r, str *pending, str *line) {
+    strClear(line);
+    for (;;) {
+        char *end = pending->len ? memchr(pending->ptr, '\n', pending->len) : NULL;
+        if (end) {
+            size_t len = (size_t)(end - pending->ptr), rest = pending->len - len - 1;
+            strAppend(line, pending->ptr, len);
+            memmove(pending->ptr, end + 1, rest);
+            strCut(pending, rest);
+            return true;
+        }
+        if (pending->len == 0) waitForInput(r);
+        ssize_t count = read(STDIN_FILENO, strReserve(pending, 4096), 4096);
+        if (count < 0 && errno == EINTR) continue;
+        if (count > 0) {
+            strGrow(pending, (size_t)count);
+            continue;
+        }
+        strAppendSlice(line, strSlice(pending));
+        strClear(pending);
+        return line->len > 0;
+    }
+}
+
+static void runTimed(commandRunner *r, slice line, bool *more) {
+    int64_t start_ms = clockMonoMs();
+    *more = scriptRunLine(r, line);
+    int64_t elapsed_ms = clockMonoMs() - start_ms;
+    if (elapsed_ms >= SLOW_MS && r->connection->options->output == OUTPUT_STANDARD)
+        printf("(%.2fs)\n", (double)elapsed_ms / 1000);
+}
+
+int scriptRunStdin(commandRunner *r) {
+    connectionConnect(r->connection);
+    commandAttach(r);
+    str pending = STR_EMPTY, line = STR_EMPTY;
+    bool more = true;
+    while (more && readLine(r, &pending, &line)) {
+        while (line.len > 0 && line.ptr[line.len - 1] == '\r') strCut(&line, line.len - 1);
+        if (line.len > 0) runTimed(r, strSlice(&line), &more);
+    }
+    strFree(&pending);
+    strFree(&line);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ --eval */
+
+static bool readFile(const char *path, str *out) {
+    FILE *file = fopen(path, "r");
+    if (!file) {
+        fprintf(stderr, "Can't open file '%s': %s\n", path, strerror(errno));
+        return false;
+    }
+    size_t count;
+    do {
+        count = fread(strReserve(out, 64 * 1024), 1, 64 * 1024, file);
+        strGrow(out, count);
+    } while (count > 0);
+    fclose(file);
+    return true;
+}
+
+/* EVAL script numkeys key ... arg ...; a comma among the words ends the keys. */
+static void evalCommand(words *out, slice source, int argc, char **argv) {
+    int keys = 0;
+    while (keys < argc && strcmp(argv[keys], ",") != 0) keys++;
+    char number[32];
+    snprintf(number, sizeof(number), "%d", keys);
+    wordsAdd(out, SLICE("EVAL"));
+    wordsAdd(out, source);
+    wordsAdd(out, sliceOf(number));
+    for (int i = 0; i < argc; i++) {
+        if (i != keys) wordsAdd(out, sliceOf(argv[i]));
+    }
+}
+
+static int runScript(commandRunner *r, const words *command) {
+    if (!r->connection->options->ldb) {
+        r->endless = true;
+        return commandRun(r, command, 1) ? 0 : 1;
+    }
+    if (!ldbStart(r, command)) return 1;
+    return scriptIsInteractive() ? interactiveRun(r) : scriptRunStdin(r);
+}
+
+int scriptRunFile(commandRunner *r, int argc, char **argv) {
+    str source = STR_EMPTY;
+    words command = {0};
+    int status = 1;
+    if (connectionConnect(r->connection) && readFile(r->connection->options->eval_file, &source)) {
+        evalCommand(&command, strSlice(&source), argc, argv);
+        status = runScript(r, &command);
+    }
+    strFree(&source);
+    wordsClear(&command);
+    return status;
+}

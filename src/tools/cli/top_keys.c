@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Hot keys for --top (top_keys.h). */
+#include "tools/cli/top_keys.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* OBJECT FREQ: pages of SCAN in a refresh, keys of a page, keys that are remembered. */
+enum { PAGES = 4, PAGE_KEYS = 100, KEPT_KEYS = 32 };
+
+static void clearKey(topKey *key) {
+    strFree(&key->name);
+    strFree(&key->bytes);
+    *key = (topKey){0};
+}
+
+static void clearList(topKeys *t) {
+    for (int i = 0; i < t->count; i++) clearKey(&t->list[i]);
+    t->count = 0;
+}
+
+void topKeysClear(topKeys *t) {
+    clearList(t);
+    strFree(&t->why);
+}
+
+/* ------------------------------------------------------------------ HOTKEYS */
+
+/* The value of a name in a map of RESP2 or RESP3; NULL if there is none. */
+static const valkeyReply *fieldOf(const valkeyReply *map, const char *name) {
+    if (map->type != VALKEY_REPLY_ARRAY && map->type != VALKEY_REPLY_MAP) return NULL;
+    for (size_t i = 0; i + 1 < map->elements; i += 2) {
+        const valkeyReply *key = map->element[i];
+        if (key->type == VALKEY_REPLY_STRING && !strcmp(key->str, name)) return map->element[i + 1];
+    }
+    return NULL;
+}
+
+static int64_t numberOf(const valkeyReply *map, const char *name) {
+    const valkeyReply *value = fieldOf(map, name);
+    return value && value->type == VALKEY_REPLY_INTEGER ? value->integer : 0;
+}
+
+static int64_t countBefore(const topKey *old, int count, const topKey *key) {
+    for (int i = 0; i < count; i++) {
+        if (old[i].db == key->db && sliceEqual(strSlice(&old[i].name), strSlice(&key->name)))
+            return old[i].count;
+    }
+    return 0;
+}
+
+/* The most requests since the last refresh first. */
+static int byIncrease(const void *a, const void *b) {
+    const topKey *x = a, *y = b;
+    int64_t left = x->count - x->count_before, right = y->count - y->count_before;
+    if (left != right) return left < right ? 1 : -1;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return strcmp(strText(&x->name), strText(&y->name));
+}
+
+bool topKeysTake(topKeys *t, const valkeyReply *reply) {
+    const valkeyReply *keys = fieldOf(reply, "keys");
+    if (!keys || keys->type != VALKEY_REPLY_ARRAY) return false;
+    topKey old[TOP_KEYS_MAX];
+    int old_count = t->count;
+    memcpy(old, t->list, sizeof(old));
+    t->count = 0;
+    t->requests_per_sample = numberOf(reply, "requests-per-sample");
+    for (size_t i = 0; i < keys->elements && t->count < TOP_KEYS_MAX; i++) {
+        const valkeyReply *name = fieldOf(keys->element[i], "key"),
+                          *share = fieldOf(keys->element[i], "percentage");
+        if (!name || name->type != VALKEY_REPLY_STRING) continue;
+        topKey *key = &t->list[t->count++];
+        *key = (topKey){.db = (int)numberOf(keys->element[i], "db"),
+                        .count = numberOf(keys->element[i], "samples"),
+                        .percent = share && share->str ? strtod(share->str, NULL) : 0};
+        strAppendQuoted(&key->name, sliceMake(name->str, name->len));
+        key->count_before = countBefore(old, old_count, key);
+        /* HOTKEYS RESET: the counts begin again. */
+        if (key->count_before > key->count) key->count_before = 0;
+    }
+    for (int i = 0; i < old_count; i++) clearKey(&old[i]);
+    qsort(t->list, (size_t)t->count, sizeof(*t->list), byIncrease);
+    return true;
+}
+
+static bool refreshHotkeys(topKeys *t, connection *c) {
+    if (t->no_hotkeys) return false;
+    valkeyReply *reply = connectionCommand(c, "HOTKEYS GET COUNT %d", TOP_KEYS_MAX);
+    bool taken = topKeysTake(t, reply);
+    if (!taken) t->no_hotkeys = true;
+    freeReplyObject(reply);
+    return taken;
+}
+
+/* ------------------------------------------------------------------ OBJECT FREQ */
+
+static void removeAt(topKeys *t, int at) {
+    clearKey(&t->list[at]);
+    t->count--;
+    memmove(&t->list[at], &t->list[at + 1], sizeof(*t->list) * (size_t)(t->count - at));
+}
+
+void topKeysNote(topKeys *t, slice name, int db, int64_t count) {
+    topKey key = {.db = db, .count = count};
+    for (int i = 0; i < t->count; i++) {
+        if (t->list[i].db != db || !sliceEqual(strSlice(&t->list[i].bytes), name)) continue;
+        key.count_before = t->list[i].count;
+        removeAt(t, i);
+        break;
+    }
+    int at = 0;
+    while (at < t->count && t->list[at].count >= count) at++;
+    if (at == KEPT_KEYS) return;
+    if (t->count == KEPT_KEYS) removeAt(t, KEPT_KEYS - 1);
+    memmove(&t->list[at + 1], &t->list[at], sizeof(*t->list) * (size_t)(t->count - at));
+    strAppendQuoted(&key.name, name);
+    strAppendSlice(&key.bytes, name);
+    t->list[at] = key;
+    t->count++;
+}
+
+static void noteReply(topKeys *t, connection *c, slice name) {
+    valkeyReply *reply = connectionNext(c);
+    if (reply->type == VALKEY_REPLY_INTEGER) topKeysNote(t, name, c->server_db, reply->integer);
+    freeReplyObject(reply);
+}
+
+/* Counters decay and keys disappear: the remembered ones are examined again. */
+static void refreshKept(topKeys *t, connection *c) {
+    topKey old[TOP_KEYS_MAX];
+    int count = t->count;
+    memcpy(old, t->list, sizeof(old));
+    t->count = 0;
+    for (int i = 0; i < count; i++)
+        connectionQueue(c, "OBJECT FREQ %b", old[i].bytes.ptr, old[i].bytes.len);
+    for (int i = 0; i < count; i++) {
+        noteReply(t, c, strSlice(&old[i].bytes));
+        clearKey(&old[i]);
+    }
+}
+
+static void refreshFreq(topKeys *t, connection *c) {
+    refreshKept(t, c);
+    for (int page = 0; page < PAGES; page++) {
+        valkeyReply *reply =
+            connectionCommand(c, "SCAN %" PRIu64 " COUNT %d", t->cursor, PAGE_KEYS);
+        if (reply->type != VALKEY_REPLY_ARRAY || reply->elements != 2 ||
+            reply->element[1]->type != VALKEY_REPLY_ARRAY) {
+            freeReplyObject(reply);
+            return;
+        }
+        const valkeyReply *keys = reply->element[1];
+        t->cursor = strtoull(reply->element[0]->str, NULL, 10);
+        for (size_t i = 0; i < keys->elements; i++)
+            connectionQueue(c, "OBJECT FREQ %b", keys->element[i]->str, keys->element[i]->len);
+        for (size_t i = 0; i < keys->elements; i++)
+            noteReply(t, c, sliceMake(keys->element[i]->str, keys->element[i]->len));
+        t->examined += keys->elements;
+        freeReplyObject(reply);
+        if (t->cursor == 0) return; /* the next refresh begins again */
+    }
+}
+
+void topKeysRefresh(topKeys *t, connection *c, bool lfu) {
+    topKeysSource before = t->source;
+    if (before != TOP_KEYS_FREQ && refreshHotkeys(t, c)) {
+        t->source = TOP_KEYS_HOTKEYS;
+        return;
+    }
+    t->source = lfu ? TOP_KEYS_FREQ : TOP_KEYS_NONE;
+    if (t->source != before) {
+        clearList(t);
+        t->cursor = t->examined = 0;
+    }
+    if (lfu) {
+        refreshFreq(t, c);
+    } else {
+        strClear(&t->why);
+        strAppendText(&t->why, "not known: the server has no HOTKEYS, and OBJECT FREQ needs a "
+                               "maxmemory-policy with lfu");
+    }
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The counting allocator and the scripted servers; see the header. */
+#include "client_test.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------ memory */
+
+/* In front of each block, so that its size is known. */
+typedef union blockHead {
+    size_t size;
+    max_align_t align;
+} blockHead;
+
+static size_t bytes_used, blocks_used, calls;
+static long fail_at = -1;
+static bool fail_all, has_failed;
+
+static bool mayAllocate(void) {
+    long number = (long)calls++;
+    if (fail_at < 0 || number < fail_at || (number > fail_at && !fail_all)) return true;
+    has_failed = true;
+    return false;
+}
+
+static void *countingMalloc(size_t size) {
+    if (!mayAllocate()) return NULL;
+    blockHead *h = malloc(sizeof(*h) + size);
+    if (!h) return NULL;
+    h->size = size;
+    bytes_used += size;
+    blocks_used++;
+    return h + 1;
+}
+
+static void *countingCalloc(size_t count, size_t size) {
+    void *p = countingMalloc(count * size);
+    if (p) memset(p, 0, count * size);
+    return p;
+}
+
+static void countingFree(void *ptr) {
+    if (!ptr) return;
+    blockHead *h = (blockHead *)ptr - 1;
+    bytes_used -= h->size;
+    blocks_used--;
+    free(h);
+}
+
+static void *countingRealloc(void *ptr, size_t size) {
+    if (!ptr) return countingMalloc(size);
+    if (!mayAllocate()) return NULL;
+    blockHead *h = (blockHead *)ptr - 1;
+    size_t old = h->size;
+    h = realloc(h, sizeof(*h) + size);
+    if (!h) return NULL;
+    bytes_used += size - old;
+    h->size = size;
+    return h + 1;
+}
+
+static char *countingStrdup(const char *text) {
+    char *copy = countingMalloc(strlen(text) + 1);
+    if (copy) strcpy(copy, text);
+    return copy;
+}
+
+void countingStart(void) {
+    valkeyAllocFuncs funcs = {countingMalloc, countingCalloc, countingRealloc, countingStrdup,
+                              countingFree};
+    valkeySetAllocators(&funcs);
+    bytes_used = blocks_used = 0;
+    countingFailAt(-1, false);
+}
+
+void countingStop(void) { valkeyResetAllocators(); }
+size_t countingBytes(void) { return bytes_used; }
+size_t countingBlocks(void) { return blocks_used; }
+size_t countingCalls(void) { return calls; }
+bool countingHasFailed(void) { return has_failed; }
+
+void countingFailAt(long number, bool all) {
+    calls = 0;
+    fail_at = number;
+    fail_all = all;
+    has_failed = false;
+}
+
+/* ------------------------------------------------------------------ servers */
+
+enum { CONNECTIONS_MAX = 64 };
+
+struct fakeConnection {
+    int fd;
+    int node, number;
+    bool closing;
+    char *in, *out;
+    size_t in_len, in_cap, out_len, out_cap;
+};
+
+struct fakeServer {
+    int nodes, listeners[FAKE_NODES_MAX], ports[FAKE_NODES_MAX];
+    int stop[2]; /* a pipe */
+    fakeProc *proc;
+    void *arg;
+    pthread_t thread;
+    atomic_int accepted;
+    int count;
+    fakeConnection *connections[CONNECTIONS_MAX];
+};
+
+static void grow(char **buf, size_t *cap, size_t want) {
+    if (*cap >= want) return;
+    *cap = want * 2;
+    *buf = realloc(*buf, *cap);
+    assert_non_null(*buf);
+}
+
+void fakeSendBytes(fakeRequest *q, const char *bytes, size_t len) {
+    fakeConnection *c = q->connection;
+    grow(&c->out, &c->out_cap, c->out_len + len + 1);
+    memcpy(c->out + c->out_len, bytes, len);
+    c->out_len += len;
+}
+
+void fakeSend(fakeRequest *q, const char *format, ...) {
+    char text[8192];
+    va_list ap;
+    va_start(ap, format);
+    int len = vsnprintf(text, sizeof(text), format, ap);
+    va_end(ap);
+    assert_true(len >= 0 && (size_t)len < sizeof(text));
+    fakeSendBytes(q, text, (size_t)len);
+}
+
+void fakeClose(fakeRequest *q) { q->connection->closing = true; }
+
+bool fakeIs(const fakeRequest *q, int index, const char *word) {
+    return index < q->argc && strcasecmp(q->argv[index], word) == 0;
+}
+
+/* Reads "<type><digits>\r\n"; false if it is incomplete. */
+static bool readHeader(fakeConnection *c, size_t *at, char type, size_t *value) {
+    char *end = memchr(c->in + *at, '\n', c->in_len - *at);
+    if (!end) return false;
+    assert_int_equal(c->in[*at], type);
+    *value = strtoul(c->in + *at + 1, NULL, 10);
+    *at = (size_t)(end + 1 - c->in);
+    return true;
+}
+
+/* Parses and serves one request; false if it is incomplete. */
+static bool serveOne(fakeServer *s, fakeConnection *c) {
+    size_t at = 0, argc, len;
+    fakeRequest q = {
+        .server = s, .connection = c, .arg = s->arg, .node = c->node, .number = c->number};
+    if (c->in_len == 0 || !readHeader(c, &at, '*', &argc)) return false;
+    assert_true(argc <= FAKE_ARGS_MAX);
+    for (size_t i = 0; i < argc; i++) {
+        if (at >= c->in_len || !readHeader(c, &at, '$', &len)) return false;
+        if (c->in_len - at < len + 2) return false;
+        q.argv[i] = c->in + at;
+        q.len[i] = len;
+        at += len + 2;
+    }
+    q.argc = (int)argc;
+    for (int i = 0; i < q.argc; i++) q.argv[i][q.len[i]] = '\0';
+    s->proc(&q);
+    memmove(c->in, c->in + at, c->in_len - at);
+    c->in_len -= at;
+    return true;
+}
+
+static void closeConnection(fakeServer *s, int i) {
+    fakeConnection *c = s->connections[i];
+    close(c->fd);
+    free(c->in);
+    free(c->out);
+    free(c);
+    s->connections[i] = s->connections[--s->count];
+}
+
+static bool readConnection(fakeServer *s, fakeConnection *c) {
+    grow(&c->in, &c->in_cap, c->in_len + 65536);
+    ssize_t n = recv(c->fd, c->in + c->in_len, 65536, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (n <= 0) return false;
+    c->in_len += (size_t)n;
+    while (!c->closing && serveOne(s, c)) {}
+    return true;
+}
+
+static bool writeConnection(fakeConnection *c) {
+    if (c->out_len > 0) {
+        ssize_t n = send(c->fd, c->out, c->out_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+        if (n > 0) {
+            memmove(c->out, c->out + n, c->out_len - (size_t)n);
+            c->out_len -= (size_t)n;
+        }
+    }
+    return !(c->closing && c->out_len == 0);
+}
+
+static void acceptConnection(fakeServer *s, int node) {
+    int fd = accept(s->listeners[node], NULL, NULL);
+    if (fd < 0) return;
+    assert_true(s->count < CONNECTIONS_MAX);
+    fakeConnection *c = calloc(1, sizeof(*c));
+    assert_non_null(c);
+    *c = (fakeConnection){.fd = fd, .node = node, .number = atomic_fetch_add(&s->accepted, 1)};
+    s->connections[s->count++] = c;
+}
+
+static void *serve(void *arg) {
+    fakeServer *s = arg;
+    for (;;) {
+        struct pollfd p[1 + FAKE_NODES_MAX + CONNECTIONS_MAX] = {
+            {.fd = s->stop[0], .events = POLLIN}};
+        for (int i = 0; i < s->nodes; i++)
+            p[1 + i] = (struct pollfd){.fd = s->listeners[i], .events = POLLIN};
+        int count = s->count, first = 1 + s->nodes;
+        for (int i = 0; i < count; i++) {
+            fakeConnection *c = s->connections[i];
+            p[first + i] = (struct pollfd){
+                .fd = c->fd, .events = (short)(POLLIN | (c->out_len > 0 ? POLLOUT : 0))};
+        }
+        if (poll(p, (nfds_t)(first + count), -1) < 0) continue;
+        if (p[0].revents) break;
+        for (int i = count - 1; i >= 0; i--) {
+            fakeConnection *c = s->connections[i];
+            if (!p[first + i].revents) continue;
+            bool open =
+                !(p[first + i].revents & (POLLIN | POLLHUP | POLLERR)) || readConnection(s, c);
+            if (!open || !writeConnection(c)) closeConnection(s, i);
+        }
+        for (int i = 0; i < s->nodes; i++) {
+            if (p[1 + i].revents) acceptConnection(s, i);
+        }
+    }
+    while (s->count > 0) closeConnection(s, s->count - 1);
+    return NULL;
+}
+
+static fakeServer *start(fakeServer *s, fakeProc *proc, void *arg) {
+    s->proc = proc;
+    s->arg = arg;
+    assert_int_equal(pipe(s->stop), 0);
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+    return s;
+}
+
+fakeServer *fakeStart(int nodes, fakeProc *proc, void *arg) {
+    fakeServer *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    assert_true(nodes <= FAKE_NODES_MAX);
+    s->nodes = nodes;
+    for (int i = 0; i < nodes; i++) {
+        struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(a);
+        s->listeners[i] = socket(AF_INET, SOCK_STREAM, 0);
+        assert_int_equal(bind(s->listeners[i], (struct sockaddr *)&a, sizeof(a)), 0);
+        assert_int_equal(listen(s->listeners[i], 16), 0);
+        assert_int_equal(getsockname(s->listeners[i], (struct sockaddr *)&a, &len), 0);
+        s->ports[i] = ntohs(a.sin_port);
+    }
+    return start(s, proc, arg);
+}
+
+fakeServer *fakeStartUnix(const char *path, fakeProc *proc, void *arg) {
+    fakeServer *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    s->nodes = 1;
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    strcpy(a.sun_path, path);
+    s->listeners[0] = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(s->listeners[0], (struct sockaddr *)&a, sizeof(a)), 0);
+    assert_int_equal(listen(s->listeners[0], 16), 0);
+    return start(s, proc, arg);
+}
+
+void fakeStop(fakeServer *s) {
+    assert_int_equal(write(s->stop[1], "x", 1), 1);
+    pthread_join(s->thread, NULL);
+    for (int i = 0; i < s->nodes; i++) close(s->listeners[i]);
+    close(s->stop[0]);
+    close(s->stop[1]);
+    free(s);
+}
+
+int fakePort(const fakeServer *s, int node) { return s->ports[node]; }
+int fakeAccepted(fakeServer *s) { return atomic_load(&s->accepted); }

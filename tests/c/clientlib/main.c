@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tests of clientlib/. */
+int test_async(void);
+int test_cluster(void);
+int test_context(void);
+int test_format(void);
+int test_reader(void);
+
+int main(void) {
+    int failures = 0;
+    failures += test_reader();
+    failures += test_format();
+    failures += test_context();
+    failures += test_async();
+    failures += test_cluster();
+    return failures != 0;
+}

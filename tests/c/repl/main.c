@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * C tests of repl/. */
+int test_backlog(void);
+int test_history(void);
+int test_primary(void);
+int test_link(void);
+
+int main(void) {
+    int failed = 0;
+    failed += test_backlog();
+    failed += test_history();
+    failed += test_primary();
+    failed += test_link();
+    return failed != 0;
+}

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Snapshots without a fork: whatever clients do meanwhile, the file has the dataset of the moment at which BGSAVE was
+# executed.
+
+source $::tests_dir/support/all_types.tcl
+
+proc any {list} {lindex $list [expr {int(rand() * [llength $list])}]}
+proc any_key {{prefix k}} {return $prefix[expr {int(rand() * 40)}]}
+
+# One random change of a random key; commands may fail because of the key's type.
+proc random_change {} {
+    set key [any_key]
+    set n [expr {int(rand() * 400)}]
+    switch [expr {int(rand() * 34)}] {
+        0 {r set $key $n}
+        1 {r append $key [string repeat a $n]}
+        2 {r setrange $key $n xyz}
+        3 {r incr $key}
+        4 {r setbit $key $n 1}
+        5 {r hset [any_key h] f$n $n g$n [string repeat v $n]}
+        6 {r hdel [any_key h] f$n g$n}
+        7 {r hpexpire [any_key h] [expr {$n + 100}] fields 1 f$n}
+        8 {r sadd [any_key s] m$n $n}
+        9 {r spop [any_key s] 2}
+        10 {r zadd [any_key z] $n m$n}
+        11 {r zremrangebyrank [any_key z] 0 1}
+        12 {r zincrby [any_key z] 1.5 m$n}
+        13 {r rpush [any_key l] $n [string repeat l $n]}
+        14 {r lpop [any_key l]}
+        15 {r linsert [any_key l] before $n x}
+        16 {r xadd [any_key x] * f $n}
+        17 {r xtrim [any_key x] maxlen 5}
+        18 {r del $key}
+        19 {r unlink [any_key [any {h s z l x}]]}
+        20 {r pexpire [any_key [any {k h s z l x}]] $n}
+        21 {r persist $key}
+        22 {r rename $key [any_key]}
+        23 {r copy $key [any_key] replace}
+        24 {r move $key 1}
+        25 {r swapdb 0 1}
+        26 {if {$n < 10} {r flushdb async}}
+        27 {r pfadd p[expr {$n % 5}] $n; r pfcount p[expr {$n % 5}]}
+        28 {r multi; r set $key 1; r incr $key; r rpush [any_key l] 1; r exec}
+        29 {r eval {redis.call('set', KEYS[1], 'script'); redis.call('append', KEYS[1], 'x')} 1 $key}
+        30 {r sunionstore [any_key s] [any_key s] [any_key s]}
+        31 {r getex $key px [expr {$n + 50}]}
+        32 {r geoadd [any_key z] 13.3 38.1 p$n}
+        33 {r sort [any_key s] alpha store [any_key l]}
+    }
+}
+
+proc change_at_random {count} {
+    for {set i 0} {$i < $count} {incr i} {catch {random_change}}
+}
+
+# Whether the last snapshot was made without a fork, which the log says.
+proc assert_inline {expected} {
+    set starts [regexp -all -inline {Background saving started [^\n]*} [server_log]]
+    assert_equal $expected [string match "*in this process" [lindex $starts end]]
+}
+
+# Removes the TTLs of a database's keys and fields, and selects it.
+proc keep_all_keys {db} {
+    r select $db
+    foreach key [r keys *] {
+        r persist $key
+        if {![catch {r hkeys $key} fields] && [llength $fields] > 0} {
+            r hpersist $key fields [llength $fields] {*}$fields
+        }
+    }
+    # Those that had expired are removed.
+    wait_for_condition 100 20 {[r dbsize] == [llength [r keys *]]} else {fail "expired keys remain"}
+}
+
+start_server {tags {rdb} overrides {snapshot-mode inline save ""}} {
+    test {an inline snapshot has the dataset of its start, whatever changes meanwhile} {
+        fill_all_types
+        for {set round 0} {$round < [scaled 12]} {incr round} {
+            change_at_random 300
+            # What expires between the digest and the load would be a difference.
+            keep_all_keys 1
+            keep_all_keys 0
+            r config set rdb-key-save-delay [any {300 1000 3000}]
+            set digest [r debug digest]
+            r bgsave
+            change_at_random 200
+            r config set rdb-key-save-delay 0
+            info_is rdb_bgsave_in_progress 0
+            assert_equal ok [info_field rdb_last_bgsave_status]
+            assert_inline 1
+            r debug reload nosave
+            assert_equal $digest [r debug digest]
+        }
+        assert {[info_field snapshot_inline_early_keys] > 0}
+    }
+
+    test {a cancelled inline snapshot leaves nothing behind, and the next one is complete} {
+        fill_all_types
+        r config set rdb-key-save-delay 100000
+        r bgsave
+        assert_equal 1 [info_field rdb_bgsave_in_progress]
+        assert_error "ERR Background save already in progress" {r bgsave}
+        change_at_random 100
+        assert_equal "Background saving cancelled" [r bgsave cancel]
+        assert_equal 0 [info_field rdb_bgsave_in_progress]
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        r config set rdb-key-save-delay 0
+        info_is snapshot_inline_cleanup 0
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+        fill_all_types
+        set digest [r debug digest]
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        assert_inline 1
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+
+    test {FLUSHALL ends an inline snapshot} {
+        fill_all_types
+        r config set rdb-key-save-delay 100000
+        r bgsave
+        r flushall
+        assert_equal 0 [info_field rdb_bgsave_in_progress]
+        r config set rdb-key-save-delay 0
+        info_is snapshot_inline_cleanup 0
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+    }
+
+    test {an inline snapshot that cannot be written fails, and leaves no file} {
+        fill_all_types
+        set path [srv dir]/dump.rdb
+        file delete $path
+        file mkdir $path/x
+        r config set save "3600 1"
+        r bgsave
+        info_is rdb_last_bgsave_status err
+        assert_equal 0 [info_field rdb_bgsave_in_progress]
+        assert_error "MISCONF *" {r set a 1}
+        info_is snapshot_inline_cleanup 0
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+        file delete -force $path
+        r bgsave
+        info_is rdb_last_bgsave_status ok
+        r config set save ""
+        r set a 1
+    }
+
+    test {an inline snapshot keeps databases, functions, TTLs and large values} {
+        fill_all_types
+        r function load {#!lua name=lib
+            server.register_function('f', function() return 1 end)}
+        r select 3
+        for {set i 0} {$i < 20000} {incr i 100} {
+            set fields {}
+            set members {}
+            for {set j $i} {$j < $i + 100} {incr j} {
+                lappend fields f$j v$j
+                lappend members $j m$j
+            }
+            r hset large {*}$fields
+            r zadd sorted {*}$members
+        }
+        r set blob [string repeat "some text " 100000]
+        r set volatile v px 100000000
+        r select 0
+        set digest [r debug digest]
+        r bgsave
+        r append text more
+        r select 3
+        r append blob more
+        r hset large f1 other
+        r select 0
+        info_is rdb_bgsave_in_progress 0
+        assert_inline 1
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+        assert_equal 1 [r fcall f 0]
+    }
+}
+
+start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
+    test {snapshot-mode auto forks for a small dataset, and saves a large one inline} {
+        r set a 1
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        assert_inline 0
+        r debug populate 120000 key 1000
+        set digest [r debug digest]
+        r bgsave
+        for {set i 0} {$i < 200} {incr i} {r append key:[expr {$i * 500}] x}
+        info_is rdb_bgsave_in_progress 0
+        assert_inline 1
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+
+    test {snapshot-mode auto starts again with a fork when it finds a large value} {
+        for {set i 0} {$i < 10000} {incr i 100} {
+            set members {}
+            for {set j $i} {$j < $i + 100} {incr j} {lappend members m$j}
+            r sadd large {*}$members
+        }
+        set digest [r debug digest]
+        r bgsave
+        r sadd large other
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        assert_inline 0
+        assert_equal 1 [info_field snapshot_inline_fallbacks]
+        info_is snapshot_inline_cleanup 0
+        r srem large other
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        # The value is remembered: no second attempt.
+        assert_equal 1 [info_field snapshot_inline_fallbacks]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+        r del large
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        assert_inline 1
+    }
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Deterministic simulation of replication: four servers in one process run the state machines of src/repl over
+ * connections that are delayed, stalled and cut after any byte, with pauses, restarts, promotions, failing children and
+ * damaged transfers. See tests/README.md.
+ *
+ *   sim [--seeds N] [--first SEED] [--verbose]
+ *
+ * A seed reproduces a run exactly. At each step a replica's dataset must be the one that its position in the stream
+ * stands for; a replica must not acknowledge what it has not applied; at the end, without faults, all datasets become
+ * equal. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/log.h"
+#include "base/random.h"
+#include "server.h"
+
+enum { STEP_MS = 10, WAITS_MAX = 16, CALM_MS = 180 * 1000 };
+
+static uint64_t seed;
+
+void simFail(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    printf("FAILED seed %llu at %lld ms: ", (unsigned long long)seed, (long long)sim_now_ms);
+    vprintf(format, args);
+    printf("\n0 passed, 1 failed\n");
+    va_end(args);
+    exit(1);
+}
+
+static bool oneIn(unsigned n) { return randomUniform(n) == 0; }
+static simServer *anyServer(void) { return &servers[randomUniform(SIM_SERVERS)]; }
+
+/* ------------------------------------------------------------------ waits: what replicas have confirmed */
+
+static struct {
+    simServer *primary;
+    char id[REPL_ID_LEN + 1];
+    int64_t offset;
+    int dataset;
+} waits[WAITS_MAX];
+
+static void beginWait(simServer *s) {
+    if (!simServerIsPrimary(s) || !s->state.has_backlog) return;
+    unsigned i = (unsigned)randomUniform(WAITS_MAX);
+    waits[i].primary = s;
+    memcpy(waits[i].id, s->state.history.id, sizeof(waits[i].id));
+    waits[i].offset = s->state.history.offset;
+    waits[i].dataset = s->dataset;
+    primaryWantAcks(&s->primary);
+}
+
+/* The replica behind a connection that the primary counts as having the write. */
+static void checkConfirmed(const wire *w, int wait) {
+    const simServer *primary = waits[wait].primary, *replica = w->ends[WIRE_REPLICA];
+    if (w->ends[WIRE_PRIMARY] != primary || !w->peer || !replica) return;
+    if (w->peer->state != PEER_ONLINE || w->peer->acked < waits[wait].offset) return;
+    if (replica->wire != w || !replica->streams) return; /* it has lost the link since */
+    counts.waits++;
+    if (!oracleIncludes(replica->dataset, waits[wait].dataset))
+        simFail("%s is counted for %lld by %s but lacks the write", replica->name,
+                (long long)waits[wait].offset, primary->name);
+}
+
+static void checkWaits(void) {
+    for (int i = 0; i < WAITS_MAX; i++) {
+        simServer *s = waits[i].primary;
+        if (!s || !simServerIsPrimary(s) || strcmp(s->state.history.id, waits[i].id) != 0) continue;
+        for (wire *w = wireFirst(); w; w = w->next) checkConfirmed(w, i);
+    }
+}
+
+/* ------------------------------------------------------------------ faults */
+
+static wire *anyWire(void) {
+    wire *found = NULL;
+    unsigned count = 0;
+    for (wire *w = wireFirst(); w; w = w->next)
+        if (oneIn(++count)) found = w;
+    return found;
+}
+
+/* Nothing more is sent; of what is on the way a part may be lost. */
+static void cutWire(void) {
+    wire *w = anyWire();
+    if (!w) return;
+    counts.cuts++;
+    w->cut = true;
+    for (int side = 0; side < 2; side++) {
+        size_t len = w->sent[side].len;
+        if (len && oneIn(2)) strCut(&w->sent[side], randomUniform(len + 1));
+    }
+}
+
+static void stallWire(void) {
+    wire *w = anyWire();
+    if (w) w->stalled_until_ms[randomUniform(2)] = sim_now_ms + (int64_t)randomUniform(9000);
+}
+
+static void restart(simServer *s) {
+    if (s->running && oneIn(2)) simServerSnapshot(s);
+    if (s->running) simServerStop(s);
+    counts.restarts++;
+    if (oneIn(8)) s->disk.saved = false;
+    simServerStart(s);
+}
+
+/* True if `s` is `from`, or gets its data from it. */
+static bool dependsOn(const simServer *s, const simServer *from) {
+    while (s && s != from) s = s->follows;
+    return s == from;
+}
+
+static void follow(simServer *s, simServer *primary) {
+    if (s != primary && !dependsOn(primary, s)) simServerFollow(s, primary);
+}
+
+/* A replica takes over; the primary follows it, and some of the others. */
+static void promote(simServer *s) {
+    if (!s->follows) return;
+    simServer *old = s;
+    while (old->follows) old = old->follows;
+    simServerFollow(s, NULL);
+    follow(old, s);
+    for (int i = 0; i < SIM_SERVERS; i++)
+        if (oneIn(2)) follow(&servers[i], s);
+}
+
+static void injectFaults(void) {
+    if (oneIn(200)) cutWire();
+    if (oneIn(200)) stallWire();
+    if (oneIn(500)) anyServer()->paused_until_ms = sim_now_ms + (int64_t)randomUniform(9000);
+    if (oneIn(400)) simServerSnapshot(anyServer());
+    if (oneIn(700)) restart(anyServer());
+    if (oneIn(900)) promote(anyServer());
+    if (oneIn(900)) {
+        simServer *s = anyServer();
+        if (s->follows) follow(s, anyServer());
+    }
+}
+
+/* ------------------------------------------------------------------ a run */
+
+static void step(bool writes) {
+    sim_now_ms += STEP_MS;
+    for (int i = 0; i < SIM_SERVERS; i++) {
+        simServer *s = &servers[i];
+        if (writes && sim_now_ms >= s->paused_until_ms && oneIn(3))
+            simServerWrite(s, oneIn(8) ? 1 + (int)randomUniform(5) : 1);
+        if (oneIn(50)) beginWait(s);
+        simServerStep(s);
+        simServerCheck(s);
+    }
+    checkWaits();
+    wiresSweep();
+}
+
+static bool isCaughtUp(const simServer *s, const simServer *primary) {
+    return s == primary || (s->link.state == LINK_CONNECTED &&
+                            s->state.history.offset == primary->state.history.offset &&
+                            !strcmp(s->state.history.id, primary->state.history.id));
+}
+
+static void begin(void) {
+    memset(servers, 0, sizeof(servers));
+    memset(waits, 0, sizeof(waits));
+    wiresReset();
+    oracleReset();
+    sim_now_ms = 1000000;
+    for (int i = 0; i < SIM_SERVERS; i++) {
+        snprintf(servers[i].name, sizeof(servers[i].name), "s%d", i);
+        servers[i].port = 7000 + i;
+        servers[i].follows = i == 0 ? NULL : i == 3 ? &servers[1] : &servers[0];
+        simServerStart(&servers[i]);
+    }
+}
+
+/* Without faults and writes all servers must become equal. */
+static void becomeEqual(void) {
+    simServer *primary = anyServer();
+    sim_faults = 0;
+    for (int i = 0; i < SIM_SERVERS; i++) servers[i].paused_until_ms = 0;
+    for (wire *w = wireFirst(); w; w = w->next) w->stalled_until_ms[0] = w->stalled_until_ms[1] = 0;
+    simServerFollow(primary, NULL);
+    for (int i = 0; i < SIM_SERVERS; i++)
+        if (&servers[i] != primary && !dependsOn(&servers[i], primary))
+            follow(&servers[i], primary);
+    for (int64_t end_ms = sim_now_ms + CALM_MS;;) {
+        int equal = 0;
+        step(false);
+        for (int i = 0; i < SIM_SERVERS; i++) equal += isCaughtUp(&servers[i], primary);
+        if (equal == SIM_SERVERS) break;
+        if (sim_now_ms > end_ms) simFail("the replicas do not catch up");
+    }
+    for (int i = 0; i < SIM_SERVERS; i++)
+        if (servers[i].dataset != primary->dataset)
+            simFail("%s has another dataset than %s", servers[i].name, primary->name);
+}
+
+/* Ids are part of a run, too. */
+static void seededSecret(void *dst, size_t len) {
+    uint8_t *to = dst;
+    for (size_t i = 0; i < len; i++) to[i] = (uint8_t)randomNext();
+}
+
+static void run(void) {
+    randomSeed(seed);
+    sim_faults = oneIn(3) ? 0 : 4;
+    begin();
+    int steps = 500 + (int)randomUniform(2500);
+    for (int i = 0; i < steps; i++) {
+        injectFaults();
+        step(true);
+    }
+    becomeEqual();
+    for (int i = 0; i < SIM_SERVERS; i++) simServerStop(&servers[i]);
+    wiresReset();
+}
+
+int main(int argc, char **argv) {
+    uint64_t seeds = 1000, first = 1;
+    logSetLevel(LOG_NOTHING);
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "--seeds") && i + 1 < argc) {
+            seeds = strtoull(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--first") && i + 1 < argc) {
+            first = strtoull(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--verbose")) {
+            logSetLevel(LOG_DEBUG);
+        } else {
+            fprintf(stderr, "usage: sim [--seeds N] [--first SEED] [--verbose]\n");
+            return 2;
+        }
+    }
+    randomSetSecretSource(seededSecret);
+    for (seed = first; seed < first + seeds; seed++) run();
+    printf(
+        "%llu writes, %llu full (%llu dual-channel) and %llu partial synchronisations, "
+        "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits\n",
+        (unsigned long long)counts.writes, (unsigned long long)counts.full_syncs,
+        (unsigned long long)counts.dual_syncs, (unsigned long long)counts.partial_syncs,
+        (unsigned long long)counts.failed_transfers, (unsigned long long)counts.cuts,
+        (unsigned long long)counts.restarts, (unsigned long long)counts.promotions,
+        (unsigned long long)counts.waits);
+    printf("%llu passed, 0 failed\n", (unsigned long long)seeds);
+    return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A simulated server as a replica: receives and loads datasets, and applies the stream. */
+#include <string.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "resp_words.h"
+#include "server_priv.h"
+#include "transfer.h"
+
+/* ------------------------------------------------------------------ what the state machine asks for */
+
+static linkSettings envSettings(void *arg) {
+    const simServer *s = arg;
+    return (linkSettings){.host = SLICE("127.0.0.1"),
+                          .port = s->follows ? s->follows->port : 0,
+                          .announce_port = s->port,
+                          .version = "9.1.2",
+                          .dual_channel = s->dual_channel,
+                          .timeout_ms = 6000,
+                          .fack = -1};
+}
+
+static void envConnect(void *arg) {
+    simServer *s = arg;
+    if (!s->follows->running) {
+        linkFailed(&s->link, "Connection refused", sim_now_ms);
+        return;
+    }
+    s->wire = wireOpen(s, s->follows);
+    linkOpened(&s->link, sim_now_ms);
+}
+
+static void envSend(void *arg, slice bytes) {
+    const simServer *s = arg;
+    if (s->wire) wireSend(s->wire, WIRE_REPLICA, bytes);
+}
+
+static void envClose(void *arg) {
+    simServer *s = arg;
+    if (s->wire) wireClose(s->wire, WIRE_REPLICA);
+    if (s->second) wireClose(s->second, WIRE_REPLICA);
+    s->wire = s->second = NULL;
+    s->transfers = s->streams = s->collects = s->in_multi = false;
+    s->loaded_ms = 0;
+    strFree(&s->received);
+    strFree(&s->collected);
+    strFree(&s->pending);
+}
+
+static void envConnectSecond(void *arg) {
+    simServer *s = arg;
+    if (!s->follows->running) {
+        linkSecondLost(&s->link, "Connection refused", sim_now_ms);
+        return;
+    }
+    s->second = wireOpen(s, s->follows);
+    linkSecondOpened(&s->link, sim_now_ms);
+}
+
+static void envSendSecond(void *arg, slice bytes) {
+    const simServer *s = arg;
+    wireSend(s->second, WIRE_REPLICA, bytes);
+}
+
+static void envCollect(void *arg, slice received) {
+    simServer *s = arg;
+    s->collects = true;
+    strAppendSlice(&s->collected, received);
+}
+
+static void envTransfer(void *arg, const linkTransfer *what, slice received) {
+    simServer *s = arg;
+    s->transfers = true;
+    s->coming = *what;
+    s->flushes_first = randomUniform(2);
+    strFree(&s->received);
+    strAppendSlice(&s->received, received);
+}
+
+static void envStream(void *arg, slice received, bool from_start) {
+    simServer *s = arg;
+    s->streams = true;
+    primaryOpenBacklog(&s->primary);
+    strFree(&s->received);
+    strAppendSlice(&s->received, s->collects ? strSlice(&s->collected) : received);
+    if (s->collects) counts.dual_syncs++;
+    s->collects = false;
+    strFree(&s->collected);
+    if (from_start) {
+        counts.full_syncs++;
+    } else {
+        counts.partial_syncs++;
+    }
+}
+
+static void envHistoryChanged(void *arg, linkHistoryChange change) {
+    simServer *s = arg;
+    if (change == LINK_HISTORY_RENAMED) {
+        primaryDropAll(&s->primary);
+        simServerMoved(s);
+        return;
+    }
+    primaryRestartStream(&s->primary);
+    primaryOpenBacklog(&s->primary);
+}
+
+static void envFailoverEnded(void *arg, bool accepted) { (void)arg, (void)accepted; }
+
+const linkEnv simLinkEnv = {.settings = envSettings,
+                            .connect = envConnect,
+                            .send = envSend,
+                            .close = envClose,
+                            .transfer = envTransfer,
+                            .stream = envStream,
+                            .connect_second = envConnectSecond,
+                            .send_second = envSendSecond,
+                            .collect = envCollect,
+                            .history_changed = envHistoryChanged,
+                            .failover_ended = envFailoverEnded};
+
+/* ------------------------------------------------------------------ the transfer */
+
+/* The number of bytes of the whole transfer with its mark, 0 while it is incomplete. */
+static size_t transferEnd(const simServer *s) {
+    const linkTransfer *t = &s->coming;
+    if (t->bytes >= 0) return s->received.len >= (size_t)t->bytes ? (size_t)t->bytes : 0;
+    for (size_t end = REPL_ID_LEN; end <= s->received.len; end++)
+        if (!memcmp(s->received.ptr + end - REPL_ID_LEN, t->mark, REPL_ID_LEN)) return end;
+    return 0;
+}
+
+static void loseDataset(simServer *s) {
+    s->epoch++;
+    s->dataset = DATASET_NONE;
+    linkDatasetGone(&s->link);
+    primaryDropAll(&s->primary);
+}
+
+static void transferStep(simServer *s) {
+    size_t end = transferEnd(s);
+    if (!end) return;
+    if (!s->loaded_ms) {
+        s->loaded_ms = sim_now_ms + (int64_t)randomUniform(300);
+        if (s->flushes_first) loseDataset(s);
+    }
+    if (sim_now_ms < s->loaded_ms) return;
+    s->loaded_ms = 0;
+    s->transfers = false;
+    size_t payload = s->coming.bytes >= 0 ? end : end - REPL_ID_LEN;
+    int dataset, stream_db;
+    bool good = transferDecode(sliceMake(s->received.ptr, payload), &dataset, &stream_db);
+    str rest = strNew(sliceMake(s->received.ptr + end, s->received.len - end));
+    strFree(&s->received);
+    if (good) {
+        s->epoch++;
+        s->dataset = dataset;
+        s->stream_db = stream_db;
+    } else {
+        counts.failed_transfers++;
+    }
+    if (good && s->coming.db >= 0 && stream_db >= 0 && s->coming.db != stream_db)
+        simFail("%s: the stream is in database %d, not %d", s->name, stream_db, s->coming.db);
+    if (s->second) wireClose(s->second, WIRE_REPLICA);
+    s->second = NULL;
+    linkTransferEnded(&s->link, good, strSlice(&rest), sim_now_ms);
+    strFree(&rest);
+    if (good) simServerMoved(s);
+}
+
+/* ------------------------------------------------------------------ the stream */
+
+static void applied(simServer *s) {
+    slice span = strSlice(&s->pending);
+    primaryAppend(&s->primary, &span, 1);
+    strFree(&s->pending);
+    simServerMoved(s);
+}
+
+static void apply(simServer *s, const words *r) {
+    slice name = r->argv[0];
+    int64_t db = 0;
+    int64_t before = s->state.history.offset;
+    int *dataset = s->in_multi ? &s->multi_dataset : &s->dataset;
+    int *selected = s->in_multi ? &s->multi_db : &s->stream_db;
+    if (sliceIs(name, "multi")) {
+        s->in_multi = true;
+        s->multi_dataset = s->dataset;
+        s->multi_db = s->stream_db;
+    } else if (sliceIs(name, "exec")) {
+        s->in_multi = false;
+        s->dataset = s->multi_dataset;
+        s->stream_db = s->multi_db;
+    } else if (sliceIs(name, "select")) {
+        if (!numberParseInt(r->argv[1], &db)) simFail("SELECT without a number");
+        *selected = (int)db;
+    } else if (sliceIs(name, "append")) {
+        if (*selected < 0) simFail("%s: a write before SELECT", s->name);
+        *dataset = oracleApply(*dataset, *selected, r->argv[2]);
+    } else if (sliceIs(name, "replconf")) {
+        linkAcknowledge(&s->link, before, sim_now_ms);
+    } else if (!sliceIs(name, "ping")) {
+        simFail("%s: %.*s in the stream", s->name, (int)name.len, name.ptr);
+    }
+}
+
+static void streamStep(simServer *s) {
+    words r;
+    while (s->received.len && wordsRead(&s->received, &r)) {
+        strAppend(&s->pending, s->received.ptr, r.len);
+        apply(s, &r);
+        if (!s->in_multi) applied(s);
+        memmove(s->received.ptr, s->received.ptr + r.len, s->received.len - r.len);
+        strCut(&s->received, s->received.len - r.len);
+    }
+}
+
+/* ------------------------------------------------------------------ the connections */
+
+/* The second connection of a dual-channel synchronisation. */
+static void secondStep(simServer *s) {
+    wire *w = s->second;
+    if (!w || s->link.second == SECOND_WAITS) return;
+    str got = wireReceive(w, WIRE_REPLICA, sim_now_ms);
+    if (s->transfers) {
+        if (got.len) linkHeard(&s->link, sim_now_ms);
+        strAppendSlice(&s->received, strSlice(&got));
+    } else if (got.len) {
+        linkSecondReceived(&s->link, strSlice(&got), sim_now_ms);
+    }
+    strFree(&got);
+    if (s->second != w || !wireIsEnded(w, WIRE_REPLICA)) return;
+    if (!s->transfers) {
+        linkSecondLost(&s->link, NULL, sim_now_ms);
+    } else if (!transferEnd(s)) {
+        s->transfers = false;
+        linkTransferEnded(&s->link, false, SLICE(""), sim_now_ms);
+    }
+}
+
+static void firstStep(simServer *s) {
+    wire *w = s->wire;
+    if (s->collects && s->collected.len >= s->collected_max) return;
+    str got = wireReceive(w, WIRE_REPLICA, sim_now_ms);
+    if (got.len && (s->collects || s->transfers || s->streams)) {
+        linkHeard(&s->link, sim_now_ms);
+        strAppendSlice(s->collects ? &s->collected : &s->received, strSlice(&got));
+    } else if (got.len) {
+        linkReceived(&s->link, strSlice(&got), sim_now_ms);
+    }
+    strFree(&got);
+}
+
+void simReplicaStep(simServer *s) {
+    wire *w = s->wire;
+    if (!w) return;
+    firstStep(s);
+    secondStep(s);
+    if (s->transfers) transferStep(s);
+    if (s->streams) streamStep(s);
+    if (s->wire == w && wireIsEnded(w, WIRE_REPLICA)) linkLost(&s->link, NULL, sim_now_ms);
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "server.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/number.h"
+#include "base/random.h"
+#include "server_priv.h"
+
+simServer servers[SIM_SERVERS];
+int64_t sim_now_ms;
+simCounts counts;
+unsigned sim_faults;
+
+static const primarySettings settings = {.diskless_delay_s = 1,
+                                         .ping_period_s = 2,
+                                         .timeout_s = 6,
+                                         .backlog_limit = 16384,
+                                         .backlog_ttl_s = 20,
+                                         .dataset_grace_s = 5};
+
+bool simServerIsPrimary(const simServer *s) { return s->running && s->link.state == LINK_NONE; }
+
+/* ------------------------------------------------------------------ start and end */
+
+void simServerStart(simServer *s) {
+    s->running = true;
+    s->client_db = 0;
+    s->stream_db = -1;
+    s->dataset = DATASET_EMPTY;
+    s->epoch++;
+    historyInit(&s->state.history);
+    primaryInit(&s->primary, &simPrimaryEnv, &s->state, s);
+    s->primary.settings = settings;
+    s->primary.settings.diskless = randomUniform(2);
+    s->primary.settings.dual_channel = randomUniform(2);
+    s->dual_channel = randomUniform(2);
+    s->collected_max = 1 + randomUniform(8000);
+    linkInit(&s->link, &s->state.history, &simLinkEnv, s);
+    if (s->disk.saved) s->dataset = s->disk.dataset;
+    bool restores = s->disk.saved && s->disk.has_position;
+    slice id = sliceMake(s->disk.id, REPL_ID_LEN);
+    if (s->follows) {
+        if (restores) {
+            historyAdopt(&s->state.history, id, s->disk.offset);
+            s->stream_db = s->disk.db;
+        }
+        linkSetContinuable(&s->link, restores);
+        linkStart(&s->link, sim_now_ms);
+        primarySetRole(&s->primary, true, false);
+        return;
+    }
+    if (restores) {
+        historyRestore(&s->state.history, id, s->disk.offset);
+        primaryOpenBacklog(&s->primary);
+    }
+    simServerMoved(s);
+}
+
+void simServerStop(simServer *s) {
+    for (wire *w = wireFirst(); w; w = w->next) {
+        for (int side = 0; side < 2; side++) {
+            if (w->ends[side] != s) continue;
+            if (side == WIRE_PRIMARY) simForgetPeer(s, w);
+            wireClose(w, (wireSide)side);
+        }
+    }
+    linkClear(&s->link);
+    primaryClear(&s->primary);
+    strFree(&s->received);
+    strFree(&s->pending);
+    strFree(&s->collected);
+    strFree(&s->save.stream);
+    strFree(&s->save.file);
+    s->save = (simSave){0};
+    s->wire = s->second = NULL;
+    s->transfers = s->streams = s->collects = s->in_multi = s->running = false;
+    s->loaded_ms = 0;
+    s->epoch++;
+}
+
+void simServerSnapshot(simServer *s) {
+    bool is_primary = s->link.state == LINK_NONE;
+    if (!s->running || s->dataset == DATASET_NONE) return;
+    s->disk.has_position = is_primary ? s->state.has_backlog : s->link.can_continue;
+    memcpy(s->disk.id, s->state.history.id, sizeof(s->disk.id));
+    s->disk.offset = s->state.history.offset;
+    s->disk.dataset = s->dataset;
+    s->disk.db = is_primary ? s->primary.stream_db : s->stream_db;
+    s->disk.saved = true;
+}
+
+/* ------------------------------------------------------------------ roles */
+
+void simServerFollow(simServer *s, simServer *primary) {
+    bool was_primary = simServerIsPrimary(s);
+    if (s->follows == primary) return;
+    s->follows = primary;
+    if (primary) {
+        linkStop(&s->link);
+        if (was_primary) {
+            s->stream_db = s->primary.stream_db;
+            linkSetContinuable(&s->link,
+                               s->state.has_backlog); /* else its writes were not counted */
+        }
+        linkStart(&s->link, sim_now_ms);
+        primarySetRole(&s->primary, true, false);
+        return;
+    }
+    linkStop(&s->link);
+    if (s->dataset == DATASET_NONE) s->dataset = DATASET_EMPTY; /* it was being replaced */
+    if (!s->link.can_continue) {
+        historyRenew(&s->state.history);
+        primaryRestartStream(&s->primary);
+    } else {
+        historyBranch(&s->state.history);
+        primaryDropAll(&s->primary);
+        s->primary.stream_db = -1;
+        primaryOpenBacklog(&s->primary);
+    }
+    linkSetContinuable(&s->link, false);
+    primarySetRole(&s->primary, false, false);
+    simServerMoved(s);
+    counts.promotions++;
+}
+
+/* ------------------------------------------------------------------ writes */
+
+static void append(simServer *s, int argc, const slice *argv) {
+    size_t len;
+    char *encoded = respRequest(argc, argv, &len);
+    slice span = sliceMake(encoded, len);
+    primaryAppend(&s->primary, &span, 1);
+    memFree(encoded);
+}
+
+static void writeOne(simServer *s) {
+    char value[16 + 400];
+    int len = snprintf(value, sizeof(value), "%llu%*s", (unsigned long long)randomNext() % 1000000,
+                       (int)randomUniform(randomUniform(20) ? 10 : 400), "");
+    slice argv[] = {SLICE("APPEND"), SLICE("key"), sliceMake(value, (size_t)len)};
+    if (s->state.has_backlog) {
+        primarySelect(&s->primary, s->client_db);
+        append(s, 3, argv);
+    }
+    s->dataset = oracleApply(s->dataset, s->client_db, argv[2]);
+}
+
+void simServerWrite(simServer *s, int commands) {
+    static const slice multi = {"MULTI", 5}, exec = {"EXEC", 4};
+    if (!simServerIsPrimary(s)) return;
+    if (randomUniform(10) == 0) s->client_db = (int)randomUniform(4);
+    bool wrapped = commands > 1 && s->state.has_backlog;
+    if (wrapped) append(s, 1, &multi);
+    for (int i = 0; i < commands; i++) writeOne(s);
+    if (wrapped) append(s, 1, &exec);
+    counts.writes += (uint64_t)commands;
+    simServerMoved(s);
+}
+
+/* The position in the stream has changed, or the dataset without a stream. */
+void simServerMoved(simServer *s) {
+    /* Without a backlog writes do not count, and the id is renewed before the stream begins. */
+    if (s->state.has_backlog || !simServerIsPrimary(s))
+        oracleAt(s->state.history.id, s->state.history.offset, s->dataset, s->name);
+}
+
+void simServerCheck(const simServer *s) {
+    if (!s->running || s->dataset == DATASET_NONE) return;
+    bool known = simServerIsPrimary(s) ? s->state.has_backlog : s->link.can_continue;
+    if (known) oracleAt(s->state.history.id, s->state.history.offset, s->dataset, s->name);
+    if (s->state.has_backlog && s->state.backlog.next != s->state.history.offset + 1)
+        simFail("%s: the backlog ends at %lld, the stream at %lld", s->name,
+                (long long)s->state.backlog.next, (long long)s->state.history.offset);
+}
+
+void simServerStep(simServer *s) {
+    if (!s->running || sim_now_ms < s->paused_until_ms) return;
+    int64_t offset = s->state.history.offset;
+    simPrimaryStep(s);
+    simReplicaStep(s);
+    if (sim_now_ms % 100 == 0) linkTick(&s->link, sim_now_ms);
+    if (sim_now_ms % 1000 == 0) primaryTick(&s->primary, sim_now_ms);
+    bool up = s->link.state == LINK_CONNECTED;
+    if (up != s->primary.link_is_up) primarySetRole(&s->primary, s->link.state != LINK_NONE, up);
+    primaryFeed(&s->primary);
+    if (simServerIsPrimary(s) && offset != s->state.history.offset) simServerMoved(s);
+}

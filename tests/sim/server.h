@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A simulated server: the state machines of src/repl with everything around them replaced: connections (wire.h), the
+ * dataset (a number of oracle.h), the clock, the child that saves, the disk. */
+#ifndef TESTS_SIM_SERVER_H
+#define TESTS_SIM_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "oracle.h"
+#include "repl/link.h"
+#include "repl/primary.h"
+#include "repl/server_state.h"
+#include "resp/resp.h"
+#include "wire.h"
+
+/* The child, and the bytes that it writes to a pipe. */
+typedef struct simSave {
+    bool running, fails;
+    int64_t ends_ms; /* of a file */
+    str stream;      /* of a pipe: what has not been sent yet */
+    str file;        /* the last one saved */
+} simSave;
+
+/* What a restart finds on the disk. */
+typedef struct simDisk {
+    bool saved;
+    bool has_position; /* in a stream */
+    char id[REPL_ID_LEN + 1];
+    int64_t offset;
+    int dataset, db;
+} simDisk;
+
+struct simServer {
+    char name[16];
+    int port;
+    bool running;
+    int64_t paused_until_ms; /* stopped: does nothing, and notices nothing */
+    replServer state;
+    replPrimary primary;
+    replLink link;
+    int dataset;
+    int epoch; /* changes when the dataset is lost or replaced */
+    int client_db;
+    simSave save;
+    simDisk disk;
+    /* As a replica. */
+    simServer *follows;
+    wire *wire;
+    wire *second;      /* of a dual-channel synchronisation */
+    bool dual_channel; /* announces it */
+    bool collects;     /* `wire` has the stream, which is stored in `collected` */
+    size_t collected_max;
+    str collected;
+    bool transfers, streams, flushes_first;
+    linkTransfer coming;
+    str received;      /* of the transfer; or an incomplete command of the stream */
+    int64_t loaded_ms; /* the transfer is complete, and loaded then; 0: not yet */
+    int stream_db;     /* selected in the stream; -1: none */
+    bool in_multi;
+    int multi_dataset, multi_db; /* in a transaction, which counts as a whole */
+    str pending;                 /* bytes since MULTI */
+};
+
+enum { SIM_SERVERS = 4 };
+extern simServer servers[SIM_SERVERS];
+extern int64_t sim_now_ms;
+
+void simServerStart(simServer *s);
+/* Everything that is not on the disk is lost. */
+void simServerStop(simServer *s);
+/* Writes the dataset and its position to the disk. */
+void simServerSnapshot(simServer *s);
+/* NULL: becomes a primary. */
+void simServerFollow(simServer *s, simServer *primary);
+/* A command of a client, or a transaction of several. */
+void simServerWrite(simServer *s, int commands);
+/* One step of the clock. */
+void simServerStep(simServer *s);
+/* Fails the simulation if the dataset is not the one of its position in the stream. */
+void simServerCheck(const simServer *s);
+bool simServerIsPrimary(const simServer *s);
+
+typedef struct simCounts {
+    uint64_t full_syncs, partial_syncs, dual_syncs, writes, cuts, restarts, promotions,
+        failed_transfers, waits;
+} simCounts;
+extern simCounts counts;
+
+/* Probability of a fault in a transfer, one in so many; 0: none. */
+extern unsigned sim_faults;
+
+#endif
