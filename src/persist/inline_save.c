@@ -380,6 +380,18 @@ static void noteDatabases(void) {
     }
 }
 
+/* Builds with checks: files have a digest of the dataset, which a load compares with what it has loaded. */
+static void writeDigest(void) {
+#ifdef HOT_CHECKS
+    if (inl.save.job.as_commands || inl.save.job.content.no_keys) return;
+    digest all;
+    char hex[DIGEST_HEX];
+    storeDigest(keyspaceMain(), lookAtAll(), &all);
+    digestPrint(&all, hex);
+    rdbFileAux(inl.records.writer, RDB_DIGEST_FIELD, sliceMake(hex, sizeof(hex)));
+#endif
+}
+
 status inlineSaveStart(const inlineSave *save, reason *why) {
     if (childAlive() != CHILD_NONE) return reasonSet(why, ERR_EXISTS, "another child is running");
     check(!inl.ending);
@@ -411,6 +423,7 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
     inl.costs = (jobCosts){0};
     inl.found_large = false;
     rdbRecordsBegin(&inl.records, snapshotStreamWriter(stream), &inl.save.job);
+    writeDigest();
     inl.runs = true;
     inl.walks = !save->job.content.no_keys;
     if (inl.walks) {
