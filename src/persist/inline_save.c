@@ -28,10 +28,10 @@ enum {
     STEP_BUCKETS = 32,
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
     BUCKET_BYTES = 32,    /* put aside beyond the fixed memory, for which the walk visits a bucket */
-    /* Larger lists, streams and such values take more than a millisecond, and are left to a child in mode auto. */
-    VALUE_ELEMENTS_MAX = 8192,
+    /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
+    VALUE_ELEMENTS_MAX = 8192,  /* of a table */
     VALUE_BYTES_MAX = 1 << 20,
-    VALUE_SAMPLES = 5,         /* elements from which the bytes of a value are estimated */
+    VALUE_SAMPLES = 5, /* elements from which the bytes of a value are estimated */
     SHARE_PERCENT = 30,        /* of the time, for the walk */
     SHARE_US_MIN = 20,         /* in one turn */
     SHARE_US_MAX = 250,
@@ -113,8 +113,8 @@ static bool divides(void *arg, const robj *o) {
 /* True for values that would be written whole, but are too large for that. */
 static bool isTooLarge(const robj *o) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (typeOf(o)->elements && !inl.save.job.as_commands) return false;
-    return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
+    if (!typeOf(o)->elements) return isLarger(o, SIZE_MAX, VALUE_BYTES_MAX); /* copied by node */
+    return inl.save.job.as_commands && isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
