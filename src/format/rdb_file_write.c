@@ -115,7 +115,8 @@ status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     return w->failed;
 }
 
-void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count, rdbAccess access) {
+void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count,
+                       rdbAccess access) {
     writeAttributes(w, o, access);
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));

@@ -27,13 +27,13 @@
 enum {
     STEP_BUCKETS = 32,
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
-    BUCKET_BYTES = 32,    /* put aside beyond the fixed memory, for which the walk visits a bucket */
+    BUCKET_BYTES = 32, /* put aside beyond the fixed memory, for which the walk visits a bucket */
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
-    VALUE_ELEMENTS_MAX = 8192,  /* of a table */
+    VALUE_ELEMENTS_MAX = 8192, /* of a table */
     VALUE_BYTES_MAX = 1 << 20,
-    VALUE_SAMPLES = 5, /* elements from which the bytes of a value are estimated */
-    SHARE_PERCENT = 30,        /* of the time, for the walk */
-    SHARE_US_MIN = 20,         /* in one turn */
+    VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
+    SHARE_PERCENT = 30, /* of the time, for the walk */
+    SHARE_US_MIN = 20,  /* in one turn */
     SHARE_US_MAX = 250,
     SYNC_BYTES = 4 * 1024 * 1024,
     REPORT_KEYS = 1024,
@@ -300,9 +300,9 @@ static void reportEnd(void) {
         "Snapshot without a fork: %llu keys, %llu of them before a change, %llu in parts, %.1f MB; %.1f ms of "
         "the main thread, at most %.3f ms in one turn; %.1f MB of memory",
         (unsigned long long)inl.keys_done, (unsigned long long)inl.costs.early,
-        (unsigned long long)inl.costs.divided,
-        (double)stream.written / 1048576, (double)inl.costs.main_us / 1e3,
-        (double)inl.costs.longest_us / 1e3, (double)stream.peak / 1048576);
+        (unsigned long long)inl.costs.divided, (double)stream.written / 1048576,
+        (double)inl.costs.main_us / 1e3, (double)inl.costs.longest_us / 1e3,
+        (double)stream.peak / 1048576);
 }
 
 static void finish(bool succeeded, const char *why) {

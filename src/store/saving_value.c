@@ -15,9 +15,9 @@
 #include "ds/list.h"
 
 enum {
-    WAITING_FOR_BUCKET = 8,       /* elements put aside that are passed on in place of one bucket */
-    SLICE_BYTES = 64 * 1024,      /* aimed at, if elements are large */
-    SAMPLES = 5,                  /* elements from which their size is estimated */
+    WAITING_FOR_BUCKET = 8,  /* elements put aside that are passed on in place of one bucket */
+    SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
+    SAMPLES = 5,             /* elements from which their size is estimated */
     BUCKET_ELEMENTS = 7,
     BUCKETS_MAX = 64, /* a slice has no more anyway */
 };

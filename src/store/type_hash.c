@@ -531,9 +531,7 @@ static void digestHash(const robj *o, storeLook look, digest *to) {
     hashIteratorClear(&it);
 }
 
-static hashtable tableOfValue(const void *value) {
-    return (hashtable){(void *)(uintptr_t)value};
-}
+static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(uintptr_t)value}; }
 
 static void readElement(const void *element, valueElement *out) {
     out->name = elementField(element);

@@ -580,9 +580,7 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
     setIteratorClear(&it);
 }
 
-static hashtable tableOfValue(const void *value) {
-    return (hashtable){(void *)(uintptr_t)value};
-}
+static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(uintptr_t)value}; }
 
 static void readEntry(const void *entry, valueElement *out) {
     out->value = SLICE("");

@@ -129,7 +129,8 @@ static void addPart(void *arg, const valueElement *e) {
     zsetPair pair = {e->name, e->score};
     switch (objectType(parts.o)) {
     case TYPE_HASH:
-        parts.o = hashSetTimed(parts.o, e->name, e->value, e->time_ms, lookAtAll(), &limits, &outcome);
+        parts.o =
+            hashSetTimed(parts.o, e->name, e->value, e->time_ms, lookAtAll(), &limits, &outcome);
         assert_int_equal(outcome, HASH_CREATED);
         break;
     case TYPE_SET: parts.o = setAdd(parts.o, &member, &set_limits, &added); break;
@@ -243,9 +244,7 @@ static void changeSet(db *d, slice key, uint64_t hash) {
     }
     if (randomUniform(6) == 0) setPop(&o, randomUniform(setLength(o)), ignoreMember, NULL);
     if (randomUniform(10) == 0) o = setTryIntset(o, &set_limits);
-    if (setLength(o) == 0) {
-        o = setAdd(o, &member, &set_limits, &added);
-    }
+    if (setLength(o) == 0) { o = setAdd(o, &member, &set_limits, &added); }
     dbPlace(d, &at, o);
 }
 
@@ -279,7 +278,8 @@ static void thinHash(db *d, slice key, uint64_t hash) {
     if (!o || objectType(o) != TYPE_HASH) return;
     for (unsigned n = changes(); n > 0; n--) {
         slice field = keyText((int)randomUniform(30), text);
-        int64_t time_ms = randomUniform(2) ? HASH_NO_TIME : now_ms + 1 + (int64_t)randomUniform(1000);
+        int64_t time_ms =
+            randomUniform(2) ? HASH_NO_TIME : now_ms + 1 + (int64_t)randomUniform(1000);
         if (randomUniform(2)) {
             (void)hashSetTime(&o, field, time_ms, lookAt(now_ms)); /* if it is there */
         } else if (hashLength(o) > 1) {
