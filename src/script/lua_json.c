@@ -114,8 +114,9 @@ static size_t printShort(char *to, double n) {
  * matter: the power of ten is exact in a long double, so the product has a single one, far below the limit used here. */
 static size_t printFourteenDigits(char *to, double n) {
     enum { DIGITS = 14 };
-    static const long double powers[] = {1e0L, 1e1L, 1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,
-                                         1e9L, 1e10L, 1e11L, 1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L};
+    static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,
+                                         1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L,
+                                         1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L};
     long double size = fabsl((long double)n);
     if (!(size >= 1e-4L && size < 1e13L)) return 0;
     int exponent = 0; /* of the first digit */
