@@ -196,7 +196,8 @@ start_server {tags {tools tls:skip}} {
     }
 
     test {benchmark: help and version} {
-        assert_match "valkey-benchmark *" [bench_ok --version]
+        # In the format of valkey-cli, not that of the tools for files.
+        foreach option {-v --version} {assert_match {valkey-benchmark [0-9]*.[0-9]*.[0-9]} [string trim [bench_ok $option]]}
         assert_match "Usage: valkey-benchmark *" [bench_ok --help]
     }
 }

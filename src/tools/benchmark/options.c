@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/build_info.h"
 #include "tools/benchmark/usage.h"
 #include "tools/server_uri.h"
-#include "tools/tool.h"
 
 enum { THREADS_MAX = 500, ROUNDS = 5 };
 
@@ -147,7 +147,8 @@ static bool setFlag(benchOptions *o, const char *name) {
     } else if (!strcmp(name, "--help")) {
         benchUsage(stdout);
         exit(0);
-    } else if (toolWantsVersion(name, "valkey-benchmark")) {
+    } else if (!strcmp(name, "-v") || !strcmp(name, "--version")) {
+        printf("valkey-benchmark %s\n", SERVER_VERSION);
         exit(0);
     } else {
         return false;
