@@ -55,6 +55,7 @@ void writerWrite(client *cl) {
         outbufReap(&s->out);
         s->bytes_out += (uint64_t)written;
         counted->bytes_out += (uint64_t)written;
+        if (unlikely(s->flags & SESSION_REPLICA)) counted->repl_out += (uint64_t)written;
         written_now += (size_t)written;
         pending -= (size_t)written;
         if (written_now >= thread->write_bytes_max) break;

@@ -215,7 +215,11 @@ static const rdbFileHandler handler = {.version = onVersion,
 /* ------------------------------------------------------------------ the file */
 
 /* Logs the reason of a failed load, in the format that tools and tests expect. */
-static void logFailure(const rdbReader *r, const rdbFileResult *result) {
+static void logFailure(const rdbReader *r, const rdbFileResult *result, bool unknown_type) {
+    if (unknown_type) { /* the last line before that of the caller */
+        logWarning("Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
+        return;
+    }
     if (result->bad_checksum) {
         logWarning("Wrong RDB checksum expected: (%llx) but got (%llx). Aborting now.",
                    (unsigned long long)result->expected, (unsigned long long)result->found);
@@ -302,10 +306,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
     } else {
-        if (st == ERR_NOT_FOUND && options.relaxed)
-            logWarning(
-                "Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
-        logFailure(&r, &result);
+        logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
         *why = r.why;
     }
     rdbReaderClear(&r);
@@ -364,7 +365,7 @@ status rdbLoadCheckHeader(const char *path, reason *why) {
     if (good) {
         st = OK;
     } else {
-        logFailure(&r, &result);
+        logFailure(&r, &result, false);
         *why = r.why;
     }
     rdbReaderClear(&r);
