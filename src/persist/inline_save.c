@@ -112,26 +112,27 @@ static bool divides(void *arg, const robj *o) {
 }
 
 /* True for values that would be written whole, but are too large for that. */
-static bool isTooLarge(const robj *o) {
+static bool isTooLarge(const robj *o, bool as_commands) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (!inl.save.job.as_commands)
+    if (!as_commands)
         return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
     return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
-static bool largeValueExists(void) {
+static bool largeValueExists(bool as_commands) {
     if (inl.large_db < 0) return false;
     slice key = strSlice(&inl.large_key);
     const robj *o = dbPeek(storeDb(inl.large_db), key, storeHash(key));
-    if (o && isTooLarge(o)) return true;
+    if (o && isTooLarge(o, true)) return isTooLarge(o, as_commands);
     inl.large_db = -1;
     return false;
 }
 
 /* True if the job ends because of this value: found by the stage. */
 static bool leaveToChild(int db_id, const robj *o) {
-    if (persistConf.snapshot_mode != SNAPSHOT_AUTO || likely(!isTooLarge(o))) return false;
+    if (persistConf.snapshot_mode != SNAPSHOT_AUTO) return false;
+    if (likely(!isTooLarge(o, inl.save.job.as_commands))) return false;
     inl.large_db = db_id;
     strClear(&inl.large_key);
     strAppendSlice(&inl.large_key, objectKey(o));
@@ -454,7 +455,7 @@ static void runStage(void) {
 
 /* ------------------------------------------------------------------ start */
 
-bool inlineSaveIsWanted(void) {
+bool inlineSaveIsWanted(bool as_commands) {
     static const uint64_t small = 64 * 1024 * 1024; /* a fork of less takes 1 ms */
     if (persistConf.snapshot_mode == SNAPSHOT_FORK) return false;
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && memUsed() < small) return false;
@@ -462,7 +463,7 @@ bool inlineSaveIsWanted(void) {
         logNotice("The last snapshot was stopped and is not cleaned up yet: forking instead");
         return false;
     }
-    if (persistConf.snapshot_mode == SNAPSHOT_INLINE || !largeValueExists()) return true;
+    if (persistConf.snapshot_mode == SNAPSHOT_INLINE || !largeValueExists(as_commands)) return true;
     logNotice("The dataset has a value that is too large to be saved without a fork: forking");
     return false;
 }
