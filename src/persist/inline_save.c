@@ -27,7 +27,9 @@
 enum {
     STEP_BUCKETS = 32,
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
-    BUCKET_BYTES = 32, /* put aside beyond the fixed memory, for which the walk visits a bucket */
+    BUCKET_BYTES =
+        32, /* put aside beyond the fixed memory, for which the walk visits a bucket ... */
+    ASIDE_BUCKETS_MAX = 1024, /* ... but not more of them in one turn: some 0.3 ms */
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
@@ -114,8 +116,7 @@ static bool divides(void *arg, const robj *o) {
 /* True for values that would be written whole, but are too large for that. */
 static bool isTooLarge(const robj *o, bool as_commands) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (!as_commands)
-        return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
+    if (!as_commands) return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
     return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
@@ -390,10 +391,14 @@ static uint64_t bucketsOwed(void) {
     uint64_t added = storeSavingAdded();
     size_t excess = excessNow();
     uint64_t owed = (added - inl.added_paid) * KEY_PAYS_BUCKETS;
-    if (excess > inl.excess_paid) owed += (excess - inl.excess_paid) / BUCKET_BYTES;
     inl.added_paid = added;
-    inl.excess_paid = excess;
-    return owed;
+    if (excess <= inl.excess_paid) {
+        inl.excess_paid = excess;
+        return owed;
+    }
+    uint64_t aside = sizeMin((excess - inl.excess_paid) / BUCKET_BYTES, ASIDE_BUCKETS_MAX);
+    inl.excess_paid += aside * BUCKET_BYTES; /* the rest in the next turns */
+    return owed + aside;
 }
 
 static void walk(int64_t now_us) {

@@ -156,7 +156,7 @@ static status startSave(const syncContent *content, reason *why) {
     }
     int64_t now_ms = clockMonoMs();
     status st = inlineSaveIsWanted(false) ? startInline(content, false, why)
-                                     : startChild(saveInChild, content ? &copy : NULL, why);
+                                          : startChild(saveInChild, content ? &copy : NULL, why);
     if (st == ERR_EXISTS || st == ERR_AGAIN) return st;
     snapshot.last_try_ms = snapshot.started_ms = now_ms;
     snapshot.dirty_started = engineHot.dirty;
