@@ -52,7 +52,7 @@ enum sessionFlag {
     SESSION_CLOSING = 1u << 26,       /* its end was signalled by hook 6 */
     SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are allowed */
     SESSION_REPLAY = 1u << 28,        /* expiry is controlled by its origin: sessionSetOrigin() */
-    SESSION_LENT = 1u << 29, /* owned by an I/O thread: other threads do not access its output */
+    SESSION_LENT = 1u << 29, /* an I/O thread has it, and reads its output */
     SESSION_PENDING_PUSH = 1u << 30, /* is in the list of sessions with pushes only */
     /* Each of these flags stops execution before the next command. */
     SESSION_STOPS =
