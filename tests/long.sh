@@ -14,6 +14,7 @@ durability() { made release build durability-programs && tests/durability/run.py
 arm64() { MAKE=$make tests/arm64.sh; }
 
 profile tsan --scale 0.1 --timeout 1800
+phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
 phase arm64 arm64
 phase fuzz fuzz
 phase "durability, long" durability

@@ -87,7 +87,8 @@ static int kqueueWait(void *arg, int timeout_ms, loopReady *ready) {
     return filled;
 }
 
-static const loopBackend backend = {"kqueue", true, kqueueOpen, kqueueClose, kqueueChange, kqueueWait};
+static const loopBackend backend = {"kqueue",    true,         kqueueOpen,
+                                    kqueueClose, kqueueChange, kqueueWait};
 const loopBackend *const loopKqueue = &backend;
 #else
 #include <stddef.h>

@@ -22,7 +22,7 @@ typedef struct spscItem {
 
 typedef struct spsc {
     spscItem *items;
-    uint32_t mask; /* number of items - 1 */
+    uint32_t mask;                       /* number of items - 1 */
     uint32_t pushed ALIGNED(CACHE_LINE); /* written by the producer */
     uint32_t popped_seen;                /* the producer's copy of `popped` */
     uint32_t popped ALIGNED(CACHE_LINE); /* written by the consumer */

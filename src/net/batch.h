@@ -28,9 +28,9 @@ typedef struct inputRun {
 } inputRun;
 
 typedef struct inputBatch {
-    struct inputBatch *outer;  /* the batch of the enclosing turn */
-    struct inputBatch *next;   /* in the list of batches to execute */
-    struct netThread *thread;  /* whose batch it is */
+    struct inputBatch *outer;   /* the batch of the enclosing turn */
+    struct inputBatch *next;    /* in the list of batches to execute */
+    struct netThread *thread;   /* whose batch it is */
     struct ioThread *filled_by; /* an I/O thread, which gets it back; NULL: the main thread */
     bool running;
     int run_count;

@@ -134,8 +134,11 @@ static void agePool(int64_t budget_us) {
 }
 
 const tickJob netTicks[] = {
-    {"output-pool", 1000, agePool},   {"client-limits", 100, limitsTick},
-    {"door-rates", 100, sampleRates}, {"door-buffers", 1000, sampleBuffers},
-    {"tls-reload", 1000, netTlsTick}, {"io-threads", 100, ioThreadsTick},
+    {"output-pool", 1000, agePool},
+    {"client-limits", 100, limitsTick},
+    {"door-rates", 100, sampleRates},
+    {"door-buffers", 1000, sampleBuffers},
+    {"tls-reload", 1000, netTlsTick},
+    {"io-threads", 100, ioThreadsTick},
     {0},
 };

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -30,11 +29,11 @@
 
 static struct {
     ioThread *threads[IO_THREADS_MAX];
-    int started;         /* threads that exist */
-    int active;          /* clients are lent to the first ones */
-    size_t lent;         /* clients with SESSION_LENT */
-    bool noted;          /* for a client that is lent */
-    spscItem *returned;  /* results that were taken from the rings, to be processed */
+    int started;        /* threads that exist */
+    int active;         /* clients are lent to the first ones */
+    size_t lent;        /* clients with SESSION_LENT */
+    bool noted;         /* for a client that is lent */
+    spscItem *returned; /* results that were taken from the rings, to be processed */
     size_t returned_cap, returned_count, returned_at;
     inputBatch *first, *last; /* batches to execute */
     uint32_t sleep;           /* enum mainSleep */
@@ -362,10 +361,10 @@ static void setActive(int count) {
 }
 
 static ioThread *threadNew(int number, reason *why) {
-    void *memory = NULL;
-    check(posix_memalign(&memory, CACHE_LINE, sizeof(ioThread)) == 0);
-    ioThread *t = memory;
-    *t = (ioThread){.net = {.read_bytes_max = netMainThread()->read_bytes_max},
+    char *memory = memAlloc(sizeof(ioThread) + CACHE_LINE);
+    ioThread *t = (ioThread *)(memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE));
+    *t = (ioThread){.memory = memory,
+                    .net = {.read_bytes_max = netMainThread()->read_bytes_max},
                     .main_loop = netLoop(),
                     .main_sleep = &io.sleep};
     spscInit(&t->jobs, JOBS_MAX);
@@ -377,7 +376,7 @@ static ioThread *threadNew(int number, reason *why) {
         b->filled_by = t;
         check(spscPush(&t->spare, &(spscItem){.what = b}));
     }
-    char name[16];
+    char name[24]; /* the kernel keeps 15 bytes */
     snprintf(name, sizeof(name), "io_thd_%d", number);
     /* The thread inherits the processors of the main thread, those of server-cpulist. */
     if (threadStart(&t->os, name, "", ioWorkerRun, t, why) == OK) return t;
@@ -393,7 +392,7 @@ static void threadFree(ioThread *t) {
     spscFree(&t->results);
     spscFree(&t->spare);
     sleeperFree(&t->rest);
-    free(t);
+    memFree(t->memory);
 }
 
 /* Ends the last threads until `count` are left. */

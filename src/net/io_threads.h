@@ -8,7 +8,7 @@
 
 #include "net/batch.h"
 
-enum { IO_THREADS_MAX = 256 }; /* of io-threads, which includes the main thread */
+enum { IO_THREADS_MAX = 256 }; /* the limit of io-threads, which includes the main thread */
 
 /* Effect of io-threads and io-threads-always-active: starts and ends threads. No effect before netListen(). */
 status ioThreadsApply(reason *why);

@@ -14,7 +14,7 @@ enum {
     RESULTS_MAX = 8192, /* more than JOBS_MAX, so that it is never full */
     BATCHES_MAX = 8,    /* of one thread */
     BATCH_BYTES = 160 * 1024,
-    BATCH_RUNS = 16,    /* a batch with as many clients is executed, while the thread reads others */
+    BATCH_RUNS = 16, /* a batch with as many clients is executed, while the thread reads others */
 };
 
 /* What spscItem.kind says. Of jobs, `what` is the client. */
@@ -30,9 +30,9 @@ enum ioReading {
 /* Of results: all other clients come back with the batch that holds their requests. */
 enum ioResult {
     RESULT_BATCH, /* what: an inputBatch */
-    RESULT_READ,  /* what: a client without a request. number: that of read(); code: errno, or 1 if more bytes may wait */
+    RESULT_READ, /* what: a client without a request. number: that of read(); code: errno, or 1 if more bytes may wait */
     RESULT_UNREAD, /* what: a client that was not read, for lack of an empty batch */
-    RESULT_WROTE, /* what: a client. number: that of writev(), code: errno */
+    RESULT_WROTE,  /* what: a client. number: that of writev(), code: errno */
 };
 
 /* How the main thread sleeps: what it is woken for. */
@@ -43,6 +43,7 @@ enum mainSleep {
 };
 
 typedef struct ioThread {
+    void *memory; /* the block that holds it, aligned to cache lines */
     spsc jobs;    /* to the thread */
     spsc spare;   /* empty batches, to the thread */
     spsc results; /* to the main thread */

@@ -277,7 +277,8 @@ static void runBatch(inputBatch *b) {
 int readerPrefetch(const inputBatch *first) {
     executePart parts[2 * RUNS_MAX];
     int count = 0, batches = 0;
-    for (const inputBatch *b = first; b && count + b->run_count <= (int)COUNT_OF(parts); b = b->next) {
+    for (const inputBatch *b = first; b && count + b->run_count <= (int)COUNT_OF(parts);
+         b = b->next) {
         count += partsOf(b, parts + count);
         batches++;
     }
