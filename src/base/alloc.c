@@ -9,6 +9,7 @@
  * cache line owned by the calling thread. All functions are ANY_THREAD. */
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -345,10 +346,38 @@ size_t memSparseBytes(void) {
     return report.active > report.allocated ? report.active - report.allocated : 0;
 }
 
+static bool background_thread;
+
 void memSetBackgroundThread(int on) {
-    bool value = on != 0;
+    bool value = background_thread = on != 0;
     /* Best effort: where there is no background thread, the calling threads purge. */
     (void)mallctl("background_thread", NULL, NULL, &value, sizeof(value));
+}
+
+void memAfterFork(void) { memSetBackgroundThread(background_thread); }
+
+int memControlInt(const char *name, const int64_t *set, int64_t *value) {
+    /* The size of a setting is not known; jemalloc accepts the right one only. */
+    static const size_t sizes[] = {sizeof(int64_t), sizeof(int32_t), sizeof(bool)};
+    int error = EINVAL;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && error == EINVAL; i++) {
+        int64_t before = 0, after = set ? *set : 0; /* little-endian: their first bytes count */
+        size_t len = sizes[i];
+        error = mallctl(name, &before, &len, set ? &after : NULL, set ? sizes[i] : 0);
+        if (error == 0) *value = before;
+    }
+    return error;
+}
+
+int memControlText(const char *name, const char **text) {
+    /* jemalloc does not tell a pointer to a text from a number of the same size. */
+    static const char *const texts[] = {"version",          "config.malloc_conf", "opt.dss",
+                                        "opt.metadata_thp", "opt.percpu_arena",   "opt.thp"};
+    size_t at = 0, count = sizeof(texts) / sizeof(texts[0]);
+    while (at < count && strcmp(texts[at], name) != 0) at++;
+    if (at == count) return ENOENT;
+    size_t len = sizeof(*text);
+    return mallctl(name, (void *)text, &len, NULL, 0);
 }
 
 typedef struct statsText {
@@ -402,6 +431,17 @@ void *memMoveIfSparse(void *ptr) {
 size_t memSparseBytes(void) { return 0; }
 
 void memSetBackgroundThread(int on) { (void)on; /* libc has none */ }
+void memAfterFork(void) {}
+
+int memControlInt(const char *name, const int64_t *set, int64_t *value) {
+    (void)name, (void)set, (void)value; /* libc has no settings by name */
+    return ENOTSUP;
+}
+
+int memControlText(const char *name, const char **text) {
+    (void)name, (void)text;
+    return ENOTSUP;
+}
 
 char *memAllocatorStats(void) {
     static const char text[] = "Stats not supported for the current allocator";

@@ -83,6 +83,13 @@ void *memMoveIfSparse(void *ptr);
 size_t memSparseBytes(void);
 /* Starts or stops the allocator's background thread; no effect if it has none. */
 void memSetBackgroundThread(int on);
+/* In a child that replaces its parent: starts that thread again, because fork() copies only the caller. */
+void memAfterFork(void);
+/* Reads an integer setting of the allocator, mallctl() of jemalloc, and changes it to `*set` unless that is NULL. Returns 0
+ * or a value of errno. */
+int memControlInt(const char *name, const int64_t *set, int64_t *value) MUST_USE;
+/* Reads a text of the allocator, which is its own. Returns 0 or a value of errno. */
+int memControlText(const char *name, const char **text) MUST_USE;
 /* The allocator's statistics as text; the caller frees it with memFree(). */
 char *memAllocatorStats(void);
 /* Registers a function that is called with the requested size before the process ends for lack of

@@ -386,6 +386,9 @@ static void debugDictResizing(ctx *c) {
 /* DEBUG CLIENT-ENFORCE-REPLY-LIST: replies are in a list of blocks anyway. */
 static void debugEnforceReplyList(ctx *c) { replyOk(c); }
 
+/* DEBUG FORCE-FREE-PRIMARY-ASYNC: all clients are freed at the end of a turn anyway. */
+static void debugForceFreePrimaryAsync(ctx *c) { replyOk(c); }
+
 static int sleepInChild(void *us) {
     clockSleepUs(*(const int64_t *)us);
     return 0;
@@ -434,6 +437,10 @@ static const char *const debug_help[] = {
     "    Output a hex signature representing the current DB content.",
     "DIGEST-VALUE <key> [<key> ...]",
     "    Output a hex signature of the values of all the specified keys.",
+    "FORCE-FREE-PRIMARY-ASYNC <0|1>",
+    "    Accepted for tests: the client of the primary is always freed later.",
+    "FORCE-TLS-WRITE-ERROR <0|1>",
+    "    Force TLS write error for testing.",
     "ERROR <string>",
     "    Return a RESP protocol error with <string> as message. Useful for clients",
     "    unit tests to simulate error replies.",
@@ -449,6 +456,10 @@ static const char *const debug_help[] = {
     "    Return hash table statistics of the specified database.",
     "HTSTATS-KEY <key> [full]",
     "    Like HTSTATS but for the hash table stored at <key>'s value.",
+    "MALLCTL <key> [<val>]",
+    "    Get or set a malloc tuning integer.",
+    "MALLCTL-STR <key> [<val>]",
+    "    Get or set a malloc tuning string.",
     "OBJECT <key> [fast]",
     "    Show low level info about `key` and associated value.",
     "    Some fields of the default behavior may be time consuming to fetch,",
@@ -476,6 +487,9 @@ static const char *const debug_help[] = {
     "    true, false.",
     "REPLICATE <word> [<word> ...]",
     "    Send the words to the replicas as one command, without running it.",
+    "REPLYBUFFER PEAK-RESET-TIME <NEVER|RESET|time>",
+    "REPLYBUFFER RESIZING <0|1>",
+    "    Accepted for tests: reply buffers are not resized.",
     "RESTART [<milliseconds>]",
     "    Graceful restart: stop, restart after a <milliseconds> delay (default 0).",
     "SDSLEN <key>",
@@ -499,8 +513,12 @@ static const char *const debug_help[] = {
     "    Setting it to 0 disables expiring keys in background when they are not",
     "    accessed (otherwise the behavior). Setting it to 1 reenables back the",
     "    default.",
+    "SET-SKIP-CHECKSUM-VALIDATION <0|1>",
+    "    Enables or disables checksum checks for RDB files and RESTORE's payload.",
     "SLEEP <seconds>",
     "    Stop the server for <seconds>. Decimals allowed.",
+    "STRUCTSIZE",
+    "    Return the size of different core C structures.",
     "STRINGMATCH-TEST",
     "    Run a fuzz tester against the stringmatchlen() function.",
     "PAUSE-CRON <0|1>",
@@ -597,7 +615,10 @@ void debugCommand(ctx *c) {
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
         {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
+        {"force-free-primary-async", 3, 3, debugForceFreePrimaryAsync},
         {"log", 3, 3, debugLog},
+        {"mallctl", 3, 4, debugMallctl},
+        {"mallctl-str", 3, 4, debugMallctlStr},
         {"quicklist", 3, 4, debugQuicklist},
         {"quicklist-packed-threshold", 3, 3, debugQuicklistPackedThreshold},
         {"object", 3, 4, debugObject},
@@ -606,6 +627,7 @@ void debugCommand(ctx *c) {
         {"delay-rdb-client-free-seconds", 3, 3, debugDelayRdbClientFree},
         {"pause-after-fork", 3, 3, debugPauseAfterFork},
         {"replicate", 3, INT_MAX, debugReplicate},
+        {"replybuffer", 4, 4, debugReplyBuffer},
         {"pause-cron", 3, 3, debugPauseCron},
         {"populate", 3, 5, debugPopulate},
         {"protocol", 3, 3, debugProtocol},
@@ -619,6 +641,7 @@ void debugCommand(ctx *c) {
         {"set-disable-deny-scripts", 3, 3, debugSetDisableDenyScripts},
         {"set-skip-checksum-validation", 3, 3, debugSetSkipChecksum},
         {"sleep", 3, 3, debugSleep},
+        {"structsize", 2, 2, debugStructsize},
         {"stringmatch-test", 2, 2, debugStringmatchTest},
     };
     for (size_t i = 0; i < COUNT_OF(words); i++) {

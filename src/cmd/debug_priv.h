@@ -5,9 +5,7 @@
 #define CMD_DEBUG_PRIV_H
 
 #include "base/str.h"
-#include "base/str.h"
 #include "engine/ctx.h"
-#include "store/object.h"
 #include "store/object.h"
 
 /* Subcommands that end the process; the number of arguments was checked. */
@@ -25,6 +23,12 @@ const robj *debugFind(ctx *c);
 void debugAppendQuicklist(str *text, const robj *o, bool fast);
 void debugQuicklist(ctx *c);
 void debugQuicklistPackedThreshold(ctx *c);
+
+/* Subcommands about memory. */
+void debugStructsize(ctx *c);
+void debugMallctl(ctx *c);
+void debugMallctlStr(ctx *c);
+void debugReplyBuffer(ctx *c);
 
 /* Subcommands about replication. */
 void debugChangeReplId(ctx *c);

@@ -164,6 +164,7 @@ status keyspaceApplyLazyFree(reason *why) {
 }
 
 void keyspaceSetActiveExpire(bool on) { active_expire = on; }
+bool keyspaceExpiresActively(void) { return active_expire; }
 
 static void clockTick(int64_t budget_us) {
     (void)budget_us; /* takes no time */

@@ -36,6 +36,7 @@ static inline storeLook keyspaceLookOf(const session *s, int64_t now_ms) {
 }
 /* Off: expired keys are removed only when accessed. */
 void keyspaceSetActiveExpire(bool on);
+bool keyspaceExpiresActively(void);
 /* Ms until active expiry continues after reaching its time limit, to limit the sleep of the loop; -1: it has not. */
 int64_t keyspaceNextMs(void);
 /* lazyfree-lazy-user-flush: whether commands that flush free in the background unless told otherwise. */

@@ -96,7 +96,6 @@ static status applyBackgroundThread(reason *why) {
     return OK;
 }
 
-/* Moving objects requires allocator functions that distributions' allocators do not provide. */
 /* ------------------------------------------------------------------ queries */
 
 static bool denied_in_scripts = true;

@@ -47,6 +47,8 @@ void rdbFileSelect(rdbWriter *w, int id);
 void rdbFileSlot(rdbWriter *w, int slot, uint64_t keys, uint64_t volatile_keys);
 /* ERR_LIMIT, and nothing is written, if the file's version has no type for the value. */
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) MUST_USE;
+/* The record of a key whose value is written in parts (rdbTypeInParts()): what precedes the elements. `o` needs no value. */
+void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count, rdbAccess access);
 /* The end mark and the checksum; flushes. Returns the first failure of any of the calls. */
 status rdbFileEnd(rdbWriter *w, reason *why) MUST_USE;
 

@@ -92,22 +92,35 @@ static bool writeShortText(rdbWriter *w, const robj *o) {
     return true;
 }
 
+/* Expiry time and access of a key. */
+static void writeAttributes(rdbWriter *w, const robj *o, rdbAccess access) {
+    if (objectHasExpire(o)) {
+        rdbWriteByte(w, RDB_OP_EXPIRE_MS);
+        rdbWriteU64(w, (uint64_t)objectExpire(o));
+    }
+    writeAccess(w, o, access);
+}
+
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
     rdbType type = rdbTypeOf(o);
     if (!rdbTypeInVersion(type, version)) {
         return reasonSet(&w->why, ERR_LIMIT,
                          "RDB version %d has no type for a hash whose fields expire", version);
     }
-    if (objectHasExpire(o)) {
-        rdbWriteByte(w, RDB_OP_EXPIRE_MS);
-        rdbWriteU64(w, (uint64_t)objectExpire(o));
-    }
-    writeAccess(w, o, access);
+    writeAttributes(w, o, access);
     if (writeShortText(w, o)) return w->failed;
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));
     rdbWriteValue(w, o);
     return w->failed;
+}
+
+void rdbFileKeyInParts(rdbWriter *w, const robj *o, rdbType type, uint64_t count,
+                       rdbAccess access) {
+    writeAttributes(w, o, access);
+    rdbWriteByte(w, (uint8_t)type);
+    rdbWriteString(w, objectKey(o));
+    rdbWriteLength(w, count);
 }
 
 status rdbFileEnd(rdbWriter *w, reason *why) {

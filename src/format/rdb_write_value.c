@@ -176,6 +176,26 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
     }
 }
 
+rdbType rdbTypeInParts(valueType type, bool timed) {
+    switch (type) {
+    case TYPE_SET: return RDB_TYPE_SET;
+    case TYPE_ZSET: return RDB_TYPE_ZSET_2;
+    case TYPE_HASH: return timed ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
+    default: panic("no RDB type for values of type %d in parts", (int)type);
+    }
+}
+
+void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e) {
+    rdbWriteString(w, e->name);
+    if (type == RDB_TYPE_SET) return;
+    if (type == RDB_TYPE_ZSET_2) {
+        rdbWriteDouble(w, e->score);
+        return;
+    }
+    rdbWriteString(w, e->value);
+    if (type == RDB_TYPE_HASH_2) rdbWriteU64(w, (uint64_t)e->time_ms);
+}
+
 static status countOnly(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     (void)sink; /* the writer counts the bytes */
     (void)bytes;

@@ -99,6 +99,7 @@ extern const sessionCarrier clientCarrier;
 typedef struct netStatistics {
     uint64_t connections, rejected;
     uint64_t bytes_in, bytes_out;
+    uint64_t repl_in, repl_out; /* from a primary and to replicas; part of the two above */
     uint64_t reads, writes;
     uint64_t input_limit_closed, output_limit_closed, evicted;
     uint64_t recent_input_max, recent_output_max;

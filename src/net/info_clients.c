@@ -18,7 +18,7 @@
 enum { RECENT_SECONDS = 8 };
 
 static struct {
-    rate input, output;
+    rate input, output, repl_input, repl_output;
     /* Maximum buffer sizes of the last seconds, one slot per second; those of the current second are in
      * netStats(). */
     uint64_t input_max[RECENT_SECONDS], output_max[RECENT_SECONDS];
@@ -30,6 +30,8 @@ static void sampleRates(int64_t budget_us) {
     int64_t now_us = clockMonoUs();
     rateSample(&samples.input, netStats()->bytes_in, now_us);
     rateSample(&samples.output, netStats()->bytes_out, now_us);
+    rateSample(&samples.repl_input, netStats()->repl_in, now_us);
+    rateSample(&samples.repl_output, netStats()->repl_out, now_us);
 }
 
 static void sampleBuffers(int64_t budget_us) {
@@ -46,7 +48,13 @@ void netResetStats(void) {
     *stats = (netStatistics){.recent_input_max = stats->recent_input_max,
                              .recent_output_max = stats->recent_output_max};
     ioThreadsResetStats();
-    samples.input = samples.output = (rate){0}; /* their counters restart */
+    samples.input = samples.output = (rate){0};
+    samples.repl_input = samples.repl_output = (rate){0}; /* their counters restart */
+}
+
+void netCountDataset(size_t received) {
+    netTotals()->bytes_in += received;
+    netTotals()->repl_in += received;
 }
 
 static uint64_t recentMax(const uint64_t *slots, uint64_t present) {
@@ -107,8 +115,12 @@ static void printStats(str *out) {
     appendCount(out, "total_connections_received", stats->connections);
     appendCount(out, "total_net_input_bytes", stats->bytes_in);
     appendCount(out, "total_net_output_bytes", stats->bytes_out);
+    appendCount(out, "total_net_repl_input_bytes", stats->repl_in);
+    appendCount(out, "total_net_repl_output_bytes", stats->repl_out);
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
+    appendRate(out, "instantaneous_input_repl_kbps", &samples.repl_input);
+    appendRate(out, "instantaneous_output_repl_kbps", &samples.repl_output);
     appendCount(out, "rejected_connections", stats->rejected);
     appendCount(out, "evicted_clients", stats->evicted);
     appendCount(out, "total_reads_processed", stats->reads);

@@ -73,6 +73,8 @@ void netOutgoingClose(conn *c);
 status netOutgoingAdopt(conn *c, session **out) MUST_USE;
 /* Afterwards, when the session is prepared: begins to read. `received`: bytes that have been read already. */
 void netOutgoingStart(session *s, slice received);
+/* Counts bytes received from a primary by a connection that is not a client (yet). */
+void netCountDataset(size_t received);
 /* The hard output limit of replicas in bytes; 0: none. */
 size_t netReplicaOutputLimit(void);
 /* The connection of a client, for direct output. */

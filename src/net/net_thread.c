@@ -20,6 +20,8 @@ void netThreadFold(netThread *t) {
     netStatistics *all = netTotals(), *own = &t->counted;
     all->bytes_in += own->bytes_in;
     all->bytes_out += own->bytes_out;
+    all->repl_in += own->repl_in;
+    all->repl_out += own->repl_out;
     all->reads += own->reads;
     all->writes += own->writes;
     if (own->recent_input_max > all->recent_input_max)

@@ -22,20 +22,29 @@
 #include "persist/snapshot_stream.h"
 #include "store/saving.h"
 #include "store/store.h"
+#include "store/type_hash.h"
 
 enum {
     STEP_BUCKETS = 32,
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
-    VALUE_ELEMENTS_MAX = 8192, /* larger values take more than a millisecond ... */
-    VALUE_BYTES_MAX = 1 << 20, /* ... and are left to a child in mode auto */
-    VALUE_SAMPLES = 5,         /* elements from which the bytes of a value are estimated */
-    SHARE_PERCENT = 30,        /* of the time, for the walk */
-    SHARE_US_MIN = 20,         /* in one turn */
+    BUCKET_BYTES = 32, /* put aside beyond the fixed memory, for which the walk visits a bucket */
+    /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
+    VALUE_ELEMENTS_MAX = 8192, /* of a table */
+    VALUE_BYTES_MAX = 1 << 20,
+    VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
+    SHARE_PERCENT = 30, /* of the time, for the walk */
+    SHARE_US_MIN = 20,  /* in one turn */
     SHARE_US_MAX = 250,
     SYNC_BYTES = 4 * 1024 * 1024,
     REPORT_KEYS = 1024,
     PAUSE_MS = 1000, /* prolonged while it is needed */
 };
+/* Larger tables are written in parts. */
+#ifdef HOSTILE_BUILD
+enum { WHOLE_ELEMENTS_MAX = 8, WHOLE_BYTES_MAX = 1 << 10 };
+#else
+enum { WHOLE_ELEMENTS_MAX = 256, WHOLE_BYTES_MAX = 1 << 16 };
+#endif
 
 /* A database as of the start. */
 typedef struct savedDb {
@@ -47,6 +56,7 @@ typedef struct savedDb {
 typedef struct jobCosts {
     int64_t main_us, longest_us; /* of the walk: in all turns; in the longest one */
     uint64_t early;              /* keys written before a change */
+    uint64_t divided;            /* values written in parts */
 } jobCosts;
 
 static struct {
@@ -60,6 +70,10 @@ static struct {
     int db_id;         /* selected in the stream; -1: none */
     bool walks, taken; /* taken: the receivers have everything */
     status failed;     /* of a key */
+    reason failed_why;
+    bool in_value; /* which is being written in parts: other keys go to the side writer */
+    rdbType value_type;
+    uint64_t elements; /* written so */
     uint64_t keys_done, keys_total;
     int64_t left_us;   /* when the stage was left last */
     int64_t resume_us; /* rdb-key-save-delay: no step before this time */
@@ -67,6 +81,7 @@ static struct {
     size_t excess_peak;
     uint64_t count;
     uint64_t added_paid; /* new keys that the walk has made up for */
+    size_t excess_paid;  /* bytes likewise */
     jobCosts costs;
     bool found_large; /* a value that is left to a child */
     uint64_t fallbacks;
@@ -79,12 +94,27 @@ static char *copyOf(const char *text) { return text ? memDup(text, strlen(text))
 
 /* ------------------------------------------------------------------ large values */
 
-/* Values are written whole. */
+static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
+    const typeOps *ops = typeOf(o);
+    if (ops->length(o) > elements_max) return true;
+    return ops->value_memory(objectPointer(o), VALUE_SAMPLES) > bytes_max;
+}
+
+/* True if the value is written in parts. Commands are written whole, and so is what the format has no type for: that
+ * fails. */
+static bool divides(void *arg, const robj *o) {
+    (void)arg; /* there is one job */
+    if (!inl.walks || inl.save.job.as_commands) return false;
+    if (likely(!isLarger(o, WHOLE_ELEMENTS_MAX, WHOLE_BYTES_MAX))) return false;
+    bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
+    return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), inl.records.version);
+}
+
+/* True for values that would be written whole, but are too large for that. */
 static bool isTooLarge(const robj *o) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    const typeOps *ops = typeOf(o);
-    if (ops->length(o) > VALUE_ELEMENTS_MAX) return true;
-    return ops->value_memory(objectPointer(o), VALUE_SAMPLES) > VALUE_BYTES_MAX;
+    if (!typeOf(o)->elements) return isLarger(o, SIZE_MAX, VALUE_BYTES_MAX); /* copied by node */
+    return inl.save.job.as_commands && isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
@@ -110,22 +140,67 @@ static bool leaveToChild(int db_id, const robj *o) {
 
 /* ------------------------------------------------------------------ records */
 
-static void writeKey(int db_id, const robj *o) {
-    if (db_id != inl.db_id) {
-        savedDb *d = &inl.dbs[db_id];
-        if (d->announced) {
-            rdbRecordsSelect(&inl.records, db_id);
-        } else {
-            rdbRecordsDb(&inl.records, db_id, d->keys, d->volatile_keys);
-        }
-        d->announced = true;
-        inl.db_id = db_id;
+static void selectDb(int db_id) {
+    if (db_id == inl.db_id) return;
+    savedDb *d = &inl.dbs[db_id];
+    if (d->announced) {
+        rdbRecordsSelect(&inl.records, db_id);
+    } else {
+        rdbRecordsDb(&inl.records, db_id, d->keys, d->volatile_keys);
     }
-    inl.failed = rdbRecordsKey(&inl.records, db_id, o); /* found by the stage */
-    if (unlikely(inl.failed != OK)) inl.walks = false;
+    d->announced = true;
+    inl.db_id = db_id;
+}
+
+/* The stage will find the failure. */
+static void noteFailure(status st, const reason *why) {
+    if (likely(st == OK) || inl.failed != OK) return;
+    inl.failed = st;
+    inl.failed_why = *why;
+    inl.walks = false;
+}
+
+static void countKey(void) {
     if (++inl.keys_done % REPORT_KEYS == 0)
         childNoteProgressHere(inl.keys_done, inl.keys_total,
                               snapshotStreamCount(inl.stream).memory);
+}
+
+static void writeKey(int db_id, const robj *o) {
+    selectDb(db_id);
+    status st = rdbRecordsKey(&inl.records, db_id, o);
+    noteFailure(st, &inl.records.writer->why);
+    countKey();
+}
+
+/* ------------------------------------------------------------------ values in parts */
+
+static void beginValue(void *arg, const savedValue *value) {
+    (void)arg; /* there is one job */
+    selectDb(value->db_id);
+    rdbWriter *w = snapshotStreamWriter(inl.stream);
+    inl.value_type = rdbTypeInParts(objectType(value->head), value->is_timed);
+    rdbFileKeyInParts(w, value->head, inl.value_type, value->count, inl.records.access);
+    inl.records.writer = snapshotStreamSide(inl.stream);
+    inl.in_value = true;
+}
+
+static void writeElement(void *arg, const valueElement *element) {
+    (void)arg; /* there is one job */
+    rdbWriteElement(snapshotStreamWriter(inl.stream), inl.value_type, element);
+    inl.elements++;
+}
+
+static void endValue(void *arg) {
+    (void)arg; /* there is one job */
+    rdbWriter *w = snapshotStreamWriter(inl.stream);
+    noteFailure(rdbWriterStatus(w), &w->why);
+    noteFailure(rdbWriterStatus(inl.records.writer), &inl.records.writer->why);
+    snapshotStreamJoinSide(inl.stream);
+    inl.records.writer = w;
+    inl.in_value = false;
+    inl.costs.divided++;
+    countKey();
 }
 
 static bool offer(void *arg, int db_id, const robj *o) {
@@ -146,6 +221,8 @@ static void setPaused(bool on) {
     inl.pauses = on;
 }
 
+static size_t excessNow(void) { return snapshotStreamExcess(inl.stream) + storeSavingBytes(); }
+
 static bool waitsBeyond(size_t excess) {
     size_t limit = (size_t)persistConf.snapshot_excess_limit;
     return persistConf.snapshot_excess_action == EXCESS_WAIT &&
@@ -158,14 +235,19 @@ static void take(void *arg, int db_id, const robj *o) {
     if (!inl.walks || leaveToChild(db_id, o)) return;
     inl.costs.early++;
     writeKey(db_id, o);
-    if (!inl.pauses && unlikely(waitsBeyond(snapshotStreamExcess(inl.stream)))) setPaused(true);
+    if (!inl.pauses && unlikely(waitsBeyond(excessNow()))) setPaused(true);
 }
 
-static const storeSaver saver = {.offer = offer, .take = take};
+static const storeSaver saver = {.offer = offer,
+                                 .take = take,
+                                 .divides = divides,
+                                 .begin = beginValue,
+                                 .element = writeElement,
+                                 .end = endValue};
 
 /* Acts on what was put aside beyond the fixed memory. False: the job is to be given up. */
 static bool checkExcess(reason *why) {
-    size_t excess = snapshotStreamExcess(inl.stream);
+    size_t excess = excessNow();
     size_t limit = (size_t)persistConf.snapshot_excess_limit;
     if (excess > inl.excess_peak) inl.excess_peak = excess;
     inl.is_pressed = excess > limit / 2;
@@ -215,11 +297,12 @@ static void reportEnd(void) {
     snapshotStreamNumbers stream = snapshotStreamCount(inl.stream);
     childNoteProgressHere(inl.keys_done, inl.keys_total, stream.peak);
     logNotice(
-        "Snapshot without a fork: %llu keys, %llu of them before a change, %.1f MB; %.1f ms of the main "
-        "thread, at most %.3f ms in one turn; %.1f MB of memory",
+        "Snapshot without a fork: %llu keys, %llu of them before a change, %llu in parts, %.1f MB; %.1f ms of "
+        "the main thread, at most %.3f ms in one turn; %.1f MB of memory",
         (unsigned long long)inl.keys_done, (unsigned long long)inl.costs.early,
-        (double)stream.written / 1048576, (double)inl.costs.main_us / 1e3,
-        (double)inl.costs.longest_us / 1e3, (double)stream.peak / 1048576);
+        (unsigned long long)inl.costs.divided, (double)stream.written / 1048576,
+        (double)inl.costs.main_us / 1e3, (double)inl.costs.longest_us / 1e3,
+        (double)stream.peak / 1048576);
 }
 
 static void finish(bool succeeded, const char *why) {
@@ -279,7 +362,7 @@ static void pollStream(void) {
     default: finish(false, why.text); return;
     }
     if (inl.failed != OK) {
-        finish(false, inl.records.writer->why.text);
+        finish(false, inl.failed_why.text);
     } else if (!checkExcess(&why)) {
         finish(false, why.text);
     }
@@ -292,6 +375,17 @@ static int64_t share(int64_t now_us) {
     return us > SHARE_US_MAX ? SHARE_US_MAX : us;
 }
 
+/* The buckets that the walk has to visit, because keys were added or put aside. */
+static uint64_t bucketsOwed(void) {
+    uint64_t added = storeSavingAdded();
+    size_t excess = excessNow();
+    uint64_t owed = (added - inl.added_paid) * KEY_PAYS_BUCKETS;
+    if (excess > inl.excess_paid) owed += (excess - inl.excess_paid) / BUCKET_BYTES;
+    inl.added_paid = added;
+    inl.excess_paid = excess;
+    return owed;
+}
+
 static void walk(int64_t now_us) {
     if (now_us < inl.resume_us) {
         loopLimitSleep(engineLoop(), (inl.resume_us - now_us) / 1000 + 1);
@@ -299,10 +393,9 @@ static void walk(int64_t now_us) {
     }
     bool slowly = persistConf.rdb_key_save_delay > 0;
     int64_t end_us = now_us + share(now_us), spent_us;
-    uint64_t before = inl.keys_done, buckets = 0;
-    uint64_t owed = slowly ? 0 : (storeSavingAdded() - inl.added_paid) * KEY_PAYS_BUCKETS;
+    uint64_t before = inl.keys_done + inl.elements, buckets = 0;
+    uint64_t owed = slowly ? 0 : bucketsOwed();
     bool more, has_room;
-    inl.added_paid = storeSavingAdded();
     do {
         has_room = snapshotStreamRoom(inl.stream) > 0;
         more = !has_room || storeSavingStep(slowly ? 1 : STEP_BUCKETS);
@@ -314,7 +407,8 @@ static void walk(int64_t now_us) {
     if (spent_us > inl.costs.longest_us) inl.costs.longest_us = spent_us;
     latencyNote("snapshot-slice", spent_us / 1000);
     if (persistConf.rdb_key_save_delay > 0)
-        inl.resume_us = now_us + (int64_t)(inl.keys_done - before) * persistConf.rdb_key_save_delay;
+        inl.resume_us = now_us + (int64_t)(inl.keys_done + inl.elements - before) *
+                                     persistConf.rdb_key_save_delay;
     if (!more && inl.walks) {
         inl.walks = false;
         snapshotStreamEnd(inl.stream);
@@ -380,6 +474,18 @@ static void noteDatabases(void) {
     }
 }
 
+/* Builds with checks: files have a digest of the dataset, which a load compares with what it has loaded. */
+static void writeDigest(void) {
+#ifdef HOT_CHECKS
+    if (inl.save.job.as_commands || inl.save.job.content.no_keys) return;
+    digest all;
+    char hex[DIGEST_HEX];
+    storeDigest(keyspaceMain(), lookAtAll(), &all);
+    digestPrint(&all, hex);
+    rdbFileAux(inl.records.writer, RDB_DIGEST_FIELD, sliceMake(hex, sizeof(hex)));
+#endif
+}
+
 status inlineSaveStart(const inlineSave *save, reason *why) {
     if (childAlive() != CHILD_NONE) return reasonSet(why, ERR_EXISTS, "another child is running");
     check(!inl.ending);
@@ -405,12 +511,16 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
     noteDatabases();
     inl.taken = false;
     inl.failed = OK;
+    inl.in_value = false;
+    inl.elements = 0;
     inl.resume_us = 0;
     inl.excess_peak = 0;
     inl.added_paid = 0;
+    inl.excess_paid = 0;
     inl.costs = (jobCosts){0};
     inl.found_large = false;
     rdbRecordsBegin(&inl.records, snapshotStreamWriter(stream), &inl.save.job);
+    writeDigest();
     inl.runs = true;
     inl.walks = !save->job.content.no_keys;
     if (inl.walks) {
@@ -442,10 +552,11 @@ void inlineSavePrintInfo(str *out) {
     strAppendFormat(out,
                     "snapshot_inline_in_progress:%d\r\nsnapshot_inline_memory:%llu\r\n"
                     "snapshot_inline_excess_peak:%llu\r\nsnapshot_inline_cleanup:%d\r\n"
-                    "snapshot_inline_early_keys:%llu\r\nsnapshot_inline_main_us:%lld\r\n"
+                    "snapshot_inline_early_keys:%llu\r\nsnapshot_inline_divided_values:%llu\r\n"
+                    "snapshot_inline_main_us:%lld\r\n"
                     "snapshot_inline_longest_us:%lld\r\nsnapshot_inline_fallbacks:%llu\r\n",
                     inl.runs, (unsigned long long)memory, (unsigned long long)inl.excess_peak,
                     !inl.runs && inl.has_stage, (unsigned long long)inl.costs.early,
-                    (long long)inl.costs.main_us, (long long)inl.costs.longest_us,
-                    (unsigned long long)inl.fallbacks);
+                    (unsigned long long)inl.costs.divided, (long long)inl.costs.main_us,
+                    (long long)inl.costs.longest_us, (unsigned long long)inl.fallbacks);
 }

@@ -13,6 +13,7 @@
 #include "format/rdb_source.h"
 #include "persist/loading.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_save.h"
 #include "store/store.h"
 
 enum {
@@ -36,6 +37,10 @@ typedef struct loading {
     unsigned flags;
     storeLook look;
     uint64_t loaded, expired, empty, all_fields_expired;
+    uint64_t fields_expired;
+    bool merges; /* there were other keys before */
+    bool has_digest;
+    char digest[DIGEST_HEX]; /* of the dataset that was saved */
     /* Keys are stored in batches, so that the cache misses of their lookups overlap. */
     int batch_count;
     loadedKey batch[BATCH_KEYS];
@@ -49,7 +54,8 @@ static struct {
 /* ------------------------------------------------------------------ records */
 
 static status onAux(void *arg, rdbReader *r, slice name, slice value) {
-    (void)arg, (void)r;
+    (void)r;
+    loading *l = arg;
     int64_t number;
     if (sliceIs(name, "valkey-ver") || sliceIs(name, "redis-ver")) {
         logNotice("Loading RDB produced by %s version %.*s",
@@ -68,6 +74,9 @@ static status onAux(void *arg, rdbReader *r, slice name, slice value) {
         last_load.origin.offset = number;
     } else if (sliceIs(name, "repl-stream-db") && numberParseInt(value, &number)) {
         last_load.origin.db = number >= 0 && number < storeDbCount() ? (int)number : -1;
+    } else if (sliceEqual(name, RDB_DIGEST_FIELD) && value.len == DIGEST_HEX) {
+        memcpy(l->digest, value.ptr, DIGEST_HEX);
+        l->has_digest = true;
     } else if (name.len && *name.ptr == '%') {
         logNotice("RDB '%.*s': %.*s", (int)name.len, name.ptr, (int)value.len, value.ptr);
     }
@@ -110,7 +119,7 @@ static status place(loading *l, rdbReader *r, const loadedKey *key) {
 
 /* Stores the values of the batch; frees those that follow a failure. */
 static status placeBatch(loading *l, rdbReader *r) {
-    storeWant wants[BATCH_KEYS];
+    storeWant wants[BATCH_KEYS] = {0}; /* gcc cannot see that all that are used are set */
     for (int i = 0; i < l->batch_count; i++)
         wants[i] = (storeWant){.db = l->batch[i].db, .hash = l->batch[i].hash};
     storePrefetch(wants, l->batch_count);
@@ -206,7 +215,11 @@ static const rdbFileHandler handler = {.version = onVersion,
 /* ------------------------------------------------------------------ the file */
 
 /* Logs the reason of a failed load, in the format that tools and tests expect. */
-static void logFailure(const rdbReader *r, const rdbFileResult *result) {
+static void logFailure(const rdbReader *r, const rdbFileResult *result, bool unknown_type) {
+    if (unknown_type) { /* the last line before that of the caller */
+        logWarning("Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
+        return;
+    }
     if (result->bad_checksum) {
         logWarning("Wrong RDB checksum expected: (%llx) but got (%llx). Aborting now.",
                    (unsigned long long)result->expected, (unsigned long long)result->found);
@@ -234,6 +247,34 @@ static void logSuccess(const loading *l, const rdbFileResult *result) {
     strFree(&empty);
 }
 
+static void countField(void *arg, slice key, slice field) {
+    (void)key, (void)field; /* only their number is wanted */
+    ((loading *)arg)->fields_expired++;
+}
+
+static bool hasKeys(keyspace *k) {
+    uint64_t keys = 0;
+    for (int id = 0; id < keyspaceDbCount(k); id++) keys += dbSize(keyspaceDb(k, id));
+    return keys > 0;
+}
+
+/* Builds with checks: the dataset is compared with the one that was saved, unless something was not loaded. */
+static status checkDigest(const loading *l, rdbReader *r) {
+#ifdef HOT_CHECKS
+    if (!l->has_digest || l->merges || l->expired || l->fields_expired || l->empty) return OK;
+    digest all;
+    char hex[DIGEST_HEX];
+    storeDigest(l->into, lookAtAll(), &all);
+    digestPrint(&all, hex);
+    if (memcmp(hex, l->digest, DIGEST_HEX) == 0) return OK;
+    return rdbReaderFail(r, "The dataset with digest %.*s was saved, but %.*s was loaded",
+                         DIGEST_HEX, l->digest, DIGEST_HEX, hex);
+#else
+    (void)l, (void)r; /* no other build writes digests */
+    return OK;
+#endif
+}
+
 /* Loads from an open file, or for replication (`sync`); *end is the offset after the RDB part. */
 static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *end, reason *why) {
     keyspace *into = sync && sync->into ? sync->into : keyspaceMain();
@@ -241,10 +282,13 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
                  .sync = sync,
                  .db = keyspaceDb(into, 0),
                  .flags = flags,
+                 .merges = hasKeys(into),
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
     rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = l.look},
                               .relaxed = rdbVersionsRelaxed(),
                               .check_checksum = persistConf.rdbchecksum && !rdbChecksumSkipped()};
+    options.values.field_dropped = countField;
+    options.values.arg = &l;
     rdbReader r;
     rdbFileResult result;
     last_load.origin = (persistOrigin){.db = -1};
@@ -252,6 +296,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
     status st = rdbFileRead(&r, &options, &handler, &l, &result);
     if (st == OK) st = placeBatch(&l, &r);
     freeBatch(&l);
+    if (st == OK) st = checkDigest(&l, &r);
     last_load.expired = l.expired;
     last_load.loaded = l.loaded;
     if (sync) sync->short_read = st != OK && r.short_read;
@@ -261,10 +306,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
         *end = rdbReaderOffset(&r);
         loadingProgress(*end);
     } else {
-        if (st == ERR_NOT_FOUND && options.relaxed)
-            logWarning(
-                "Unknown type or opcode when loading DB. Unrecoverable error, aborting now.");
-        logFailure(&r, &result);
+        logFailure(&r, &result, st == ERR_NOT_FOUND && options.relaxed);
         *why = r.why;
     }
     rdbReaderClear(&r);
@@ -323,7 +365,7 @@ status rdbLoadCheckHeader(const char *path, reason *why) {
     if (good) {
         st = OK;
     } else {
-        logFailure(&r, &result);
+        logFailure(&r, &result, false);
         *why = r.why;
     }
     rdbReaderClear(&r);

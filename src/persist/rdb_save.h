@@ -11,6 +11,10 @@
 #include "format/rdb_file.h"
 #include "persist/sync.h"
 
+/* In builds with checks, files of snapshots without a fork have this field: storeDigest() of the dataset at their start,
+ * with which a load compares what it has loaded. */
+#define RDB_DIGEST_FIELD SLICE("dataset-digest")
+
 /* What to write and where. */
 typedef struct rdbSaveJob {
     const char *temporary; /* the path during writing */

@@ -44,11 +44,28 @@ static backlogBlock *addBlock(replBacklog *b) {
     return block;
 }
 
-static void removeBlock(replBacklog *b, backlogBlock *block) {
+static void freeBlock(replBacklog *b, backlogBlock *block) {
     b->memory -= blockMemory(block);
-    listRemove(&b->blocks, &block->node);
     blobRelease(block->bytes);
     memFree(block);
+}
+
+static void removeBlock(replBacklog *b, backlogBlock *block) {
+    listRemove(&b->blocks, &block->node);
+    if (blobIsShared(block->bytes)) {
+        listAppend(&b->lent, &block->node);
+    } else {
+        freeBlock(b, block);
+    }
+}
+
+void backlogReclaim(replBacklog *b) {
+    for (listNode *n = listFirst(&b->lent), *next; n; n = next) {
+        next = listNext(&b->lent, n);
+        if (blobIsShared(blockOf(n)->bytes)) continue;
+        listRemove(&b->lent, n);
+        freeBlock(b, blockOf(n));
+    }
 }
 
 /* Removes the oldest blocks that are not needed. */
@@ -64,6 +81,7 @@ static void trim(replBacklog *b) {
 
 void backlogInit(replBacklog *b, int64_t next, size_t limit) {
     listInit(&b->blocks);
+    listInit(&b->lent);
     b->first = b->next = next;
     b->limit = limit;
     b->memory = 0;
@@ -74,6 +92,10 @@ void backlogClear(replBacklog *b) {
     while (!listIsEmpty(&b->blocks)) {
         check(firstBlock(b)->holders == 0);
         removeBlock(b, firstBlock(b));
+    }
+    for (listNode *n; (n = listFirst(&b->lent)) != NULL;) { /* outputs keep the bytes */
+        listRemove(&b->lent, n);
+        freeBlock(b, blockOf(n));
     }
 }
 
@@ -88,6 +110,7 @@ static void appendSpan(replBacklog *b, slice span) {
         if (block->bytes->len == block->bytes->cap) {
             block = addBlock(b);
             trim(b);
+            backlogReclaim(b);
         }
         blob *to = block->bytes;
         size_t n = sizeMin(span.len, to->cap - to->len);

@@ -2,7 +2,7 @@
  *
  * The most recent part of a replication stream, in a chain of blocks. There is one copy of the bytes: replicas refer to
  * them by a position each, and output buffers by references to the blocks. A block is kept while a position is in it,
- * so the chain may exceed its limit. The first byte of a stream has number 1. One thread at a time. */
+ * so the chain may exceed its limit; its memory counts until no output refers to it. The first byte of a stream has number 1. One thread at a time. */
 #ifndef REPL_BACKLOG_H
 #define REPL_BACKLOG_H
 
@@ -24,10 +24,11 @@ typedef struct backlogBlock {
 
 typedef struct replBacklog {
     list blocks;   /* at least one */
+    list lent;     /* blocks removed from `blocks` to which outputs refer */
     int64_t first; /* number of the oldest byte */
     int64_t next;  /* number of the next byte */
     size_t limit;  /* bytes that are kept without positions */
-    size_t memory; /* of all blocks, in bytes */
+    size_t memory; /* of all blocks, lent ones included, in bytes */
 } replBacklog;
 
 /* The next byte that a reader needs. Not to be copied while it is open. */
@@ -58,6 +59,8 @@ void backlogClose(replBacklog *b, backlogPosition *p);
 size_t backlogRead(replBacklog *b, backlogPosition *p, size_t most, blob **bytes, size_t *at);
 /* Bytes in the blocks that the position keeps, and the number of these blocks. */
 size_t backlogHeld(const replBacklog *b, const backlogPosition *p, int64_t *blocks);
+/* Frees the lent blocks whose bytes have been sent; appending does it, too. O(lent blocks). */
+void backlogReclaim(replBacklog *b);
 /* Copies the last bytes, at most `most`; returns their number. */
 size_t backlogTail(const replBacklog *b, char *to, size_t most);
 

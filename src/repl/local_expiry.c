@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Keys with a TTL set by clients of a writable replica (local_expiry.h). Invariant: the observer is armed while keys
- * are tracked at all; the table is empty otherwise. */
+ * are added; afterwards the table only gets smaller. */
 #include "repl/local_expiry.h"
 
 #include "base/base.h"
@@ -89,6 +89,10 @@ static void visit(void *context, void *entry, unsigned flags) {
 
 void localExpiryTick(void) {
     enum { STEPS = 64 };
+    if (!tracked.on) {
+        localExpiryForget();
+        return;
+    }
     for (int i = 0; i < STEPS && hashtableCount(&tracked.keys); i++) {
         tracked.cursor = hashtableScan(&tracked.keys, &table_type, tracked.cursor, visit, NULL);
         if (tracked.cursor == 0) return;
@@ -104,7 +108,6 @@ void localExpirySet(bool on) {
     if (on == tracked.on) return;
     tracked.on = on;
     keyObserverArm(&localExpiryObserver, on);
-    if (!on) localExpiryForget();
 }
 
 void localExpiryForget(void) {

@@ -12,7 +12,7 @@
 
 extern const keyObserver localExpiryObserver;
 
-/* While on, keys that get a TTL by a command of a client are tracked; off: they are forgotten. */
+/* While on, keys that get a TTL by a command of a client are tracked; off: the next tick forgets them. */
 void localExpirySet(bool on);
 /* The dataset was replaced. */
 void localExpiryForget(void);

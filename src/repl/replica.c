@@ -231,6 +231,7 @@ static void collectReadable(conn *c) {
     }
     ssize_t n = connRead(c, strReserve(&replica.collected, READ_BYTES), READ_BYTES);
     if (n > 0) {
+        netCountDataset((size_t)n);
         strGrow(&replica.collected, (size_t)n);
         replica.collected_peak = sizeMax(replica.collected_peak, replica.collected.len);
         linkHeard(&replica.link, clockMonoMs());
@@ -558,10 +559,10 @@ void replicaAfterStart(void) {
 
 void replicaTick(int64_t budget_us) {
     (void)budget_us; /* takes little time */
+    if (keyspaceExpiresActively()) localExpiryTick();
     if (!replicaIsOn()) return;
     int64_t now_ms = clockMonoMs();
     sendUnsent();
-    localExpiryTick();
     rulesTick();
     markOffset();
     if (replica.stream) {

@@ -31,12 +31,44 @@ static struct {
 
 replPrimary *replicasThis(void) { return &replicas.primary; }
 
+/* ------------------------------------------------------------------ memory */
+
+static session *sessionOf(const replPeer *peer) { return replicasConn(peer)->who; }
+
+/* What replicas hold beside the shared blocks. */
+static size_t ownOutputs(const replPrimary *p) {
+    size_t sum = 0;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        sum += outbufMemory(&sessionOf(peerOf(n))->out);
+    return sum;
+}
+
+void replMeasure(replMemory *out) {
+    replServer *stream = replThis();
+    size_t limit = (size_t)replicas.primary.settings.backlog_limit;
+    if (stream->has_backlog) backlogReclaim(&stream->backlog);
+    size_t blocks = stream->has_backlog ? stream->backlog.memory : 0;
+    bool has_replicas = !listIsEmpty(&replicas.primary.peers);
+    out->backlog = has_replicas ? sizeMin(blocks, limit) : blocks;
+    out->replicas = blocks - out->backlog + ownOutputs(&replicas.primary);
+    out->buffers = out->backlog + out->replicas;
+    out->collected = replicaCollectedBytes();
+}
+
+/* What slow replicas keep is no reason to evict keys: that would make the stream longer. */
+static void excludeFromLimit(void) {
+    replMemory m;
+    replMeasure(&m);
+    memorySetExcluded(m.replicas);
+}
+
 /* ------------------------------------------------------------------ the slot */
 
 static void freeConn(session *s, void *state) {
-    (void)s; /* the session ends */
+    (void)s; /* the session ends; its output was freed */
     replicaConn *conn = state;
     primaryForget(&replicas.primary, &conn->peer, engineHot.now_ms);
+    if (memoryExcluded()) excludeFromLimit();
     fileReaderClose(&conn->file);
     peerClear(&conn->peer);
     strFree(&conn->ip);
@@ -182,8 +214,6 @@ const commandObserver replicaReplyObserver = {.name = "replica's replies",
 
 /* ------------------------------------------------------------------ the environment */
 
-static session *sessionOf(const replPeer *peer) { return replicasConn(peer)->who; }
-
 static void envSend(replPeer *to, slice bytes) {
     sessionDeliver(sessionOf(to), DELIVER_PUSH, bytes);
     sessionWantWrite(sessionOf(to));
@@ -293,32 +323,6 @@ static void checkLimits(replPrimary *p) {
         size_t held = peerHeld(p, peer, &blocks);
         if (held) netLimitReplica(sessionOf(peer), held, (size_t)p->settings.backlog_limit);
     }
-}
-
-/* What replicas hold beside the shared blocks. */
-static size_t ownOutputs(const replPrimary *p) {
-    size_t sum = 0;
-    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
-        sum += outbufMemory(&sessionOf(peerOf(n))->out);
-    return sum;
-}
-
-void replMeasure(replMemory *out) {
-    const replServer *stream = replThis();
-    size_t limit = (size_t)replicas.primary.settings.backlog_limit;
-    size_t blocks = stream->has_backlog ? stream->backlog.memory : 0;
-    bool has_replicas = !listIsEmpty(&replicas.primary.peers);
-    out->backlog = has_replicas ? sizeMin(blocks, limit) : blocks;
-    out->replicas = blocks - out->backlog + ownOutputs(&replicas.primary);
-    out->buffers = out->backlog + out->replicas;
-    out->collected = replicaCollectedBytes();
-}
-
-/* What slow replicas keep is no reason to evict keys: that would make the stream longer. */
-static void excludeFromLimit(void) {
-    replMemory m;
-    replMeasure(&m);
-    memorySetExcluded(m.replicas);
 }
 
 void replicasFeed(void) {

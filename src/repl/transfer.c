@@ -63,8 +63,13 @@ static void report(transfer *t, int64_t now_ms) {
     strFree(&line);
 }
 
-static void noteReceived(transfer *t, int64_t received) {
+static void setReceived(transfer *t, int64_t received) {
+    netCountDataset((size_t)(received - t->received));
     t->received = received;
+}
+
+static void noteReceived(transfer *t, int64_t received) {
+    setReceived(t, received);
     t->heard_ms = clockMonoMs();
     if (!t->cancelled) t->owner.heard(t->owner.arg);
 }
@@ -367,7 +372,7 @@ static void runWhenReady(void) {
     if (!t->file) {
         load(t);
     } else if (downloadIsDone(t->file)) {
-        t->received = downloadBytes(t->file);
+        setReceived(t, downloadBytes(t->file));
         if (endDownload(t)) {
             load(t);
         } else {

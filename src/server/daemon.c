@@ -25,6 +25,7 @@ void daemonDetach(void) {
     pid_t child = fork();
     if (child < 0) panic("cannot fork: %s", strerror(errno));
     if (child > 0) _exit(0);
+    memAfterFork();
     setsid();
     int fd = open("/dev/null", O_RDWR);
     if (fd < 0) return;

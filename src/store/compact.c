@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/str.h"
 #include "store/db_priv.h"
+#include "store/saving_value.h"
 #include "store/slab.h"
 
 enum {
@@ -60,10 +61,10 @@ static void stepCollection(compactWalk *walk, size_t fields) {
     slice key = sliceMake(walk->keys.ptr + walk->at + sizeof(len), len);
     robj *o = (robj *)(uintptr_t)dbPeek(d, key, storeHash(key));
     if (o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value) {
-        void *was = objectPointer(o), *value = was;
+        void *value = objectPointer(o);
         walk->by.fields = fields;
         walk->inner = typeOf(o)->compact_value(&value, walk->inner, &walk->by);
-        if (value != was) objectSetPointer(o, value);
+        putValue(o, value);
     } else {
         walk->inner = 0;
     }

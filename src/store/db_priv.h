@@ -54,6 +54,7 @@ typedef struct storeState {
     bool slotted;
     bool touch_lru;     /* lookups note the time; the hot path's one test */
     bool saving;        /* objects are passed on before they change: saving.h */
+    bool saving_values; /* elements of some values, too: saving_value.h */
     bool time_removals; /* storeTimeRemovals() */
     bool resizes_off;   /* storeSetResizing() */
     bool forked;        /* between storeForkBegin() and storeForkEnd() */
@@ -136,6 +137,8 @@ void freeKeyspace(keyspace *k, bool later);
 /* Frees an object of `d` that is in no table any more; `later`: its value in the background, if it is a large
  * collection. */
 void freeObject(const db *d, robj *o, bool later);
+/* Frees a value that belongs to no object any more. */
+void freeKeptValue(const typeOps *ops, void *value);
 /* The same for one that goes by itself; the listener may want to know how long it took. */
 void freeRemoved(const db *d, robj *o, bool later, bool eviction);
 /* Goes on moving elements of collections together. False: the walk over all of them is at its end, or none was worth

@@ -8,6 +8,7 @@
  * thread only, except what freeGarbage() calls. */
 #include "base/base.h"
 #include "store/db_priv.h"
+#include "store/saving_value.h"
 #include "store/slab.h"
 
 enum {
@@ -197,16 +198,31 @@ void freeTable(const db *d, hashtable table, bool later) {
     submit(g);
 }
 
-/* Submits the value of an object to the background if that is worth while; false: nothing was done. */
-static NO_INLINE bool freeValueLater(const db *d, robj *o) {
-    const typeOps *ops = typeOf(o);
-    if (!ops->free_effort || ops->free_effort(objectPointer(o)) <= LATER_MIN) return false;
-    garbage *g = newGarbage(d->in, NULL, 0, 1);
-    g->value = objectPointer(o);
+/* Submits a value to the background if that is worth while; false: nothing was done. */
+static bool submitValue(keyspace *k, const typeOps *ops, void *value) {
+    if (!ops->free_effort || ops->free_effort(value) <= LATER_MIN) return false;
+    garbage *g = newGarbage(k, NULL, 0, 1);
+    g->value = value;
     g->ops = ops;
-    slabFree(o, objectSize(o));
     submit(g);
     return true;
+}
+
+/* The same for the value of an object, which is freed then. */
+static NO_INLINE bool freeValueLater(const db *d, robj *o) {
+    if (unlikely(storeNow.saving_values)) return false;
+    if (!submitValue(d->in, typeOf(o), objectPointer(o))) return false;
+    slabFree(o, objectSize(o));
+    return true;
+}
+
+void freeKeptValue(const typeOps *ops, void *value) {
+    keyspace *k = &storeNow.main;
+    if (storeNow.free_later && submitValue(k, ops, value)) return;
+    valueFreer here = {0};
+    keyspace *before = keyspaceUse(k);
+    ops->free_value(value, &here);
+    (void)keyspaceUse(before); /* it was `k` */
 }
 
 void freeObject(const db *d, robj *o, bool later) {

@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/saving_value.h"
 #include "store/slab.h"
 #include "store/type.h"
 
@@ -326,7 +327,11 @@ robj *objectCopy(const robj *o, slice key, uint32_t access) {
 
 void objectFree(robj *o) {
     valueFreer here = {0};
-    if (objectForm(o) == FORM_POINTER) typeOf(o)->free_value(objectPointer(o), &here);
+    if (objectForm(o) == FORM_POINTER) {
+        void *value = objectPointer(o);
+        bool kept = unlikely(storeNow.saving_values) && savingValueKeep(value);
+        if (likely(!kept)) typeOf(o)->free_value(value, &here);
+    }
     slabFree(o, objectSize(o));
 }
 

@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "ds/hashtable_walk.h"
 #include "store/db_priv.h"
+#include "store/saving_value.h"
 
 /* The tables of one database of the start. */
 typedef struct savedStore {
@@ -35,7 +36,8 @@ static struct {
 
 bool storeSavingRuns(void) { return saving.runs; }
 bool storeSavingIsAbandoned(void) { return saving.runs && !storeNow.saving; }
-uint64_t storeSavingAdded(void) { return saving.added; }
+uint64_t storeSavingAdded(void) { return saving.added + savingValuesAdded(); }
+size_t storeSavingBytes(void) { return savingValuesBytes(); }
 
 void storeSavingBegin(const storeSaver *saver) {
     keyspace *k = &storeNow.main;
@@ -51,6 +53,7 @@ void storeSavingBegin(const storeSaver *saver) {
         saving.stores[saving.count++] = (savedStore){.keys = d->keys, .db_id = i};
         d->saved_as = saving.count;
     }
+    savingValuesBegin(saver);
     saving.runs = storeNow.saving = true;
 }
 
@@ -65,9 +68,18 @@ static bool isAhead(const db *d, uint64_t hash) {
     return !saving.begun || !hashtableCutPassed(&saving.cut, hash);
 }
 
+/* Opens the value of an object if it is to be passed on in parts. */
+static bool divide(int db_id, const robj *o) {
+    if (likely(objectForm(o) != FORM_POINTER) || !typeOf(o)->elements) return false;
+    if (!saving.to->divides(saving.to->arg, o)) return false;
+    savingValueOpen(db_id, o);
+    return true;
+}
+
 void savingBefore(const db *d, uint64_t hash, robj *o) {
     if (objectIsMarked(o) || !isAhead(d, hash)) return;
-    saving.to->take(saving.to->arg, saving.stores[d->saved_as - 1].db_id, o);
+    int db_id = saving.stores[d->saved_as - 1].db_id;
+    if (!divide(db_id, o)) saving.to->take(saving.to->arg, db_id, o);
     objectSetMarked(o, true);
 }
 
@@ -96,7 +108,8 @@ static bool visit(void *context, void *entry, unsigned flags) {
     robj *o = entry;
     if (objectIsMarked(o)) {
         objectSetMarked(o, false);
-    } else if (storeNow.saving && !saving.to->offer(saving.to->arg, saving.db_id, o)) {
+    } else if (storeNow.saving && !divide(saving.db_id, o) &&
+               !saving.to->offer(saving.to->arg, saving.db_id, o)) {
         return false;
     }
     noteVisited(o);
@@ -158,6 +171,8 @@ static void stepTable(const hashtable *t, uint64_t buckets) {
 }
 
 bool storeSavingStep(uint64_t buckets) {
+    if (!storeNow.saving) savingValuesDrop();
+    if (savingValuesStep(buckets)) return true;
     while (saving.runs) {
         if (saving.at == saving.count) {
             endWalk();
@@ -180,9 +195,10 @@ bool storeSavingStep(uint64_t buckets) {
 }
 
 /* Called by the saver, too: the table being visited stays. */
-void storeSavingAbandon(void) { storeNow.saving = false; }
+void storeSavingAbandon(void) { storeNow.saving = storeNow.saving_values = false; }
 
 void savingFreeDetached(void) {
+    savingValuesDrop();
     for (int i = saving.at; saving.runs && i < saving.count; i++) freeDetached(&saving.stores[i]);
 }
 
@@ -195,7 +211,7 @@ void savingStop(void) {
 /* ------------------------------------------------------------------ whole tables */
 
 uint64_t savingDetachedKeys(void) {
-    uint64_t keys = 0;
+    uint64_t keys = savingValuesKept();
     for (int i = saving.at; saving.runs && i < saving.count; i++) {
         const savedStore *s = &saving.stores[i];
         if (s->keys && s->detached) keys += kvstoreCountAll(s->keys);
@@ -206,7 +222,10 @@ uint64_t savingDetachedKeys(void) {
 bool savingDetach(db *d) {
     int number = d->saved_as - 1;
     d->saved_as = 0;
-    if (!saving.runs || number < saving.at) return false;
+    if (!saving.runs || number < saving.at) {
+        savingValuesFinish(); /* some may be in it */
+        return false;
+    }
     savedStore *s = &saving.stores[number];
     if (storeNow.saving) {
         s->detached = true;
@@ -217,6 +236,7 @@ bool savingDetach(db *d) {
 }
 
 void savingTakeSlot(const db *d, int slot) {
+    savingValuesFinish();
     int number = d->saved_as - 1;
     if (!storeNow.saving || number < saving.at) return;
     if (number == saving.at && slot < saving.slot) return;

@@ -3,7 +3,7 @@
  * Walks the main keyspace while it changes, and passes on every object exactly once, as it was at the start: a snapshot
  * without a fork.
  *
- * The walk visits the tables in slices (ds/hashtable_walk.h). An object that has not been visited is passed on before
+ * The walk visits the tables in slices (ds/hashtable_walk.h). Large values are passed on in parts (saving_value.h). An object that has not been visited is passed on before
  * its first change, or before it is removed, and gets a mark, so that the walk skips it. New objects beyond the cut get
  * the mark, too. The walk removes each mark that it meets; afterwards no object has one. While it runs, tables are
  * resized, slabs are compacted and objects are changed in place as always. Main thread only. */
@@ -14,6 +14,15 @@
 #include <stdint.h>
 
 #include "store/object.h"
+#include "store/type.h"
+
+/* The key of a value that is passed on in parts. */
+typedef struct savedValue {
+    int db_id;
+    const robj *head; /* type, key, expiry time and access; it has no value */
+    uint64_t count;   /* of elements */
+    bool is_timed;    /* some fields of the hash have a TTL */
+} savedValue;
 
 /* Receives the objects of the start; `db_id` is the database they were in then. The callbacks must not change the store,
  * but may call storeSavingAbandon(). */
@@ -22,19 +31,27 @@ typedef struct storeSaver {
     bool (*offer)(void *arg, int db_id, const robj *o);
     /* An object that is about to change or to be removed; it cannot wait. */
     void (*take)(void *arg, int db_id, const robj *o);
+    /* True if the value of an object, which is a table of elements, is to be passed on in parts: its key, so many
+     * elements, the end. take() may be called in between, element() in the course of any change. */
+    bool (*divides)(void *arg, const robj *o);
+    void (*begin)(void *arg, const savedValue *value);
+    void (*element)(void *arg, const valueElement *element);
+    void (*end)(void *arg);
     void *arg;
 } storeSaver;
 
 /* Defines the start. No walk may be under way. Costs O(databases). */
 void storeSavingBegin(const storeSaver *saver);
-/* Visits at most `buckets` buckets, of some 7 objects each. Returns false when the walk has ended. */
+/* Visits at most `buckets` buckets, of some 7 objects or elements each. Returns false when the walk has ended. */
 bool storeSavingStep(uint64_t buckets);
 /* Passes on no more objects; the walk goes on removing marks until its end. */
 void storeSavingAbandon(void);
 /* True until the walk has ended, abandoned or not. */
 bool storeSavingRuns(void);
 bool storeSavingIsAbandoned(void);
-/* Keys that were added beyond the cut since the start: the walk has to visit them, too. */
+/* Keys and elements that were added beyond the cut since the start: the walk has to visit them, too. */
 uint64_t storeSavingAdded(void);
+/* Memory of elements that were put aside until their value's turn comes, in bytes. */
+size_t storeSavingBytes(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/number.h"
 #include "ds/hashtable.h"
 #include "store/digest.h"
 #include "store/look.h"
@@ -33,6 +34,22 @@ typedef struct compaction {
     uint64_t moved, kept; /* numbers of blocks */
 } compaction;
 
+/* An element of a value that is a table. */
+typedef struct valueElement {
+    slice name;      /* the field, the member; may be in `digits` */
+    slice value;     /* of a field */
+    int64_t time_ms; /* of a field; -1: none */
+    double score;
+    char digits[NUMBER_TEXT_MAX];
+} valueElement;
+
+/* How to visit the elements of such a value. */
+typedef struct valueElements {
+    hashtable (*table_of)(const void *value); /* not owned; of NULL: an empty one */
+    const hashtableType *type;
+    void (*read)(const void *entry, valueElement *out);
+} valueElements;
+
 typedef struct typeOps {
     /* The encoding shown by OBJECT ENCODING. */
     const char *(*encoding)(const robj *o);
@@ -55,6 +72,8 @@ typedef struct typeOps {
     uint64_t (*compact_value)(void **value, uint64_t cursor, compaction *by);
     /* Large values have elements in the slab store of elements. */
     bool has_elements;
+    /* Large values of this type are tables; NULL: they are not. */
+    const valueElements *elements;
     /* Statistics of a value that is a table (NULL: never). */
     void (*table_stats)(const void *value, hashtableStats *out);
 } typeOps;

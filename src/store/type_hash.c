@@ -17,6 +17,7 @@
 #include "ds/listpack.h"
 #include "store/element.h"
 #include "store/random_elements.h"
+#include "store/saving_value.h"
 
 enum { ELEMENT_TIMED = 255, ELEMENT_TIME_BYTES = 9 };
 
@@ -106,9 +107,7 @@ static const hashtableType fields_type = {.hash_of = elementHash, .match = eleme
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
 /* The table's body may have moved. */
-static inline void putTable(robj *o, const hashtable *t) {
-    if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
-}
+static inline void putTable(robj *o, const hashtable *t) { putValue(o, t->body); }
 
 /* ------------------------------------------------------------------ reading */
 
@@ -258,10 +257,12 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
         time_ms = element && !expired ? elementTime(element) : HASH_NO_TIME;
     if (element) {
         *outcome = expired ? HASH_REPLACED_EXPIRED : HASH_UPDATED;
+        beforeElement(objectPointer(o), element);
         changeElement(&t, &position, element, value, time_ms);
     } else {
-        hashtableInsertAt(&t, &fields_type, &position, elementNew(field, value, time_ms),
-                          flagsFor(time_ms));
+        element = elementNew(field, value, time_ms);
+        hashtableInsertAt(&t, &fields_type, &position, element, flagsFor(time_ms));
+        elementAdded(objectPointer(o), element);
     }
     putTable(o, &t);
     return o;
@@ -286,6 +287,7 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
     void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
                                                 field.len, &position);
     check(element != NULL);
+    beforeElement(t.body, element);
     slice value = elementValue(element);
     if (elementHasTime(element) && time_ms != HASH_NO_TIME && elementMayStay()) {
         storeU64((char *)element + 1, (uint64_t)time_ms);
@@ -314,6 +316,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     void *element = hashtableInlineFindPosition(&t, &fields_type, hashBytes(field.ptr, field.len),
                                                 elementHasField, field.ptr, field.len, &position);
     if (!element || elementIsExpired(element, look)) return false;
+    beforeElement(t.body, element);
     (void)hashtableDeleteAt(&t, &fields_type, &position); /* it is `element` */
     elementFree(element, elementSize(element), NULL);
     putTable(*o, &t);
@@ -502,6 +505,7 @@ void hashRemoveExpired(robj *o, const hashExpired *expired) {
     hashtable t = tableOf(o);
     for (unsigned i = 0; i < expired->count; i++) {
         void *element = expired->elements[i];
+        beforeElement(objectPointer(o), element);
         check(hashtableDeleteEntry(&t, &fields_type, elementHash(element), element));
         elementFree(element, elementSize(element), NULL);
     }
@@ -527,13 +531,24 @@ static void digestHash(const robj *o, storeLook look, digest *to) {
     hashIteratorClear(&it);
 }
 
+static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(uintptr_t)value}; }
+
+static void readElement(const void *element, valueElement *out) {
+    out->name = elementField(element);
+    out->value = elementValue(element);
+    out->time_ms = elementTime(element);
+}
+
+static const valueElements fields = {
+    .table_of = tableOfValue, .type = &fields_type, .read = readElement};
+
 static void freeElement(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */
     valueFreer *by = context;
     if (!elementGoesWithStore(element, by)) elementFree(element, elementSize(element), by);
 }
 
-static void freeTable(void *value, valueFreer *by) {
+static void freeLarge(void *value, valueFreer *by) {
     hashtable t = {value};
     hashtableFree(&t, freeElement, by);
 }
@@ -584,11 +599,12 @@ const typeOps hashOps = {
     .encoding = encodingOf,
     .length = hashLength,
     .digest = digestHash,
-    .free_value = freeTable,
+    .free_value = freeLarge,
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
     .compact_value = compactTable,
     .has_elements = true,
+    .elements = &fields,
     .table_stats = statsOf,
 };

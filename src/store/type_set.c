@@ -15,6 +15,7 @@
 #include "ds/intset.h"
 #include "store/element.h"
 #include "store/random_elements.h"
+#include "store/saving_value.h"
 
 /* ------------------------------------------------------------------ entries of a table */
 
@@ -114,9 +115,7 @@ static void freeEntry(void *entry, valueFreer *by) {
 static inline hashtable tableOf(const robj *o) { return (hashtable){objectPointer(o)}; }
 
 /* The table's body may have moved. */
-static inline void putTable(robj *o, const hashtable *t) {
-    if (objectPointer(o) != t->body) objectSetPointer(o, t->body);
-}
+static inline void putTable(robj *o, const hashtable *t) { putValue(o, t->body); }
 
 /* ------------------------------------------------------------------ creation */
 
@@ -245,7 +244,9 @@ static robj *addToTable(robj *o, const listpackItem *member, bool *added) {
     *added = !hashtableInlineFindPosition(&t, &members_type, k.hash, entryMatches, k.key, k.len,
                                           &position);
     if (!*added) return o;
-    hashtableInsertAt(&t, &members_type, &position, newEntry(&k), 0);
+    void *entry = newEntry(&k);
+    hashtableInsertAt(&t, &members_type, &position, entry, 0);
+    elementAdded(objectPointer(o), entry);
     putTable(o, &t);
     return o;
 }
@@ -326,6 +327,7 @@ bool setRemove(robj **o, const listpackItem *member) {
     hashtable t = tableOf(*o);
     void *entry = hashtableDelete(&t, &members_type, k.hash, k.key, k.len);
     if (!entry) return false;
+    beforeElement(objectPointer(*o), entry);
     freeEntry(entry, NULL);
     putTable(*o, &t);
     return true;
@@ -531,6 +533,7 @@ static void popFromTable(robj *o, size_t count, setVisitProc *visit, void *arg) 
         void *entry = hashtablePop(&t, &members_type);
         listpackItem member = entryItem(entry);
         visit(arg, &member);
+        beforeElement(objectPointer(o), entry);
         freeEntry(entry, NULL);
     }
     putTable(o, &t);
@@ -577,13 +580,28 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
     setIteratorClear(&it);
 }
 
+static hashtable tableOfValue(const void *value) { return (hashtable){(void *)(uintptr_t)value}; }
+
+static void readEntry(const void *entry, valueElement *out) {
+    out->value = SLICE("");
+    if (isIntEntry(entry)) {
+        listpackItem number = listpackItemInt(entryInt(entry));
+        out->name = listpackText(&number, out->digits);
+    } else {
+        out->name = entryText(entry);
+    }
+}
+
+static const valueElements members = {
+    .table_of = tableOfValue, .type = &members_type, .read = readEntry};
+
 static void freeVisited(void *context, void *entry, unsigned flags) {
     valueFreer *by = context;
     entry = visited(entry, flags);
     if (!elementGoesWithStore(entry, by)) freeEntry(entry, by);
 }
 
-static void freeTable(void *value, valueFreer *by) {
+static void freeLarge(void *value, valueFreer *by) {
     hashtable t = {value};
     hashtableFree(&t, freeVisited, by);
 }
@@ -638,11 +656,12 @@ const typeOps setOps = {
     .encoding = encodingOf,
     .length = setLength,
     .digest = digestSet,
-    .free_value = freeTable,
+    .free_value = freeLarge,
     .copy_value = copyTable,
     .free_effort = tableEffort,
     .value_memory = tableMemory,
     .compact_value = compactTable,
     .has_elements = true,
+    .elements = &members,
     .table_stats = statsOf,
 };

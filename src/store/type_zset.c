@@ -8,6 +8,7 @@
 
 #include "ds/hashtable_inline.h"
 #include "store/random_elements.h"
+#include "store/saving_value.h"
 #include "store/zset_priv.h"
 
 /* ------------------------------------------------------------------ elements */
@@ -193,10 +194,12 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
         element = zsetElementNew(member, pair->score);
         hashtableInsertAt(&z->members, &zset_members, &position, element, 0);
         orderedInsert(&z->order, &zset_order, element);
+        elementAdded(z, element);
         return o;
     }
     *added = applyFlags(pair, flags, zsetElementScore(element));
     if (*added != ZSET_UPDATED) return o;
+    beforeElement(z, element);
     if (likely(elementMayStay())) {
         bool kept = orderedPrepareRank(&z->order, &zset_order, element, zsetScoreRank(pair->score));
         zsetElementSetScore(element, pair->score);
@@ -253,6 +256,7 @@ bool zsetRemove(robj **o, slice member) {
     void *element = hashtableDelete(&z->members, &zset_members, hashBytes(member.ptr, member.len),
                                     member.ptr, member.len);
     if (!element) return false;
+    beforeElement(z, element);
     orderedDelete(&z->order, &zset_order, element);
     elementFree(element, zsetElementSize(element), NULL);
     return true;
@@ -347,6 +351,7 @@ bool zsetNext(zsetCursor *cursor, zsetPair *out) {
 
 static void dropElement(void *context, void *element) {
     zsetLarge *z = context;
+    beforeElement(z, element);
     check(hashtableDeleteEntry(&z->members, &zset_members, hashOfElement(element), element));
     elementFree(element, zsetElementSize(element), NULL);
 }
@@ -436,6 +441,19 @@ static void digestZset(const robj *o, storeLook look, digest *to) {
     (void)look; /* members do not expire */
     visitAll(o, digestPair, to);
 }
+
+static hashtable membersOf(const void *value) {
+    return value ? ((const zsetLarge *)value)->members : (hashtable){NULL};
+}
+
+static void readElement(const void *element, valueElement *out) {
+    out->name = zsetElementMember(element);
+    out->value = SLICE("");
+    out->score = zsetElementScore(element);
+}
+
+static const valueElements members = {
+    .table_of = membersOf, .type = &zset_members, .read = readElement};
 
 static void freeVisited(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */
@@ -531,5 +549,6 @@ const typeOps zsetOps = {
     .value_memory = largeMemory,
     .compact_value = compactLarge,
     .has_elements = true,
+    .elements = &members,
     .table_stats = statsOf,
 };

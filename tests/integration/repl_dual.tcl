@@ -125,6 +125,40 @@ start_server {tags {repl dual tls:skip} overrides {save {} repl-diskless-sync-de
     }
 }
 
+start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600 repl-backlog-size 16kb maxmemory-policy allkeys-random latency-tracking no}} {
+    test {what a replica that does not read keeps is no reason to evict keys, and does not count once it was closed} {
+        for {set i 0} {$i < 100} {incr i} {r setrange key:$i 10000 x}
+        set sync [replica_sync]
+        r set key:0 [string repeat x 1000]
+        set counted {[info_field used_memory] - [info_field mem_not_counted_for_evict] - [info_field mem_clients_normal]}
+        set before [expr $counted]
+        r config set maxmemory [expr {$before + 64 * 1024}]
+        set value [string repeat x 1000]
+        for {set i 0} {$i < 20000} {incr i} {r setrange key:0 0 $value}
+        assert_range [info_field mem_clients_slaves] 10000000 24000000
+        assert_range [expr $counted] [expr {$before - 40000}] [expr {$before + 40000}]
+        assert_equal {0 100} [list [info_field evicted_keys] [r dbsize]]
+        r client kill type replica
+        assert_equal 0 [info_field mem_clients_slaves]
+        assert_range [expr $counted] [expr {$before - 40000}] [expr {$before + 40000}]
+        assert_equal {0 100} [list [info_field evicted_keys] [r dbsize]]
+    }
+
+    test {INFO counts the bytes of replication} {
+        r config set maxmemory 0
+        r config resetstat
+        assert_equal {0 0} [list [info_field total_net_repl_input_bytes] [info_field total_net_repl_output_bytes]]
+        set sync [replica_sync]
+        r set key:0 [string repeat x 100000]
+        replica_expect [dict get $sync socket] SELECT 0
+        replica_expect [dict get $sync socket] set key:0 [string repeat x 100000]
+        set sent [info_field total_net_repl_output_bytes]
+        assert_range $sent 100000 200000
+        assert_range [info_field total_net_output_bytes] $sent [expr {$sent + 100000}]
+        assert_equal 0 [info_field total_net_repl_input_bytes]
+    }
+}
+
 start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600 repl-backlog-size 1mb repl-backlog-ttl 1}} {
     test {a replica that does not read costs no copy of its own, and is closed at the output limit} {
         set slow {}

@@ -113,6 +113,20 @@ start_server {tags {repl tls:skip}} {
         r config set replica-read-only yes
     }
 
+    test {After a promotion the keys with local TTLs are forgotten, by active expiry} {
+        set c [attached]
+        r config set replica-read-only no
+        r debug set-active-expire 0
+        r set local 1 ex 1000
+        assert_equal 1 [info_field slave_expires_tracked_keys]
+        r replicaof no one
+        assert_equal 1 [info_field slave_expires_tracked_keys]
+        r debug set-active-expire 1
+        wait_for_condition 400 25 {[info_field slave_expires_tracked_keys] == 0}
+        assert_equal 1 [r get local]
+        r config set replica-read-only yes
+    }
+
     test {Errors of the primary's commands are logged, and the stream goes on} {
         set c [attached]
         mark_logs

@@ -60,6 +60,25 @@ proc assert_inline {expected} {
     assert_equal $expected [string match "*in this process" [lindex $starts end]]
 }
 
+# A hash, a set and a sorted set with so many elements.
+proc fill_large_tables {count} {
+    for {set i 0} {$i < $count} {incr i 100} {
+        set fields {}
+        set members {}
+        set scored {}
+        for {set j $i} {$j < $i + 100} {incr j} {
+            lappend fields f$j $j
+            lappend members m$j $j
+            lappend scored $j m$j
+        }
+        r hset hash {*}$fields
+        r sadd set {*}$members
+        r zadd zset {*}$scored
+    }
+    r hpexpireat hash 9999999999999 fields 2 f1 f2
+    r pexpireat zset 9999999999999
+}
+
 # Removes the TTLs of a database's keys and fields, and selects it.
 proc keep_all_keys {db} {
     r select $db
@@ -196,21 +215,65 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
         assert_equal $digest [r debug digest]
     }
 
-    test {snapshot-mode auto starts again with a fork when it finds a large value} {
-        for {set i 0} {$i < 10000} {incr i 100} {
-            set members {}
-            for {set j $i} {$j < $i + 100} {incr j} {lappend members m$j}
-            r sadd large {*}$members
+    test {hashes, sets and sorted sets are saved in parts, whatever happens to them meanwhile} {
+        fill_large_tables 20000
+        r set kept 1
+        r select 5
+        fill_large_tables 3000
+        r hset other f v
+        r select 0
+        set digest [r debug digest]
+        r config set rdb-key-save-delay 1
+        r bgsave
+        for {set i 0} {$i < 300} {incr i} {
+            set n [expr {$i * 61 % 20000}]
+            r hset hash f$n changed new$i 1
+            r hincrby hash f[expr {$n + 1}] 5
+            r hdel hash f[expr {$n + 2}]
+            r hpexpire hash 1000000 fields 1 f[expr {$n + 3}]
+            r srem set m$n
+            r sadd set new$i [expr {-$i}]
+            r spop set
+            r zadd zset 7 m$n 8 new$i
+            r zrem zset m[expr {$n + 1}]
         }
+        r zremrangebyrank zset 0 500
+        r rename hash renamed
+        r copy renamed copied
+        r hset copied f5 other
+        r unlink set
+        r set zset text
+        r hset renamed f6 other
+        r move renamed 4
+        r select 4
+        r hset renamed f7 other
+        r pexpire renamed 1
+        r select 5
+        r del hash
+        r flushdb
+        r sadd set new
+        r select 0
+        r config set rdb-key-save-delay 0
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        assert_inline 1
+        assert_equal 6 [info_field snapshot_inline_divided_values]
+        assert_equal 0 [info_field snapshot_inline_fallbacks]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+
+    test {snapshot-mode auto starts again with a fork when it finds a large value} {
+        for {set i 0} {$i < 2000} {incr i} {r rpush large [string repeat $i 300]}
         set digest [r debug digest]
         r bgsave
-        r sadd large other
+        r rpush large other
         info_is rdb_bgsave_in_progress 0
         assert_equal ok [info_field rdb_last_bgsave_status]
         assert_inline 0
         assert_equal 1 [info_field snapshot_inline_fallbacks]
         info_is snapshot_inline_cleanup 0
-        r srem large other
+        r rpop large
         r bgsave
         info_is rdb_bgsave_in_progress 0
         # The value is remembered: no second attempt.

@@ -154,6 +154,27 @@ start_server [list tags {rdb} overrides $inline] {
     }
 }
 
+start_server [list tags {rdb} overrides [concat $inline {rdbchecksum no}]] {
+    # Only builds with checks write the digest.
+    test {a file with another dataset than that of its start is refused} {
+        r debug populate 100
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        set path [file join [srv dir] [lindex [r config get dbfilename] 1]]
+        set file [read_bytes $path]
+        set at [string first [r debug digest] $file]
+        if {$at >= 0} {
+            set other [expr {[string index $file $at] eq "0" ? "1" : "0"}]
+            write_bytes $path [string replace $file $at $at $other]
+            assert_error "ERR *" {r debug reload nosave}
+            assert_match "*but * was loaded*" [server_log]
+        }
+        write_bytes $path $file
+        r flushall
+        assert_equal OK [r debug reload nosave]
+    }
+}
+
 start_server [list tags {aof} overrides [concat $inline {appendonly yes}]] {
     test {a rewrite under writes: base and increment together are the dataset} {
         foreach preamble {yes no} {

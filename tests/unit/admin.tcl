@@ -75,6 +75,28 @@ start_server {tags {admin}} {
         assert_equal {HELP {    Print this help.}} [lrange $lines end-1 end]
     }
 
+    test {DEBUG subcommands about memory and buffers} {
+        assert_match "bits:64 robj:*" [r debug structsize]
+        assert_equal OK [r debug replybuffer resizing 0]
+        assert_equal OK [r debug replybuffer peak-reset-time 100]
+        assert_equal OK [r debug replybuffer PEAK-RESET-TIME never]
+        assert_error "ERR value is not an integer or out of range" {r debug replybuffer peak-reset-time x}
+        assert_error "ERR unknown subcommand or wrong number of arguments for 'replybuffer'. Try DEBUG HELP." {r debug replybuffer x 1}
+        assert_equal OK [r debug force-free-primary-async 1]
+        if {[string match "*mem_allocator:jemalloc*" [r info memory]]} {
+            assert_equal 16 [r debug mallctl arenas.quantum]
+            set threads [r debug mallctl max_background_threads]
+            assert_equal $threads [r debug mallctl max_background_threads 2]
+            assert_equal 2 [r debug mallctl max_background_threads $threads]
+            assert_error "ERR Operation not permitted" {r debug mallctl arenas.quantum 8}
+            assert_match {[0-9]*.*} [r debug mallctl-str version]
+            # A number that would be taken for the address of a text.
+            assert_error "ERR No such file or directory" {r debug mallctl-str stats.allocated}
+        }
+        assert_error "ERR * *" {r debug mallctl nosuch}
+        assert_error "ERR value is not an integer or out of range" {r debug mallctl nosuch x}
+    }
+
     test {LOLWUT draws a picture of its own for versions 5, 6 and 9} {
         set text [r lolwut version 5 10 2 2]
         assert_match "*\n\nGeorg Nees - schotter, plotter on paper, 1968. Valkey ver. *\n" $text

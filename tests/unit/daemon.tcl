@@ -221,12 +221,16 @@ tags {daemon tls:skip needs:config} {
         set dir $::job_dir/daemonized
         file mkdir $dir
         set port [free_port]
-        exec $::binary --port $port --bind 127.0.0.1 --daemonize yes --dir $dir --pidfile $dir/pid --logfile log </dev/null >/dev/null 2>@1
+        exec $::binary --port $port --bind 127.0.0.1 --daemonize yes --dir $dir --pidfile $dir/pid --logfile log --enable-debug-command yes </dev/null >/dev/null 2>@1
         wait_for_condition 1500 10 {[file exists $dir/log] && [string match "*Ready to accept*" [file_text $dir/log]]}
         set pid [string trim [file_text $dir/pid]]
         note_pids $pid
         set c [respConnect 127.0.0.1 $port 2]
         assert_match "*process_id:$pid\r\n*" [$c info server]
+        # fork() has ended the allocator's thread.
+        if {[string match "*mem_allocator:jemalloc*" [$c info memory]]} {
+            assert_equal 1 [$c debug mallctl background_thread]
+        }
         file rename $dir/log $dir/log.old
         $c config set loglevel verbose
         catch {$c shutdown nosave}

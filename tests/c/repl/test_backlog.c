@@ -71,6 +71,32 @@ static void a_position_keeps_what_it_needs(void **state) {
     backlogClear(&b);
 }
 
+/* What an output has retained uses memory until it was sent, though no position is in its block any more. */
+static void blocks_that_outputs_refer_to_count(void **state) {
+    (void)state;
+    replBacklog b;
+    backlogPosition reader = {0};
+    blob *sent[64];
+    size_t count = 0, at;
+    backlogInit(&b, 1, 16384);
+    backlogOpen(&b, &reader, 1);
+    for (int i = 0; i < 500; i++) append(&b, 1000);
+    while (reader.next < b.next) {
+        assert_true(backlogRead(&b, &reader, 60000, &sent[count], &at) > 0);
+        blobRetain(sent[count++]);
+    }
+    assert_in_range(backlogLength(&b), 16384, 16384 + 64 * 1024);
+    assert_in_range(b.memory, 500000, 600000);
+    for (size_t i = 0; i + 1 < count; i++) blobRelease(sent[i]);
+    backlogReclaim(&b);
+    assert_in_range(b.memory, 16384, 16384 + 80 * 1024);
+    backlogClose(&b, &reader);
+    backlogClear(&b);
+    assert_int_equal(b.memory, 0);
+    assert_false(blobIsShared(sent[count - 1])); /* it outlives the backlog */
+    blobRelease(sent[count - 1]);
+}
+
 static void the_tail_can_be_copied(void **state) {
     (void)state;
     replBacklog b;
@@ -120,6 +146,7 @@ int test_backlog(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_the_limit_is_kept),
         cmocka_unit_test(a_position_keeps_what_it_needs),
+        cmocka_unit_test(blocks_that_outputs_refer_to_count),
         cmocka_unit_test(the_tail_can_be_copied),
         cmocka_unit_test(random_readers_see_every_byte_once),
     };

@@ -11,6 +11,8 @@
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/type_hash.h"
+#include "store/type_set.h"
+#include "store/type_zset.h"
 #include "store_test.h"
 
 #ifdef TESTS_SANITIZED
@@ -20,6 +22,7 @@ enum { ROUNDS = 250 };
 #endif
 enum { DBS = 4, KEYS = 1200 };
 static const packLimits limits = {.entries = 6, .bytes = 64};
+static const setLimits set_limits = {.packed = {.entries = 6, .bytes = 64}, .ints = 6};
 
 /* What is known of a key of the start. */
 typedef struct record {
@@ -42,10 +45,25 @@ static int keyNumber(const robj *o) {
     return number;
 }
 
+static void mixTimes(digest *sum, const robj *o) {
+    hashIterator it;
+    hashPair pair;
+    int64_t time_ms;
+    hashIteratorInit(&it, o, lookAtAll());
+    while (hashNextTimed(&it, &pair, &time_ms)) {
+        digest own = {{0}};
+        digestMix(&own, pair.field);
+        digestMix(&own, sliceMake((const char *)&time_ms, sizeof(time_ms)));
+        digestXor(sum, &own);
+    }
+    hashIteratorClear(&it);
+}
+
 static digest digestOf(const robj *o) {
     digest sum = {{0}};
     int64_t expire_ms = objectExpire(o);
     objectDigest(o, lookAtAll(), &sum);
+    if (objectType(o) == TYPE_HASH) mixTimes(&sum, o);
     digestMix(&sum, sliceMake((const char *)&expire_ms, sizeof(expire_ms)));
     return sum;
 }
@@ -70,7 +88,80 @@ static bool offer(void *arg, int db_id, const robj *o) {
     return true;
 }
 
-static const storeSaver saver = {.offer = offer, .take = take};
+/* The value that is being passed on in parts. */
+static struct {
+    bool runs;
+    int db_id;
+    robj *o;
+    uint64_t due, elements;
+    size_t longest;
+} parts;
+static uint64_t divided, part_min;
+
+static bool divides(void *arg, const robj *o) {
+    (void)arg; /* everything is static */
+    return typeOf(o)->length(o) >= part_min;
+}
+
+static void beginParts(void *arg, const savedValue *value) {
+    (void)arg; /* everything is static */
+    assert_false(parts.runs);
+    slice key = objectKey(value->head);
+    parts.runs = true;
+    parts.db_id = value->db_id;
+    parts.due = value->count;
+    parts.elements = 0;
+    switch (objectType(value->head)) {
+    case TYPE_HASH: parts.o = hashNewLarge(key, 1); break;
+    case TYPE_SET: parts.o = setNewLarge(key, 1); break;
+    default: parts.o = zsetNew(key, 1000, 1, &limits);
+    }
+    parts.o = objectSetExpire(parts.o, objectExpire(value->head));
+}
+
+static void addPart(void *arg, const valueElement *e) {
+    (void)arg; /* everything is static */
+    assert_true(parts.runs);
+    hashOutcome outcome;
+    zsetAdded zset_added = ZSET_ADDED;
+    bool added = true;
+    listpackItem member = listpackItemOf(e->name);
+    zsetPair pair = {e->name, e->score};
+    switch (objectType(parts.o)) {
+    case TYPE_HASH:
+        parts.o =
+            hashSetTimed(parts.o, e->name, e->value, e->time_ms, lookAtAll(), &limits, &outcome);
+        assert_int_equal(outcome, HASH_CREATED);
+        break;
+    case TYPE_SET: parts.o = setAdd(parts.o, &member, &set_limits, &added); break;
+    default: parts.o = zsetAdd(parts.o, &pair, 0, &limits, &zset_added);
+    }
+    assert_true(added);
+    assert_int_equal(zset_added, ZSET_ADDED);
+    parts.elements++;
+}
+
+static void endParts(void *arg) {
+    assert_true(parts.runs);
+    assert_int_equal(parts.elements, parts.due);
+    take(arg, parts.db_id, parts.o);
+    objectFree(parts.o);
+    parts.runs = false;
+    divided++;
+}
+
+/* After a walk that was given up. */
+static void dropParts(void) {
+    if (parts.runs) objectFree(parts.o);
+    parts.runs = false;
+}
+
+static const storeSaver saver = {.offer = offer,
+                                 .take = take,
+                                 .divides = divides,
+                                 .begin = beginParts,
+                                 .element = addPart,
+                                 .end = endParts};
 
 static void noteKey(void *arg, const robj *o) {
     record *of_db = arg;
@@ -123,6 +214,81 @@ static void changeHash(db *d, slice key, uint64_t hash) {
     dbPlace(d, &at, o);
 }
 
+/* The number of changes of a collection. */
+static unsigned changes(void) { return 1 + (unsigned)randomUniform(randomUniform(10) ? 10 : 400); }
+
+static listpackItem anyMember(char *text) {
+    int i = (int)randomUniform(randomUniform(20) ? 40 : 400);
+    if (randomUniform(2)) return listpackItemInt(i - 20);
+    return listpackItemOf(keyText(i, text));
+}
+
+static void ignoreMember(void *arg, const listpackItem *member) { (void)arg, (void)member; }
+
+static void changeSet(db *d, slice key, uint64_t hash) {
+    char text[32];
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (o && objectType(o) != TYPE_SET) return;
+    listpackItem member = anyMember(text);
+    if (!o) o = setNew(key, &member, 1, &set_limits);
+    bool added;
+    o = setAdd(o, &member, &set_limits, &added);
+    for (unsigned n = changes(); n > 0; n--) {
+        member = anyMember(text);
+        if (randomUniform(3)) {
+            o = setAdd(o, &member, &set_limits, &added);
+        } else if (setLength(o) > 1) {
+            (void)setRemove(&o, &member); /* if it is there */
+        }
+    }
+    if (randomUniform(6) == 0) setPop(&o, randomUniform(setLength(o)), ignoreMember, NULL);
+    if (randomUniform(10) == 0) o = setTryIntset(o, &set_limits);
+    if (setLength(o) == 0) { o = setAdd(o, &member, &set_limits, &added); }
+    dbPlace(d, &at, o);
+}
+
+static void changeZset(db *d, slice key, uint64_t hash) {
+    char text[32];
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (o && objectType(o) != TYPE_ZSET) return;
+    if (!o) o = zsetNew(key, 1, 1, &limits);
+    zsetAdded added;
+    for (unsigned n = changes(); n > 0; n--) {
+        slice member = keyText((int)randomUniform(randomUniform(20) ? 40 : 400), text);
+        zsetPair pair = {member, (double)randomUniform(1000) / 8};
+        if (randomUniform(3) || zsetLength(o) < 2) {
+            o = zsetAdd(o, &pair, randomUniform(4) ? 0 : ZSET_INCR, &limits, &added);
+        } else {
+            (void)zsetRemove(&o, member); /* if it is there */
+        }
+    }
+    zsetRange range = {.index = randomUniform(zsetLength(o))};
+    range.count = randomUniform(zsetLength(o) - range.index);
+    if (range.count && randomUniform(6) == 0) zsetRemoveRange(&o, &range);
+    dbPlace(d, &at, o);
+}
+
+/* Removes or changes the TTL of fields, and removes fields. */
+static void thinHash(db *d, slice key, uint64_t hash) {
+    char text[32];
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (!o || objectType(o) != TYPE_HASH) return;
+    for (unsigned n = changes(); n > 0; n--) {
+        slice field = keyText((int)randomUniform(30), text);
+        int64_t time_ms =
+            randomUniform(2) ? HASH_NO_TIME : now_ms + 1 + (int64_t)randomUniform(1000);
+        if (randomUniform(2)) {
+            (void)hashSetTime(&o, field, time_ms, lookAt(now_ms)); /* if it is there */
+        } else if (hashLength(o) > 1) {
+            (void)hashDelete(&o, field, lookAt(now_ms)); /* likewise */
+        }
+    }
+    dbPlace(d, &at, o);
+}
+
 static void setString(db *d, slice key, uint64_t hash) {
     dbPosition at;
     robj *old = dbFind(d, key, hash, lookAt(now_ms), &at);
@@ -151,6 +317,13 @@ static void passTime(void) {
     if (randomUniform(2)) storeExpireTurn(keyspaceMain(), now_ms, 1000000, 10);
 }
 
+static void compact(void) {
+    storeCompaction plan = {.budget_us = 100, .fields_max = 128, .heap = randomUniform(2)};
+    storeCompactReport report = {0};
+    (void)storeCompact(&plan, &report); /* continued next time */
+    storeTidy(100);
+}
+
 static void changeTables(db *d, uint64_t hash) {
     switch (randomUniform(6)) {
     case 0: (void)dbFlush(d, randomUniform(2)); break; /* how many does not matter */
@@ -171,7 +344,10 @@ static void operate(void) {
     uint64_t hash = storeHash(key);
     evictRule rule = {.order = (evictOrder)randomUniform(4), .samples = 5};
     rule.only_volatile = rule.order == EVICT_TTL;
-    switch (randomUniform(16)) {
+    switch (randomUniform(20)) {
+    case 16: changeSet(d, key, hash); break;
+    case 17: changeZset(d, key, hash); break;
+    case 18: thinHash(d, key, hash); break;
     case 0:
     case 1: changeHash(d, key, hash); break;
     case 2: (void)dbDelete(d, key, hash, lookAt(now_ms)); break; /* if it exists */
@@ -190,7 +366,7 @@ static void operate(void) {
         break;
     case 10: (void)dbFindRead(d, key, hash, lookAt(now_ms)); break; /* may remove it */
     case 11:
-        if (randomUniform(50) == 0) storeTidy(100);
+        if (randomUniform(50) == 0) compact();
         break;
     default: setString(d, key, hash);
     }
@@ -210,26 +386,32 @@ static void oneWalk(bool abandons) {
     storeSavingBegin(&saver);
     unsigned pace = 1 + (unsigned)randomUniform(60);
     may_refuse = randomUniform(2);
+    part_min = randomUniform(3) ? 7 + randomUniform(60) : UINT64_MAX;
     do {
         refuses = false;
         for (unsigned i = (unsigned)randomUniform(pace); i > 0; i--) operate();
         if (abandons && randomUniform(20) == 0) storeSavingAbandon();
     } while (storeSavingStep(1 + randomUniform(8)));
     if (!abandons) assert_int_equal(written, due);
+    dropParts();
     assert_false(storeSavingRuns());
+    assert_int_equal(storeSavingBytes(), 0);
     assert_int_equal(marks(), 0);
     for (int i = 0; i < DBS; i++) assert_null(dbVerify(storeDb(i)));
 }
 
 static void manyWalks(bool slotted, uint64_t rounds) {
+    divided = 0;
     now_ms = 1700000000000;
     storeInit(DBS, slotted);
     storeSetClock(now_ms);
     for (uint64_t i = 0; i < rounds; i++) oneWalk(i % 5 == 4);
+    assert_true(divided > rounds);
     noteStart();
     storeSavingBegin(&saver); /* a shutdown during a walk */
     (void)storeSavingStep(1);
     (void)dbFlush(storeDb(0), true);
+    dropParts();
     storeShutdown();
 }
 
@@ -259,6 +441,7 @@ static void test_swapping_keyspaces_abandons_the_walk(void **state) {
     assert_true(storeSavingIsAbandoned());
     keyspaceFree(other, false);
     while (storeSavingStep(64)) {}
+    dropParts();
     storeShutdown();
 }
 

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Large values in parts (saving_value.h).
+ *
+ * Invariants: a value of `by_value` is the present address of an open value, or of one that is kept; an element of the start is
+ * passed on once: from `waiting`, or directly, if it was touched, else by the walk. `touched` has all elements
+ * that were changed, removed or added beyond the cut; after the cut has passed them they are of no use. A touched
+ * element costs some 100 ns and its name, its value too until the value's turn comes. */
+#include "store/saving_value.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "ds/hashtable_walk.h"
+#include "ds/list.h"
+
+enum {
+    WAITING_FOR_BUCKET = 8,  /* elements put aside that are passed on in place of one bucket */
+    SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
+    SAMPLES = 5,             /* elements from which their size is estimated */
+    BUCKET_ELEMENTS = 7,
+    BUCKETS_MAX = 64, /* a slice has no more anyway */
+};
+
+/* An element that was changed, removed or added beyond the cut. */
+typedef struct touchedElement {
+    struct touchedElement *next; /* waiting to be passed on, as it was at the start */
+    uint64_t hash;
+    size_t name_len, value_len;
+    int64_t time_ms;
+    double score;
+    char bytes[]; /* name, value */
+} touchedElement;
+
+typedef struct openValue {
+    listNode node; /* in `waiting` or `kept` */
+    robj *head;    /* a copy of the object, without its value */
+    const typeOps *ops;
+    void *value; /* NULL: it has no elements any more */
+    int db_id;
+    bool is_kept, has_begun;
+    hashtableCut cut;
+    uint64_t count, passed_on; /* elements of the start */
+    bool is_timed;
+    uint64_t buckets_max; /* of a slice */
+    hashtable touched;
+    touchedElement *first, **last; /* waiting */
+    size_t bytes;
+} openValue;
+
+static struct {
+    const storeSaver *to;
+    list waiting, kept;
+    openValue *now; /* being passed on; in neither list */
+    hashtable by_value;
+    size_t bytes;
+    uint64_t kept_count, added;
+} values;
+
+/* ------------------------------------------------------------------ tables */
+
+static uint64_t hashAddress(const void *value) {
+    uint64_t x = (uint64_t)(uintptr_t)value * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 32;
+}
+
+static uint64_t hashOfOpen(const void *entry) {
+    return hashAddress(((const openValue *)entry)->value);
+}
+
+static bool openHasValue(const void *entry, const void *value, size_t len) {
+    (void)len; /* an address */
+    return ((const openValue *)entry)->value == value;
+}
+
+static const hashtableType open_type = {.hash_of = hashOfOpen, .match = openHasValue};
+
+static uint64_t hashOfTouched(const void *entry) { return ((const touchedElement *)entry)->hash; }
+
+static bool touchedHasName(const void *entry, const void *name, size_t len) {
+    const touchedElement *t = entry;
+    return t->name_len == len && memcmp(t->bytes, name, len) == 0;
+}
+
+static const hashtableType touched_type = {.hash_of = hashOfTouched, .match = touchedHasName};
+
+static openValue *findOpen(const void *value) {
+    if (!value) return NULL;
+    return hashtableFind(&values.by_value, &open_type, hashAddress(value), value, 0);
+}
+
+/* ------------------------------------------------------------------ beginning */
+
+void savingValuesBegin(const storeSaver *to) {
+    check(!values.now);
+    check(hashtableCount(&values.by_value) == 0);
+    values.to = to;
+    values.added = 0;
+    listInit(&values.waiting);
+    listInit(&values.kept);
+}
+
+static hashtable tableOf(const openValue *v) { return v->ops->elements->table_of(v->value); }
+
+static uint64_t bucketsOfSlice(const openValue *v) {
+    size_t bytes = v->ops->value_memory(v->value, SAMPLES) / (v->count + 1) + 1;
+    return sizeMax(1, SLICE_BYTES / BUCKET_ELEMENTS / bytes);
+}
+
+void savingValueOpen(int db_id, const robj *o) {
+    openValue *v = memNew(openValue);
+    v->ops = typeOf(o);
+    v->value = objectPointer(o);
+    v->db_id = db_id;
+    v->head = (robj *)memDup(o, objectSize(o));
+    objectSetPointer(v->head, NULL);
+    hashtable t = tableOf(v);
+    v->count = hashtableCount(&t);
+    v->is_timed = hashtableVolatileCount(&t) > 0;
+    v->buckets_max = bucketsOfSlice(v);
+    v->last = &v->first;
+    hashtableCutBegin(&v->cut, &t);
+    check(!findOpen(v->value));
+    if (v->value) hashtableInsert(&values.by_value, &open_type, hashOfOpen(v), v, 0);
+    listAppend(&values.waiting, &v->node);
+    storeNow.saving_values = true;
+}
+
+/* ------------------------------------------------------------------ end */
+
+static void forgetAddress(openValue *v) {
+    if (v->value) check(hashtableDeleteEntry(&values.by_value, &open_type, hashOfOpen(v), v));
+}
+
+static void freeTouched(void *context, void *entry, unsigned flags) {
+    (void)context, (void)flags; /* all entries */
+    memFree(entry);
+}
+
+/* It is in no list. */
+static void freeOpen(openValue *v) {
+    forgetAddress(v);
+    if (v->is_kept) {
+        values.kept_count--;
+        if (v->value) freeKeptValue(v->ops, v->value);
+    }
+    values.bytes -= v->bytes;
+    hashtableFree(&v->touched, freeTouched, NULL);
+    memFree(v->head);
+    memFree(v);
+    if (hashtableCount(&values.by_value) == 0) hashtableFree(&values.by_value, NULL, NULL);
+}
+
+static openValue *takeFirst(list *l) {
+    listNode *n = listFirst(l);
+    if (!n) return NULL;
+    listRemove(l, n);
+    return LIST_OWNER(n, openValue, node);
+}
+
+void savingValuesDrop(void) {
+    storeNow.saving_values = false;
+    if (!values.to) return; /* never begun */
+    if (values.now) freeOpen(values.now);
+    values.now = NULL;
+    for (openValue *v; (v = takeFirst(&values.kept));) freeOpen(v);
+    for (openValue *v; (v = takeFirst(&values.waiting));) freeOpen(v);
+}
+
+uint64_t savingValuesKept(void) { return values.kept_count; }
+size_t savingValuesBytes(void) { return values.bytes; }
+uint64_t savingValuesAdded(void) { return values.added; }
+
+/* ------------------------------------------------------------------ passing on */
+
+static void passOn(openValue *v, const valueElement *e) {
+    values.to->element(values.to->arg, e);
+    v->passed_on++;
+}
+
+static bool visitElement(void *context, void *entry, unsigned flags) {
+    (void)flags; /* in the entry, if they belong to it */
+    openValue *v = context;
+    valueElement e;
+    v->ops->elements->read(entry, &e);
+    if (v->touched.body) {
+        uint64_t hash = v->ops->elements->type->hash_of(entry);
+        if (hashtableFind(&v->touched, &touched_type, hash, e.name.ptr, e.name.len)) return true;
+    }
+    passOn(v, &e);
+    return true;
+}
+
+static void passOnWaiting(openValue *v, uint64_t count) {
+    for (; v->first && count > 0; count--) {
+        touchedElement *t = v->first;
+        v->first = t->next;
+        if (!v->first) v->last = &v->first;
+        valueElement e = {.name = sliceMake(t->bytes, t->name_len),
+                          .value = sliceMake(t->bytes + t->name_len, t->value_len),
+                          .time_ms = t->time_ms,
+                          .score = t->score};
+        passOn(v, &e);
+    }
+}
+
+static void beginNext(void) {
+    openValue *v = takeFirst(&values.kept);
+    if (!v) v = takeFirst(&values.waiting);
+    values.now = v;
+    if (!v) return;
+    v->has_begun = true;
+    savedValue head = {
+        .db_id = v->db_id, .head = v->head, .count = v->count, .is_timed = v->is_timed};
+    values.to->begin(values.to->arg, &head);
+}
+
+static void endNow(void) {
+    openValue *v = values.now;
+    check(v->passed_on == v->count);
+    values.now = NULL;
+    values.to->end(values.to->arg);
+    freeOpen(v);
+}
+
+bool savingValuesStep(uint64_t buckets) {
+    if (!storeNow.saving_values) return false;
+    if (!values.now) beginNext();
+    openValue *v = values.now;
+    if (!v) {
+        storeNow.saving_values = false;
+        return false;
+    }
+    if (buckets > v->buckets_max) buckets = v->buckets_max;
+    if (v->first) {
+        passOnWaiting(v, buckets * WAITING_FOR_BUCKET);
+        return true;
+    }
+    hashtable t = tableOf(v);
+    if (!hashtableWalk(&t, v->ops->elements->type, &v->cut, buckets, visitElement, v)) endNow();
+    return true;
+}
+
+void savingValuesFinish(void) {
+    while (savingValuesStep(BUCKETS_MAX)) {}
+}
+
+void savingValueFinish(const robj *o) {
+    if (objectForm(o) != FORM_POINTER) return;
+    while (findOpen(objectPointer(o)) && savingValuesStep(BUCKETS_MAX)) {}
+}
+
+/* ------------------------------------------------------------------ changes */
+
+/* Records an element beyond the cut; false if it was recorded before. `e` is as at the start; NULL: it was not there. */
+static bool touch(openValue *v, uint64_t hash, slice name, const valueElement *e) {
+    hashtablePosition at;
+    if (hashtableFindPosition(&v->touched, &touched_type, hash, name.ptr, name.len, &at))
+        return false;
+    bool waits = e && !v->has_begun;
+    size_t value_len = waits ? e->value.len : 0;
+    size_t size = sizeof(touchedElement) + name.len + value_len;
+    touchedElement *t = memAlloc(size);
+    *t = (touchedElement){.hash = hash, .name_len = name.len, .value_len = value_len};
+    memcpy(t->bytes, name.ptr, name.len);
+    if (waits) {
+        if (value_len) memcpy(t->bytes + name.len, e->value.ptr, value_len);
+        t->time_ms = e->time_ms;
+        t->score = e->score;
+        *v->last = t;
+        v->last = &t->next;
+    }
+    hashtableInsertAt(&v->touched, &touched_type, &at, t, 0);
+    v->bytes += size;
+    values.bytes += size;
+    return true;
+}
+
+void savingElementBefore(const void *value, const void *element) {
+    openValue *v = findOpen(value);
+    if (!v) return;
+    uint64_t hash = v->ops->elements->type->hash_of(element);
+    if (hashtableCutPassed(&v->cut, hash)) return;
+    valueElement e;
+    v->ops->elements->read(element, &e);
+    if (touch(v, hash, e.name, &e) && v->has_begun) passOn(v, &e);
+}
+
+void savingElementAdded(const void *value, const void *element) {
+    openValue *v = findOpen(value);
+    if (!v) return;
+    uint64_t hash = v->ops->elements->type->hash_of(element);
+    if (hashtableCutPassed(&v->cut, hash)) return;
+    valueElement e;
+    v->ops->elements->read(element, &e);
+    if (touch(v, hash, e.name, NULL)) values.added++;
+}
+
+void savingValueMoved(const void *from, void *to) {
+    openValue *v = findOpen(from);
+    if (!v) return;
+    forgetAddress(v);
+    v->value = to;
+    if (to) hashtableInsert(&values.by_value, &open_type, hashOfOpen(v), v, 0);
+}
+
+bool savingValueKeep(const void *value) {
+    openValue *v = findOpen(value);
+    if (!v) return false;
+    v->is_kept = true;
+    values.kept_count++;
+    if (v != values.now) {
+        listRemove(&values.waiting, &v->node);
+        listAppend(&values.kept, &v->node);
+    }
+    return true;
+}
