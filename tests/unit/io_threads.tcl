@@ -102,7 +102,8 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
         set subscribers {}
         for {set i 0} {$i < 10} {incr i} {
             set c [connect]
-            $c subscribe news
+            $c -send subscribe news
+            assert_equal {subscribe news 1} [$c -message]
             lappend subscribers $c
         }
         set s [raw_connect]
