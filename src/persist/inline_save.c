@@ -29,7 +29,7 @@ enum {
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
     BUCKET_BYTES = 32, /* put aside beyond the fixed memory, for which the walk visits a bucket */
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
-    VALUE_ELEMENTS_MAX = 8192, /* of a table */
+    VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
     VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
     SHARE_PERCENT = 30, /* of the time, for the walk */
@@ -105,7 +105,8 @@ static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
 static bool divides(void *arg, const robj *o) {
     (void)arg; /* there is one job */
     if (!inl.walks || inl.save.job.as_commands) return false;
-    if (likely(!isLarger(o, WHOLE_ELEMENTS_MAX, WHOLE_BYTES_MAX))) return false;
+    size_t elements_max = objectType(o) == TYPE_LIST ? SIZE_MAX : WHOLE_ELEMENTS_MAX;
+    if (likely(!isLarger(o, elements_max, WHOLE_BYTES_MAX))) return false;
     bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
     return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), inl.records.version);
 }
@@ -113,8 +114,9 @@ static bool divides(void *arg, const robj *o) {
 /* True for values that would be written whole, but are too large for that. */
 static bool isTooLarge(const robj *o) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (!typeOf(o)->elements) return isLarger(o, SIZE_MAX, VALUE_BYTES_MAX); /* copied by node */
-    return inl.save.job.as_commands && isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
+    if (!inl.save.job.as_commands)
+        return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
+    return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
@@ -191,6 +193,12 @@ static void writeElement(void *arg, const valueElement *element) {
     inl.elements++;
 }
 
+static void writeNode(void *arg, const quicklistNodeView *node) {
+    (void)arg; /* there is one job */
+    rdbWriteNode(snapshotStreamWriter(inl.stream), node);
+    inl.elements++;
+}
+
 static void endValue(void *arg) {
     (void)arg; /* there is one job */
     rdbWriter *w = snapshotStreamWriter(inl.stream);
@@ -243,6 +251,7 @@ static const storeSaver saver = {.offer = offer,
                                  .divides = divides,
                                  .begin = beginValue,
                                  .element = writeElement,
+                                 .node = writeNode,
                                  .end = endValue};
 
 /* Acts on what was put aside beyond the fixed memory. False: the job is to be given up. */

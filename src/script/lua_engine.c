@@ -239,8 +239,6 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
         len = message ? strlen(message) : 0; /* as in Valkey, to the first NUL */
         strAppend(&text, message ? message : "ERR unknown error", message ? len : 17);
         lua_pop(L, 1);
-        while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
-            strCut(&text, text.len - 1);
         appendPlace(L, &text);
         counted = fieldIsTrue(L, "ignore_error_stats_update");
     }

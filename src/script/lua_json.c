@@ -110,6 +110,44 @@ static size_t printShort(char *to, double n) {
     return (size_t)(at - to);
 }
 
+/* Prints a number from 0.0001 to 1e13 as printf("%.14g") does. Returns 0 for others, and where a rounding error could
+ * matter: the power of ten is exact in a long double, so the product has a single one, far below the limit used here. */
+static size_t printFourteenDigits(char *to, double n) {
+    enum { DIGITS = 14 };
+    static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,
+                                         1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L,
+                                         1e12L, 1e13L, 1e14L, 1e15L, 1e16L, 1e17L};
+    long double size = fabsl((long double)n);
+    if (!(size >= 1e-4L && size < 1e13L)) return 0;
+    int exponent = 0; /* of the first digit */
+    while (size >= powers[exponent + 1]) exponent++;
+    while (size * powers[-(exponent < 0 ? exponent : 0)] < 1) exponent--;
+    long double scaled = size * powers[DIGITS - 1 - exponent];
+    int64_t digits = (int64_t)scaled;
+    long double rest = scaled - (long double)digits;
+    if (fabsl(rest - 0.5L) < 0.001L) return 0;
+    digits += rest > 0.5L;
+    char text[NUMBER_TEXT_MAX];
+    if (numberPrintInt(text, digits) != DIGITS) return 0; /* rounded up to a power of ten */
+    int len = DIGITS;
+    while (text[len - 1] == '0') len--;
+    char *at = to;
+    if (n < 0) *at++ = '-';
+    if (exponent < 0) {
+        memcpy(at, "0.0000", 6);
+        at += 1 - exponent; /* "0." and the zeros */
+        memcpy(at, text, (size_t)len);
+        return (size_t)(at + len - to);
+    }
+    int whole = exponent + 1;
+    memcpy(at, text, (size_t)whole);
+    at += whole;
+    if (len <= whole) return (size_t)(at - to);
+    *at++ = '.';
+    memcpy(at, text + whole, (size_t)(len - whole));
+    return (size_t)(at + len - whole - to);
+}
+
 static void addNumber(encoder *e, int index) {
     double n = lua_tonumber(e->L, index);
     if (!isfinite(n)) {
@@ -123,7 +161,11 @@ static void addNumber(encoder *e, int index) {
         return;
     }
     room(e, NUMBER_TEXT_MAX);
-    size_t len = e->set->precision == JSON_PRECISION_MAX ? printShort(e->at, n) : 0;
+    size_t len = 0;
+    if (likely(e->set->precision == JSON_PRECISION_MAX)) {
+        len = printShort(e->at, n);
+        if (!len) len = printFourteenDigits(e->at, n);
+    }
     if (!len) len = (size_t)snprintf(e->at, NUMBER_TEXT_MAX, "%.*g", e->set->precision, n);
     e->at += len;
 }
@@ -262,9 +304,11 @@ static int settingNumber(lua_State *L, int arg, int *value, int min, int max) {
 }
 
 static int settingFlag(lua_State *L, int arg, bool *value) {
-    if (!lua_isnoneornil(L, arg)) {
-        luaL_checktype(L, arg, LUA_TBOOLEAN);
+    static const char *const names[] = {"off", "on", NULL};
+    if (lua_isboolean(L, arg)) {
         *value = lua_toboolean(L, arg);
+    } else if (!lua_isnoneornil(L, arg)) {
+        *value = luaL_checkoption(L, arg, NULL, names);
     }
     lua_pushboolean(L, *value);
     return 1;

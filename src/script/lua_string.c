@@ -318,7 +318,10 @@ static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conve
         break;
     case 'q': addQuoted(out, checkSlice(L, arg)); return;
     case 's': addText(out, spec, checkSlice(L, arg)); return;
-    default: (void)luaL_error(L, "invalid option '%%%c' to 'format'", conversion);
+    default: {
+        const char text[] = {conversion, '\0'}; /* as in Lua, a NUL is not shown */
+        (void)luaL_error(L, "invalid option '%%%s' to 'format'", text);
+    }
     }
     luaL_addlstring(out, item, (size_t)len);
 }

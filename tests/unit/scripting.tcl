@@ -67,6 +67,20 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
             [members _G]
     }
 
+    test {the settings of cjson take true, false, 'on' and 'off'} {
+        foreach setting {encode_keep_buffer decode_invalid_numbers encode_invalid_numbers encode_sparse_array} {
+            assert_equal {1 {} 1 {}} [ev "local f = cjson.new().$setting return {(f(true)) and 1 or '', f(false) and 1 or '', (f('on')) and 1 or '', f('off') and 1 or ''}"]
+            assert_error "*bad argument #1 to '$setting' (invalid option 'x')*" {ev "cjson.$setting\('x')"}
+            assert_error "*bad argument #1 to '$setting' (string expected, got table)*" {ev "cjson.$setting\({})"}
+        }
+    }
+
+    test {line ends at the end of an error that was thrown become blanks} {
+        assert_error "ERR user_script:1: a  b   script: on @user_script:1." {ev {error('a\r\nb\r\n')}}
+        assert_error "a  b" {ev {return {err = 'a\r\nb\r\n'}}}
+        assert_error "ERR user_script:1: invalid option '%' to 'format' script: on @user_script:1." {ev {return string.format('%\0', 1)}}
+    }
+
     test {the tables have exactly the members of Valkey's} {
         assert_equal [lsort {byte char dump find format gfind gmatch gsub len lower match rep reverse sub upper}] \
             [members string]
@@ -434,6 +448,21 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
         assert_error "*Cannot serialise, excessive nesting (1001)*" {ev {local t = {} for i = 1, 1001 do t = {t} end return cjson.encode(t)}}
         assert_error "*Found too many nested data structures (1001) at character 1001*" {ev {return cjson.decode(('['):rep(1001))}}
         assert_error "*excessively sparse array*" {ev {return cjson.encode{[1] = 1, [100] = 2}}}
+        # As printf("%.14g"): every size, ties, digits that carry.
+        foreach {number text} {
+            3.14159265358979 3.1415926535898 -0.00012345678901234567 -0.00012345678901235 0.0001 0.0001 9.9999999999999999e-5 0.0001
+            999999999999.99995 1000000000000 9999999999999.5 9999999999999.5 12345678901234.5 12345678901234 0.99999999999999994 1
+            1234567.1234567 1234567.1234567 0.1 0.1 100.00000000001 100.00000000001 5e-324 4.9406564584125e-324 1e13 10000000000000
+            123456.00000000005 123456 33333333.333333334 33333333.333333
+        } {
+            assert_equal $text [ev "return cjson.encode($number)"] $number
+        }
+        for {set i 0} {$i < 2000} {incr i} {
+            set number [expr {(rand() - 0.5) * 10 ** (int(rand() * 22) - 6)}]
+            lappend numbers $number
+            lappend texts [format %.14g $number]
+        }
+        assert_equal [join $texts ,] [string range [ev "return cjson.encode({[join $numbers ,]})"] 1 end-1]
         assert_equal {1.23 1.23456} [ev {local c = cjson.new() c.encode_number_precision(3) return {c.encode(1.23456), cjson.encode(1.23456)}}]
     }
 
