@@ -183,7 +183,8 @@ static void readableProc(loop *l, int fd, void *arg, int mask) {
 static void writableProc(loop *l, int fd, void *arg, int mask) {
     (void)l, (void)fd, (void)mask;
     conn *c = arg;
-    if (unlikely(c->state < CONN_OPEN)) {
+    if (likely(!c->edge) &&
+        unlikely(c->state < CONN_OPEN)) { /* perhaps lent with `edge`: then it is open */
         advance(c, LOOP_WRITE);
     } else {
         c->on_write(c);

@@ -249,7 +249,7 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
     }
 }
 
-start_server {tags {io-threads needs:config} overrides {io-threads 3}} {
+start_server {tags {io-threads needs:config} overrides {io-threads 3 io-threads-always-active no}} {
     test {threads sleep while one suffices, and are used under load} {
         assert_equal 0 [info_field io_threads_active]
         for {set i 0} {$i < 100} {incr i} {r set key $i}
