@@ -29,7 +29,7 @@ void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint6
 void hashtablePrefetch(const hashtable *t, uint64_t hash) { hashtableInlinePrefetch(t, hash); }
 
 void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
-    hashtableInlinePrefetchEntry(t, hash);
+    (void)hashtableInlinePrefetchEntry(t, hash);
 }
 
 /* The position of an entry given by address; its `word` is NULL if the entry is not in the table. */

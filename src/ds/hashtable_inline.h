@@ -113,27 +113,28 @@ ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
     prefetchRead(p.home + 1);
 }
 
-/* Prefetches the entry that probably matches. */
-ALWAYS_INLINE void tableProbePrefetchEntry(const tableProbe *p) {
+/* Prefetches the entry that probably matches and returns it; NULL if there is none near the home bucket. */
+ALWAYS_INLINE void *tableProbePrefetchEntry(const tableProbe *p) {
     enum { BUCKETS = 3 }; /* the third was perhaps fetched by the processor */
     for (const tableBucket *b = p->home; b < p->home + BUCKETS; b++) {
         tagVector tags = bucketTags(b);
         unsigned hits = tagsEqual(tags, p->tag);
         if (likely(hits)) {
-            const char *entry = wordEntry(b->word[__builtin_ctz(hits)]);
+            char *entry = wordEntry(b->word[__builtin_ctz(hits)]);
             prefetchRead(entry);
             prefetchRead(entry + 40); /* entries of about 40 bytes often cross a cache line */
-            return;
+            return entry;
         }
-        if (tableProbeEnds(p, b, tags)) return;
+        if (tableProbeEnds(p, b, tags)) break;
     }
+    return NULL;
 }
 
-/* Step 2 of a batch: prefetches the entry. */
-ALWAYS_INLINE void hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
-    if (unlikely(!t->body)) return;
+/* Step 2 of a batch: prefetches the entry. Returns it, or another one, or NULL: only a hint. */
+ALWAYS_INLINE void *hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
+    if (unlikely(!t->body)) return NULL;
     tableProbe p = tableProbeAt(t, hash);
-    tableProbePrefetchEntry(&p);
+    return tableProbePrefetchEntry(&p);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "ds/hashtable.h"
 
 enum {
     COUNTED_NODE_BYTES_MAX = 8192, /* limit of a listpack whose entries are limited by number */
@@ -28,6 +29,7 @@ struct quicklistNode {
     uint64_t count : 17; /* number of entries */
     uint64_t plain : 1;
     uint64_t compressed : 1; /* `bytes` is [compressed size: 4] [compressed bytes] */
+    uint64_t frozen : 1;     /* `bytes` must not be changed or freed: quicklistFreeze() */
 };
 _Static_assert(sizeof(quicklistNode) == 32, "a node is one small block");
 
@@ -78,11 +80,116 @@ static bool canMerge(const quicklist *q, const quicklistNode *a, const quicklist
                              (size_t)a->count + b->count);
 }
 
-/* ------------------------------------------------------------------ compression */
+/* ------------------------------------------------------------------ frozen nodes */
 
 static size_t compressedSize(const quicklistNode *n) {
     return sizeof(uint32_t) + loadU32(n->bytes);
 }
+
+static size_t blockSize(const quicklistNode *n) {
+    return n->compressed ? compressedSize(n) : n->size;
+}
+
+static uint64_t hashOfBlock(const void *block) {
+    uint64_t x = (uint64_t)(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15);
+    return x ^ x >> 32;
+}
+
+static bool isBlock(const void *entry, const void *block, size_t len) {
+    (void)len; /* an address */
+    return entry == block;
+}
+
+/* Blocks of frozen nodes that no list uses any more: quicklistFrozenNext() frees them. */
+static hashtable released;
+static const hashtableType released_type = {.hash_of = hashOfBlock, .match = isBlock};
+
+/* The node gives up its block, which is freed unless it is frozen. */
+static void releaseBytes(quicklistNode *n) {
+    if (likely(!n->frozen)) {
+        memFree(n->bytes);
+        return;
+    }
+    hashtableInsert(&released, &released_type, hashOfBlock(n->bytes), n->bytes, 0);
+    n->frozen = 0;
+}
+
+/* Before a node is changed in place: its block becomes its own. */
+static void ownBytes(quicklistNode *n) {
+    if (likely(!n->frozen)) return;
+    size_t size = blockSize(n);
+    uint8_t *copy = memAlloc(sizeMax(size, 1));
+    memcpy(copy, n->bytes, size);
+    releaseBytes(n);
+    n->bytes = copy;
+}
+
+static quicklistNodeView viewOf(const uint8_t *bytes, const quicklistNode *n) {
+    quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : bytes,
+                              .entries = n->count,
+                              .bytes = n->size,
+                              .block_bytes = blockSize(n),
+                              .plain = n->plain,
+                              .compressed = n->compressed};
+    const char *text = (const char *)bytes;
+    view.content = n->compressed ? sliceMake(text + sizeof(uint32_t), loadU32(bytes))
+                                 : sliceMake(text, n->size);
+    return view;
+}
+
+/* A node of the start; `now` is valid while the block has not been released. */
+typedef struct frozenNode {
+    quicklistNode *now;
+    quicklistNode then; /* without links */
+} frozenNode;
+
+struct quicklistFrozen {
+    size_t count, at;
+    bool reads; /* the node before `at` is being read */
+    frozenNode nodes[];
+};
+
+quicklistFrozen *quicklistFreeze(quicklist *q) {
+    quicklistFrozen *f = memAlloc(sizeof(*f) + q->nodes * sizeof(f->nodes[0]));
+    *f = (quicklistFrozen){.count = q->nodes};
+    frozenNode *to = f->nodes;
+    for (quicklistNode *n = q->head; n; n = n->next) {
+        check(!n->frozen);
+        *to++ = (frozenNode){.now = n, .then = *n};
+        n->frozen = 1;
+    }
+    return f;
+}
+
+size_t quicklistFrozenNodes(const quicklistFrozen *f) { return f->count; }
+
+static void thawNode(frozenNode *n) {
+    uint8_t *bytes = n->then.bytes;
+    if (hashtableCount(&released) > 0 &&
+        hashtableDelete(&released, &released_type, hashOfBlock(bytes), bytes, 0)) {
+        memFree(bytes);
+        if (hashtableCount(&released) == 0) hashtableFree(&released, NULL, NULL);
+    } else {
+        n->now->frozen = 0;
+    }
+}
+
+bool quicklistFrozenNext(quicklistFrozen *f, quicklistNodeView *out) {
+    if (f->reads) thawNode(&f->nodes[f->at - 1]);
+    f->reads = f->at < f->count;
+    if (!f->reads) return false;
+    const quicklistNode *then = &f->nodes[f->at++].then;
+    *out = viewOf(then->bytes, then);
+    return true;
+}
+
+void quicklistThaw(quicklistFrozen *f) {
+    if (!f) return;
+    for (size_t i = f->at - f->reads; i < f->count; i++) thawNode(&f->nodes[i]);
+    memFree(f);
+}
+
+/* ------------------------------------------------------------------ compression */
 
 /* Decompresses the content of a node to `to`, n->size bytes. */
 static void decompressTo(const quicklistNode *n, uint8_t *to) {
@@ -96,7 +203,7 @@ static void openNode(quicklistNode *n) {
     if (likely(!n->compressed)) return;
     uint8_t *bytes = memAlloc(n->size);
     decompressTo(n, bytes);
-    memFree(n->bytes);
+    releaseBytes(n);
     n->bytes = bytes;
     n->compressed = 0;
 }
@@ -112,7 +219,7 @@ static void compressNode(quicklistNode *n) {
         return;
     }
     storeU32(block, size);
-    memFree(n->bytes);
+    releaseBytes(n);
     n->bytes = memRealloc(block, sizeof(uint32_t) + size);
     n->compressed = 1;
 }
@@ -214,7 +321,7 @@ static void dropNode(quicklist *q, quicklistNode *n) {
         q->tail = n->prev;
     }
     q->nodes--;
-    memFree(n->bytes);
+    releaseBytes(n);
     memFree(n);
 }
 
@@ -227,6 +334,7 @@ static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count)
 /* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number of
  * entries. */
 static void insertInNode(quicklistNode *n, size_t index, slice text) {
+    ownBytes(n);
     listpackItem item = listpackItemOf(text);
     packBuffer buffer = packBufferHeap(n->bytes);
     if (index == n->count) {
@@ -239,6 +347,7 @@ static void insertInNode(quicklistNode *n, size_t index, slice text) {
 }
 
 static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
+    ownBytes(n);
     packBuffer buffer = packBufferHeap(n->bytes);
     listpackDeleteRange(&buffer, (int64_t)index, count);
     noteChange(n, &buffer, n->count - count);
@@ -258,6 +367,7 @@ static quicklistNode *cutNode(quicklistNode *n, size_t index) {
 static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     openNode(a);
     openNode(b);
+    ownBytes(a);
     packBuffer buffer = packBufferHeap(a->bytes);
     size_t count = (size_t)a->count + b->count;
     listpackMerge(&buffer, b->bytes, false);
@@ -314,7 +424,7 @@ void quicklistFree(quicklist *q) {
 quicklist *quicklistCopy(const quicklist *q) {
     quicklist *copy = memNew(quicklist);
     for (const quicklistNode *n = q->head; n; n = n->next) {
-        size_t size = n->compressed ? compressedSize(n) : n->size;
+        size_t size = blockSize(n);
         uint8_t *bytes = memAlloc(sizeMax(size, 1));
         memcpy(bytes, n->bytes, size);
         quicklistNode *twin = newNode(bytes, n->size, n->count, n->plain);
@@ -361,6 +471,10 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
     size_t seen = 0;
     for (; n && seen < entries; n = n->next) {
         seen += n->count;
+        if (unlikely(n->frozen)) { /* its address is noted */
+            ++*kept;
+            continue;
+        }
         n->bytes = moveBlock(n->bytes, moved, kept);
         n = moveBlock(n, moved, kept);
         *(n->prev ? &n->prev->next : &q->head) = n;
@@ -434,15 +548,7 @@ void quicklistCursorClear(quicklistCursor *c) {
 
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg) {
     for (const quicklistNode *n = q->head; n; n = n->next) {
-        quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : n->bytes,
-                                  .entries = n->count,
-                                  .bytes = n->size,
-                                  .block_bytes = n->compressed ? compressedSize(n) : n->size,
-                                  .plain = n->plain,
-                                  .compressed = n->compressed};
-        const char *bytes = (const char *)n->bytes;
-        view.content = n->compressed ? sliceMake(bytes + sizeof(uint32_t), loadU32(n->bytes))
-                                     : sliceMake(bytes, n->size);
+        quicklistNodeView view = viewOf(n->bytes, n);
         visit(arg, &view);
     }
 }
@@ -537,6 +643,7 @@ void quicklistSet(quicklist *q, size_t index, slice text) {
     quicklistNode *n = seekNode(q, &index);
     bool large = isLarge(q, text.len);
     openNode(n);
+    ownBytes(n);
     if (n->plain && large) {
         n->bytes = memRealloc(n->bytes, text.len);
         memcpy(n->bytes, text.ptr, text.len);
@@ -625,6 +732,9 @@ static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *i
         dropNode(q, n);
     } else {
         if (found) {
+            const uint8_t *before = n->bytes;
+            ownBytes(n);
+            for (size_t i = 0; i < found; i++) places[i] = n->bytes + (places[i] - before);
             packBuffer buffer = packBufferHeap(n->bytes);
             listpackDeleteMany(&buffer, places, found, 1);
             noteChange(n, &buffer, n->count - found);

@@ -89,6 +89,19 @@ typedef struct quicklistNodeView {
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);
 
+/* ---- the content of one moment ---- */
+
+/* The nodes of a list as they were at the call, readable in order while the list changes, is moved or freed. Main thread:
+ * until quicklistThaw() the list, too, is changed and freed by that thread only, and it must not be frozen again. The blocks of
+ * nodes are not copied: a change of a node copies its block first, some microseconds. O(nodes). */
+typedef struct quicklistFrozen quicklistFrozen;
+quicklistFrozen *quicklistFreeze(quicklist *q);
+size_t quicklistFrozenNodes(const quicklistFrozen *f);
+/* The next node, borrowed until the next call; false at the end. Nodes that were read are given back. */
+bool quicklistFrozenNext(quicklistFrozen *f, quicklistNodeView *out);
+/* At any time. */
+void quicklistThaw(quicklistFrozen *f);
+
 /* ---- changes ---- */
 
 /* Texts must not be part of the list. Indexes count from 0 and must exist. */

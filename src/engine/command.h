@@ -41,13 +41,15 @@ enum commandFlag {
     CMD_MODULE = 1u << 20,
     CMD_AT_ONCE = 1u << 21,    /* executed immediately inside MULTI instead of being queued */
     CMD_RUNS_QUEUE = 1u << 22, /* EXEC: if it is refused, the transaction is discarded */
-    CMD_SENTINEL = 1u << 24,   /* also available in Sentinel mode */
+    CMD_ITEM = 1u << 23, /* the second argument is an item of the key's value: a field, a member */
+    CMD_SENTINEL = 1u << 24, /* also available in Sentinel mode */
     CMD_ONLY_SENTINEL = 1u << 25,
     CMD_PROTECTED = 1u << 26, /* DEBUG, MODULE: require an enable-... directive */
     CMD_INTERNAL = 1u << 27,  /* documented as internal ("doc_flags: syscmd") */
     CMD_DEPRECATED = 1u << 28,
     CMD_STOPS_BATCH = 1u << 29, /* the rest of the batch is parsed again after it */
     CMD_QUICK = 1u << 30,       /* bounded work: consecutive identical ones share one time stamp */
+    CMD_LAST_ITEM = 1u << 31,   /* the last argument is an item */
 };
 
 /* Bit numbers of ACL categories, in the order of ACL CAT. */

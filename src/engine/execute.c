@@ -67,23 +67,51 @@ void executeResolve(request *r) {
     bindCommand(r, cmd);
 }
 
+static inline bool hasPreparedKey(const request *r) {
+    return ((const command *)r->command)->first_key == 1 && r->argc >= 2;
+}
+
+/* Prefetches the items that requests look up in large collections. `wants` are the keys of the requests that have one,
+ * in their order. */
+static NO_INLINE void prefetchItems(const executePart *parts, int count, const storeWant *wants) {
+    storeItemWant items[STORE_ITEMS_MAX];
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        const executePart *part = &parts[i];
+        for (int k = 0; k < part->count && n < STORE_ITEMS_MAX; k++) {
+            const request *r = &part->requests[k];
+            if (!hasPreparedKey(r)) continue;
+            const robj *o = wants++->likely;
+            if (!o || objectForm(o) != FORM_POINTER) continue;
+            uint32_t flags = ((const command *)r->command)->flags & (CMD_ITEM | CMD_LAST_ITEM);
+            if (!flags || r->argc < 3) continue;
+            int arg = flags & CMD_ITEM ? 2 : r->argc - 1;
+            items[n++] = (storeItemWant){.object = o, .item = r->argv[arg]};
+        }
+    }
+    if (n > 1) storePrefetchItems(items, n); /* one alone has nothing to overlap with */
+}
+
 void executePrefetch(const executePart *parts, int count) {
     storeWant wants[REQUEST_BATCH_MAX];
+    uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
     int n = 0;
     for (int i = 0; i < count; i++) {
         const executePart *part = &parts[i];
         for (int k = 0; k < part->count; k++) {
             const request *r = &part->requests[k];
-            const command *cmd = r->command;
-            if (cmd->first_key != 1 || r->argc < 2) continue;
+            if (!hasPreparedKey(r)) continue;
             if (unlikely(n == REQUEST_BATCH_MAX)) {
                 storePrefetch(wants, n);
-                n = 0;
+                return;
             }
-            wants[n++] = (storeWant){.db = part->who->db, .hash = r->key_hash};
+            wants[n].db = part->who->db;
+            wants[n++].hash = r->key_hash;
         }
+        if (likely(part->count)) flags |= ((const command *)part->requests->command)->flags;
     }
     storePrefetch(wants, n);
+    if (unlikely(flags & (CMD_ITEM | CMD_LAST_ITEM))) prefetchItems(parts, count, wants);
 }
 
 static inline bool arityFits(const command *cmd, int argc) {
@@ -317,6 +345,7 @@ int executeRun(session *s, request *requests, int count) {
              .origin = s->origin,
              .targets = s->targets,
              .below = engineHot.current};
+    hotCheck(!(s->flags & SESSION_LENT));
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
     if (unlikely(engineHot.memory_limited)) memoryKeep();

@@ -16,7 +16,8 @@ typedef struct executePart {
     const request *requests;
     int count;
 } executePart;
-/* Prefetches what the requests of `count` parts will access, so that all cache misses overlap. Only a hint. */
+/* Prefetches what the first REQUEST_BATCH_MAX requests of `count` parts will access, so that all cache misses overlap.
+ * Only a hint. */
 void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller
  * keeps the bytes of the rest and parses them again when the session continues. */

@@ -22,10 +22,11 @@ const char *rdbTypeName(int type);
 bool rdbTypeInVersion(rdbType type, int version);
 /* Writes the value, without type and key. Expired hash fields are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
-/* The same in parts, for a value whose elements are in a table: its type (`timed`: fields of the hash have TTLs), the number of
- * elements with rdbWriteLength(), then each of them, in any order. */
+/* The same in parts, for a value whose elements are in a table, or a list of nodes: its type (`timed`: fields of the hash
+ * have TTLs), the number of elements or nodes with rdbWriteLength(), then each of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
+void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node);
 /* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG OBJECT. */
 size_t rdbValueSize(const robj *o);
 

@@ -79,8 +79,7 @@ static void writeString(rdbWriter *w, const robj *o) {
     rdbWriteString(w, objectText(o, digits));
 }
 
-static void writeNode(void *arg, const quicklistNodeView *node) {
-    rdbWriter *w = arg;
+void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node) {
     rdbWriteLength(w, node->plain ? RDB_NODE_PLAIN : RDB_NODE_PACKED);
     if (node->compressed) {
         rdbWriteCompressed(w, node->content, node->bytes);
@@ -88,6 +87,8 @@ static void writeNode(void *arg, const quicklistNodeView *node) {
         rdbWriteString(w, node->content);
     }
 }
+
+static void writeNode(void *arg, const quicklistNodeView *node) { rdbWriteNode(arg, node); }
 
 static void writeList(rdbWriter *w, const robj *o) {
     if (objectIsPacked(o)) {
@@ -178,6 +179,7 @@ void rdbWriteValue(rdbWriter *w, const robj *o) {
 
 rdbType rdbTypeInParts(valueType type, bool timed) {
     switch (type) {
+    case TYPE_LIST: return RDB_TYPE_LIST_QUICKLIST_2;
     case TYPE_SET: return RDB_TYPE_SET;
     case TYPE_ZSET: return RDB_TYPE_ZSET_2;
     case TYPE_HASH: return timed ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;

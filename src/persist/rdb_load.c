@@ -119,7 +119,7 @@ static status place(loading *l, rdbReader *r, const loadedKey *key) {
 
 /* Stores the values of the batch; frees those that follow a failure. */
 static status placeBatch(loading *l, rdbReader *r) {
-    storeWant wants[BATCH_KEYS] = {0}; /* gcc cannot see that all that are used are set */
+    storeWant wants[BATCH_KEYS];
     for (int i = 0; i < l->batch_count; i++)
         wants[i] = (storeWant){.db = l->batch[i].db, .hash = l->batch[i].hash};
     storePrefetch(wants, l->batch_count);

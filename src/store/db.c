@@ -302,14 +302,45 @@ const robj *dbPeekHash(const db *d, uint64_t hash) {
                                sizeof(hash));
 }
 
-void storePrefetch(const storeWant *wants, int count) {
+void storePrefetch(storeWant *wants, int count) {
     /* Without slots the single table's header is in the cache anyway. */
     for (int i = 0; storeNow.slotted && i < count; i++)
         hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
     for (int i = 0; i < count; i++)
         hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
-    for (int i = 0; i < count; i++)
-        hashtableInlinePrefetchEntry(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
+    for (int i = 0; i < count; i++) {
+        wants[i].likely =
+            hashtableInlinePrefetchEntry(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
+    }
+}
+
+void storePrefetchItems(const storeItemWant *wants, int count) {
+    struct {
+        const valueElements *elements;
+        const void *value;
+        hashtable table;
+        uint64_t hash;
+        slice item;
+    } at[STORE_ITEMS_MAX];
+    int n = 0;
+    hotCheck(count <= STORE_ITEMS_MAX);
+    for (int i = 0; i < count; i++) {
+        const valueElements *elements = typeOf(wants[i].object)->elements;
+        if (!elements) continue;
+        at[n].elements = elements;
+        at[n].value = objectPointer(wants[i].object);
+        at[n].item = wants[i].item;
+        prefetchRead(at[n++].value);
+    }
+    for (int i = 0; i < n; i++) {
+        at[i].table = at[i].elements->table_of(at[i].value);
+        hashtableInlinePrefetchHead(&at[i].table);
+    }
+    for (int i = 0; i < n; i++) {
+        at[i].hash = at[i].elements->hash_of(at[i].item);
+        hashtableInlinePrefetch(&at[i].table, at[i].hash);
+    }
+    for (int i = 0; i < n; i++) (void)hashtableInlinePrefetchEntry(&at[i].table, at[i].hash);
 }
 
 /* ------------------------------------------------------------------ changes of one key */

@@ -70,7 +70,8 @@ static bool isAhead(const db *d, uint64_t hash) {
 
 /* Opens the value of an object if it is to be passed on in parts. */
 static bool divide(int db_id, const robj *o) {
-    if (likely(objectForm(o) != FORM_POINTER) || !typeOf(o)->elements) return false;
+    if (likely(objectForm(o) != FORM_POINTER)) return false;
+    if (objectType(o) != TYPE_LIST && !typeOf(o)->elements) return false;
     if (!saving.to->divides(saving.to->arg, o)) return false;
     savingValueOpen(db_id, o);
     return true;
@@ -171,7 +172,6 @@ static void stepTable(const hashtable *t, uint64_t buckets) {
 }
 
 bool storeSavingStep(uint64_t buckets) {
-    if (!storeNow.saving) savingValuesDrop();
     if (savingValuesStep(buckets)) return true;
     while (saving.runs) {
         if (saving.at == saving.count) {
@@ -194,16 +194,18 @@ bool storeSavingStep(uint64_t buckets) {
     return saving.runs;
 }
 
-/* Called by the saver, too: the table being visited stays. */
-void storeSavingAbandon(void) { storeNow.saving = storeNow.saving_values = false; }
+void storeSavingAbandon(void) {
+    storeNow.saving = false;
+    savingValuesDrop();
+}
 
 void savingFreeDetached(void) {
-    savingValuesDrop();
     for (int i = saving.at; saving.runs && i < saving.count; i++) freeDetached(&saving.stores[i]);
 }
 
 void savingStop(void) {
     if (!saving.runs) return;
+    storeSavingAbandon();
     savingFreeDetached();
     endWalk();
 }

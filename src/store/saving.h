@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ds/quicklist.h"
 #include "store/object.h"
 #include "store/type.h"
 
@@ -20,22 +21,22 @@
 typedef struct savedValue {
     int db_id;
     const robj *head; /* type, key, expiry time and access; it has no value */
-    uint64_t count;   /* of elements */
+    uint64_t count;   /* of elements, or nodes of a list */
     bool is_timed;    /* some fields of the hash have a TTL */
 } savedValue;
 
-/* Receives the objects of the start; `db_id` is the database they were in then. The callbacks must not change the store,
- * but may call storeSavingAbandon(). */
+/* Receives the objects of the start; `db_id` is the database they were in then. The callbacks must not change the store. */
 typedef struct storeSaver {
     /* An object met by the walk. false: there is no room; it is offered again in the next slice. */
     bool (*offer)(void *arg, int db_id, const robj *o);
     /* An object that is about to change or to be removed; it cannot wait. */
     void (*take)(void *arg, int db_id, const robj *o);
-    /* True if the value of an object, which is a table of elements, is to be passed on in parts: its key, so many
-     * elements, the end. take() may be called in between, element() in the course of any change. */
+    /* True if the value of an object, a table of elements or a list of nodes, is to be passed on in parts: its key, so many
+     * elements or nodes, the end. take() may be called in between, element() in the course of any change. */
     bool (*divides)(void *arg, const robj *o);
     void (*begin)(void *arg, const savedValue *value);
     void (*element)(void *arg, const valueElement *element);
+    void (*node)(void *arg, const quicklistNodeView *node);
     void (*end)(void *arg);
     void *arg;
 } storeSaver;

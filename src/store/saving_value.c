@@ -5,7 +5,8 @@
  * Invariants: a value of `by_value` is the present address of an open value, or of one that is kept; an element of the start is
  * passed on once: from `waiting`, or directly, if it was touched, else by the walk. `touched` has all elements
  * that were changed, removed or added beyond the cut; after the cut has passed them they are of no use. A touched
- * element costs some 100 ns and its name, its value too until the value's turn comes. */
+ * element costs some 100 ns and its name, its value too until the value's turn comes. The nodes of a list are frozen, which
+ * takes O(nodes), and passed on in order. */
 #include "store/saving_value.h"
 
 #include <string.h>
@@ -13,9 +14,9 @@
 #include "base/base.h"
 #include "ds/hashtable_walk.h"
 #include "ds/list.h"
+#include "ds/quicklist.h"
 
 enum {
-    WAITING_FOR_BUCKET = 8,  /* elements put aside that are passed on in place of one bucket */
     SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
     SAMPLES = 5,             /* elements from which their size is estimated */
     BUCKET_ELEMENTS = 7,
@@ -42,7 +43,8 @@ typedef struct openValue {
     hashtableCut cut;
     uint64_t count, passed_on; /* elements of the start */
     bool is_timed;
-    uint64_t buckets_max; /* of a slice */
+    uint64_t slice_max;      /* elements */
+    quicklistFrozen *frozen; /* of a list, in place of what follows */
     hashtable touched;
     touchedElement *first, **last; /* waiting */
     size_t bytes;
@@ -102,9 +104,17 @@ void savingValuesBegin(const storeSaver *to) {
 
 static hashtable tableOf(const openValue *v) { return v->ops->elements->table_of(v->value); }
 
-static uint64_t bucketsOfSlice(const openValue *v) {
+static uint64_t elementsOfSlice(const openValue *v) {
     size_t bytes = v->ops->value_memory(v->value, SAMPLES) / (v->count + 1) + 1;
-    return sizeMax(1, SLICE_BYTES / BUCKET_ELEMENTS / bytes);
+    return sizeMax(1, SLICE_BYTES / bytes);
+}
+
+static void openTable(openValue *v) {
+    hashtable t = tableOf(v);
+    v->count = hashtableCount(&t);
+    v->is_timed = hashtableVolatileCount(&t) > 0;
+    v->last = &v->first;
+    hashtableCutBegin(&v->cut, &t);
 }
 
 void savingValueOpen(int db_id, const robj *o) {
@@ -114,12 +124,13 @@ void savingValueOpen(int db_id, const robj *o) {
     v->db_id = db_id;
     v->head = (robj *)memDup(o, objectSize(o));
     objectSetPointer(v->head, NULL);
-    hashtable t = tableOf(v);
-    v->count = hashtableCount(&t);
-    v->is_timed = hashtableVolatileCount(&t) > 0;
-    v->buckets_max = bucketsOfSlice(v);
-    v->last = &v->first;
-    hashtableCutBegin(&v->cut, &t);
+    if (objectType(o) == TYPE_LIST) {
+        v->frozen = quicklistFreeze(v->value);
+        v->count = quicklistFrozenNodes(v->frozen);
+    } else {
+        openTable(v);
+    }
+    v->slice_max = elementsOfSlice(v);
     check(!findOpen(v->value));
     if (v->value) hashtableInsert(&values.by_value, &open_type, hashOfOpen(v), v, 0);
     listAppend(&values.waiting, &v->node);
@@ -140,6 +151,7 @@ static void freeTouched(void *context, void *entry, unsigned flags) {
 /* It is in no list. */
 static void freeOpen(openValue *v) {
     forgetAddress(v);
+    quicklistThaw(v->frozen);
     if (v->is_kept) {
         values.kept_count--;
         if (v->value) freeKeptValue(v->ops, v->value);
@@ -204,6 +216,29 @@ static void passOnWaiting(openValue *v, uint64_t count) {
     }
 }
 
+static bool passOnNodes(openValue *v, uint64_t count) {
+    quicklistNodeView node;
+    for (; count > 0; count--) {
+        if (!quicklistFrozenNext(v->frozen, &node)) return false;
+        values.to->node(values.to->arg, &node);
+        v->passed_on++;
+    }
+    return true;
+}
+
+/* One slice; false at the end. */
+static bool passOnSome(openValue *v, uint64_t buckets) {
+    uint64_t elements = sizeMin(buckets * BUCKET_ELEMENTS, v->slice_max);
+    if (v->frozen) return passOnNodes(v, elements);
+    if (v->first) {
+        passOnWaiting(v, elements);
+        return true;
+    }
+    hashtable t = tableOf(v);
+    buckets = sizeMax(elements / BUCKET_ELEMENTS, 1);
+    return hashtableWalk(&t, v->ops->elements->type, &v->cut, buckets, visitElement, v);
+}
+
 static void beginNext(void) {
     openValue *v = takeFirst(&values.kept);
     if (!v) v = takeFirst(&values.waiting);
@@ -231,13 +266,7 @@ bool savingValuesStep(uint64_t buckets) {
         storeNow.saving_values = false;
         return false;
     }
-    if (buckets > v->buckets_max) buckets = v->buckets_max;
-    if (v->first) {
-        passOnWaiting(v, buckets * WAITING_FOR_BUCKET);
-        return true;
-    }
-    hashtable t = tableOf(v);
-    if (!hashtableWalk(&t, v->ops->elements->type, &v->cut, buckets, visitElement, v)) endNow();
+    if (!passOnSome(v, buckets)) endNow();
     return true;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Large values of a snapshot without a fork, in parts: values whose elements are in a table (typeOps.elements).
+ * Large values of a snapshot without a fork, in parts: values whose elements are in a table (typeOps.elements), and
+ * lists.
  *
  * A value is opened before its first change or removal, or when the walk over the keyspace meets it, in O(1). From then on
  * the key counts as passed on, and the elements follow in slices: by a walk with a cut of its own, over the value as it is
  * then. An element beyond this cut is put aside before its first change, once; new ones are recorded, so that the walk
- * skips them. A value that is removed while it is open is kept until its end. Values are passed on one after the
+ * skips them. A list is passed on by nodes, which are frozen (ds/quicklist.h). A value that is removed while it is open is kept until its end. Values are passed on one after the
  * other, removed ones first; the walk over the keyspace waits for them. Private to the store; main thread only. */
 #ifndef STORE_SAVING_VALUE_H
 #define STORE_SAVING_VALUE_H
@@ -15,7 +16,7 @@
 
 /* The following values are for this saver. None may be open. */
 void savingValuesBegin(const storeSaver *to);
-/* Opens the value of `o`, for which typeOps.elements exists, as it is now. */
+/* Opens the value of `o`, a table of elements or a quicklist, as it is now. O(1); O(nodes) for a list. */
 void savingValueOpen(int db_id, const robj *o);
 /* Passes on the elements of at most `buckets` buckets; returns false if no value is open. */
 bool savingValuesStep(uint64_t buckets);

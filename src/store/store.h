@@ -276,9 +276,19 @@ const char *dbVerify(const db *d);
 typedef struct storeWant {
     const db *db;
     uint64_t hash;
+    const robj *
+        likely; /* set by storePrefetch(): the object of this key or, rarely, of another; or NULL */
 } storeWant;
 /* Prefetches what the lookups of `count` keys will read, step by step for all of them, so that their cache misses
  * overlap. Only a hint. */
-void storePrefetch(const storeWant *wants, int count);
+void storePrefetch(storeWant *wants, int count);
+/* An item (field, member) that is going to be looked up in the value of an object of FORM_POINTER. */
+typedef struct storeItemWant {
+    const robj *object;
+    slice item;
+} storeItemWant;
+enum { STORE_ITEMS_MAX = 64 };
+/* The same for items of large collections, at most STORE_ITEMS_MAX. The objects should be in the cache. */
+void storePrefetchItems(const storeItemWant *wants, int count);
 
 #endif

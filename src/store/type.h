@@ -48,6 +48,7 @@ typedef struct valueElements {
     hashtable (*table_of)(const void *value); /* not owned; of NULL: an empty one */
     const hashtableType *type;
     void (*read)(const void *entry, valueElement *out);
+    uint64_t (*hash_of)(slice name); /* under which the table has an element */
 } valueElements;
 
 typedef struct typeOps {

@@ -539,8 +539,10 @@ static void readElement(const void *element, valueElement *out) {
     out->time_ms = elementTime(element);
 }
 
+static uint64_t hashOfField(slice field) { return hashBytes(field.ptr, field.len); }
+
 static const valueElements fields = {
-    .table_of = tableOfValue, .type = &fields_type, .read = readElement};
+    .table_of = tableOfValue, .type = &fields_type, .read = readElement, .hash_of = hashOfField};
 
 static void freeElement(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */

@@ -189,7 +189,7 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
         probes[i] = tableProbeAt(&t, keys[i].hash);
         prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++) tableProbePrefetchEntry(&probes[i]);
+    for (unsigned i = 0; i < count; i++) (void)tableProbePrefetchEntry(&probes[i]);
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
         bool has = tableProbeFind(&probes[i], &members_type, entryMatches, k->key, k->len) != NULL;
@@ -592,8 +592,15 @@ static void readEntry(const void *entry, valueElement *out) {
     }
 }
 
+static uint64_t hashOfMember(slice member) {
+    listpackItem item = listpackItemOf(member);
+    tableKey key;
+    makeKey(&key, &item);
+    return key.hash;
+}
+
 static const valueElements members = {
-    .table_of = tableOfValue, .type = &members_type, .read = readEntry};
+    .table_of = tableOfValue, .type = &members_type, .read = readEntry, .hash_of = hashOfMember};
 
 static void freeVisited(void *context, void *entry, unsigned flags) {
     valueFreer *by = context;

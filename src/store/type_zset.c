@@ -452,8 +452,10 @@ static void readElement(const void *element, valueElement *out) {
     out->score = zsetElementScore(element);
 }
 
+static uint64_t hashOfMember(slice member) { return hashBytes(member.ptr, member.len); }
+
 static const valueElements members = {
-    .table_of = membersOf, .type = &zset_members, .read = readElement};
+    .table_of = membersOf, .type = &zset_members, .read = readElement, .hash_of = hashOfMember};
 
 static void freeVisited(void *context, void *element, unsigned flags) {
     (void)flags; /* all entries */

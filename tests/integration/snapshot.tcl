@@ -215,13 +215,14 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
         assert_equal $digest [r debug digest]
     }
 
-    test {hashes, sets and sorted sets are saved in parts, whatever happens to them meanwhile} {
+    test {lists, hashes, sets and sorted sets are saved in parts, whatever happens to them meanwhile} {
         fill_large_tables 20000
         r set kept 1
         r select 5
         fill_large_tables 3000
         r hset other f v
         r select 0
+        for {set i 0} {$i < 2000} {incr i} {r rpush list [string repeat $i 300]}
         set digest [r debug digest]
         r config set rdb-key-save-delay 1
         r bgsave
@@ -236,6 +237,9 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
             r spop set
             r zadd zset 7 m$n 8 new$i
             r zrem zset m[expr {$n + 1}]
+            r lpop list
+            r rpoplpush list list
+            r lset list $i other
         }
         r zremrangebyrank zset 0 500
         r rename hash renamed
@@ -243,6 +247,9 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
         r hset copied f5 other
         r unlink set
         r set zset text
+        r rename list renamed_list
+        r ltrim renamed_list 0 300
+        r del renamed_list
         r hset renamed f6 other
         r move renamed 4
         r select 4
@@ -257,23 +264,22 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
         info_is rdb_bgsave_in_progress 0
         assert_equal ok [info_field rdb_last_bgsave_status]
         assert_inline 1
-        assert_equal 6 [info_field snapshot_inline_divided_values]
+        assert_equal 7 [info_field snapshot_inline_divided_values]
         assert_equal 0 [info_field snapshot_inline_fallbacks]
         r debug reload nosave
         assert_equal $digest [r debug digest]
     }
 
     test {snapshot-mode auto starts again with a fork when it finds a large value} {
-        for {set i 0} {$i < 2000} {incr i} {r rpush large [string repeat $i 300]}
-        set digest [r debug digest]
+        for {set i 0} {$i < 2000} {incr i} {r xadd large $i-1 f [string repeat $i 300]}
         r bgsave
-        r rpush large other
+        r xadd large 9999-1 f v
         info_is rdb_bgsave_in_progress 0
         assert_equal ok [info_field rdb_last_bgsave_status]
         assert_inline 0
         assert_equal 1 [info_field snapshot_inline_fallbacks]
         info_is snapshot_inline_cleanup 0
-        r rpop large
+        set digest [r debug digest]
         r bgsave
         info_is rdb_bgsave_in_progress 0
         # The value is remembered: no second attempt.

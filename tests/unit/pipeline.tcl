@@ -108,3 +108,55 @@ start_server {tags {pipeline resp:2} overrides {loglevel verbose hide-user-data-
         assert_match {*Protocol error (invalid multibulk length) from client: id=* name=culprit *. Query buffer: "\*x\\"*} [server_log]
     }
 }
+
+start_server {tags {pipeline}} {
+    test {items of large collections are found in a pipeline, between keys of other kinds} {
+        r set text [string repeat x 100000]
+        r set number 5
+        r rpush list {*}[lrepeat 2000 item]
+        r hset small f v
+        for {set from 0} {$from < 4000} {incr from 500} {
+            set pairs {}
+            set members {}
+            set integers {}
+            for {set i $from} {$i < $from + 500} {incr i} {
+                lappend pairs f:$i v:$i
+                lappend members m:$i
+                lappend integers $i
+            }
+            r hset hash {*}$pairs
+            r sadd set {*}$members
+            r sadd integers {*}$integers
+            r zadd zset {*}[concat {*}[lmap i $integers {list $i m:$i}]]
+        }
+        set wrong "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+        set requests {}
+        set expected {}
+        for {set i 0} {$i < 40} {incr i} {
+            set n [expr {$i * 97}]
+            foreach {words reply} [list \
+                [list HGET hash f:$n] "\$[string length v:$n]\r\nv:$n\r\n" \
+                [list HSET hash f:$n v:$n] ":0\r\n" \
+                [list HGET hash none] "\$-1\r\n" \
+                [list HGET small f] "\$1\r\nv\r\n" \
+                [list SISMEMBER set m:$n] ":1\r\n" \
+                [list SADD integers $n] ":0\r\n" \
+                [list SADD integers 01] ":[expr {$i == 0}]\r\n" \
+                [list ZADD zset $n m:$n] ":0\r\n" \
+                [list ZREM zset none] ":0\r\n" \
+                [list HGET text f] $wrong \
+                [list SADD number 5] $wrong \
+                [list ZADD list 1 m] $wrong \
+                [list HSET set f v] $wrong \
+                [list HEXISTS nokey f] ":0\r\n" \
+                [list HGET hash] "-ERR wrong number of arguments for 'hget' command\r\n"] {
+                append requests [resp::encode $words]
+                append expected $reply
+            }
+        }
+        set s [raw_connect]
+        raw_send $s $requests
+        assert_equal $expected [raw_read $s [string length $expected]]
+        raw_close $s
+    }
+}

@@ -4,6 +4,7 @@
  * compression and thresholds of plain nodes. */
 #include "ds_test.h"
 
+#include <lzf.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -123,6 +124,63 @@ static void step(void) {
     modelDelete(20, want_count - 20);
 }
 
+/* The list as it was when it was frozen, and how far it was read. */
+static struct {
+    quicklistFrozen *list;
+    slice texts[TEXT_MODEL_MAX];
+    size_t count, at;
+} frozen;
+
+static void freeze(void) {
+    frozen.list = quicklistFreeze(list_);
+    for (size_t i = 0; i < want_count; i++)
+        frozen.texts[i] = sliceMake(memDup(wanted(i).ptr, wanted(i).len), wanted(i).len);
+    frozen.count = want_count;
+    frozen.at = 0;
+}
+
+static void thaw(void) {
+    quicklistThaw(frozen.list);
+    frozen.list = NULL;
+    for (size_t i = 0; i < frozen.count; i++) memFree((char *)(uintptr_t)frozen.texts[i].ptr);
+}
+
+static void readNode(const quicklistNodeView *node) {
+    const uint8_t *bytes = (const uint8_t *)node->content.ptr;
+    uint8_t *scratch = memAlloc(node->bytes + 1);
+    if (node->compressed) {
+        assert_int_equal(
+            lzf_decompress(bytes, (unsigned)node->content.len, scratch, (unsigned)node->bytes),
+            node->bytes);
+        bytes = scratch;
+    }
+    assert_true(frozen.at + node->entries <= frozen.count);
+    if (node->plain) {
+        assert_true(
+            sliceEqual(sliceMake((const char *)bytes, node->bytes), frozen.texts[frozen.at++]));
+    } else {
+        char digits[NUMBER_TEXT_MAX];
+        for (const uint8_t *at = listpackFirst(bytes); at; at = listpackNext(bytes, at))
+            assert_true(sliceEqual(listpackGetText(at, digits), frozen.texts[frozen.at++]));
+    }
+    memFree(scratch);
+}
+
+/* Reads some nodes; the list is thawed at its end, or sometimes before. */
+static void readFrozen(size_t nodes) {
+    quicklistNodeView node;
+    for (; nodes > 0; nodes--) {
+        if (quicklistFrozenNext(frozen.list, &node)) {
+            readNode(&node);
+        } else {
+            assert_int_equal(frozen.at, frozen.count);
+            thaw();
+            return;
+        }
+    }
+    if (randomUniform(100) == 0) thaw();
+}
+
 static void endHistory(void) {
     quicklistFree(list_);
     modelDelete(0, want_count);
@@ -143,6 +201,28 @@ static void test_agrees_with_an_array(void **state) {
             inspect();
         }
         endHistory();
+    }
+}
+
+static void test_a_frozen_list_is_read_as_it_was(void **state) {
+    (void)state;
+    testSeed(__func__);
+    static const int fills[] = {-1, -2, 0, 1, 2, 3, 7, 100000};
+    static const size_t thresholds[] = {0, 0, 10, 500};
+    uint64_t histories = 60 * testScale();
+    for (uint64_t history = 0; history < histories; history++) {
+        list_ = quicklistNew(fills[randomUniform(8)], (int)randomUniform(4));
+        quicklistSetPlainFrom(thresholds[randomUniform(4)]);
+        for (int i = 0; i < 400; i++) {
+            step();
+            if (!frozen.list && randomUniform(10) == 0) freeze();
+            if (frozen.list && randomUniform(3) == 0) readFrozen((size_t)randomUniform(4));
+            if (randomUniform(50) == 0) inspect();
+        }
+        inspect();
+        endHistory();
+        if (frozen.list) readFrozen(randomUniform(2) ? SIZE_MAX : 0);
+        if (frozen.list) thaw();
     }
 }
 
@@ -218,6 +298,7 @@ static void test_limits(void **state) {
 int test_quicklist(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_agrees_with_an_array),
+        cmocka_unit_test(test_a_frozen_list_is_read_as_it_was),
         cmocka_unit_test(test_a_copy_is_independent),
         cmocka_unit_test(test_inner_nodes_are_compressed),
         cmocka_unit_test(test_one_listpack_in_and_out),

@@ -2,6 +2,7 @@
  *
  * store/saving: whatever happens to the keyspace during the walk, the saver gets each object of the start exactly once, as
  * it was then, in the database in which it was then; afterwards no object has a mark. TEST_SCALE makes it longer. */
+#include <lzf.h>
 #include <stdio.h>
 
 #include "base/base.h"
@@ -11,14 +12,15 @@
 #include "store/slab.h"
 #include "store/store.h"
 #include "store/type_hash.h"
+#include "store/type_list.h"
 #include "store/type_set.h"
 #include "store/type_zset.h"
 #include "store_test.h"
 
 #ifdef TESTS_SANITIZED
-enum { ROUNDS = 60 };
+enum { ROUNDS = 40 };
 #else
-enum { ROUNDS = 250 };
+enum { ROUNDS = 150 };
 #endif
 enum { DBS = 4, KEYS = 1200 };
 static const packLimits limits = {.entries = 6, .bytes = 64};
@@ -114,6 +116,9 @@ static void beginParts(void *arg, const savedValue *value) {
     switch (objectType(value->head)) {
     case TYPE_HASH: parts.o = hashNewLarge(key, 1); break;
     case TYPE_SET: parts.o = setNewLarge(key, 1); break;
+    case TYPE_LIST:
+        parts.o = objectNewPointer(key, TYPE_LIST, quicklistNew(1, 0), OBJECT_NO_EXPIRE, 0);
+        break;
     default: parts.o = zsetNew(key, 1000, 1, &limits);
     }
     parts.o = objectSetExpire(parts.o, objectExpire(value->head));
@@ -141,6 +146,26 @@ static void addPart(void *arg, const valueElement *e) {
     parts.elements++;
 }
 
+static void addNode(void *arg, const quicklistNodeView *node) {
+    (void)arg; /* everything is static */
+    assert_true(parts.runs);
+    uint8_t *bytes = memAlloc(node->bytes + 1);
+    if (node->compressed) {
+        assert_int_equal(lzf_decompress(node->content.ptr, (unsigned)node->content.len, bytes,
+                                        (unsigned)node->bytes),
+                         node->bytes);
+    } else {
+        memcpy(bytes, node->content.ptr, node->bytes);
+    }
+    if (node->plain) {
+        quicklistAppendPlain(objectPointer(parts.o), sliceMake((const char *)bytes, node->bytes));
+        memFree(bytes);
+    } else {
+        quicklistTakeListpack(objectPointer(parts.o), &bytes);
+    }
+    parts.elements++;
+}
+
 static void endParts(void *arg) {
     assert_true(parts.runs);
     assert_int_equal(parts.elements, parts.due);
@@ -161,6 +186,7 @@ static const storeSaver saver = {.offer = offer,
                                  .divides = divides,
                                  .begin = beginParts,
                                  .element = addPart,
+                                 .node = addNode,
                                  .end = endParts};
 
 static void noteKey(void *arg, const robj *o) {
@@ -270,6 +296,36 @@ static void changeZset(db *d, slice key, uint64_t hash) {
     dbPlace(d, &at, o);
 }
 
+static void changeList(db *d, slice key, uint64_t hash) {
+    listLimits list_limits = {.fill = 1 + (int)randomUniform(8), .depth = (int)randomUniform(3)};
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (o && objectType(o) != TYPE_LIST) return;
+    if (!o) o = listNew(key);
+    for (unsigned n = 1 + (unsigned)randomUniform(40); n > 0; n--) {
+        slice text = randomUniform(20) ? SLICE("some text") : anyText();
+        if (listLength(o) > 60) o = listDelete(o, randomUniform(40), 20);
+        size_t length = listLength(o), index = length ? randomUniform(length) : 0, removed;
+        unsigned what = length < 2 ? 0 : (unsigned)randomUniform(8);
+        if (what < 5) o = listPrepare(o, &text, 1, &list_limits);
+        switch (what) {
+        case 3: o = listSet(o, index, text); break;
+        case 4: o = listInsert(o, index, text, randomUniform(2)); break;
+        case 5: o = listDelete(o, randomUniform(2) ? 0 : length - 1, 1); break;
+        case 6:
+            if (randomUniform(20) == 0) o = listDelete(o, 1, index);
+            break;
+        case 7: {
+            listpackItem item = listpackItemOf(SLICE("none"));
+            o = listDeleteEqual(o, &item, 2, false, &removed);
+            break;
+        }
+        default: o = listPush(o, &text, 1, randomUniform(2));
+        }
+    }
+    dbPlace(d, &at, listTryPack(o, &list_limits));
+}
+
 /* Removes or changes the TTL of fields, and removes fields. */
 static void thinHash(db *d, slice key, uint64_t hash) {
     char text[32];
@@ -344,7 +400,8 @@ static void operate(void) {
     uint64_t hash = storeHash(key);
     evictRule rule = {.order = (evictOrder)randomUniform(4), .samples = 5};
     rule.only_volatile = rule.order == EVICT_TTL;
-    switch (randomUniform(20)) {
+    switch (randomUniform(21)) {
+    case 19: changeList(d, key, hash); break;
     case 16: changeSet(d, key, hash); break;
     case 17: changeZset(d, key, hash); break;
     case 18: thinHash(d, key, hash); break;
