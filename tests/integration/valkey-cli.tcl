@@ -129,6 +129,18 @@ start_server {tags {cli tools tls:skip}} {
         assert_match {AUTH failed: WRONGPASS *} [lindex [cli --user u -a bad --no-auth-warning ping] 1]
     }
 
+    test {--ldb without a terminal: Lua in quotes is sent as it is; lines, breakpoints and the reply are formatted} {
+        set path [srv dir]/debug.lua
+        write_bytes $path "local a = KEYS\[1\]\nlocal b = redis.call('get', a)\nreturn a\n"
+        lassign [cli_with_input "e 'a  b' .. \"c\"\neval   'x y'\nnext\nbreak 3\nbreak\nnext\nrestart\ncontinue\nget none\n" --ldb --eval $path key] status output
+        assert_equal 0 $status
+        foreach line [list "\033\[0;35;49m<retval> a  bc\033\[0m" "\033\[0;35;49m<retval> x y\033\[0m" \
+            "\033\[1;37;49m  #3   return a\033\[0m" "\033\[0;32;49m<command> get key\033\[0m" "\n\nLua debugging session started" \
+            "\"key\"\n\n(Lua debugging session ended -- dataset changes rolled back)\n\n(nil)"] {
+            assert {[string first $line $output] >= 0} $output
+        }
+    }
+
     test {cli: arguments from standard input and in quotes} {
         assert_equal {0 OK} [cli_with_input "from\nstdin" -x set k]
         assert_equal "from\nstdin" [r get k]

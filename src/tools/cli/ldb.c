@@ -14,11 +14,11 @@ static const words *script;
 static void printLine(const char *line) {
     static const struct {
         const char *prefix, *color;
-    } colors[] = {{"<debug>", "1;36"},  {"<redis>", "1;32"}, {"<server>", "1;32"},
-                  {"<valkey>", "1;32"}, {"<reply>", "0;36"}, {"<error>", "1;31"},
-                  {"<hint>", "1;34"},   {"<value>", "0;35"}, {"<retval>", "0;35"},
-                  {"->", "0;33"}};
-    const char *color = strlen(line) > 3 && line[3] == '#' ? "0;32" : "0;37";
+    } colors[] = {{"<debug>", "1;37"},  {"<command>", "0;32"}, {"<reply>", "0;36"},
+                  {"<error>", "0;31"},  {"<hint>", "1;34"},    {"<value>", "0;35"},
+                  {"<retval>", "0;35"}, {"->", "0;33"}};
+    bool is_breakpoint = strlen(line) > 2 && line[2] == '#';
+    const char *color = is_breakpoint ? "1;37" : "0;37";
     for (size_t i = 0; i < sizeof(colors) / sizeof(*colors); i++) {
         if (!strncmp(line, colors[i].prefix, strlen(colors[i].prefix))) color = colors[i].color;
     }
@@ -100,6 +100,7 @@ bool ldbStart(commandRunner *r, const words *eval) {
 
 bool ldbRestart(commandRunner *r) {
     connectionClose(r->connection);
+    putchar('\n');
     return ldbStart(r, script);
 }
 

@@ -271,8 +271,8 @@ static void complete(cliOptions *o, bool password_given) {
         fputs("Warning: Using a password with '-a' or '-u' option on the command line interface "
               "may not be safe.\n",
               stderr);
-    if (!cliOutputIsTerminal() && o->output == OUTPUT_STANDARD && !o->force_standard)
-        o->output = OUTPUT_RAW;
+    bool formatted = o->force_standard || o->ldb || cliOutputIsTerminal();
+    if (!formatted && o->output == OUTPUT_STANDARD) o->output = OUTPUT_RAW;
     if (o->show_pushes < 0) o->show_pushes = cliOutputIsTerminal();
 }
 

@@ -72,9 +72,23 @@ static void printState(const commandRunner *r, const char *name) {
     }
 }
 
+/* What the debugger evaluates is Lua: its quotes and blanks are kept. */
+static bool splitExpression(slice line, words *out) {
+    static const char *const names[] = {"e ", "eval "};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t len = strlen(names[i]);
+        if (line.len <= len || memcmp(line.ptr, names[i], len) != 0) continue;
+        wordsAdd(out, sliceMake(names[i], len - 1));
+        wordsAdd(out, sliceMake(line.ptr + len, line.len - len));
+        return true;
+    }
+    return false;
+}
+
 bool scriptRunLine(commandRunner *r, slice line) {
     words w = {0};
-    if (!wordsSplit(line, &w)) {
+    bool is_expression = r->debugging && splitExpression(line, &w);
+    if (!is_expression && !wordsSplit(line, &w)) {
         puts("Invalid argument(s)");
         return true;
     }
