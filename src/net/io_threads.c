@@ -177,7 +177,7 @@ void ioThreadsServe(client *cl) {
 void ioThreadsWrite(client *cl) {
     session *s = &cl->session;
     if (s->flags & SESSION_LENT) {
-        cl->has_output = true;
+        cl->conn.notes |= NOTE_OUTPUT;
         io.noted = true;
         return;
     }
@@ -203,8 +203,8 @@ static void takeBack(client *cl) {
     connReturn(&cl->conn, netLoop());
     cl->conn.on_read = NULL;
     sessionReturn(s);
-    if (unlikely(cl->has_output)) sessionWantWrite(s);
-    cl->has_output = false;
+    if (unlikely(cl->conn.notes & NOTE_OUTPUT)) sessionWantWrite(s);
+    cl->conn.notes &= (uint8_t)~NOTE_OUTPUT;
     if (unlikely(s->flags & SESSION_CLOSE_NOW)) {
         clientCloseLater(cl);
     } else if (unlikely(!io.active)) {
@@ -214,8 +214,8 @@ static void takeBack(client *cl) {
 
 /* Reads on. */
 static void restart(client *cl) {
-    bool resumes = cl->resumes;
-    cl->resumes = false;
+    bool resumes = cl->conn.notes & NOTE_RESUMES;
+    cl->conn.notes = 0;
     if (listHas(&cl->closing)) return;
     if (unlikely(resumes)) readerResume(cl);
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_PAUSED | SESSION_CLOSE_SOON)) return;
@@ -267,7 +267,7 @@ static void batchBack(inputBatch *b) {
         client *cl = run->cl;
         takeBack(cl);
         cl->session.flags |= SESSION_IN_BATCH;
-        cl->resumes = false; /* its own buffer is in the run */
+        cl->conn.notes = 0; /* its own buffer is in the run */
         if (run->more) cl->conn.ready = true;
         io.counted.reads++;
         readerCount(cl, (ssize_t)run->received);
