@@ -30,12 +30,6 @@ static inline netThread *netThreadOf(const client *cl) {
     hotCheck(netThreadIsCurrent(cl->owner));
     return cl->owner;
 }
-/* What the main thread notes in conn.notes for a client that an I/O thread has. */
-enum clientNote {
-    NOTE_RESUMES = 1, /* readerResume() was called */
-    NOTE_OUTPUT = 2,  /* it has output to be written */
-};
-
 /* ------------------------------------------------------------------ parts of the reader for I/O threads; main thread */
 
 /* Sets the callback for readable connections; clients that exist keep theirs. */
