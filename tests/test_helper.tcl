@@ -21,6 +21,7 @@ set usage {usage: runtest [options]
   --host H --port P   test a running server; what needs one of its own is skipped
   --resp 2|3|both     protocol of the clients (default both: every file runs twice)
   --tls               servers and clients speak TLS; tests tagged tls:skip are left out
+  --io-threads N      servers use so many I/O threads all the time (default 1)
   --clients N         files at a time (default: processors)
   --timeout S         seconds a file may take (default 300)
   --scale F           factor on counts of rounds, for slow builds (default 1)
@@ -32,7 +33,7 @@ set usage {usage: runtest [options]
 
 array set options [list single {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
     resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] root $tests_dir tmp $tests_dir/tmp/[pid] \
-    keep 0 verbose 0 tls 0]
+    keep 0 verbose 0 tls 0 io-threads 1]
 
 proc read_options {arguments} {
     while {[llength $arguments]} {
@@ -102,7 +103,7 @@ proc make_jobs {} {
             lappend jobs [dict create job_name $name \
                 job_path [file normalize $o(root)]/$name.tcl resp_version $resp seed $o(seed) only $o(only) scale $o(scale) \
                 tags_wanted $wanted tags_denied $denied binary [file normalize $o(binary)] \
-                tls_folder $certificates start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
+                tls_folder $certificates io_threads $o(io-threads) start_seconds 30 external [expr {$o(host) ne "" || $o(port) ne ""}] \
                 external_host [expr {$o(host) eq "" ? "127.0.0.1" : $o(host)}] external_port $o(port) \
                 job_dir [file normalize $o(tmp)]/[string map {/ .} $name].resp$resp]
         }

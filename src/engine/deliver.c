@@ -136,6 +136,8 @@ void deliverAll(void) {
     }
 }
 
+bool deliverHasWaiting(void) { return waiting.count > 0; }
+
 void sessionLend(session *s) { s->flags |= SESSION_LENT; }
 
 void sessionReturn(session *s) {

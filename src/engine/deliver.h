@@ -38,6 +38,9 @@ size_t sessionOutputMemory(const session *s);
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);
 
+/* True if output waits for the end of a command or for the return of a session. */
+bool deliverHasWaiting(void);
+
 /* An I/O thread takes over the session, or returns it: then output that has waited is appended. */
 void sessionLend(session *s);
 void sessionReturn(session *s);

@@ -345,6 +345,7 @@ int executeRun(session *s, request *requests, int count) {
              .origin = s->origin,
              .targets = s->targets,
              .below = engineHot.current};
+    hotCheck(!(s->flags & SESSION_LENT));
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
     if (unlikely(engineHot.memory_limited)) memoryKeep();

@@ -52,8 +52,8 @@ enum sessionFlag {
     SESSION_CLOSING = 1u << 26,       /* its end was signalled by hook 6 */
     SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are allowed */
     SESSION_REPLAY = 1u << 28,        /* expiry is controlled by its origin: sessionSetOrigin() */
-    SESSION_LENT = 1u << 29, /* owned by an I/O thread: other threads do not access its output */
-    SESSION_PENDING_PUSH = 1u << 30, /* is in the list of sessions with pushes only */
+    SESSION_LENT = 1u << 29,          /* an I/O thread has it, and reads its output */
+    SESSION_PENDING_PUSH = 1u << 30,  /* is in the list of sessions with pushes only */
     /* Each of these flags stops execution before the next command. */
     SESSION_STOPS =
         SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,

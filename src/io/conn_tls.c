@@ -224,6 +224,8 @@ static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
     ssize_t got = readAll(c, t, dst, cap);
     int error = errno;
     tlsWireEndRead(&t->wire);
+    /* Lent: no event tells of bytes that were left in the socket. */
+    if (!c->loop && got > 0 && !t->wire.drained) connNotePending(c);
     /* Reading may have written: an alert, or the answer to a new key. A failure is the next write's. */
     (void)tlsWireFlush(&t->wire);
     errno = error;

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -115,6 +116,11 @@ void loopWake(loop *l) {
     errno = saved;
 }
 
+void loopWaitWake(loop *l) {
+    struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
+    if (poll(&fd, 1, -1) > 0) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
+}
+
 /* ---- creating and freeing ---------------------------------------------------------------------- */
 
 static const loopBackend *backendNamed(const char *name) {
@@ -200,14 +206,28 @@ void loopUnwatch(loop *l, int fd, int mask) {
     loopFd *entry = &l->fds[fd];
     int left = entry->mask & ~mask;
     if (left == entry->mask) return;
+    if (left == LOOP_EDGE) left = 0;
     /* Fails only for a descriptor that was closed already and therefore is not watched any more. */
     (void)l->backend->change(l->state, fd, entry->mask, left);
     entry->mask = left;
     if (left == 0) entry->generation++;
 }
 
+status loopSetEdge(loop *l, int fd, bool on) {
+    check(fd >= 0);
+    check((size_t)fd < l->fd_count);
+    loopFd *entry = &l->fds[fd];
+    check(entry->mask != 0);
+    int wanted = on ? entry->mask | LOOP_EDGE : entry->mask & ~LOOP_EDGE;
+    if (wanted == entry->mask) return OK;
+    if (!l->backend->has_edge || l->backend->change(l->state, fd, entry->mask, wanted) != 0)
+        return ERR_IO;
+    entry->mask = wanted;
+    return OK;
+}
+
 int loopWatched(const loop *l, int fd) {
-    return fd >= 0 && (size_t)fd < l->fd_count ? l->fds[fd].mask : 0;
+    return fd >= 0 && (size_t)fd < l->fd_count ? l->fds[fd].mask & ~LOOP_EDGE : 0;
 }
 
 /* ---- timers ---------------------------------------------------------------------------------- */
@@ -390,7 +410,7 @@ static int dispatch(loop *l, const loopReady *ready) {
     }
     int count = 0;
     if (mask & LOOP_READ) {
-        entry->read_proc(l, ready->fd, entry->read_arg, LOOP_READ);
+        entry->read_proc(l, ready->fd, entry->read_arg, LOOP_READ | (ready->mask & LOOP_HANGUP));
         count++;
         /* The read callback may have reallocated the table, closed the descriptor or stopped watching for
          * writability. */

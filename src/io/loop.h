@@ -14,7 +14,8 @@
 
 typedef struct loop loop;
 
-enum { LOOP_READ = 1, LOOP_WRITE = 2 };
+/* LOOP_HANGUP is only reported, together with LOOP_READ: the peer has closed its end, or the descriptor has failed. */
+enum { LOOP_READ = 1, LOOP_WRITE = 2, LOOP_HANGUP = 8 };
 enum { LOOP_TIMER_END = -1 };
 
 typedef void loopFdProc(loop *l, int fd, void *arg, int mask);
@@ -34,6 +35,10 @@ const char *loopBackendName(const loop *l);
 status loopWatch(loop *l, int fd, int mask, loopFdProc *proc, void *arg) MUST_USE;
 void loopUnwatch(loop *l, int fd, int mask);
 int loopWatched(const loop *l, int fd);
+/* On: events of a watched descriptor are reported when it becomes ready, once, and not for as long as it is. What is ready
+ * at the time of the call is reported in the next turn. Ends when nothing is watched any more. ERR_IO: the back end cannot
+ * do that ("poll"). */
+status loopSetEdge(loop *l, int fd, bool on) MUST_USE;
 
 uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg);
 /* Removes a timer. May be called with the id of a removed timer, and from the timer's callback. */
@@ -52,6 +57,8 @@ void loopRun(loop *l);
 void loopStop(loop *l);
 /* Ends the current or next sleep immediately. Async-signal-safe. ANY_THREAD. */
 void loopWake(loop *l);
+/* Waits for loopWake() alone: no callback is called. May return early. */
+void loopWaitWake(loop *l);
 /* Number of turns begun so far, nested ones included. */
 uint64_t loopTurnNumber(const loop *l);
 /* Nesting depth of turns: 1 in an outermost turn. */

@@ -4,9 +4,13 @@
 #ifndef IO_LOOP_BACKEND_H
 #define IO_LOOP_BACKEND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
+
+/* In the masks of change(): events are reported when the descriptor becomes ready, only then. */
+#define LOOP_EDGE 4
 
 #define LOOP_EVENTS_MAX 1024 /* maximum per turn; the rest is delivered in the next one */
 
@@ -18,13 +22,14 @@ typedef struct loopReady {
 
 typedef struct loopBackend {
     const char *name;
+    bool has_edge; /* knows LOOP_EDGE */
     /* Returns the back end's state, NULL with errno on failure. */
     void *(*open)(void);
     void (*close)(void *state);
     /* Changes what is watched on `fd` from `old_mask` to `mask`. Returns 0, or -1 with errno. */
     int (*change)(void *state, int fd, int old_mask, int mask);
     /* Waits up to `timeout_ms` (-1: no limit) and fills `ready` with up to LOOP_EVENTS_MAX entries; an error
-     * or hang-up counts as both directions. Returns their number; 0 if interrupted by a signal. */
+     * or hang-up counts as both directions and adds LOOP_HANGUP, which a back end without LOOP_EDGE need not report. Returns their number; 0 if interrupted by a signal. */
     int (*wait)(void *state, int timeout_ms, loopReady *ready);
 } loopBackend;
 

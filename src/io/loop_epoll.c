@@ -37,6 +37,7 @@ static int epollChange(void *arg, int fd, int old_mask, int mask) {
     event.data.fd = fd;
     if (mask & LOOP_READ) event.events |= EPOLLIN;
     if (mask & LOOP_WRITE) event.events |= EPOLLOUT;
+    if (mask & LOOP_EDGE) event.events |= EPOLLET | EPOLLRDHUP;
     int op = !old_mask ? EPOLL_CTL_ADD : mask ? EPOLL_CTL_MOD : EPOLL_CTL_DEL;
     return epoll_ctl(state->epoll_fd, op, fd, &event);
 }
@@ -54,13 +55,14 @@ static int epollWait(void *arg, int timeout_ms, loopReady *ready) {
         int mask = 0;
         if (bits & (EPOLLIN | EPOLLERR | EPOLLHUP)) mask |= LOOP_READ;
         if (bits & (EPOLLOUT | EPOLLERR | EPOLLHUP)) mask |= LOOP_WRITE;
+        if (bits & (EPOLLRDHUP | EPOLLERR | EPOLLHUP)) mask |= LOOP_HANGUP;
         ready[i].fd = events[i].data.fd;
         ready[i].mask = mask;
     }
     return count;
 }
 
-static const loopBackend backend = {"epoll", epollOpen, epollClose, epollChange, epollWait};
+static const loopBackend backend = {"epoll", true, epollOpen, epollClose, epollChange, epollWait};
 const loopBackend *const loopEpoll = &backend;
 #else
 const loopBackend *const loopEpoll = NULL;

@@ -42,15 +42,23 @@ static void kqueueClose(void *arg) {
 }
 
 static int kqueueChange(void *arg, int fd, int old_mask, int mask) {
+    static const struct {
+        int direction;
+        short filter;
+    } filters[] = {{LOOP_READ, EVFILT_READ}, {LOOP_WRITE, EVFILT_WRITE}};
     const kqueueState *state = arg;
-    struct kevent changes[2];
+    struct kevent changes[4];
     int count = 0;
-    if ((old_mask ^ mask) & LOOP_READ)
-        EV_SET(&changes[count++], fd, EVFILT_READ, mask & LOOP_READ ? EV_ADD : EV_DELETE, 0, 0,
-               NULL);
-    if ((old_mask ^ mask) & LOOP_WRITE)
-        EV_SET(&changes[count++], fd, EVFILT_WRITE, mask & LOOP_WRITE ? EV_ADD : EV_DELETE, 0, 0,
-               NULL);
+    for (int i = 0; i < 2; i++) {
+        bool before = old_mask & filters[i].direction, after = mask & filters[i].direction;
+        bool other_edge = (old_mask ^ mask) & LOOP_EDGE;
+        /* EV_CLEAR takes effect only when a filter is added. */
+        if (before && (!after || other_edge))
+            EV_SET(&changes[count++], fd, filters[i].filter, EV_DELETE, 0, 0, NULL);
+        if (after && (!before || other_edge))
+            EV_SET(&changes[count++], fd, filters[i].filter,
+                   mask & LOOP_EDGE ? EV_ADD | EV_CLEAR : EV_ADD, 0, 0, NULL);
+    }
     return kevent(state->queue_fd, changes, count, NULL, 0, NULL);
 }
 
@@ -72,13 +80,15 @@ static int kqueueWait(void *arg, int timeout_ms, loopReady *ready) {
             if (is_writer != (bool)writers) continue;
             ready[filled].fd = (int)events[i].ident;
             ready[filled].mask = is_writer ? LOOP_WRITE : LOOP_READ;
+            if (events[i].flags & EV_EOF) ready[filled].mask |= LOOP_HANGUP;
             filled++;
         }
     }
     return filled;
 }
 
-static const loopBackend backend = {"kqueue", kqueueOpen, kqueueClose, kqueueChange, kqueueWait};
+static const loopBackend backend = {"kqueue",    true,         kqueueOpen,
+                                    kqueueClose, kqueueChange, kqueueWait};
 const loopBackend *const loopKqueue = &backend;
 #else
 #include <stddef.h>

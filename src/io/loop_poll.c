@@ -67,5 +67,5 @@ static int pollWait(void *arg, int timeout_ms, loopReady *ready) {
     return filled;
 }
 
-static const loopBackend backend = {"poll", pollOpen, pollClose, pollChange, pollWait};
+static const loopBackend backend = {"poll", false, pollOpen, pollClose, pollChange, pollWait};
 const loopBackend *const loopPoll = &backend;

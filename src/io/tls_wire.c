@@ -61,7 +61,7 @@ static void takeRest(tlsRest *r, size_t n) {
 
 /* ------------------------------------------------------------------ reading */
 
-void tlsWireBeginRead(tlsWire *w) { w->received = false; }
+void tlsWireBeginRead(tlsWire *w) { w->received = w->drained = false; }
 
 void tlsWireEndRead(tlsWire *w) {
     if (shared.in_at < shared.in_len)
@@ -77,6 +77,7 @@ static bool receive(tlsWire *w, BIO *bio) {
         w->received = true;
         if (!shared.in) shared.in = newShared(IN_BYTES);
         ssize_t n = recv(w->fd, shared.in, IN_BYTES, 0);
+        w->drained = n < IN_BYTES;
         if (n > 0) {
             shared.in_at = 0;
             shared.in_len = (size_t)n;

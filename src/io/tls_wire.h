@@ -22,6 +22,7 @@ typedef struct tlsRest {
 typedef struct tlsWire {
     int fd; /* -1: not attached */
     bool received;
+    bool drained; /* the last call that reads has emptied the socket */
     bool eof;
     tlsRest unread; /* received and not decoded */
     tlsRest unsent; /* encoded and not sent */

@@ -14,6 +14,7 @@
 #include "engine/watch.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_thread.h"
 #include "net/tls.h"
@@ -44,7 +45,7 @@ client *clientNew(int fd, const connType *type, bool local) {
     client *cl = memNew(client);
     cl->owner = netMainThread();
     connInit(&cl->conn, type, netLoop(), fd, CONN_OPEN);
-    status st = type == &connTls ? netTlsBegin(cl) : connOnRead(&cl->conn, readerReadable);
+    status st = type == &connTls ? netTlsBegin(cl) : readerStart(cl);
     if (st != OK) {
         connClose(&cl->conn);
         memFree(cl);
@@ -58,10 +59,14 @@ client *clientNew(int fd, const connType *type, bool local) {
 }
 
 void clientCloseLater(client *cl) {
-    hotCheck(netThreadIsCurrent(cl->owner));
     if (listHas(&cl->closing)) return;
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
+    if (unlikely(cl->session.flags & SESSION_LENT)) {
+        ioThreadsNote(); /* closed when it comes back */
+        return;
+    }
+    hotCheck(netThreadIsCurrent(cl->owner));
     if (unlikely(cl->owner->waiting == cl)) cl->owner->waiting = NULL;
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
@@ -95,6 +100,7 @@ size_t clientInputMemory(const client *cl) {
 
 size_t clientMemory(const client *cl) {
     const session *s = &cl->session;
+    if (unlikely(s->flags & SESSION_LENT)) ioThreadsSettle();
     return sizeof(*cl) + tlsMemory(&cl->conn) + clientInputMemory(cl) + outbufMemory(&s->out) +
            transactionMemory(s) + watchMemory(s) + blockMemory(s) + sessionSlotMemory(s);
 }
@@ -102,7 +108,8 @@ size_t clientMemory(const client *cl) {
 static void carrierPauseReading(session *s, bool paused) {
     client *cl = clientOf(s);
     if (listHas(&cl->closing)) return;
-    if (connOnRead(&cl->conn, paused ? NULL : readerReadable) != OK) clientCloseLater(cl);
+    status st = paused ? connOnRead(&cl->conn, NULL) : readerStart(cl);
+    if (st != OK) clientCloseLater(cl);
 }
 
 static void carrierResume(session *s) { readerResume(clientOf(s)); }
@@ -151,12 +158,13 @@ int netClientCount(void) { return (int)(clientAll()->count - clients.closing.cou
 session *netFindClient(uint64_t id) {
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);
-        if (cl->session.id == id && !listHas(&cl->closing)) return &cl->session;
+        if (cl->session.id == id && !(cl->session.flags & SESSION_CLOSE_NOW)) return &cl->session;
     }
     return NULL;
 }
 
 void netCloseAll(void) {
+    ioThreadsStop();
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);
         if (!listHas(&cl->closing)) writerWrite(cl);

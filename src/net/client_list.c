@@ -19,6 +19,7 @@
 #include "engine/transaction.h"
 #include "engine/watch.h"
 #include "io/net_addr.h"
+#include "net/io_threads.h"
 
 enum { ADDRESS_MAX = NET_ADDR_TEXT_MAX + 4, FLAGS_MAX = 24 };
 
@@ -192,12 +193,13 @@ static void appendOutput(const client *cl, const sessionReport *report, str *out
 }
 
 static slice eventsOf(const client *cl) {
-    bool reads = cl->conn.on_read, writes = cl->conn.on_write;
+    bool reads = cl->conn.on_read || cl->conn.edge, writes = cl->conn.on_write;
     return reads ? (writes ? SLICE("rw") : SLICE("r")) : (writes ? SLICE("w") : SLICE(""));
 }
 
 void clientDescribe(const client *cl, str *out) {
     const session *s = &cl->session;
+    if (s->flags & SESSION_LENT) ioThreadsSettle();
     char address[ADDRESS_MAX], flags[FLAGS_MAX];
     sessionReport report;
     sessionReportRead(s, &report);

@@ -15,6 +15,7 @@
 #include "io/net_addr.h"
 #include "net/client.h"
 #include "net/client_list.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 
@@ -33,6 +34,7 @@ static void execute(void) {
     int64_t timer_ms;
     do {
         readerExecute();
+        if (unlikely(ioThreadsInUse())) ioThreadsExecute();
         timersTurn(&timer_ms);
     } while (resumeReleased());
     const int64_t next_ms[] = {timer_ms, defragNextMs(), keyspaceNextMs()};
@@ -46,10 +48,15 @@ static void executeWoken(void) {
     if (resumeReleased()) execute();
 }
 
+static void beforeSleep(void) {
+    clientFreeClosed();
+    if (unlikely(ioThreadsInUse())) ioThreadsBeforeSleep();
+}
+
 static const stageJob stages[] = {{STAGE_EXECUTE, execute},
                                   {STAGE_WAKE, executeWoken},
                                   {STAGE_WRITE, writerRun},
-                                  {STAGE_FREE, clientFreeClosed},
+                                  {STAGE_FREE, beforeSleep},
                                   {0}};
 
 static status init(reason *why) {

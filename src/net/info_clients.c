@@ -10,6 +10,7 @@
 #include "engine/session_report.h"
 #include "engine/stats.h"
 #include "engine/watch.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/tls.h"
@@ -46,6 +47,7 @@ void netResetStats(void) {
     netStatistics *stats = netStats();
     *stats = (netStatistics){.recent_input_max = stats->recent_input_max,
                              .recent_output_max = stats->recent_output_max};
+    ioThreadsResetStats();
     samples.input = samples.output = (rate){0};
     samples.repl_input = samples.repl_output = (rate){0}; /* their counters restart */
 }
@@ -80,6 +82,7 @@ static void printClients(str *out) {
         sessionReport report;
         sessionReportRead(&cl->session, &report);
         tracking += report.tracking;
+        if (flags & SESSION_LENT) ioThreadsSettle();
         input = sizeMax(input, clientInputMemory(cl)); /* current buffers count as recent, too */
         output = sizeMax(output, outbufPending(&cl->session.out));
     }
@@ -122,13 +125,7 @@ static void printStats(str *out) {
     appendCount(out, "evicted_clients", stats->evicted);
     appendCount(out, "total_reads_processed", stats->reads);
     appendCount(out, "total_writes_processed", stats->writes);
-    static const char *const threaded[] = {
-        "reads_processed", "writes_processed",       "freed_objects",          "accept_processed",
-        "poll_processed",  "total_prefetch_batches", "total_prefetch_entries",
-    };
-    for (size_t i = 0; i < COUNT_OF(threaded); i++) {
-        strAppendFormat(out, "io_threaded_%s:0\r\n", threaded[i]);
-    }
+    ioThreadsPrintStats(out);
     appendCount(out, "client_query_buffer_limit_disconnections", stats->input_limit_closed);
     appendCount(out, "client_output_buffer_limit_disconnections", stats->output_limit_closed);
     appendCount(out, "reply_buffer_shrinks", 0);
@@ -149,7 +146,11 @@ static void agePool(int64_t budget_us) {
 }
 
 const tickJob netTicks[] = {
-    {"output-pool", 1000, agePool},   {"client-limits", 100, limitsTick},
-    {"door-rates", 100, sampleRates}, {"door-buffers", 1000, sampleBuffers},
-    {"tls-reload", 1000, netTlsTick}, {0},
+    {"output-pool", 1000, agePool},
+    {"client-limits", 100, limitsTick},
+    {"door-rates", 100, sampleRates},
+    {"door-buffers", 1000, sampleBuffers},
+    {"tls-reload", 1000, netTlsTick},
+    {"io-threads", 100, ioThreadsTick},
+    {0},
 };

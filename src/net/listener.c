@@ -12,6 +12,7 @@
 #include "io/net_addr.h"
 #include "io/tls.h"
 #include "net/client.h"
+#include "net/io_threads.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
@@ -206,7 +207,8 @@ status netListen(reason *why) {
     listeners.opened = true;
     connLimitHandshakes(HANDSHAKE_TIMEOUT_MS, HANDSHAKE_STEPS_PER_TURN);
     readerOpen();
-    status st = listenTcp(why);
+    status st = ioThreadsApply(why);
+    if (st == OK) st = listenTcp(why);
     if (st == OK) st = listenUnix(why);
     if (st == OK && listeners.count == 0) {
         st = reasonSet(why, ERR_IO, "Configured to not listen anywhere, exiting.");

@@ -16,6 +16,10 @@
 
 extern const feature netFeature;
 
+/* I/O threads: INFO's io_threads_active, and the lines with the time in which each has worked. */
+bool netThreadsAreActive(void);
+void netPrintThreadTimes(str *out);
+
 /* The configured TCP port. */
 int netPort(void);
 /* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then. ERR_LIMIT: not

@@ -30,6 +30,30 @@ static inline netThread *netThreadOf(const client *cl) {
     hotCheck(netThreadIsCurrent(cl->owner));
     return cl->owner;
 }
+/* ------------------------------------------------------------------ parts of the reader for I/O threads; main thread */
+
+/* Sets the callback for readable connections; clients that exist keep theirs. */
+void readerSetProc(connProc *proc);
+/* Starts or continues reading. If that fails, the caller closes the client. */
+status readerStart(client *cl) MUST_USE;
+/* What the requests of the session may contain. */
+requestLimits readerLimits(const session *s);
+/* Counts `n` bytes read from the client. */
+void readerCount(client *cl, ssize_t n);
+/* Records the maximum input for INFO, and the client's memory for its limit. */
+void readerRecord(client *cl);
+/* After a read returned `n` <= 0: closes the client unless errno was EAGAIN. */
+void readerFailed(client *cl, ssize_t n, int error);
+/* Prefetches for the first batches of a list, as many as fit in one step; returns their number. */
+int readerPrefetch(const struct inputBatch *first);
+/* Executes a batch that an I/O thread has filled; its clients are the main thread's. It was prefetched. */
+void readerExecuteBatch(struct inputBatch *b);
+/* After `written` bytes of the output were sent: removes them. */
+void writerSent(client *cl, size_t written);
+/* After writing: applies limits, closes the client, or waits until the rest can be written. `full`: the connection took no
+ * more. */
+void writerEnd(client *cl, bool full);
+
 /* Main thread, while `t` reads nothing: executes what it has read. */
 void readerExecuteOf(netThread *t);
 /* Frees the empty batch of a thread that ends. */

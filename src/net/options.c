@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/tls.h"
@@ -209,9 +210,10 @@ const configOption netOptions[] = {
     CONFIG_MEMORY_OR_PERCENT("maxmemory-clients", netConf.maxmemory_clients, 0,
                              .apply = limitsApplyClientMemory),
     /* I/O threads. */
-    CONFIG_INT("io-threads", netConf.io_threads, 1, 1, 256, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_INT("io-threads", netConf.io_threads, 1, 1, 256, .flags = CONFIG_IN_CRASH_REPORT,
+               .apply = ioThreadsApply),
     CONFIG_BOOL("io-threads-always-active", netConf.io_threads_always_active, false,
-                .flags = CONFIG_HIDDEN),
+                .flags = CONFIG_HIDDEN, .apply = ioThreadsApply),
     CONFIG_INT("min-io-threads-avoid-copy-reply", netConf.min_io_threads_avoid_copy_reply, 7, 0,
                INT_MAX, .flags = CONFIG_HIDDEN),
     CONFIG_INT("min-string-size-avoid-copy-reply", netConf.min_string_size_avoid_copy_reply, 16384,

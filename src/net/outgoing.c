@@ -44,7 +44,7 @@ void netOutgoingStart(session *s, slice received) {
     client *cl = clientOf(s);
     readerBegin(cl, received);
     if (cl->session.flags & SESSION_CLOSE_NOW) return;
-    if (connOnRead(&cl->conn, readerReadable) != OK) clientCloseLater(cl);
+    if (readerStart(cl) != OK) clientCloseLater(cl);
 }
 
 conn *netOutgoingConn(session *s) { return &clientOf(s)->conn; }

@@ -22,98 +22,68 @@
 #include "engine/hot.h"
 #include "engine/options.h"
 #include "engine/stream.h"
+#include "net/batch.h"
+#include "net/io_threads.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 #include "net/reader_hostile.h"
 
 enum {
     ARENA_BYTES = 512 * 1024,
-    RUNS_MAX = 64,
-    OWN_BUFFER_MIN = 256,
     OUTPUT_AT_ONCE =
         128 *
         1024, /* size of pending replies above which they are written before the end of the turn, while still in the cache */
 };
 
-/* The input of one client in the batch. */
-typedef struct inputRun {
-    client *cl;
-    char *buf; /* in the arena, or the client's own buffer */
-    size_t len;
-    size_t pos;         /* after the last parsed request */
-    size_t parsed_from; /* start of its first request in the batch */
-    int first, count;   /* index of its first request in the batch; their number */
-    requestStatus status;
-    requestError error;
-} inputRun;
-
-typedef struct inputBatch {
-    struct inputBatch *outer; /* the batch of the enclosing turn */
-    netThread *thread;        /* whose batch it is */
-    bool running;
-    int run_count;
-    size_t arena_used;
-    size_t output; /* of sessions with more than one block, since the last stage WRITE */
-    char *arena;
-    inputRun runs[RUNS_MAX];
-    requestBatch requests;
-} inputBatch;
-
-static inputBatch *batchNew(netThread *t) {
-    inputBatch *b = memAlloc(sizeof(*b));
-    b->outer = t->batch;
-    b->thread = t;
-    b->running = false;
-    b->run_count = 0;
-    b->arena_used = 0;
-    b->output = 0;
-    requestBatchInit(&b->requests);
-    b->arena = memAlloc(ARENA_BYTES + REQUEST_READ_SLACK);
-    return b;
-}
-
 /* The batch to which input of this turn is added: a new one if the current one is being executed. */
 static inputBatch *batchOpen(netThread *t) {
-    if (unlikely(!t->batch) || unlikely(t->batch->running)) t->batch = batchNew(t);
+    if (unlikely(!t->batch) || unlikely(t->batch->running)) {
+        inputBatch *b = batchNew(ARENA_BYTES);
+        b->outer = t->batch;
+        b->thread = t;
+        t->batch = b;
+    }
     return t->batch;
 }
 
 void readerOpen(void) { (void)batchOpen(netMainThread()); }
 
-/* Frees the batch of a nested turn. */
+/* Removes a batch of an I/O thread from the chain, or frees that of a nested turn. */
 static void batchDone(inputBatch *b) {
-    if (!b->outer) return;
-    b->thread->batch = b->outer;
-    memFree(b->arena);
-    memFree(b);
+    if (likely(!b->outer)) return;
+    inputBatch **at = &b->thread->batch;
+    while (*at != b) at = &(*at)->outer; /* a batch of a nested turn may still be in front of it */
+    *at = b->outer;
+    if (b->filled_by) {
+        ioThreadsGiveBack(b);
+    } else {
+        batchFree(b);
+    }
 }
 
-static requestLimits limitsOf(const session *s) {
+/* Parses requests from the run until the batch is full. */
+static void parseRun(inputBatch *b, inputRun *run) {
+    requestLimits limits = readerLimits(&run->cl->session);
+    batchParse(b, run, &limits);
+}
+
+requestLimits readerLimits(const session *s) {
     return (requestLimits){.bulk_max = engineBulkMax(),
                            .multibulk_max = INT32_MAX,
                            .authenticated = sessionIsAuthenticated(s)};
 }
 
-/* Parses requests from the run until the batch is full. */
-static void parseRun(inputBatch *b, inputRun *run) {
-    session *s = &run->cl->session;
-    requestLimits limits = limitsOf(s);
-    int max = hostileBatchMax(REQUEST_BATCH_MAX);
-    if (max > REQUEST_BATCH_MAX || max < b->requests.count) max = REQUEST_BATCH_MAX;
-    /* AUTH may lift the limits for the following requests, so parse one at a time. */
-    if (!limits.authenticated && max > b->requests.count) max = b->requests.count + 1;
-    run->first = b->requests.count;
-    run->parsed_from = run->pos;
-    run->status = requestParse(&run->cl->parser, run->buf, &run->len, &run->pos, &limits,
-                               &b->requests, max, &run->error);
-    if (run->buf == run->cl->in)
-        run->cl->in_len = run->len; /* the end may have moved to a large argument's block */
-    run->count = b->requests.count - run->first;
-    for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
+static connProc *read_proc = readerReadable;
+
+void readerSetProc(connProc *proc) { read_proc = proc; }
+
+status readerStart(client *cl) {
+    status st = connOnRead(&cl->conn, read_proc);
+    if (st == OK && unlikely(cl->conn.ready)) ioThreadsServe(cl);
+    return st;
 }
 
-/* Records the maximum input for INFO, and the client's memory for its limit. */
-static void recordInput(client *cl) {
+void readerRecord(client *cl) {
     size_t held = clientInputMemory(cl);
     netStatistics *counted = &netThreadOf(cl)->counted;
     if (held > counted->recent_input_max) counted->recent_input_max = held;
@@ -122,14 +92,8 @@ static void recordInput(client *cl) {
 
 /* Appends to the client's own buffer. */
 static void keepBytes(client *cl, const char *bytes, size_t len) {
-    if (cl->in_len + len > cl->in_cap) {
-        size_t cap = sizeMax(OWN_BUFFER_MIN, sizeMax(cl->in_cap * 2, cl->in_len + len));
-        cl->in = memRealloc(cl->in, cap + REQUEST_READ_SLACK);
-        cl->in_cap = memSizeOf(cl->in) - REQUEST_READ_SLACK;
-    }
-    memcpy(cl->in + cl->in_len, bytes, len);
-    cl->in_len += len;
-    recordInput(cl);
+    batchKeep(cl, bytes, len);
+    readerRecord(cl);
 }
 
 static void dropOwnBuffer(client *cl) {
@@ -255,9 +219,8 @@ static void endRun(inputRun *run) {
     keepRest(run);
     limitsRecount(cl);
     if (limitsCheckInput(cl) || listHas(&cl->closing)) return;
-    if (unlikely(!cl->conn.on_read) && !(s->flags & SESSION_PAUSED)) {
-        if (connOnRead(&cl->conn, readerReadable) != OK) clientCloseLater(cl);
-    }
+    if (unlikely(!cl->conn.on_read) && !(s->flags & SESSION_PAUSED) && readerStart(cl) != OK)
+        clientCloseLater(cl);
 }
 
 /* Writes long replies while their bytes are in the cache, and before those of many sessions accumulate. */
@@ -267,13 +230,36 @@ static void writeLongReplies(inputBatch *b) {
     stagesRun(STAGE_LOG, STAGE_WRITE);
 }
 
-static void prefetchRuns(const inputBatch *b) {
-    executePart parts[RUNS_MAX];
+static int partsOf(const inputBatch *b, executePart *parts) {
     for (int i = 0; i < b->run_count; i++) {
         const inputRun *run = &b->runs[i];
         parts[i] = (executePart){&run->cl->session, b->requests.items + run->first, run->count};
     }
-    executePrefetch(parts, b->run_count);
+    return b->run_count;
+}
+
+static void prefetchRuns(const inputBatch *b) {
+    executePart parts[RUNS_MAX];
+    executePrefetch(parts, partsOf(b, parts));
+}
+
+/* Executes the requests of the batch, and parses what is left of its runs. */
+static void stepBatch(inputBatch *b) {
+    int left = 0;
+    for (int i = 0; i < b->run_count; i++) {
+        inputRun *run = &b->runs[i];
+        if (executeInput(b, run)) {
+            hostileMoveBuffer(run->cl, &run->buf, &run->len, &run->pos);
+            if (left != i) b->runs[left] = *run;
+            left++;
+        } else {
+            endRun(run);
+        }
+    }
+    requestBatchClear(&b->requests);
+    b->run_count = left;
+    writeLongReplies(b);
+    for (int i = 0; i < left; i++) parseRun(b, &b->runs[i]);
 }
 
 /* Executes the batch until no run has requests that can be executed now. */
@@ -281,25 +267,34 @@ static void runBatch(inputBatch *b) {
     b->running = true;
     while (b->run_count) {
         prefetchRuns(b);
-        int left = 0;
-        for (int i = 0; i < b->run_count; i++) {
-            inputRun *run = &b->runs[i];
-            if (executeInput(b, run)) {
-                hostileMoveBuffer(run->cl, &run->buf, &run->len, &run->pos);
-                if (left != i) b->runs[left] = *run;
-                left++;
-            } else {
-                endRun(run);
-            }
-        }
-        requestBatchClear(&b->requests);
-        b->run_count = left;
-        writeLongReplies(b);
-        for (int i = 0; i < left; i++) parseRun(b, &b->runs[i]);
+        stepBatch(b);
     }
     b->arena_used = 0;
     b->running = false;
     batchDone(b);
+}
+
+int readerPrefetch(const inputBatch *first) {
+    executePart parts[2 * RUNS_MAX];
+    int count = 0, batches = 0;
+    for (const inputBatch *b = first; b && count + b->run_count <= (int)COUNT_OF(parts);
+         b = b->next) {
+        count += partsOf(b, parts + count);
+        batches++;
+    }
+    executePrefetch(parts, count);
+    return batches;
+}
+
+void readerExecuteBatch(inputBatch *b) {
+    netThread *t = netMainThread();
+    check(b->filled_by != NULL);
+    b->thread = t;
+    b->outer = batchOpen(t);
+    t->batch = b;
+    b->running = true;
+    if (b->run_count) stepBatch(b);
+    runBatch(b);
 }
 
 /* In a nested turn: moves the runs after the one that is being executed from its batch to the nested one, so that
@@ -331,7 +326,7 @@ void readerExecuteOf(netThread *t) {
     if (unlikely(t->waiting != NULL) && !engineHot.current) {
         client *cl = t->waiting;
         t->waiting = NULL;
-        if (connOnRead(&cl->conn, readerReadable) != OK) clientCloseLater(cl);
+        if (readerStart(cl) != OK) clientCloseLater(cl);
     }
 }
 
@@ -342,26 +337,20 @@ void readerFree(netThread *t) {
     if (!b) return;
     check(b->run_count == 0);
     check(!b->outer);
-    memFree(b->arena);
-    memFree(b);
+    batchFree(b);
     t->batch = NULL;
 }
 
 static void addRun(client *cl, char *buf, size_t len) {
     inputBatch *b = batchOpen(netThreadOf(cl));
-    inputRun *run = &b->runs[b->run_count++];
-    run->cl = cl;
-    run->buf = buf;
-    run->len = len;
-    run->pos = 0;
+    inputRun *run = batchAddRun(b, cl, buf, len);
     cl->session.flags |= SESSION_IN_BATCH;
     parseRun(b, run);
     if (b->requests.count == REQUEST_BATCH_MAX || b->run_count == RUNS_MAX) runBatch(b);
 }
 
-/* Handles a failed read: closes the client unless it was only EAGAIN. */
-static void readFailed(client *cl, ssize_t n) {
-    if (n < 0 && errno == EAGAIN) return;
+void readerFailed(client *cl, ssize_t n, int error) {
+    if (n < 0 && error == EAGAIN) return;
     if (n == 0) {
         logVerbose("Client closed connection id=%llu", (unsigned long long)cl->session.id);
     } else {
@@ -371,7 +360,7 @@ static void readFailed(client *cl, ssize_t n) {
     clientCloseLater(cl);
 }
 
-static void countRead(client *cl, ssize_t n) {
+void readerCount(client *cl, ssize_t n) {
     cl->session.bytes_in += (uint64_t)n;
     cl->session.active_ms = engineHot.now_ms;
     netStatistics *counted = &netThreadOf(cl)->counted;
@@ -383,30 +372,9 @@ static void countRead(client *cl, ssize_t n) {
 /* The current batch, with space in its arena for one more read. */
 static inputBatch *batchWithSpace(netThread *t) {
     inputBatch *b = batchOpen(t);
-    if (likely(ARENA_BYTES - b->arena_used >= t->read_bytes_max)) return b;
+    if (likely(b->arena_bytes - b->arena_used >= t->read_bytes_max)) return b;
     runBatch(b);
     return batchOpen(t);
-}
-
-/* Reads the next bytes of a large argument into its block, and what follows it in the same call. */
-static void readLarge(client *cl, char *tail, size_t cap) {
-    inputBatch *b = batchWithSpace(netThreadOf(cl));
-    if (unlikely(cl->session.flags & SESSION_CLOSE_NOW))
-        return; /* closed by a command of the batch that was executed to make space */
-    char *at = b->arena + b->arena_used;
-    struct iovec iov[2] = {{tail, cap}, {at, b->thread->read_bytes_max}};
-    ssize_t n = connReadv(&cl->conn, iov, cap == requestParserMissing(&cl->parser) ? 2 : 1);
-    if (n <= 0) {
-        readFailed(cl, n);
-        return;
-    }
-    countRead(cl, n);
-    size_t taken = sizeMin((size_t)n, cap);
-    requestParserCommit(&cl->parser, taken);
-    if ((size_t)n > taken) keepBytes(cl, at, (size_t)n - taken);
-    recordInput(cl);
-    if (limitsCheckInput(cl) || (cl->session.flags & SESSION_STOPS)) return;
-    if ((size_t)n > taken) addRun(cl, cl->in, cl->in_len);
 }
 
 /* In a nested turn the stream of the primary is not read: its commands must not run within another one. */
@@ -426,38 +394,28 @@ void readerReadable(conn *c) {
         waitForCommand(cl);
         return;
     }
-    size_t large_cap;
-    char *tail = requestParserTail(&cl->parser, &large_cap);
-    if (tail) {
-        readLarge(cl, tail, large_cap);
-        return;
-    }
     inputBatch *b = batchWithSpace(netThreadOf(cl));
     if (unlikely(s->flags & SESSION_CLOSE_NOW))
         return; /* closed by a command of the batch that was executed to make space */
-    char *at = b->arena + b->arena_used;
-    ssize_t n = connRead(c, at, hostileReadMax(b->thread->read_bytes_max));
+    receivedInput in;
+    ssize_t n = batchReceive(b, cl, b->thread->read_bytes_max, s->flags & SESSION_STOPS, &in);
     if (n <= 0) {
-        readFailed(cl, n);
+        readerFailed(cl, n, errno);
         return;
     }
-    countRead(cl, n);
-    if (unlikely(cl->in_len)) {
-        keepBytes(cl, at, (size_t)n);
-        if (limitsCheckInput(cl)) return;
-        if (!(s->flags & SESSION_STOPS)) addRun(cl, cl->in, cl->in_len);
-        return;
+    readerCount(cl, n);
+    if (unlikely(in.buf == cl->in)) {
+        readerRecord(cl);
+        if (limitsCheckInput(cl) || (s->flags & SESSION_STOPS) || !in.len) return;
     }
-    if (unlikely(s->flags & SESSION_STOPS)) {
-        keepBytes(cl, at, (size_t)n);
-        (void)limitsCheckInput(cl); /* closes the client if the limit is exceeded */
-        return;
-    }
-    b->arena_used += sizeRoundUp((size_t)n, CACHE_LINE);
-    addRun(cl, at, (size_t)n);
+    addRun(cl, in.buf, in.len);
 }
 
 void readerResume(client *cl) {
+    if (unlikely(cl->session.flags & SESSION_LENT)) {
+        cl->resumes = true;
+        return;
+    }
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_STOPS) || !cl->in_len) return;
     addRun(cl, cl->in, cl->in_len);
 }

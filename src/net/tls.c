@@ -266,7 +266,7 @@ static void handshaken(conn *c) {
     }
     logInByCertificate(cl);
     if (!clientAdmit(cl)) return;
-    if (connOnRead(c, readerReadable) != OK) {
+    if (readerStart(cl) != OK) {
         clientCloseLater(cl);
         return;
     }

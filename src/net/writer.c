@@ -12,6 +12,7 @@
 #include "engine/deliver.h"
 #include "engine/hot.h"
 #include "io/loop.h"
+#include "net/io_threads.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
 
@@ -27,9 +28,35 @@ static void writable(conn *c) {
 }
 
 /* Waits until the connection is writable. */
-static void waitWritable(client *cl) {
+static void waitWritable(client *cl, bool full) {
+    /* If it still is, no event would be reported with `edge`. */
+    if (unlikely(cl->conn.edge) && !full && connSetEdge(&cl->conn, false) != OK) {
+        clientCloseLater(cl);
+        return;
+    }
     if (cl->conn.on_write) return;
     if (connOnWrite(&cl->conn, writable) != OK) clientCloseLater(cl);
+}
+
+void writerSent(client *cl, size_t written) {
+    session *s = &cl->session;
+    outbufConsume(&s->out, written);
+    outbufReap(&s->out);
+    s->bytes_out += (uint64_t)written;
+    netThreadOf(cl)->counted.bytes_out += (uint64_t)written;
+}
+
+void writerEnd(client *cl, bool full) {
+    session *s = &cl->session;
+    limitsRecount(cl);
+    if (outbufPending(&s->out) == 0) {
+        if (unlikely(cl->conn.on_write != NULL)) check(connOnWrite(&cl->conn, NULL) == OK);
+        cl->soft_limit_since_ms = 0;
+        if (unlikely(s->flags & SESSION_CLOSE_SOON)) clientCloseLater(cl);
+        return;
+    }
+    if (limitsCheckOutput(cl)) return;
+    waitWritable(cl, full);
 }
 
 void writerWrite(client *cl) {
@@ -38,6 +65,7 @@ void writerWrite(client *cl) {
     netThread *thread = netThreadOf(cl);
     netStatistics *counted = &thread->counted;
     size_t written_now = 0;
+    bool full = false;
     size_t pending = outbufPending(&s->out);
     if (pending > counted->recent_output_max) counted->recent_output_max = pending;
     while (pending) {
@@ -46,35 +74,25 @@ void writerWrite(client *cl) {
         ssize_t written = connWritev(&cl->conn, iov, count);
         counted->writes++;
         if (written < 0) {
-            if (errno == EAGAIN) break;
+            full = errno == EAGAIN;
+            if (full) break;
             logVerbose("Error writing to client: %s", connErrorText(&cl->conn));
             clientCloseLater(cl);
             return;
         }
-        outbufConsume(&s->out, (size_t)written);
-        outbufReap(&s->out);
-        s->bytes_out += (uint64_t)written;
-        counted->bytes_out += (uint64_t)written;
+        writerSent(cl, (size_t)written);
         if (unlikely(s->flags & SESSION_REPLICA)) counted->repl_out += (uint64_t)written;
         written_now += (size_t)written;
         pending -= (size_t)written;
         if (written_now >= thread->write_bytes_max) break;
     }
-    limitsRecount(cl);
-    if (pending == 0) {
-        if (unlikely(cl->conn.on_write != NULL)) check(connOnWrite(&cl->conn, NULL) == OK);
-        cl->soft_limit_since_ms = 0;
-        if (unlikely(s->flags & SESSION_CLOSE_SOON)) clientCloseLater(cl);
-        return;
-    }
-    if (limitsCheckOutput(cl)) return;
-    waitWritable(cl);
+    writerEnd(cl, full);
 }
 
 /* Pushes to many sessions are written over several turns: messages that are published meanwhile are sent with the same
  * system call, and requests of others are served in between. All are written once those that wait longest hold
  * PUSH_PENDING_MAX bytes. */
-static NO_INLINE void writePushes(void) {
+static NO_INLINE void writePushes(void (*write)(client *cl)) {
     enum { PUSHES_MIN = 16, PUSHES_SHARE = 32, PUSH_PENDING_MAX = 64 * 1024 };
     size_t most = sizeMax(PUSHES_MIN, sessionPushedCount() / PUSHES_SHARE);
     session *s;
@@ -87,14 +105,19 @@ static NO_INLINE void writePushes(void) {
         if (unlikely(engineHot.current != NULL) && sessionIsExecuting(s)) {
             sessionWantWrite(s); /* a nested turn: its reply is incomplete */
         } else {
-            writerWrite(clientOf(s));
+            write(clientOf(s));
         }
     }
 }
 
 void writerRun(void) {
     session *s;
-    while ((s = sessionNextPending())) writerWrite(clientOf(s));
-    if (unlikely(sessionPushedCount() > 0)) writePushes();
+    if (unlikely(ioThreadsInUse())) {
+        while ((s = sessionNextPending())) ioThreadsWrite(clientOf(s));
+        if (sessionPushedCount() > 0) writePushes(ioThreadsWrite);
+    } else {
+        while ((s = sessionNextPending())) writerWrite(clientOf(s));
+        if (unlikely(sessionPushedCount() > 0)) writePushes(writerWrite);
+    }
     (void)limitsEvict(); /* the number of bytes is not needed */
 }

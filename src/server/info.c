@@ -57,8 +57,8 @@ static void printServer(str *out) {
     strAppendFormat(out, "hz:%d\r\nconfigured_hz:%d\r\nclients_hz:%d\r\nlru_clock:%llu\r\n",
                     serverConf.hz, serverConf.hz, serverConf.hz, lruClock());
     strAppendFormat(
-        out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:0\r\navailability_zone:%s\r\n",
-        run->executable, serverConfigFile(), serverConf.availability_zone);
+        out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\navailability_zone:%s\r\n",
+        run->executable, serverConfigFile(), netThreadsAreActive(), serverConf.availability_zone);
     if (shutdownRemainingMs() >= 0)
         strAppendFormat(out, "shutdown_in_milliseconds:%lld\r\n", (long long)shutdownRemainingMs());
     netPrintListeners(out);
@@ -78,6 +78,7 @@ static void printCpu(str *out) {
     printTimes(out, "_main_thread", RUSAGE_THREAD);
     strAppendFormat(out, "used_active_time_main_thread:%.6f\r\n",
                     (double)serverRunNow()->busy_us / 1e6);
+    netPrintThreadTimes(out);
 }
 
 static void printStats(str *out) {

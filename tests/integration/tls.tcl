@@ -314,3 +314,28 @@ tags {tls tls:skip} {
         start_fails $certs "$certs/ca.crt: failed to read DH params." {*}$pair tls-ca-cert-file $certs/ca.crt tls-dh-params-file $certs/ca.crt
     }
 }
+
+set ::tls_port [free_port]
+start_server [list tags {tls tls:skip} overrides [list {*}$settings tls-port $::tls_port io-threads 3 io-threads-always-active yes]] {
+    test {I/O threads read all that has arrived, though an event tells of it only once} {
+        set clients {}
+        for {set i 0} {$i < 4} {incr i} {lappend clients [connect_as client]}
+        set value [string repeat x 20000]
+        for {set round 0} {$round < [scaled 30]} {incr round} {
+            foreach c $clients {
+                for {set i 0} {$i < 20} {incr i} {
+                    $c -send set key$i $value
+                    $c -send strlen key$i
+                }
+            }
+            foreach c $clients {
+                for {set i 0} {$i < 20} {incr i} {assert_equal {OK 20000} [list [$c -read] [$c -read]]}
+            }
+        }
+        foreach c $clients {
+            for {set i 0} {$i < 50} {incr i} {$c -send get key1}
+            for {set i 0} {$i < 50} {incr i} {assert_equal $value [$c -read]}
+        }
+        assert {[info_field io_threaded_reads_processed] > 0}
+    }
+}

@@ -132,7 +132,9 @@ proc server_new {name options} {
     upvar #0 $name server
     set dir $::job_dir/server[incr ::server_count]
     file mkdir $dir
-    set settings [dict merge $::server_defaults [dict create dir $dir] [dict get $options overrides]]
+    set threads {}
+    if {$::io_threads > 1} {set threads [dict create io-threads $::io_threads io-threads-always-active yes]}
+    set settings [dict merge $::server_defaults $threads [dict create dir $dir] [dict get $options overrides]]
     array set server [list host 127.0.0.1 port {} pid 0 dir $dir config $dir/server.conf stdout $dir/stdout \
         stderr $dir/stderr client {} mark 0 settings $settings arguments [dict get $options args] \
         crash [dict get $options crash]]

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading and parsing into a batch (batch.h). Nothing here reads flags or output of a session: they belong to the main thread
+ * even while an I/O thread owns the client. ANY_THREAD. */
+#include "net/batch.h"
+
+#include "base/base.h"
+#include "net/reader_hostile.h"
+
+enum { OWN_BUFFER_MIN = 256 };
+
+inputBatch *batchNew(size_t arena_bytes) {
+    inputBatch *b = memAlloc(sizeof(*b));
+    b->outer = b->next = NULL;
+    b->thread = NULL;
+    b->filled_by = NULL;
+    b->running = false;
+    b->run_count = 0;
+    b->arena_used = 0;
+    b->output = 0;
+    requestBatchInit(&b->requests);
+    b->arena_bytes = arena_bytes;
+    b->arena = memAlloc(arena_bytes + REQUEST_READ_SLACK);
+    return b;
+}
+
+void batchFree(inputBatch *b) {
+    memFree(b->arena);
+    memFree(b);
+}
+
+void batchKeep(client *cl, const char *bytes, size_t len) {
+    if (cl->in_len + len > cl->in_cap) {
+        size_t cap = sizeMax(OWN_BUFFER_MIN, sizeMax(cl->in_cap * 2, cl->in_len + len));
+        cl->in = memRealloc(cl->in, cap + REQUEST_READ_SLACK);
+        cl->in_cap = memSizeOf(cl->in) - REQUEST_READ_SLACK;
+    }
+    memcpy(cl->in + cl->in_len, bytes, len);
+    cl->in_len += len;
+}
+
+/* Reads the next bytes of a large argument into its block, and what follows it in the same call. */
+static ssize_t receiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
+                            receivedInput *in) {
+    bool ends = cap == requestParserMissing(&cl->parser);
+    struct iovec iov[2] = {{tail, cap}, {at, most}};
+    ssize_t n = connReadv(&cl->conn, iov, ends ? 2 : 1);
+    if (n <= 0) return n;
+    size_t taken = sizeMin((size_t)n, cap);
+    requestParserCommit(&cl->parser, taken);
+    if ((size_t)n > taken) batchKeep(cl, at, (size_t)n - taken);
+    *in = (receivedInput){.buf = cl->in,
+                          .len = (size_t)n > taken ? cl->in_len : 0,
+                          .more = (size_t)n == (ends ? cap + most : cap)};
+    return n;
+}
+
+ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep, receivedInput *in) {
+    char *at = b->arena + b->arena_used;
+    size_t large_cap;
+    char *tail = requestParserTail(&cl->parser, &large_cap);
+    if (unlikely(tail != NULL)) return receiveLarge(cl, tail, large_cap, at, most, in);
+    most = hostileReadMax(most);
+    ssize_t n = connRead(&cl->conn, at, most);
+    if (n <= 0) return n;
+    in->more = (size_t)n == most;
+    if (unlikely(cl->in_len) || unlikely(keep)) {
+        batchKeep(cl, at, (size_t)n);
+        in->buf = cl->in;
+        in->len = cl->in_len;
+        return n;
+    }
+    b->arena_used += sizeRoundUp((size_t)n, CACHE_LINE);
+    in->buf = at;
+    in->len = (size_t)n;
+    return n;
+}
+
+inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len) {
+    inputRun *run = &b->runs[b->run_count++];
+    run->cl = cl;
+    run->buf = buf;
+    run->len = len;
+    run->pos = 0;
+    return run;
+}
+
+void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits) {
+    int max = hostileBatchMax(REQUEST_BATCH_MAX);
+    if (max > REQUEST_BATCH_MAX || max < b->requests.count) max = REQUEST_BATCH_MAX;
+    /* AUTH may lift the limits for the following requests, so parse one at a time. */
+    if (!limits->authenticated && max > b->requests.count) max = b->requests.count + 1;
+    run->first = b->requests.count;
+    run->parsed_from = run->pos;
+    run->status = requestParse(&run->cl->parser, run->buf, &run->len, &run->pos, limits,
+                               &b->requests, max, &run->error);
+    if (run->buf == run->cl->in)
+        run->cl->in_len = run->len; /* the end may have moved to a large argument's block */
+    run->count = b->requests.count - run->first;
+    for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
+}

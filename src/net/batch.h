@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * inputBatch: requests of several clients that were read and parsed together, with the arena that holds their bytes. Filled
+ * by the thread that owns the clients, the main thread or an I/O thread; executed by the main thread (reader.c). */
+#ifndef NET_BATCH_H
+#define NET_BATCH_H
+
+#include "engine/execute.h"
+#include "net/client.h"
+
+enum {
+    RUNS_MAX = 64,
+};
+
+/* The input of one client in the batch. */
+typedef struct inputRun {
+    client *cl;
+    char *buf; /* in the arena, or the client's own buffer */
+    size_t len;
+    size_t pos;         /* after the last parsed request */
+    size_t parsed_from; /* start of its first request in the batch */
+    int first, count;   /* index of its first request in the batch; their number */
+    requestStatus status;
+    requestError error;
+    /* Set by I/O threads: bytes read, and whether there may be more. */
+    size_t received;
+    bool more;
+} inputRun;
+
+typedef struct inputBatch {
+    struct inputBatch *outer;   /* the batch of the enclosing turn */
+    struct inputBatch *next;    /* in the list of batches to execute */
+    struct netThread *thread;   /* whose batch it is */
+    struct ioThread *filled_by; /* an I/O thread, which gets it back; NULL: the main thread */
+    bool running;
+    int run_count;
+    size_t arena_used, arena_bytes;
+    size_t output; /* of sessions with more than one block, since the last stage WRITE */
+    char *arena;
+    inputRun runs[RUNS_MAX];
+    requestBatch requests;
+} inputBatch;
+
+/* What batchReceive() has read. */
+typedef struct receivedInput {
+    char *buf;  /* to be parsed next: in the arena, or the client's own buffer */
+    size_t len; /* 0: all bytes belong to a large argument */
+    bool more;  /* all space was used: more bytes may wait */
+} receivedInput;
+
+/* ANY_THREAD: each batch is used by one thread at a time. */
+inputBatch *batchNew(size_t arena_bytes);
+void batchFree(inputBatch *b);
+/* True if another client with up to `read_bytes` can be read. */
+static inline bool batchHasSpace(const inputBatch *b, size_t read_bytes) {
+    return b->arena_bytes - b->arena_used >= read_bytes && b->run_count < RUNS_MAX &&
+           b->requests.count < REQUEST_BATCH_MAX;
+}
+/* Reads once from the client's connection: into the arena, which has space for `most` bytes, into its own buffer if that
+ * holds bytes already or `keep` is set, or into its large argument. Returns what connRead() does. */
+ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep, receivedInput *in);
+/* Begins a run of the client, without requests yet. */
+inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len);
+/* Parses and resolves requests from the run until the batch is full. */
+void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits);
+/* Appends to the client's own buffer. */
+void batchKeep(client *cl, const char *bytes, size_t len);
+
+#endif

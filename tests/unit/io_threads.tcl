@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# I/O threads: nothing that a client sees depends on them, whatever happens to the clients that they have.
+
+# A request in RESP.
+proc request {args} {
+    set bytes "*[llength $args]\r\n"
+    foreach word $args {append bytes "\$[string length $word]\r\n$word\r\n"}
+    return $bytes
+}
+
+# Sends `count` requests INCR on each of the sockets, and checks later that the replies came in order.
+proc begin_counting {socks count} {
+    foreach s $socks {raw_send $s [string repeat [request incr counter:$s] $count]}
+}
+proc end_counting {socks from count} {
+    foreach s $socks {
+        for {set i 1} {$i <= $count} {incr i} {
+            set line [raw_line $s]
+            if {$line ne ":[expr {$from + $i}]"} {fail "$line instead of [expr {$from + $i}]"}
+        }
+    }
+}
+
+# So many new connections; the keyspace is empty.
+proc open_sockets {count} {
+    r flushall
+    set socks {}
+    for {set i 0} {$i < $count} {incr i} {lappend socks [raw_connect]}
+    return $socks
+}
+
+# Every client is served without threads again.
+proc end_with_one {socks} {
+    set before [info_field io_threaded_reads_processed]
+    foreach s $socks {
+        raw_send $s [request ping]
+        assert_equal "+PONG" [raw_line $s]
+    }
+    assert_equal $before [info_field io_threaded_reads_processed]
+}
+
+set threads {io-threads 4 io-threads-always-active yes}
+
+start_server [list tags {io-threads needs:config} overrides $threads] {
+    test {INFO shows what the threads have done} {
+        r config resetstat
+        r set key value
+        assert_equal value [r get key]
+        assert_equal 1 [info_field io_threads_active]
+        assert {[info_field io_threaded_reads_processed] >= 2}
+        assert {[info_field io_threaded_writes_processed] >= 2}
+        assert {[info_field io_threaded_total_prefetch_batches] >= 2}
+        assert {[info_field io_threaded_total_prefetch_entries] >= 2}
+        assert {[info_field used_active_time_io_thread_1] >= 0}
+        assert {[info_field used_active_time_io_thread_3] >= 0}
+        assert_equal {} [info_field used_active_time_io_thread_4]
+    }
+
+    test {the number of threads changes while requests and replies are under way} {
+        set socks [open_sockets 20]
+        set from 0
+        foreach number {1 2 8 3 1 5 1 4} {
+            begin_counting $socks 300
+            r config set io-threads $number
+            end_counting $socks $from 300
+            incr from 300
+            assert_equal [expr {$number > 1}] [info_field io_threads_active]
+        }
+    }
+
+    test {large arguments and values in both directions at the same time} {
+        set size 1000000
+        set socks [open_sockets 8]
+        for {set round 0} {$round < 5} {incr round} {
+            foreach s $socks {
+                set value [string repeat [string index abcde $round] [expr {$size + $round}]]
+                raw_send $s [request set big $value] [request get big] [request getrange big 0 0]
+            }
+            foreach s $socks {
+                assert_equal "+OK" [raw_line $s]
+                assert_equal "\$[expr {$size + $round}]" [raw_line $s]
+                assert_equal "$value\r\n" [raw_read $s [expr {$size + $round + 2}]]
+                raw_read $s 7
+            }
+        }
+    }
+
+    test {a value that is changed while it is sent arrives as it was} {
+        set size 3000000
+        set socks [open_sockets 6]
+        r set big [string repeat x $size]
+        foreach s $socks {raw_send $s [request get big]}
+        foreach s $socks {assert_equal "\$$size" [raw_line $s]}
+        r setrange big 0 [string repeat y 100000]
+        r append big z
+        r del big
+        foreach s $socks {assert_equal "[string repeat x $size]\r\n" [raw_read $s [expr {$size + 2}]]}
+    }
+
+    test {messages arrive complete and in order} {
+        set subscribers {}
+        for {set i 0} {$i < 10} {incr i} {
+            set c [connect]
+            $c -send subscribe news
+            assert_equal {subscribe news 1} [$c -message]
+            lappend subscribers $c
+        }
+        set s [raw_connect]
+        set requests ""
+        for {set i 0} {$i < 1000} {incr i} {append requests [request publish news $i]}
+        raw_send $s $requests
+        foreach c $subscribers {
+            for {set i 0} {$i < 1000} {incr i} {assert_equal $i [lindex [$c -message] end]}
+        }
+    }
+
+    test {MONITOR shows the commands of clients on all threads} {
+        set socks [open_sockets 8]
+        set m [connect]
+        assert_equal OK [$m monitor]
+        begin_counting $socks 50
+        set seen 0
+        for {set i 0} {$i < 400} {incr i} {
+            if {[string match {*"incr" "counter:*} [$m -read]]} {incr seen}
+        }
+        assert_equal 400 $seen
+        end_counting $socks 0 50
+    }
+
+    test {clients that block are woken, and their other requests follow} {
+        set socks [open_sockets 10]
+        foreach s $socks {raw_send $s [request set before 1] [request blpop jobs 0] [request echo after]}
+        wait_for_condition 500 10 {[info_field blocked_clients] == 10}
+        foreach s $socks {raw_send $s [request echo later]}
+        for {set i 0} {$i < 10} {incr i} {r rpush jobs job}
+        foreach s $socks {
+            assert_equal "+OK" [raw_line $s]
+            assert_equal "*2\r\n\$4\r\njobs\r\n\$3\r\njob\r\n" [raw_reply $s]
+            assert_equal "\$5\r\nafter\r\n\$5\r\nlater\r\n" [raw_reply $s][raw_reply $s]
+        }
+    }
+
+    test {a blocked client that leaves is noticed} {
+        set socks [open_sockets 10]
+        foreach s $socks {raw_send $s [request blpop nothing 0]}
+        wait_for_condition 500 10 {[info_field blocked_clients] == 10}
+        foreach s $socks {close $s}
+        wait_for_condition 500 10 {[info_field blocked_clients] == 0 && [info_field connected_clients] == 1}
+    }
+
+    test {CLIENT KILL and CLIENT LIST while clients have requests under way} {
+        for {set round 0} {$round < [scaled 20]} {incr round} {
+            set socks [open_sockets 10]
+            begin_counting $socks 200
+            assert_range [llength [split [string trim [r client list]] \n]] 1 11
+            r client kill type normal
+            foreach s $socks {close $s}
+            wait_for_condition 500 10 {[info_field connected_clients] == 1}
+        }
+    }
+
+    test {CLIENT PAUSE holds requests, and releases all of them} {
+        set socks [open_sockets 10]
+        r client pause 100000 write
+        begin_counting $socks 100
+        wait_for_condition 500 10 {[info_field blocked_clients] == 10}
+        assert_equal {} [r get counter:[lindex $socks 0]]
+        r client unpause
+        end_counting $socks 0 100
+    }
+
+    test {crowds that connect and leave, with requests and without} {
+        for {set round 0} {$round < [scaled 10]} {incr round} {
+            set socks [open_sockets 40]
+            foreach s $socks {raw_send $s [request ping]}
+            foreach s $socks {close $s}
+            foreach s [open_sockets 20] {close $s}
+        }
+        wait_for_condition 1000 10 {[info_field connected_clients] == 1}
+    }
+
+    test {the end of the stream that arrives with the last request is seen} {
+        set s [raw_connect]
+        raw_send $s [request echo bye]
+        if {$::tls_folder eq ""} {chan close $s write} else {close $s}
+        wait_for_condition 500 10 {[info_field connected_clients] == 1}
+    }
+
+    test {QUIT closes after its reply} {
+        set s [raw_connect]
+        raw_send $s [request quit]
+        assert_equal "+OK\r\n" [raw_rest $s]
+    }
+
+    test {AUTH in the same write as requests that need it} {
+        r acl setuser alice on >secret allkeys allcommands
+        set s [raw_connect]
+        raw_send $s [request auth alice secret] [request set big [string repeat x 100000]] [request acl whoami]
+        assert_equal "+OK+OK" [raw_line $s][raw_line $s]
+        assert_equal "\$5\r\nalice\r\n" [raw_read $s 11]
+    }
+
+    test {a protocol error follows the replies before it, and closes} {
+        set s [raw_connect]
+        raw_send $s [request ping] "*x\r\n"
+        assert_equal "+PONG" [raw_line $s]
+        assert_match "-ERR Protocol error*" [raw_rest $s]
+    }
+
+    test {a client that does not read is closed by the output limit} {
+        r config resetstat
+        r set big [string repeat x 1000000]
+        r config set client-output-buffer-limit "normal 20mb 0 0"
+        set s [raw_connect]
+        raw_send $s [string repeat [request get big] 60]
+        wait_for_condition 500 10 {[info_field client_output_buffer_limit_disconnections] == 1}
+        wait_for_condition 500 10 {[info_field connected_clients] == 1}
+        r config set client-output-buffer-limit "normal 0 0 0"
+    }
+
+    test {large replies to many clients that read late} {
+        set socks [open_sockets 5]
+        r set big [string repeat x 1000000]
+        foreach s $socks {raw_send $s [string repeat [request get big] 10] [request echo end]}
+        foreach s $socks {
+            for {set i 0} {$i < 10} {incr i} {
+                assert_equal "\$1000000" [raw_line $s]
+                raw_read $s 1000002
+            }
+            assert_equal "\$3\r\nend\r\n" [raw_read $s 9]
+        }
+    }
+
+    test {transactions, and clients that a script keeps waiting} {
+        set socks [open_sockets 10]
+        foreach s $socks {
+            raw_send $s [request multi] [request incr sum] [request incr sum] [request exec] \
+                [request eval "for i = 1, 1000 do redis.call('incr', KEYS\[1\]) end return 1" 1 loops]
+        }
+        foreach s $socks {
+            foreach expected {+OK +QUEUED +QUEUED *2} {assert_equal $expected [raw_line $s]}
+            raw_line $s
+            raw_line $s
+            assert_equal ":1" [raw_line $s]
+        }
+        assert_equal 20 [r get sum]
+        assert_equal 10000 [r get loops]
+    }
+}
+
+start_server {tags {io-threads needs:config} overrides {io-threads 3 io-threads-always-active no}} {
+    test {threads sleep while one suffices, and are used under load} {
+        assert_equal 0 [info_field io_threads_active]
+        for {set i 0} {$i < 100} {incr i} {r set key $i}
+        assert_equal 0 [info_field io_threaded_reads_processed]
+        set commands [string repeat [request lrange list 0 500] 200]
+        set socks [open_sockets 8]
+        r rpush list {*}[lrepeat 500 element]
+        set rounds 0
+        while {[info_field io_threads_active] == 0} {
+            foreach s $socks {raw_send $s $commands}
+            foreach s $socks {raw_read $s [expr {200 * (6 + 500 * 13)}]}
+            if {[incr rounds] > 1000} {fail "the threads are not used"}
+        }
+        wait_for_condition 1000 20 {[info_field io_threads_active] == 0}
+        end_with_one $socks
+    }
+}
