@@ -126,7 +126,8 @@ status aofRewriteStart(void) {
     status st = aofWriteFails() ? reasonSet(&why, ERR_IO, "pending changes cannot be written")
                                 : openNextFile(&why);
     const childJob job = {.kind = CHILD_AOF_REWRITE, .run = writeBase};
-    if (st == OK) st = inlineSaveIsWanted() ? startInline(&why) : childStart(&job, &why);
+    if (st == OK)
+        st = inlineSaveIsWanted(rewrite.as_commands) ? startInline(&why) : childStart(&job, &why);
     if (st != OK) {
         logWarning("Can't rewrite append only file in background: %s", why.text);
         noteFailure();

@@ -27,7 +27,9 @@
 enum {
     STEP_BUCKETS = 32,
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
-    BUCKET_BYTES = 32, /* put aside beyond the fixed memory, for which the walk visits a bucket */
+    BUCKET_BYTES =
+        32, /* put aside beyond the fixed memory, for which the walk visits a bucket ... */
+    ASIDE_BUCKETS_MAX = 1024, /* ... but not more of them in one turn: some 0.3 ms */
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
@@ -112,26 +114,26 @@ static bool divides(void *arg, const robj *o) {
 }
 
 /* True for values that would be written whole, but are too large for that. */
-static bool isTooLarge(const robj *o) {
+static bool isTooLarge(const robj *o, bool as_commands) {
     if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (!inl.save.job.as_commands)
-        return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
+    if (!as_commands) return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
     return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
-static bool largeValueExists(void) {
+static bool largeValueExists(bool as_commands) {
     if (inl.large_db < 0) return false;
     slice key = strSlice(&inl.large_key);
     const robj *o = dbPeek(storeDb(inl.large_db), key, storeHash(key));
-    if (o && isTooLarge(o)) return true;
+    if (o && isTooLarge(o, true)) return isTooLarge(o, as_commands);
     inl.large_db = -1;
     return false;
 }
 
 /* True if the job ends because of this value: found by the stage. */
 static bool leaveToChild(int db_id, const robj *o) {
-    if (persistConf.snapshot_mode != SNAPSHOT_AUTO || likely(!isTooLarge(o))) return false;
+    if (persistConf.snapshot_mode != SNAPSHOT_AUTO) return false;
+    if (likely(!isTooLarge(o, inl.save.job.as_commands))) return false;
     inl.large_db = db_id;
     strClear(&inl.large_key);
     strAppendSlice(&inl.large_key, objectKey(o));
@@ -389,10 +391,14 @@ static uint64_t bucketsOwed(void) {
     uint64_t added = storeSavingAdded();
     size_t excess = excessNow();
     uint64_t owed = (added - inl.added_paid) * KEY_PAYS_BUCKETS;
-    if (excess > inl.excess_paid) owed += (excess - inl.excess_paid) / BUCKET_BYTES;
     inl.added_paid = added;
-    inl.excess_paid = excess;
-    return owed;
+    if (excess <= inl.excess_paid) {
+        inl.excess_paid = excess;
+        return owed;
+    }
+    uint64_t aside = sizeMin((excess - inl.excess_paid) / BUCKET_BYTES, ASIDE_BUCKETS_MAX);
+    inl.excess_paid += aside * BUCKET_BYTES; /* the rest in the next turns */
+    return owed + aside;
 }
 
 static void walk(int64_t now_us) {
@@ -454,7 +460,7 @@ static void runStage(void) {
 
 /* ------------------------------------------------------------------ start */
 
-bool inlineSaveIsWanted(void) {
+bool inlineSaveIsWanted(bool as_commands) {
     static const uint64_t small = 64 * 1024 * 1024; /* a fork of less takes 1 ms */
     if (persistConf.snapshot_mode == SNAPSHOT_FORK) return false;
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && memUsed() < small) return false;
@@ -462,7 +468,7 @@ bool inlineSaveIsWanted(void) {
         logNotice("The last snapshot was stopped and is not cleaned up yet: forking instead");
         return false;
     }
-    if (persistConf.snapshot_mode == SNAPSHOT_INLINE || !largeValueExists()) return true;
+    if (persistConf.snapshot_mode == SNAPSHOT_INLINE || !largeValueExists(as_commands)) return true;
     logNotice("The dataset has a value that is too large to be saved without a fork: forking");
     return false;
 }

@@ -29,8 +29,8 @@ typedef struct inlineSave {
     const char *cpus; /* of the worker, as in threadSetCpus() */
 } inlineSave;
 
-/* True if the directive snapshot-mode and the dataset call for it, and it is possible now. */
-bool inlineSaveIsWanted(void);
+/* True if the directive snapshot-mode and the dataset call for it, and it is possible now. `as_commands`: of the job. */
+bool inlineSaveIsWanted(bool as_commands);
 /* Defines the moment, which is now, and begins. It ends with hook 9, CHILD_ENDED; exit code 0: the file is on disk under its
  * name, and everything relayed was taken. ERR_EXISTS: there is a child. ERR_IO: no thread could be started. */
 status inlineSaveStart(const inlineSave *save, reason *why) MUST_USE;

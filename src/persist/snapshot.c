@@ -155,8 +155,8 @@ static status startSave(const syncContent *content, reason *why) {
         snapshot.for_replicas = content != NULL;
     }
     int64_t now_ms = clockMonoMs();
-    status st = inlineSaveIsWanted() ? startInline(content, false, why)
-                                     : startChild(saveInChild, content ? &copy : NULL, why);
+    status st = inlineSaveIsWanted(false) ? startInline(content, false, why)
+                                          : startChild(saveInChild, content ? &copy : NULL, why);
     if (st == ERR_EXISTS || st == ERR_AGAIN) return st;
     snapshot.last_try_ms = snapshot.started_ms = now_ms;
     snapshot.dirty_started = engineHot.dirty;
@@ -215,7 +215,7 @@ status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
     return st;
 }
 
-bool syncIsInline(void) { return inlineSaveIsWanted(); }
+bool syncIsInline(void) { return inlineSaveIsWanted(false); }
 
 status syncSaveInline(const syncContent *content, reason *why) {
     bool was = snapshot.to_pipe;
