@@ -11,8 +11,12 @@
 #include "base/alloc.h"
 #include "base/build_info.h"
 
+bool toolIsVersionOption(const char *argument) {
+    return strcmp(argument, "-v") == 0 || strcmp(argument, "--version") == 0;
+}
+
 bool toolWantsVersion(const char *argument, const char *program) {
-    if (strcmp(argument, "-v") != 0 && strcmp(argument, "--version") != 0) return false;
+    if (!toolIsVersionOption(argument)) return false;
     printf("%s v=%s sha=%s:%s malloc=%s bits=%d build=%s\n", program, SERVER_VERSION, buildGitSha,
            buildGitDirty, memAllocatorName(), (int)(sizeof(void *) * 8), buildGitSha);
     return true;

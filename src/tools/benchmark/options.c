@@ -14,6 +14,7 @@
 #include "base/build_info.h"
 #include "tools/benchmark/usage.h"
 #include "tools/server_uri.h"
+#include "tools/tool.h"
 
 enum { THREADS_MAX = 500, ROUNDS = 5 };
 
@@ -147,7 +148,7 @@ static bool setFlag(benchOptions *o, const char *name) {
     } else if (!strcmp(name, "--help")) {
         benchUsage(stdout);
         exit(0);
-    } else if (!strcmp(name, "-v") || !strcmp(name, "--version")) {
+    } else if (toolIsVersionOption(name)) {
         printf("valkey-benchmark %s\n", SERVER_VERSION);
         exit(0);
     } else {
