@@ -68,6 +68,7 @@ struct conn {
     bool ready;    /* with `edge`: an event was reported since the last connLend() for reading */
     bool hung_up;  /* with `edge`: the last bytes have arrived, or the connection has failed */
     bool unread;   /* lent: the transport has left bytes behind */
+    uint8_t notes; /* for the owner, not used here */
 };
 
 /* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its type has a handshake,

@@ -39,9 +39,8 @@ void batchKeep(client *cl, const char *bytes, size_t len) {
     cl->in_len += len;
 }
 
-/* Reads the next bytes of a large argument into its block, and what follows it in the same call. */
-static ssize_t receiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
-                            receivedInput *in) {
+ssize_t batchReceiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
+                          receivedInput *in) {
     bool ends = cap == requestParserMissing(&cl->parser);
     struct iovec iov[2] = {{tail, cap}, {at, most}};
     ssize_t n = connReadv(&cl->conn, iov, ends ? 2 : 1);
@@ -52,27 +51,6 @@ static ssize_t receiveLarge(client *cl, char *tail, size_t cap, char *at, size_t
     *in = (receivedInput){.buf = cl->in,
                           .len = (size_t)n > taken ? cl->in_len : 0,
                           .more = (size_t)n == (ends ? cap + most : cap)};
-    return n;
-}
-
-ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep, receivedInput *in) {
-    char *at = b->arena + b->arena_used;
-    size_t large_cap;
-    char *tail = requestParserTail(&cl->parser, &large_cap);
-    if (unlikely(tail != NULL)) return receiveLarge(cl, tail, large_cap, at, most, in);
-    most = hostileReadMax(most);
-    ssize_t n = connRead(&cl->conn, at, most);
-    if (n <= 0) return n;
-    in->more = (size_t)n == most;
-    if (unlikely(cl->in_len) || unlikely(keep)) {
-        batchKeep(cl, at, (size_t)n);
-        in->buf = cl->in;
-        in->len = cl->in_len;
-        return n;
-    }
-    b->arena_used += sizeRoundUp((size_t)n, CACHE_LINE);
-    in->buf = at;
-    in->len = (size_t)n;
     return n;
 }
 

@@ -5,8 +5,10 @@
 #ifndef NET_BATCH_H
 #define NET_BATCH_H
 
+#include "base/bytes.h"
 #include "engine/execute.h"
 #include "net/client.h"
+#include "net/reader_hostile.h"
 
 enum {
     RUNS_MAX = 64,
@@ -56,14 +58,40 @@ static inline bool batchHasSpace(const inputBatch *b, size_t read_bytes) {
     return b->arena_bytes - b->arena_used >= read_bytes && b->run_count < RUNS_MAX &&
            b->requests.count < REQUEST_BATCH_MAX;
 }
+/* Appends to the client's own buffer. */
+void batchKeep(client *cl, const char *bytes, size_t len);
+/* Reads the next bytes of a large argument into its block `tail` of `cap` bytes, and what follows it in the same call to
+ * `at`. */
+ssize_t batchReceiveLarge(client *cl, char *tail, size_t cap, char *at, size_t most,
+                          receivedInput *in);
 /* Reads once from the client's connection: into the arena, which has space for `most` bytes, into its own buffer if that
  * holds bytes already or `keep` is set, or into its large argument. Returns what connRead() does. */
-ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep, receivedInput *in);
+static inline ssize_t batchReceive(inputBatch *b, client *cl, size_t most, bool keep,
+                                   receivedInput *in) {
+    char *at = b->arena + b->arena_used;
+    if (unlikely(cl->parser.partial != NULL)) {
+        size_t large_cap;
+        char *tail = requestParserTail(&cl->parser, &large_cap);
+        if (tail) return batchReceiveLarge(cl, tail, large_cap, at, most, in);
+    }
+    most = hostileReadMax(most);
+    ssize_t n = connRead(&cl->conn, at, most);
+    if (unlikely(n <= 0)) return n;
+    in->more = (size_t)n == most;
+    if (unlikely(cl->in_len) || unlikely(keep)) {
+        batchKeep(cl, at, (size_t)n);
+        in->buf = cl->in;
+        in->len = cl->in_len;
+        return n;
+    }
+    b->arena_used += sizeRoundUp((size_t)n, CACHE_LINE);
+    in->buf = at;
+    in->len = (size_t)n;
+    return n;
+}
 /* Begins a run of the client, without requests yet. */
 inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len);
 /* Parses and resolves requests from the run until the batch is full. */
 void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits);
-/* Appends to the client's own buffer. */
-void batchKeep(client *cl, const char *bytes, size_t len);
 
 #endif

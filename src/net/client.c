@@ -63,7 +63,7 @@ void clientCloseLater(client *cl) {
     cl->session.flags |= SESSION_CLOSE_NOW;
     limitsUncount(cl);
     if (unlikely(cl->session.flags & SESSION_LENT)) {
-        ioThreadsNote(); /* closed when it comes back */
+        ioThreadsNote(cl, NOTE_CLOSE);
         return;
     }
     hotCheck(netThreadIsCurrent(cl->owner));

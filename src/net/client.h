@@ -20,9 +20,6 @@ typedef struct client {
     size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
     requestParser parser;
     size_t counted; /* its memory as included in the sum limited by maxmemory-clients */
-    /* Noted while an I/O thread has it. */
-    bool resumes;    /* readerResume() */
-    bool has_output; /* to be written */
     int64_t
         soft_limit_since_ms; /* time at which the output exceeded the soft limit; 0: it does not */
 } client;

@@ -32,7 +32,7 @@ static struct {
     int started;        /* threads that exist */
     int active;         /* clients are lent to the first ones */
     size_t lent;        /* clients with SESSION_LENT */
-    bool noted;         /* for a client that is lent */
+    size_t noted;       /* clients that are lent and have conn.notes */
     spscItem *returned; /* results that were taken from the rings, to be processed */
     size_t returned_cap, returned_count, returned_at;
     inputBatch *first, *last; /* batches to execute */
@@ -50,7 +50,10 @@ bool ioThreadsInUse(void) { return io.active || io.lent; }
 
 bool netThreadsAreActive(void) { return io.active > 0; }
 
-void ioThreadsNote(void) { io.noted = true; }
+void ioThreadsNote(client *cl, enum ioNote what) {
+    if (!cl->conn.notes) io.noted++;
+    cl->conn.notes |= (uint8_t)what;
+}
 
 /* ------------------------------------------------------------------ results */
 
@@ -116,10 +119,7 @@ static bool mayBeLent(const client *cl) {
 }
 
 /* Called by the loop for a client that is lent. */
-static void noteReadable(conn *c) {
-    (void)c; /* `ready` is set */
-    io.noted = true;
-}
+static void noteReadable(conn *c) { ioThreadsNote(CONTAINER_OF(c, client, conn), NOTE_READABLE); }
 
 static void lend(client *cl, spscItem *job) {
     if (connSetEdge(&cl->conn, true) != OK) {
@@ -128,6 +128,7 @@ static void lend(client *cl, spscItem *job) {
     }
     ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
     if (unlikely(t->out == JOBS_MAX)) ioThreadsSettle();
+    cl->conn.notes = 0;
     sessionLend(&cl->session);
     connLend(&cl->conn, job->kind == JOB_READ);
     cl->conn.on_read = noteReadable;
@@ -177,8 +178,7 @@ void ioThreadsServe(client *cl) {
 void ioThreadsWrite(client *cl) {
     session *s = &cl->session;
     if (s->flags & SESSION_LENT) {
-        cl->has_output = true;
-        io.noted = true;
+        ioThreadsNote(cl, NOTE_OUTPUT);
         return;
     }
     if (!mayBeLent(cl) || !outbufPending(&s->out)) {
@@ -188,8 +188,9 @@ void ioThreadsWrite(client *cl) {
     netStatistics *counted = &netMainThread()->counted;
     size_t pending = outbufPending(&s->out);
     if (pending > counted->recent_output_max) counted->recent_output_max = pending;
-    if (s->flags & SESSION_CLOSE_SOON) io.noted = true; /* it is closed when it is back */
     lend(cl, &(spscItem){.kind = JOB_WRITE});
+    if (unlikely(s->flags & SESSION_CLOSE_SOON) && s->flags & SESSION_LENT)
+        ioThreadsNote(cl, NOTE_CLOSE);
 }
 
 /* ------------------------------------------------------------------ clients that come back */
@@ -203,8 +204,8 @@ static void takeBack(client *cl) {
     connReturn(&cl->conn, netLoop());
     cl->conn.on_read = NULL;
     sessionReturn(s);
-    if (unlikely(cl->has_output)) sessionWantWrite(s);
-    cl->has_output = false;
+    if (cl->conn.notes) io.noted--;
+    if (unlikely(cl->conn.notes & NOTE_OUTPUT)) sessionWantWrite(s);
     if (unlikely(s->flags & SESSION_CLOSE_NOW)) {
         clientCloseLater(cl);
     } else if (unlikely(!io.active)) {
@@ -214,8 +215,8 @@ static void takeBack(client *cl) {
 
 /* Reads on. */
 static void restart(client *cl) {
-    bool resumes = cl->resumes;
-    cl->resumes = false;
+    bool resumes = cl->conn.notes & NOTE_RESUMES;
+    cl->conn.notes = 0;
     if (listHas(&cl->closing)) return;
     if (unlikely(resumes)) readerResume(cl);
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_PAUSED | SESSION_CLOSE_SOON)) return;
@@ -267,7 +268,7 @@ static void batchBack(inputBatch *b) {
         client *cl = run->cl;
         takeBack(cl);
         cl->session.flags |= SESSION_IN_BATCH;
-        cl->resumes = false; /* its own buffer is in the run */
+        cl->conn.notes = 0; /* its own buffer is in the run */
         if (run->more) cl->conn.ready = true;
         io.counted.reads++;
         readerCount(cl, (ssize_t)run->received);
@@ -313,17 +314,17 @@ static void executeBatches(void) {
 }
 
 void ioThreadsExecute(void) {
-    announceJobs();
     __atomic_store_n(&io.sleep, MAIN_AWAKE, __ATOMIC_RELAXED);
     (void)takeResults(); /* the rest later */
     processResults();
+    /* With little to execute one wake-up at the end of the turn suffices. */
+    if (io.first && io.first->next) announceJobs();
     executeBatches();
-    if (!io.lent) io.noted = false;
 }
 
 void ioThreadsBeforeSleep(void) {
     announceJobs();
-    bool all = io.noted || deliverHasWaiting();
+    bool all = io.noted > 0 || deliverHasWaiting();
     if (io.returned_count || !announceSleep(all ? MAIN_WAITS_FOR_ALL : MAIN_WAITS_FOR_REQUESTS))
         loopLimitSleep(netLoop(), 0);
 }

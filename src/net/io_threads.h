@@ -25,8 +25,14 @@ void ioThreadsWrite(client *cl);
 void ioThreadsExecute(void);
 /* The last stage: wakes threads that have work. */
 void ioThreadsBeforeSleep(void);
-/* Something was noted for a client that is lent: the main thread is woken when it comes back. */
-void ioThreadsNote(void);
+/* Something to be done with a client that is lent: the main thread is woken when it comes back. */
+enum ioNote {
+    NOTE_RESUMES = 1,  /* readerResume() was called */
+    NOTE_OUTPUT = 2,   /* it has output to be written */
+    NOTE_READABLE = 4, /* it has bytes to be read */
+    NOTE_CLOSE = 8,    /* it is to be closed */
+};
+void ioThreadsNote(client *cl, enum ioNote what);
 /* Waits until no thread has a client: all clients may be read, until the loop continues. Those that were lent are formally
  * so until stage EXECUTE. */
 void ioThreadsSettle(void);

@@ -413,7 +413,7 @@ void readerReadable(conn *c) {
 
 void readerResume(client *cl) {
     if (unlikely(cl->session.flags & SESSION_LENT)) {
-        cl->resumes = true;
+        ioThreadsNote(cl, NOTE_RESUMES);
         return;
     }
     if (cl->session.flags & (SESSION_IN_BATCH | SESSION_STOPS) || !cl->in_len) return;

@@ -46,7 +46,7 @@ void writerSent(client *cl, size_t written) {
     netThreadOf(cl)->counted.bytes_out += (uint64_t)written;
 }
 
-void writerEnd(client *cl, bool full) {
+static inline void endWrite(client *cl, bool full) {
     session *s = &cl->session;
     limitsRecount(cl);
     if (outbufPending(&s->out) == 0) {
@@ -58,6 +58,8 @@ void writerEnd(client *cl, bool full) {
     if (limitsCheckOutput(cl)) return;
     waitWritable(cl, full);
 }
+
+void writerEnd(client *cl, bool full) { endWrite(cl, full); }
 
 void writerWrite(client *cl) {
     session *s = &cl->session;
@@ -86,7 +88,7 @@ void writerWrite(client *cl) {
         pending -= (size_t)written;
         if (written_now >= thread->write_bytes_max) break;
     }
-    writerEnd(cl, full);
+    endWrite(cl, full);
 }
 
 /* Pushes to many sessions are written over several turns: messages that are published meanwhile are sent with the same

@@ -136,8 +136,12 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0
 
     test {PSYNC: wrong offset, pending output, and refused for MONITOR} {
         set s [raw_connect]
-        raw_send $s "[resp_request ping][resp_request psync ? -1]"
-        assert_equal +PONG [raw_line $s]
+        set bytes 20000000 ;# more than the socket takes
+        r set long [string repeat x $bytes]
+        raw_send $s "[resp_request get long][resp_request psync ? -1]"
+        assert_equal "\$$bytes" [raw_line $s]
+        raw_read $s [expr {$bytes + 2}]
+        r del long
         assert_equal "-ERR SYNC and PSYNC are invalid with pending output" [raw_line $s]
         raw_send $s [resp_request psync ? x]
         assert_equal "-ERR value is not an integer or out of range" [raw_line $s]

@@ -315,8 +315,12 @@ tags {tls tls:skip} {
     }
 }
 
+set certs [file join $::job_dir new-certs]
+file mkdir $certs
+exec $::tests_dir/support/make_certs.sh $certs
 set ::tls_port [free_port]
-start_server [list tags {tls tls:skip} overrides [list {*}$settings tls-port $::tls_port io-threads 3 io-threads-always-active yes]] {
+start_server [list tags {tls tls:skip} overrides [list tls-port $::tls_port tls-cert-file $certs/server.crt \
+    tls-key-file $certs/server.key tls-ca-cert-file $certs/ca.crt io-threads 3 io-threads-always-active yes]] {
     test {I/O threads read all that has arrived, though an event tells of it only once} {
         set clients {}
         for {set i 0} {$i < 4} {incr i} {lappend clients [connect_as client]}

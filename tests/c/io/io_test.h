@@ -19,6 +19,7 @@ int test_file(void);
 int test_loop(void);
 int test_loop_timer(void);
 int test_net_addr(void);
+int test_spsc(void);
 int test_sys(void);
 int test_thread(void);
 int test_tls(void);

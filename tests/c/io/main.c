@@ -15,6 +15,7 @@ int main(void) {
     failed += test_loop();
     failed += test_loop_timer();
     failed += test_net_addr();
+    failed += test_spsc();
     failed += test_sys();
     failed += test_thread();
     failed += test_tls();

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/random.h"
@@ -551,6 +552,47 @@ static void test_an_unknown_back_end_is_reported(void **state) {
 #define ON_BACKEND(test) \
     cmocka_unit_test_prestate_setup_teardown(test, openFixture, closeFixture, name)
 
+static void tellHangup(loop *l, int fd, void *arg, int mask) {
+    tellProc(l, fd, arg, mask);
+    if (mask & LOOP_HANGUP) tell("h", (int)(intptr_t)arg);
+}
+
+/* Bytes that wait are reported once, and each arrival again. */
+static void test_with_edge_an_event_is_reported_once(void **state) {
+    fixture *f = *state;
+    int fd = f->ends[0];
+    assert_int_equal(loopWatch(f->l, fd, LOOP_READ, tellHangup, NUMBER(1)), OK);
+    assert_int_equal(write(f->ends[1], "x", 1), 1);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_story("r1 ");
+    if (strcmp(loopBackendName(f->l), "poll") == 0) {
+        assert_int_equal(loopSetEdge(f->l, fd, true), ERR_IO);
+        return;
+    }
+    assert_int_equal(loopSetEdge(f->l, fd, true), OK);
+    assert_int_equal(loopTurn(f->l, true), 1); /* what waited at the call */
+    assert_int_equal(loopTurn(f->l, false), 0);
+    assert_story("r1 ");
+    assert_int_equal(write(f->ends[1], "y", 1), 1);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_int_equal(loopTurn(f->l, false), 0);
+    assert_story("r1 ");
+    assert_int_equal(shutdown(f->ends[1], SHUT_WR), 0);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_int_equal(loopTurn(f->l, false), 0);
+    assert_story("r1 h1 ");
+    assert_int_equal(loopSetEdge(f->l, fd, false), OK);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_int_equal(loopTurn(f->l, true), 1); /* level triggered */
+    story[0] = '\0';
+    assert_int_equal(loopSetEdge(f->l, fd, true), OK);
+    loopUnwatch(f->l, fd, LOOP_READ); /* ends it */
+    assert_int_equal(loopWatch(f->l, fd, LOOP_READ, tellProc, NUMBER(2)), OK);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_int_equal(loopTurn(f->l, true), 1);
+    assert_story("r2 r2 ");
+}
+
 static int runOn(const char *backend) {
     char group[32];
     snprintf(group, sizeof(group), "loop on %s", backend);
@@ -573,6 +615,7 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_wake_from_a_signal),
         ON_BACKEND(test_limit_of_the_sleep_holds_for_one_turn),
         ON_BACKEND(test_many_descriptors),
+        ON_BACKEND(test_with_edge_an_event_is_reported_once),
         ON_BACKEND(test_random_changes_against_a_model),
     };
     return cmocka_run_group_tests_name(group, tests, NULL, NULL);
