@@ -392,7 +392,8 @@ static uint64_t bucketsOwed(void) {
     size_t excess = excessNow();
     uint64_t owed = (added - inl.added_paid) * KEY_PAYS_BUCKETS;
     inl.added_paid = added;
-    if (excess <= inl.excess_paid) {
+    /* Without an open value the receivers are what is slow. */
+    if (excess <= inl.excess_paid || !inl.in_value) {
         inl.excess_paid = excess;
         return owed;
     }

@@ -234,7 +234,7 @@ start_server [list tags {repl tls:skip} overrides $inline] {
         assert_match "+FULLRESYNC *" [replica_answer $good]
         for {set i 0} {$i < 3000} {incr i} {
             r set key:$i new
-            if {$i % 10 == 0} {append ::raw_buffer($good) [read $good]}
+            append ::raw_buffer($good) [read $good]
         }
         set dataset [replica_dataset $good]
         assert_range [string length $dataset] 30000000 32000000
