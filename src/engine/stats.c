@@ -150,6 +150,12 @@ static void printLatencystats(str *out) {
     }
 }
 
+static uint64_t busy_us;
+
+void statsAddBusy(uint64_t us) { busy_us += us; }
+
+uint64_t statsBusyUs(void) { return busy_us; }
+
 const infoSection statsSections[] = {
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, childPrintStats},

@@ -15,6 +15,10 @@ void statsCountUnexpectedError(void);
 /* CONFIG RESETSTAT: resets the counters of all features. */
 void statsReset(void);
 
+/* Time of the turns of the main loop without their sleeps, in us; of finished turns, and never reset. */
+void statsAddBusy(uint64_t us);
+uint64_t statsBusyUs(void);
+
 /* A rate over the last 1.5 seconds, sampled by the cron. */
 typedef struct rate {
     uint64_t last_count;

@@ -18,11 +18,11 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "base/base.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/stats.h"
 #include "net/io_threads_priv.h"
 #include "net/net.h"
 #include "net/net_priv.h"
@@ -41,8 +41,9 @@ static struct {
         uint64_t reads, writes, prefetch_batches, prefetch_entries;
     } counted;
     struct {
-        int64_t wall_ns, cpu_ns; /* at the last sample */
-        int quiet;               /* samples in a row for which fewer threads had sufficed */
+        int64_t wall_us; /* at the last sample */
+        uint64_t busy_us;
+        int quiet; /* samples in a row for which fewer threads had sufficed */
     } load;
 } io;
 
@@ -444,13 +445,8 @@ void ioThreadsStop(void) {
 
 /* ------------------------------------------------------------------ adaptation to the load */
 
-static int64_t timeNs(clockid_t clock) {
-    struct timespec now;
-    return clock_gettime(clock, &now) == 0 ? (int64_t)now.tv_sec * 1000000000 + now.tv_nsec : 0;
-}
-
-/* Sums the time in which the threads have worked since the last call. */
-static int64_t workedNs(void) {
+/* Sums the time in which the threads have worked since the last call, in us. */
+static int64_t workedUs(void) {
     uint64_t ticks = 0;
     for (int i = 0; i < io.started; i++) {
         ioThread *t = io.threads[i];
@@ -458,7 +454,7 @@ static int64_t workedNs(void) {
         ticks += now - t->busy_before;
         t->busy_before = now;
     }
-    return clockTicksToNs(ticks);
+    return clockTicksToNs(ticks) / 1000;
 }
 
 /* The number of threads for a load in percent of one processor: that of the main thread, and the sum of the active ones.
@@ -476,13 +472,14 @@ void ioThreadsTick(int64_t budget_us) {
     (void)budget_us; /* takes no time */
     enum { QUIET_SAMPLES = 10 };
     if (!io.started) return;
-    int64_t wall_ns = timeNs(CLOCK_MONOTONIC), cpu_ns = timeNs(CLOCK_THREAD_CPUTIME_ID);
-    int64_t passed_ns = wall_ns - io.load.wall_ns, main_ns = cpu_ns - io.load.cpu_ns;
-    int64_t worked_ns = workedNs();
-    io.load.wall_ns = wall_ns;
-    io.load.cpu_ns = cpu_ns;
-    if (netConf.io_threads_always_active || passed_ns <= 0) return;
-    int wanted = threadsFor(io.active, main_ns * 100 / passed_ns, worked_ns * 100 / passed_ns);
+    int64_t wall_us = clockMonoUs();
+    uint64_t busy_us = statsBusyUs();
+    int64_t passed_us = wall_us - io.load.wall_us;
+    int64_t main_us = (int64_t)(busy_us - io.load.busy_us), worked_us = workedUs();
+    io.load.wall_us = wall_us;
+    io.load.busy_us = busy_us;
+    if (netConf.io_threads_always_active || passed_us <= 0) return;
+    int wanted = threadsFor(io.active, main_us * 100 / passed_us, worked_us * 100 / passed_us);
     if (wanted > io.started) wanted = io.started;
     io.load.quiet = wanted < io.active ? io.load.quiet + 1 : 0;
     if (wanted > io.active || io.load.quiet >= QUIET_SAMPLES) {

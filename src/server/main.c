@@ -19,6 +19,7 @@
 #include "engine/child.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
+#include "engine/stats.h"
 #include "engine/lifecycle.h"
 #include "io/bio.h"
 #include "io/file.h"
@@ -107,6 +108,7 @@ static void beforeSleep(loop *l, void *arg) {
     if (commands > run.turn_commands_max) run.turn_commands_max = commands;
     uint64_t turn_us = usSince(wake_ticks);
     run.busy_us += turn_us;
+    statsAddBusy(turn_us);
     if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }
 
