@@ -168,7 +168,7 @@ start_server {tags {pubsub}} {
     } {needs:debug}
 }
 
-start_server {tags {pubsub} overrides {maxmemory-policy allkeys-lru}} {
+start_server {tags {pubsub} overrides {maxmemory-policy allkeys-lru maxmemory-eviction-tenacity 100}} {
     test {an eviction is published} {
         r config set notify-keyspace-events Ee
         set c [connect 3]
