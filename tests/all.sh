@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 . tests/phases.sh
 
-gate() { made release gate && tests/bench/gate.py budgets; }
+gate() { made release gate benches && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }

@@ -291,7 +291,8 @@ static void benchTables(uint64_t tables, uint64_t keys) {
     for (uint64_t i = 0; i < n; i++) {
         uint64_t id = jumble(i, n);
         uint64_t hash = hashOf(entries[id]);
-        if (!hashtableInlineFind(&t[mix(id) % tables], hash, matchEntry, entries[id]->key, 16)) {
+        if (!hashtableInlineFind(&t[mix(id) % tables], &type, hash, matchEntry, entries[id]->key,
+                                 16)) {
             misses++;
         }
     }
