@@ -305,24 +305,29 @@ static bool touch(openValue *v, uint64_t hash, slice name, const valueElement *e
     return true;
 }
 
-void savingElementBefore(const void *value, const void *element) {
+/* Reads an element that its open value has not written yet; NULL if there is none such. */
+static openValue *findUnwritten(const void *value, const void *element, uint64_t *hash,
+                                valueElement *e) {
     openValue *v = findOpen(value);
-    if (!v) return;
-    uint64_t hash = v->ops->elements->type->hash_of(element);
-    if (hashtableCutPassed(&v->cut, hash)) return;
+    if (!v) return NULL;
+    *hash = v->ops->elements->type->hash_of(element);
+    if (hashtableCutPassed(&v->cut, *hash)) return NULL;
+    v->ops->elements->read(element, e);
+    return v;
+}
+
+void savingElementBefore(const void *value, const void *element) {
+    uint64_t hash;
     valueElement e;
-    v->ops->elements->read(element, &e);
-    if (touch(v, hash, e.name, &e) && v->has_begun) passOn(v, &e);
+    openValue *v = findUnwritten(value, element, &hash, &e);
+    if (v && touch(v, hash, e.name, &e) && v->has_begun) passOn(v, &e);
 }
 
 void savingElementAdded(const void *value, const void *element) {
-    openValue *v = findOpen(value);
-    if (!v) return;
-    uint64_t hash = v->ops->elements->type->hash_of(element);
-    if (hashtableCutPassed(&v->cut, hash)) return;
+    uint64_t hash;
     valueElement e;
-    v->ops->elements->read(element, &e);
-    if (touch(v, hash, e.name, NULL)) values.added++;
+    openValue *v = findUnwritten(value, element, &hash, &e);
+    if (v && touch(v, hash, e.name, NULL)) values.added++;
 }
 
 void savingValueMoved(const void *from, void *to) {
