@@ -72,31 +72,34 @@ static void printTimes(str *out, const char *suffix, int who) {
                     (long)usage.ru_utime.tv_sec, (long)usage.ru_utime.tv_usec);
 }
 
+/* Time of the loop's turns since statistics were reset. */
+static uint64_t busyUs(void) { return statsBusyUs() - serverRunNow()->busy_reset_us; }
+
 static void printCpu(str *out) {
     printTimes(out, "", RUSAGE_SELF);
     printTimes(out, "_children", RUSAGE_CHILDREN);
     printTimes(out, "_main_thread", RUSAGE_THREAD);
-    strAppendFormat(out, "used_active_time_main_thread:%.6f\r\n",
-                    (double)serverRunNow()->busy_us / 1e6);
+    strAppendFormat(out, "used_active_time_main_thread:%.6f\r\n", (double)busyUs() / 1e6);
     netPrintThreadTimes(out);
 }
 
 static void printStats(str *out) {
     const serverRun *run = serverRunNow();
     strAppendFormat(out, "eventloop_cycles:%llu\r\neventloop_duration_sum:%llu\r\n",
-                    (unsigned long long)run->turns, (unsigned long long)run->busy_us);
+                    (unsigned long long)run->turns, (unsigned long long)busyUs());
     strAppendFormat(out, "eventloop_duration_cmd_sum:%llu\r\n",
                     (unsigned long long)(executeCommandUs() - run->command_base_us));
     strAppendFormat(out, "instantaneous_eventloop_cycles_per_sec:%llu\r\n",
                     (unsigned long long)ratePerSecond(&run->turn_rate));
     uint64_t turns = run->turns - run->turns_base;
     strAppendFormat(out, "instantaneous_eventloop_duration_usec:%llu\r\n",
-                    (unsigned long long)(turns ? (run->busy_us - run->busy_base_us) / turns : 0));
+                    (unsigned long long)(turns ? (busyUs() - run->busy_base_us) / turns : 0));
 }
 
 void infoResetStats(void) {
     serverRun *run = serverRunNow();
-    run->turns = run->busy_us = run->cron_us = 0;
+    run->turns = run->cron_us = 0;
+    run->busy_reset_us = statsBusyUs();
     run->command_base_us = executeCommandUs();
     run->turn_us_max = run->turn_commands_max = 0;
     run->turns_base = run->busy_base_us = 0;
@@ -112,7 +115,7 @@ void infoLoopTick(int64_t budget_us) {
     if (now_us < next_us) return;
     next_us = now_us + 1000000;
     run->turns_base = run->turns;
-    run->busy_base_us = run->busy_us;
+    run->busy_base_us = busyUs();
 }
 
 /* There are no modules: only the title is printed. */

@@ -107,7 +107,6 @@ static void beforeSleep(loop *l, void *arg) {
     run.commands_before = engineHot.commands;
     if (commands > run.turn_commands_max) run.turn_commands_max = commands;
     uint64_t turn_us = usSince(wake_ticks);
-    run.busy_us += turn_us;
     statsAddBusy(turn_us);
     if (turn_us > run.turn_us_max) run.turn_us_max = turn_us;
 }

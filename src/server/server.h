@@ -37,10 +37,10 @@ typedef struct serverRun {
     char **argv_copy;         /* a copy, NULL-terminated */
     int supervisor;           /* enum supervised, never AUTO */
     uint64_t turns;           /* number of loop turns */
-    uint64_t busy_us;         /* in loop turns, without the sleeps */
+    uint64_t busy_reset_us;   /* statsBusyUs() when statistics were reset */
     uint64_t command_base_us; /* executeCommandUs() when statistics were reset */
     uint64_t commands_before; /* engineHot.commands at the end of the last turn */
-    uint64_t cron_us;         /* of busy_us, in the cron */
+    uint64_t cron_us;         /* of that time, in the cron */
     uint64_t turn_us_max, turn_commands_max; /* maximum in one turn */
     rate turn_rate;
     uint64_t turns_base, busy_base_us; /* values one or two seconds ago */
