@@ -18,8 +18,8 @@ struct stream {
     streamId last_id, first_id, max_deleted_id;
     streamNode *tail; /* NULL: no node */
     streamId tail_key;
-    orderedIndex groups; /* by name */
-    streamId compact_at; /* where streamCompact() continues */
+    orderedIndex groups;  /* by name */
+    streamId compact_at;  /* where streamCompact() continues */
     streamFrozen *frozen; /* NULL: not being read as of an earlier moment */
 };
 

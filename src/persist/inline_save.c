@@ -128,7 +128,6 @@ static bool divides(void *arg, const robj *o) {
     return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), inl.records.version);
 }
 
-
 /* True if the dataset still has the value that was found last. */
 static bool largeValueExists(bool as_commands) {
     if (inl.large_db < 0) return false;

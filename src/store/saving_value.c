@@ -21,7 +21,7 @@ enum {
     SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
     SAMPLES = 5,             /* elements from which their size is estimated */
     BUCKET_ELEMENTS = 7,
-    REST_ITEMS = 64, /* of a stream, in a slice after its nodes */
+    REST_ITEMS = 64,        /* of a stream, in a slice after its nodes */
     TOUCHED_LATER_MIN = 64, /* freed in the background from this number on */
 };
 
@@ -45,7 +45,7 @@ typedef struct openValue {
     hashtableCut cut;
     uint64_t count, passed_on; /* elements of the start */
     bool is_timed;
-    uint64_t slice_max;      /* elements */
+    uint64_t slice_max; /* elements */
     size_t kept_bytes;
     quicklistFrozen *frozen; /* of a list, or ... */
     streamFrozen *stream;    /* of a stream, in place of what follows */
