@@ -20,6 +20,7 @@ phase "tests of scripts" tests/utils/run.py
 phase "budgets of a request" gate
 profile release
 phase "suite over TLS" tests/runtest --tls --resp 3
+phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
 phase "durability" durability
 phase "simulation of replication" sim
 profile hostile --scale 0.1 --timeout 900

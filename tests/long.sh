@@ -15,7 +15,6 @@ snapshots() { made hostile build && tests/durability/snapshots.py --server build
 arm64() { MAKE=$make tests/arm64.sh; }
 
 profile tsan --scale 0.1 --timeout 1800
-phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
 phase arm64 arm64
 phase fuzz fuzz

@@ -66,6 +66,8 @@ struct loop {
     loopSleepProc *before_sleep, *after_sleep;
     void *before_arg, *after_arg;
     int64_t sleep_limit_ms;
+    const loopReady *fetched; /* events of the turn that is dispatching them */
+    int fetched_count;
     int depth;
     uint64_t turns;
     bool stopped;
@@ -424,20 +426,36 @@ static int dispatch(loop *l, const loopReady *ready) {
     return count;
 }
 
+/* In a nested turn: dispatches the events that the turn around it has fetched, because those with LOOP_EDGE are not reported
+ * again. Those it has dispatched already are among them; a callback finds out that there is nothing to do. */
+static NO_INLINE void dispatchFetched(loop *l) {
+    const loopReady *ready = l->fetched;
+    int count = l->fetched_count;
+    l->fetched_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (l->fds[ready[i].fd].mask & LOOP_EDGE) dispatch(l, &ready[i]);
+    }
+    loopLimitSleep(l, 0); /* what the callbacks have begun is continued in the next turn */
+}
+
 int loopTurn(loop *l, bool wait) {
     /* On the stack, because turns can be nested. */
     loopReady ready[LOOP_EVENTS_MAX];
     l->depth++;
     l->turns++;
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
+    if (unlikely(l->fetched_count)) dispatchFetched(l);
     int ready_count = l->backend->wait(l->state, sleepTimeout(l, wait), ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
+    l->fetched = ready;
+    l->fetched_count = ready_count;
     if (l->after_sleep) l->after_sleep(l, l->after_arg);
     int handled = 0;
     for (int i = 0; i < ready_count; i++) {
         int called = dispatch(l, &ready[i]);
         if (ready[i].fd != l->wake_read_fd) handled += called;
     }
+    l->fetched_count = 0;
     handled += runTimers(l);
     l->depth--;
     return handled;

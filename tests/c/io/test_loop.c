@@ -593,6 +593,48 @@ static void test_with_edge_an_event_is_reported_once(void **state) {
     assert_story("r2 r2 ");
 }
 
+static void nestOnce(loop *l) {
+    if (loopDepth(l) != 1) return;
+    (void)loopTurn(l, false);
+    tell("nested", loopDepth(l));
+}
+
+static void nestAndTellProc(loop *l, int fd, void *arg, int mask) {
+    tellProc(l, fd, arg, mask);
+    nestOnce(l);
+}
+
+static void nestAfterSleep(loop *l, void *arg) {
+    (void)arg;
+    nestOnce(l);
+}
+
+/* Events that the outer turn has fetched: with LOOP_EDGE they are not reported again, so the nested turn must dispatch
+ * them. The outer turn dispatches them, too. */
+static void test_a_nested_turn_dispatches_what_the_outer_one_has_fetched(void **state) {
+    fixture *f = *state;
+    if (strcmp(loopBackendName(f->l), "poll") == 0) return; /* has no LOOP_EDGE */
+    for (int i = 0; i < 2; i++) {
+        testPair(pairs[i]);
+        assert_int_equal(loopWatch(f->l, pairs[i][0], LOOP_READ, nestAndTellProc, NUMBER(7)), OK);
+        assert_int_equal(loopSetEdge(f->l, pairs[i][0], true), OK);
+        assert_int_equal(write(pairs[i][1], "x", 1), 1);
+    }
+    assert_int_equal(loopTurn(f->l, true), 2);
+    assert_story("r7 r7 r7 nested1 r7 nested1 ");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(loopWatch(f->l, pairs[i][0], LOOP_READ, tellProc, NUMBER(8)), OK);
+        assert_int_equal(write(pairs[i][1], "x", 1), 1);
+    }
+    loopSetAfterSleep(f->l, nestAfterSleep, NULL);
+    assert_int_equal(loopTurn(f->l, true), 2);
+    assert_story("r8 r8 nested1 r8 r8 ");
+    for (int i = 0; i < 2; i++) {
+        close(pairs[i][0]);
+        close(pairs[i][1]);
+    }
+}
+
 static int runOn(const char *backend) {
     char group[32];
     snprintf(group, sizeof(group), "loop on %s", backend);
@@ -616,6 +658,7 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_limit_of_the_sleep_holds_for_one_turn),
         ON_BACKEND(test_many_descriptors),
         ON_BACKEND(test_with_edge_an_event_is_reported_once),
+        ON_BACKEND(test_a_nested_turn_dispatches_what_the_outer_one_has_fetched),
         ON_BACKEND(test_random_changes_against_a_model),
     };
     return cmocka_run_group_tests_name(group, tests, NULL, NULL);
