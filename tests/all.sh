@@ -11,6 +11,7 @@ make=${MAKE:-make}
 
 gate() { made release gate benches && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
+snapshots() { tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 60; }
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
@@ -24,6 +25,7 @@ phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
 phase "durability" durability
 phase "simulation of replication" sim
 profile hostile --scale 0.1 --timeout 900
+phase "snapshots without a fork" snapshots
 profile asan --scale 0.2 --timeout 900
 phase "fuzz smoke" fuzz
 summary

@@ -73,10 +73,23 @@ static void writeAccess(rdbWriter *w, const robj *o, rdbAccess access) {
     }
 }
 
+/* Copies 2 to 2 * RDB_STRING_PLAIN_MAX + 2 bytes. */
+ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
+    enum { STEP = 16 };
+    if (unlikely(len < STEP)) {
+        memcpy(to, from, len);
+        return;
+    }
+    memcpy(to, from, STEP);
+    if (len > 2 * STEP) memcpy(to + STEP, from + STEP, STEP);
+    memcpy(to + len - STEP, from + len - STEP, STEP);
+}
+_Static_assert(2 * RDB_STRING_PLAIN_MAX + 2 <= 48, "three steps are enough");
+
 /* Type, key and value of a short text in one copy: their lengths are the same bytes in an object as in a file. False if it is
  * not one, or must be encoded. */
-static bool writeShortText(rdbWriter *w, const robj *o) {
-    if (objectType(o) != TYPE_STRING || objectForm(o) > FORM_EMBED_RAW) return false;
+ALWAYS_INLINE bool writeShortText(rdbWriter *w, const robj *o) {
+    if (objectForm(o) > FORM_EMBED_RAW) return false;
     slice key = objectKey(o), text;
     const char *at = key.ptr + key.len;
     text.len = objectReadLength(&at);
@@ -87,7 +100,7 @@ static bool writeShortText(rdbWriter *w, const robj *o) {
     if (unlikely(RDB_WRITER_BUFFER - w->used < 1 + len)) return false;
     char *to = w->buffer + w->used;
     *to = RDB_TYPE_STRING;
-    memcpy(to + 1, key.ptr - 1, len);
+    copyShort(to + 1, key.ptr - 1, len);
     w->used += 1 + len;
     return true;
 }
@@ -102,13 +115,14 @@ static void writeAttributes(rdbWriter *w, const robj *o, rdbAccess access) {
 }
 
 status rdbFileKey(rdbWriter *w, const robj *o, int version, rdbAccess access) {
-    rdbType type = rdbTypeOf(o);
-    if (!rdbTypeInVersion(type, version)) {
+    bool is_string = objectType(o) == TYPE_STRING;
+    rdbType type = likely(is_string) ? RDB_TYPE_STRING : rdbTypeOf(o);
+    if (!is_string && !rdbTypeInVersion(type, version)) {
         return reasonSet(&w->why, ERR_LIMIT,
                          "RDB version %d has no type for a hash whose fields expire", version);
     }
     writeAttributes(w, o, access);
-    if (writeShortText(w, o)) return w->failed;
+    if (likely(is_string) && writeShortText(w, o)) return w->failed;
     rdbWriteByte(w, (uint8_t)type);
     rdbWriteString(w, objectKey(o));
     rdbWriteValue(w, o);

@@ -31,7 +31,7 @@ enum {
     KEY_PAYS_BUCKETS = 2, /* of the walk, for each new key: a growing dataset gains 7 % at most */
     BUCKET_BYTES =
         32, /* put aside beyond the fixed memory, for which the walk visits a bucket ... */
-    ASIDE_BUCKETS_MAX = 1024, /* ... but not more of them in one turn: some 0.3 ms */
+    ASIDE_BUCKETS_MAX = 1024, /* ... but not more of them for one turn: some 0.3 ms */
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
@@ -40,6 +40,7 @@ enum {
     SHARE_PERCENT = 30, /* of the time, for the walk */
     SHARE_US_MIN = 20,  /* in one turn */
     SHARE_US_MAX = 250,
+    OWED_US_MAX = 500, /* for buckets that are owed; more after a longer turn */
     SYNC_BYTES = 4 * 1024 * 1024,
     REPORT_KEYS = 1024,
     PAUSE_MS = 1000, /* prolonged while it is needed */
@@ -74,6 +75,7 @@ static struct {
     int db_count;
     int db_id;         /* selected in the stream; -1: none */
     bool walks, taken; /* taken: the receivers have everything */
+    const char *roomy; /* the buffer of the block that had room when it was tested; NULL: test again */
     status failed;     /* of a key */
     reason failed_why;
     bool in_value; /* which is being written in parts: other keys go to the side writer */
@@ -86,7 +88,8 @@ static struct {
     bool has_stage, is_pressed, pauses;
     size_t excess_peak;
     uint64_t count;
-    uint64_t added_paid; /* new keys that the walk has made up for */
+    uint64_t owed;       /* buckets that the walk has to visit */
+    uint64_t added_paid; /* new keys for which it has */
     size_t excess_paid;  /* bytes likewise */
     jobCosts costs;
     bool found_large; /* a value that is left to a child */
@@ -97,6 +100,11 @@ static struct {
 } inl = {.db_id = -1, .large_db = -1};
 
 static char *copyOf(const char *text) { return text ? memDup(text, strlen(text)) : NULL; }
+
+static void endWalk(void) {
+    inl.walks = false;
+    inl.roomy = NULL;
+}
 
 /* ------------------------------------------------------------------ large values */
 
@@ -146,7 +154,7 @@ static bool leaveToChild(int db_id, const robj *o) {
     strClear(&inl.large_key);
     strAppendSlice(&inl.large_key, objectKey(o));
     inl.found_large = true;
-    inl.walks = false;
+    endWalk();
     return true;
 }
 
@@ -169,7 +177,7 @@ static void noteFailure(status st, const reason *why) {
     if (likely(st == OK) || inl.failed != OK) return;
     inl.failed = st;
     inl.failed_why = *why;
-    inl.walks = false;
+    endWalk();
 }
 
 static void countKey(void) {
@@ -237,7 +245,14 @@ static void endValue(void *arg) {
 
 static bool offer(void *arg, int db_id, const robj *o) {
     (void)arg; /* there is one job */
-    if (!inl.walks || leaveToChild(db_id, o) || snapshotStreamRoom(inl.stream) == 0) return false;
+    const char *block = inl.records.writer->buffer;
+    /* Small values fit a block that had room before. */
+    if (unlikely(block != inl.roomy) || unlikely(objectForm(o) == FORM_POINTER)) {
+        inl.roomy = NULL;
+        if (!inl.walks || leaveToChild(db_id, o) || snapshotStreamRoom(inl.stream) == 0)
+            return false;
+        inl.roomy = block;
+    }
     writeKey(db_id, o);
     return true;
 }
@@ -320,7 +335,8 @@ static void forget(bool killed) {
     pollEnding();
     storeSavingAbandon();
     setPaused(false);
-    inl.runs = inl.walks = inl.is_pressed = false;
+    endWalk();
+    inl.runs = inl.is_pressed = false;
     memFree(inl.dbs);
     inl.dbs = NULL;
     memFree((char *)(uintptr_t)inl.save.job.temporary); /* copies */
@@ -410,20 +426,27 @@ static int64_t share(int64_t now_us) {
     return us > SHARE_US_MAX ? SHARE_US_MAX : us;
 }
 
-/* The buckets that the walk has to visit, because keys were added or put aside. */
-static uint64_t bucketsOwed(void) {
+/* Adds the buckets that the walk has to visit, because keys were added or put aside. */
+static void countOwed(void) {
     uint64_t added = storeSavingAdded();
     size_t excess = excessNow();
-    uint64_t owed = (added - inl.added_paid) * KEY_PAYS_BUCKETS;
+    inl.owed += (added - inl.added_paid) * KEY_PAYS_BUCKETS;
     inl.added_paid = added;
     /* Without an open value the receivers are what is slow. */
     if (excess <= inl.excess_paid || !inl.in_value) {
         inl.excess_paid = excess;
-        return owed;
+        return;
     }
     uint64_t aside = sizeMin((excess - inl.excess_paid) / BUCKET_BYTES, ASIDE_BUCKETS_MAX);
     inl.excess_paid += aside * BUCKET_BYTES; /* the rest in the next turns */
-    return owed + aside;
+    inl.owed += aside;
+}
+
+/* The microseconds that the walk may take in this turn for buckets that are owed: a turn that adds keys for long is prolonged
+ * in proportion, so that the walk ends in any case. */
+static int64_t shareOwed(int64_t now_us) {
+    int64_t us = (now_us - inl.left_us) / 2;
+    return us > OWED_US_MAX ? us : OWED_US_MAX;
 }
 
 static void walk(int64_t now_us) {
@@ -432,17 +455,17 @@ static void walk(int64_t now_us) {
         return;
     }
     bool slowly = persistConf.rdb_key_save_delay > 0;
-    int64_t end_us = now_us + share(now_us), spent_us;
-    uint64_t before = inl.keys_done + inl.elements, buckets = 0;
-    uint64_t owed = slowly ? 0 : bucketsOwed();
+    int64_t free_us = share(now_us), owed_us = shareOwed(now_us), spent_us;
+    uint64_t before = inl.keys_done + inl.elements;
     bool more, has_room;
+    if (!slowly) countOwed();
     do {
         has_room = snapshotStreamRoom(inl.stream) > 0;
         more = !has_room || storeSavingStep(slowly ? 1 : STEP_BUCKETS);
-        buckets += STEP_BUCKETS;
+        inl.owed -= sizeMin(inl.owed, STEP_BUCKETS);
         spent_us = clockMonoUs() - now_us;
     } while (more && has_room && inl.walks && !slowly &&
-             (buckets < owed || now_us + spent_us < end_us));
+             spent_us < (inl.owed ? owed_us : free_us));
     inl.costs.main_us += spent_us;
     if (spent_us > inl.costs.longest_us) inl.costs.longest_us = spent_us;
     latencyNote("snapshot-slice", spent_us / 1000);
@@ -450,7 +473,7 @@ static void walk(int64_t now_us) {
         inl.resume_us = now_us + (int64_t)(inl.keys_done + inl.elements - before) *
                                      persistConf.rdb_key_save_delay;
     if (!more && inl.walks) {
-        inl.walks = false;
+        endWalk();
         snapshotStreamEnd(inl.stream);
     } else if (has_room) {
         loopLimitSleep(engineLoop(), 0);
@@ -555,6 +578,7 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
     inl.elements = 0;
     inl.resume_us = 0;
     inl.excess_peak = 0;
+    inl.owed = 0;
     inl.added_paid = 0;
     inl.excess_paid = 0;
     inl.costs = (jobCosts){0};

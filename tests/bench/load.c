@@ -3,7 +3,7 @@
  * A load generator for the benchmarks: one thread, many connections, one request over and over.
  *
  *     load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] PORT REQUEST
- *     load -R RATE [-S SLICES] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
+ *     load -R RATE [-S SLICES] [-K] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
  *
  * REQUEST is one argument, written as request_text.h tells. Without -R each client sends the next pipeline when the last
  * is answered, and the requests per second are printed.
@@ -11,7 +11,8 @@
  * With -R requests have times of their own, random but of that rate, whether answers come or not: a latency counts from
  * the time at which the request was meant to go out, not from when a client was free to send it. Servers take turns, a
  * slice each, so that what disturbs this machine disturbs them all alike: -n requests in SLICES slices to each. A round
- * of slices in which a hypervisor took the processors away is done again, but no more than STOLEN_MAX are. For each
+ * of slices in which a hypervisor took the processors away is done again, but no more than STOLEN_MAX are, and none with
+ * -K. For each
  * server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9" once more, of the slice
  * in the middle, and last how many rounds were done again. Spins: give it a processor of its own. Ends badly at the
  * first error reply. */
@@ -60,6 +61,7 @@ struct target {
 
 static struct {
     int clients, pipeline, slices;
+    bool keeps; /* slices that a hypervisor has disturbed */
     int64_t requests;
     double rate;
     requestNumbers numbers;
@@ -277,7 +279,7 @@ static void runOpen(void) {
     for (int slice = 0; slice < options.slices;) {
         long before = stolen();
         runRound(slice);
-        if (stolen() == before || again == STOLEN_MAX) {
+        if (options.keeps || stolen() == before || again == STOLEN_MAX) {
             slice++;
         } else {
             again++;
@@ -325,7 +327,7 @@ static void readPorts(char *ports) {
 
 static void readOptions(int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "c:P:n:r:R:S:")) != -1) {
+    while ((option = getopt(argc, argv, "c:P:n:r:R:S:K")) != -1) {
         switch (option) {
         case 'c': options.clients = atoi(optarg); break;
         case 'P': options.pipeline = atoi(optarg); break;
@@ -333,6 +335,7 @@ static void readOptions(int argc, char **argv) {
         case 'r': options.numbers.range = strtoull(optarg, NULL, 10); break;
         case 'R': options.rate = atof(optarg); break;
         case 'S': options.slices = atoi(optarg); break;
+        case 'K': options.keeps = true; break;
         default: exit(2);
         }
     }

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares how servers save a dataset while clients send requests: by a fork, without one, and a peer's fork.
+
+    tests/bench/saving.py OURS PEER [--keys N] [--rate N] [--rounds N] [--what bgsave,rewrite,sync] [--mixed]
+
+50 clients send SETs, then GETs, of random keys at a fixed rate, whatever the server does (load.c); the same without a save.
+Columns: seconds until the save has ended (the load may end before); p99, p99.9 and the longest latency in microseconds;
+CPU ms of the server's main thread beyond that of as many requests without a save; memory: the peak of the resident set
+above what it was before, and what the child says that it duplicated. Medians of the rounds, for which servers take turns.
+--mixed: half of the keys are fields of hashes of 10,000. sync: to two replicas (of OURS), beside the requests."""
+import argparse
+import os
+import statistics
+import subprocess
+import time
+
+from keyspace import Server
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LOAD = os.path.join(HERE, "../../build/release/tests/bench/load")
+REQUESTS = ("SET", "SET key:%r %a"), ("GET", "GET key:%r")
+FIELDS = 10000
+
+
+def info(server, name):
+    for line in server.ask("INFO").decode().splitlines():
+        if line.startswith(name + ":"):
+            return line[len(name) + 1:]
+    return "0"
+
+
+def main_cpu_ms(server):
+    with open(f"/proc/{server.process.pid}/task/{server.process.pid}/schedstat", encoding="ascii") as file:
+        return int(file.read().split()[0]) / 1e6
+
+
+def memory_mb(server, name):
+    with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(name + ":"))
+
+
+def fill(server, keys, mixed):
+    server.ask("DEBUG", "POPULATE", keys // 2 if mixed else keys, "key", 16)
+    if mixed:
+        script = ("for h = ARGV[1], ARGV[2] do for i = 1, 10000, 1000 do local t = {} "
+                  "for j = i, i + 999 do t[#t + 1] = 'field:' .. j t[#t + 1] = 'value:' .. h .. ':' .. j end "
+                  "redis.call('HSET', 'hash:' .. h, unpack(t)) end end")
+        for first in range(0, keys // 2 // FIELDS, 10):
+            server.ask("EVAL", script, 0, first, min(first + 9, keys // 2 // FIELDS - 1))
+
+
+class Load:
+    def __init__(self, server, request, keys, rate, seconds):
+        self.process = subprocess.Popen(
+            [LOAD, "-r", str(keys), "-R", str(rate), "-S", "1", "-K", "-n", str(int(rate * seconds)), str(server.port), request],
+            stdout=subprocess.PIPE, text=True)
+
+    def figures(self):
+        """p99, p99.9, most."""
+        row = self.process.communicate()[0].split("|")
+        return [float(row[3]), float(row[4]), float(row[5])]
+
+
+class Save:
+    """One way of saving, which begins at once."""
+
+    def __init__(self, what, server, replicas):
+        self.what, self.server, self.replicas = what, server, replicas
+        self.begun = time.monotonic()
+        if what == "bgsave":
+            server.ask("BGSAVE")
+        elif what == "rewrite":
+            server.ask("BGREWRITEAOF")
+        else:
+            for replica in replicas:
+                replica.ask("REPLICAOF", "127.0.0.1", server.port)
+
+    def is_over(self):
+        if self.what == "bgsave":
+            return info(self.server, "rdb_bgsave_in_progress") == "0"
+        if self.what == "rewrite":
+            return info(self.server, "aof_rewrite_in_progress") == "0"
+        return all(info(replica, "master_link_status") == "up" for replica in self.replicas)
+
+    def await_end(self):
+        while not self.is_over():
+            time.sleep(0.05)
+        return time.monotonic() - self.begun
+
+
+def one_round(server, options, what, request, replicas, saves):
+    """Seconds of the save, p99, p99.9, most, CPU ms, memory MB, MB duplicated."""
+    for replica in replicas:
+        replica.ask("REPLICAOF", "NO", "ONE")
+        replica.ask("FLUSHALL")
+    with open(f"/proc/{server.process.pid}/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")  # the peak of the resident set is what it is now
+    before = memory_mb(server, "VmRSS")
+    load = Load(server, request, options.keys // (2 if options.mixed else 1), options.rate, options.seconds)
+    time.sleep(0.1)
+    cpu = main_cpu_ms(server)
+    save = Save(what, server, replicas) if saves else None
+    figures = load.figures()
+    seconds = save.await_end() if save else 0
+    cpu = main_cpu_ms(server) - cpu
+    name = {"bgsave": "rdb", "rewrite": "aof", "sync": "rdb"}[what]
+    copied = int(info(server, f"{name}_last_cow_size")) / 1048576 if saves else 0
+    return [seconds, *figures, cpu, memory_mb(server, "VmHWM") - before, copied]
+
+
+def compare(options, what):
+    ways = {"fork": (options.ours, ["--snapshot-mode", "fork"]), "inline": (options.ours, ["--snapshot-mode", "inline"]),
+            "peer": (options.peer, [])}
+    extra = ["--repl-diskless-sync-delay", "1", "--repl-diskless-sync-max-replicas", "2"]
+    for way, (binary, more) in ways.items():
+        rows = {}
+        with Server(binary, extra=(*more, *extra)) as server:
+            fill(server, options.keys, options.mixed)
+            if what == "rewrite":
+                server.ask("CONFIG", "SET", "appendonly", "yes", "appendfsync", "no", "auto-aof-rewrite-percentage", "0")
+                while info(server, "aof_rewrite_in_progress") != "0" or info(server, "aof_rewrite_scheduled") != "0":
+                    time.sleep(0.05)
+            replicas = [Server(options.ours) for _ in range(2)] if what == "sync" else []
+            try:
+                for _ in range(options.rounds):
+                    for kind, request in REQUESTS:
+                        for saves in False, True:
+                            rows.setdefault((kind, saves), []).append(
+                                one_round(server, options, what, request, replicas, saves))
+            finally:
+                for replica in replicas:
+                    replica.__exit__()
+        for (kind, saves), all_rows in rows.items():
+            median = [statistics.median(column) for column in zip(*all_rows)]
+            alone = statistics.median(row[4] for row in rows[kind, False])
+            median[4] -= alone if saves else 0
+            print(f"{what:8}{way:8}{kind:5}{'saving' if saves else 'alone':8}" + "".join(f"{x:10.1f}" for x in median),
+                  flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("ours", type=os.path.abspath)
+    parser.add_argument("peer", type=os.path.abspath)
+    parser.add_argument("--keys", type=int, default=5000000)
+    parser.add_argument("--rate", type=int, default=20000)
+    parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--what", default="bgsave,rewrite,sync")
+    parser.add_argument("--mixed", action="store_true")
+    options = parser.parse_args()
+    print(f"{'':29}" + "".join(f"{x:>10}" for x in ("seconds", "p99", "p99.9", "most", "CPU ms", "peak MB", "copied MB")))
+    for what in options.what.split(","):
+        compare(options, what)
+
+
+if __name__ == "__main__":
+    main()
