@@ -11,7 +11,7 @@
 
 enum {
     BLOCK_BUCKETS_LOG =
-        6,      /* a block has 64 buckets: large enough to walk as fast as in hash order */
+        6, /* a block has 64 buckets: large enough to walk as fast as in hash order */
     /* Entries that are prefetched together, before the group before them is visited: most are in pages of their own, and the
      * processor translates their addresses at the same time only if few other instructions are in between. */
     GROUP = 16,

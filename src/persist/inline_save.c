@@ -75,8 +75,9 @@ static struct {
     int db_count;
     int db_id;         /* selected in the stream; -1: none */
     bool walks, taken; /* taken: the receivers have everything */
-    const char *roomy; /* the buffer of the block that had room when it was tested; NULL: test again */
-    status failed;     /* of a key */
+    const char
+        *roomy;    /* the buffer of the block that had room when it was tested; NULL: test again */
+    status failed; /* of a key */
     reason failed_why;
     bool in_value; /* which is being written in parts: other keys go to the side writer */
     rdbType value_type;
@@ -464,8 +465,7 @@ static void walk(int64_t now_us) {
         more = !has_room || storeSavingStep(slowly ? 1 : STEP_BUCKETS);
         inl.owed -= sizeMin(inl.owed, STEP_BUCKETS);
         spent_us = clockMonoUs() - now_us;
-    } while (more && has_room && inl.walks && !slowly &&
-             spent_us < (inl.owed ? owed_us : free_us));
+    } while (more && has_room && inl.walks && !slowly && spent_us < (inl.owed ? owed_us : free_us));
     inl.costs.main_us += spent_us;
     if (spent_us > inl.costs.longest_us) inl.costs.longest_us = spent_us;
     latencyNote("snapshot-slice", spent_us / 1000);
