@@ -93,7 +93,7 @@ static NO_INLINE void prefetchItems(const executePart *parts, int count, const s
 }
 
 void executePrefetch(const executePart *parts, int count) {
-    storeWant wants[REQUEST_BATCH_MAX];
+    storeWant wants[EXECUTE_PREFETCH_MAX];
     uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
     int n = 0;
     for (int i = 0; i < count; i++) {
@@ -101,7 +101,7 @@ void executePrefetch(const executePart *parts, int count) {
         for (int k = 0; k < part->count; k++) {
             const request *r = &part->requests[k];
             if (!hasPreparedKey(r)) continue;
-            if (unlikely(n == REQUEST_BATCH_MAX)) {
+            if (unlikely(n == EXECUTE_PREFETCH_MAX)) {
                 storePrefetch(wants, n);
                 return;
             }
