@@ -244,26 +244,28 @@ static void writeLongReplies(inputBatch *b) {
     stagesRun(STAGE_LOG, STAGE_WRITE);
 }
 
-/* Adds parts for the runs of the batch from `from` on, until they have EXECUTE_PREFETCH_MAX requests; returns the number of
- * runs, at least one. `*left` is the number of requests for which there is space. */
-static int partsOf(const inputBatch *b, int from, executePart *parts, int *left) {
-    int at = from;
-    for (; at < b->run_count; at++) {
-        const inputRun *run = &b->runs[at];
-        if (at > from && run->count > *left) break;
-        *left -= run->count;
-        parts[at - from] =
+static int partsOf(const inputBatch *b, int from, int to, executePart *parts) {
+    for (int i = from; i < to; i++) {
+        const inputRun *run = &b->runs[i];
+        parts[i - from] =
             (executePart){&run->cl->session, b->requests.items + run->first, run->count};
     }
-    return at - from;
+    return to - from;
 }
 
-/* Prefetches for as many runs from `from` on as fit in one step; returns their number. */
+/* The end of the runs from `from` on that have EXECUTE_PREFETCH_MAX requests together; at least one run. */
+static int windowEnd(const inputBatch *b, int from) {
+    int at = from, left = EXECUTE_PREFETCH_MAX;
+    do { left -= b->runs[at++].count; } while (at < b->run_count && b->runs[at].count <= left);
+    return at;
+}
+
+/* Prefetches for as many runs from `from` on as fit in one step; returns the end of these runs. */
 static int prefetchRuns(const inputBatch *b, int from) {
     executePart parts[RUNS_MAX];
-    int left = EXECUTE_PREFETCH_MAX, count = partsOf(b, from, parts, &left);
-    executePrefetch(parts, count);
-    return count;
+    int to = likely(b->requests.count <= EXECUTE_PREFETCH_MAX) ? b->run_count : windowEnd(b, from);
+    executePrefetch(parts, partsOf(b, from, to, parts));
+    return to;
 }
 
 /* Executes the requests of the batch, and parses what is left of its runs. Its first `prefetched` runs were prefetched. */
@@ -271,7 +273,7 @@ static void stepBatch(inputBatch *b, int prefetched) {
     int left = 0;
     for (int i = 0; i < b->run_count; i++) {
         inputRun *run = &b->runs[i];
-        if (unlikely(i == prefetched)) prefetched += prefetchRuns(b, i);
+        if (unlikely(i == prefetched)) prefetched = prefetchRuns(b, i);
         if (executeInput(b, run)) {
             hostileMoveBuffer(run->cl, &run->buf, &run->len, &run->pos);
             if (left != i) b->runs[left] = *run;
@@ -300,7 +302,8 @@ int readerPrefetch(const inputBatch *first) {
     int left = EXECUTE_PREFETCH_MAX, count = 0, batches = 0;
     for (const inputBatch *b = first; b; b = b->next, batches++) {
         if (b->requests.count > left || count + b->run_count > (int)COUNT_OF(parts)) break;
-        count += partsOf(b, 0, parts + count, &left);
+        count += partsOf(b, 0, b->run_count, parts + count);
+        left -= b->requests.count;
     }
     executePrefetch(parts, count);
     return batches;
