@@ -102,6 +102,7 @@ static bool isBlock(const void *entry, const void *block, size_t len) {
 
 /* Blocks of frozen nodes that no list uses any more: quicklistFrozenNext() frees them. */
 static hashtable released;
+static size_t released_bytes;
 static const hashtableType released_type = {.hash_of = hashOfBlock, .match = isBlock};
 
 /* The node gives up its block, which is freed unless it is frozen. */
@@ -111,6 +112,7 @@ static void releaseBytes(quicklistNode *n) {
         return;
     }
     hashtableInsert(&released, &released_type, hashOfBlock(n->bytes), n->bytes, 0);
+    released_bytes += blockSize(n);
     n->frozen = 0;
 }
 
@@ -162,11 +164,13 @@ quicklistFrozen *quicklistFreeze(quicklist *q) {
 }
 
 size_t quicklistFrozenNodes(const quicklistFrozen *f) { return f->count; }
+size_t quicklistFrozenBytes(void) { return released_bytes; }
 
 static void thawNode(frozenNode *n) {
     uint8_t *bytes = n->then.bytes;
     if (hashtableCount(&released) > 0 &&
         hashtableDelete(&released, &released_type, hashOfBlock(bytes), bytes, 0)) {
+        released_bytes -= blockSize(&n->then);
         memFree(bytes);
         if (hashtableCount(&released) == 0) hashtableFree(&released, NULL, NULL);
     } else {
@@ -438,6 +442,7 @@ quicklist *quicklistCopy(const quicklist *q) {
 }
 
 size_t quicklistCount(const quicklist *q) { return q->count; }
+size_t quicklistNodes(const quicklist *q) { return q->nodes; }
 
 const uint8_t *quicklistOnlyListpack(const quicklist *q) {
     if (q->nodes != 1 || q->head->plain) return NULL;

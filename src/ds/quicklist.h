@@ -45,6 +45,7 @@ void quicklistAppendPlain(quicklist *q, slice text);
 void quicklistFree(quicklist *q);
 quicklist *quicklistCopy(const quicklist *q);
 size_t quicklistCount(const quicklist *q);
+size_t quicklistNodes(const quicklist *q);
 /* The listpack of a list that consists of one node which is not plain; else NULL. Borrowed. */
 const uint8_t *quicklistOnlyListpack(const quicklist *q);
 
@@ -101,6 +102,8 @@ size_t quicklistFrozenNodes(const quicklistFrozen *f);
 bool quicklistFrozenNext(quicklistFrozen *f, quicklistNodeView *out);
 /* At any time. */
 void quicklistThaw(quicklistFrozen *f);
+/* Memory of blocks of frozen nodes that no list uses any more, in bytes. */
+size_t quicklistFrozenBytes(void);
 
 /* ---- changes ---- */
 

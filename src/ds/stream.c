@@ -37,6 +37,7 @@ stream *streamCopy(const stream *from) {
     *s = *from;
     s->nodes = (idTree){.values = 1};
     s->groups = (orderedIndex){0};
+    s->frozen = NULL;
     s->node_bytes = 0;
     idCursor at;
     idEntry entry;
@@ -117,6 +118,11 @@ static void nodeMoved(stream *s, streamId key, const streamNode *old, size_t cap
     if (s->tail == old) s->tail = n;
 }
 
+/* Before the content of a node changes. */
+ALWAYS_INLINE void beforeNode(stream *s, streamId key, const streamNode *n) {
+    if (unlikely(s->frozen)) streamFrozenBefore(s, key, n);
+}
+
 static void dropNode(stream *s, const idEntry *entry) {
     streamNode *n = nodeOf(entry);
     check(idTreeRemove(&s->nodes, entry->id, NULL));
@@ -129,6 +135,7 @@ static void dropNode(stream *s, const idEntry *entry) {
         s->tail = nodeOf(&last);
         s->tail_key = last.id;
     }
+    if (unlikely(s->frozen) && streamFrozenTake(s, entry->id, n)) return;
     streamNodeFree(n, NULL);
 }
 
@@ -172,6 +179,7 @@ static void beginNode(stream *s, streamId id, const slice *fields, size_t count,
     s->node_bytes += s->tail->cap;
     idEntry entry = indexEntry(id, s->tail);
     check(idTreeInsert(&s->nodes, &entry));
+    if (unlikely(s->frozen)) streamFrozenAdded(s, id);
 }
 
 void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
@@ -181,6 +189,7 @@ void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
     for (size_t i = 0; i < count; i++) bytes += fields[i].len;
     if (unlikely(!tailTakes(s, bytes, limits))) beginNode(s, id, fields, count, bytes);
     streamNode *n = s->tail;
+    beforeNode(s, s->tail_key, n);
     size_t cap = n->cap;
     nodeMoved(s, s->tail_key, n, cap, streamNodeAppend(n, s->tail_key, id, fields, count));
     if (s->length++ == 0) s->first_id = id;
@@ -209,6 +218,7 @@ bool streamDelete(stream *s, streamId id) {
         dropNode(s, &entry);
         if (was_first) findFirst(s);
     } else {
+        beforeNode(s, entry.id, n);
         size_t cap = n->cap;
         streamNodeMark(n, &e);
         s->length--;
@@ -226,6 +236,7 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
     streamNode *n = nodeOf(first);
     streamEntry e;
     uint64_t removed = 0;
+    beforeNode(s, first->id, n);
     for (bool more = streamNodeFirst(n, first->id, &e); more;
          more = streamNodeNext(n, first->id, &e)) {
         bool ends = rule->by_id ? !streamIdLess(e.id, rule->min_id) : s->length <= rule->length;
@@ -342,6 +353,7 @@ bool streamAddNode(stream *s, streamId key, streamNode **take) {
         check(streamNodeLast(s->tail, s->tail_key, &last));
         if (!streamIdLess(last.id, key)) return false;
     }
+    check(!s->frozen);
     streamNode *n = *take;
     *take = NULL;
     idEntry entry = indexEntry(key, n);

@@ -34,6 +34,8 @@ stream *streamCopy(const stream *s);
 size_t streamBytes(const stream *s, size_t samples);
 /* Effort to free the stream: the number of nodes, pending entries and consumers. */
 size_t streamFreeEffort(const stream *s);
+/* Effort to copy its groups: groups, consumers, and blocks of pending entries. */
+size_t streamGroupsEffort(const stream *s);
 
 /* ---- counters and ids ---- */
 
@@ -111,6 +113,24 @@ void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
  * False, and *take remains the caller's, if its ids are not above all existing ones. The caller must set the other
  * counters afterwards. */
 bool streamAddNode(stream *s, streamId key, streamNode **take);
+
+/* ---- as of one moment ---- */
+
+/* A stream as it was when it was frozen; it is then read node by node while it changes. A node that has not been read is
+ * copied before it changes. */
+typedef struct streamFrozen streamFrozen;
+/* The stream must not be frozen. Copies groups, consumers and pending entries. */
+streamFrozen *streamFreeze(stream *s);
+uint64_t streamFrozenNodes(const streamFrozen *f);
+/* The next node of the moment in order; false at the end. `s` is the frozen stream, whose address may have changed. The
+ * node is borrowed until the next call or change. */
+bool streamFrozenNext(streamFrozen *f, const stream *s, streamId *key, const streamNode **out);
+/* Counters and groups of the moment: a stream without nodes. Borrowed until streamThaw(). */
+const stream *streamFrozenRest(const streamFrozen *f);
+/* Memory of the nodes that were kept, of all streams, in bytes. */
+size_t streamFrozenBytes(void);
+/* Ends the reading, at any time. `f` NULL is allowed. */
+void streamThaw(streamFrozen *f, stream *s);
 
 /* Returns the new address of a node's block; NULL: not moved. */
 typedef void *streamMoveProc(void *arg, void *block, size_t size);

@@ -18,8 +18,9 @@ struct stream {
     streamId last_id, first_id, max_deleted_id;
     streamNode *tail; /* NULL: no node */
     streamId tail_key;
-    orderedIndex groups; /* by name */
-    streamId compact_at; /* where streamCompact() continues */
+    orderedIndex groups;  /* by name */
+    streamId compact_at;  /* where streamCompact() continues */
+    streamFrozen *frozen; /* NULL: not being read as of an earlier moment */
 };
 
 struct streamConsumer {
@@ -43,11 +44,16 @@ struct streamGroup {
     char name[];
 };
 
+/* While s->frozen is set: before a node's content changes; after one was added. */
+void streamFrozenBefore(stream *s, streamId key, const streamNode *n);
+void streamFrozenAdded(stream *s, streamId key);
+/* A node was removed. True: it was taken over, and is not to be freed. */
+bool streamFrozenTake(stream *s, streamId key, const streamNode *n);
+
 /* Copies and frees the groups of a stream (stream_group.c). */
 void streamCopyGroups(stream *to, const stream *from);
 void streamFreeGroups(stream *s);
 size_t streamGroupsBytes(const stream *s, size_t samples);
-size_t streamGroupsEffort(const stream *s);
 /* Moves the groups' blocks. */
 void streamCompactGroups(stream *s, uint64_t *moved, uint64_t *kept);
 const char *streamVerifyGroups(const stream *s);

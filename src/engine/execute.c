@@ -118,8 +118,8 @@ static NO_INLINE void prefetchItems(const executePart *parts, int count, const s
 }
 
 void executePrefetch(const executePart *parts, int count) {
-    _Static_assert(REQUEST_BATCH_MAX <= (int)STORE_WANTS_MAX, "all keys of a batch");
-    storeWant wants[REQUEST_BATCH_MAX];
+    _Static_assert(EXECUTE_PREFETCH_MAX <= (int)STORE_WANTS_MAX, "all keys of a batch");
+    storeWant wants[EXECUTE_PREFETCH_MAX];
     uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
     int n = 0;
     for (int i = 0; i < count; i++) {
@@ -127,7 +127,7 @@ void executePrefetch(const executePart *parts, int count) {
         for (int k = 0; k < part->count; k++) {
             const request *r = &part->requests[k];
             if (!hasPreparedKey(r)) continue;
-            if (unlikely(n == REQUEST_BATCH_MAX)) {
+            if (unlikely(n == EXECUTE_PREFETCH_MAX)) {
                 storePrefetch(wants, n);
                 return;
             }

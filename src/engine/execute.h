@@ -18,7 +18,9 @@ typedef struct executePart {
     const request *requests;
     int count;
 } executePart;
-/* Prefetches what the first REQUEST_BATCH_MAX requests of `count` parts will access, so that all cache misses overlap.
+/* Maximum number of requests that are prefetched together: what they access must fit into the first-level cache. */
+enum { EXECUTE_PREFETCH_MAX = 64 };
+/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all cache misses overlap.
  * Only a hint. */
 void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller

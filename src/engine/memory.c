@@ -15,6 +15,7 @@
 #include "engine/pause.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
+#include "store/saving.h"
 #include "store/store.h"
 
 static struct {
@@ -54,7 +55,11 @@ static size_t told;     /* what telling of the evictions of this turn has alloca
 void memorySetExcluded(size_t bytes) { excluded = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
-static bool fits(void) { return memUsed() <= limit.bytes + excluded + told; }
+/* Values that were removed during a snapshot without a fork count as freed: evicting more would not free them sooner. */
+static bool fits(void) {
+    size_t used = memUsed(), most = limit.bytes + excluded + told;
+    return likely(used <= most) || used <= most + storeSavingKeptBytes();
+}
 
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
     size_t before = memUsed();

@@ -36,8 +36,7 @@ static void writeId(rdbWriter *w, streamId id) {
     rdbWriteLength(w, id.seq);
 }
 
-static bool writeStreamNode(void *arg, streamId key, const streamNode *n) {
-    rdbWriter *w = arg;
+void rdbWriteStreamNode(rdbWriter *w, streamId key, const streamNode *n) {
     uint8_t bytes[ID_BYTES];
     packId(key, bytes);
     rdbWriteString(w, sliceMake((const char *)bytes, sizeof(bytes)));
@@ -46,18 +45,15 @@ static bool writeStreamNode(void *arg, streamId key, const streamNode *n) {
     streamNodeToListpack(n, key, listpack);
     rdbWriteString(w, sliceMake((const char *)listpack, size));
     memFree(listpack);
-    return rdbWriterStatus(w) == OK;
 }
 
-static void writeConsumer(rdbWriter *w, const streamGroup *g, const streamConsumer *c) {
-    rdbWriteString(w, streamConsumerName(c));
-    rdbWriteU64(w, (uint64_t)streamConsumerSeen(c));
-    rdbWriteU64(w, (uint64_t)streamConsumerActive(c));
-    rdbWriteLength(w, streamConsumerPending(c));
-    streamPendingCursor cursor;
-    streamPending p;
-    streamPendingSeek(&cursor, g, c, STREAM_ID_MIN);
-    while (streamPendingNext(&cursor, &p)) writePackedId(w, p.id);
+static void writeCounters(rdbWriter *w, const stream *s) {
+    rdbWriteLength(w, streamLength(s));
+    writeId(w, streamLastId(s));
+    writeId(w, streamFirstId(s));
+    writeId(w, streamMaxDeletedId(s));
+    rdbWriteLength(w, streamEntriesAdded(s));
+    rdbWriteLength(w, streamGroupCount(s));
 }
 
 static void writeGroup(rdbWriter *w, const streamGroup *g) {
@@ -65,32 +61,84 @@ static void writeGroup(rdbWriter *w, const streamGroup *g) {
     writeId(w, streamGroupLastId(g));
     rdbWriteLength(w, (uint64_t)streamGroupEntriesRead(g)); /* STREAM_UNKNOWN has all bits set */
     rdbWriteLength(w, streamPendingCount(g));
-    streamPendingCursor cursor;
+}
+
+static void writePending(rdbWriter *w, const streamPending *p) {
+    writePackedId(w, p->id);
+    rdbWriteU64(w, (uint64_t)p->delivered_ms);
+    rdbWriteLength(w, p->deliveries);
+}
+
+static void writeConsumer(rdbWriter *w, const streamConsumer *c) {
+    rdbWriteString(w, streamConsumerName(c));
+    rdbWriteU64(w, (uint64_t)streamConsumerSeen(c));
+    rdbWriteU64(w, (uint64_t)streamConsumerActive(c));
+    rdbWriteLength(w, streamConsumerPending(c));
+}
+
+/* Writes one thing; false: all was written. */
+static bool writeNext(rdbWriter *w, rdbStreamRest *r) {
     streamPending p;
-    streamPendingSeek(&cursor, g, NULL, STREAM_ID_MIN);
-    while (streamPendingNext(&cursor, &p)) {
-        writePackedId(w, p.id);
-        rdbWriteU64(w, (uint64_t)p.delivered_ms);
-        rdbWriteLength(w, p.deliveries);
+    switch (r->next) {
+    case RDB_REST_COUNTERS:
+        writeCounters(w, r->from);
+        r->group = streamGroupFirst(r->from, &r->groups);
+        r->next = RDB_REST_GROUP;
+        return true;
+    case RDB_REST_GROUP:
+        if (!r->group) return false;
+        writeGroup(w, r->group);
+        streamPendingSeek(&r->pending, r->group, NULL, STREAM_ID_MIN);
+        r->next = RDB_REST_PENDING;
+        return true;
+    case RDB_REST_PENDING:
+        if (streamPendingNext(&r->pending, &p)) {
+            writePending(w, &p);
+            return true;
+        }
+        rdbWriteLength(w, streamConsumerCount(r->group));
+        r->consumer = streamConsumerFirst(r->group, &r->consumers);
+        r->next = RDB_REST_CONSUMER;
+        return true;
+    case RDB_REST_CONSUMER:
+        if (!r->consumer) {
+            r->group = streamGroupNext(&r->groups);
+            r->next = RDB_REST_GROUP;
+            return true;
+        }
+        writeConsumer(w, r->consumer);
+        streamPendingSeek(&r->pending, r->group, r->consumer, STREAM_ID_MIN);
+        r->next = RDB_REST_OWNED;
+        return true;
+    default:
+        if (streamPendingNext(&r->pending, &p)) {
+            writePackedId(w, p.id);
+            return true;
+        }
+        r->consumer = streamConsumerNext(&r->consumers);
+        r->next = RDB_REST_CONSUMER;
+        return true;
     }
-    rdbWriteLength(w, streamConsumerCount(g));
-    orderedCursor at;
-    for (streamConsumer *c = streamConsumerFirst(g, &at); c; c = streamConsumerNext(&at))
-        writeConsumer(w, g, c);
+}
+
+bool rdbWriteStreamRest(rdbWriter *w, rdbStreamRest *r, uint64_t count) {
+    bool more = true;
+    for (; count > 0 && more; count--) more = writeNext(w, r);
+    return more;
+}
+
+static bool writeNode(void *arg, streamId key, const streamNode *n) {
+    rdbWriter *w = arg;
+    rdbWriteStreamNode(w, key, n);
+    return rdbWriterStatus(w) == OK;
 }
 
 void rdbWriteStream(rdbWriter *w, const robj *o) {
     const stream *s = streamOf(o);
     rdbWriteLength(w, streamNodeCount(s));
-    streamEachNode(s, writeStreamNode, w);
-    rdbWriteLength(w, streamLength(s));
-    writeId(w, streamLastId(s));
-    writeId(w, streamFirstId(s));
-    writeId(w, streamMaxDeletedId(s));
-    rdbWriteLength(w, streamEntriesAdded(s));
-    rdbWriteLength(w, streamGroupCount(s));
-    orderedCursor at;
-    for (streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) writeGroup(w, g);
+    streamEachNode(s, writeNode, w);
+    rdbStreamRest rest = {.from = s};
+    (void)rdbWriteStreamRest(w, &rest, UINT64_MAX); /* all of it */
 }
 
 /* ------------------------------------------------------------------ reading */

@@ -13,6 +13,7 @@
 #include "store/store.h"
 #include "store/type_list.h"
 #include "store/type_set.h"
+#include "store/type_stream.h"
 
 /* The type byte to write before rdbWriteValue(). */
 rdbType rdbTypeOf(const robj *o);
@@ -22,11 +23,29 @@ const char *rdbTypeName(int type);
 bool rdbTypeInVersion(rdbType type, int version);
 /* Writes the value, without type and key. Expired hash fields are included. */
 void rdbWriteValue(rdbWriter *w, const robj *o);
-/* The same in parts, for a value whose elements are in a table, or a list of nodes: its type (`timed`: fields of the hash
+/* The same in parts, for a value whose elements are in a table, or in nodes: its type (`timed`: fields of the hash
  * have TTLs), the number of elements or nodes with rdbWriteLength(), then each of them; elements in any order. */
 rdbType rdbTypeInParts(valueType type, bool timed);
 void rdbWriteElement(rdbWriter *w, rdbType type, const valueElement *e);
 void rdbWriteNode(rdbWriter *w, const quicklistNodeView *node);
+/* A stream: the number of nodes, the nodes, then its counters and groups, of which some `count` are written by a call; false at
+ * the end. `.from` is set and the rest 0 before the first call; the stream must not change until the last one. */
+typedef struct rdbStreamRest {
+    const stream *from;
+    enum {
+        RDB_REST_COUNTERS,
+        RDB_REST_GROUP,
+        RDB_REST_PENDING,
+        RDB_REST_CONSUMER,
+        RDB_REST_OWNED
+    } next; /* private, like what follows */
+    streamGroup *group;
+    streamConsumer *consumer;
+    orderedCursor groups, consumers;
+    streamPendingCursor pending;
+} rdbStreamRest;
+void rdbWriteStreamNode(rdbWriter *w, streamId key, const streamNode *node);
+bool rdbWriteStreamRest(rdbWriter *w, rdbStreamRest *r, uint64_t count);
 /* Number of bytes that rdbWriteValue() writes, with compression: serializedlength of DEBUG OBJECT. */
 size_t rdbValueSize(const robj *o);
 

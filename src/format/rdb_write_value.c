@@ -183,6 +183,7 @@ rdbType rdbTypeInParts(valueType type, bool timed) {
     case TYPE_SET: return RDB_TYPE_SET;
     case TYPE_ZSET: return RDB_TYPE_ZSET_2;
     case TYPE_HASH: return timed ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
+    case TYPE_STREAM: return RDB_TYPE_STREAM_3;
     default: panic("no RDB type for values of type %d in parts", (int)type);
     }
 }

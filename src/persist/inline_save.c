@@ -23,6 +23,8 @@
 #include "store/saving.h"
 #include "store/store.h"
 #include "store/type_hash.h"
+#include "store/type_list.h"
+#include "store/type_stream.h"
 
 enum {
     STEP_BUCKETS = 32,
@@ -33,6 +35,7 @@ enum {
     /* Larger values that are not written in parts take more than a millisecond: left to a child in mode auto. */
     VALUE_ELEMENTS_MAX = 8192, /* written as commands */
     VALUE_BYTES_MAX = 1 << 20,
+    COPIED_MAX = 10000, /* nodes of a list, or blocks of a stream's groups */
     VALUE_SAMPLES = 5,  /* elements from which the bytes of a value are estimated */
     SHARE_PERCENT = 30, /* of the time, for the walk */
     SHARE_US_MIN = 20,  /* in one turn */
@@ -75,6 +78,7 @@ static struct {
     reason failed_why;
     bool in_value; /* which is being written in parts: other keys go to the side writer */
     rdbType value_type;
+    rdbStreamRest stream_rest;
     uint64_t elements; /* written so */
     uint64_t keys_done, keys_total;
     int64_t left_us;   /* when the stage was left last */
@@ -102,22 +106,26 @@ static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
     return ops->value_memory(objectPointer(o), VALUE_SAMPLES) > bytes_max;
 }
 
+/* True for values that take too long: written whole as commands, or those with too much to be copied at their first
+ * change. */
+static bool isTooLarge(const robj *o, bool as_commands) {
+    if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
+    if (as_commands) return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
+    if (objectType(o) == TYPE_STREAM) return streamGroupsEffort(streamOf(o)) > COPIED_MAX;
+    if (objectType(o) != TYPE_LIST) return false;
+    return quicklistNodes(listQuicklist(o)) > COPIED_MAX;
+}
+
 /* True if the value is written in parts. Commands are written whole, and so is what the format has no type for: that
  * fails. */
 static bool divides(void *arg, const robj *o) {
     (void)arg; /* there is one job */
     if (!inl.walks || inl.save.job.as_commands) return false;
-    size_t elements_max = objectType(o) == TYPE_LIST ? SIZE_MAX : WHOLE_ELEMENTS_MAX;
+    size_t elements_max = typeOf(o)->elements ? WHOLE_ELEMENTS_MAX : SIZE_MAX;
     if (likely(!isLarger(o, elements_max, WHOLE_BYTES_MAX))) return false;
+    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && isTooLarge(o, false)) return false;
     bool timed = objectType(o) == TYPE_HASH && hashTimedCount(o) > 0;
     return rdbTypeInVersion(rdbTypeInParts(objectType(o), timed), inl.records.version);
-}
-
-/* True for values that would be written whole, but are too large for that. */
-static bool isTooLarge(const robj *o, bool as_commands) {
-    if (likely(objectForm(o) != FORM_POINTER) || objectType(o) == TYPE_STRING) return false;
-    if (!as_commands) return objectType(o) == TYPE_STREAM && isLarger(o, SIZE_MAX, VALUE_BYTES_MAX);
-    return isLarger(o, VALUE_ELEMENTS_MAX, VALUE_BYTES_MAX);
 }
 
 /* True if the dataset still has the value that was found last. */
@@ -186,6 +194,7 @@ static void beginValue(void *arg, const savedValue *value) {
     inl.value_type = rdbTypeInParts(objectType(value->head), value->is_timed);
     rdbFileKeyInParts(w, value->head, inl.value_type, value->count, inl.records.access);
     inl.records.writer = snapshotStreamSide(inl.stream);
+    inl.stream_rest = (rdbStreamRest){0};
     inl.in_value = true;
 }
 
@@ -199,6 +208,19 @@ static void writeNode(void *arg, const quicklistNodeView *node) {
     (void)arg; /* there is one job */
     rdbWriteNode(snapshotStreamWriter(inl.stream), node);
     inl.elements++;
+}
+
+static void writeStreamNode(void *arg, streamId key, const streamNode *node) {
+    (void)arg; /* there is one job */
+    rdbWriteStreamNode(snapshotStreamWriter(inl.stream), key, node);
+    inl.elements++;
+}
+
+static bool writeStreamRest(void *arg, const stream *rest, uint64_t count) {
+    (void)arg; /* there is one job */
+    inl.stream_rest.from = rest;
+    inl.elements += count;
+    return rdbWriteStreamRest(snapshotStreamWriter(inl.stream), &inl.stream_rest, count);
 }
 
 static void endValue(void *arg) {
@@ -254,6 +276,8 @@ static const storeSaver saver = {.offer = offer,
                                  .begin = beginValue,
                                  .element = writeElement,
                                  .node = writeNode,
+                                 .stream_node = writeStreamNode,
+                                 .stream_rest = writeStreamRest,
                                  .end = endValue};
 
 /* Acts on what was put aside beyond the fixed memory. False: the job is to be given up. */

@@ -596,7 +596,8 @@ uint64_t dbSlotVolatileCount(const db *d, int slot) {
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
     uint64_t count = dbSlotCount(d, slot);
     savingTakeSlot(d, slot);
-    freeTable(d, kvstoreTakeSlot(d->keys, slot), later);
+    /* Values that are open are taken over by the walk. */
+    freeTable(d, kvstoreTakeSlot(d->keys, slot), later && !storeNow.saving_values);
     return count;
 }
 

@@ -9,7 +9,6 @@
  * thread only. */
 #include "base/base.h"
 #include "store/db_priv.h"
-#include "store/saving_value.h"
 
 enum { POOL_SIZE = 16, SAMPLES_MAX = 64 };
 
@@ -142,7 +141,6 @@ bool storeEvictOne(keyspace *k, const evictRule *rule) {
     candidate c = rule->order == EVICT_RANDOM ? anyVictim(k, rule) : bestVictim(k, rule);
     if (!c.o) return false;
     beforeChange(c.d, c.hash, c.o);
-    if (unlikely(storeNow.saving_values)) savingValueFinish(c.o); /* its memory is wanted now */
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     k->stats.evicted++;
     if (k->listener) k->listener->evicted(c.d, objectKey(c.o));

@@ -210,7 +210,7 @@ static bool submitValue(keyspace *k, const typeOps *ops, void *value) {
 
 /* The same for the value of an object, which is freed then. */
 static NO_INLINE bool freeValueLater(const db *d, robj *o) {
-    if (unlikely(storeNow.saving_values)) return false;
+    if (unlikely(storeNow.saving_values) && savingValueIsOpen(objectPointer(o))) return false;
     if (!submitValue(d->in, typeOf(o), objectPointer(o))) return false;
     slabFree(o, objectSize(o));
     return true;

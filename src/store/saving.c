@@ -32,12 +32,16 @@ static struct {
     uint64_t added;
     robj **visited; /* by this slice */
     size_t visited_count, visited_cap;
+    /* Tables of databases that were emptied, whose objects have been passed on, except for values that are open. */
+    kvstore **emptied;
+    int emptied_count;
 } saving;
 
 bool storeSavingRuns(void) { return saving.runs; }
 bool storeSavingIsAbandoned(void) { return saving.runs && !storeNow.saving; }
 uint64_t storeSavingAdded(void) { return saving.added + savingValuesAdded(); }
 size_t storeSavingBytes(void) { return savingValuesBytes(); }
+size_t storeSavingKeptBytes(void) { return savingValuesKeptBytes(); }
 
 void storeSavingBegin(const storeSaver *saver) {
     keyspace *k = &storeNow.main;
@@ -71,7 +75,7 @@ static bool isAhead(const db *d, uint64_t hash) {
 /* Opens the value of an object if it is to be passed on in parts. */
 static bool divide(int db_id, const robj *o) {
     if (likely(objectForm(o) != FORM_POINTER)) return false;
-    if (objectType(o) != TYPE_LIST && !typeOf(o)->elements) return false;
+    if (objectType(o) == TYPE_STRING) return false;
     if (!saving.to->divides(saving.to->arg, o)) return false;
     savingValueOpen(db_id, o);
     return true;
@@ -120,7 +124,8 @@ static bool visit(void *context, void *entry, unsigned flags) {
 /* Visits all objects of a table that are ahead: it is going to be removed. */
 static bool visitAtOnce(void *context, void *entry, unsigned flags) {
     (void)context, (void)flags; /* everything is in `saving` */
-    if (!objectIsMarked(entry)) saving.to->take(saving.to->arg, saving.db_id, entry);
+    if (!objectIsMarked(entry) && !divide(saving.db_id, entry))
+        saving.to->take(saving.to->arg, saving.db_id, entry);
     return true;
 }
 
@@ -138,6 +143,14 @@ static void freeDetached(savedStore *s) {
     if (!s->detached) return;
     freeStores(&s->keys, 1, false, true);
     *s = (savedStore){.keys = NULL};
+}
+
+static void freeEmptied(void) {
+    if (saving.emptied_count == 0) return;
+    freeStores(saving.emptied, saving.emptied_count, false, true);
+    memFree(saving.emptied);
+    saving.emptied = NULL;
+    saving.emptied_count = 0;
 }
 
 static void endWalk(void) {
@@ -173,6 +186,7 @@ static void stepTable(const hashtable *t, uint64_t buckets) {
 
 bool storeSavingStep(uint64_t buckets) {
     if (savingValuesStep(buckets)) return true;
+    freeEmptied();
     while (saving.runs) {
         if (saving.at == saving.count) {
             endWalk();
@@ -200,6 +214,7 @@ void storeSavingAbandon(void) {
 }
 
 void savingFreeDetached(void) {
+    freeEmptied();
     for (int i = saving.at; saving.runs && i < saving.count; i++) freeDetached(&saving.stores[i]);
 }
 
@@ -213,7 +228,8 @@ void savingStop(void) {
 /* ------------------------------------------------------------------ whole tables */
 
 uint64_t savingDetachedKeys(void) {
-    uint64_t keys = savingValuesKept();
+    uint64_t keys = savingValuesOpen(); /* nodes of theirs may be in slabs */
+    for (int i = 0; i < saving.emptied_count; i++) keys += kvstoreCountAll(saving.emptied[i]);
     for (int i = saving.at; saving.runs && i < saving.count; i++) {
         const savedStore *s = &saving.stores[i];
         if (s->keys && s->detached) keys += kvstoreCountAll(s->keys);
@@ -225,8 +241,11 @@ bool savingDetach(db *d) {
     int number = d->saved_as - 1;
     d->saved_as = 0;
     if (!saving.runs || number < saving.at) {
-        savingValuesFinish(); /* some may be in it */
-        return false;
+        if (!storeNow.saving_values || d->in != &storeNow.main) return false;
+        saving.emptied = memRealloc(saving.emptied,
+                                    ((size_t)saving.emptied_count + 1) * sizeof(*saving.emptied));
+        saving.emptied[saving.emptied_count++] = d->keys;
+        return true;
     }
     savedStore *s = &saving.stores[number];
     if (storeNow.saving) {
@@ -238,7 +257,6 @@ bool savingDetach(db *d) {
 }
 
 void savingTakeSlot(const db *d, int slot) {
-    savingValuesFinish();
     int number = d->saved_as - 1;
     if (!storeNow.saving || number < saving.at) return;
     if (number == saving.at && slot < saving.slot) return;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "ds/quicklist.h"
+#include "ds/stream.h"
 #include "store/object.h"
 #include "store/type.h"
 
@@ -21,7 +22,7 @@
 typedef struct savedValue {
     int db_id;
     const robj *head; /* type, key, expiry time and access; it has no value */
-    uint64_t count;   /* of elements, or nodes of a list */
+    uint64_t count;   /* of elements, or nodes of a list or stream */
     bool is_timed;    /* some fields of the hash have a TTL */
 } savedValue;
 
@@ -31,12 +32,16 @@ typedef struct storeSaver {
     bool (*offer)(void *arg, int db_id, const robj *o);
     /* An object that is about to change or to be removed; it cannot wait. */
     void (*take)(void *arg, int db_id, const robj *o);
-    /* True if the value of an object, a table of elements or a list of nodes, is to be passed on in parts: its key, so many
-     * elements or nodes, the end. take() may be called in between, element() in the course of any change. */
+    /* True if the value of an object, a table of elements or a list or stream of nodes, is to be passed on in parts: its
+     * key, so many elements or nodes, the end. take() may be called in between, element() in the course of any change. */
     bool (*divides)(void *arg, const robj *o);
     void (*begin)(void *arg, const savedValue *value);
     void (*element)(void *arg, const valueElement *element);
     void (*node)(void *arg, const quicklistNodeView *node);
+    void (*stream_node)(void *arg, streamId key, const streamNode *node);
+    /* After the nodes: the counters and groups of a stream that has no nodes itself. Called with the same arguments until it
+     * returns false; it passes on about `count` groups, consumers and pending entries. */
+    bool (*stream_rest)(void *arg, const stream *rest, uint64_t count);
     void (*end)(void *arg);
     void *arg;
 } storeSaver;
@@ -52,7 +57,9 @@ bool storeSavingRuns(void);
 bool storeSavingIsAbandoned(void);
 /* Keys and elements that were added beyond the cut since the start: the walk has to visit them, too. */
 uint64_t storeSavingAdded(void);
-/* Memory of elements that were put aside until their value's turn comes, in bytes. */
+/* Memory of elements and nodes that were put aside until their value's turn comes, in bytes. */
 size_t storeSavingBytes(void);
+/* Approximate memory of values that were removed, and are freed when they have been passed on, in bytes. */
+size_t storeSavingKeptBytes(void);
 
 #endif

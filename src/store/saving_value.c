@@ -5,8 +5,8 @@
  * Invariants: a value of `by_value` is the present address of an open value, or of one that is kept; an element of the start is
  * passed on once: from `waiting`, or directly, if it was touched, else by the walk. `touched` has all elements
  * that were changed, removed or added beyond the cut; after the cut has passed them they are of no use. A touched
- * element costs some 100 ns and its name, its value too until the value's turn comes. The nodes of a list are frozen, which
- * takes O(nodes), and passed on in order. */
+ * element costs some 100 ns and its name, its value too until the value's turn comes. Nodes of lists and streams are passed
+ * on in order; those that change before are copied. */
 #include "store/saving_value.h"
 
 #include <string.h>
@@ -15,12 +15,14 @@
 #include "ds/hashtable_walk.h"
 #include "ds/list.h"
 #include "ds/quicklist.h"
+#include "ds/stream.h"
 
 enum {
     SLICE_BYTES = 64 * 1024, /* aimed at, if elements are large */
     SAMPLES = 5,             /* elements from which their size is estimated */
     BUCKET_ELEMENTS = 7,
-    BUCKETS_MAX = 64, /* a slice has no more anyway */
+    REST_ITEMS = 64,        /* of a stream, in a slice after its nodes */
+    TOUCHED_LATER_MIN = 64, /* freed in the background from this number on */
 };
 
 /* An element that was changed, removed or added beyond the cut. */
@@ -43,8 +45,10 @@ typedef struct openValue {
     hashtableCut cut;
     uint64_t count, passed_on; /* elements of the start */
     bool is_timed;
-    uint64_t slice_max;      /* elements */
-    quicklistFrozen *frozen; /* of a list, in place of what follows */
+    uint64_t slice_max; /* elements */
+    size_t kept_bytes;
+    quicklistFrozen *frozen; /* of a list, or ... */
+    streamFrozen *stream;    /* of a stream, in place of what follows */
     hashtable touched;
     touchedElement *first, **last; /* waiting */
     size_t bytes;
@@ -55,8 +59,8 @@ static struct {
     list waiting, kept;
     openValue *now; /* being passed on; in neither list */
     hashtable by_value;
-    size_t bytes;
-    uint64_t kept_count, added;
+    size_t bytes, kept_bytes;
+    uint64_t count, added;
 } values;
 
 /* ------------------------------------------------------------------ tables */
@@ -124,12 +128,18 @@ void savingValueOpen(int db_id, const robj *o) {
     v->db_id = db_id;
     v->head = (robj *)memDup(o, objectSize(o));
     objectSetPointer(v->head, NULL);
-    if (objectType(o) == TYPE_LIST) {
+    switch (objectType(o)) {
+    case TYPE_LIST:
         v->frozen = quicklistFreeze(v->value);
         v->count = quicklistFrozenNodes(v->frozen);
-    } else {
-        openTable(v);
+        break;
+    case TYPE_STREAM:
+        v->stream = streamFreeze(v->value);
+        v->count = streamFrozenNodes(v->stream);
+        break;
+    default: openTable(v);
     }
+    values.count++;
     v->slice_max = elementsOfSlice(v);
     check(!findOpen(v->value));
     if (v->value) hashtableInsert(&values.by_value, &open_type, hashOfOpen(v), v, 0);
@@ -143,21 +153,38 @@ static void forgetAddress(openValue *v) {
     if (v->value) check(hashtableDeleteEntry(&values.by_value, &open_type, hashOfOpen(v), v));
 }
 
-static void freeTouched(void *context, void *entry, unsigned flags) {
+static void freeEntry(void *context, void *entry, unsigned flags) {
     (void)context, (void)flags; /* all entries */
     memFree(entry);
+}
+
+/* Any thread. */
+static void freeTouchedTable(void *arg) {
+    hashtable *table = arg;
+    hashtableFree(table, freeEntry, NULL);
+    memFree(table);
+}
+
+static void freeTouched(openValue *v) {
+    if (hashtableCount(&v->touched) < TOUCHED_LATER_MIN || !storeNow.free_later) {
+        hashtableFree(&v->touched, freeEntry, NULL);
+        return;
+    }
+    hashtable *table = memAlloc(sizeof(*table));
+    *table = v->touched;
+    storeNow.free_later(freeTouchedTable, table);
 }
 
 /* It is in no list. */
 static void freeOpen(openValue *v) {
     forgetAddress(v);
     quicklistThaw(v->frozen);
-    if (v->is_kept) {
-        values.kept_count--;
-        if (v->value) freeKeptValue(v->ops, v->value);
-    }
+    streamThaw(v->stream, v->value);
+    values.count--;
+    values.kept_bytes -= v->kept_bytes;
+    if (v->is_kept && v->value) freeKeptValue(v->ops, v->value);
     values.bytes -= v->bytes;
-    hashtableFree(&v->touched, freeTouched, NULL);
+    freeTouched(v);
     memFree(v->head);
     memFree(v);
     if (hashtableCount(&values.by_value) == 0) hashtableFree(&values.by_value, NULL, NULL);
@@ -179,8 +206,11 @@ void savingValuesDrop(void) {
     for (openValue *v; (v = takeFirst(&values.waiting));) freeOpen(v);
 }
 
-uint64_t savingValuesKept(void) { return values.kept_count; }
-size_t savingValuesBytes(void) { return values.bytes; }
+uint64_t savingValuesOpen(void) { return values.count; }
+size_t savingValuesKeptBytes(void) { return values.kept_bytes; }
+size_t savingValuesBytes(void) {
+    return values.bytes + streamFrozenBytes() + quicklistFrozenBytes();
+}
 uint64_t savingValuesAdded(void) { return values.added; }
 
 /* ------------------------------------------------------------------ passing on */
@@ -226,10 +256,23 @@ static bool passOnNodes(openValue *v, uint64_t count) {
     return true;
 }
 
+static bool passOnStream(openValue *v, uint64_t count) {
+    streamId key;
+    const streamNode *node;
+    for (; count > 0; count--) {
+        if (!streamFrozenNext(v->stream, v->value, &key, &node))
+            return values.to->stream_rest(values.to->arg, streamFrozenRest(v->stream), REST_ITEMS);
+        values.to->stream_node(values.to->arg, key, node);
+        v->passed_on++;
+    }
+    return true;
+}
+
 /* One slice; false at the end. */
 static bool passOnSome(openValue *v, uint64_t buckets) {
     uint64_t elements = sizeMin(buckets * BUCKET_ELEMENTS, v->slice_max);
     if (v->frozen) return passOnNodes(v, elements);
+    if (v->stream) return passOnStream(v, elements);
     if (v->first) {
         passOnWaiting(v, elements);
         return true;
@@ -268,15 +311,6 @@ bool savingValuesStep(uint64_t buckets) {
     }
     if (!passOnSome(v, buckets)) endNow();
     return true;
-}
-
-void savingValuesFinish(void) {
-    while (savingValuesStep(BUCKETS_MAX)) {}
-}
-
-void savingValueFinish(const robj *o) {
-    if (objectForm(o) != FORM_POINTER) return;
-    while (findOpen(objectPointer(o)) && savingValuesStep(BUCKETS_MAX)) {}
 }
 
 /* ------------------------------------------------------------------ changes */
@@ -338,11 +372,14 @@ void savingValueMoved(const void *from, void *to) {
     if (to) hashtableInsert(&values.by_value, &open_type, hashOfOpen(v), v, 0);
 }
 
+bool savingValueIsOpen(const void *value) { return findOpen(value) != NULL; }
+
 bool savingValueKeep(const void *value) {
     openValue *v = findOpen(value);
     if (!v) return false;
     v->is_kept = true;
-    values.kept_count++;
+    v->kept_bytes = v->ops->value_memory(value, SAMPLES);
+    values.kept_bytes += v->kept_bytes;
     if (v != values.now) {
         listRemove(&values.waiting, &v->node);
         listAppend(&values.kept, &v->node);

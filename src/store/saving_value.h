@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Large values of a snapshot without a fork, in parts: values whose elements are in a table (typeOps.elements), and
- * lists.
+ * Large values of a snapshot without a fork, in parts: values whose elements are in a table (typeOps.elements), lists and
+ * streams.
  *
  * A value is opened before its first change or removal, or when the walk over the keyspace meets it, in O(1). From then on
  * the key counts as passed on, and the elements follow in slices: by a walk with a cut of its own, over the value as it is
  * then. An element beyond this cut is put aside before its first change, once; new ones are recorded, so that the walk
- * skips them. A list is passed on by nodes, which are frozen (ds/quicklist.h). A value that is removed while it is open is kept until its end. Values are passed on one after the
- * other, removed ones first; the walk over the keyspace waits for them. Private to the store; main thread only. */
+ * skips them. A list or stream is passed on by nodes, as they were (ds/quicklist.h, ds/stream.h). A value that is removed
+ * while it is open is kept until its end. Values are passed on one after the other, removed ones first; the walk over the
+ * keyspace waits for them. Private to the store; main thread only. */
 #ifndef STORE_SAVING_VALUE_H
 #define STORE_SAVING_VALUE_H
 
@@ -16,17 +17,16 @@
 
 /* The following values are for this saver. None may be open. */
 void savingValuesBegin(const storeSaver *to);
-/* Opens the value of `o`, a table of elements or a quicklist, as it is now. O(1); O(nodes) for a list. */
+/* Opens the value of `o`, a table of elements, a quicklist or a stream, as it is now. O(1); O(nodes) for a list, O(pending
+ * entries) for a stream. */
 void savingValueOpen(int db_id, const robj *o);
 /* Passes on the elements of at most `buckets` buckets; returns false if no value is open. */
 bool savingValuesStep(uint64_t buckets);
-/* Passes on everything that is open, or until nothing of this value is. */
-void savingValuesFinish(void);
-void savingValueFinish(const robj *o);
 /* Passes on nothing more, and frees what was kept. */
 void savingValuesDrop(void);
-/* Values that were removed from the keyspace, and not freed. */
-uint64_t savingValuesKept(void);
+/* Values that are open; memory of those that were removed from the keyspace. */
+uint64_t savingValuesOpen(void);
+size_t savingValuesKeptBytes(void);
 /* Memory of what was put aside. */
 size_t savingValuesBytes(void);
 /* New elements beyond the cuts so far. */
@@ -40,6 +40,7 @@ void savingElementBefore(const void *value, const void *element);
 void savingElementAdded(const void *value, const void *element);
 /* The value has another address; NULL: it has no elements any more. */
 void savingValueMoved(const void *from, void *to);
+bool savingValueIsOpen(const void *value);
 /* The value is removed. True: it was taken over, and is not to be freed. */
 bool savingValueKeep(const void *value);
 

@@ -98,6 +98,9 @@ class Commands:
         key, number = self.key("stream"), self.rng.randrange(100)
         return self.rng.choice((
             ("XADD", key, "*", "f", self.text()), ("XADD", key, "*", "f", "1", "g", self.text()),
+            ("EVAL", "for i = 1, 60 do redis.call('XADD', KEYS[1], '*', 'f', ARGV[1]) end", 1, key, self.text()),
+            ("EVAL", "local e = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 60) "
+             "for i = 1, #e, 2 do redis.call('XDEL', KEYS[1], e[i][1]) redis.call('XACK', KEYS[1], 'g1', e[i][1]) end", 1, key),
             ("XTRIM", key, "MAXLEN", 200), ("XGROUP", "CREATE", key, f"g{number % 3}", "0", "MKSTREAM"),
             ("XREADGROUP", "GROUP", f"g{number % 3}", f"c{number % 4}", "COUNT", 5, "STREAMS", key, ">"),
             ("XGROUP", "DESTROY", key, "g2"), ("XSETID", key, f"{LATER}-1") if number == 0 else ("XLEN", key),
@@ -181,7 +184,7 @@ def describe(client, key):
     elif kind == b"list":
         facts.append(client.ask("LRANGE", key, 0, -1))
     elif kind == b"stream":
-        facts.append(client.ask("XRANGE", key, "-", "+"))
+        facts.append(client.ask("XINFO", "STREAM", key, "FULL", "COUNT", 0))
     else:
         facts.append(client.ask("GET", key))
     return facts

@@ -199,6 +199,93 @@ start_server {tags {rdb} overrides {snapshot-mode inline save ""}} {
     }
 }
 
+start_server {tags {rdb} overrides {snapshot-mode inline save ""}} {
+    test {streams are saved in parts, whatever happens to them meanwhile} {
+        r flushall
+        r debug populate 2000
+        foreach key {stream removed trimmed} {
+            r eval {for i = 1, 2000 do redis.call('XADD', KEYS[1], i .. '-1', 'f', string.rep(i, 100)) end} 1 $key
+            r xgroup create $key group 0
+            r xreadgroup group group one count 500 streams $key >
+            r xreadgroup group group two count 500 streams $key >
+            set before($key) [r xinfo stream $key full count 0]
+        }
+        set digest [r debug digest]
+        r config set rdb-key-save-delay 1
+        r bgsave
+        for {set i 1} {$i <= 300} {incr i} {
+            r xadd stream 9999-$i f v g $i
+            r xdel stream [expr {$i * 6}]-1
+            r xack stream group [expr {$i * 2}]-1
+            r xclaim stream group three 0 [expr {$i * 2 + 1}]-1
+            r xtrim trimmed maxlen [expr {2000 - 6 * $i}]
+        }
+        r xgroup destroy trimmed group
+        r xtrim trimmed maxlen 0
+        r xsetid trimmed 0-1
+        for {set i 1} {$i <= 300} {incr i} {r xadd trimmed $i-1 f [string repeat z 500]}
+        r rename stream renamed
+        r del removed
+        r config set rdb-key-save-delay 0
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        assert_inline 1
+        assert_equal 3 [info_field snapshot_inline_divided_values]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+        foreach key {stream removed trimmed} {assert_equal $before($key) [r xinfo stream $key full count 0]}
+    }
+
+    test {a large value that is removed or evicted during a snapshot is written in slices, too} {
+        r flushall
+        r debug populate 2000
+        fill_large_tables 20000
+        r persist zset
+        r pexpireat hash 9999999999999
+        r config resetstat
+        set digest [r debug digest]
+        r config set rdb-key-save-delay 1000
+        r bgsave
+        # It counts as freed at once, though it is not written.
+        set kept [r memory usage set]
+        r unlink set
+        r config set maxmemory-policy volatile-random maxmemory [expr {[info_field used_memory] - 100000}]
+        assert_equal 0 [info_field evicted_keys]
+        # And so does one that is evicted: no other one follows.
+        r config set maxmemory [expr {[info_field used_memory] - $kept - 100000}]
+        wait_for_condition 100 20 {[info_field evicted_keys] > 0}
+        r config set maxmemory 0
+        assert_equal 1 [info_field evicted_keys]
+        assert_equal 0 [r exists hash]
+        assert_equal 0 [info_field snapshot_inline_divided_values]
+        r config set rdb-key-save-delay 0
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+
+    test {a database that is emptied behind the walk keeps its values until they are written} {
+        r del hash zset
+        fill_large_tables 2000
+        r config set rdb-key-save-delay 0
+        set digest [r debug digest]
+        r config set rdb-key-save-delay 1000
+        r bgsave
+        r hset hash f1 changed
+        r move hash 7
+        r move zset 7
+        r select 7
+        r flushdb
+        r select 0
+        r config set rdb-key-save-delay 0
+        info_is rdb_bgsave_in_progress 0
+        assert_equal ok [info_field rdb_last_bgsave_status]
+        r debug reload nosave
+        assert_equal $digest [r debug digest]
+    }
+}
+
 start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
     test {snapshot-mode auto forks for a small dataset, and saves a large one inline} {
         r set a 1
@@ -271,9 +358,11 @@ start_server {tags {rdb} overrides {snapshot-mode auto save ""}} {
     }
 
     test {snapshot-mode auto starts again with a fork when it finds a large value} {
-        for {set i 0} {$i < 2000} {incr i} {r xadd large $i-1 f [string repeat $i 300]}
+        r config set list-max-listpack-size 1
+        for {set i 0} {$i < 10100} {incr i 100} {r rpush large {*}[lrepeat 100 "some text of a node"]}
+        r config set list-max-listpack-size -2
         r bgsave
-        r xadd large 9999-1 f v
+        r rpush large v
         info_is rdb_bgsave_in_progress 0
         assert_equal ok [info_field rdb_last_bgsave_status]
         assert_inline 0

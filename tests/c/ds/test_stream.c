@@ -394,26 +394,127 @@ static void reset(void) {
     limits = choices[randomUniform(COUNT_OF(choices))];
 }
 
+static void historyStep(int64_t time_ms) {
+    uint64_t dice = randomUniform(100);
+    now_ms = time_ms;
+    if (dice < 45) {
+        addEntry();
+    } else if (dice < 60) {
+        deleteEntry();
+    } else if (dice < 61) {
+        trimEntries();
+    } else {
+        groupStep();
+    }
+}
+
 static void testHistories(void **state) {
     testSeed("stream");
     for (uint64_t round = 0; round < 10 * testScale(); round++) {
         reset();
         for (int step = 0; step < 2000; step++) {
-            uint64_t dice = randomUniform(100);
-            now_ms = 1700000000000 + (int64_t)round * 100 + step / 20;
-            if (dice < 45) {
-                addEntry();
-            } else if (dice < 60) {
-                deleteEntry();
-            } else if (dice < 61) {
-                trimEntries();
-            } else {
-                groupStep();
-            }
+            historyStep(1700000000000 + (int64_t)round * 100 + step / 20);
             if (randomUniform(100) == 0) compareAll();
         }
         compareAll();
         compareCopies();
+        streamFree(s, NULL);
+    }
+}
+
+/* ------------------------------------------------------------------ as of one moment */
+
+/* The stream as it was when it was frozen, and what was read of it. */
+static struct {
+    streamFrozen *frozen;
+    stream *read;
+    wantEntry entries[ENTRIES_MAX];
+    int entry_count;
+    streamId last_id;
+    wantGroup groups[GROUPS];
+    uint64_t nodes;
+} past;
+
+static void freezeStream(void) {
+    past.frozen = streamFreeze(s);
+    past.read = streamNew();
+    memcpy(past.entries, entries, sizeof(entries));
+    memcpy(past.groups, groups, sizeof(groups));
+    past.entry_count = entry_count;
+    past.last_id = last_id;
+    past.nodes = streamNodeCount(s);
+    assert_int_equal(streamFrozenNodes(past.frozen), past.nodes);
+}
+
+static void thawStream(void) {
+    streamThaw(past.frozen, s);
+    streamFree(past.read, NULL);
+    past.frozen = NULL;
+    assert_int_equal(streamFrozenBytes(), 0);
+}
+
+/* Everything was read. */
+static void comparePast(void) {
+    static wantEntry present[ENTRIES_MAX];
+    const stream *rest = streamFrozenRest(past.frozen);
+    stream *now = s;
+    int count = entry_count;
+    assert_int_equal(streamNodeCount(past.read), past.nodes);
+    assert_int_equal(streamLength(rest), past.entry_count);
+    assert_true(streamIdEqual(streamLastId(rest), past.last_id));
+    memcpy(present, entries, sizeof(entries));
+    memcpy(entries, past.entries, sizeof(entries));
+    entry_count = past.entry_count;
+    s = past.read;
+    compareRange(STREAM_ID_MIN, STREAM_ID_MAX, false);
+    s = now;
+    entry_count = count;
+    memcpy(entries, present, sizeof(entries));
+    for (int i = 0; i < GROUPS; i++) {
+        const streamGroup *g = streamGroupFind(rest, groupName(i));
+        assert_int_equal(g != NULL, past.groups[i].there);
+        if (g) compareGroup(&past.groups[i], g);
+    }
+}
+
+/* Reads some nodes; the stream is thawed at its end, or sometimes before. */
+static void readPast(uint64_t count) {
+    streamId key;
+    const streamNode *node;
+    for (; count > 0; count--) {
+        if (streamFrozenNext(past.frozen, s, &key, &node)) {
+            (void)repackNode(past.read, key, node); /* always true */
+        } else {
+            comparePast();
+            thawStream();
+            return;
+        }
+    }
+    if (randomUniform(100) == 0) thawStream();
+}
+
+/* As XSETID in a stream without entries: later nodes may have keys of earlier ones. */
+static void lowerLastId(void) {
+    if (streamNodeCount(s) > 0) return;
+    last_id = (streamId){randomUniform(last_id.ms + 1), 0};
+    streamSetLastId(s, last_id);
+}
+
+static void testFrozenStreamIsReadAsItWas(void **state) {
+    testSeed("frozen stream");
+    for (uint64_t round = 0; round < 20 * testScale(); round++) {
+        reset();
+        for (int step = 0; step < 1500; step++) {
+            historyStep(1700000000000 + step);
+            if (randomUniform(60) == 0) trimEntries();
+            if (randomUniform(4) == 0) lowerLastId();
+            if (!past.frozen && randomUniform(30) == 0) freezeStream();
+            if (past.frozen && randomUniform(8) == 0) readPast(randomUniform(4));
+            if (randomUniform(100) == 0) compareAll();
+        }
+        if (past.frozen) readPast(randomUniform(2) ? UINT64_MAX : 0);
+        if (past.frozen) thawStream();
+        compareAll();
         streamFree(s, NULL);
     }
 }
@@ -648,6 +749,7 @@ static void testLag(void **state) {
 int test_stream(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(testHistories),
+        cmocka_unit_test(testFrozenStreamIsReadAsItWas),
         cmocka_unit_test(testNodesEndAtTheirLimits),
         cmocka_unit_test(testTrieNodes),
         cmocka_unit_test(testRemovedFieldsAreDropped),

@@ -14,6 +14,7 @@
 #include "store/type_hash.h"
 #include "store/type_list.h"
 #include "store/type_set.h"
+#include "store/type_stream.h"
 #include "store/type_zset.h"
 #include "store_test.h"
 
@@ -61,11 +62,42 @@ static void mixTimes(digest *sum, const robj *o) {
     hashIteratorClear(&it);
 }
 
+static void mixId(digest *sum, streamId id) {
+    digestMix(sum, sliceMake((const char *)&id, sizeof(id)));
+}
+
+static void mixPending(digest *sum, const streamGroup *g) {
+    streamPendingCursor at;
+    streamPending p;
+    streamPendingSeek(&at, g, NULL, STREAM_ID_MIN);
+    while (streamPendingNext(&at, &p)) {
+        mixId(sum, p.id);
+        digestMix(sum, streamConsumerName(p.owner));
+        digestMix(sum, sliceMake((const char *)&p.delivered_ms, sizeof(p.delivered_ms)));
+        digestMix(sum, sliceMake((const char *)&p.deliveries, sizeof(p.deliveries)));
+    }
+}
+
+static void mixGroups(digest *sum, const stream *s) {
+    orderedCursor at, names;
+    mixId(sum, streamLastId(s));
+    mixId(sum, streamMaxDeletedId(s));
+    for (const streamGroup *g = streamGroupFirst(s, &at); g; g = streamGroupNext(&at)) {
+        digestMix(sum, streamGroupName(g));
+        mixId(sum, streamGroupLastId(g));
+        for (const streamConsumer *c = streamConsumerFirst(g, &names); c;
+             c = streamConsumerNext(&names))
+            digestMix(sum, streamConsumerName(c));
+        mixPending(sum, g);
+    }
+}
+
 static digest digestOf(const robj *o) {
     digest sum = {{0}};
     int64_t expire_ms = objectExpire(o);
     objectDigest(o, lookAtAll(), &sum);
     if (objectType(o) == TYPE_HASH) mixTimes(&sum, o);
+    if (objectType(o) == TYPE_STREAM) mixGroups(&sum, streamOf(o));
     digestMix(&sum, sliceMake((const char *)&expire_ms, sizeof(expire_ms)));
     return sum;
 }
@@ -116,6 +148,7 @@ static void beginParts(void *arg, const savedValue *value) {
     switch (objectType(value->head)) {
     case TYPE_HASH: parts.o = hashNewLarge(key, 1); break;
     case TYPE_SET: parts.o = setNewLarge(key, 1); break;
+    case TYPE_STREAM: parts.o = streamObjectNew(key); break;
     case TYPE_LIST:
         parts.o = objectNewPointer(key, TYPE_LIST, quicklistNew(1, 0), OBJECT_NO_EXPIRE, 0);
         break;
@@ -166,6 +199,45 @@ static void addNode(void *arg, const quicklistNodeView *node) {
     parts.elements++;
 }
 
+static void addStreamNode(void *arg, streamId key, const streamNode *node) {
+    (void)arg; /* everything is static */
+    assert_true(parts.runs);
+    streamNode *copy = streamNodeCopy(node);
+    assert_true(streamAddNode(streamOf(parts.o), key, &copy));
+    parts.elements++;
+}
+
+static void addGroup(stream *to, const streamGroup *from) {
+    orderedCursor names;
+    streamPendingCursor at;
+    streamPending p;
+    streamGroup *g = streamGroupCreate(to, streamGroupName(from), streamGroupLastId(from),
+                                       streamGroupEntriesRead(from));
+    for (const streamConsumer *c = streamConsumerFirst(from, &names); c;
+         c = streamConsumerNext(&names))
+        assert_non_null(streamConsumerCreate(g, streamConsumerName(c), now_ms));
+    streamPendingSeek(&at, from, NULL, STREAM_ID_MIN);
+    while (streamPendingNext(&at, &p)) {
+        p.owner = streamConsumerFind(g, streamConsumerName(p.owner));
+        streamPendingSet(g, &p);
+    }
+}
+
+static bool addStreamRest(void *arg, const stream *rest, uint64_t count) {
+    (void)arg, (void)count; /* everything is static, and copied at once */
+    static bool again;
+    stream *to = streamOf(parts.o);
+    orderedCursor at;
+    again = !again;
+    if (again) return true;
+    assert_int_equal(streamLength(to), streamLength(rest));
+    streamSetLastId(to, streamLastId(rest));
+    streamSetMaxDeletedId(to, streamMaxDeletedId(rest));
+    for (const streamGroup *g = streamGroupFirst(rest, &at); g; g = streamGroupNext(&at))
+        addGroup(to, g);
+    return false;
+}
+
 static void endParts(void *arg) {
     assert_true(parts.runs);
     assert_int_equal(parts.elements, parts.due);
@@ -187,6 +259,8 @@ static const storeSaver saver = {.offer = offer,
                                  .begin = beginParts,
                                  .element = addPart,
                                  .node = addNode,
+                                 .stream_node = addStreamNode,
+                                 .stream_rest = addStreamRest,
                                  .end = endParts};
 
 static void noteKey(void *arg, const robj *o) {
@@ -326,6 +400,64 @@ static void changeList(db *d, slice key, uint64_t hash) {
     dbPlace(d, &at, listTryPack(o, &list_limits));
 }
 
+static void readSome(stream *s, streamGroup *g) {
+    char text[32];
+    streamCursor cursor;
+    streamId id;
+    streamFields fields;
+    slice name = keyText((int)randomUniform(3), text);
+    streamConsumer *c = streamConsumerFind(g, name);
+    if (!c) c = streamConsumerCreate(g, name, now_ms);
+    unsigned count = (unsigned)randomUniform(10);
+    streamCursorInit(&cursor, s, streamGroupLastId(g), STREAM_ID_MAX, false);
+    while (count-- > 0 && streamCursorNext(&cursor, &id, &fields)) {
+        streamPending p = {id, c, now_ms, 1};
+        streamPendingSet(g, &p);
+        streamGroupAdvance(s, g, id);
+    }
+    streamCursorClear(&cursor);
+}
+
+static void changeGroups(stream *s) {
+    char text[32];
+    slice name = keyText((int)randomUniform(2), text);
+    streamGroup *g = streamGroupFind(s, name);
+    streamPending p;
+    if (!g) g = streamGroupCreate(s, name, STREAM_ID_MIN, 0);
+    switch (randomUniform(6)) {
+    case 0: streamGroupDestroy(s, g); break;
+    case 1:
+        if (streamPendingLast(g, &p)) (void)streamPendingRemove(g, p.id); /* it is there */
+        break;
+    default: readSome(s, g);
+    }
+}
+
+static void changeStream(db *d, slice key, uint64_t hash) {
+    static const streamLimits stream_limits = {.node_bytes = 200, .node_entries = 6};
+    dbPosition at;
+    robj *o = dbFind(d, key, hash, lookAt(now_ms), &at);
+    if (o && objectType(o) != TYPE_STREAM) return;
+    if (!o) o = streamObjectNew(key);
+    stream *s = streamOf(o);
+    for (unsigned n = changes(); n > 0; n--) {
+        slice fields[] = {SLICE("field"), randomUniform(20) ? SLICE("value") : anyText()};
+        streamId id = streamLastId(s);
+        if (randomUniform(3)) {
+            id.ms++;
+            streamAppend(s, id, fields, 2, &stream_limits);
+        } else {
+            id.ms -= randomUniform(id.ms + 1);
+            (void)streamDelete(s, id); /* if it is there */
+        }
+    }
+    streamTrimRule rule = {.whole_nodes = randomUniform(2), .length = randomUniform(60)};
+    if (randomUniform(6) == 0) (void)streamTrim(s, &rule); /* how many does not matter */
+    if (streamNodeCount(s) == 0) streamSetLastId(s, (streamId){randomUniform(5), 0});
+    changeGroups(s);
+    dbPlace(d, &at, o);
+}
+
 /* Removes or changes the TTL of fields, and removes fields. */
 static void thinHash(db *d, slice key, uint64_t hash) {
     char text[32];
@@ -400,7 +532,8 @@ static void operate(void) {
     uint64_t hash = storeHash(key);
     evictRule rule = {.order = (evictOrder)randomUniform(4), .samples = 5};
     rule.only_volatile = rule.order == EVICT_TTL;
-    switch (randomUniform(21)) {
+    switch (randomUniform(22)) {
+    case 20: changeStream(d, key, hash); break;
     case 19: changeList(d, key, hash); break;
     case 16: changeSet(d, key, hash); break;
     case 17: changeZset(d, key, hash); break;
@@ -453,6 +586,7 @@ static void oneWalk(bool abandons) {
     dropParts();
     assert_false(storeSavingRuns());
     assert_int_equal(storeSavingBytes(), 0);
+    assert_int_equal(storeSavingKeptBytes(), 0);
     assert_int_equal(marks(), 0);
     for (int i = 0; i < DBS; i++) assert_null(dbVerify(storeDb(i)));
 }
