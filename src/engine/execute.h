@@ -10,13 +10,17 @@
 /* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a command that
  * refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
+/* The same for requests of one session, of which most have the name of the one before. ANY_THREAD. */
+void executeResolveAll(request *requests, int count);
 /* Resolved requests of one session that are going to run. */
 typedef struct executePart {
     const session *who;
     const request *requests;
     int count;
 } executePart;
-/* Prefetches what the first REQUEST_BATCH_MAX requests of `count` parts will access, so that all cache misses overlap.
+/* Maximum number of requests that are prefetched together: what they access must fit into the first-level cache. */
+enum { EXECUTE_PREFETCH_MAX = 64 };
+/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all cache misses overlap.
  * Only a hint. */
 void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller

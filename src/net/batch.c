@@ -9,8 +9,10 @@
 
 enum { OWN_BUFFER_MIN = 256 };
 
-inputBatch *batchNew(size_t arena_bytes) {
+inputBatch *batchNew(size_t arena_bytes, int request_max) {
+    check(request_max <= REQUEST_BATCH_MAX);
     inputBatch *b = memAlloc(sizeof(*b));
+    b->request_max = request_max;
     b->outer = b->next = NULL;
     b->thread = NULL;
     b->filled_by = NULL;
@@ -64,8 +66,8 @@ inputRun *batchAddRun(inputBatch *b, client *cl, char *buf, size_t len) {
 }
 
 void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits) {
-    int max = hostileBatchMax(REQUEST_BATCH_MAX);
-    if (max > REQUEST_BATCH_MAX || max < b->requests.count) max = REQUEST_BATCH_MAX;
+    int max = hostileBatchMax(b->request_max);
+    if (max > b->request_max || max < b->requests.count) max = b->request_max;
     /* AUTH may lift the limits for the following requests, so parse one at a time. */
     if (!limits->authenticated && max > b->requests.count) max = b->requests.count + 1;
     run->first = b->requests.count;
@@ -75,5 +77,5 @@ void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits) {
     if (run->buf == run->cl->in)
         run->cl->in_len = run->len; /* the end may have moved to a large argument's block */
     run->count = b->requests.count - run->first;
-    for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
+    executeResolveAll(&b->requests.items[run->first], run->count);
 }

@@ -35,6 +35,7 @@ typedef struct inputBatch {
     struct netThread *thread;   /* whose batch it is */
     struct ioThread *filled_by; /* an I/O thread, which gets it back; NULL: the main thread */
     bool running;
+    int request_max; /* its limit of requests */
     int run_count;
     size_t arena_used, arena_bytes;
     size_t output; /* of sessions with more than one block, since the last stage WRITE */
@@ -50,13 +51,13 @@ typedef struct receivedInput {
     bool more;  /* all space was used: more bytes may wait */
 } receivedInput;
 
-/* ANY_THREAD: each batch is used by one thread at a time. */
-inputBatch *batchNew(size_t arena_bytes);
+/* ANY_THREAD: each batch is used by one thread at a time. `request_max` is at most REQUEST_BATCH_MAX. */
+inputBatch *batchNew(size_t arena_bytes, int request_max);
 void batchFree(inputBatch *b);
 /* True if another client with up to `read_bytes` can be read. */
 static inline bool batchHasSpace(const inputBatch *b, size_t read_bytes) {
     return b->arena_bytes - b->arena_used >= read_bytes && b->run_count < RUNS_MAX &&
-           b->requests.count < REQUEST_BATCH_MAX;
+           b->requests.count < b->request_max;
 }
 /* Appends to the client's own buffer. */
 void batchKeep(client *cl, const char *bytes, size_t len);

@@ -304,13 +304,14 @@ static void processResults(void) {
 static void executeBatches(void) {
     while (io.first) {
         io.counted.prefetch_batches++;
-        for (int step = readerPrefetch(io.first); step > 0 && io.first; step--) {
+        int prefetched = readerPrefetch(io.first), step = 0;
+        do {
             inputBatch *b = io.first;
             io.first = b->next;
             if (!io.first) io.last = NULL;
             io.counted.prefetch_entries += (uint64_t)b->requests.count;
-            readerExecuteBatch(b);
-        }
+            readerExecuteBatch(b, prefetched > 0);
+        } while (++step < prefetched && io.first);
     }
 }
 
@@ -374,7 +375,7 @@ static ioThread *threadNew(int number, reason *why) {
     spscInit(&t->spare, BATCHES_MAX);
     sleeperInit(&t->rest);
     for (int i = 0; i < BATCHES_MAX; i++) {
-        inputBatch *b = batchNew(BATCH_BYTES);
+        inputBatch *b = batchNew(BATCH_BYTES, REQUEST_BATCH_MAX);
         b->filled_by = t;
         check(spscPush(&t->spare, &(spscItem){.what = b}));
     }

@@ -69,7 +69,8 @@ static void serveRead(ioThread *t, const spscItem *job) {
     run->received = (size_t)n;
     run->more = in.more;
     batchParse(b, run, &limits);
-    if (b->run_count < BATCH_RUNS && b->requests.count < REQUEST_BATCH_MAX) return;
+    bool next_fits = b->requests.count + run->count <= b->request_max;
+    if (b->run_count < BATCH_RUNS && next_fits) return;
     giveBatch(t);
     wakeMain(t);
 }

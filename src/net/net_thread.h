@@ -44,10 +44,10 @@ void readerCount(client *cl, ssize_t n);
 void readerRecord(client *cl);
 /* After a read returned `n` <= 0: closes the client unless errno was EAGAIN. */
 void readerFailed(client *cl, ssize_t n, int error);
-/* Prefetches for the first batches of a list, as many as fit in one step; returns their number. */
+/* Prefetches for the first batches of a list, as many as fit in one step; returns their number: 0 if the first one does not. */
 int readerPrefetch(const struct inputBatch *first);
-/* Executes a batch that an I/O thread has filled; its clients are the main thread's. It was prefetched. */
-void readerExecuteBatch(struct inputBatch *b);
+/* Executes a batch that an I/O thread has filled; its clients are the main thread's. */
+void readerExecuteBatch(struct inputBatch *b, bool prefetched);
 /* After `written` bytes of the output were sent: removes them. */
 void writerSent(client *cl, size_t written);
 /* After writing: applies limits, closes the client, or waits until the rest can be written. `full`: the connection took no

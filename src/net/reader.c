@@ -38,7 +38,7 @@ enum {
 /* The batch to which input of this turn is added: a new one if the current one is being executed. */
 static inputBatch *batchOpen(netThread *t) {
     if (unlikely(!t->batch) || unlikely(t->batch->running)) {
-        inputBatch *b = batchNew(ARENA_BYTES);
+        inputBatch *b = batchNew(ARENA_BYTES, EXECUTE_PREFETCH_MAX);
         b->outer = t->batch;
         b->thread = t;
         t->batch = b;
@@ -162,12 +162,26 @@ static void refuseInline(inputRun *run) {
     sessionCloseNow(s);
 }
 
+/* Runs many requests in steps: what is prefetched in one step is still in the cache when it is used. */
+static NO_INLINE int runInSteps(session *s, request *requests, int count) {
+    int ran = 0;
+    while (true) {
+        int step = count - ran < EXECUTE_PREFETCH_MAX ? count - ran : EXECUTE_PREFETCH_MAX;
+        int done = executeRun(s, requests + ran, step);
+        ran += done;
+        if (done < step || ran == count) return ran;
+        executePrefetch(&(executePart){s, requests + ran, count - ran}, 1);
+    }
+}
+
 /* Runs the requests of one run; returns their number. */
 static int runRequests(inputBatch *b, inputRun *run) {
     session *s = &run->cl->session;
     request *requests = b->requests.items + run->first;
-    if (likely(!(s->flags & SESSION_PRIMARY)))
+    if (likely(!(s->flags & SESSION_PRIMARY))) {
+        if (unlikely(run->count > EXECUTE_PREFETCH_MAX)) return runInSteps(s, requests, run->count);
         return run->count ? executeRun(s, requests, run->count) : 0;
+    }
     streamBegin(s, run->buf, run->parsed_from, requests);
     int count = primaryRequests(run, requests), ran = 0;
     if (count) ran = executeRun(s, requests, count);
@@ -230,24 +244,36 @@ static void writeLongReplies(inputBatch *b) {
     stagesRun(STAGE_LOG, STAGE_WRITE);
 }
 
-static int partsOf(const inputBatch *b, executePart *parts) {
-    for (int i = 0; i < b->run_count; i++) {
+static int partsOf(const inputBatch *b, int from, int to, executePart *parts) {
+    for (int i = from; i < to; i++) {
         const inputRun *run = &b->runs[i];
-        parts[i] = (executePart){&run->cl->session, b->requests.items + run->first, run->count};
+        parts[i - from] =
+            (executePart){&run->cl->session, b->requests.items + run->first, run->count};
     }
-    return b->run_count;
+    return to - from;
 }
 
-static void prefetchRuns(const inputBatch *b) {
+/* The end of the runs from `from` on that have EXECUTE_PREFETCH_MAX requests together; at least one run. */
+static int windowEnd(const inputBatch *b, int from) {
+    int at = from, left = EXECUTE_PREFETCH_MAX;
+    do { left -= b->runs[at++].count; } while (at < b->run_count && b->runs[at].count <= left);
+    return at;
+}
+
+/* Prefetches for as many runs from `from` on as fit in one step; returns the end of these runs. */
+static int prefetchRuns(const inputBatch *b, int from) {
     executePart parts[RUNS_MAX];
-    executePrefetch(parts, partsOf(b, parts));
+    int to = likely(b->requests.count <= EXECUTE_PREFETCH_MAX) ? b->run_count : windowEnd(b, from);
+    executePrefetch(parts, partsOf(b, from, to, parts));
+    return to;
 }
 
-/* Executes the requests of the batch, and parses what is left of its runs. */
-static void stepBatch(inputBatch *b) {
+/* Executes the requests of the batch, and parses what is left of its runs. Its first `prefetched` runs were prefetched. */
+static void stepBatch(inputBatch *b, int prefetched) {
     int left = 0;
     for (int i = 0; i < b->run_count; i++) {
         inputRun *run = &b->runs[i];
+        if (unlikely(i == prefetched)) prefetched = prefetchRuns(b, i);
         if (executeInput(b, run)) {
             hostileMoveBuffer(run->cl, &run->buf, &run->len, &run->pos);
             if (left != i) b->runs[left] = *run;
@@ -265,35 +291,32 @@ static void stepBatch(inputBatch *b) {
 /* Executes the batch until no run has requests that can be executed now. */
 static void runBatch(inputBatch *b) {
     b->running = true;
-    while (b->run_count) {
-        prefetchRuns(b);
-        stepBatch(b);
-    }
+    while (b->run_count) stepBatch(b, 0);
     b->arena_used = 0;
     b->running = false;
     batchDone(b);
 }
 
 int readerPrefetch(const inputBatch *first) {
-    executePart parts[2 * RUNS_MAX];
-    int count = 0, batches = 0;
-    for (const inputBatch *b = first; b && count + b->run_count <= (int)COUNT_OF(parts);
-         b = b->next) {
-        count += partsOf(b, parts + count);
-        batches++;
+    executePart parts[RUNS_MAX];
+    int left = EXECUTE_PREFETCH_MAX, count = 0, batches = 0;
+    for (const inputBatch *b = first; b; b = b->next, batches++) {
+        if (b->requests.count > left || count + b->run_count > (int)COUNT_OF(parts)) break;
+        count += partsOf(b, 0, b->run_count, parts + count);
+        left -= b->requests.count;
     }
     executePrefetch(parts, count);
     return batches;
 }
 
-void readerExecuteBatch(inputBatch *b) {
+void readerExecuteBatch(inputBatch *b, bool prefetched) {
     netThread *t = netMainThread();
     check(b->filled_by != NULL);
     b->thread = t;
     b->outer = batchOpen(t);
     t->batch = b;
     b->running = true;
-    if (b->run_count) stepBatch(b);
+    if (b->run_count) stepBatch(b, prefetched ? b->run_count : 0);
     runBatch(b);
 }
 
@@ -346,7 +369,7 @@ static void addRun(client *cl, char *buf, size_t len) {
     inputRun *run = batchAddRun(b, cl, buf, len);
     cl->session.flags |= SESSION_IN_BATCH;
     parseRun(b, run);
-    if (b->requests.count == REQUEST_BATCH_MAX || b->run_count == RUNS_MAX) runBatch(b);
+    if (b->requests.count == b->request_max || b->run_count == RUNS_MAX) runBatch(b);
 }
 
 void readerFailed(client *cl, ssize_t n, int error) {

@@ -13,7 +13,7 @@
 
 /* Maximum number of requests in a batch. */
 #ifndef REQUEST_BATCH_MAX
-#define REQUEST_BATCH_MAX 64
+#define REQUEST_BATCH_MAX 256
 #endif
 /* Arguments of one batch that fit in its pool without an allocation. */
 #ifndef REQUEST_POOL_SLICES
