@@ -324,7 +324,8 @@ benches: $(bench_sources:%.c=$(out)/%)
 bench: benches
 	@for program in $(bench_sources:%.c=$(out)/%); do echo "== $$program"; $$program || exit 1; done
 
-# gate is the whole server with a driver instead of its event loop (tests/bench/gate.c); load is a load generator.
+# gate is the whole server with a driver instead of its event loop (tests/bench/gate.c); load is a load generator, floor
+# the least that a server can cost.
 gate_program := $(out)/tests/bench/gate
 $(out)/tests/bench/server_main.o: src/server/main.c $(out)/flags Makefile
 	@mkdir -p $(@D)
@@ -334,10 +335,11 @@ $(gate_program): $(out)/tests/bench/gate.o $(out)/tests/bench/server_main.o $(ca
                  $(filter-out $(out)/server/main.o,$(valkey-server_own:src/%.c=$(out)/%.o)) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
-$(out)/tests/bench/load: $(out)/tests/bench/load.o
+load_programs := $(out)/tests/bench/load $(out)/tests/bench/floor
+$(load_programs): %: %.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $^ -lm
-gate: $(gate_program) $(out)/tests/bench/load
+gate: $(gate_program) $(load_programs)
 
 # loader is the whole server with a driver that loads append only files; shim.so stands between a server and its files.
 loader_program := $(out)/tests/durability/loader

@@ -5,6 +5,7 @@
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -63,6 +64,15 @@ static inline size_t sizeRoundUp(size_t n, size_t step) { return (n + step - 1) 
 /* The least power of two that is at least `n`; 1 for 0. */
 static inline size_t sizePowerOfTwo(size_t n) {
     return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll((unsigned long long)(n - 1)));
+}
+
+/* memcmp() == 0, without a call for 8 to 32 bytes. */
+ALWAYS_INLINE bool bytesEqual(const void *a, const void *b, size_t len) {
+    if (len - 8 > 24) return memcmp(a, b, len) == 0;
+    const char *p = a, *q = b;
+    for (size_t i = 0; i + 8 < len; i += 8)
+        if (loadU64(p + i) != loadU64(q + i)) return false;
+    return loadU64(p + len - 8) == loadU64(q + len - 8);
 }
 
 /* The byte as unsigned, with A-Z mapped to a-z. Independent of the locale. */

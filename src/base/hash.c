@@ -11,11 +11,11 @@
 #include "base/bytes.h"
 #include "base/crc_table.h"
 
-static struct { uint64_t k0, k1; } seed_now;
-
 typedef struct sipState {
     uint64_t v0, v1, v2, v3;
 } sipState;
+
+static sipState seeded; /* the state before the first word, with the key of the process */
 
 ALWAYS_INLINE uint64_t rotate(uint64_t x, int k) { return x << k | x >> (64 - k); }
 
@@ -50,9 +50,7 @@ ALWAYS_INLINE uint64_t tailWord(const uint8_t *p, size_t rest, size_t len) {
 }
 
 /* Every caller passes a constant `fold`, so the compiler emits two specialised functions. */
-ALWAYS_INLINE uint64_t sip13(const void *bytes, size_t len, uint64_t k0, uint64_t k1, bool fold) {
-    sipState s = {k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull,
-                  k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull};
+ALWAYS_INLINE uint64_t sip13(const void *bytes, size_t len, sipState s, bool fold) {
     const uint8_t *p = bytes;
     const uint8_t *end = p + (len & ~(size_t)7);
     for (; p != end; p += 8) sipWord(&s, fold ? bytesFold8(loadU64(p)) : loadU64(p));
@@ -66,21 +64,20 @@ ALWAYS_INLINE uint64_t sip13(const void *bytes, size_t len, uint64_t k0, uint64_
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-void hashSetSeed(const uint8_t seed[16]) {
-    seed_now.k0 = loadU64(seed);
-    seed_now.k1 = loadU64(seed + 8);
+static sipState stateOf(const uint8_t key[16]) {
+    uint64_t k0 = loadU64(key), k1 = loadU64(key + 8);
+    return (sipState){k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull,
+                      k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull};
 }
 
-uint64_t hashBytes(const void *bytes, size_t len) {
-    return sip13(bytes, len, seed_now.k0, seed_now.k1, false);
-}
+void hashSetSeed(const uint8_t seed[16]) { seeded = stateOf(seed); }
 
-uint64_t hashBytesFold(const void *bytes, size_t len) {
-    return sip13(bytes, len, seed_now.k0, seed_now.k1, true);
-}
+uint64_t hashBytes(const void *bytes, size_t len) { return sip13(bytes, len, seeded, false); }
+
+uint64_t hashBytesFold(const void *bytes, size_t len) { return sip13(bytes, len, seeded, true); }
 
 uint64_t hashSip13(const void *bytes, size_t len, const uint8_t key[16]) {
-    return sip13(bytes, len, loadU64(key), loadU64(key + 8), false);
+    return sip13(bytes, len, stateOf(key), false);
 }
 
 /* crc16_tables[k][b] is the checksum of byte b followed by k zero bytes. */

@@ -20,14 +20,22 @@
 
 /* ------------------------------------------------------------------ common functions */
 
-void stringReply(ctx *c, const robj *o) {
+static NO_INLINE void replyNotEmbedded(ctx *c, const robj *o) {
+    char digits[NUMBER_TEXT_MAX];
     if (objectForm(o) == FORM_POINTER) {
         blob *bytes = objectPointer(o);
         respBulkBlob(c->out, bytes, 0, bytes->len);
-        return;
+    } else {
+        replyBulk(c, objectText(o, digits));
     }
-    char digits[NUMBER_TEXT_MAX];
-    replyBulk(c, objectText(o, digits));
+}
+
+void stringReply(ctx *c, const robj *o) {
+    if (likely(objectForm(o) <= FORM_EMBED_RAW)) {
+        replyBulk(c, objectEmbedded(o));
+    } else {
+        replyNotEmbedded(c, o);
+    }
 }
 
 bool stringIsType(ctx *c, const robj *o) {
@@ -357,9 +365,8 @@ void appendCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ counters */
 
-static void increment(ctx *c, int64_t by) {
-    robj *o;
-    if (!findWrite(c, &o)) return;
+/* All cases of increment(): `o` is the value of the first key, or NULL. */
+static NO_INLINE void incrementAny(ctx *c, robj *o, int64_t by) {
     int64_t value = 0;
     if (o && !stringToInt(o, &value)) {
         replyError(c, ERR_NOT_INTEGER_TEXT);
@@ -373,6 +380,18 @@ static void increment(ctx *c, int64_t by) {
     dbPlace(c->db, &c->at, o);
     ctxKeyChanged(c, c->argv[1], "incrby");
     replyInteger(c, value);
+}
+
+static void increment(ctx *c, int64_t by) {
+    robj *o = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
+    if (!stringIsType(c, o)) return;
+    objectSum sum = likely(o != NULL) ? objectAddInt(o, by) : (objectSum){0, false};
+    if (unlikely(!sum.done)) {
+        incrementAny(c, o, by);
+        return;
+    }
+    ctxKeyChanged(c, c->argv[1], "incrby");
+    replyInteger(c, sum.value);
 }
 
 /* INCR key. Reply: the new value, as for all commands in this section. */

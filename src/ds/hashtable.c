@@ -26,10 +26,14 @@ void *hashtableFindPosition(const hashtable *t, const hashtableType *type, uint6
     return hashtableInlineFindPosition(t, type, hash, type->match, key, len, position);
 }
 
-void hashtablePrefetch(const hashtable *t, uint64_t hash) { hashtableInlinePrefetch(t, hash); }
+void hashtablePrefetch(const hashtable *t, uint64_t hash) {
+    (void)hashtableInlinePrefetch(t, hash);
+}
 
 void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
-    (void)hashtableInlinePrefetchEntry(t, hash);
+    if (!t->body) return;
+    tableProbe p = tableProbeAt(t, hash);
+    (void)hashtableInlinePrefetchEntry((tableHint){p.home, p.tag});
 }
 
 /* The position of an entry given by address; its `word` is NULL if the entry is not in the table. */

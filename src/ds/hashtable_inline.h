@@ -105,36 +105,37 @@ ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, const hashta
 /* Step 0, useful with many tables: prefetches the header of the table. */
 ALWAYS_INLINE void hashtableInlinePrefetchHead(const hashtable *t) { prefetchRead(t->body); }
 
+/* Where the search for a hash begins, as step 2 of a batch needs it; `home` is NULL if the table is empty. */
+typedef struct tableHint {
+    const tableBucket *home;
+    uint64_t tag;
+} tableHint;
+
 /* Step 1 of a batch: prefetches the home bucket, and the next one: at a fill of 95 % many entries are displaced. */
-ALWAYS_INLINE void hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
-    if (unlikely(!t->body)) return;
+ALWAYS_INLINE tableHint hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
+    if (unlikely(!t->body)) return (tableHint){NULL, 0};
     tableProbe p = tableProbeAt(t, hash);
     prefetchRead(p.home);
     prefetchRead(p.home + 1);
+    return (tableHint){p.home, p.tag};
 }
 
-/* Prefetches the entry that probably matches and returns it; NULL if there is none near the home bucket. */
-ALWAYS_INLINE void *tableProbePrefetchEntry(const tableProbe *p) {
+/* Step 2 of a batch: prefetches the entry and returns it, or another one: only a hint. NULL if there is none near the
+ * home bucket. */
+ALWAYS_INLINE void *hashtableInlinePrefetchEntry(tableHint hint) {
     enum { BUCKETS = 3 }; /* the third was perhaps fetched by the processor */
-    for (const tableBucket *b = p->home; b < p->home + BUCKETS; b++) {
-        tagVector tags = bucketTags(b);
-        unsigned hits = tagsEqual(tags, p->tag);
+    const tableBucket *b = hint.home;
+    if (unlikely(!b)) return NULL;
+    for (int i = 0;; i++, b++) {
+        unsigned hits = tagsEqual(bucketTags(b), hint.tag);
         if (likely(hits)) {
             char *entry = wordEntry(b->word[__builtin_ctz(hits)]);
             prefetchRead(entry);
             prefetchRead(entry + 40); /* entries of about 40 bytes often cross a cache line */
             return entry;
         }
-        if (tableProbeEnds(p, b, tags)) break;
+        if (!bucketOverflows(b) || i == BUCKETS - 1) return NULL;
     }
-    return NULL;
-}
-
-/* Step 2 of a batch: prefetches the entry. Returns it, or another one, or NULL: only a hint. */
-ALWAYS_INLINE void *hashtableInlinePrefetchEntry(const hashtable *t, uint64_t hash) {
-    if (unlikely(!t->body)) return NULL;
-    tableProbe p = tableProbeAt(t, hash);
-    return tableProbePrefetchEntry(&p);
 }
 
 #endif

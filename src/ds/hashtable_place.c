@@ -32,23 +32,16 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
     }
 }
 
-/* Marks the scale as inexact if tags no longer determine the distance of a word from home. Tags that are
- * whole units always do. */
-static void noteDistance(tableScale *sc, uint64_t distance) {
-    if (unlikely(distance > DISTANCE_MAX) && sc->shift != TAG_SHIFT) sc->inexact = true;
+/* A word of `unit` is going to be in bucket `at`: marks the scale as inexact if tags no longer determine the distance
+ * from home. Tags that are whole units always do. */
+static inline void noteDistance(tableScale *sc, uint64_t at, uint64_t unit) {
+    if (sc->shift == TAG_SHIFT || likely(at - scaleUnitHome(sc, unit) <= sc->reach)) return;
+    if (scaleLastUnit(sc, at) - unit > DISTANCE_MAX) sc->inexact = true;
 }
 
-/* The word with the greatest unit in a full bucket, and its distance. */
-static unsigned bucketGreatest(const tableRegion *r, const tableBucket *b, uint64_t last,
-                               uint64_t *distance) {
-#if HASHTABLE_SIMD
-    if (likely(!r->sc->inexact)) {
-        __m128i distances = _mm_sub_epi16(_mm_set1_epi16((short)last), bucketTags(b));
-        unsigned least = (unsigned)_mm_cvtsi128_si32(_mm_minpos_epu16(distances));
-        *distance = least & 0xffffu;
-        return least >> 16;
-    }
-#endif
+/* The word with the greatest unit in a full bucket, and its distance, for any scale. */
+static NO_INLINE unsigned bucketGreatest(const tableRegion *r, const tableBucket *b, uint64_t last,
+                                         uint64_t *distance) {
     unsigned index = 0;
     *distance = UINT64_MAX;
     for (unsigned i = 0; i < BUCKET_WORDS; i++) {
@@ -59,6 +52,39 @@ static unsigned bucketGreatest(const tableRegion *r, const tableBucket *b, uint6
         }
     }
     return index;
+}
+
+/* One bucket of placeDisplaced(): stores `*word` in the full bucket `at` unless its unit is the greatest, and replaces both
+ * by the word and unit to pass on. */
+static inline void bucketPassOn(const tableRegion *r, uint64_t at, uint64_t *unit, uint64_t *word) {
+    tableBucket *b = &r->buckets[at];
+    unsigned index;
+    uint64_t beyond; /* by how much the greatest unit of the bucket is greater; 0: it is not */
+#if HASHTABLE_SIMD
+    if (likely(!r->sc->inexact)) {
+        /* Tags that are whole units are compared as they are; of others the difference to `*unit` is signed, which is
+         * put in the middle of the unsigned range (see tableProbeAt()). */
+        uint64_t base = r->sc->shift == TAG_SHIFT ? 0 : *unit - 0x8000;
+        __m128i from = _mm_sub_epi16(bucketTags(b), _mm_set1_epi16((short)base));
+        __m128i inverse = _mm_xor_si128(from, _mm_set1_epi16(-1));
+        unsigned least = (unsigned)_mm_cvtsi128_si32(_mm_minpos_epu16(inverse));
+        uint64_t greatest = ~least & 0xffffu, own = (*unit - base) & 0xffffu;
+        index = least >> 16;
+        beyond = greatest > own ? greatest - own : 0;
+    } else
+#endif
+    {
+        uint64_t last = scaleLastUnit(r->sc, at), least;
+        index = bucketGreatest(r, b, last, &least);
+        beyond = least < last - *unit ? last - *unit - least : 0;
+    }
+    if (beyond > 0) {
+        uint64_t passed_on = b->word[index] & ~WORD_OVERFLOW;
+        bucketStore(b, index, *word);
+        *word = passed_on;
+        *unit += beyond;
+    }
+    bucketSetOverflow(b);
 }
 
 /* Number of words in a bucket whose home is before it (distance >= `width`); sets `index` to the word with
@@ -106,19 +132,10 @@ static NO_INLINE uint64_t placeDisplaced(tableRegion *r, uint64_t home, uint64_t
     if (end >= r->limit) return PLACE_FULL;
     if (unlikely(end - home > RUN_MAX)) r->long_run = true;
     for (uint64_t at = home; at < end; at++) {
-        tableBucket *b = &r->buckets[at];
-        uint64_t last = scaleLastUnit(r->sc, at), distance = last - unit, least;
-        noteDistance(r->sc, distance);
-        unsigned index = bucketGreatest(r, b, last, &least);
-        if (least < distance) {
-            uint64_t passed_on = b->word[index] & ~WORD_OVERFLOW;
-            bucketStore(b, index, word);
-            word = passed_on;
-            unit = last - least;
-        }
-        bucketSetOverflow(b);
+        noteDistance(r->sc, at, unit);
+        bucketPassOn(r, at, &unit, &word);
     }
-    noteDistance(r->sc, scaleLastUnit(r->sc, end) - unit);
+    noteDistance(r->sc, end, unit);
     r->buckets[end].word[__builtin_ctz(bucketFree(&r->buckets[end]))] = word;
     return end;
 }

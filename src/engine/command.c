@@ -133,19 +133,11 @@ static inline const command *lookup(nameKey key, slice name) {
 
 const command *commandFind(slice name) { return lookup(keyOf(name), name); }
 
-const command *commandFindFast(slice name) {
-    static const uint64_t masks[NAME_SHORT_MAX + 1][2] = {
-#define MASK(n) (~0ULL >> (64 - 8 * (n)))
-        {0, 0},           {MASK(1), 0},     {MASK(2), 0},     {MASK(3), 0},     {MASK(4), 0},
-        {MASK(5), 0},     {MASK(6), 0},     {MASK(7), 0},     {MASK(8), 0},     {~0ULL, MASK(1)},
-        {~0ULL, MASK(2)}, {~0ULL, MASK(3)}, {~0ULL, MASK(4)}, {~0ULL, MASK(5)}, {~0ULL, MASK(6)},
-        {~0ULL, MASK(7)}, {~0ULL, MASK(8)},
-#undef MASK
-    };
-    if (unlikely(name.len > NAME_SHORT_MAX)) return commandFind(name);
-    nameKey key = {bytesFold8(loadU64(name.ptr) & masks[name.len][0]),
-                   bytesFold8(loadU64(name.ptr + 8) & masks[name.len][1])};
-    return lookup(key, name);
+const command *commandFindShort(uint64_t bytes, size_t len) {
+    nameKey key = {bytesFold8(bytes), 0};
+    const nameEntry *entry = &table.entries[table.slots[slotOf(key)]];
+    bool same = entry->key.low == key.low && entry->key.high == 0 && entry->len == len;
+    return same ? entry->cmd : NULL;
 }
 
 const command *commandFindSub(const command *parent, slice word) {

@@ -6,8 +6,8 @@
 
 #include "engine/command.h"
 
-/* commandFind() for a slice with 16 readable bytes from its start, as guaranteed by input buffers
- * (REQUEST_READ_SLACK). About 3 ns for names up to 16 bytes. ANY_THREAD. */
-const command *commandFindFast(slice name);
+/* commandFind() for a name of 1 to 8 bytes: `bytes` begins with them, in the order of memory, and ends with zeros.
+ * ANY_THREAD. */
+const command *commandFindShort(uint64_t bytes, size_t len);
 
 #endif

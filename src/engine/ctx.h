@@ -8,7 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/assert.h"
 #include "base/blob.h"
+#include "base/bytes.h"
 #include "engine/command.h"
 #include "engine/hot.h"
 #include "engine/session.h"
@@ -72,10 +74,10 @@ blob *ctxTakeArg(ctx *c, int i);
 void ctxTellObservers(ctx *c, slice key, const char *event);
 /* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the name of the
  * keyspace event ("set"), NULL if none. */
-static inline void ctxKeyChanged(ctx *c, slice key, const char *event) {
+ALWAYS_INLINE void ctxKeyChanged(ctx *c, slice key, const char *event) {
     c->flags |= CTX_CHANGED;
     engineHot.dirty++;
-    if (engineHot.observers) ctxTellObservers(c, key, event);
+    if (unlikely(engineHot.observers)) ctxTellObservers(c, key, event);
 }
 /* Notifies observers of an event that leaves the value unchanged for WATCH and caches ("xgroup-create"). Neither
  * counts as a change nor propagates. */

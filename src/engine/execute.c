@@ -38,7 +38,12 @@ static struct {
 
 static measureLimits limits = {UINT64_MAX, INT64_MAX, INT64_MAX};
 
-void executeSetLimits(const measureLimits *now) { limits = *now; }
+static uint64_t large_from = INT64_MAX; /* limits.request_bytes, 0 if that is negative */
+
+void executeSetLimits(const measureLimits *now) {
+    limits = *now;
+    large_from = now->request_bytes > 0 ? (uint64_t)now->request_bytes : 0;
+}
 
 void executeNewTurn(void) {
     if (!turn.refresh_ticks) {
@@ -58,13 +63,33 @@ static inline void bindCommand(request *r, const command *cmd) {
     if (cmd->first_key == 1 && r->argc > 1) { r->key_hash = storeHash(r->argv[1]); }
 }
 
-void executeResolve(request *r) {
-    /* Words of an inline request may be in a separate block without slack. */
-    const command *cmd = likely(r->raw.len) ? commandFindFast(r->argv[0]) : commandFind(r->argv[0]);
-    if (likely(cmd != NULL) && unlikely(cmd->sub_count) && r->argc > 1) {
-        cmd = commandFindSub(cmd, r->argv[1]);
+void executeResolve(request *r) { executeResolveAll(r, 1); }
+
+void executeResolveAll(request *requests, int count) {
+    /* The name of the request before, as it was sent, if it is short: mostly the next one is the same. */
+    uint64_t bytes = 0;
+    size_t len = 0;
+    const command *cmd = NULL;
+    for (int i = 0; i < count; i++) {
+        request *r = &requests[i];
+        slice name = r->argv[0];
+        /* Words of an inline request may be in a separate block without slack. */
+        if (likely(name.len - 1 < sizeof(bytes)) && likely(r->raw.len)) {
+            uint64_t now = loadU64(name.ptr) << (64 - 8 * name.len);
+            if (now != bytes || name.len != len) {
+                bytes = now;
+                len = name.len;
+                cmd = commandFindShort(bytes >> (64 - 8 * len), len);
+            }
+        } else {
+            len = 0;
+            cmd = commandFind(name);
+        }
+        const command *found = cmd;
+        if (likely(cmd != NULL) && unlikely(cmd->sub_count) && r->argc > 1)
+            found = commandFindSub(cmd, r->argv[1]);
+        bindCommand(r, found);
     }
-    bindCommand(r, cmd);
 }
 
 static inline bool hasPreparedKey(const request *r) {
@@ -93,6 +118,7 @@ static NO_INLINE void prefetchItems(const executePart *parts, int count, const s
 }
 
 void executePrefetch(const executePart *parts, int count) {
+    _Static_assert(EXECUTE_PREFETCH_MAX <= (int)STORE_WANTS_MAX, "all keys of a batch");
     storeWant wants[EXECUTE_PREFETCH_MAX];
     uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
     int n = 0;
@@ -311,17 +337,12 @@ static NO_INLINE uint64_t wakeOthers(void) {
     return clockTicks() - began;
 }
 
-static void resolveAgain(request *requests, int count) {
-    for (int i = 0; i < count; i++) executeResolve(&requests[i]);
-}
-
-/* Checks a request and its reply on the fast path for the command log; `before` is the output that was pending before
- * the command. */
-static inline void checkSize(ctx *c, const request *r, size_t before) {
-    int64_t reply_bytes = (int64_t)(outbufPending(c->out) - before);
-    /* `raw` does not include inline requests and large arguments. */
-    bool large_request =
-        (int64_t)r->raw.len > limits.request_bytes || r->large_count || !r->raw.len;
+/* Checks a request and its reply on the fast path for the command log; `before` and `after` are the output that was
+ * pending before and after the command. */
+static inline void checkSize(ctx *c, const request *r, size_t before, size_t after) {
+    int64_t reply_bytes = (int64_t)(after - before);
+    /* `raw` does not include inline requests (it is empty then) and large arguments. */
+    bool large_request = r->raw.len - 1 >= large_from || r->large_count;
     if (likely(reply_bytes <= limits.reply_bytes) && likely(!large_request)) return;
     int64_t request_bytes = measureRequestBytes(c);
     if (request_bytes > limits.request_bytes || reply_bytes > limits.reply_bytes)
@@ -347,21 +368,22 @@ int executeRun(session *s, request *requests, int count) {
              .below = engineHot.current};
     hotCheck(!(s->flags & SESSION_LENT));
     engineHot.current = &c;
-    if (unlikely(requests[0].command_epoch != commandEpoch())) resolveAgain(requests, count);
+    if (unlikely(requests[0].command_epoch != commandEpoch())) executeResolveAll(requests, count);
     if (unlikely(engineHot.memory_limited)) memoryKeep();
     engineHot.hotkeys_in -= count;
     if (unlikely(engineHot.hotkeys_in < 0)) hotkeysLook(s->db_id, requests, count);
     uint64_t started = clockTicks();
-    int i = 0;
+    request *r = requests, *end = requests + count;
     propagateUnitBegin();
-    while (i < count && !(s->flags & SESSION_STOPS)) {
-        const command *cmd = requests[i].command;
-        int first = i, failed = 0, rejected = 0, not_run = 0;
+    while (r < end && !(s->flags & SESSION_STOPS)) {
+        const command *cmd = r->command;
+        const request *first = r, *last = cmd->flags & CMD_QUICK ? end : r + 1;
+        int failed = 0, rejected = 0, not_run = 0;
+        size_t pending = outbufPending(&s->out);
         c.cmd = cmd;
         c.now_ms = engineHot.now_ms;
         c.look = keyspaceLookOf(s, c.now_ms);
         do {
-            request *r = &requests[i++];
             c.argv = r->argv;
             c.argc = r->argc;
             c.db = s->db;
@@ -371,28 +393,31 @@ int executeRun(session *s, request *requests, int count) {
             uint32_t armed = engineHot.armed | s->armed;
             bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
             if (likely(usual) || runGated(&c, armed)) {
-                size_t pending = outbufPending(&s->out);
                 cmd->proc(&c);
-                checkSize(&c, r, pending);
+                size_t after = outbufPending(&s->out);
+                checkSize(&c, r, pending, after);
+                pending = after;
                 finish(&c);
-            } else if (unlikely(c.flags & CTX_HELD)) {
-                i--;
+            } else {
+                pending = outbufPending(&s->out);
             }
+            r++;
             if (unlikely(c.flags &
                          (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS))) {
+                if (c.flags & CTX_HELD) r--;
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
                 if (c.flags & CTX_WAKES && !c.below) started += wakeOthers();
                 if (c.flags & CTX_DELIVERS) deliverWaiting(s);
+                pending = outbufPending(&s->out);
             }
             if (unlikely(engineHot.sinks)) {
                 propagateUnitEnd();
                 propagateUnitBegin();
             }
-        } while (i < count && requests[i].command == cmd && (cmd->flags & CMD_QUICK) &&
-                 !(s->flags & SESSION_STOPS));
-        int ran = i - first - not_run;
+        } while (r < last && r->command == cmd && !(s->flags & SESSION_STOPS));
+        int ran = (int)(r - first) - not_run;
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();
         account(s, cmd, ran, failed, rejected, ended - started);
@@ -409,7 +434,7 @@ int executeRun(session *s, request *requests, int count) {
     propagateUnitEnd();
     engineHot.current = c.below;
     if (s->out.first) sessionWantWrite(s);
-    return i;
+    return (int)(r - requests);
 }
 
 void executeReplay(session *s, request *r, replySink *sink) {

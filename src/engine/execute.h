@@ -10,6 +10,8 @@
 /* Finds the command of a parsed request and the hash of its first key. For an unknown name it is a command that
  * refuses itself. ANY_THREAD. */
 void executeResolve(request *r);
+/* The same for requests of one session, of which most have the name of the one before. ANY_THREAD. */
+void executeResolveAll(request *requests, int count);
 /* Resolved requests of one session that are going to run. */
 typedef struct executePart {
     const session *who;

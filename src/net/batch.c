@@ -77,5 +77,5 @@ void batchParse(inputBatch *b, inputRun *run, const requestLimits *limits) {
     if (run->buf == run->cl->in)
         run->cl->in_len = run->len; /* the end may have moved to a large argument's block */
     run->count = b->requests.count - run->first;
-    for (int i = run->first; i < b->requests.count; i++) executeResolve(&b->requests.items[i]);
+    executeResolveAll(&b->requests.items[run->first], run->count);
 }

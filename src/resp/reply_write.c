@@ -107,18 +107,23 @@ void respStatus(outbuf *o, slice text) { line(o, '+', REPLY_STATUS, text); }
 
 void respError(outbuf *o, slice text) { line(o, '-', REPLY_ERROR, text); }
 
-void respInteger(outbuf *o, int64_t value) {
+/* All cases of respInteger(). */
+static NO_INLINE void integerAny(outbuf *o, int64_t value) {
     char *at = place(o);
     if (unlikely(at == NULL)) {
         sinkTake(o, &(replyEvent){.kind = REPLY_INTEGER, .integer = value});
         return;
     }
-    if (likely(value >= 0)) {
-        o->at = putHead(at, ':', (uint64_t)value);
-        return;
-    }
     *at = ':';
     o->at = putCrlf(at + 1 + numberPrintInt(at + 1, value));
+}
+
+void respInteger(outbuf *o, int64_t value) {
+    if (likely((uint64_t)value < 10000) && likely((size_t)(o->end - o->at) >= OUTBUF_RESERVE_MAX)) {
+        o->at = putHead(o->at, ':', (uint64_t)value);
+    } else {
+        integerAny(o, value);
+    }
 }
 
 /* Bulks that are long or cross the end of a block. */

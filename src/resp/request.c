@@ -16,6 +16,10 @@
 #include "base/number.h"
 #include "resp/request_partial.h"
 
+/* "*?\r\n$?\r\n": how most requests begin. */
+#define HEAD_BYTES UINT64_C(0x0a0d00240a0d002a)
+#define HEAD_MASK UINT64_C(0xffff00ffffff00ff)
+
 enum {
     UNAUTHENTICATED_ARGS_MAX = 10,
     UNAUTHENTICATED_BULK_MAX = 16384,
@@ -52,8 +56,9 @@ void requestBatchClear(requestBatch *b) {
 
 /* ------------------------------------------------------------------ the fast parser */
 
-/* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR; 0 if there is anything else. */
-NO_INLINE static unsigned mediumLength(uint64_t line, uint32_t *value) {
+/* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR. Returns the number << 8 plus the place of
+ * the CR; 0 if there is anything else. */
+NO_INLINE static uint64_t mediumLength(uint64_t line) {
     uint64_t x = line ^ 0x0d0d0d0d0d0d0d0dULL;
     uint64_t cr = (x - 0x0101010101010101ULL) & ~x & 0x8080808080808080ULL;
     unsigned place = cr ? (unsigned)__builtin_ctzll(cr) / 8 : 0;
@@ -69,8 +74,7 @@ NO_INLINE static unsigned mediumLength(uint64_t line, uint32_t *value) {
     d = (d & 0x0f0f0f0f0f0f0f0fULL) * (10 * 256 + 1) >> 8;
     d = (d & 0x00ff00ff00ff00ffULL) * (100 * 65536 + 1) >> 16;
     d = (d & 0x0000ffff0000ffffULL) * (10000 * 4294967296ULL + 1) >> 32;
-    *value = (uint32_t)d;
-    return place;
+    return d << 8 | place;
 }
 
 /* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else. One and two digits, by
@@ -90,9 +94,11 @@ ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_
         return ones <= 9 ? at + 5 : NULL;
     }
     if ((line & 0xff) != lead) return NULL;
-    unsigned place = mediumLength(line, value);
-    if (place == 0) return NULL;
-    return at[place + 1] == '\n' ? at + place + 2 : NULL;
+    uint64_t found = mediumLength(line);
+    if (found == 0) return NULL;
+    *value = (uint32_t)(found >> 8);
+    at += (found & 0xff) + 1;
+    return *at == '\n' ? at + 1 : NULL;
 }
 
 /* Parses one array of at most `args_max` arguments that is complete before `end`. Returns the address after it, NULL
@@ -100,20 +106,30 @@ ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_
 ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *argv,
                                       uint32_t args_max, uint32_t bulk_max, int *argc) {
     uint32_t count, size;
-    at = fastLength(at, '*', &count);
-    if (at == NULL) return NULL;
-    if (count - 1 >= args_max) return NULL;
-    *argc = (int)count;
-    for (slice *arg = argv, *stop = argv + count; arg < stop; arg++) {
+    uint64_t head = loadU64(at);
+    if (likely((head & HEAD_MASK) == HEAD_BYTES)) {
+        count = (uint32_t)(head >> 8 & 0xff) - '0';
+        size = (uint32_t)(head >> 40 & 0xff) - '0';
+        if (unlikely(count > 9) || unlikely(size > 9)) return NULL;
+        at += 8;
+    } else {
+        at = fastLength(at, '*', &count);
+        if (at == NULL) return NULL;
         at = fastLength(at, '$', &size);
         if (at == NULL) return NULL;
+    }
+    if (count - 1 >= args_max) return NULL;
+    *argc = (int)count;
+    for (slice *arg = argv, *last = argv + count - 1;; arg++) {
         if (unlikely(size > bulk_max)) return NULL;
         if (unlikely(end - at < (ptrdiff_t)size + 2)) return NULL;
         if (unlikely(loadU16(at + size) != CRLF)) return NULL;
         *arg = (slice){at, size};
         at += size + 2;
+        if (arg == last) return at;
+        at = fastLength(at, '$', &size);
+        if (at == NULL) return NULL;
     }
-    return at;
 }
 
 /* ------------------------------------------------------------------ the slow parser: arrays */
@@ -499,6 +515,32 @@ static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t 
     return step;
 }
 
+/* Parses requests from offset `pos` with the fast parser, until it does not recognise one or the batch has `max`.
+ * Returns the offset after them. */
+static size_t parseUsual(requestBatch *batch, const char *buf, size_t pos, size_t len,
+                         uint32_t args_limit, uint32_t bulk_max, int max) {
+    const char *at = buf + pos, *end = buf + len;
+    int count = batch->count, pool_used = batch->pool_used;
+    request *r = &batch->items[count];
+    for (; at < end && count < max; count++, r++) {
+        slice *argv = batch->pool + pool_used;
+        uint32_t available = (uint32_t)(REQUEST_POOL_SLICES - pool_used);
+        const char *next = fastRequest(
+            at, end, argv, available < args_limit ? available : args_limit, bulk_max, &r->argc);
+        if (unlikely(next == NULL)) break;
+        r->argv = argv;
+        r->large_count = 0;
+        r->large = NULL;
+        r->raw = (slice){at, (size_t)(next - at)};
+        r->raw_end = (size_t)(next - buf);
+        pool_used += r->argc;
+        at = next;
+    }
+    batch->count = count;
+    batch->pool_used = pool_used;
+    return (size_t)(at - buf);
+}
+
 requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos,
                            const requestLimits *limits, requestBatch *batch, int max,
                            requestError *error) {
@@ -509,33 +551,18 @@ requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos
     uint32_t bulk_max = bulk_limit > UINT32_MAX ? UINT32_MAX : (uint32_t)bulk_limit;
     uint32_t args_limit = limits->authenticated ? REQUEST_POOL_SLICES : UNAUTHENTICATED_ARGS_MAX;
     if (args_limit > (uint32_t)limits->multibulk_max) args_limit = (uint32_t)limits->multibulk_max;
-    const char *at = buf + *pos, *end = buf + *len;
-    while (at < end) {
-        if (batch->count >= max) return REQUEST_BATCH_FULL;
-        if (likely(*at == '*' && p->partial == NULL)) {
-            slice *argv = batch->pool + batch->pool_used;
-            uint32_t available = (uint32_t)(REQUEST_POOL_SLICES - batch->pool_used);
-            request *r = &batch->items[batch->count];
-            const char *next_request = fastRequest(
-                at, end, argv, available < args_limit ? available : args_limit, bulk_max, &r->argc);
-            if (likely(next_request != NULL)) {
-                r->argv = argv;
-                r->large_count = 0;
-                r->large = NULL;
-                r->raw = (slice){at, (size_t)(next_request - at)};
-                r->raw_end = *pos = (size_t)(next_request - buf);
-                batch->pool_used += r->argc;
-                batch->count++;
-                at = next_request;
-                continue;
-            }
+    while (*pos < *len) {
+        if (likely(p->partial == NULL)) {
+            *pos = parseUsual(batch, buf, *pos, *len, args_limit, bulk_max, max);
+            if (*pos >= *len) break;
         }
+        if (batch->count >= max) return REQUEST_BATCH_FULL;
         bool fresh = batch->count == before;
         switch (slowRequest(p, buf, len, pos, limits, batch, fresh, error)) {
         case STEP_WAIT: return REQUEST_NEED_MORE;
         case STEP_FULL: return REQUEST_BATCH_FULL;
         case STEP_BAD: return REQUEST_BAD;
-        default: at = buf + *pos;
+        default: break;
         }
     }
     return REQUEST_NEED_MORE;

@@ -15,17 +15,21 @@ storeState storeNow;
 
 /* ------------------------------------------------------------------ the store */
 
-uint64_t storeHash(slice key) {
+static NO_INLINE uint64_t hashWithSlot(slice key) {
     uint64_t hash = hashBytes(key.ptr, key.len);
-    if (likely(!storeNow.slotted)) return hash;
     return (hash & ~(uint64_t)(SLOT_COUNT - 1)) | (uint64_t)hashSlot(key);
+}
+
+uint64_t storeHash(slice key) {
+    if (unlikely(storeNow.slotted)) return hashWithSlot(key);
+    return hashBytes(key.ptr, key.len);
 }
 
 static uint64_t hashOfObject(const void *entry) { return storeHash(objectKey(entry)); }
 
-static inline bool objectHasKey(const void *entry, const void *key, size_t len) {
+ALWAYS_INLINE bool objectHasKey(const void *entry, const void *key, size_t len) {
     slice own = objectKey(entry);
-    return own.len == len && memcmp(own.ptr, key, len) == 0;
+    return own.len == len && bytesEqual(own.ptr, key, len);
 }
 
 const hashtableType dbKeysType = {.hash_of = hashOfObject, .match = objectHasKey};
@@ -236,13 +240,23 @@ robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     return o;
 }
 
-robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
-    robj *o = (robj *)(uintptr_t)dbPeek(d, key, hash);
-    if (o && storeIsExpired(o, look)) {
+ALWAYS_INLINE robj *peek(const db *d, slice key, uint64_t hash) {
+    return hashtableInlineFind(tableOf(d, hash), &dbKeysType, hash, objectHasKey, key.ptr, key.len);
+}
+
+const robj *dbPeek(const db *d, slice key, uint64_t hash) { return peek(d, key, hash); }
+
+ALWAYS_INLINE robj *findUncounted(db *d, slice key, uint64_t hash, storeLook look) {
+    robj *o = peek(d, key, hash);
+    if (o && unlikely(storeIsExpired(o, look))) {
         readExpired(d, o);
         return NULL;
     }
     return o;
+}
+
+robj *dbFindUncounted(db *d, slice key, uint64_t hash, storeLook look) {
+    return findUncounted(d, key, hash, look);
 }
 
 static NO_INLINE void tellMiss(db *d, slice key) {
@@ -254,14 +268,18 @@ ALWAYS_INLINE void noteMiss(db *d, slice key) {
     if (unlikely(storeNow.notes_misses)) tellMiss(d, key);
 }
 
-robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look) {
-    robj *o = dbFindUncounted(d, key, hash, look);
+ALWAYS_INLINE robj *findQuiet(db *d, slice key, uint64_t hash, storeLook look) {
+    robj *o = findUncounted(d, key, hash, look);
     if (o) {
         d->hits++;
     } else {
         noteMiss(d, key);
     }
     return o;
+}
+
+robj *dbFindQuiet(db *d, slice key, uint64_t hash, storeLook look) {
+    return findQuiet(d, key, hash, look);
 }
 
 robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
@@ -273,7 +291,7 @@ robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
 }
 
 robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
-    robj *o = dbFindQuiet(d, key, hash, look);
+    robj *o = findQuiet(d, key, hash, look);
     if (o) touch(o, look);
     return o;
 }
@@ -288,10 +306,6 @@ robj *dbFindReadAt(db *d, slice key, uint64_t hash, storeLook look, dbPosition *
     return o;
 }
 
-const robj *dbPeek(const db *d, slice key, uint64_t hash) {
-    return hashtableInlineFind(tableOf(d, hash), &dbKeysType, hash, objectHasKey, key.ptr, key.len);
-}
-
 static inline bool objectHasHash(const void *entry, const void *hash, size_t len) {
     (void)len; /* a hash */
     return hashOfObject(entry) == *(const uint64_t *)hash;
@@ -303,15 +317,14 @@ const robj *dbPeekHash(const db *d, uint64_t hash) {
 }
 
 void storePrefetch(storeWant *wants, int count) {
+    tableHint hints[STORE_WANTS_MAX];
+    hotCheck(count <= STORE_WANTS_MAX);
     /* Without slots the single table's header is in the cache anyway. */
-    for (int i = 0; storeNow.slotted && i < count; i++)
+    for (int i = 0; unlikely(storeNow.slotted) && i < count; i++)
         hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
     for (int i = 0; i < count; i++)
-        hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
-    for (int i = 0; i < count; i++) {
-        wants[i].likely =
-            hashtableInlinePrefetchEntry(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
-    }
+        hints[i] = hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
+    for (int i = 0; i < count; i++) wants[i].likely = hashtableInlinePrefetchEntry(hints[i]);
 }
 
 void storePrefetchItems(const storeItemWant *wants, int count) {
@@ -319,7 +332,7 @@ void storePrefetchItems(const storeItemWant *wants, int count) {
         const valueElements *elements;
         const void *value;
         hashtable table;
-        uint64_t hash;
+        tableHint hint;
         slice item;
     } at[STORE_ITEMS_MAX];
     int n = 0;
@@ -337,17 +350,16 @@ void storePrefetchItems(const storeItemWant *wants, int count) {
         hashtableInlinePrefetchHead(&at[i].table);
     }
     for (int i = 0; i < n; i++) {
-        at[i].hash = at[i].elements->hash_of(at[i].item);
-        hashtableInlinePrefetch(&at[i].table, at[i].hash);
+        uint64_t hash = at[i].elements->hash_of(at[i].item);
+        at[i].hint = hashtableInlinePrefetch(&at[i].table, hash);
     }
-    for (int i = 0; i < n; i++) (void)hashtableInlinePrefetchEntry(&at[i].table, at[i].hash);
+    for (int i = 0; i < n; i++) (void)hashtableInlinePrefetchEntry(at[i].hint);
 }
 
 /* ------------------------------------------------------------------ changes of one key */
 
-void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
-                 int64_t expire_ms) {
-    hotCheck(at->at.hash == storeHash(key));
+static NO_INLINE void setString(db *d, slice key, const dbPosition *at, robj *old, slice value,
+                                blob *take, int64_t expire_ms) {
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
     if (old && !take && had_time == expires && objectOverwrite(old, value)) {
         if (!expires) return;
@@ -361,6 +373,14 @@ void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value,
     if (had_time) objectMarkRawWithTtl(o);
     dbPlace(d, at, o);
     if (old) freeObject(d, old, storeNow.lazy_deleted);
+}
+
+void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
+                 int64_t expire_ms) {
+    hotCheck(at->at.hash == storeHash(key));
+    bool plain = old && !take && expire_ms == OBJECT_NO_EXPIRE && !objectHasExpire(old);
+    if (plain && likely(objectOverwrite(old, value))) return;
+    setString(d, key, at, old, value, take, expire_ms);
 }
 
 static void noteAdded(db *d, slice key) {

@@ -158,12 +158,8 @@ int64_t objectInt(const robj *o) { return loadInt(objectValuePlace(o), objectFor
 
 slice objectText(const robj *o, char *digits) {
     hotCheck(objectType(o) == TYPE_STRING);
-    const char *at = objectValuePlace(o);
     valueForm form = objectForm(o);
-    if (form <= FORM_EMBED_RAW) {
-        size_t len = objectReadLength(&at);
-        return sliceMake(at, len);
-    }
+    if (form <= FORM_EMBED_RAW) return objectEmbedded(o);
     if (form == FORM_POINTER) {
         const blob *bytes = objectPointer(o);
         return sliceMake(bytes->bytes, bytes->len);
@@ -209,7 +205,8 @@ static void setForm(robj *o, valueForm form) {
 /* Number of bytes before the value. */
 static size_t headSize(const robj *o) { return (size_t)(objectValuePlace(o) - (const char *)o); }
 
-bool objectOverwrite(robj *o, slice value) {
+/* All cases of objectOverwrite(). */
+static NO_INLINE bool overwriteAny(robj *o, slice value) {
     if (objectType(o) != TYPE_STRING || objectForm(o) == FORM_POINTER) return false;
     int64_t number;
     if (numberMayBeInt(value) && numberParseInt(value, &number))
@@ -217,6 +214,17 @@ bool objectOverwrite(robj *o, slice value) {
     size_t head = headSize(o);
     if (!fitsInPlace(objectSize(o), head + objectLengthBytes(value.len) + value.len)) return false;
     memmove(objectWriteLength((char *)o + head, value.len), value.ptr, value.len);
+    setForm(o, FORM_EMBED);
+    return true;
+}
+
+bool objectOverwrite(robj *o, slice value) {
+    /* Text by text of the same length: nothing but the text changes. */
+    bool embeds = objectType(o) == TYPE_STRING && objectForm(o) <= FORM_EMBED_RAW;
+    if (unlikely(!embeds) || numberMayBeInt(value)) return overwriteAny(o, value);
+    slice text = objectEmbedded(o);
+    if (text.len != value.len || !mayStay()) return overwriteAny(o, value);
+    memmove((char *)(uintptr_t)text.ptr, value.ptr, value.len);
     setForm(o, FORM_EMBED);
     return true;
 }
@@ -233,6 +241,17 @@ bool objectOverwriteInt(robj *o, int64_t value) {
     storeInt((char *)o + head, form, value);
     setForm(o, form);
     return true;
+}
+
+objectSum objectAddInt(robj *o, int64_t by) {
+    valueForm form = objectForm(o);
+    if (form < FORM_INT1 || !mayStay()) return (objectSum){0, false};
+    char *at = (char *)(uintptr_t)objectValuePlace(o);
+    int64_t sum;
+    if (!numberAdd(loadInt(at, form), by, &sum) || intForm(sum) != form)
+        return (objectSum){0, false};
+    storeInt(at, form, sum);
+    return (objectSum){sum, true};
 }
 
 char *objectStretch(robj *o, size_t len) {

@@ -110,7 +110,7 @@ static inline bool objectIsExpired(const robj *o, int64_t now_ms) {
     return __builtin_expect(objectHasExpire(o), 0) && objectExpire(o) <= now_ms;
 }
 
-static inline slice objectKey(const robj *o) {
+ALWAYS_INLINE slice objectKey(const robj *o) {
     const char *at = (const char *)o + 4 + objectExpireBytes(o);
     size_t len = objectReadLength(&at);
     return sliceMake(at, len);
@@ -130,6 +130,12 @@ static inline void *objectPointer(const robj *o) {
 }
 static inline void objectSetPointer(robj *o, void *pointer) {
     storeU64((char *)(uintptr_t)objectValuePlace(o), (uintptr_t)pointer);
+}
+/* The bytes of FORM_EMBED or FORM_EMBED_RAW. */
+static inline slice objectEmbedded(const robj *o) {
+    const char *at = objectValuePlace(o);
+    size_t len = objectReadLength(&at);
+    return sliceMake(at, len);
 }
 /* The bytes of a string value: embedded, in its blob, or printed to `digits` (NUMBER_TEXT_MAX). Borrowed until the
  * object changes. */
@@ -155,6 +161,12 @@ robj *objectNewRaw(slice key, size_t len, int64_t expire_ms, uint32_t access, ch
 bool objectOverwrite(robj *o, slice value);
 /* Like objectOverwrite(), with an integer. */
 bool objectOverwriteInt(robj *o, int64_t value);
+typedef struct objectSum {
+    int64_t value;
+    bool done;
+} objectSum;
+/* Adds to an integer in place. Not done: it is text, or the sum overflows or has another form. */
+objectSum objectAddInt(robj *o, int64_t by);
 /* Makes embedded text raw and `len` bytes long in place, if that fits its size class; bytes after the old end are
  * undefined. Returns the address of the text, NULL if nothing was done. */
 char *objectStretch(robj *o, size_t len);

@@ -279,8 +279,9 @@ typedef struct storeWant {
     const robj *
         likely; /* set by storePrefetch(): the object of this key or, rarely, of another; or NULL */
 } storeWant;
-/* Prefetches what the lookups of `count` keys will read, step by step for all of them, so that their cache misses
- * overlap. Only a hint. */
+enum { STORE_WANTS_MAX = 64 };
+/* Prefetches what the lookups of `count` keys, at most STORE_WANTS_MAX, will read, step by step for all of them, so that
+ * their cache misses overlap. Only a hint. */
 void storePrefetch(storeWant *wants, int count);
 /* An item (field, member) that is going to be looked up in the value of an object of FORM_POINTER. */
 typedef struct storeItemWant {

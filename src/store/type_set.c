@@ -189,7 +189,8 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
         probes[i] = tableProbeAt(&t, keys[i].hash);
         prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++) (void)tableProbePrefetchEntry(&probes[i]);
+    for (unsigned i = 0; i < count; i++)
+        (void)hashtableInlinePrefetchEntry((tableHint){probes[i].home, probes[i].tag});
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
         bool has = tableProbeFind(&probes[i], &members_type, entryMatches, k->key, k->len) != NULL;

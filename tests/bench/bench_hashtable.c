@@ -93,9 +93,9 @@ typedef struct batch {
 static void batchPrefetch(const hashtable *t, batch *b) {
     for (int j = 0; j < BATCH; j++) {
         b->hashes[j] = keyHash(b->keys[j]);
-        hashtableInlinePrefetch(t, b->hashes[j]);
+        (void)hashtableInlinePrefetch(t, b->hashes[j]);
     }
-    for (int j = 0; j < BATCH; j++) hashtableInlinePrefetchEntry(t, b->hashes[j]);
+    for (int j = 0; j < BATCH; j++) hashtablePrefetchEntry(t, b->hashes[j]);
 }
 
 static double load(hashtable *t, uint64_t n) {

@@ -4,6 +4,7 @@
 
     tests/bench/beside.py latency OURS PEER [--rounds N] [--slices N]
     tests/bench/beside.py prices  OURS PEER [--rounds N] [--requests N]
+    tests/bench/beside.py floor   OURS PEER [--rounds N] [--requests N]
 
 latency  50 clients, one request at a time each, at 30, 60 and 90 % of what the slower server and the generator reach
          together. Requests have times of their own, whatever the server does, and a latency counts from there. The
@@ -12,21 +13,29 @@ latency  50 clients, one request at a time each, at 30, 60 and 90 % of what the 
          generator on one processor, the servers on the others: what is left are stalls of the machine).
 prices   CPU microseconds of the server a request at pipeline 16, plain and with one setting at a time, and what the
          setting costs over the plain server of the same rounds.
+floor    CPU microseconds a request at pipelines 1, 16 and 100 beside a program that answers constants (floor.c): what the
+         kernel takes from any server; then ours over it, as a part of the peer's over it.
 
 Rounds alternate between the servers. Both keep 100,000 keys of 16 bytes with values of 16, and no files."""
 import argparse
 import os
+import socket
 import statistics
 import subprocess
 import sys
+import time
 
-from keyspace import Server, cpu_us, fill
+from keyspace import Server, cpu_us, fill, free_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LOAD = os.path.join(HERE, "../../build/release/tests/bench/load")
+PROGRAMS = os.path.join(HERE, "../../build/release/tests/bench")
+LOAD = os.path.join(PROGRAMS, "load")
 KEYS = 100000
 SLICE_S = 0.1
 GET, SET = "GET key:%r", "SET key:%r %a"
+# Requests with the reply of the floor; pipelines with the share of --requests.
+FLOOR_ROWS = (("PING", "+PONG\r\n"), (GET, "$16\r\n0123456789abcdef\r\n"), (SET, "+OK\r\n"))
+FLOOR_PIPELINES = ((1, 0.2), (16, 1), (100, 3))
 
 
 def load(servers, request, *options, start=()):
@@ -148,16 +157,59 @@ def prices(options):
                 s.__exit__()
 
 
+class Floor:
+    """tests/bench/floor.c, as far as load() and cpu_us() need a server."""
+
+    def __init__(self, reply):
+        self.port = free_port()
+        self.process = subprocess.Popen([os.path.join(PROGRAMS, "floor"), str(self.port), reply])
+        deadline = time.time() + 10
+        while socket.socket().connect_ex(("127.0.0.1", self.port)):
+            if time.time() > deadline:
+                sys.exit("beside: floor does not answer")
+            time.sleep(0.02)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def floor(options):
+    def cost(server, request, pipeline, count):
+        before = cpu_us(server)
+        load([server], request, "-P", pipeline, "-n", count)
+        return (cpu_us(server) - before) / count
+
+    print(f"{'request':8}{'pipeline':>8}{'floor':>9}{'ours':>9}{'peer':>9}   (ours-floor)/(peer-floor)   least and most of the rounds")
+    with Server(options.ours) as ours, Server(options.peer) as peer:
+        for s in (ours, peer):
+            fill(s, range(KEYS))
+        for request, reply in FLOOR_ROWS:
+            with Floor(reply) as least:
+                for pipeline, share in FLOOR_PIPELINES:
+                    servers, rows = (least, ours, peer), ([], [], [])
+                    for turn in range(options.rounds):
+                        for at in range(3) if turn % 2 else reversed(range(3)):
+                            rows[at].append(cost(servers[at], request, pipeline, int(options.requests * share)))
+                    us = [statistics.median(row) for row in rows]
+                    spread = "  ".join(f"{min(row):.3f}-{max(row):.3f}" for row in rows)
+                    print(f"{request[:4]:8}{pipeline:8}" + "".join(f"{one:9.3f}" for one in us) +
+                          f"{(us[1] - us[0]) / (us[2] - us[0]):28.2f}   {spread}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("latency", "prices"))
+    parser.add_argument("what", choices=("latency", "prices", "floor"))
     parser.add_argument("ours", type=os.path.abspath)
     parser.add_argument("peer", type=os.path.abspath)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--slices", type=int, default=200)
     parser.add_argument("--requests", type=int, default=300000)
     options = parser.parse_args()
-    {"latency": latency, "prices": prices}[options.what](options)
+    {"latency": latency, "prices": prices, "floor": floor}[options.what](options)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,22 @@ static void test_sizes(void **state) {
     }
 }
 
+static void test_equal_bytes_of_any_length(void **state) {
+    (void)state;
+    enum { MOST = 50 };
+    char a[MOST], b[MOST];
+    for (size_t len = 0; len <= MOST; len++) {
+        for (size_t i = 0; i < MOST; i++) a[i] = b[i] = (char)(i * 7);
+        if (len < MOST) b[len]++; /* the byte after the end does not count */
+        assert_true(bytesEqual(a, b, len));
+        for (size_t i = 0; i < len; i++) {
+            b[i] ^= 1;
+            assert_false(bytesEqual(a, b, len));
+            b[i] ^= 1;
+        }
+    }
+}
+
 typedef struct outer {
     int before;
     int field;
@@ -82,6 +98,7 @@ int test_bytes(void) {
         cmocka_unit_test(test_fold_changes_capital_letters_only),
         cmocka_unit_test(test_fold_of_eight_is_eight_folds),
         cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_equal_bytes_of_any_length),
         cmocka_unit_test(test_container_of),
     };
     return cmocka_run_group_tests_name("bytes", tests, NULL, NULL);

@@ -119,9 +119,9 @@ static void modelBatchFind(model *m) {
     for (int i = 0; i < 16; i++) {
         ids[i] = randomUniform(m->id_max);
         hashes[i] = itemHash(ids[i]);
-        hashtableInlinePrefetch(&m->table, hashes[i]);
+        (void)hashtableInlinePrefetch(&m->table, hashes[i]);
     }
-    for (int i = 0; i < 16; i++) hashtableInlinePrefetchEntry(&m->table, hashes[i]);
+    for (int i = 0; i < 16; i++) hashtablePrefetchEntry(&m->table, hashes[i]);
     for (int i = 0; i < 16; i++) {
         void *found =
             hashtableInlineFind(&m->table, &itemType, hashes[i], matchId, &ids[i], sizeof(ids[i]));

@@ -129,6 +129,53 @@ static void the_first_key_is_hashed_and_others_are_not(void **state) {
     assert_ptr_equal(r.command, named("box"));
 }
 
+/* Writes a request of two words; `inlined`: as a line. */
+static size_t writeRequest(char *to, slice name, slice word, bool inlined) {
+    const char *form = inlined ? "%.*s %.*s\r\n" : "*2\r\n$%d\r\n%.*s\r\n$%d\r\n%.*s\r\n";
+    int n = (int)name.len, w = (int)word.len;
+    return (size_t)(inlined ? sprintf(to, form, n, name.ptr, w, word.ptr)
+                            : sprintf(to, form, n, n, name.ptr, w, w, word.ptr));
+}
+
+/* The requests of a batch are resolved as each one alone would be, whatever comes before it. */
+static void a_name_is_not_taken_for_the_one_before(void **state) {
+    static const struct {
+        slice name, word;
+        bool inlined;
+    } all[] = {{SLICE("say"), SLICE("a"), false},       {SLICE("SAY"), SLICE("a"), false},
+               {SLICE("say"), SLICE("a"), true},        {SLICE("sa"), SLICE("y"), false},
+               {SLICE("says"), SLICE("a"), false},      {SLICE("put"), SLICE("a"), false},
+               {SLICE("take"), SLICE("a"), false},      {SLICE("box"), SLICE("shut"), false},
+               {SLICE("box"), SLICE("open"), false},    {SLICE("box"), SLICE("none"), false},
+               {SLICE("12345678"), SLICE("a"), false},  {SLICE("123456789"), SLICE("a"), false},
+               {SLICE("123456780"), SLICE("a"), false}, {SLICE(""), SLICE("a"), false}};
+    static requestBatch batch;
+    const requestLimits limits = {512 * 1024 * 1024, INT32_MAX, true};
+    for (size_t i = 0; i < COUNT_OF(all) * COUNT_OF(all); i++) {
+        size_t first = i / COUNT_OF(all), second = i % COUNT_OF(all), pos = 0;
+        char text[512];
+        size_t len = writeRequest(text, all[first].name, all[first].word, all[first].inlined);
+        len += writeRequest(text + len, all[second].name, all[second].word, all[second].inlined);
+        memset(text + len, '?', REQUEST_READ_SLACK);
+        requestParser parser = {NULL};
+        requestError error;
+        requestBatchInit(&batch);
+        requestStatus st =
+            requestParse(&parser, text, &len, &pos, &limits, &batch, REQUEST_BATCH_MAX, &error);
+        assert_int_equal(st, REQUEST_NEED_MORE);
+        assert_int_equal(batch.count, 2);
+        executeResolveAll(batch.items, 2);
+        const void *found[] = {batch.items[0].command, batch.items[1].command};
+        uint64_t hash = batch.items[1].key_hash;
+        executeResolve(&batch.items[0]);
+        executeResolve(&batch.items[1]);
+        assert_ptr_equal(found[0], batch.items[0].command);
+        assert_ptr_equal(found[1], batch.items[1].command);
+        assert_int_equal(hash, batch.items[1].key_hash);
+        requestBatchClear(&batch);
+    }
+}
+
 /* ------------------------------------------------------------------ admission */
 
 static void unknown_names_are_replied_with_their_arguments(void **state) {
@@ -441,6 +488,7 @@ int test_execute(void) {
         TEST(a_command_sees_its_session_and_time),
         TEST(a_renamed_command_is_found_again),
         TEST(the_first_key_is_hashed_and_others_are_not),
+        TEST(a_name_is_not_taken_for_the_one_before),
         TEST(unknown_names_are_replied_with_their_arguments),
         TEST(long_unknown_names_are_cut),
         TEST(arity_is_checked_before_the_command),
