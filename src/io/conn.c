@@ -18,7 +18,10 @@
 
 struct connSecure {
     void *transport;                       /* of the type */
-    int wants;                             /* direction the handshake waits for */
+    int wants;                             /* direction the handshake waits for; 0: lent */
+    connLendProc *lend;                    /* may make steps of the handshake elsewhere, or NULL */
+    bool lent;                             /* another thread makes a step */
+    bool timed_out;                        /* ... and the time has passed meanwhile */
     uint64_t timeout_timer, pending_timer; /* id + 1; 0: none */
 };
 
@@ -107,6 +110,10 @@ static int64_t handshakeTimedOut(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id;
     conn *c = arg;
     c->secure->timeout_timer = 0;
+    if (c->secure->lent) {
+        c->secure->timed_out = true;
+        return LOOP_TIMER_END;
+    }
     c->last_errno = ETIMEDOUT;
     finishHandshake(c, CONN_FAILED);
     notify(c, LOOP_READ);
@@ -143,8 +150,8 @@ static bool mayStep(const conn *c) {
     return made.steps++ < limits.steps_per_turn;
 }
 
-static void stepHandshake(conn *c) {
-    status st = c->type->handshake(c, &c->secure->wants);
+/* After a step, with its result. */
+static void endStep(conn *c, status st) {
     if (st == ERR_AGAIN) {
         check(c->secure->wants == LOOP_READ || c->secure->wants == LOOP_WRITE);
         if (watch(c) != OK) finishHandshake(c, CONN_FAILED);
@@ -152,6 +159,31 @@ static void stepHandshake(conn *c) {
     }
     if (st != OK && c->last_errno == 0) c->last_errno = EPROTO;
     finishHandshake(c, st == OK ? CONN_OPEN : CONN_FAILED);
+}
+
+status connStepHandshake(conn *c, int *wants) { return c->type->handshake(c, wants); }
+
+static void stepHandshake(conn *c) { endStep(c, connStepHandshake(c, &c->secure->wants)); }
+
+void connOnHandshake(conn *c, connLendProc *lend) { c->secure->lend = lend; }
+
+void connLendHandshake(conn *c) {
+    check(c->state == CONN_HANDSHAKING);
+    c->secure->lent = true;
+    c->secure->wants = 0;
+    check(watch(c) == OK); /* it only removes */
+}
+
+void connReturnHandshake(conn *c, status st, int wants) {
+    c->secure->lent = false;
+    c->secure->wants = wants;
+    if (c->secure->timed_out) {
+        c->last_errno = ETIMEDOUT;
+        finishHandshake(c, CONN_FAILED);
+    } else {
+        endStep(c, st);
+    }
+    if (c->state != CONN_HANDSHAKING) notify(c, LOOP_READ);
 }
 
 /* An event of a connection that was not open. */
@@ -164,7 +196,10 @@ static NO_INLINE void advance(conn *c, int direction) {
             beginStream(c);
         }
     }
-    if (c->state == CONN_HANDSHAKING && mayStep(c)) stepHandshake(c);
+    if (c->state == CONN_HANDSHAKING) {
+        if (c->secure->lend && c->secure->lend(c)) return;
+        if (mayStep(c)) stepHandshake(c);
+    }
     if (c->state != CONN_HANDSHAKING) notify(c, direction);
 }
 

@@ -87,6 +87,17 @@ void connNotePending(conn *c);
  * turn of a loop (0: any number), so that many new clients do not delay the others. Must be called before threads
  * start. */
 void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
+/* For each step of the handshake `lend` is called: true if it has lent the connection to another thread, which makes the step;
+ * else the step is made here. For a connection whose handshake has not begun. */
+typedef bool connLendProc(conn *c);
+void connOnHandshake(conn *c, connLendProc *lend);
+/* Called by `lend` before another thread may call connStepHandshake(), once; until connReturnHandshake() the owner of the loop
+ * does nothing with the connection. */
+void connLendHandshake(conn *c);
+/* One step: a result of connType.handshake. ANY_THREAD. */
+status connStepHandshake(conn *c, int *wants);
+/* With the result of the step. Calls a callback if the handshake has ended, which may free `c`. */
+void connReturnHandshake(conn *c, status st, int wants);
 /* Takes an open connection without callbacks out of its loop: another thread may then own it and use its transport. Ends
  * with connAttach(), before anything else is done with it. */
 void connDetach(conn *c);

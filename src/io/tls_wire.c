@@ -157,20 +157,20 @@ static long bioControl(BIO *bio, int what, long number, void *arg) {
     return what == BIO_CTRL_FLUSH; /* conn_tls.c flushes after its calls */
 }
 
-static const BIO_METHOD *wireMethod(void) {
-    static BIO_METHOD *method;
-    if (method) return method;
-    BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tls wire");
-    if (!m) return NULL;
-    BIO_meth_set_read_ex(m, bioRead);
-    BIO_meth_set_write_ex(m, bioWrite);
-    BIO_meth_set_ctrl(m, bioControl);
-    return method = m;
+static BIO_METHOD *wire_method; /* NULL: no memory */
+
+static void makeMethod(void) {
+    wire_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "tls wire");
+    if (!wire_method) return;
+    BIO_meth_set_read_ex(wire_method, bioRead);
+    BIO_meth_set_write_ex(wire_method, bioWrite);
+    BIO_meth_set_ctrl(wire_method, bioControl);
 }
 
 static BIO *newBio(tlsWire *w) {
-    const BIO_METHOD *m = wireMethod();
-    BIO *bio = m ? BIO_new(m) : NULL;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, makeMethod); /* cannot fail */
+    BIO *bio = wire_method ? BIO_new(wire_method) : NULL;
     if (!bio) return NULL;
     BIO_set_data(bio, w);
     BIO_set_init(bio, 1);

@@ -8,7 +8,8 @@
  * and the client is lent again when it is back.
  *
  * Never lent, but served by the main thread as without threads: links to a primary and replicas, blocked and paused clients,
- * all clients in a nested turn of the loop, and TLS handshakes.
+ * and all clients in a nested turn within a command. Of TLS handshakes single steps are lent, a few at a time; the main thread
+ * makes the others.
  *
  * Invariants: a client is lent if and only if it has SESSION_LENT and `owner` is a thread's, which only the main thread
  * changes; it is then in exactly one of the thread's job ring, its batch, its result ring, and `returned`. While no thread is
@@ -38,7 +39,7 @@ static struct {
     inputBatch *first, *last; /* batches to execute */
     uint32_t sleep;           /* enum mainSleep */
     struct {
-        uint64_t reads, writes, prefetch_batches, prefetch_entries;
+        uint64_t reads, writes, handshakes, prefetch_batches, prefetch_entries;
     } counted;
     struct {
         int64_t wall_us; /* at the last sample */
@@ -119,6 +120,36 @@ static bool mayBeLent(const client *cl) {
            cl->conn.state == CONN_OPEN;
 }
 
+/* The thread that serves the client, with space for one more job. */
+static ioThread *threadOf(const client *cl) {
+    ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
+    if (unlikely(t->out == JOBS_MAX)) ioThreadsSettle();
+    return t;
+}
+
+/* From here on the client is the thread's. */
+static void pushJob(ioThread *t, client *cl, spscItem *job) {
+    cl->conn.notes = 0;
+    sessionLend(&cl->session);
+    cl->owner = &t->net;
+    io.lent++;
+    t->out++;
+    t->unannounced = true;
+    job->what = cl;
+    check(spscPush(&t->jobs, job));
+}
+
+bool ioThreadsHandshake(conn *c) {
+    client *cl = CONTAINER_OF(c, client, conn);
+    if (!io.active || engineHot.current || cl->session.flags & SESSION_CLOSE_NOW) return false;
+    ioThread *t = threadOf(cl);
+    if (t->handshakes == HANDSHAKES_MAX) return false;
+    t->handshakes++;
+    connLendHandshake(c);
+    pushJob(t, cl, &(spscItem){.kind = JOB_HANDSHAKE});
+    return true;
+}
+
 /* Called by the loop for a client that is lent. */
 static void noteReadable(conn *c) { ioThreadsNote(CONTAINER_OF(c, client, conn), NOTE_READABLE); }
 
@@ -127,18 +158,10 @@ static void lend(client *cl, spscItem *job) {
         clientCloseLater(cl);
         return;
     }
-    ioThread *t = io.threads[cl->session.id % (uint64_t)io.active];
-    if (unlikely(t->out == JOBS_MAX)) ioThreadsSettle();
-    cl->conn.notes = 0;
-    sessionLend(&cl->session);
+    ioThread *t = threadOf(cl);
     connLend(&cl->conn, job->kind == JOB_READ);
     cl->conn.on_read = noteReadable;
-    cl->owner = &t->net;
-    io.lent++;
-    t->out++;
-    t->unannounced = true;
-    job->what = cl;
-    check(spscPush(&t->jobs, job));
+    pushJob(t, cl, job);
 }
 
 static void lendToRead(client *cl) {
@@ -196,16 +219,34 @@ void ioThreadsWrite(client *cl) {
 
 /* ------------------------------------------------------------------ clients that come back */
 
+static void own(client *cl) {
+    check(cl->session.flags & SESSION_LENT);
+    io.lent--;
+    cl->owner = netMainThread();
+    sessionReturn(&cl->session);
+    if (cl->conn.notes) io.noted--;
+}
+
+static void handshakeBack(const spscItem *result) {
+    client *cl = result->what;
+    for (int i = 0; i < io.started; i++) {
+        if (cl->owner == &io.threads[i]->net) io.threads[i]->handshakes--;
+    }
+    own(cl);
+    bool closes = cl->session.flags & SESSION_CLOSE_NOW;
+    cl->conn.notes = 0;
+    if (result->number != ERR_AGAIN) io.counted.handshakes++;
+    if (closes) clientCloseLater(cl);
+    if (!listHas(&cl->closing))
+        connReturnHandshake(&cl->conn, (status)result->number, result->code);
+}
+
 /* The client is the main thread's again: what was noted is done, except reading. */
 static void takeBack(client *cl) {
     session *s = &cl->session;
-    check(s->flags & SESSION_LENT);
-    io.lent--;
-    cl->owner = netMainThread();
+    own(cl);
     connReturn(&cl->conn, netLoop());
     cl->conn.on_read = NULL;
-    sessionReturn(s);
-    if (cl->conn.notes) io.noted--;
     if (unlikely(cl->conn.notes & NOTE_OUTPUT)) sessionWantWrite(s);
     if (unlikely(s->flags & SESSION_CLOSE_NOW)) {
         clientCloseLater(cl);
@@ -293,6 +334,8 @@ static void processResults(void) {
             batchBack(result.what);
         } else if (result.kind == RESULT_WROTE) {
             wroteBack(&result);
+        } else if (result.kind == RESULT_HANDSHAKE) {
+            handshakeBack(&result);
         } else {
             readBack(&result);
         }
@@ -506,9 +549,9 @@ void ioThreadsPrintStats(str *out) {
     } fields[] = {
         {"reads_processed", io.counted.reads},
         {"writes_processed", io.counted.writes},
-        {"freed_objects", 0},    /* the main thread frees what it has allocated */
-        {"accept_processed", 0}, /* and accepts, */
-        {"poll_processed", 0},   /* and waits for events */
+        {"freed_objects", 0}, /* the main thread frees what it has allocated */
+        {"accept_processed", io.counted.handshakes},
+        {"poll_processed", 0}, /* and waits for events */
         {"total_prefetch_batches", io.counted.prefetch_batches},
         {"total_prefetch_entries", io.counted.prefetch_entries},
     };

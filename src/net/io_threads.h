@@ -19,6 +19,8 @@ bool ioThreadsInUse(void);
 
 /* The client has bytes to read (conn.ready): lends it, if it can be. */
 void ioThreadsServe(client *cl);
+/* A step of the TLS handshake of a client: true if a thread makes it. A connLendProc. */
+bool ioThreadsHandshake(conn *c);
 /* Stage WRITE: lends a client with output, or writes it here if it cannot be lent. */
 void ioThreadsWrite(client *cl);
 /* Stage EXECUTE: executes what the threads have read, and takes clients back. */

@@ -10,7 +10,9 @@
 #include "net/net_thread.h"
 
 enum {
-    JOBS_MAX = 4096,    /* clients that a thread has at most */
+    JOBS_MAX = 4096, /* clients that a thread has at most */
+    HANDSHAKES_MAX =
+        2, /* of them in a handshake: others must not wait for many of these, which take long */
     RESULTS_MAX = 8192, /* more than JOBS_MAX, so that it is never full */
     BATCHES_MAX = 8,    /* of one thread */
     BATCH_BYTES = 160 * 1024,
@@ -19,9 +21,10 @@ enum {
 
 /* What spscItem.kind says. Of jobs, `what` is the client. */
 enum ioJob {
-    JOB_READ,  /* number: limit of an argument; code: enum ioReading */
-    JOB_WRITE, /* one system call */
-    JOB_STOP,  /* the thread ends */
+    JOB_READ,      /* number: limit of an argument; code: enum ioReading */
+    JOB_WRITE,     /* one system call */
+    JOB_HANDSHAKE, /* one step */
+    JOB_STOP,      /* the thread ends */
 };
 enum ioReading {
     READ_AUTHENTICATED = 1, /* the limits of its requests */
@@ -31,8 +34,9 @@ enum ioReading {
 enum ioResult {
     RESULT_BATCH, /* what: an inputBatch */
     RESULT_READ, /* what: a client without a request. number: that of read(); code: errno, or 1 if more bytes may wait */
-    RESULT_UNREAD, /* what: a client that was not read, for lack of an empty batch */
-    RESULT_WROTE,  /* what: a client. number: that of writev(), code: errno */
+    RESULT_UNREAD,    /* what: a client that was not read, for lack of an empty batch */
+    RESULT_WROTE,     /* what: a client. number: that of writev(), code: errno */
+    RESULT_HANDSHAKE, /* what: a client. number: the status of the step, code: what it waits for */
 };
 
 /* How the main thread sleeps: what it is woken for. */
@@ -58,6 +62,7 @@ typedef struct ioThread {
     bool urgent;                           /* a result for which the main thread is woken */
     /* The main thread's. */
     int out ALIGNED(CACHE_LINE); /* clients whose results have not arrived */
+    int handshakes;              /* of them in a handshake */
     bool unannounced;            /* jobs were pushed since it was last woken */
     uint64_t busy_before;        /* its busy_ticks at the last sample */
 } ioThread;

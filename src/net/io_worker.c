@@ -89,6 +89,16 @@ static void serveWrite(ioThread *t, const spscItem *job) {
     giveResult(t, &(spscItem){.what = cl, .number = n, .code = code, .kind = RESULT_WROTE});
 }
 
+static void serveHandshake(ioThread *t, const spscItem *job) {
+    client *cl = job->what;
+    hotCheck(netThreadIsCurrent(cl->owner));
+    int wants = 0;
+    status st = connStepHandshake(&cl->conn, &wants);
+    giveResult(t, &(spscItem){.what = cl, .number = st, .code = wants, .kind = RESULT_HANDSHAKE});
+    t->urgent = true;
+    wakeMain(t); /* it took long enough for a wake-up of its own */
+}
+
 static void rest(ioThread *t, uint64_t *since) {
     giveBatch(t);
     wakeMain(t);
@@ -111,6 +121,8 @@ void *ioWorkerRun(void *arg) {
             serveRead(t, &job);
         } else if (job.kind == JOB_WRITE) {
             serveWrite(t, &job);
+        } else if (job.kind == JOB_HANDSHAKE) {
+            serveHandshake(t, &job);
         } else {
             return NULL;
         }

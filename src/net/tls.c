@@ -13,6 +13,7 @@
 #include "io/bio.h"
 #include "io/net_addr.h"
 #include "io/tls.h"
+#include "net/io_threads.h"
 #include "net/net.h"
 #include "net/net_priv.h"
 #include "net/net_thread.h"
@@ -292,7 +293,9 @@ status netTlsConnect(conn *c, const char *host) {
 
 status netTlsBegin(client *cl) {
     status st = netTlsAccept(&cl->conn);
-    return st == OK ? connOnRead(&cl->conn, handshaken) : st;
+    if (st != OK) return st;
+    connOnHandshake(&cl->conn, ioThreadsHandshake);
+    return connOnRead(&cl->conn, handshaken);
 }
 
 /* ------------------------------------------------------------------ INFO */

@@ -180,6 +180,28 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
         wait_for_condition 1000 10 {[info_field connected_clients] == 1}
     }
 
+    test {TLS handshakes are made by the threads and by the main thread, and fail as they do without threads} {
+        r config resetstat
+        set socks [open_sockets 60]
+        foreach s $socks {
+            raw_send $s [request ping]
+            assert_equal "+PONG" [raw_line $s]
+        }
+        if {$::tls_folder eq ""} {
+            assert_equal 0 [info_field io_threaded_accept_processed]
+        } else {
+            assert {[info_field io_threaded_accept_processed] >= 1}
+            set plain [socket 127.0.0.1 [srv port]]
+            chan configure $plain -translation binary -buffering none
+            puts -nonewline $plain "this is not a handshake\r\n"
+            read $plain ;# until the server closes
+            close $plain
+            wait_for_condition 500 10 {[string match "*Error accepting a client connection*" [server_log]]}
+        }
+        foreach s $socks {close $s}
+        wait_for_condition 1000 10 {[info_field connected_clients] == 1}
+    }
+
     test {the end of the stream that arrives with the last request is seen} {
         set s [raw_connect]
         raw_send $s [request echo bye]

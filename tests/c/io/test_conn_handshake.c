@@ -218,6 +218,99 @@ static void test_closing_in_the_middle_frees_all(void **state) {
     assert_int_equal(fx.o.reads, 0);
 }
 
+/* Steps that were lent, and are made by awaitLent(). */
+static int lent;
+
+static bool lendStep(conn *c) {
+    lent++;
+    connLendHandshake(c);
+    return true;
+}
+
+static bool refuseStep(conn *c) {
+    (void)c;
+    lent++;
+    return false;
+}
+
+/* Turns until a step is lent; nothing is watched from then on. */
+static void awaitLent(int count) {
+    int64_t end_ms = clockMonoMs() + 10000;
+    while (lent < count && clockMonoMs() < end_ms) loopTurn(fx.l, false);
+    assert_int_equal(lent, count);
+    assert_int_equal(loopWatched(fx.l, fx.o.c.fd), 0);
+    assert_int_equal(loopTurn(fx.l, false), 0);
+}
+
+static void test_steps_of_a_handshake_can_be_lent(void **state) {
+    (void)state;
+    lent = 0;
+    connOnHandshake(&fx.o.c, lendStep);
+    assert_true(xorGreet(fx.peer));
+    status st = ERR_AGAIN;
+    for (int step = 1; st == ERR_AGAIN; step++) {
+        assert_true(step < 100);
+        awaitLent(step);
+        assert_int_equal(fx.o.reads, 0);
+        int wants = 0;
+        st = connStepHandshake(&fx.o.c, &wants);
+        connReturnHandshake(&fx.o.c, st, wants);
+    }
+    assert_int_equal(st, OK);
+    assert_int_equal(fx.o.c.state, CONN_OPEN);
+    fx.o.reads = 0;
+    assert_true(xorSend(fx.peer, "text", 4));
+    awaitBytes(4);
+}
+
+static void test_a_step_that_is_not_lent_is_made_here(void **state) {
+    (void)state;
+    lent = 0;
+    connOnHandshake(&fx.o.c, refuseStep);
+    establish();
+    assert_true(lent >= 1);
+}
+
+static void test_a_handshake_that_is_lent_times_out_when_it_is_back(void **state) {
+    (void)state;
+    connClose(&fx.o.c);
+    (void)close(fx.peer);
+    connLimitHandshakes(1, 0);
+    begin(CONN_OPEN);
+    lent = 0;
+    connOnHandshake(&fx.o.c, lendStep);
+    assert_true(xorGreet(fx.peer));
+    awaitLent(1);
+    int64_t armed_us = clockMonoUs();
+    while (clockMonoUs() <= armed_us + 2000) {} /* the timer is due by now */
+    (void)loopTurn(fx.l, false);
+    assert_int_equal(fx.o.c.state, CONN_HANDSHAKING);
+    int wants = 0;
+    status st = connStepHandshake(&fx.o.c, &wants);
+    fx.o.closes = true;
+    connReturnHandshake(&fx.o.c, st, wants);
+    assert_int_equal(fx.o.reads, 1);
+    assert_int_equal(fx.o.c.state, CONN_CLOSED);
+    assert_int_equal(fx.o.c.last_errno, ETIMEDOUT);
+}
+
+static void test_a_lent_handshake_that_fails_is_reported(void **state) {
+    (void)state;
+    lent = 0;
+    connOnHandshake(&fx.o.c, lendStep);
+    assert_int_equal(send(fx.peer, "?", 1, 0), 1);
+    fx.o.closes = true;
+    for (int step = 1; fx.o.reads == 0; step++) {
+        assert_true(step < 100);
+        awaitLent(step);
+        int wants = 0;
+        status st = connStepHandshake(&fx.o.c, &wants);
+        connReturnHandshake(&fx.o.c, st, wants);
+    }
+    assert_int_equal(fx.o.c.state, CONN_CLOSED);
+    assert_int_equal(fx.o.c.last_errno, EPROTO);
+}
+
 int test_conn_handshake(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, openFixture, closeFixture)
     const struct CMUnitTest tests[] = {
@@ -229,6 +322,10 @@ int test_conn_handshake(void) {
         TEST(test_a_turn_makes_no_more_steps_than_allowed),
         TEST(test_a_connecting_stream_does_its_handshake_when_connected),
         TEST(test_closing_in_the_middle_frees_all),
+        TEST(test_steps_of_a_handshake_can_be_lent),
+        TEST(test_a_step_that_is_not_lent_is_made_here),
+        TEST(test_a_handshake_that_is_lent_times_out_when_it_is_back),
+        TEST(test_a_lent_handshake_that_fails_is_reported),
     };
     return cmocka_run_group_tests_name("conn_handshake", tests, NULL, NULL);
 }
