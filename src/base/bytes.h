@@ -66,13 +66,18 @@ static inline size_t sizePowerOfTwo(size_t n) {
     return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll((unsigned long long)(n - 1)));
 }
 
-/* memcmp() == 0, without a call for 8 to 32 bytes. */
-ALWAYS_INLINE bool bytesEqual(const void *a, const void *b, size_t len) {
-    if (len - 8 > 24) return memcmp(a, b, len) == 0;
+/* True for the lengths of bytesEqualWords(). */
+ALWAYS_INLINE bool bytesAreWords(size_t len) { return len - 8 <= 24; }
+/* memcmp() == 0, for 8 to 32 bytes. */
+ALWAYS_INLINE bool bytesEqualWords(const void *a, const void *b, size_t len) {
     const char *p = a, *q = b;
     for (size_t i = 0; i + 8 < len; i += 8)
         if (loadU64(p + i) != loadU64(q + i)) return false;
     return loadU64(p + len - 8) == loadU64(q + len - 8);
+}
+/* memcmp() == 0, without a call for 8 to 32 bytes. */
+ALWAYS_INLINE bool bytesEqual(const void *a, const void *b, size_t len) {
+    return bytesAreWords(len) ? bytesEqualWords(a, b, len) : memcmp(a, b, len) == 0;
 }
 
 /* The byte as unsigned, with A-Z mapped to a-z. Independent of the locale. */

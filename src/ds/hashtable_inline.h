@@ -73,6 +73,32 @@ ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
     prefetchRead(p->home + 3);
 }
 
+/* Result of a short search: what position->word says is certain, or a whole search must find out. */
+typedef enum tableNear { NEAR_FOUND, NEAR_MISSING, NEAR_UNKNOWN } tableNear;
+
+/* Looks where most keys are: in the first two buckets of a search in a big table. Needs fewer registers than a whole
+ * search. */
+ALWAYS_INLINE tableNear hashtableInlineFindNear(const tableBig *g, const hashtableType *type,
+                                                uint64_t hash, hashtableMatchProc *match,
+                                                const void *key, size_t len,
+                                                hashtablePosition *position) {
+    const tableScale *sc = &g->scales[hash >= g->bound];
+    uint64_t unit = scaleUnit(sc, hash), tag = unit & TAG_MASK;
+    tableBucket *home = g->buckets + scaleUnitHome(sc, unit);
+    *position = (hashtablePosition){.hash = hash, .home = home, .tag = (uint32_t)tag};
+    for (tableBucket *b = home; b < home + 2; b++) {
+        for (unsigned hits = tagsEqual(bucketTags(b), tag); hits; hits &= hits - 1) {
+            uint64_t *word = &b->word[__builtin_ctz(hits)];
+            if (likely(*word != 0) && likely(match(wordEntryOfType(*word, type), key, len))) {
+                position->word = word;
+                return NEAR_FOUND;
+            }
+        }
+        if (!bucketOverflows(b)) return b == home ? NEAR_MISSING : NEAR_UNKNOWN;
+    }
+    return NEAR_UNKNOWN;
+}
+
 /* hashtableFind() with `match`, a static inline function, inlined. */
 ALWAYS_INLINE void *hashtableInlineFind(const hashtable *t, const hashtableType *type,
                                         uint64_t hash, hashtableMatchProc *match, const void *key,

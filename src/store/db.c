@@ -32,6 +32,12 @@ ALWAYS_INLINE bool objectHasKey(const void *entry, const void *key, size_t len) 
     return own.len == len && bytesEqual(own.ptr, key, len);
 }
 
+/* For keys of bytesAreWords(). */
+ALWAYS_INLINE bool objectHasWords(const void *entry, const void *key, size_t len) {
+    slice own = objectKey(entry);
+    return own.len == len && bytesEqualWords(own.ptr, key, len);
+}
+
 const hashtableType dbKeysType = {.hash_of = hashOfObject, .match = objectHasKey};
 
 void dbMakeTables(db *d) {
@@ -162,11 +168,9 @@ static inline const hashtable *tableOf(const db *d, uint64_t hash) {
 }
 
 ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPosition *at) {
-    const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
-    if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
-    return hashtableInlineFindPosition(t, &dbKeysType, hash, objectHasKey, key.ptr, key.len,
-                                       &at->at);
+    return hashtableInlineFindPosition(tableOf(d, hash), &dbKeysType, hash, objectHasKey, key.ptr,
+                                       key.len, &at->at);
 }
 
 /* Removes the entry at a position from its table. */
@@ -214,14 +218,32 @@ static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
                                       &at->at);
 }
 
-ALWAYS_INLINE void touch(robj *o, storeLook look) {
+ALWAYS_INLINE void touchLru(robj *o, storeLook look) {
     if (unlikely(!lookTouches(look))) return;
+    /* Testing first keeps the cache lines of hot objects clean. */
+    if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
+}
+
+ALWAYS_INLINE void touch(robj *o, storeLook look) {
     if (likely(storeNow.touch_lru)) {
-        /* Testing first keeps the cache lines of hot objects clean. */
-        if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
-    } else {
+        touchLru(o, look);
+    } else if (lookTouches(look)) {
         accessTouchSlow(o);
     }
+}
+
+/* dbFind() and dbFindRead() have a path for usual keys that calls nothing, so that it saves no registers, and another one
+ * for the rest. */
+ALWAYS_INLINE bool isUsual(const db *d, slice key) {
+    return likely(bytesAreWords(key.len)) && likely(storeNow.touch_lru) && likely(d->table) &&
+           likely(tableIsBig(d->table));
+}
+
+/* For isUsual(). */
+ALWAYS_INLINE tableNear findNear(const db *d, slice key, uint64_t hash, hashtablePosition *at) {
+    hotCheck(hash == storeHash(key));
+    return hashtableInlineFindNear(tableAsBig(d->table), &dbKeysType, hash, objectHasWords, key.ptr,
+                                   key.len, at);
 }
 
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
@@ -231,12 +253,24 @@ ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosi
     return NULL;
 }
 
-robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+static NO_INLINE robj *findAny(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = find(d, key, hash, look, at);
     if (o) {
         beforeChange(d, hash, o);
         touch(o, look);
     }
+    return o;
+}
+
+robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.saving))
+        return findAny(d, key, hash, look, at);
+    tableNear near = findNear(d, key, hash, &at->at);
+    if (near == NEAR_MISSING) return NULL;
+    if (unlikely(near == NEAR_UNKNOWN)) return findAny(d, key, hash, look, at);
+    robj *o = wordEntryOfType(*at->at.word, &dbKeysType);
+    if (unlikely(objectHasExpire(o))) return findAny(d, key, hash, look, at);
+    touchLru(o, look);
     return o;
 }
 
@@ -290,9 +324,25 @@ robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
     return o;
 }
 
-robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+static NO_INLINE robj *findReadAny(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = findQuiet(d, key, hash, look);
     if (o) touch(o, look);
+    return o;
+}
+
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+    hashtablePosition at;
+    if (unlikely(!isUsual(d, key))) return findReadAny(d, key, hash, look);
+    tableNear near = findNear(d, key, hash, &at);
+    if (near == NEAR_MISSING && likely(!storeNow.notes_misses)) {
+        d->misses++;
+        return NULL;
+    }
+    if (unlikely(near != NEAR_FOUND)) return findReadAny(d, key, hash, look);
+    robj *o = wordEntryOfType(*at.word, &dbKeysType);
+    if (unlikely(objectHasExpire(o))) return findReadAny(d, key, hash, look);
+    d->hits++;
+    touchLru(o, look);
     return o;
 }
 
