@@ -91,7 +91,7 @@ void storeShutdown(void) {
     check(storeNow.keyspaces == k);
     savingStop();
     (void)storeFlush(k, false); /* how many does not matter now */
-    storeTidy(0);
+    (void)storeTidy(0);         /* nothing can be left */
     keyspaceClear(k);
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
@@ -127,14 +127,15 @@ void storeSwap(db *a, db *b) {
     dbExchange(a, b);
 }
 
-void storeWork(keyspace *k, int64_t budget_us) {
+bool storeWork(keyspace *k, int64_t budget_us) {
     enum { BUCKETS_A_STEP = 256 };
     int64_t deadline_us = clockMonoUs() + budget_us;
     for (int i = 0; i < k->count; i++) {
         while (kvstoreWork(k->dbs[i]->keys, BUCKETS_A_STEP)) {
-            if (clockMonoUs() >= deadline_us) return;
+            if (clockMonoUs() >= deadline_us) return true;
         }
     }
+    return false;
 }
 
 storeStatistics storeStats(const keyspace *k) {
