@@ -146,22 +146,28 @@ ALWAYS_INLINE tableHint hashtableInlinePrefetch(const hashtable *t, uint64_t has
     return (tableHint){p.home, p.tag};
 }
 
-/* Step 2 of a batch: prefetches the entry and returns it, or another one: only a hint. NULL if there is none near the
- * home bucket. */
-ALWAYS_INLINE void *hashtableInlinePrefetchEntry(tableHint hint) {
+/* Step 2 of a batch: prefetches the entry and returns its word, or that of another one: only a hint. 0 if there is none
+ * near the home bucket. */
+ALWAYS_INLINE uint64_t hashtableInlinePrefetchWord(tableHint hint) {
     enum { BUCKETS = 3 }; /* the third was perhaps fetched by the processor */
     const tableBucket *b = hint.home;
-    if (unlikely(!b)) return NULL;
+    if (unlikely(!b)) return 0;
     for (int i = 0;; i++, b++) {
         unsigned hits = tagsEqual(bucketTags(b), hint.tag);
         if (likely(hits)) {
-            char *entry = wordEntry(b->word[__builtin_ctz(hits)]);
-            prefetchRead(entry);
-            prefetchRead(entry + 40); /* entries of about 40 bytes often cross a cache line */
-            return entry;
+            uint64_t word = b->word[__builtin_ctz(hits)];
+            prefetchRead(wordEntry(word));
+            /* Entries of about 40 bytes often cross a cache line. */
+            prefetchRead((char *)wordEntry(word) + 40);
+            return word;
         }
-        if (!bucketOverflows(b) || i == BUCKETS - 1) return NULL;
+        if (!bucketOverflows(b) || i == BUCKETS - 1) return 0;
     }
+}
+
+/* The same, for the entry. */
+ALWAYS_INLINE void *hashtableInlinePrefetchEntry(tableHint hint) {
+    return wordEntry(hashtableInlinePrefetchWord(hint));
 }
 
 #endif

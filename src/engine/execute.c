@@ -55,9 +55,7 @@ void executeNewTurn(void) {
     turn.wall_ticks = clockTicks();
 }
 
-/* `cmd` is NULL for an unknown name. */
 static inline void bindCommand(request *r, const command *cmd) {
-    if (unlikely(!cmd)) cmd = &unknown_command;
     r->command = cmd;
     r->command_epoch = commandEpoch();
     if (cmd->first_key == 1 && r->argc > 1) { r->key_hash = storeHash(r->argv[1]); }
@@ -68,19 +66,19 @@ void executeResolve(request *r) { executeResolveAll(r, 1); }
 /* The last name that was looked up, as it was sent, if it is short and has no subcommands: mostly the next one is the
  * same. */
 typedef struct lastName {
-    size_t len; /* 0: none */
+    size_t len; /* SIZE_MAX: none */
     uint64_t bytes, mask;
     const command *cmd;
     uint32_t epoch; /* commandEpoch() of the lookup */
 } lastName;
 
-static __thread lastName last_name; /* I/O threads resolve, too */
+static __thread lastName last_name = {.len = SIZE_MAX}; /* I/O threads resolve, too */
 
-/* The command of a request, NULL if its name is unknown. */
+/* The command of a request; &unknown_command for an unknown name. */
 static NO_INLINE const command *lookUp(const request *r, lastName *last) {
     slice name = r->argv[0];
     const command *cmd;
-    last->len = 0;
+    last->len = SIZE_MAX;
     /* Words of an inline request may be in a separate block without slack. */
     if (likely(name.len - 1 < sizeof(uint64_t)) && likely(r->raw.len)) {
         uint64_t mask = UINT64_MAX >> (64 - 8 * name.len), bytes = loadU64(name.ptr) & mask;
@@ -89,15 +87,16 @@ static NO_INLINE const command *lookUp(const request *r, lastName *last) {
     } else {
         cmd = commandFind(name);
     }
-    return cmd && cmd->sub_count && r->argc > 1 ? commandFindSub(cmd, r->argv[1]) : cmd;
+    if (cmd && cmd->sub_count && r->argc > 1) cmd = commandFindSub(cmd, r->argv[1]);
+    return cmd ? cmd : &unknown_command;
 }
 
 void executeResolveAll(request *requests, int count) {
     lastName *last = &last_name;
-    if (unlikely(last->epoch != commandEpoch())) last->len = 0;
+    if (unlikely(last->epoch != commandEpoch())) last->len = SIZE_MAX;
     for (request *r = requests, *end = requests + count; r < end; r++) {
         slice name = r->argv[0];
-        bool same = likely(name.len == last->len) && likely(name.len) && likely(r->raw.len) &&
+        bool same = likely(name.len == last->len) && likely(r->raw.len) &&
                     likely(!((loadU64(name.ptr) ^ last->bytes) & last->mask));
         bindCommand(r, same ? last->cmd : lookUp(r, last));
     }
@@ -134,6 +133,7 @@ void executePrefetch(const executePart *parts, int count) {
     uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
     for (int i = 0; i < count; i++) {
         const executePart *part = &parts[i];
+        const db *d = part->who->db;
         for (int k = 0; k < part->count; k++) {
             const request *r = &part->requests[k];
             if (!hasPreparedKey(r)) continue;
@@ -141,7 +141,7 @@ void executePrefetch(const executePart *parts, int count) {
                 storePrefetch(wants, EXECUTE_PREFETCH_MAX);
                 return;
             }
-            want->db = part->who->db;
+            want->db = d;
             want++->hash = r->key_hash;
         }
         if (likely(part->count)) flags |= ((const command *)part->requests->command)->flags;
@@ -512,7 +512,7 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
     if (unlikely(r->command_epoch != commandEpoch())) {
         bool unknown_sub;
         const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
-        bindCommand(r, unknown_sub ? NULL : cmd);
+        bindCommand(r, cmd && !unknown_sub ? cmd : &unknown_command);
     }
     c.db = c.who->db; /* a command of the transaction may have selected another one */
     c.argv = r->argv;

@@ -367,15 +367,33 @@ const robj *dbPeekHash(const db *d, uint64_t hash) {
                                sizeof(hash));
 }
 
+/* The next step for keys whose value is behind a pointer: the head of long texts, and as much as the processor does not
+ * fetch by itself when they are copied. */
+static NO_INLINE void prefetchTexts(const storeWant *wants, int count) {
+    enum { LINES = 4 };
+    for (int i = 0; i < count; i++) {
+        const robj *o = wants[i].likely;
+        if (!o || objectForm(o) != FORM_POINTER || objectType(o) != TYPE_STRING) continue;
+        const char *text = objectPointer(o);
+        for (int line = 0; line < LINES; line++) prefetchRead(text + line * CACHE_LINE);
+    }
+}
+
 void storePrefetch(storeWant *wants, int count) {
     tableHint hints[STORE_WANTS_MAX];
+    uint64_t flags = 0; /* of all words */
     hotCheck(count <= STORE_WANTS_MAX);
     /* Without slots the single table's header is in the cache anyway. */
     for (int i = 0; unlikely(storeNow.slotted) && i < count; i++)
         hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
     for (int i = 0; i < count; i++)
         hints[i] = hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
-    for (int i = 0; i < count; i++) wants[i].likely = hashtableInlinePrefetchEntry(hints[i]);
+    for (int i = 0; i < count; i++) {
+        uint64_t word = hashtableInlinePrefetchWord(hints[i]);
+        wants[i].likely = wordEntry(word);
+        flags |= word;
+    }
+    if (unlikely(flags & HASHTABLE_MARK) && count > 1) prefetchTexts(wants, count);
 }
 
 void storePrefetchItems(const storeItemWant *wants, int count) {
