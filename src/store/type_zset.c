@@ -186,12 +186,15 @@ uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, dou
         probes[i] = tableProbeAt(t, hashBytes(member.ptr, member.len));
         prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++)
-        (void)hashtableInlinePrefetchEntry((tableHint){probes[i].home, probes[i].tag});
+    uint64_t *candidates[ZSET_MANY];
+    for (unsigned i = 0; i < count; i++) {
+        candidates[i] = tableProbeCandidate(&probes[i]);
+        if (candidates[i]) prefetchRead(wordEntry(*candidates[i]));
+    }
     for (unsigned i = 0; i < count; i++) {
         slice member = pairs[i].member;
-        const uint64_t *word =
-            tableProbeFind(&probes[i], &zset_members, zsetElementHas, member.ptr, member.len);
+        const uint64_t *word = tableProbeConfirm(&probes[i], candidates[i], &zset_members,
+                                                 zsetElementHas, member.ptr, member.len);
         if (!word) continue;
         scores[i] = zsetElementScore(wordEntryOfType(*word, &zset_members));
         found |= UINT32_C(1) << i;
