@@ -177,9 +177,7 @@ ALWAYS_INLINE void combineAll(bitsHow how, char *to, const char *a, const char *
     }
     for (; i < len; i++) {
         int left = a[i], right = b[i];
-        int result = how == HOW_AND  ? left & right
-                     : how == HOW_OR ? left | right
-                                     : left ^ right;
+        int result = how == HOW_AND ? left & right : how == HOW_OR ? left | right : left ^ right;
         to[i] = (char)result;
     }
 }

@@ -69,8 +69,7 @@ bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
 }
 
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
-                         collectionScanProc *scan, void *arg,
-                         const collectionScanned *scanned) {
+                         collectionScanProc *scan, void *arg, const collectionScanned *scanned) {
     /* Limit of buckets to visit, as many may be empty. */
     int64_t remaining = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
     outbuf items, *out = c->out;

@@ -93,7 +93,6 @@ typedef uint64_t collectionScanProc(ctx *c, const robj *o, uint64_t cursor, void
 /* Reply of SSCAN and similar commands: the next cursor, and the elements replied by `scan`, which
  * is called until `count` elements were visited. */
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
-                         collectionScanProc *scan, void *arg,
-                         const collectionScanned *scanned);
+                         collectionScanProc *scan, void *arg, const collectionScanned *scanned);
 
 #endif

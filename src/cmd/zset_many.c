@@ -240,8 +240,7 @@ static void visitCommon(const job *j, commonProc *visit, void *arg) {
     while (more && (n = sourceNextMany(&it, pairs))) {
         for (unsigned k = 0; k < n; k++)
             pairs[k].score = weightedScore(&j->sources[0], pairs[k].score);
-        for (size_t i = 1; i < j->count && n > 0; i++)
-            n = keepCommon(j, &j->sources[i], pairs, n);
+        for (size_t i = 1; i < j->count && n > 0; i++) n = keepCommon(j, &j->sources[i], pairs, n);
         for (unsigned k = 0; k < n && more; k++) more = visit(arg, &pairs[k]);
     }
     sourceEnd(&it);

@@ -197,8 +197,8 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
     }
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = tableProbeConfirm(&probes[i], candidates[i], &members_type, entryMatches,
-                                     k->key, k->len) != NULL;
+        bool has = tableProbeConfirm(&probes[i], candidates[i], &members_type, entryMatches, k->key,
+                                     k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;

@@ -70,8 +70,7 @@ static void test_combining_bytes(void **state) {
             assert_int_equal(to[i], i < len ? (char)(a[i] ^ b[i]) : 7);
         memset(to, 7, sizeof(to));
         bitsNot(to, a, len);
-        for (size_t i = 0; i < sizeof(a); i++)
-            assert_int_equal(to[i], i < len ? (char)~a[i] : 7);
+        for (size_t i = 0; i < sizeof(a); i++) assert_int_equal(to[i], i < len ? (char)~a[i] : 7);
     }
 }
 
