@@ -544,6 +544,8 @@ void ioThreadsTick(int64_t budget_us) {
     }
 }
 
+bool ioThreadsAreBusy(void) { return io.active && !netConf.io_threads_always_active; }
+
 /* ------------------------------------------------------------------ INFO */
 
 void netPrintThreadTimes(str *out) {

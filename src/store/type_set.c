@@ -104,7 +104,7 @@ static inline void makeKey(tableKey *k, const listpackItem *member) {
 static void *newEntry(const tableKey *k) {
     if (k->len == KEY_IS_ENTRY) return (void *)(uintptr_t)k->key;
     char *entry = elementAlloc(textSize(k->len));
-    memcpy(objectWriteLength(entry, k->len), k->key, k->len);
+    bytesCopy(objectWriteLength(entry, k->len), k->key, k->len);
     return entry;
 }
 
