@@ -66,6 +66,28 @@ ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, const hashtableType 
     }
 }
 
+/* Half of tableProbeFind(), for batches that prefetch entries between the halves: the first word with the tag, whose
+ * entry need not have the key. NULL: the key is not in the table. */
+ALWAYS_INLINE uint64_t *tableProbeCandidate(const tableProbe *p) {
+    for (tableBucket *b = p->home;; b++) {
+        tagVector tags = bucketTags(b);
+        for (unsigned hits = tagsEqual(tags, p->tag); hits; hits &= hits - 1) {
+            uint64_t *word = &b->word[__builtin_ctz(hits)];
+            if (likely(*word != 0)) return word;
+        }
+        if (likely(tableProbeEnds(p, b, tags))) return NULL;
+    }
+}
+
+/* The other half: the word of the entry with this key, or NULL. */
+ALWAYS_INLINE uint64_t *tableProbeConfirm(const tableProbe *p, uint64_t *candidate,
+                                          const hashtableType *type, hashtableMatchProc *match,
+                                          const void *key, size_t len) {
+    if (!candidate) return NULL;
+    if (likely(match(wordEntryOfType(*candidate, type), key, len))) return candidate;
+    return tableProbeFind(p, type, match, key, len);
+}
+
 /* Prefetches the buckets after the home bucket. */
 ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
     prefetchRead(p->home + 1);
