@@ -280,8 +280,9 @@ static void wroteBack(const spscItem *result) {
     bool full = result->code == EAGAIN;
     if (full || !outbufPending(&cl->session.out)) {
         writerEnd(cl, full);
-    } else if (!limitsCheckOutput(cl)) {
-        sessionWantWrite(&cl->session);
+    } else {
+        limitsRecount(cl);
+        if (!limitsCheckOutput(cl)) sessionWantWrite(&cl->session);
     }
     restart(cl);
 }

@@ -57,6 +57,24 @@ start_server [list tags {io-threads needs:config} overrides $threads] {
         assert_equal {} [info_field used_active_time_io_thread_4]
     }
 
+    test {a client that only receives is evicted} {
+        r config resetstat
+        r config set maxmemory-clients 2mb
+        r client no-evict on
+        set s [raw_connect]
+        raw_send $s [request monitor]
+        assert_equal +OK [raw_line $s]
+        set writer [raw_connect]
+        set writes [string repeat [request set key [string repeat x 9000]] 100]
+        wait_for_condition 100 1 {
+            [raw_send $writer $writes] ne "" || [string length [raw_read $writer 500]] != 500 ||
+            [info_field evicted_clients] > 0
+        }
+        wait_for_condition 500 20 {![string match {*cmd=monitor*} [r client list]]}
+        r config set maxmemory-clients 0
+        r client no-evict off
+    }
+
     test {the number of threads changes while requests and replies are under way} {
         set socks [open_sockets 20]
         set from 0
