@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bit strings (bits.h). Counting processes 512 bytes per step with AVX2 and single words otherwise.
- * The bitwise operations rely on the compiler's vectorisation. */
+ * Bit strings (bits.h). Counting uses the population count of vectors where the processor has it, else it processes 512
+ * bytes per step with AVX2, else single words. The bitwise operations use the compiler's vectors. */
 #include "base/bits.h"
 
 #include "base/base.h"
+#include "base/bytes.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -66,6 +67,22 @@ __attribute__((target("avx2"))) static inline __m256i addEight(bitSums *s, const
     return addBits(&s->fours, first, addBits(&s->twos, a, b));
 }
 
+/* Four counters, because an addition has to wait for the previous one. `len` is a multiple of BLOCK. */
+__attribute__((target("avx512f,avx512vpopcntdq"))) static uint64_t countWide(const char *bytes,
+                                                                             size_t len) {
+    enum { COUNTERS = 4, WIDE = 64 };
+    __m512i sums[COUNTERS];
+    for (size_t k = 0; k < COUNTERS; k++) sums[k] = _mm512_setzero_si512();
+    for (size_t i = 0; i < len; i += COUNTERS * WIDE) {
+        for (size_t k = 0; k < COUNTERS; k++) {
+            __m512i v = _mm512_loadu_si512(bytes + i + k * WIDE);
+            sums[k] = _mm512_add_epi64(sums[k], _mm512_popcnt_epi64(v));
+        }
+    }
+    __m512i low = _mm512_add_epi64(sums[0], sums[1]), high = _mm512_add_epi64(sums[2], sums[3]);
+    return (uint64_t)_mm512_reduce_add_epi64(_mm512_add_epi64(low, high));
+}
+
 /* Harley-Seal popcount: a full population count is needed for only one vector in 16. `len` is a
  * multiple of BLOCK. */
 __attribute__((target("avx2"))) static uint64_t countBlocks(const char *bytes, size_t len) {
@@ -87,10 +104,14 @@ __attribute__((target("avx2"))) static uint64_t countBlocks(const char *bytes, s
 
 uint64_t bitsCount(const char *bytes, size_t len) {
 #if defined(__x86_64__)
-    if (len >= BLOCK && __builtin_cpu_supports("avx2")) {
-        size_t whole = len / BLOCK * BLOCK;
-        return countBlocks(bytes, whole) + countWords(bytes + whole, len - whole);
+    size_t whole = len / BLOCK * BLOCK;
+    uint64_t (*count)(const char *, size_t) = NULL;
+    if (whole && __builtin_cpu_supports("avx512vpopcntdq")) {
+        count = countWide;
+    } else if (whole && __builtin_cpu_supports("avx2")) {
+        count = countBlocks;
     }
+    if (count) return count(bytes, whole) + countWords(bytes + whole, len - whole);
 #endif
     return countWords(bytes, len);
 }
@@ -141,20 +162,61 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
 
 /* ------------------------------------------------------------------ combining */
 
-void bitsAnd(char *restrict to, const char *restrict from, size_t len) {
-    for (size_t i = 0; i < len; i++) to[i] &= from[i];
+enum { WORDS_BYTES = 32 };
+/* One register with AVX2, else several. */
+typedef uint64_t words __attribute__((vector_size(WORDS_BYTES), aligned(1), may_alias));
+typedef enum bitsHow { HOW_AND, HOW_OR, HOW_XOR } bitsHow;
+
+ALWAYS_INLINE void combineAll(bitsHow how, char *to, const char *a, const char *b, size_t len) {
+    size_t i = 0;
+    for (; i + WORDS_BYTES <= len; i += WORDS_BYTES) {
+        const words *left = (const words *)(const void *)(a + i);
+        const words *right = (const words *)(const void *)(b + i);
+        words *result = (words *)(void *)(to + i);
+        *result = how == HOW_AND ? *left & *right : how == HOW_OR ? *left | *right : *left ^ *right;
+    }
+    for (; i < len; i++) {
+        int left = a[i], right = b[i];
+        int result = how == HOW_AND ? left & right : how == HOW_OR ? left | right : left ^ right;
+        to[i] = (char)result;
+    }
 }
 
-void bitsOr(char *restrict to, const char *restrict from, size_t len) {
-    for (size_t i = 0; i < len; i++) to[i] |= from[i];
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void combineAvx2(bitsHow how, char *to, const char *a,
+                                                        const char *b, size_t len) {
+    switch (how) {
+    case HOW_AND: combineAll(HOW_AND, to, a, b, len); break;
+    case HOW_OR: combineAll(HOW_OR, to, a, b, len); break;
+    case HOW_XOR: combineAll(HOW_XOR, to, a, b, len); break;
+    }
+}
+#endif
+
+ALWAYS_INLINE void combineBits(bitsHow how, char *to, const char *a, const char *b, size_t len) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        combineAvx2(how, to, a, b, len);
+        return;
+    }
+#endif
+    combineAll(how, to, a, b, len);
 }
 
-void bitsXor(char *restrict to, const char *restrict from, size_t len) {
-    for (size_t i = 0; i < len; i++) to[i] ^= from[i];
+void bitsAnd(char *to, const char *a, const char *b, size_t len) {
+    combineBits(HOW_AND, to, a, b, len);
 }
 
-void bitsNot(char *bytes, size_t len) {
-    for (size_t i = 0; i < len; i++) bytes[i] = (char)~bytes[i];
+void bitsOr(char *to, const char *a, const char *b, size_t len) {
+    combineBits(HOW_OR, to, a, b, len);
+}
+
+void bitsXor(char *to, const char *a, const char *b, size_t len) {
+    combineBits(HOW_XOR, to, a, b, len);
+}
+
+void bitsNot(char *restrict to, const char *restrict from, size_t len) {
+    for (size_t i = 0; i < len; i++) to[i] = (char)~from[i];
 }
 
 /* ------------------------------------------------------------------ numbers */

@@ -17,11 +17,12 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end);
 /* Index of the first bit in [from, end) equal to `bit`; BITS_NONE if there is none. */
 uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit);
 
-/* Stores the result of the operation in `to`, byte by byte. The buffers must not overlap. */
-void bitsAnd(char *to, const char *from, size_t len);
-void bitsOr(char *to, const char *from, size_t len);
-void bitsXor(char *to, const char *from, size_t len);
-void bitsNot(char *bytes, size_t len);
+/* Store the result of the operation in `to`, which may be `a` or `b`; otherwise the buffers must not overlap. */
+void bitsAnd(char *to, const char *a, const char *b, size_t len);
+void bitsOr(char *to, const char *a, const char *b, size_t len);
+void bitsXor(char *to, const char *a, const char *b, size_t len);
+/* The buffers must not overlap. */
+void bitsNot(char *to, const char *from, size_t len);
 
 /* Reads `count` bits (1 to 64) starting at bit `from` as an unsigned big-endian number. Bytes at or
  * beyond `len` read as zero and are not accessed. */

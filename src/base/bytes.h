@@ -66,13 +66,52 @@ static inline size_t sizePowerOfTwo(size_t n) {
     return n <= 1 ? 1 : (size_t)1 << (64 - __builtin_clzll((unsigned long long)(n - 1)));
 }
 
-/* memcmp() == 0, without a call for 8 to 32 bytes. */
-ALWAYS_INLINE bool bytesEqual(const void *a, const void *b, size_t len) {
-    if (len - 8 > 24) return memcmp(a, b, len) == 0;
+/* True for the lengths of bytesEqualWords(). */
+ALWAYS_INLINE bool bytesAreWords(size_t len) { return len - 4 <= 28; }
+/* memcmp() == 0, for 4 to 32 bytes. */
+ALWAYS_INLINE bool bytesEqualWords(const void *a, const void *b, size_t len) {
     const char *p = a, *q = b;
-    for (size_t i = 0; i + 8 < len; i += 8)
-        if (loadU64(p + i) != loadU64(q + i)) return false;
+    if (len > 8) {
+        if (loadU64(p) != loadU64(q)) return false;
+        for (size_t i = 8; i + 8 < len; i += 8)
+            if (loadU64(p + i) != loadU64(q + i)) return false;
+    } else if (len < 8) {
+        return loadU32(p) == loadU32(q) && loadU32(p + len - 4) == loadU32(q + len - 4);
+    }
     return loadU64(p + len - 8) == loadU64(q + len - 8);
+}
+/* memcmp() == 0, without a call for 4 to 32 bytes. */
+ALWAYS_INLINE bool bytesEqual(const void *a, const void *b, size_t len) {
+    return bytesAreWords(len) ? bytesEqualWords(a, b, len) : memcmp(a, b, len) == 0;
+}
+
+/* Copies up to 64 bytes without a function call, as two moves that may overlap. */
+ALWAYS_INLINE void bytesCopyShort(char *to, const char *from, size_t len) {
+    if (len >= 32) {
+        memcpy(to, from, 32);
+        memcpy(to + len - 32, from + len - 32, 32);
+    } else if (len >= 16) {
+        memcpy(to, from, 16);
+        memcpy(to + len - 16, from + len - 16, 16);
+    } else if (len >= 8) {
+        storeU64(to, loadU64(from));
+        storeU64(to + len - 8, loadU64(from + len - 8));
+    } else if (len >= 4) {
+        storeU32(to, loadU32(from));
+        storeU32(to + len - 4, loadU32(from + len - 4));
+    } else if (len > 0) {
+        to[0] = from[0];
+        to[len / 2] = from[len / 2];
+        to[len - 1] = from[len - 1];
+    }
+}
+/* memcpy() for what is mostly short. */
+ALWAYS_INLINE void bytesCopy(char *to, const char *from, size_t len) {
+    if (len <= 64) {
+        bytesCopyShort(to, from, len);
+    } else {
+        memcpy(to, from, len);
+    }
 }
 
 /* The byte as unsigned, with A-Z mapped to a-z. Independent of the locale. */

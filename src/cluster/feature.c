@@ -45,8 +45,9 @@ static void printConnections(str *out) {
     strAppendFormat(out, "migrate_cached_sockets:%d\r\n", migrateIdleConnections());
 }
 
-static const tickJob ticks[] = {
-    {"cluster-state", 100, updateState}, {"migrate-idle", 1000, migrateCloseIdle}, {0}};
+static const tickJob ticks[] = {{"cluster-state", 100, updateState, clusterIsEnabled},
+                                {"migrate-idle", 1000, migrateCloseIdle, NULL},
+                                {0}};
 static const stageJob stages[] = {{STAGE_LOG, applyChanges}, {0}};
 
 static const keyObserver *const observers[] = {&migrateObserver, NULL};

@@ -188,24 +188,34 @@ static bool findSources(ctx *c, bitSources *out) {
 
 /* Computes bytes [from, end) of the result, in chunks of all sources small enough for the cache. */
 static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t from, size_t end) {
-    for (size_t i = 0; i < s->count; i++) {
+    slice first = s->texts[0];
+    if (op == BITOP_NOT) { /* of one source, the longest */
+        bitsNot(to, first.ptr + from, end - from);
+        return;
+    }
+    /* The first source is read where it is, if it is long enough; otherwise it is copied and extended. */
+    const char *so_far = first.ptr + from;
+    if (first.len < end || s->count == 1) {
+        size_t len = first.len > from ? first.len - from : 0;
+        len = sizeMin(len, end - from);
+        if (len) memcpy(to, so_far, len);
+        memset(to + len, 0, end - from - len);
+        so_far = to;
+    }
+    for (size_t i = 1; i < s->count; i++) {
         slice text = s->texts[i];
         size_t len = sizeMin(text.len, end);
         len = len > from ? len - from : 0;
         const char *bytes = text.ptr + from;
-        if (i == 0) {
-            memcpy(to, bytes, len);
+        if (op == BITOP_AND) {
+            bitsAnd(to, so_far, bytes, len);
             memset(to + len, 0, end - from - len);
-        } else if (op == BITOP_AND) {
-            bitsAnd(to, bytes, len);
-            memset(to + len, 0, end - from - len);
-        } else if (op == BITOP_OR) {
-            bitsOr(to, bytes, len);
         } else {
-            bitsXor(to, bytes, len);
+            (op == BITOP_OR ? bitsOr : bitsXor)(to, so_far, bytes, len);
+            if (so_far != to) memcpy(to + len, so_far + len, end - from - len);
         }
+        so_far = to;
     }
-    if (op == BITOP_NOT) bitsNot(to, end - from);
 }
 
 /* Computes the result; NULL if memory is exhausted. */

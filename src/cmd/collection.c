@@ -69,17 +69,19 @@ bool collectionDrawsFit(ctx *c, outmark mark, uint64_t draws) {
 }
 
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
-                         collectionScanProc *scan, void *arg, const int64_t *found) {
-    /* Limit of buckets to visit, so that a pattern without matches does not block other clients. */
+                         collectionScanProc *scan, void *arg, const collectionScanned *scanned) {
+    /* Limit of buckets to visit, as many may be empty. */
     int64_t remaining = count > INT64_MAX / 10 ? INT64_MAX : count * 10;
     outbuf items, *out = c->out;
     outbufInit(&items);
     c->out = &items;
-    do { cursor = scan(c, o, cursor, arg); } while (cursor && --remaining > 0 && *found < count);
+    do {
+        cursor = scan(c, o, cursor, arg);
+    } while (cursor && --remaining > 0 && scanned->visited < count);
     c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(c, 2);
     replyBulk(c, sliceMake(digits, numberPrintUint(digits, cursor)));
-    replyArray(c, *found);
+    replyArray(c, scanned->replied);
     outbufMoveAll(out, &items);
 }

@@ -83,12 +83,16 @@ static inline void replyItem(ctx *c, const listpackItem *item) {
     replyBulk(c, listpackText(item, digits));
 }
 
-/* Replies elements of the value from `cursor` on, adds their number to `*found`, and returns the
+/* Elements of a scan: all that were visited, and the values that were replied. */
+typedef struct collectionScanned {
+    int64_t visited, replied;
+} collectionScanned;
+/* Replies elements of the value from `cursor` on, counts them in a collectionScanned, and returns the
  * next cursor. */
 typedef uint64_t collectionScanProc(ctx *c, const robj *o, uint64_t cursor, void *arg);
 /* Reply of SSCAN and similar commands: the next cursor, and the elements replied by `scan`, which
- * is called until *found reaches `count`. */
+ * is called until `count` elements were visited. */
 void collectionReplyScan(ctx *c, const robj *o, uint64_t cursor, int64_t count,
-                         collectionScanProc *scan, void *arg, const int64_t *found);
+                         collectionScanProc *scan, void *arg, const collectionScanned *scanned);
 
 #endif

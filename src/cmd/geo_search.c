@@ -369,9 +369,9 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
     zsetBuilderInit(&built);
     for (size_t i = 0; i < f->count; i++) {
         const found *item = &f->items[i];
-        bool created;
         double score = s->store_dist ? item->distance / s->shape.metres : item->score;
-        zsetBuilderWrite(zsetBuilderAt(&built, item->member, &created), score);
+        zsetPair pair = {item->member, score};
+        zsetBuilderAppend(&built, &pair);
     }
     packLimits most = zsetLimitsNow();
     collectionStore(c, s->store, zsetBuilderTake(&built, c->argv[s->store], &most),

@@ -267,7 +267,7 @@ typedef struct pairReply {
     ctx *c;
     bool values, nested; /* each pair as an array of its own */
     scanOptions options; /* of HSCAN */
-    int64_t found;
+    collectionScanned scanned;
 } pairReply;
 
 static void replyPair(void *arg, const hashPair *pair) {
@@ -326,9 +326,10 @@ void hrandfieldCommand(ctx *c) {
 
 static void replyScanned(void *arg, const hashPair *pair) {
     pairReply *r = arg;
+    r->scanned.visited++;
     if (!scanMatches(&r->options, pair->field)) return;
     replyPair(r, pair);
-    r->found += r->values ? 2 : 1;
+    r->scanned.replied += r->values ? 2 : 1;
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
@@ -349,5 +350,5 @@ void hscanCommand(ctx *c) {
     }
     if (!scanParseOptions(c, 3, SCAN_HASH, &r.options)) return;
     r.values = !r.options.names_only;
-    collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.found);
+    collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.scanned);
 }

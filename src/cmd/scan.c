@@ -116,7 +116,7 @@ static int patternSlot(slice pattern) {
 typedef struct keyScan {
     ctx *c;
     scanOptions options;
-    int64_t found;
+    int64_t visited, found;
     str expired; /* expired keys, each preceded by its length */
 } keyScan;
 
@@ -127,6 +127,7 @@ static bool wanted(const keyScan *s, const robj *o) {
 
 static void visitScan(void *arg, const robj *o) {
     keyScan *s = arg;
+    s->visited++;
     if (!wanted(s, o)) return;
     slice key = objectKey(o);
     if (storeIsExpired(o, s->c->look)) {
@@ -153,14 +154,15 @@ static void deleteExpired(keyScan *s) {
 
 /* The cursor is sent before the names but is known only after them. */
 static void replyScan(keyScan *s, uint64_t cursor, int slot) {
-    /* Limit of buckets to visit, so that a pattern without matches does not block other clients. */
+    /* Limit of buckets to visit, as many may be empty. COUNT limits the keys visited, not those found: so a pattern
+     * without matches does not block other clients. */
     int64_t remaining = s->options.count > INT64_MAX / 10 ? INT64_MAX : s->options.count * 10;
     outbuf names, *out = s->c->out;
     outbufInit(&names);
     s->c->out = &names;
     do {
         cursor = dbScan(s->c->db, cursor, slot, visitScan, s);
-    } while (cursor && --remaining > 0 && s->found < s->options.count);
+    } while (cursor && --remaining > 0 && s->visited < s->options.count);
     s->c->out = out;
     char digits[NUMBER_TEXT_MAX];
     replyArray(s->c, 2);

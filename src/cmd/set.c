@@ -283,16 +283,17 @@ void spopCommand(ctx *c) {
 typedef struct memberScan {
     ctx *c;
     scanOptions options;
-    int64_t found;
+    collectionScanned scanned;
 } memberScan;
 
 static void replyScanned(void *arg, const listpackItem *member) {
     memberScan *s = arg;
     char digits[NUMBER_TEXT_MAX];
     slice text = listpackText(member, digits);
+    s->scanned.visited++;
     if (!scanMatches(&s->options, text)) return;
     replyBulk(s->c, text);
-    s->found++;
+    s->scanned.replied++;
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
@@ -313,5 +314,5 @@ void sscanCommand(ctx *c) {
         return;
     }
     if (!scanParseOptions(c, 3, SCAN_SET, &s.options)) return;
-    collectionReplyScan(c, o, cursor, s.options.count, scanSome, &s, &s.found);
+    collectionReplyScan(c, o, cursor, s.options.count, scanSome, &s, &s.scanned);
 }

@@ -269,9 +269,11 @@ static void subtract(result *r, const sources *s) {
         }
         setIteratorClear(&it);
     }
+    r->all = setLength(rest);
     setIteratorInit(&it, rest);
-    while (setNext(&it, &member) && resultAdd(r, &member)) {}
+    do { r->visited++; } while (setNext(&it, &member) && resultAdd(r, &member));
     setIteratorClear(&it);
+    resultFlush(r); /* the collected members are those of `rest` */
     objectFree(rest);
 }
 
@@ -321,7 +323,10 @@ void sdiffstoreCommand(ctx *c) {
     if (!findSources(c, 2, c->argc, &s)) return;
     result r = {.c = c, .limits = setLimitsNow()};
     r.into = newResult(c, &r.limits);
+    if (s.sets[0] && !objectIsPacked(s.sets[0]))
+        r.collected = memNewArray(listpackItem, COLLECTED_MAX);
     differ(&r, &s);
+    resultFlush(&r);
     memFree(s.sets);
     collectionStore(c, 1, r.into, "sdiffstore");
 }

@@ -264,7 +264,7 @@ typedef struct pairReply {
     ctx *c;
     bool scores, packed;
     scanOptions options; /* of ZSCAN */
-    int64_t found;
+    collectionScanned scanned;
 } pairReply;
 
 static void replyPicked(void *arg, const zsetPair *pair) {
@@ -322,11 +322,12 @@ static size_t printScanned(const pairReply *r, char *digits, double score) {
 
 static void replyScanned(void *arg, const zsetPair *pair) {
     pairReply *r = arg;
+    r->scanned.visited++;
     if (!scanMatches(&r->options, pair->member)) return;
     char digits[NUMBER_TEXT_MAX];
     replyBulk(r->c, pair->member);
     if (r->scores) replyBulk(r->c, sliceMake(digits, printScanned(r, digits, pair->score)));
-    r->found += r->scores ? 2 : 1;
+    r->scanned.replied += r->scores ? 2 : 1;
 }
 
 static uint64_t scanSome(ctx *c, const robj *o, uint64_t cursor, void *arg) {
@@ -349,5 +350,5 @@ void zscanCommand(ctx *c) {
     if (!scanParseOptions(c, 3, SCAN_ZSET, &r.options)) return;
     r.scores = !r.options.names_only;
     r.packed = objectIsPacked(o);
-    collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.found);
+    collectionReplyScan(c, o, cursor, r.options.count, scanSome, &r, &r.scanned);
 }

@@ -28,12 +28,17 @@ static size_t sourceLength(const source *s) {
     return isSet(s->o) ? setLength(s->o) : zsetLength(s->o);
 }
 
-static bool sourceScore(const source *s, slice member, double *score) {
-    if (!s->o) return false;
-    if (!isSet(s->o)) return zsetScore(s->o, member, score);
-    listpackItem item = listpackItemOf(member);
-    *score = 1;
-    return setHas(s->o, &item);
+/* Looks up the members of `count` pairs, at most ZSET_MANY: the same result as that of zsetScoreMany(). */
+static uint32_t sourceScores(const source *s, const zsetPair *pairs, unsigned count,
+                             double *scores) {
+    if (!s->o) return 0;
+    if (!isSet(s->o)) return zsetScoreMany(s->o, pairs, count, scores);
+    listpackItem items[ZSET_MANY] = {{0}};
+    for (unsigned i = 0; i < count; i++) {
+        items[i] = listpackItemOf(pairs[i].member);
+        scores[i] = 1;
+    }
+    return setHasMany(s->o, items, count);
 }
 
 /* Iterates over the members of a source. */
@@ -61,6 +66,12 @@ static bool sourceNext(sourceIterator *it, zsetPair *out) {
     if (!setNext(&it->set, &member)) return false;
     *out = (zsetPair){listpackText(&member, it->digits), 1};
     return true;
+}
+
+/* Like zsetNextMany(). */
+static unsigned sourceNextMany(sourceIterator *it, zsetPair *out) {
+    if (!sourceLength(it->from)) return 0;
+    return isSet(it->from->o) ? sourceNext(it, out) : zsetNextMany(&it->zset, out);
 }
 
 static void sourceEnd(sourceIterator *it) {
@@ -206,33 +217,66 @@ static void unite(const job *j, zsetBuilder *into) {
 /* Receives a member of all sources; returns false to stop. */
 typedef bool commonProc(void *arg, const zsetPair *pair);
 
+/* Keeps the pairs whose members are in `s`, with combined scores. Returns their number. */
+static unsigned keepCommon(const job *j, const source *s, zsetPair *pairs, unsigned count) {
+    double scores[ZSET_MANY];
+    uint32_t found = sourceScores(s, pairs, count, scores);
+    unsigned kept = 0;
+    for (unsigned k = 0; k < count; k++) {
+        if (!(found >> k & 1)) continue;
+        double score = combine(j->aggregate, pairs[k].score, s->weight * scores[k]);
+        pairs[kept++] = (zsetPair){pairs[k].member, score};
+    }
+    return kept;
+}
+
 /* Visits the members contained in all sources. The sources are sorted by length. */
 static void visitCommon(const job *j, commonProc *visit, void *arg) {
     sourceIterator it;
-    zsetPair pair;
+    zsetPair pairs[ZSET_MANY];
+    unsigned n;
+    bool more = true;
     sourceBegin(&it, &j->sources[0]);
-    while (sourceNext(&it, &pair)) {
-        pair.score = weightedScore(&j->sources[0], pair.score);
-        size_t i = 1;
-        for (; i < j->count; i++) {
-            const source *s = &j->sources[i];
-            double score;
-            if (!sourceScore(s, pair.member, &score)) break;
-            pair.score = combine(j->aggregate, pair.score, s->weight * score);
-        }
-        if (i == j->count && !visit(arg, &pair)) break;
+    while (more && (n = sourceNextMany(&it, pairs))) {
+        for (unsigned k = 0; k < n; k++)
+            pairs[k].score = weightedScore(&j->sources[0], pairs[k].score);
+        for (size_t i = 1; i < j->count && n > 0; i++) n = keepCommon(j, &j->sources[i], pairs, n);
+        for (unsigned k = 0; k < n && more; k++) more = visit(arg, &pairs[k]);
     }
     sourceEnd(&it);
 }
 
 static bool addCommon(void *arg, const zsetPair *pair) {
-    bool created;
-    zsetBuilderWrite(zsetBuilderAt(arg, pair->member, &created), pair->score);
+    zsetBuilderAppend(arg, pair);
     return true;
 }
 
-/* Members of the first source contained in no other. Each is looked up in all others; or, if these
- * are small, their members are removed from a copy. */
+/* Keeps the pairs whose members are not in `s`. Returns their number. */
+static unsigned keepOthers(const source *s, zsetPair *pairs, unsigned count) {
+    double scores[ZSET_MANY];
+    uint32_t found = sourceScores(s, pairs, count, scores);
+    unsigned kept = 0;
+    for (unsigned k = 0; k < count; k++) {
+        if (!(found >> k & 1)) pairs[kept++] = pairs[k];
+    }
+    return kept;
+}
+
+/* Members of the first source contained in no other, by looking up each in all others. */
+static void subtractFound(const job *j, zsetBuilder *into) {
+    sourceIterator it;
+    zsetPair pairs[ZSET_MANY];
+    unsigned n;
+    sourceBegin(&it, &j->sources[0]);
+    while ((n = sourceNextMany(&it, pairs))) {
+        for (size_t i = 1; i < j->count && n > 0; i++) n = keepOthers(&j->sources[i], pairs, n);
+        for (unsigned k = 0; k < n; k++) zsetBuilderAppend(into, &pairs[k]);
+    }
+    sourceEnd(&it);
+}
+
+/* Members of the first source contained in no other. If the others are small, their members are removed from a copy of
+ * the first one. */
 static void subtract(const job *j, zsetBuilder *into) {
     const source *first = &j->sources[0];
     size_t length = sourceLength(first), others = 0;
@@ -240,21 +284,19 @@ static void subtract(const job *j, zsetBuilder *into) {
         if (j->sources[i].o == first->o) return;
         others += sourceLength(&j->sources[i]);
     }
-    bool subtracts_copies = others < length;
+    if (others >= length) {
+        subtractFound(j, into);
+        return;
+    }
     sourceIterator it;
     zsetPair pair;
+    bool created;
+    zsetBuilderReserve(into, length);
     sourceBegin(&it, first);
-    while (sourceNext(&it, &pair)) {
-        double score;
-        size_t i = 1;
-        while (!subtracts_copies && i < j->count &&
-               !sourceScore(&j->sources[i], pair.member, &score))
-            i++;
-        if (subtracts_copies || i == j->count)
-            (void)addCommon(into, &pair); /* always returns true */
-    }
+    while (sourceNext(&it, &pair))
+        zsetBuilderWrite(zsetBuilderAt(into, pair.member, &created), pair.score);
     sourceEnd(&it);
-    for (size_t i = 1; subtracts_copies && i < j->count; i++) {
+    for (size_t i = 1; i < j->count; i++) {
         sourceBegin(&it, &j->sources[i]);
         while (sourceNext(&it, &pair)) zsetBuilderRemove(into, pair.member);
         sourceEnd(&it);

@@ -196,20 +196,24 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 
 /* ------------------------------------------------------------------ storing */
 
-/* A new object with the selected members. As in Valkey only a range of ranks is sized in advance: the others begin
- * packed, where a score of -0 becomes 0, also when they outgrow that encoding later. */
+/* A new object with the selected members. In Valkey only a range of ranks is sized in advance: the others begin packed,
+ * where a score of -0 becomes 0, also when they outgrow that encoding later. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
     packLimits most = zsetLimitsNow();
-    robj *into = zsetNew(c->argv[1], q->by == BY_RANK ? r.count : 1, 0, &most);
+    zsetBuilder into;
+    zsetBuilderInit(&into);
     zsetCursor cursor;
     zsetPair pair;
-    zsetAdded added;
+    bool packed = q->by != BY_RANK;
     zsetSeek(&cursor, o, r.index, q->direction == GO_BACK);
-    for (; r.count > 0 && zsetNext(&cursor, &pair); r.count--)
-        into = zsetAdd(into, &pair, 0, &most, &added);
-    return into;
+    for (uint64_t i = 0; i < r.count && zsetNext(&cursor, &pair); i++) {
+        packed = packed && i < most.entries && pair.member.len <= most.bytes;
+        if (packed && pair.score == 0) pair.score = 0;
+        zsetBuilderAppend(&into, &pair);
+    }
+    return zsetBuilderTake(&into, c->argv[1], &most);
 }
 
 /* ZRANGESTORE destination key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count]. Reply: number of members. */

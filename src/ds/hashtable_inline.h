@@ -66,11 +66,59 @@ ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, const hashtableType 
     }
 }
 
+/* Half of tableProbeFind(), for batches that prefetch entries between the halves: the first word with the tag, whose
+ * entry need not have the key. NULL: the key is not in the table. */
+ALWAYS_INLINE uint64_t *tableProbeCandidate(const tableProbe *p) {
+    for (tableBucket *b = p->home;; b++) {
+        tagVector tags = bucketTags(b);
+        for (unsigned hits = tagsEqual(tags, p->tag); hits; hits &= hits - 1) {
+            uint64_t *word = &b->word[__builtin_ctz(hits)];
+            if (likely(*word != 0)) return word;
+        }
+        if (likely(tableProbeEnds(p, b, tags))) return NULL;
+    }
+}
+
+/* The other half: the word of the entry with this key, or NULL. */
+ALWAYS_INLINE uint64_t *tableProbeConfirm(const tableProbe *p, uint64_t *candidate,
+                                          const hashtableType *type, hashtableMatchProc *match,
+                                          const void *key, size_t len) {
+    if (!candidate) return NULL;
+    if (likely(match(wordEntryOfType(*candidate, type), key, len))) return candidate;
+    return tableProbeFind(p, type, match, key, len);
+}
+
 /* Prefetches the buckets after the home bucket. */
 ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
     prefetchRead(p->home + 1);
     prefetchRead(p->home + 2);
     prefetchRead(p->home + 3);
+}
+
+/* Result of a short search: what position->word says is certain, or a whole search must find out. */
+typedef enum tableNear { NEAR_FOUND, NEAR_MISSING, NEAR_UNKNOWN } tableNear;
+
+/* Looks where most keys are: in the first two buckets of a search in a big table. Needs fewer registers than a whole
+ * search. */
+ALWAYS_INLINE tableNear hashtableInlineFindNear(const tableBig *g, const hashtableType *type,
+                                                uint64_t hash, hashtableMatchProc *match,
+                                                const void *key, size_t len,
+                                                hashtablePosition *position) {
+    const tableScale *sc = &g->scales[hash >= g->bound];
+    uint64_t unit = scaleUnit(sc, hash), tag = unit & TAG_MASK;
+    tableBucket *home = g->buckets + scaleUnitHome(sc, unit);
+    *position = (hashtablePosition){.hash = hash, .home = home, .tag = (uint32_t)tag};
+    for (tableBucket *b = home; b < home + 2; b++) {
+        for (unsigned hits = tagsEqual(bucketTags(b), tag); hits; hits &= hits - 1) {
+            uint64_t *word = &b->word[__builtin_ctz(hits)];
+            if (likely(*word != 0) && likely(match(wordEntryOfType(*word, type), key, len))) {
+                position->word = word;
+                return NEAR_FOUND;
+            }
+        }
+        if (!bucketOverflows(b)) return b == home ? NEAR_MISSING : NEAR_UNKNOWN;
+    }
+    return NEAR_UNKNOWN;
 }
 
 /* hashtableFind() with `match`, a static inline function, inlined. */
@@ -120,22 +168,28 @@ ALWAYS_INLINE tableHint hashtableInlinePrefetch(const hashtable *t, uint64_t has
     return (tableHint){p.home, p.tag};
 }
 
-/* Step 2 of a batch: prefetches the entry and returns it, or another one: only a hint. NULL if there is none near the
- * home bucket. */
-ALWAYS_INLINE void *hashtableInlinePrefetchEntry(tableHint hint) {
+/* Step 2 of a batch: prefetches the entry and returns its word, or that of another one: only a hint. 0 if there is none
+ * near the home bucket. */
+ALWAYS_INLINE uint64_t hashtableInlinePrefetchWord(tableHint hint) {
     enum { BUCKETS = 3 }; /* the third was perhaps fetched by the processor */
     const tableBucket *b = hint.home;
-    if (unlikely(!b)) return NULL;
+    if (unlikely(!b)) return 0;
     for (int i = 0;; i++, b++) {
         unsigned hits = tagsEqual(bucketTags(b), hint.tag);
         if (likely(hits)) {
-            char *entry = wordEntry(b->word[__builtin_ctz(hits)]);
-            prefetchRead(entry);
-            prefetchRead(entry + 40); /* entries of about 40 bytes often cross a cache line */
-            return entry;
+            uint64_t word = b->word[__builtin_ctz(hits)];
+            prefetchRead(wordEntry(word));
+            /* Entries of about 40 bytes often cross a cache line. */
+            prefetchRead((char *)wordEntry(word) + 40);
+            return word;
         }
-        if (!bucketOverflows(b) || i == BUCKETS - 1) return NULL;
+        if (!bucketOverflows(b) || i == BUCKETS - 1) return 0;
     }
+}
+
+/* The same, for the entry. */
+ALWAYS_INLINE void *hashtableInlinePrefetchEntry(tableHint hint) {
+    return wordEntry(hashtableInlinePrefetchWord(hint));
 }
 
 #endif

@@ -307,6 +307,8 @@ void childPoll(int64_t budget_us) {
     waitForIt(WNOHANG);
 }
 
+bool childIsPolled(void) { return child.pid || beside.count; }
+
 void childPrintStats(str *out) {
     strAppendFormat(out, "latest_fork_usec:%lld\r\ntotal_forks:%llu\r\n", (long long)child.fork_us,
                     (unsigned long long)child.forks);

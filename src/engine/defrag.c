@@ -25,6 +25,7 @@ static struct {
     uint64_t moved_before; /* at the start of the current pass */
     storeCompactReport done;
     uint64_t us; /* time used while running */
+    bool tidies; /* not running, but there is more to do */
 } defrag;
 
 /* The share of time for a given percentage of waste: from cycle-min at the lower threshold to cycle-max at the upper
@@ -92,7 +93,7 @@ static void defragTick(int64_t budget_us) {
         defrag.running = 0;
         if (now_us < defrag.look_us) return;
         defrag.look_us = now_us + LOOK_US;
-        storeTidy(budget_us < CARE_US ? budget_us : CARE_US);
+        defrag.tidies = storeTidy(budget_us < CARE_US ? budget_us : CARE_US);
     } else if (!defrag.running && now_us >= defrag.look_us) {
         defrag.look_us = now_us + LOOK_US;
         defrag.running = chooseShare();
@@ -100,6 +101,8 @@ static void defragTick(int64_t budget_us) {
         defrag.moved_before = defrag.done.moved;
     }
 }
+
+static bool isBusy(void) { return defrag.running || (defrag.tidies && !engineConf.activedefrag); }
 
 static void printMemory(str *out) {
     strAppendFormat(out, "active_defrag_running:%d\r\n", defrag.running);
@@ -122,7 +125,7 @@ static void resetStats(void) {
     defrag.us = 0;
 }
 
-static const tickJob ticks[] = {{"defrag", 0, defragTick}, {0}};
+static const tickJob ticks[] = {{"defrag", 0, defragTick, isBusy}, {0}};
 static const stageJob stages[] = {{STAGE_EXPIRE, between}, {0}};
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},

@@ -61,6 +61,8 @@ extern const configOption engineOptions[];
 
 /* Periodic job of child.c: checks if the child has ended. */
 void childPoll(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool childIsPolled(void);
 /* Fields of INFO stats. */
 void childPrintStats(str *out);
 void childResetStats(void);

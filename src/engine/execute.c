@@ -55,9 +55,7 @@ void executeNewTurn(void) {
     turn.wall_ticks = clockTicks();
 }
 
-/* `cmd` is NULL for an unknown name. */
 static inline void bindCommand(request *r, const command *cmd) {
-    if (unlikely(!cmd)) cmd = &unknown_command;
     r->command = cmd;
     r->command_epoch = commandEpoch();
     if (cmd->first_key == 1 && r->argc > 1) { r->key_hash = storeHash(r->argv[1]); }
@@ -65,30 +63,42 @@ static inline void bindCommand(request *r, const command *cmd) {
 
 void executeResolve(request *r) { executeResolveAll(r, 1); }
 
+/* The last name that was looked up, as it was sent, if it is short and has no subcommands: mostly the next one is the
+ * same. */
+typedef struct lastName {
+    size_t len; /* SIZE_MAX: none */
+    uint64_t bytes, mask;
+    const command *cmd;
+    uint32_t epoch; /* commandEpoch() of the lookup */
+} lastName;
+
+static __thread lastName last_name = {.len = SIZE_MAX}; /* I/O threads resolve, too */
+
+/* The command of a request; &unknown_command for an unknown name. */
+static NO_INLINE const command *lookUp(const request *r, lastName *last) {
+    slice name = r->argv[0];
+    const command *cmd;
+    last->len = SIZE_MAX;
+    /* Words of an inline request may be in a separate block without slack. */
+    if (likely(name.len - 1 < sizeof(uint64_t)) && likely(r->raw.len)) {
+        uint64_t mask = UINT64_MAX >> (64 - 8 * name.len), bytes = loadU64(name.ptr) & mask;
+        cmd = commandFindShort(bytes, name.len);
+        if (cmd && !cmd->sub_count) *last = (lastName){name.len, bytes, mask, cmd, commandEpoch()};
+    } else {
+        cmd = commandFind(name);
+    }
+    if (cmd && cmd->sub_count && r->argc > 1) cmd = commandFindSub(cmd, r->argv[1]);
+    return cmd ? cmd : &unknown_command;
+}
+
 void executeResolveAll(request *requests, int count) {
-    /* The name of the request before, as it was sent, if it is short: mostly the next one is the same. */
-    uint64_t bytes = 0;
-    size_t len = 0;
-    const command *cmd = NULL;
-    for (int i = 0; i < count; i++) {
-        request *r = &requests[i];
+    lastName *last = &last_name;
+    if (unlikely(last->epoch != commandEpoch())) last->len = SIZE_MAX;
+    for (request *r = requests, *end = requests + count; r < end; r++) {
         slice name = r->argv[0];
-        /* Words of an inline request may be in a separate block without slack. */
-        if (likely(name.len - 1 < sizeof(bytes)) && likely(r->raw.len)) {
-            uint64_t now = loadU64(name.ptr) << (64 - 8 * name.len);
-            if (now != bytes || name.len != len) {
-                bytes = now;
-                len = name.len;
-                cmd = commandFindShort(bytes >> (64 - 8 * len), len);
-            }
-        } else {
-            len = 0;
-            cmd = commandFind(name);
-        }
-        const command *found = cmd;
-        if (likely(cmd != NULL) && unlikely(cmd->sub_count) && r->argc > 1)
-            found = commandFindSub(cmd, r->argv[1]);
-        bindCommand(r, found);
+        bool same = likely(name.len == last->len) && likely(r->raw.len) &&
+                    likely(!((loadU64(name.ptr) ^ last->bytes) & last->mask));
+        bindCommand(r, same ? last->cmd : lookUp(r, last));
     }
 }
 
@@ -119,24 +129,24 @@ static NO_INLINE void prefetchItems(const executePart *parts, int count, const s
 
 void executePrefetch(const executePart *parts, int count) {
     _Static_assert(EXECUTE_PREFETCH_MAX <= (int)STORE_WANTS_MAX, "all keys of a batch");
-    storeWant wants[EXECUTE_PREFETCH_MAX];
+    storeWant wants[EXECUTE_PREFETCH_MAX], *want = wants;
     uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
-    int n = 0;
     for (int i = 0; i < count; i++) {
         const executePart *part = &parts[i];
+        const db *d = part->who->db;
         for (int k = 0; k < part->count; k++) {
             const request *r = &part->requests[k];
             if (!hasPreparedKey(r)) continue;
-            if (unlikely(n == EXECUTE_PREFETCH_MAX)) {
-                storePrefetch(wants, n);
+            if (unlikely(want == wants + EXECUTE_PREFETCH_MAX)) {
+                storePrefetch(wants, EXECUTE_PREFETCH_MAX);
                 return;
             }
-            wants[n].db = part->who->db;
-            wants[n++].hash = r->key_hash;
+            want->db = d;
+            want++->hash = r->key_hash;
         }
         if (likely(part->count)) flags |= ((const command *)part->requests->command)->flags;
     }
-    storePrefetch(wants, n);
+    storePrefetch(wants, (int)(want - wants));
     if (unlikely(flags & (CMD_ITEM | CMD_LAST_ITEM))) prefetchItems(parts, count, wants);
 }
 
@@ -502,7 +512,7 @@ void executeKept(ctx *outer, request *r, uint32_t flags) {
     if (unlikely(r->command_epoch != commandEpoch())) {
         bool unknown_sub;
         const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub);
-        bindCommand(r, unknown_sub ? NULL : cmd);
+        bindCommand(r, cmd && !unknown_sub ? cmd : &unknown_command);
     }
     c.db = c.who->db; /* a command of the transaction may have selected another one */
     c.argv = r->argv;

@@ -32,7 +32,8 @@ static void wake(void) {
 }
 
 static const stageJob stages[] = {{STAGE_WAKE, wake}, {STAGE_LOG, deliverAll}, {0}};
-static const tickJob ticks[] = {{"rates", 100, statsSampleRates}, {"child", 0, childPoll}, {0}};
+static const tickJob ticks[] = {
+    {"rates", 100, statsSampleRates, NULL}, {"child", 0, childPoll, childIsPolled}, {0}};
 static const gate *const gates[] = {&noMultiGate, &pauseGate, &queueGate, NULL};
 static const keyObserver *const observers[] = {&keyIndexObserver, NULL};
 

@@ -101,11 +101,13 @@ typedef enum sessionEvent {
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 
-/* 7. Periodic jobs. `period_ms` 0: in each cron run (hz times per second). */
+/* 7. Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them once per second,
+ * unless one of them is busy: has something to do before that, although nothing happens. */
 typedef struct tickJob {
     const char *name;
     int64_t period_ms;
     void (*run)(int64_t budget_us);
+    bool (*is_busy)(void); /* asked after each run of the cron of an idle server; NULL: never */
 } tickJob;
 
 /* 8. Stages: jobs that run before and after the loop's sleep, in this order. */

@@ -204,16 +204,24 @@ int64_t keyspaceNextMs(void) {
     return paceLeftMs(&expire_pace);
 }
 
+static bool expireIsBusy(void) { return storeHasVolatile(keyspaceMain()); }
+
+static bool resizes, reclaims; /* there is more to do in the next run */
+
 static void resizeTick(int64_t budget_us) {
     enum { RESIZE_US = 1000 };
-    if (engineConf.activerehashing)
-        storeWork(keyspaceMain(), budget_us < RESIZE_US ? budget_us : RESIZE_US);
+    resizes = engineConf.activerehashing &&
+              storeWork(keyspaceMain(), budget_us < RESIZE_US ? budget_us : RESIZE_US);
 }
+
+static bool resizeIsBusy(void) { return resizes; }
 
 static void reclaimTick(int64_t budget_us) {
     (void)budget_us; /* takes little time */
-    storeReclaim();
+    reclaims = storeReclaim();
 }
+
+static bool reclaimIsBusy(void) { return reclaims; }
 
 void keyspaceFreeLater(void (*free)(void *garbage), void *garbage) {
     bioSubmit(BIO_FREE, free, garbage);
@@ -228,10 +236,10 @@ static status shutdown(uint32_t flags, reason *why) {
     return OK;
 }
 
-static const tickJob ticks[] = {{"store-clock", 0, clockTick},
-                                {"expire", 0, expireTick},
-                                {"resize", 0, resizeTick},
-                                {"reclaim", 100, reclaimTick},
+static const tickJob ticks[] = {{"store-clock", 0, clockTick, NULL},
+                                {"expire", 0, expireTick, expireIsBusy},
+                                {"resize", 0, resizeTick, resizeIsBusy},
+                                {"reclaim", 100, reclaimTick, reclaimIsBusy},
                                 {0}};
 static const stageJob stages[] = {{STAGE_EXPIRE, expireBetween}, {0}};
 

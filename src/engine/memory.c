@@ -73,7 +73,7 @@ static bool awaitBackground(int64_t deadline_us) {
     enum { WAIT_US = 200 };
     while (storeFreePending() && clockMonoUs() < deadline_us) {
         clockSleepUs(WAIT_US);
-        storeReclaim();
+        (void)storeReclaim(); /* what matters is pending, see above */
         if (fits()) return true;
     }
     return fits();
@@ -122,7 +122,7 @@ static void keep(int64_t length_us) {
     told = 0;
     bool full = false;
     if (unlikely(!fits()))
-        storeReclaim(); /* memory freed in the background counts until it is returned */
+        (void)storeReclaim(); /* memory freed in the background counts until it is returned */
     if (unlikely(!fits()) && pauseNow() == PAUSE_NONE) {
         int64_t started_us = clockMonoUs();
         full = !evict(length_us);
@@ -212,6 +212,8 @@ static void evictTick(int64_t budget_us) {
     if (limit.timed_out && engineHot.memory_limited) keep(budget_us);
 }
 
+static bool evictIsBusy(void) { return limit.timed_out && engineHot.memory_limited; }
+
 static void printStats(str *out) {
     uint64_t current_us = limit.over_since ? (uint64_t)(clockMonoUs() - limit.over_since) : 0;
     strAppendFormat(out,
@@ -224,7 +226,7 @@ static void printStats(str *out) {
 
 static void resetStats(void) { limit.over_us = 0; }
 
-static const tickJob ticks[] = {{"evict", 0, evictTick}, {0}};
+static const tickJob ticks[] = {{"evict", 0, evictTick, evictIsBusy}, {0}};
 static const gate *const gates[] = {&memoryGate, NULL};
 static const infoSection sections[] = {
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},

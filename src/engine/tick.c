@@ -38,3 +38,13 @@ void ticksRun(int64_t turn_us) {
         }
     }
 }
+
+bool ticksAreBusy(void) {
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        const tickJob *job = hooksFeature(i)->ticks;
+        for (; job && job->run; job++) {
+            if (job->is_busy && job->is_busy()) return true;
+        }
+    }
+    return false;
+}

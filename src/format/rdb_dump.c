@@ -23,7 +23,9 @@ void rdbDump(const robj *o, str *out) {
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
     rdbWriter w;
-    rdbWriterInit(&w, &sink.sink, false, rdbCompressionOn());
+    static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
+    rdbWriterInitBorrowed(&w, &sink.sink, buffer);
+    w.compress = rdbCompressionOn();
     rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
     rdbWriteValue(&w, o);
     check(rdbWriterFlush(&w) == OK); /* into memory */

@@ -14,7 +14,7 @@
 
 enum { RDB_DUMP_FOOTER = 10 };
 
-/* Appends the payload of the object's value. */
+/* Appends the payload of the object's value. Main thread. */
 void rdbDump(const robj *o, str *out);
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from);

@@ -66,6 +66,7 @@ struct loop {
     loopSleepProc *before_sleep, *after_sleep;
     void *before_arg, *after_arg;
     int64_t sleep_limit_ms;
+    int wake_only_ms;         /* of this turn's sleep; 0: look at all descriptors */
     const loopReady *fetched; /* events of the turn that is dispatching them */
     int fetched_count;
     int depth;
@@ -385,6 +386,8 @@ void loopLimitSleep(loop *l, int64_t ms) {
     if (l->sleep_limit_ms == NO_LIMIT || ms < l->sleep_limit_ms) l->sleep_limit_ms = ms;
 }
 
+void loopSleepUntilWake(loop *l, int ms) { l->wake_only_ms = ms; }
+
 /* Timeout of the next wait; consumes the sleep limit. */
 static int sleepTimeout(loop *l, bool wait) {
     int64_t limit_ms = l->sleep_limit_ms;
@@ -397,6 +400,16 @@ static int sleepTimeout(loop *l, bool wait) {
     }
     if (limit_ms != NO_LIMIT && (timeout_ms < 0 || limit_ms < timeout_ms)) timeout_ms = limit_ms;
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
+}
+
+/* Waits for a wake, at most as long as the loop would sleep; the timeout of the wait for descriptors that follows. */
+static NO_INLINE int waitForWake(loop *l, int timeout_ms) {
+    int ms = l->wake_only_ms;
+    l->wake_only_ms = 0;
+    if (timeout_ms == 0) return 0;
+    struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
+    (void)poll(&fd, 1, timeout_ms > 0 && timeout_ms < ms ? timeout_ms : ms); /* or a signal */
+    return 0;
 }
 
 /* Calls the callbacks of a ready descriptor; returns their number. */
@@ -445,7 +458,9 @@ int loopTurn(loop *l, bool wait) {
     l->turns++;
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
     if (unlikely(l->fetched_count)) dispatchFetched(l);
-    int ready_count = l->backend->wait(l->state, sleepTimeout(l, wait), ready);
+    int timeout_ms = sleepTimeout(l, wait);
+    if (unlikely(l->wake_only_ms)) timeout_ms = waitForWake(l, timeout_ms);
+    int ready_count = l->backend->wait(l->state, timeout_ms, ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
     l->fetched = ready;
     l->fetched_count = ready_count;

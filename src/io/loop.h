@@ -48,6 +48,9 @@ void loopSetBeforeSleep(loop *l, loopSleepProc *proc, void *arg);
 void loopSetAfterSleep(loop *l, loopSleepProc *proc, void *arg);
 /* Limits the next sleep to `ms`; 0 means no sleep. Reset after each turn. */
 void loopLimitSleep(loop *l, int64_t ms);
+/* In this turn's sleep, if there is one, descriptors are looked at only after a wake, or after `ms`: what is reported then
+ * comes in one turn. For before-sleep; `ms` is at least 1. */
+void loopSleepUntilWake(loop *l, int ms);
 
 /* One turn: before-sleep, wait, after-sleep, events, timers. With `wait` false it does not sleep. Returns the
  * number of events handled. */

@@ -337,6 +337,8 @@ static void tick(int64_t budget_us) {
     }
 }
 
-static const tickJob ticks[] = {{"metrics", 500, tick}, {0}};
+static bool isBusy(void) { return server.conn_count; }
+
+static const tickJob ticks[] = {{"metrics", 500, tick, isBusy}, {0}};
 
 const feature metricsFeature = {.name = "metrics", .options = metricsOptions, .ticks = ticks};

@@ -77,6 +77,8 @@ size_t limitsEvict(void);
 
 /* Periodic job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);
+/* For tickJob.is_busy: a client may reach a limit without an event. */
+bool limitsAreBusy(void);
 
 /* Appends the peer's address in the format of CLIENT LIST. */
 void clientAppendPeer(const client *cl, str *out);

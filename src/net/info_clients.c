@@ -146,11 +146,11 @@ static void agePool(int64_t budget_us) {
 }
 
 const tickJob netTicks[] = {
-    {"output-pool", 1000, agePool},
-    {"client-limits", 100, limitsTick},
-    {"door-rates", 100, sampleRates},
-    {"door-buffers", 1000, sampleBuffers},
-    {"tls-reload", 1000, netTlsTick},
-    {"io-threads", 100, ioThreadsTick},
+    {"output-pool", 1000, agePool, NULL},
+    {"client-limits", 100, limitsTick, limitsAreBusy},
+    {"door-rates", 100, sampleRates, NULL},
+    {"door-buffers", 1000, sampleBuffers, NULL},
+    {"tls-reload", 1000, netTlsTick, NULL},
+    {"io-threads", 100, ioThreadsTick, ioThreadsAreBusy},
     {0},
 };

@@ -367,11 +367,23 @@ void ioThreadsExecute(void) {
     executeBatches();
 }
 
+/* True if a client that becomes readable now would only wait in the queue of its thread. */
+static bool allAreBusy(void) {
+    for (int i = 0; i < io.active; i++) {
+        if (!io.threads[i]->out) return false;
+    }
+    return io.active > 0;
+}
+
 void ioThreadsBeforeSleep(void) {
     announceJobs();
-    bool all = io.noted > 0 || deliverHasWaiting();
-    if (io.returned_count || !announceSleep(all ? MAIN_WAITS_FOR_ALL : MAIN_WAITS_FOR_REQUESTS))
+    bool busy = allAreBusy();
+    bool all = busy || io.noted > 0 || deliverHasWaiting();
+    if (io.returned_count || !announceSleep(all ? MAIN_WAITS_FOR_ALL : MAIN_WAITS_FOR_REQUESTS)) {
         loopLimitSleep(netLoop(), 0);
+    } else if (busy) {
+        loopSleepUntilWake(netLoop(), ALL_BUSY_MS);
+    }
 }
 
 void ioThreadsGiveBack(inputBatch *b) {
@@ -531,6 +543,8 @@ void ioThreadsTick(int64_t budget_us) {
         setActive(wanted);
     }
 }
+
+bool ioThreadsAreBusy(void) { return io.active && !netConf.io_threads_always_active; }
 
 /* ------------------------------------------------------------------ INFO */
 

@@ -43,6 +43,8 @@ void ioThreadsGiveBack(inputBatch *b);
 
 /* Periodic job: adapts the number of threads in use to the load. */
 void ioThreadsTick(int64_t budget_us);
+/* For tickJob.is_busy: threads may have to be put to sleep. */
+bool ioThreadsAreBusy(void);
 /* The lines io_threaded_* of INFO. */
 void ioThreadsPrintStats(str *out);
 void ioThreadsResetStats(void);

@@ -17,6 +17,9 @@ enum {
     BATCHES_MAX = 8,    /* of one thread */
     BATCH_BYTES = 160 * 1024,
     BATCH_RUNS = 16, /* a batch with as many clients is executed, while the thread reads others */
+    WRITES_TOGETHER = 16, /* after as many the main thread is woken, if it waits for them */
+    ALL_BUSY_MS =
+        1, /* how long the main thread does not look at its sockets while all threads have jobs */
 };
 
 /* What spscItem.kind says. Of jobs, `what` is the client. */
@@ -60,6 +63,7 @@ typedef struct ioThread {
     /* The thread's own. */
     inputBatch *batch ALIGNED(CACHE_LINE); /* being filled, or NULL */
     bool urgent;                           /* a result for which the main thread is woken */
+    int writes;                            /* since the main thread was told of results */
     /* The main thread's. */
     int out ALIGNED(CACHE_LINE); /* clients whose results have not arrived */
     int handshakes;              /* of them in a handshake */

@@ -19,6 +19,7 @@ static void giveResult(ioThread *t, const spscItem *result) {
 
 /* Wakes the main thread if it sleeps and waits for one of the results. */
 static void wakeMain(ioThread *t) {
+    t->writes = 0;
     uint32_t for_these = t->urgent ? MAIN_WAITS_FOR_REQUESTS : MAIN_WAITS_FOR_ALL;
     spscPublish(&t->results);
     if (__atomic_load_n(t->main_sleep, __ATOMIC_SEQ_CST) < for_these) return;
@@ -87,6 +88,7 @@ static void serveWrite(ioThread *t, const spscItem *job) {
     /* EAGAIN after some bytes: the connection took no more. */
     int32_t code = n < 0 ? errno : (size_t)n < sum ? EAGAIN : 0;
     giveResult(t, &(spscItem){.what = cl, .number = n, .code = code, .kind = RESULT_WROTE});
+    if (++t->writes == WRITES_TOGETHER) wakeMain(t);
 }
 
 static void serveHandshake(ioThread *t, const spscItem *job) {

@@ -199,3 +199,12 @@ void limitsTick(int64_t budget_us) {
         }
     }
 }
+
+bool limitsAreBusy(void) {
+    list *all = clientAll();
+    if (netConf.timeout && all->count) return true;
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        if (outbufPending(&LIST_OWNER(n, client, all)->session.out)) return true; /* soft limits */
+    }
+    return false;
+}

@@ -324,6 +324,8 @@ void aofTick(int64_t budget_us) {
     if (aof.state != AOF_IS_OFF) aofFlush(false);
 }
 
+bool aofIsBehind(void) { return aof.state != AOF_IS_OFF && aof.synced != aof.appended; }
+
 /* ------------------------------------------------------------------ on and off */
 
 static void flushTurn(void) { aofFlush(false); }

@@ -58,6 +58,8 @@ uint64_t aofSyncedNumber(void);
 
 /* Called about ten times per second. */
 void aofTick(int64_t budget_us);
+/* For tickJob.is_busy: not everything is on disk. */
+bool aofIsBehind(void);
 /* INFO: the state of the last write; pending bytes and counters. */
 void aofPrintStatus(str *out);
 void aofPrintSizes(str *out);

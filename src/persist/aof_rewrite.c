@@ -245,6 +245,8 @@ void aofRewriteTick(int64_t budget_us) {
     if (aofRewriteStart() != OK) rewrite.failed = true;
 }
 
+bool aofRewriteIsWanted(void) { return rewrite.scheduled || aofNeedsRewrite() || growth() >= 0; }
+
 /* ------------------------------------------------------------------ on and off */
 
 static bool inTransaction(void) {

@@ -24,6 +24,8 @@ void aofSwitchOff(void);
 
 /* Hook 7: scheduled and automatic rewrites. */
 void aofRewriteTick(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool aofRewriteIsWanted(void);
 /* Hook 9. */
 void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal);
 /* Called at shutdown: kills a running rewrite; then everything is written and flushed. */

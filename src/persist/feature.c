@@ -133,10 +133,10 @@ static const infoSection sections[] = {
     {0},
 };
 
-static const tickJob ticks[] = {{"snapshot", 100, snapshotTick},
-                                {"aof", 100, aofTick},
-                                {"aof-rewrite", 100, aofRewriteTick},
-                                {NULL, 0, NULL}};
+static const tickJob ticks[] = {{"snapshot", 100, snapshotTick, snapshotIsNear},
+                                {"aof", 100, aofTick, aofIsBehind},
+                                {"aof-rewrite", 100, aofRewriteTick, aofRewriteIsWanted},
+                                {0}};
 static const gate *const gates[] = {&snapshotErrorGate, &aofErrorGate, &loadingGate,
                                     &asyncLoadingGate, NULL};
 static const sink *const sinks[] = {&aofSink, NULL};

@@ -346,6 +346,18 @@ void snapshotTick(int64_t budget_us) {
     if (snapshot.scheduled && may_try) startAgain();
 }
 
+bool snapshotIsNear(void) {
+    enum { NEAR_S = 2 }; /* more than the cron rests */
+    if (snapshot.scheduled || snapshot.failed) return true;
+    uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
+    int64_t passed_s = clockWallMs() / 1000 - snapshot.last_save_s;
+    for (int i = 0; i < persistConf.save_point_count; i++) {
+        const savePoint *point = &persistConf.save_points[i];
+        if (changes >= (uint64_t)point->changes && passed_s + NEAR_S > point->seconds) return true;
+    }
+    return false;
+}
+
 static void killChild(void) {
     if (snapshot.is_inline) {
         logNotice("Stopping the running snapshot");

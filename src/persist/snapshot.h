@@ -39,6 +39,8 @@ void snapshotInit(void);
 void snapshotUpdateGate(void);
 /* Hook 7: save points, scheduled saves. */
 void snapshotTick(int64_t budget_us);
+/* For tickJob.is_busy: a save point is due within seconds. */
+bool snapshotIsNear(void);
 /* Hook 9. */
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal);
 

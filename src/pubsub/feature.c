@@ -87,7 +87,7 @@ static const infoSection sections[] = {
     {0},
 };
 
-static const tickJob ticks[] = {{"message-logs", 1000, publishLogsAge}, {0}};
+static const tickJob ticks[] = {{"message-logs", 1000, publishLogsAge, NULL}, {0}};
 static const stageJob stages[] = {{STAGE_LOG, trackingBeforeSleep}, {0}};
 
 const feature pubsubFeature = {.name = "pubsub",

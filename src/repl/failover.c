@@ -134,6 +134,8 @@ void failoverTick(int64_t budget_us) {
     strFree(&name);
 }
 
+bool failoverIsBusy(void) { return failover.state != FAILOVER_NONE; }
+
 /* ------------------------------------------------------------------ the command */
 
 typedef struct failoverRequest {

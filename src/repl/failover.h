@@ -23,5 +23,7 @@ const char *failoverStateName(void);
 bool failoverIsInProgress(void);
 /* Ten times per second. */
 void failoverTick(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool failoverIsBusy(void);
 
 #endif

@@ -72,10 +72,10 @@ static const infoSection sections[] = {
     {0},
 };
 
-static const tickJob ticks[] = {{"replicas", 1000, replicasTick},
-                                {"replica", 100, replicaTick},
-                                {"failover", 100, failoverTick},
-                                {NULL, 0, NULL}};
+static const tickJob ticks[] = {{"replicas", 1000, replicasTick, replicasAreBusy},
+                                {"replica", 100, replicaTick, replicaIsBusy},
+                                {"failover", 100, failoverTick, failoverIsBusy},
+                                {0}};
 static const gate *const gates[] = {
     &replicaKeyspaceGate, &minReplicasGate,   &replicaRedirectGate, &replicaReadOnlyGate,
     &replicaStaleGate,    &replicaStreamGate, &replicaDiskGate,     NULL};

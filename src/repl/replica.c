@@ -575,6 +575,8 @@ void replicaTick(int64_t budget_us) {
     if (replicaIsConnected() != replica.was_up) updateRules();
 }
 
+bool replicaIsBusy(void) { return replicaIsOn() || localExpiryCount(); }
+
 /* ------------------------------------------------------------------ INFO and ROLE */
 
 static int64_t secondsSince(int64_t ms) { return (clockMonoMs() - ms) / 1000; }

@@ -46,6 +46,8 @@ void replicaPrintInfo(str *out);
 void replicaReplyRole(ctx *c);
 
 void replicaTick(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool replicaIsBusy(void);
 void replicaSessionEvent(session *s, sessionEvent e);
 status replicaInit(reason *why);
 

@@ -367,6 +367,8 @@ void replicasTick(int64_t budget_us) {
     fullSyncTick(p);
 }
 
+bool replicasAreBusy(void) { return replicas.primary.peers.count; }
+
 status replicasApplySettings(reason *why) {
     (void)why; /* cannot fail */
     replPrimary *p = &replicas.primary;

@@ -46,6 +46,8 @@ void replicasFeed(void);
 /* STAGE_FREE, likewise: the loop does not sleep while a replica could be given more. */
 void replicasAfterWrite(void);
 void replicasTick(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool replicasAreBusy(void);
 /* Applies changes of directives. */
 status replicasApplySettings(reason *why);
 

@@ -55,27 +55,6 @@ ALWAYS_INLINE char *putCrlf(char *at) {
     return at + 2;
 }
 
-/* Copies up to 64 bytes without a function call, as two moves that may overlap. */
-ALWAYS_INLINE void copyShort(char *to, const char *from, size_t len) {
-    if (len >= 32) {
-        memcpy(to, from, 32);
-        memcpy(to + len - 32, from + len - 32, 32);
-    } else if (len >= 16) {
-        memcpy(to, from, 16);
-        memcpy(to + len - 16, from + len - 16, 16);
-    } else if (len >= 8) {
-        storeU64(to, loadU64(from));
-        storeU64(to + len - 8, loadU64(from + len - 8));
-    } else if (len >= 4) {
-        storeU32(to, loadU32(from));
-        storeU32(to + len - 4, loadU32(from + len - 4));
-    } else if (len > 0) {
-        to[0] = from[0];
-        to[len / 2] = from[len / 2];
-        to[len - 1] = from[len - 1];
-    }
-}
-
 static void head(outbuf *o, char kind, uint64_t n) {
     char *at = place(o);
     if (unlikely(at == NULL)) {
@@ -141,7 +120,7 @@ static NO_INLINE void bulkInPieces(outbuf *o, slice bytes) {
 void respBulk(outbuf *o, slice bytes) {
     if (likely(bytes.len <= 64 && (size_t)(o->end - o->at) >= 64 + OUTBUF_RESERVE_MAX)) {
         char *at = putHead(o->at, '$', bytes.len);
-        copyShort(at, bytes.ptr, bytes.len);
+        bytesCopyShort(at, bytes.ptr, bytes.len);
         o->at = putCrlf(at + bytes.len);
         return;
     }

@@ -77,9 +77,10 @@ NO_INLINE static uint64_t mediumLength(uint64_t line) {
     return d << 8 | place;
 }
 
-/* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else. One and two digits, by
- * far the most frequent, cost one comparison each. */
-ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_t *value) {
+/* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else, and for three digits or
+ * more above `max`. One and two digits, by far the most frequent, cost one comparison each. */
+ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_t max,
+                                     uint32_t *value) {
     uint64_t line = loadU64(at);
     uint32_t ones = (uint32_t)(line >> 8 & 0xff) - '0';
     if ((line & 0xffff00ff) == (0x0a0d0000u | lead)) {
@@ -95,39 +96,44 @@ ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_
     }
     if ((line & 0xff) != lead) return NULL;
     uint64_t found = mediumLength(line);
-    if (found == 0) return NULL;
+    if (found == 0 || found >> 8 > max) return NULL;
     *value = (uint32_t)(found >> 8);
     at += (found & 0xff) + 1;
     return *at == '\n' ? at + 1 : NULL;
 }
 
-/* Parses one array of at most `args_max` arguments that is complete before `end`. Returns the address after it, NULL
- * if the slow parser has to try. */
+/* Limits of the fast parser; they are at least FAST_LIMIT_MIN, so that numbers of one or two digits need no check. */
+enum { FAST_LIMIT_MIN = 99 };
+typedef struct fastLimits {
+    uint32_t args, bulk;
+    const slice *pool_end; /* where the arguments must end */
+} fastLimits;
+
+/* Parses one array that is complete before `end`. Returns the address after it, NULL if the slow parser has to try. */
 ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *argv,
-                                      uint32_t args_max, uint32_t bulk_max, int *argc) {
+                                      const fastLimits *limits, uint32_t *argc) {
     uint32_t count, size;
     uint64_t head = loadU64(at);
     if (likely((head & HEAD_MASK) == HEAD_BYTES)) {
         count = (uint32_t)(head >> 8 & 0xff) - '0';
         size = (uint32_t)(head >> 40 & 0xff) - '0';
-        if (unlikely(count > 9) || unlikely(size > 9)) return NULL;
+        if (unlikely(count - 1 > 8) || unlikely(size > 9)) return NULL;
         at += 8;
     } else {
-        at = fastLength(at, '*', &count);
-        if (at == NULL) return NULL;
-        at = fastLength(at, '$', &size);
+        at = fastLength(at, '*', limits->args, &count);
+        if (at == NULL || count == 0) return NULL;
+        at = fastLength(at, '$', limits->bulk, &size);
         if (at == NULL) return NULL;
     }
-    if (count - 1 >= args_max) return NULL;
-    *argc = (int)count;
+    if (unlikely(argv + count > limits->pool_end)) return NULL;
+    *argc = count;
     for (slice *arg = argv, *last = argv + count - 1;; arg++) {
-        if (unlikely(size > bulk_max)) return NULL;
-        if (unlikely(end - at < (ptrdiff_t)size + 2)) return NULL;
-        if (unlikely(loadU16(at + size) != CRLF)) return NULL;
         *arg = (slice){at, size};
-        at += size + 2;
+        at += (size_t)size + 2;
+        if (unlikely((uintptr_t)at > (uintptr_t)end)) return NULL;
+        if (unlikely(loadU16(at - 2) != CRLF)) return NULL;
         if (arg == last) return at;
-        at = fastLength(at, '$', &size);
+        at = fastLength(at, '$', limits->bulk, &size);
         if (at == NULL) return NULL;
     }
 }
@@ -518,26 +524,25 @@ static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t 
 /* Parses requests from offset `pos` with the fast parser, until it does not recognise one or the batch has `max`.
  * Returns the offset after them. */
 static size_t parseUsual(requestBatch *batch, const char *buf, size_t pos, size_t len,
-                         uint32_t args_limit, uint32_t bulk_max, int max) {
+                         const fastLimits *limits, int max) {
     const char *at = buf + pos, *end = buf + len;
-    int count = batch->count, pool_used = batch->pool_used;
-    request *r = &batch->items[count];
-    for (; at < end && count < max; count++, r++) {
-        slice *argv = batch->pool + pool_used;
-        uint32_t available = (uint32_t)(REQUEST_POOL_SLICES - pool_used);
-        const char *next = fastRequest(
-            at, end, argv, available < args_limit ? available : args_limit, bulk_max, &r->argc);
+    slice *argv = batch->pool + batch->pool_used;
+    request *r = &batch->items[batch->count], *last = &batch->items[max];
+    for (; at < end && r < last; r++) {
+        uint32_t argc;
+        const char *next = fastRequest(at, end, argv, limits, &argc);
         if (unlikely(next == NULL)) break;
         r->argv = argv;
+        r->argc = (int)argc;
         r->large_count = 0;
         r->large = NULL;
         r->raw = (slice){at, (size_t)(next - at)};
         r->raw_end = (size_t)(next - buf);
-        pool_used += r->argc;
+        argv += argc;
         at = next;
     }
-    batch->count = count;
-    batch->pool_used = pool_used;
+    batch->count = (int)(r - batch->items);
+    batch->pool_used = (int)(argv - batch->pool);
     return (size_t)(at - buf);
 }
 
@@ -546,14 +551,15 @@ requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos
                            requestError *error) {
     check(max <= REQUEST_BATCH_MAX);
     const int before = batch->count;
-    int64_t bulk_limit = limits->authenticated ? limits->bulk_max : UNAUTHENTICATED_BULK_MAX;
-    if (bulk_limit > limits->bulk_max) bulk_limit = limits->bulk_max;
-    uint32_t bulk_max = bulk_limit > UINT32_MAX ? UINT32_MAX : (uint32_t)bulk_limit;
-    uint32_t args_limit = limits->authenticated ? REQUEST_POOL_SLICES : UNAUTHENTICATED_ARGS_MAX;
-    if (args_limit > (uint32_t)limits->multibulk_max) args_limit = (uint32_t)limits->multibulk_max;
+    const fastLimits fast = {
+        .args = (uint32_t)sizeMin((size_t)limits->multibulk_max, REQUEST_POOL_SLICES),
+        .bulk = (uint32_t)sizeMin((size_t)limits->bulk_max, UINT32_MAX),
+        .pool_end = batch->pool + REQUEST_POOL_SLICES};
+    bool may_be_fast =
+        limits->authenticated && fast.args >= FAST_LIMIT_MIN && fast.bulk >= FAST_LIMIT_MIN;
     while (*pos < *len) {
-        if (likely(p->partial == NULL)) {
-            *pos = parseUsual(batch, buf, *pos, *len, args_limit, bulk_max, max);
+        if (likely(p->partial == NULL) && likely(may_be_fast)) {
+            *pos = parseUsual(batch, buf, *pos, *len, &fast, max);
             if (*pos >= *len) break;
         }
         if (batch->count >= max) return REQUEST_BATCH_FULL;

@@ -31,8 +31,10 @@ static void collectGarbage(int64_t budget_us) {
     }
 }
 
-static const tickJob ticks[] = {{"script-garbage", COLLECT_EVERY_MS, collectGarbage},
-                                {NULL, 0, NULL}};
+static bool hasGarbage(void) { return may_have_garbage; }
+
+static const tickJob ticks[] = {{"script-garbage", COLLECT_EVERY_MS, collectGarbage, hasGarbage},
+                                {0}};
 
 /* ------------------------------------------------------------------ INFO */
 

@@ -131,6 +131,8 @@ void daemonTick(int64_t budget_us) {
     daemonNotify("WATCHDOG=1\n");
 }
 
+bool daemonIsWatched(void) { return watchdog.period_ms != 0; }
+
 /* ------------------------------------------------------------------ the process title */
 
 /* The title is written over argv and the environment after it, which are contiguous in memory. */

@@ -7,9 +7,9 @@
 #include "server/server_priv.h"
 
 static const tickJob ticks[] = {
-    {"memory-peak", 100, infoMemoryTick},
-    {"loop-rates", 100, infoLoopTick},
-    {"supervisor", 0, daemonTick},
+    {"memory-peak", 100, infoMemoryTick, NULL},
+    {"loop-rates", 100, infoLoopTick, NULL},
+    {"supervisor", 0, daemonTick, daemonIsWatched},
     {0},
 };
 

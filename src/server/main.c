@@ -31,6 +31,7 @@
 #include "server/kernel.h"
 #include "server/server.h"
 #include "server/server_priv.h"
+#include "server/watchdog.h"
 #include "store/store.h"
 
 static serverRun run;
@@ -116,6 +117,7 @@ static void afterSleep(loop *l, void *arg) {
     if (loopDepth(l) == 1) wake_ticks = clockTicks();
     executeNewTurn();
     run.turns++;
+    cronWake();
     if (!engineHot.current) signalsPoll();
     stagesRun(STAGE_AFTER_SLEEP, STAGE_AFTER_SLEEP);
 }
@@ -276,6 +278,7 @@ int main(int argc, char **argv) {
     netLogReady();
     daemonReady();
     infoMemoryStarted();
+    watchdogSet(serverConf.watchdog_period);
     cronStart();
     loopRun(run.loop);
     return 0;

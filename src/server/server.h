@@ -75,8 +75,10 @@ void signalsInit(void);
 /* Handles what the signal handlers recorded. Called by the cron and after each wake-up. */
 void signalsPoll(void);
 
-/* Starts the cron timer: hz times per second. */
+/* Starts the cron timer: hz times per second, once per second while nothing happens. */
 void cronStart(void);
+/* Called when the loop has woken: ends the rest of the cron, which runs in this turn. */
+void cronWake(void);
 
 /* Shuts down and exits. Returns only if the shutdown was refused or has to wait (`why` gives the
  * reason). */
@@ -102,6 +104,8 @@ void daemonFindSupervisor(void);
 void daemonReady(void);
 /* Periodic job: notifies the supervisor's watchdog. */
 void daemonTick(int64_t budget_us);
+/* For tickJob.is_busy. */
+bool daemonIsWatched(void);
 /* Sends one datagram such as "READY=1" to the supervisor, if there is one. */
 void daemonNotify(const char *state);
 /* titleInit() prepares the memory of argv and environ for the title; titleSet() writes it from its

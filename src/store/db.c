@@ -32,6 +32,12 @@ ALWAYS_INLINE bool objectHasKey(const void *entry, const void *key, size_t len) 
     return own.len == len && bytesEqual(own.ptr, key, len);
 }
 
+/* For keys of bytesAreWords(). */
+ALWAYS_INLINE bool objectHasWords(const void *entry, const void *key, size_t len) {
+    slice own = objectKey(entry);
+    return own.len == len && bytesEqualWords(own.ptr, key, len);
+}
+
 const hashtableType dbKeysType = {.hash_of = hashOfObject, .match = objectHasKey};
 
 void dbMakeTables(db *d) {
@@ -85,7 +91,7 @@ void storeShutdown(void) {
     check(storeNow.keyspaces == k);
     savingStop();
     (void)storeFlush(k, false); /* how many does not matter now */
-    storeTidy(0);
+    (void)storeTidy(0);         /* nothing can be left */
     keyspaceClear(k);
     slabStoreFree(slabKeyspaceTake());
     slabStoreFree(slabElementsTake());
@@ -121,14 +127,15 @@ void storeSwap(db *a, db *b) {
     dbExchange(a, b);
 }
 
-void storeWork(keyspace *k, int64_t budget_us) {
+bool storeWork(keyspace *k, int64_t budget_us) {
     enum { BUCKETS_A_STEP = 256 };
     int64_t deadline_us = clockMonoUs() + budget_us;
     for (int i = 0; i < k->count; i++) {
         while (kvstoreWork(k->dbs[i]->keys, BUCKETS_A_STEP)) {
-            if (clockMonoUs() >= deadline_us) return;
+            if (clockMonoUs() >= deadline_us) return true;
         }
     }
+    return false;
 }
 
 storeStatistics storeStats(const keyspace *k) {
@@ -162,11 +169,9 @@ static inline const hashtable *tableOf(const db *d, uint64_t hash) {
 }
 
 ALWAYS_INLINE robj *findPosition(const db *d, slice key, uint64_t hash, dbPosition *at) {
-    const hashtable *t = d->table;
     hotCheck(hash == storeHash(key));
-    if (unlikely(!t)) t = kvstoreTable(d->keys, slotOf(hash));
-    return hashtableInlineFindPosition(t, &dbKeysType, hash, objectHasKey, key.ptr, key.len,
-                                       &at->at);
+    return hashtableInlineFindPosition(tableOf(d, hash), &dbKeysType, hash, objectHasKey, key.ptr,
+                                       key.len, &at->at);
 }
 
 /* Removes the entry at a position from its table. */
@@ -214,14 +219,32 @@ static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
                                       &at->at);
 }
 
-ALWAYS_INLINE void touch(robj *o, storeLook look) {
+ALWAYS_INLINE void touchLru(robj *o, storeLook look) {
     if (unlikely(!lookTouches(look))) return;
+    /* Testing first keeps the cache lines of hot objects clean. */
+    if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
+}
+
+ALWAYS_INLINE void touch(robj *o, storeLook look) {
     if (likely(storeNow.touch_lru)) {
-        /* Testing first keeps the cache lines of hot objects clean. */
-        if (objectLru(o) != storeNow.clock) objectSetLru(o, storeNow.clock);
-    } else {
+        touchLru(o, look);
+    } else if (lookTouches(look)) {
         accessTouchSlow(o);
     }
+}
+
+/* dbFind() and dbFindRead() have a path for usual keys that calls nothing, so that it saves no registers, and another one
+ * for the rest. */
+ALWAYS_INLINE bool isUsual(const db *d, slice key) {
+    return likely(bytesAreWords(key.len)) && likely(storeNow.touch_lru) && likely(d->table) &&
+           likely(tableIsBig(d->table));
+}
+
+/* For isUsual(). */
+ALWAYS_INLINE tableNear findNear(const db *d, slice key, uint64_t hash, hashtablePosition *at) {
+    hotCheck(hash == storeHash(key));
+    return hashtableInlineFindNear(tableAsBig(d->table), &dbKeysType, hash, objectHasWords, key.ptr,
+                                   key.len, at);
 }
 
 ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
@@ -231,12 +254,24 @@ ALWAYS_INLINE robj *find(db *d, slice key, uint64_t hash, storeLook look, dbPosi
     return NULL;
 }
 
-robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+static NO_INLINE robj *findAny(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
     robj *o = find(d, key, hash, look, at);
     if (o) {
         beforeChange(d, hash, o);
         touch(o, look);
     }
+    return o;
+}
+
+robj *dbFind(db *d, slice key, uint64_t hash, storeLook look, dbPosition *at) {
+    if (unlikely(!isUsual(d, key)) || unlikely(storeNow.saving))
+        return findAny(d, key, hash, look, at);
+    tableNear near = findNear(d, key, hash, &at->at);
+    if (near == NEAR_MISSING) return NULL;
+    if (unlikely(near == NEAR_UNKNOWN)) return findAny(d, key, hash, look, at);
+    robj *o = wordEntryOfType(*at->at.word, &dbKeysType);
+    if (unlikely(objectHasExpire(o))) return findAny(d, key, hash, look, at);
+    touchLru(o, look);
     return o;
 }
 
@@ -290,9 +325,25 @@ robj *dbFindSilent(db *d, slice key, uint64_t hash, storeLook look) {
     return o;
 }
 
-robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+static NO_INLINE robj *findReadAny(db *d, slice key, uint64_t hash, storeLook look) {
     robj *o = findQuiet(d, key, hash, look);
     if (o) touch(o, look);
+    return o;
+}
+
+robj *dbFindRead(db *d, slice key, uint64_t hash, storeLook look) {
+    hashtablePosition at;
+    if (unlikely(!isUsual(d, key))) return findReadAny(d, key, hash, look);
+    tableNear near = findNear(d, key, hash, &at);
+    if (near == NEAR_MISSING && likely(!storeNow.notes_misses)) {
+        d->misses++;
+        return NULL;
+    }
+    if (unlikely(near != NEAR_FOUND)) return findReadAny(d, key, hash, look);
+    robj *o = wordEntryOfType(*at.word, &dbKeysType);
+    if (unlikely(objectHasExpire(o))) return findReadAny(d, key, hash, look);
+    d->hits++;
+    touchLru(o, look);
     return o;
 }
 
@@ -316,15 +367,33 @@ const robj *dbPeekHash(const db *d, uint64_t hash) {
                                sizeof(hash));
 }
 
+/* The next step for keys whose value is behind a pointer: the head of long texts, and as much as the processor does not
+ * fetch by itself when they are copied. */
+static NO_INLINE void prefetchTexts(const storeWant *wants, int count) {
+    enum { LINES = 4 };
+    for (int i = 0; i < count; i++) {
+        const robj *o = wants[i].likely;
+        if (!o || objectForm(o) != FORM_POINTER || objectType(o) != TYPE_STRING) continue;
+        const char *text = objectPointer(o);
+        for (int line = 0; line < LINES; line++) prefetchRead(text + line * CACHE_LINE);
+    }
+}
+
 void storePrefetch(storeWant *wants, int count) {
     tableHint hints[STORE_WANTS_MAX];
+    uint64_t flags = 0; /* of all words */
     hotCheck(count <= STORE_WANTS_MAX);
     /* Without slots the single table's header is in the cache anyway. */
     for (int i = 0; unlikely(storeNow.slotted) && i < count; i++)
         hashtableInlinePrefetchHead(tableOf(wants[i].db, wants[i].hash));
     for (int i = 0; i < count; i++)
         hints[i] = hashtableInlinePrefetch(tableOf(wants[i].db, wants[i].hash), wants[i].hash);
-    for (int i = 0; i < count; i++) wants[i].likely = hashtableInlinePrefetchEntry(hints[i]);
+    for (int i = 0; i < count; i++) {
+        uint64_t word = hashtableInlinePrefetchWord(hints[i]);
+        wants[i].likely = wordEntry(word);
+        flags |= word;
+    }
+    if (unlikely(flags & HASHTABLE_MARK) && count > 1) prefetchTexts(wants, count);
 }
 
 void storePrefetchItems(const storeItemWant *wants, int count) {

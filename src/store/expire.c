@@ -120,4 +120,11 @@ void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort)
 
 bool storeExpireTimedOut(const keyspace *k) { return k->timed_out; }
 
+bool storeHasVolatile(const keyspace *k) {
+    for (int i = 0; i < k->count; i++) {
+        if (dbVolatileCount(k->dbs[i]) || hashtableCount(&k->dbs[i]->items)) return true;
+    }
+    return false;
+}
+
 int64_t dbMeanTtl(const db *d) { return (int64_t)d->mean_ttl_ms; }

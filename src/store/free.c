@@ -270,12 +270,13 @@ static uint32_t relocate(void *arg, void *const *old, void *const *moved, unsign
     return done;
 }
 
-static void purge(slabStore *s) {
+/* Returns memory to the system. True if it did: there may be more. */
+static bool purge(slabStore *s) {
     enum { PURGE_BYTES = 2 << 20, SPARE_BYTES = 512 << 10, SPARE_SHARE = 32 };
     slabStats stats;
     slabGetStats(s, &stats);
-    if (stats.empty_bytes > stats.live_bytes / SPARE_SHARE + SPARE_BYTES)
-        (void)slabPurge(s, PURGE_BYTES); /* the number of bytes is not needed */
+    return stats.empty_bytes > stats.live_bytes / SPARE_SHARE + SPARE_BYTES &&
+           slabPurge(s, PURGE_BYTES) > 0;
 }
 
 /* Frees what the background thread has sent back, in all keyspaces. True when none is on its way: such blocks look
@@ -292,13 +293,14 @@ static bool processAllReturned(void) {
     return all_arrived;
 }
 
-void storeReclaim(void) {
-    (void)processAllReturned(); /* there is a next time */
+bool storeReclaim(void) {
+    bool more = !processAllReturned();
     for (keyspace *k = storeNow.keyspaces; k; k = k->next) {
         slabPair slabs = keyspaceSlabs(k);
-        purge(slabs.objects);
-        purge(slabs.elements);
+        more |= purge(slabs.objects);
+        more |= purge(slabs.elements);
     }
+    return more;
 }
 
 bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
@@ -322,12 +324,12 @@ bool storeCompact(const storeCompaction *plan, storeCompactReport *report) {
     return more;
 }
 
-void storeTidy(int64_t budget_us) {
+bool storeTidy(int64_t budget_us) {
     enum { FIELDS = 128 };
     storeCompaction plan = {.budget_us = budget_us, .fields_max = FIELDS, .only_if_worth = true};
     storeCompactReport unasked = {0};
-    (void)storeCompact(&plan, &unasked); /* continued next time */
-    storeReclaim();
+    bool more = storeCompact(&plan, &unasked);
+    return storeReclaim() || more;
 }
 
 static void addWaste(storeWaste *to, const slabStore *s) {

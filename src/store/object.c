@@ -91,7 +91,7 @@ static robj *build(slice key, int64_t expire_ms, uint32_t access, valueType type
     char *at = (char *)o + 4;
     writeExpire(at, expire_form, expire_ms);
     at = objectWriteLength(at + expireBytes(expire_form), key.len);
-    memcpy(at, key.ptr, key.len);
+    bytesCopy(at, key.ptr, key.len);
     *value_at = at + key.len;
     return o;
 }
@@ -118,7 +118,7 @@ robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access
         char *text;
         valueForm form = keep == KEEP_RAW ? FORM_EMBED_RAW : FORM_EMBED;
         robj *o = buildText(key, value.len, expire_ms, access, form, &text);
-        memcpy(text, value.ptr, value.len);
+        bytesCopy(text, value.ptr, value.len);
         return o;
     }
     blob *bytes = blobNew(value.len);

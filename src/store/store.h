@@ -69,8 +69,8 @@ uint64_t storeFlush(keyspace *k, bool later);
 void storeSwap(db *a, db *b);
 /* Off: tables are not resized until they are nearly full. For tests. */
 void storeSetResizing(bool on);
-/* Continues resizes of tables for about `budget_us`. */
-void storeWork(keyspace *k, int64_t budget_us);
+/* Continues resizes of tables for about `budget_us`. True if there is more to do. */
+bool storeWork(keyspace *k, int64_t budget_us);
 
 /* What compaction of the memory of all keyspaces would win. */
 typedef struct storeWaste {
@@ -240,6 +240,8 @@ robj *dbRandom(db *d, storeLook look);
 void storeExpireTurn(keyspace *k, int64_t now_ms, int64_t budget_us, int effort);
 /* True if the last turn ended at its time limit. */
 bool storeExpireTimedOut(const keyspace *k);
+/* True if keys, or fields of hashes, have an expiry time. */
+bool storeHasVolatile(const keyspace *k);
 
 /* Slots of a slotted store. */
 uint64_t dbSlotCount(const db *d, int slot);
@@ -254,10 +256,11 @@ uint64_t dbFlushSlot(db *d, int slot, bool later);
 typedef void storeFreeProc(void *garbage);
 typedef void storeFreeLaterProc(storeFreeProc *free, void *garbage);
 void storeSetFreeLater(storeFreeLaterProc *later);
-/* Frees what the background thread has returned, and returns unused memory to the system. */
-void storeReclaim(void);
-/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). */
-void storeTidy(int64_t budget_us);
+/* Frees what the background thread has returned, and returns unused memory to the system. True if there is more to do,
+ * now or when the background thread has returned it. */
+bool storeReclaim(void);
+/* Periodic maintenance: storeCompact() if worthwhile, and storeReclaim(). True if there is more to do. */
+bool storeTidy(int64_t budget_us);
 /* Number of objects waiting to be freed in the background, and of those freed. */
 uint64_t storeFreePending(void);
 uint64_t storeFreedLater(void);

@@ -69,9 +69,9 @@ static void *elementNew(slice field, slice value, int64_t time_ms) {
         storeU64(element + 1, (uint64_t)time_ms);
     }
     char *at = objectWriteLength(element + head, field.len);
-    memcpy(at, field.ptr, field.len);
+    bytesCopy(at, field.ptr, field.len);
     at = objectWriteLength(at + field.len, value.len);
-    memcpy(at, value.ptr, value.len);
+    bytesCopy(at, value.ptr, value.len);
     return element;
 }
 

@@ -104,7 +104,7 @@ static inline void makeKey(tableKey *k, const listpackItem *member) {
 static void *newEntry(const tableKey *k) {
     if (k->len == KEY_IS_ENTRY) return (void *)(uintptr_t)k->key;
     char *entry = elementAlloc(textSize(k->len));
-    memcpy(objectWriteLength(entry, k->len), k->key, k->len);
+    bytesCopy(objectWriteLength(entry, k->len), k->key, k->len);
     return entry;
 }
 
@@ -189,11 +189,16 @@ uint32_t setHasMany(const robj *o, const listpackItem *members, unsigned count) 
         probes[i] = tableProbeAt(&t, keys[i].hash);
         prefetchRead(probes[i].home);
     }
-    for (unsigned i = 0; i < count; i++)
-        (void)hashtableInlinePrefetchEntry((tableHint){probes[i].home, probes[i].tag});
+    uint64_t *candidates[MANY];
+    for (unsigned i = 0; i < count; i++) {
+        candidates[i] = tableProbeCandidate(&probes[i]);
+        /* Not for an integer: it is no address, and to translate it would take long. */
+        if (candidates[i] && keys[i].len != KEY_IS_ENTRY) prefetchRead(wordEntry(*candidates[i]));
+    }
     for (unsigned i = 0; i < count; i++) {
         const tableKey *k = &keys[i];
-        bool has = tableProbeFind(&probes[i], &members_type, entryMatches, k->key, k->len) != NULL;
+        bool has = tableProbeConfirm(&probes[i], candidates[i], &members_type, entryMatches, k->key,
+                                     k->len) != NULL;
         found |= (uint32_t)has << i;
     }
     return found;

@@ -170,6 +170,38 @@ bool zsetScore(const robj *o, slice member, double *score) {
     return element != NULL;
 }
 
+uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, double *scores) {
+    check(count <= ZSET_MANY);
+    uint32_t found = 0;
+    if (objectIsPacked(o)) {
+        for (unsigned i = 0; i < count; i++)
+            found |= (uint32_t)zsetScore(o, pairs[i].member, &scores[i]) << i;
+        return found;
+    }
+    const hashtable *t = &largeOf(o)->members;
+    tableProbe probes[ZSET_MANY];
+    if (!t->body) return 0;
+    for (unsigned i = 0; i < count; i++) {
+        slice member = pairs[i].member;
+        probes[i] = tableProbeAt(t, hashBytes(member.ptr, member.len));
+        prefetchRead(probes[i].home);
+    }
+    uint64_t *candidates[ZSET_MANY];
+    for (unsigned i = 0; i < count; i++) {
+        candidates[i] = tableProbeCandidate(&probes[i]);
+        if (candidates[i]) prefetchRead(wordEntry(*candidates[i]));
+    }
+    for (unsigned i = 0; i < count; i++) {
+        slice member = pairs[i].member;
+        const uint64_t *word = tableProbeConfirm(&probes[i], candidates[i], &zset_members,
+                                                 zsetElementHas, member.ptr, member.len);
+        if (!word) continue;
+        scores[i] = zsetElementScore(wordEntryOfType(*word, &zset_members));
+        found |= UINT32_C(1) << i;
+    }
+    return found;
+}
+
 /* Applies the flags to a member with score `old`; sets `pair->score` to the new score. */
 static zsetAdded applyFlags(zsetPair *pair, unsigned flags, double old) {
     if (flags & ZSET_NX) return ZSET_REFUSED;
@@ -347,6 +379,20 @@ bool zsetNext(zsetCursor *cursor, zsetPair *out) {
         cursor->at = at ? listpackPrev(lp, at) : NULL;
     }
     return true;
+}
+
+unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out) {
+    if (objectIsPacked(cursor->o)) return zsetNext(cursor, out);
+    const void *elements[ZSET_MANY];
+    unsigned count = 0;
+    for (const void *element = cursor->element; element && count < ZSET_MANY; count++) {
+        prefetchRead(element);
+        elements[count] = element;
+        element = cursor->reverse ? orderedPrev(&cursor->walk) : orderedNext(&cursor->walk);
+        cursor->element = element;
+    }
+    for (unsigned i = 0; i < count; i++) out[i] = pairOf(elements[i]);
+    return count;
 }
 
 static void dropElement(void *context, void *element) {

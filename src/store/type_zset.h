@@ -33,6 +33,10 @@ robj *zsetNew(slice key, size_t count, size_t longest, const packLimits *limits)
 size_t zsetLength(const robj *o);
 /* False if the member is missing. */
 bool zsetScore(const robj *o, slice member, double *score);
+/* Looks up the members of `count` pairs, at most ZSET_MANY, so that the cache misses overlap. Bit i of the result is
+ * set if pairs[i].member is in the set; its score is then in scores[i]. */
+enum { ZSET_MANY = 32 };
+uint32_t zsetScoreMany(const robj *o, const zsetPair *pairs, unsigned count, double *scores);
 /* Prepares the object for `count` more members of at most `longest` bytes. */
 robj *zsetPrepare(robj *o, size_t count, size_t longest, const packLimits *limits) MUST_USE;
 
@@ -90,6 +94,9 @@ typedef struct zsetCursor {
 void zsetSeek(zsetCursor *cursor, const robj *o, uint64_t index, bool reverse);
 /* False at the end. The pair is valid until the next call. */
 bool zsetNext(zsetCursor *cursor, zsetPair *out);
+/* Stores some of the next pairs in `out`, at most ZSET_MANY, and returns their number, 0 at the end. Like zsetNext(),
+ * but the cache misses of members overlap. */
+unsigned zsetNextMany(zsetCursor *cursor, zsetPair *out);
 /* Removes `range->count` members from `range->index` on, which must exist. */
 void zsetRemoveRange(robj **o, const zsetRange *range);
 
@@ -104,9 +111,12 @@ void zsetRandom(const robj *o, size_t count, bool unique, zsetVisitProc *visit, 
 
 /* ------------------------------------------------------------------ building */
 
-/* Collects members in any order and creates a sorted set from them: for results of set operations. */
+/* Collects members in any order and creates a sorted set from them: for results of set operations. A builder is filled
+ * either by zsetBuilderAt(), which finds members that were added before, or by zsetBuilderAppend(), which is cheaper. */
 typedef struct zsetBuilder {
-    hashtable members; /* private */
+    hashtable members; /* private: filled by zsetBuilderAt() */
+    void **appended;   /* filled by zsetBuilderAppend() */
+    size_t count, cap; /* of `appended` */
     size_t longest;
     void **sorted;
 } zsetBuilder;
@@ -119,7 +129,9 @@ void zsetBuilderReserve(zsetBuilder *b, size_t count);
 void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created);
 double zsetBuilderRead(const void *place);
 void zsetBuilderWrite(void *place, double score);
-/* Removes a member, if present. */
+/* Adds a member that the builder does not contain. */
+void zsetBuilderAppend(zsetBuilder *b, const zsetPair *pair);
+/* Removes a member added by zsetBuilderAt(), if present. */
 void zsetBuilderRemove(zsetBuilder *b, slice member);
 size_t zsetBuilderCount(const zsetBuilder *b);
 /* Visits all members in order. */

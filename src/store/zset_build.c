@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Building sorted sets from unordered members (type_zset.h): they are collected in a table and sorted at the end.
- * Main thread only. */
+ * Building sorted sets from unordered members (type_zset.h): they are collected in a table, or in an array if they are
+ * known to be distinct, and sorted at the end. Main thread only. */
 #include <stdlib.h>
 
 #include "ds/hashtable_inline.h"
@@ -22,6 +22,7 @@ void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
     *created = !element;
     if (element) return element;
     check(!b->sorted);
+    check(!b->appended);
     element = zsetElementNew(member, 0);
     hashtableInsertAt(&b->members, &zset_members, &position, element, 0);
     b->longest = sizeMax(b->longest, member.len);
@@ -31,13 +32,27 @@ void *zsetBuilderAt(zsetBuilder *b, slice member, bool *created) {
 double zsetBuilderRead(const void *place) { return zsetElementScore(place); }
 void zsetBuilderWrite(void *place, double score) { zsetElementSetScore(place, score); }
 
+void zsetBuilderAppend(zsetBuilder *b, const zsetPair *pair) {
+    enum { CAP_MIN = 32 };
+    check(!b->sorted);
+    check(hashtableCount(&b->members) == 0);
+    if (b->count == b->cap) {
+        b->cap = sizeMax(2 * b->cap, CAP_MIN);
+        b->appended = memRealloc(b->appended, b->cap * sizeof(*b->appended));
+    }
+    b->appended[b->count++] = zsetElementNew(pair->member, pair->score);
+    b->longest = sizeMax(b->longest, pair->member.len);
+}
+
 void zsetBuilderRemove(zsetBuilder *b, slice member) {
     void *element = hashtableDelete(&b->members, &zset_members, hashBytes(member.ptr, member.len),
                                     member.ptr, member.len);
     if (element) elementFree(element, zsetElementSize(element), NULL);
 }
 
-size_t zsetBuilderCount(const zsetBuilder *b) { return hashtableCount(&b->members); }
+size_t zsetBuilderCount(const zsetBuilder *b) {
+    return b->appended ? b->count : hashtableCount(&b->members);
+}
 
 static int compareRanked(const void *a, const void *b) {
     const sortKey *first = a, *second = b;
@@ -45,16 +60,20 @@ static int compareRanked(const void *a, const void *b) {
     return orderedCompareText(zsetElementMember(first->entry), zsetElementMember(second->entry));
 }
 
+static sortKey keyOf(void *element) {
+    return (sortKey){zsetScoreRank(zsetElementScore(element)), {.entry = element}};
+}
+
 /* Creates b->sorted, once. */
 static void sortAll(zsetBuilder *b) {
     if (b->sorted) return;
     size_t count = zsetBuilderCount(b), n = 0;
     sortKey *all = memNewArray(sortKey, sizeMax(count, 1));
+    for (; n < b->count; n++) all[n] = keyOf(b->appended[n]);
     hashtableIterator it;
     hashtableIteratorInit(&it, &b->members, &zset_members);
     void *element;
-    while ((element = hashtableIteratorNext(&it, NULL)))
-        all[n++] = (sortKey){zset_order.rank_of(element), {.entry = element}};
+    while ((element = hashtableIteratorNext(&it, NULL))) all[n++] = keyOf(element);
     hashtableIteratorClear(&it);
     check(n == count);
     keySort(all, count, compareRanked);
@@ -85,6 +104,26 @@ static bool canPack(const zsetBuilder *b, const packLimits *limits) {
            (count == 0 || b->longest + 2 * NUMBER_TEXT_MAX <= LISTPACK_SIZE_MAX / count);
 }
 
+/* Moves the appended elements to the table. Its size is known by now, so it need not grow. */
+static void insertAppended(zsetBuilder *b) {
+    enum { BATCH = 32 };
+    uint64_t hashes[BATCH];
+    hashtableReserve(&b->members, &zset_members, b->count);
+    for (size_t i = 0; i < b->count; i += BATCH) {
+        size_t n = sizeMin(b->count - i, BATCH);
+        for (size_t k = 0; k < n; k++) {
+            slice member = zsetElementMember(b->appended[i + k]);
+            hashes[k] = hashBytes(member.ptr, member.len);
+            hashtablePrefetch(&b->members, hashes[k]);
+        }
+        for (size_t k = 0; k < n; k++)
+            hashtableInsert(&b->members, &zset_members, hashes[k], b->appended[i + k], 0);
+    }
+    memFree(b->appended);
+    b->appended = NULL;
+    b->count = 0;
+}
+
 robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
     size_t count = zsetBuilderCount(b);
     if (count == 0) {
@@ -102,6 +141,7 @@ robj *zsetBuilderTake(zsetBuilder *b, slice key, const packLimits *limits) {
         zsetBuilderClear(b);
         return o;
     }
+    if (b->appended) insertAppended(b);
     zsetLarge *z = memNew(zsetLarge);
     z->members = b->members;
     orderedFill(&z->order, &zset_order, b->sorted, count);
@@ -117,6 +157,8 @@ static void freeBuilt(void *context, void *element, unsigned flags) {
 }
 
 void zsetBuilderClear(zsetBuilder *b) {
+    for (size_t i = 0; i < b->count; i++) freeBuilt(NULL, b->appended[i], 0);
+    memFree(b->appended);
     hashtableFree(&b->members, freeBuilt, NULL);
     memFree(b->sorted);
     zsetBuilderInit(b);

@@ -83,6 +83,7 @@ start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-de
         $c set key value
         set offset [info_field master_repl_offset]
         $c -send waitaof 0 1 0
+        info_is blocked_clients 1
         replica_ack $s $offset [expr {$offset - 1}]
         wait_for_condition 100 20 {[string match "*offset=$offset,*" [r info replication]]}
         assert_equal 1 [info_field blocked_clients]

@@ -115,6 +115,7 @@ start_server {tags {pubsub}} {
     }
 
     test {a publisher that subscribed itself gets the reply first, then the message} {
+        wait_for_condition 100 20 {[r pubsub numsub a] eq {a 0}} ;# the clients of other tests are closed
         set s [raw_connect]
         raw_send $s "HELLO 3\r\n"
         raw_reply $s
@@ -328,6 +329,7 @@ start_server {tags {pubsub}} {
     test {a blocked RESP3 session receives messages} {
         set c [connect 3]
         confirmed $c 1 subscribe a
+        r select 9
         $c select 9
         $c -send blpop list 0
         wait_for_condition 100 20 {[info_field blocked_clients] == 1}

@@ -41,6 +41,29 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         assert_range $some 40 200
     }
 
+    test {COUNT limits the elements visited by a scan, not those that match} {
+        r flushdb
+        r debug populate 2000
+        for {set i 0} {$i < 2000} {incr i} {
+            lappend pairs $i f$i
+            lappend fields f$i v
+            lappend members f$i
+        }
+        r hset h {*}$fields
+        r sadd s {*}$members
+        r zadd z {*}$pairs
+        foreach scan {scan {hscan h} {sscan s} {zscan z}} {
+            set calls 0
+            set cursor 0
+            while {$calls == 0 || $cursor != 0} {
+                lassign [r {*}$scan $cursor match none* count 100] cursor found
+                assert_equal {} $found
+                incr calls
+            }
+            assert_range $calls 10 20
+        }
+    }
+
     test {SCAN MATCH} {
         r flushdb
         fill 300

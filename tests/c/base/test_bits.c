@@ -57,21 +57,20 @@ static void test_combining_bytes(void **state) {
     fill(b, sizeof(b), 2);
     for (size_t len = 0; len <= sizeof(a); len += 33) {
         memcpy(to, a, sizeof(a));
-        bitsAnd(to, b, len);
+        bitsAnd(to, to, b, len);
         for (size_t i = 0; i < sizeof(a); i++)
             assert_int_equal(to[i], i < len ? (char)(a[i] & b[i]) : a[i]);
         memcpy(to, a, sizeof(a));
-        bitsOr(to, b, len);
+        bitsOr(to, b, to, len);
         for (size_t i = 0; i < sizeof(a); i++)
             assert_int_equal(to[i], i < len ? (char)(a[i] | b[i]) : a[i]);
-        memcpy(to, a, sizeof(a));
-        bitsXor(to, b, len);
+        memset(to, 7, sizeof(to));
+        bitsXor(to, a, b, len);
         for (size_t i = 0; i < sizeof(a); i++)
-            assert_int_equal(to[i], i < len ? (char)(a[i] ^ b[i]) : a[i]);
-        memcpy(to, a, sizeof(a));
-        bitsNot(to, len);
-        for (size_t i = 0; i < sizeof(a); i++)
-            assert_int_equal(to[i], i < len ? (char)~a[i] : a[i]);
+            assert_int_equal(to[i], i < len ? (char)(a[i] ^ b[i]) : 7);
+        memset(to, 7, sizeof(to));
+        bitsNot(to, a, len);
+        for (size_t i = 0; i < sizeof(a); i++) assert_int_equal(to[i], i < len ? (char)~a[i] : 7);
     }
 }
 

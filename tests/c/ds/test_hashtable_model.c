@@ -126,6 +126,18 @@ static void modelBatchFind(model *m) {
         void *found =
             hashtableInlineFind(&m->table, &itemType, hashes[i], matchId, &ids[i], sizeof(ids[i]));
         assert_ptr_equal(found, m->items[ids[i]]);
+        if (!tableIsBig(&m->table)) continue;
+        hashtablePosition whole, at;
+        (void)hashtableInlineFindPosition(&m->table, &itemType, hashes[i], matchId, &ids[i],
+                                          sizeof(ids[i]), &whole);
+        tableNear near = hashtableInlineFindNear(tableAsBig(&m->table), &itemType, hashes[i],
+                                                 matchId, &ids[i], sizeof(ids[i]), &at);
+        assert_ptr_equal(at.home, whole.home);
+        assert_int_equal(at.tag, whole.tag);
+        assert_true(at.hash == whole.hash);
+        if (near == NEAR_UNKNOWN) continue;
+        assert_int_equal(near == NEAR_FOUND, found != NULL);
+        assert_ptr_equal(at.word, whole.word);
     }
 }
 

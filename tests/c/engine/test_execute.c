@@ -165,18 +165,36 @@ static void a_name_is_not_taken_for_the_one_before(void **state) {
         assert_int_equal(st, REQUEST_NEED_MORE);
         assert_int_equal(batch.count, 2);
         executeResolveAll(batch.items, 2);
-        const void *found[] = {batch.items[0].command, batch.items[1].command};
-        uint64_t hash = batch.items[1].key_hash;
-        executeResolve(&batch.items[0]);
-        executeResolve(&batch.items[1]);
-        assert_ptr_equal(found[0], batch.items[0].command);
-        assert_ptr_equal(found[1], batch.items[1].command);
-        assert_int_equal(hash, batch.items[1].key_hash);
+        for (int k = 0; k < 2; k++) {
+            const request *r = &batch.items[k];
+            bool unknown_sub;
+            const command *cmd = commandResolve(r->argv, r->argc, &unknown_sub),
+                          *found = r->command;
+            if (unknown_sub) cmd = NULL;
+            assert_ptr_equal(found->spec, cmd ? cmd->spec : NULL);
+            if (cmd) assert_ptr_equal(found, cmd);
+        }
         requestBatchClear(&batch);
     }
 }
 
 /* ------------------------------------------------------------------ admission */
+
+/* What was found for a name is not used after a change of the names. */
+static void a_renamed_command_is_not_found_by_its_old_name(void **state) {
+    char text[64] = "*2\r\n$3\r\nsay\r\n$1\r\na\r\n";
+    slice argv[] = {{text + 8, 3}, {text + 17, 1}};
+    request r = {.argv = argv, .argc = 2, .raw = {text, strlen(text)}};
+    executeResolve(&r);
+    const command *say = r.command;
+    assert_true(sliceIs(say->name, "say"));
+    assert_int_equal(commandRename(SLICE("say"), SLICE("tell")), OK);
+    executeResolve(&r);
+    assert_null(((const command *)r.command)->spec);
+    assert_int_equal(commandRename(SLICE("tell"), SLICE("say")), OK);
+    executeResolve(&r);
+    assert_ptr_equal(r.command, say);
+}
 
 static void unknown_names_are_replied_with_their_arguments(void **state) {
     session s;
@@ -489,6 +507,7 @@ int test_execute(void) {
         TEST(a_renamed_command_is_found_again),
         TEST(the_first_key_is_hashed_and_others_are_not),
         TEST(a_name_is_not_taken_for_the_one_before),
+        TEST(a_renamed_command_is_not_found_by_its_old_name),
         TEST(unknown_names_are_replied_with_their_arguments),
         TEST(long_unknown_names_are_cut),
         TEST(arity_is_checked_before_the_command),

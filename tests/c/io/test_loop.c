@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,6 +357,40 @@ static void test_wake_from_another_thread_and_in_advance(void **state) {
     assert_int_equal(loopTurn(f->l, true), 0);
 }
 
+static void *writeTwiceAndWake(void *arg) {
+    fixture *f = arg;
+    if (write(f->ends[1], "x", 1) != 1) return NULL;
+    for (int i = 0; i < 100; i++)
+        sched_yield(); /* a loop that looked at its descriptors would see the first byte alone */
+    if (write(f->ends[0], "x", 1) != 1) return NULL;
+    loopWake(f->l);
+    return NULL;
+}
+
+static int64_t onceProc(loop *l, uint64_t id, void *arg) {
+    (void)l, (void)id, (void)arg;
+    return LOOP_TIMER_END;
+}
+
+static void sleepUntilWakeProc(loop *l, void *arg) {
+    (void)arg;
+    loopSleepUntilWake(l, 60000);
+}
+
+static void test_a_sleep_until_a_wake_reports_all_events_at_once(void **state) {
+    fixture *f = *state;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(loopWatch(f->l, f->ends[i], LOOP_READ, tellProc, NUMBER(i)), OK);
+    loopSetBeforeSleep(f->l, sleepUntilWakeProc, NULL);
+    pthread_t id;
+    assert_int_equal(pthread_create(&id, NULL, writeTwiceAndWake, f), 0);
+    assert_int_equal(loopTurn(f->l, true), 2);
+    assert_int_equal(pthread_join(id, NULL), 0);
+    assert_int_equal(loopTurn(f->l, false), 2); /* level triggered; this turn does not sleep */
+    loopAddTimer(f->l, 1, onceProc, NULL);      /* ends the sleep as a wake does */
+    assert_int_equal(loopTurn(f->l, true), 3);
+}
+
 static loop *signalled;
 
 static void wakeHandler(int number) {
@@ -655,6 +690,7 @@ static int runOn(const char *backend) {
         ON_BACKEND(test_run_until_stopped),
         ON_BACKEND(test_wake_from_another_thread_and_in_advance),
         ON_BACKEND(test_wake_from_a_signal),
+        ON_BACKEND(test_a_sleep_until_a_wake_reports_all_events_at_once),
         ON_BACKEND(test_limit_of_the_sleep_holds_for_one_turn),
         ON_BACKEND(test_many_descriptors),
         ON_BACKEND(test_with_edge_an_event_is_reported_once),

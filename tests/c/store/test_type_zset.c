@@ -287,6 +287,60 @@ static void test_builder(void **state) {
     }
 }
 
+/* Appended members give the same set as members that were looked up; walks and lookups of many find what those of
+ * single members find. */
+static void test_appending_and_many(void **state) {
+    testSeed(__func__);
+    for (int round = 0; round < 20; round++) {
+        packLimits limits = {(size_t)(round % 2) * 1000, 1000};
+        memset(want, 0, sizeof(want));
+        want_count = 0;
+        zsetBuilder b;
+        zsetBuilderInit(&b);
+        char text[TEXT_MAX];
+        for (size_t i = 0; i < MEMBERS; i++) {
+            if (randomUniform(20) >= (uint64_t)round + 1) continue;
+            want[i].there = true;
+            want[i].score = randomScore();
+            want_count++;
+            zsetPair pair = {memberText(i, text), want[i].score};
+            zsetBuilderAppend(&b, &pair);
+        }
+        assert_int_equal(zsetBuilderCount(&b), want_count);
+        if (round % 5 == 4) { /* unused */
+            zsetBuilderClear(&b);
+            continue;
+        }
+        robj *o = zsetBuilderTake(&b, SLICE("key"), &limits);
+        assert_int_equal(o != NULL, want_count > 0);
+        if (!o) continue;
+        assert_int_equal(objectIsPacked(o), round % 2);
+        inspect(o);
+        zsetCursor cursor;
+        zsetPair pairs[ZSET_MANY];
+        uint64_t place = 0;
+        zsetSeek(&cursor, o, 0, false);
+        for (unsigned n; (n = zsetNextMany(&cursor, pairs));) {
+            assert_true(n <= ZSET_MANY);
+            for (unsigned i = 0; i < n; i++) checkOrder(&place, &pairs[i]);
+        }
+        assert_int_equal(place, want_count);
+        char texts[ZSET_MANY][TEXT_MAX];
+        double scores[ZSET_MANY];
+        size_t members[ZSET_MANY];
+        for (unsigned i = 0; i < ZSET_MANY; i++) {
+            members[i] = (size_t)randomUniform(MEMBERS);
+            pairs[i].member = memberText(members[i], texts[i]);
+        }
+        uint32_t found = zsetScoreMany(o, pairs, ZSET_MANY, scores);
+        for (unsigned i = 0; i < ZSET_MANY; i++) {
+            assert_int_equal(found >> i & 1, want[members[i]].there);
+            if (found >> i & 1) assert_true(scores[i] == want[members[i]].score);
+        }
+        objectFree(o);
+    }
+}
+
 /* All that was taken is given back. */
 static int leavesNothing(void **state) {
     slabStats stats;
@@ -299,6 +353,7 @@ int test_type_zset(void) {
         cmocka_unit_test_teardown(test_agrees_with_a_model, leavesNothing),
         cmocka_unit_test_teardown(test_visits, leavesNothing),
         cmocka_unit_test_teardown(test_builder, leavesNothing),
+        cmocka_unit_test_teardown(test_appending_and_many, leavesNothing),
     };
     return cmocka_run_group_tests_name("type_zset", tests, NULL, testNoObjects);
 }
