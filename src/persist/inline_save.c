@@ -278,16 +278,21 @@ static bool waitsBeyond(size_t excess) {
 }
 
 /* Within a batch of requests, too, the next one waits. */
-static void take(void *arg, int db_id, const robj *o) {
+static void limit(void *arg) {
     (void)arg; /* there is one job */
+    if (!inl.pauses && unlikely(waitsBeyond(excessNow()))) setPaused(true);
+}
+
+static void take(void *arg, int db_id, const robj *o) {
     if (!inl.walks || leaveToChild(db_id, o)) return;
     inl.costs.early++;
     writeKey(db_id, o);
-    if (!inl.pauses && unlikely(waitsBeyond(excessNow()))) setPaused(true);
+    limit(arg);
 }
 
 static const storeSaver saver = {.offer = offer,
                                  .take = take,
+                                 .limit = limit,
                                  .divides = divides,
                                  .begin = beginValue,
                                  .element = writeElement,

@@ -82,6 +82,8 @@ static bool divide(int db_id, const robj *o) {
 }
 
 void savingBefore(const db *d, uint64_t hash, robj *o) {
+    if (unlikely(storeNow.saving_values) && objectForm(o) == FORM_POINTER)
+        saving.to->limit(saving.to->arg);
     if (objectIsMarked(o) || !isAhead(d, hash)) return;
     int db_id = saving.stores[d->saved_as - 1].db_id;
     if (!divide(db_id, o)) saving.to->take(saving.to->arg, db_id, o);

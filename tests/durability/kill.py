@@ -58,7 +58,7 @@ def cycle(program, folder, policy, counts, rng):
     """Runs one cycle; returns a fault, or updates the counts of operations."""
     server = Server(program, folder, "--appendfsync", policy, "--auto-aof-rewrite-min-size", "64kb",
                     "--aof-use-rdb-preamble", rng.choice(["yes", "no"]),
-                    "--snapshot-mode", rng.choice(["fork", "inline"]),
+                    "--snapshot-mode", rng.choice(["fork", "inline"]), "--rdb-key-save-delay", rng.choice(["0", "200"]),
                     "--aof-timestamp-enabled", rng.choice(["yes", "no"]))
     client = server.connect()
     if client is None:

@@ -29,6 +29,8 @@ def main():
              ["faults.py", *programs, "--snapshot-mode", "inline", "--step", "1" if is_long else "4"],
              ["power.py", *programs, "--snapshot-mode", "inline", "--commands", "20000" if is_long else "500"],
              ["sync_faults.py", *programs],
+             ["sync_faults.py", *programs, "--snapshot-mode", "inline", "--step", "1" if is_long else "3"],
+             ["inline.py", *programs, "--cycles", "500" if is_long else "20"],
              ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
     passed = failed = 0
     for name, *arguments in tests:

@@ -5,6 +5,7 @@
  *     SHIM_TRACE=PATH          appends a record of each change of a file to PATH: power.py replays them
  *     SHIM_FAULT=CALL:K:ERROR  the K-th call (from 1) of open, write, fsync, rename, unlink or ftruncate fails with
  *                              this errno; "short" instead of a number: write() writes half
+ *     SHIM_RATE=BYTES          a slow disk: a thread writes so many bytes a second at most
  *     SHIM_COUNT=PATH          writes the number of calls of each kind to PATH at exit, for the choice of K
  *
  * Only files with relative paths count: those in the server's folder. A record is one line, followed by the bytes of a
@@ -26,6 +27,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FDS = 4096 };
@@ -39,6 +41,7 @@ static long last_id;
 static int fault_kind = -1, fault_at, fault_error; /* -1: a short write */
 static int *counts;                                /* of this and its child processes together */
 static const char *count_path;
+static long rate; /* bytes a second; 0: no limit */
 
 static void lockTrace(void) { pthread_mutex_lock(&lock); }
 static void unlockTrace(void) { pthread_mutex_unlock(&lock); }
@@ -54,6 +57,7 @@ static void __attribute__((constructor)) start(void) {
     if (path)
         trace_fd = (int)syscall(SYS_openat, AT_FDCWD, path,
                                 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (getenv("SHIM_RATE")) rate = atol(getenv("SHIM_RATE"));
     char kind[16] = "", error[16] = "";
     if (!fault || sscanf(fault, "%15[a-z]:%d:%15s", kind, &fault_at, error) != 3) return;
     for (int i = 0; i < KINDS; i++) {
@@ -127,6 +131,14 @@ int open64(const char *path, int flags, ...) {
     return openFile(path, flags, mode);
 }
 
+/* Takes as long as a slow disk takes for `len` bytes. */
+static void delay(size_t len) {
+    if (!rate) return;
+    long long ns = (long long)len * 1000000000 / rate;
+    struct timespec time = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&time, NULL);
+}
+
 ssize_t write(int fd, const void *bytes, size_t len) {
     if (!isOurs(fd)) return syscall(SYS_write, fd, bytes, len);
     if (fails(WRITE)) {
@@ -148,6 +160,7 @@ ssize_t write(int fd, const void *bytes, size_t len) {
                (size_t)written);
     }
     pthread_mutex_unlock(&lock);
+    delay(len);
     return written;
 }
 

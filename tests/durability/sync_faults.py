@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the disks of a primary and of its replica fail during a full synchronisation by files.
 
-  sync_faults.py [--server PATH] [--programs FOLDER]
+  sync_faults.py [--server PATH] [--programs FOLDER] [--snapshot-mode inline] [--step N]
 
 Each open, write, fsync, rename, unlink and truncation of either server fails once, by shim.so: with ENOSPC, EIO, EINTR,
 or as a short write. Then the disks are full (a limit of the size of files) for some seconds. No server may end. The
 replica serves either its old dataset or the new one, never a part; in the end it has the new one, and no temporary file
-is left. After a crash its files hold one of both datasets."""
+is left. After a crash its files hold one of both datasets. --step N: only every N-th call, for quick runs."""
 
 import argparse
 import concurrent.futures
@@ -41,6 +41,7 @@ class Pair:
             self.servers[name] = Server(
                 options.server, path, "--appendonly", aof if name == "replica" else "no", "--appendfsync", "everysec",
                 "--repl-diskless-sync", "no", "--repl-diskless-load", "disabled", "--stop-writes-on-bgsave-error", "no",
+                "--snapshot-mode", options.snapshot_mode,
                 environment=environment if name == side else None)
             self.servers[name].client = self.servers[name].connect()
             if self.servers[name].client is None and self.servers[name].process.wait() != 1:
@@ -186,6 +187,8 @@ def main():
     build = os.path.join(ROOT, "build", "release")
     parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
     parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser.add_argument("--snapshot-mode", default="fork")
+    parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
     options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     results = Results()
@@ -195,7 +198,8 @@ def main():
             results.note(f"{side}, append only file {aof}, no fault", single_fault(options, aof, side, "", counts.name))
             lines = counts.read().split()
         for kind, count in zip(lines[::2], lines[1::2]):
-            cases += [(aof, side, f"{kind}:{k}:{error}") for k in range(1, int(count) + 1) for error in ERRORS[kind]]
+            cases += [(aof, side, f"{kind}:{k}:{error}") for k in range(1, int(count) + 1, options.step)
+                      for error in ERRORS[kind]]
     print(f"{len(cases)} faults", flush=True)
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for case, fault in zip(cases, pool.map(lambda case: single_fault(options, *case), cases)):

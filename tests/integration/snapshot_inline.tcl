@@ -126,9 +126,35 @@ start_server [list tags {rdb} overrides $inline] {
         free_of_temporary_files
     }
 
+    test {the disk stands still: elements that a batch puts aside make the rest of it wait} {
+        r flushall
+        set value [string repeat x 10000]
+        for {set i 0} {$i < 3000} {incr i 100} {
+            set fields {}
+            for {set j $i} {$j < $i + 100} {incr j} {lappend fields f$j $value}
+            r hset hash {*}$fields
+        }
+        set name [srv dir]/temp-[srv pid].2.rdb
+        exec mkfifo $name
+        r bgsave
+        set writer [connect]
+        set batch ""
+        for {set i 0} {$i < 3000} {incr i} {append batch [resp::encode [list hset hash f$i new]]}
+        $writer -write $batch
+        wait_for_condition 500 20 {[info_field paused_reason] eq "snapshot_in_progress"}
+        assert_equal PONG [r ping]
+        assert_range [info_field snapshot_inline_excess_peak] 1000000 1900000
+        assert_equal 1 [info_field rdb_bgsave_in_progress]
+        exec cat $name > [srv dir]/drained &
+        for {set i 0} {$i < 3000} {incr i} {assert_equal 0 [$writer -read]}
+        info_is rdb_bgsave_in_progress 0
+        assert_equal none [info_field paused_reason]
+        free_of_temporary_files
+    }
+
     test {the disk stands still: a snapshot is given up beyond the limit, or by BGSAVE CANCEL} {
         r config set snapshot-excess-action cancel
-        foreach way {limit command} number {2 3} {
+        foreach way {limit command} number {3 4} {
             r flushall
             r debug populate 3000 key 10000
             set name [srv dir]/temp-[srv pid].$number.rdb

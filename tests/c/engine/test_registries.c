@@ -123,7 +123,9 @@ static void printModule(str *out) { strAppendText(out, "module_field:1\r\n"); }
 static void onDb(const dbEvent *e) { note("event %d;", e->kind); }
 
 static const stageJob module_stages[] = {{STAGE_LOG, jobOfModule}, {0}};
-static const tickJob module_ticks[] = {{"module", 0, tickOfModule}, {0}};
+static bool module_is_busy;
+static bool moduleIsBusy(void) { return module_is_busy; }
+static const tickJob module_ticks[] = {{"module", 0, tickOfModule, moduleIsBusy}, {0}};
 static const infoSection module_info[] = {
     {"module", "# Module", INFO_NORMAL, INFO_MODULES, printModule}, {0}};
 static const feature module_feature = {.name = "module",
@@ -170,6 +172,9 @@ static void features_come_and_go_at_a_safe_point(void **state) {
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHED, .db_id = 0});
     assert_noted("tick;event 1;");
     assert_true(hasSection());
+    assert_false(ticksAreBusy());
+    module_is_busy = true;
+    assert_true(ticksAreBusy());
     add_it = false;
     hooksAddFeature(&adder);
     stagesRun(STAGE_EXECUTE, STAGE_FREE);
@@ -178,6 +183,7 @@ static void features_come_and_go_at_a_safe_point(void **state) {
     ticksRun(1000);
     assert_noted("");
     assert_false(hasSection());
+    assert_false(ticksAreBusy());
 }
 
 static void many_hooks_of_a_kind_are_armed_at_once(void **state) {
