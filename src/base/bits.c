@@ -11,6 +11,10 @@
 #include <immintrin.h>
 #endif
 
+enum { WORDS_BYTES = 32 };
+/* One register with AVX2, else several. */
+typedef uint64_t words __attribute__((vector_size(WORDS_BYTES), aligned(1), may_alias));
+
 /* ------------------------------------------------------------------ counting */
 
 static uint64_t countWords(const char *bytes, size_t len) {
@@ -134,11 +138,32 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end) {
 
 /* ------------------------------------------------------------------ finding */
 
-/* True if all four 64-bit words at `bytes` equal `word`. */
-static inline bool fourWordsEqual(const char *bytes, uint64_t word) {
-    uint64_t differs = 0;
-    for (size_t i = 0; i < 32; i += 8) differs |= loadU64(bytes + i) ^ word;
-    return !differs;
+/* Length of the whole steps at the start of `bytes` in which all 64-bit words equal `word`. */
+ALWAYS_INLINE size_t skipAll(const char *bytes, size_t len, uint64_t word) {
+    enum { STEP = 4 * WORDS_BYTES };
+    const words expected = {word, word, word, word};
+    size_t i = 0;
+    for (; i + STEP <= len; i += STEP) {
+        words differs = {0};
+        for (size_t k = 0; k < STEP; k += WORDS_BYTES)
+            differs |= *(const words *)(const void *)(bytes + i + k) ^ expected;
+        if (differs[0] | differs[1] | differs[2] | differs[3]) break;
+    }
+    return i;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static size_t skipAvx2(const char *bytes, size_t len,
+                                                       uint64_t word) {
+    return skipAll(bytes, len, word);
+}
+#endif
+
+static size_t skipEqual(const char *bytes, size_t len, uint64_t word) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) return skipAvx2(bytes, len, word);
+#endif
+    return skipAll(bytes, len, word);
 }
 
 uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
@@ -150,7 +175,7 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
     if (!byte) {
         uint64_t skipped = bit ? 0 : UINT64_MAX;
         at++;
-        while (at + 32 <= bytes_end && fourWordsEqual(bytes + at, skipped)) at += 32;
+        at += skipEqual(bytes + at, bytes_end - at, skipped);
         while (at + 8 <= bytes_end && loadU64(bytes + at) == skipped) at += 8;
         while (at < bytes_end && !(u[at] ^ flip)) at++;
         if (at == bytes_end) return BITS_NONE;
@@ -162,9 +187,6 @@ uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit) {
 
 /* ------------------------------------------------------------------ combining */
 
-enum { WORDS_BYTES = 32 };
-/* One register with AVX2, else several. */
-typedef uint64_t words __attribute__((vector_size(WORDS_BYTES), aligned(1), may_alias));
 typedef enum bitsHow { HOW_AND, HOW_OR, HOW_XOR } bitsHow;
 
 ALWAYS_INLINE void combineAll(bitsHow how, char *to, const char *a, const char *b, size_t len) {

@@ -66,6 +66,8 @@ ROWS = [  # name, kind, command of request number i, requests sent before each r
     ("sunionstore 10 k", HEAVY, lambda i: ("SUNIONSTORE", "to", "a", "b"), None),
     ("sunion 10 k", HEAVY, lambda i: ("SUNION", "a", "b"), None),
     ("sdiff 10 k", HEAVY, lambda i: ("SDIFF", "a", "b"), None),
+    ("sdiffstore 10 k", HEAVY, lambda i: ("SDIFFSTORE", "to", "a", "b"), None),
+    ("sintercard 10 k ints", HEAVY, lambda i: ("SINTERCARD", "2", "ints_a", "ints_b"), None),
 ]
 FILLED = 200000
 
