@@ -359,7 +359,7 @@ start_server {tags {pubsub} overrides {client-output-buffer-limit {pubsub 100000
 start_server {tags {pubsub cluster} overrides {cluster-enabled yes}} {
     test {shard channels obey the slot rules of a cluster} {
         r cluster addslotsrange 0 16383
-        wait_for_condition 100 20 {[string match *cluster_state:ok* [r cluster info]]}
+        wait_for_condition 500 20 {[string match *cluster_state:ok* [r cluster info]]}
         set c [connect]
         assert_error "CROSSSLOT Keys in request don't hash to the same slot" {$c ssubscribe a b}
         assert_equal {{ssubscribe {{t}a} 1} {ssubscribe {{t}b} 2}} [confirmed $c 2 ssubscribe "{t}a" "{t}b"]
@@ -385,6 +385,6 @@ start_server {tags {pubsub cluster} overrides {cluster-enabled yes}} {
         assert_error "CLUSTERDOWN Hash slot not served" {$c spublish "{t}a" m}
         assert_equal 0 [r publish "{t}a" m]
         r cluster addslots $slot
-        wait_for_condition 100 20 {[string match *cluster_state:ok* [r cluster info]]}
+        wait_for_condition 500 20 {[string match *cluster_state:ok* [r cluster info]]}
     }
 }

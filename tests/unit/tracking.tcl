@@ -383,7 +383,7 @@ start_server {tags {tracking} overrides {maxmemory-policy allkeys-lru}} {
 start_server {tags {tracking cluster} overrides {cluster-enabled yes}} {
     test {the loss of a slot invalidates its keys} {
         r cluster addslotsrange 0 16383
-        wait_for_condition 100 20 {[string match *cluster_state:ok* [r cluster info]]}
+        wait_for_condition 500 20 {[string match *cluster_state:ok* [r cluster info]]}
         set c [tracking]
         r set "{t}a" v
         $c get "{t}a"
