@@ -282,6 +282,7 @@ start_server {tags {tracking}} {
     }
 
     test {TRACKINGINFO, CLIENT LIST and INFO show the state of tracking} {
+        info_is tracking_clients 0 ;# the clients of other tests are closed
         set c [tracking OPTIN NOLOOP]
         $c client setname tracker
         $c client caching yes
