@@ -97,6 +97,7 @@ static bool segmentsMatch(slice pattern, slice text) {
 bool aclPatternMatchesAll(const aclPattern *p, slice text) {
     size_t from = p->literal, end = p->suffix;
     const char *text_end = text.ptr + text.len, *pattern_end = p->text + p->len;
+    if (text.len == 0) return p->len == 0; /* as for globMatch() */
     if (text.len < from + end) return false;
     if (end && text_end[-1] != pattern_end[-1]) return false;
     bool head_matched = from <= sizeof(p->head) && text.len >= sizeof(p->head);
@@ -104,10 +105,10 @@ bool aclPatternMatchesAll(const aclPattern *p, slice text) {
     if (p->kind == PATTERN_PREFIX) return true;
     if (p->kind == PATTERN_LITERAL) return text.len == p->len;
     if (end > 1 && memcmp(text_end - end, pattern_end - end, end) != 0) return false;
+    if (p->kind == PATTERN_GLOB) return globMatch(sliceMake(p->text, p->len), text);
     /* The middle of the pattern matches the middle of the text. */
-    slice pattern = sliceMake(p->text + from, p->len - from - end);
-    text = sliceMake(text.ptr + from, text.len - from - end);
-    return p->kind == PATTERN_STARS ? segmentsMatch(pattern, text) : globMatch(pattern, text);
+    return segmentsMatch(sliceMake(p->text + from, p->len - from - end),
+                         sliceMake(text.ptr + from, text.len - from - end));
 }
 
 static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {

@@ -7,7 +7,8 @@
  * rest fails, only that star has to match one more character. Worst case O(pattern x text).
  *
  * Corner cases follow Valkey: an unterminated class ends with the pattern, [z-a] means [a-z], a ']'
- * directly after '[' closes an empty class, a trailing backslash matches itself. ANY_THREAD. */
+ * directly after '[' closes an empty class, a trailing backslash matches itself, and an empty text matches only the empty
+ * pattern, not even "*". ANY_THREAD. */
 #include "base/glob.h"
 
 #include "base/bytes.h"
@@ -64,6 +65,7 @@ static inline bool oneMatch(slice pattern, size_t *pos, uint8_t c, bool fold) {
 }
 
 ALWAYS_INLINE bool match(slice pattern, slice text, bool fold) {
+    if (text.len == 0) return pattern.len == 0;
     size_t p = 0, t = 0;
     size_t star = SIZE_MAX; /* position after the last '*' seen */
     int stars = 0;          /* number of star groups seen */

@@ -9,6 +9,7 @@
 
 #include "base/slice.h"
 
+/* An empty text matches only the empty pattern. */
 bool globMatch(slice pattern, slice text);
 /* Like globMatch(), ignoring ASCII case. */
 bool globMatchFold(slice pattern, slice text);

@@ -179,6 +179,11 @@ static void fail(migration *m) {
     end(m);
 }
 
+static void failUnresolved(migration *m) {
+    setError(m, "IOERR error or timeout ", SLICE("connecting to the client"));
+    end(m);
+}
+
 /* ------------------------------------------------------------------ requests */
 
 static void addSelect(migration *m) {
@@ -469,7 +474,7 @@ static void hostFound(void *arg, const char *addr) {
         if (addr) {
             connectTo(m, addr);
         } else {
-            fail(m);
+            failUnresolved(m);
         }
     }
     if (!nested) leave(m);
@@ -538,8 +543,10 @@ void migrateRun(migration *m) {
     reason why;
     char addr[NET_ADDR_TEXT_MAX];
     m->loop = loopNew(NULL, &why);
-    if (!m->loop || !resolveHostNow(m->host, addr)) {
+    if (!m->loop) {
         fail(m);
+    } else if (!resolveHostNow(m->host, addr)) {
+        failUnresolved(m);
     } else {
         m->progress_ms = clockWallMs();
         m->timer = 1 + loopAddTimer(m->loop, m->timeout_ms, checkTimeout, m);

@@ -26,17 +26,35 @@ static bool parseDigits(slice text, uint64_t *out) {
     return true;
 }
 
+/* Parses one of an id's two numbers as Valkey does: canonical negative numbers are refused, everything else follows
+ * strtoull(), which accepts blanks and a sign before the digits and wraps a negated number. */
+static bool parsePart(slice text, uint64_t *out) {
+    int64_t negative;
+    if (parseDigits(text, out)) return true;
+    if (numberParseInt(text, &negative)) return false;
+    size_t i = 0;
+    while (i < text.len && (text.ptr[i] == ' ' || (text.ptr[i] >= '\t' && text.ptr[i] <= '\r')))
+        i++;
+    bool minus = i < text.len && text.ptr[i] == '-';
+    if (minus || (i < text.len && text.ptr[i] == '+')) i++;
+    if (!parseDigits(sliceMake(text.ptr + i, text.len - i), out)) return false;
+    if (minus) *out = 0 - *out;
+    return true;
+}
+
 bool streamParseId(slice text, uint64_t missing_seq, streamId *out) {
     enum { TEXT_MAX = 127 };
-    if (text.len > TEXT_MAX) return false;
-    const char *dash = text.len ? memchr(text.ptr, '-', text.len) : NULL;
+    if (text.len == 0 || text.len > TEXT_MAX) return false;
+    const char *zero = memchr(text.ptr, '\0', text.len);
+    if (zero) text.len = (size_t)(zero - text.ptr);
+    const char *dash = memchr(text.ptr, '-', text.len);
     if (!dash) {
         out->seq = missing_seq;
-        return parseDigits(text, &out->ms);
+        return parsePart(text, &out->ms);
     }
     size_t at = (size_t)(dash - text.ptr);
-    return parseDigits(sliceMake(text.ptr, at), &out->ms) &&
-           parseDigits(sliceMake(dash + 1, text.len - at - 1), &out->seq);
+    return parsePart(sliceMake(text.ptr, at), &out->ms) &&
+           parsePart(sliceMake(dash + 1, text.len - at - 1), &out->seq);
 }
 
 /* Parses an id, `-` or `+`. */

@@ -9,7 +9,8 @@
 
 /* ---- ids ---- */
 
-/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. False: `text` is not an id. */
+/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. Blanks and a sign before a number are accepted, and the text
+ * ends at its first zero byte. False: `text` is not an id. */
 bool streamParseId(slice text, uint64_t missing_seq, streamId *out);
 /* Parses argument `i` as such an id. False: the error was replied. */
 bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out);

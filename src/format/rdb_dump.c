@@ -37,6 +37,7 @@ bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *vers
     if (payload.len < RDB_DUMP_FOOTER) return false;
     const char *footer = payload.ptr + payload.len - RDB_DUMP_FOOTER;
     *version = loadU16(footer);
+    if (*version < 1) return false;
     if (!relaxed && (rdbVersionIsForeign(*version) || *version > RDB_VERSION)) return false;
     if (skip_checksum) return true;
     uint64_t expected = loadU64(footer + VERSION_LEN);

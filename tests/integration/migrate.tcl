@@ -77,7 +77,7 @@ start_server {tags {migrate tls:skip}} {
             assert_error "ERR Target instance replied with error: ERR DB index is out of range" {r -1 migrate $host $port k 9999 1000}
             assert_error "IOERR error or timeout writing to target instance" {r -1 migrate $host [free_port] k 0 1000}
             assert_error "IOERR error or timeout writing to target instance" {r -1 migrate $host notaport k 0 1000}
-            assert_error "IOERR error or timeout writing to target instance" {r -1 migrate no.such.host.invalid 1 k 0 10000}
+            assert_error "IOERR error or timeout connecting to the client" {r -1 migrate no.such.host.invalid 1 k 0 10000}
             assert_equal 1 [r -1 get k]
         }
 

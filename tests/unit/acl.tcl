@@ -94,6 +94,10 @@ start_server {tags {acl}} {
         assert_error "ERR Command 'nope' not found" {r acl dryrun u nope}
         assert_error "ERR Command 'config' not found" {r acl dryrun u config nope}
         assert_error "ERR wrong number of arguments for 'get' command" {r acl dryrun u get}
+        r acl setuser u %R~* ~**
+        assert_equal "User u has no permissions to access the '' key" [r acl dryrun u get {}]
+        r acl setuser u allkeys
+        assert_equal OK [r acl dryrun u get {}]
         r acl deluser u
     }
 

@@ -84,5 +84,7 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         }
         assert_equal 0 [r exists new]
         assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 {}}
+        # version 0 with a correct checksum, which is 0 for zero bytes
+        assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 [string repeat \0 12]}
     }
 }

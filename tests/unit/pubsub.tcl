@@ -195,6 +195,21 @@ start_server {tags {pubsub}} {
             [info_field pubsubshard_channels] [info_field pubsub_clients]]
     }
 
+    test {the channel with the empty name matches only the empty pattern} {
+        set c [connect]
+        set d [connect]
+        confirmed $c 1 subscribe {}
+        confirmed $c 1 ssubscribe {}
+        confirmed $d 2 psubscribe * **
+        foreach subcommand {channels shardchannels} {
+            assert_equal {{}} [r pubsub $subcommand]
+            assert_equal {{}} [r pubsub $subcommand {}]
+            assert_equal {} [r pubsub $subcommand *]
+            assert_equal {} [r pubsub $subcommand **]
+        }
+        assert_equal 1 [r publish {} message]
+    }
+
     test {PUBSUB refuses unknown and malformed subcommands} {
         assert_error "ERR wrong number of arguments for 'pubsub' command" {r pubsub}
         assert_error "ERR unknown subcommand 'FOO'. Try PUBSUB HELP." {r pubsub FOO}
@@ -285,7 +300,7 @@ start_server {tags {pubsub}} {
         foreach channel {abc ab a* a*b acc xyz "" abcd} {
             set expected {}
             foreach pattern $patterns {
-                if {[string match $pattern $channel]} {lappend expected [list pmessage $pattern $channel m]}
+                if {$channel ne "" && [string match $pattern $channel]} {lappend expected [list pmessage $pattern $channel m]}
             }
             assert_equal [llength $expected] [r publish $channel m]
             set got {}

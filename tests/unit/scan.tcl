@@ -76,6 +76,19 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         assert_equal 20 [llength [lsort -unique [scan_all match key:* match other:*]]]
     }
 
+    test {an empty name matches * alone and the empty pattern} {
+        r flushdb
+        r set {} v
+        r hset h {} v
+        assert_equal [list 0 {{} v}] [r hscan h 0 match *]
+        assert_equal [list 0 {{} v}] [r hscan h 0 match {}]
+        assert_equal {0 {}} [r hscan h 0 match **]
+        assert_equal {{} h} [lsort [r keys *]]
+        assert_equal {{}} [r keys {}]
+        assert_equal h [r keys **]
+        assert_equal h [scan_all match **]
+    }
+
     test {SCAN TYPE} {
         r flushdb
         fill 50

@@ -173,7 +173,8 @@ static void patterns_match_as_globs_whatever_their_kind(void **state) {
         {"~a*c", "abbc", PATTERN_STARS, true},    {"~a*c", "abb", PATTERN_STARS, false},
         {"~a[bc]*", "acx", PATTERN_GLOB, true},   {"~a\\*", "a*", PATTERN_GLOB, true},
         {"~a\\*", "ab", PATTERN_GLOB, false},     {"~", "", PATTERN_LITERAL, true},
-        {"~", "a", PATTERN_LITERAL, false},
+        {"~", "a", PATTERN_LITERAL, false},       {"~**", "", PATTERN_STARS, false},
+        {"%R~*", "", PATTERN_PREFIX, false},      {"~a**********b", "ab", PATTERN_GLOB, true},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         aclRules *rules;

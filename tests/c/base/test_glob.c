@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of base/glob: answers of Valkey 9.1.2's KEYS, a plain recursive matcher, hostile patterns. */
+ * Tests of base/glob: answers of Valkey 9.1.2's KEYS (PUBSUB CHANNELS for "*"), a plain recursive matcher, hostile patterns. */
 #include "base_test.h"
 
 #include <stdlib.h>
@@ -15,47 +15,17 @@ static void test_results_of_valkey(void **state) {
         const char *pattern, *text;
         bool match;
     } cases[] = {
-        {"", "a", 0},
-        {"a", "", 0},
-        {"", "", 1},
-        {"*", "", 1},
-        {"*", "abc", 1},
-        {"?", "", 0},
-        {"a*", "abc", 1},
-        {"*c", "abc", 1},
-        {"*b", "abc", 0},
-        {"a?c", "abc", 1},
-        {"a*b*c", "aXbYbZc", 1},
-        {"[", "[", 0},
-        {"[a", "a", 1},
-        {"[a-", "a", 1},
-        {"[a-", "-", 1},
-        {"[^a", "b", 1},
-        {"[^", "x", 1},
-        {"[]", "x", 0},
-        {"[]a]", "a", 0},
-        {"[]a]", "]", 0},
-        {"[z-a]", "m", 1},
-        {"\\", "\\", 1},
-        {"a\\", "a\\", 1},
-        {"\\a", "a", 1},
-        {"\\*", "a", 0},
-        {"\\*", "*", 1},
-        {"[\\]]", "]", 1},
-        {"[\\-a]", "-", 1},
-        {"[a\\-z]", "b", 0},
-        {"[^\\]]", "a", 1},
-        {"[a-c-e]", "d", 0},
-        {"[a-c-e]", "-", 1},
-        {"[a-c-e]", "e", 1},
-        {"**a", "ba", 1},
-        {"*[", "[", 0},
-        {"[-a]", "-", 1},
-        {"[a-]", "-", 0},
-        {"[a-]", "b", 0},
-        {"[a-]", "]", 1},
-        {"[^-a]", "b", 1},
-        {"[^a]", "a", 0},
+        {"", "a", 0},        {"a", "", 0},        {"", "", 1},        {"*", "", 0},
+        {"**", "", 0},       {"*", "abc", 1},     {"?", "", 0},       {"a*", "abc", 1},
+        {"*c", "abc", 1},    {"*b", "abc", 0},    {"a?c", "abc", 1},  {"a*b*c", "aXbYbZc", 1},
+        {"[", "[", 0},       {"[a", "a", 1},      {"[a-", "a", 1},    {"[a-", "-", 1},
+        {"[^a", "b", 1},     {"[^", "x", 1},      {"[]", "x", 0},     {"[]a]", "a", 0},
+        {"[]a]", "]", 0},    {"[z-a]", "m", 1},   {"\\", "\\", 1},    {"a\\", "a\\", 1},
+        {"\\a", "a", 1},     {"\\*", "a", 0},     {"\\*", "*", 1},    {"[\\]]", "]", 1},
+        {"[\\-a]", "-", 1},  {"[a\\-z]", "b", 0}, {"[^\\]]", "a", 1}, {"[a-c-e]", "d", 0},
+        {"[a-c-e]", "-", 1}, {"[a-c-e]", "e", 1}, {"**a", "ba", 1},   {"*[", "[", 0},
+        {"[-a]", "-", 1},    {"[a-]", "-", 0},    {"[a-]", "b", 0},   {"[a-]", "]", 1},
+        {"[^-a]", "b", 1},   {"[^a]", "a", 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         bool match = globMatch(sliceOf(cases[i].pattern), sliceOf(cases[i].text));
@@ -130,11 +100,11 @@ static void test_random_patterns_against_the_definition(void **state) {
         p = realloc(p, plen ? plen : 1);
         t = realloc(t, tlen ? tlen : 1);
         slice pattern = sliceMake(p, plen), text = sliceMake(t, tlen);
-        bool expected = matchSlowly(p, plen, t, tlen, false);
+        bool expected = tlen ? matchSlowly(p, plen, t, tlen, false) : plen == 0;
         if (globMatch(pattern, text) != expected)
             fail_msg("'%.*s' on '%.*s'", (int)plen, p, (int)tlen, t);
         matches += expected;
-        bool expected_fold = matchSlowly(p, plen, t, tlen, true);
+        bool expected_fold = tlen ? matchSlowly(p, plen, t, tlen, true) : plen == 0;
         if (globMatchFold(pattern, text) != expected_fold)
             fail_msg("folded '%.*s' on '%.*s'", (int)plen, p, (int)tlen, t);
         free(p);

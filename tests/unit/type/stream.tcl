@@ -106,8 +106,8 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
 
     test {malformed ids are refused} {
         r del k
-        foreach id [list x 1-x x-1 -1 1- - + $ 1-1-1 " 1" "1 " +1 1-+1 0x1 "" 18446744073709551616 1-18446744073709551616 \
-                        1\0x [string repeat 0 127]1 (1 **] {
+        foreach id [list x 1-x x-1 -1 1- - + $ 1-1-1 "1 " "1 -1" " " "1- " 1-+ 1--1 ++1 0x1 "" \
+                        18446744073709551616 1-18446744073709551616 1--18446744073709551616 \0 1-\0 [string repeat 0 127]1 (1 **] {
             assert_error $invalid_id {r xadd k $id f v}
             if {$id ni {$ +}} {assert_error $invalid_id {r xread streams k1 k $id 0}}
         }
@@ -115,6 +115,29 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_error $invalid_id {r xdel k 7-3 x}
         assert_equal 1 [r xlen k]
     } {}
+
+    test {ids may have blanks and signs before their numbers, and end at a zero byte} {
+        foreach {id number} [list " 1" 1-0 +1 1-0 "\t\n\v\f\r 1-2" 1-2 1-+2 1-2 "1- 2" 1-2 " 1-*" 1-0 1\0x 1-0 1-2\0 1-2 \
+                "1- -2" 1-18446744073709551614 1--18446744073709551615 1-1 "[string repeat { } 126]1" 1-0] {
+            r del k
+            if {$number eq {}} {
+                assert_error $invalid_id {r xadd k $id f v}
+            } else {
+                assert_equal $number [r xadd k $id f v]
+            }
+        }
+        r del k
+        foreach id {1-0 1-1 2-0 3-0} {r xadd k $id f v}
+        r xgroup create k g " 0"
+        assert_equal {1-1 2-0} [ids [r xrange k "( 1" +2]]
+        assert_equal {2-0} [ids [r xrevrange k " 2" 1-+2]]
+        r xreadgroup group g c streams k >
+        assert_equal {1-1} [r xclaim k g c 0 " 1-1" justid]
+        assert_equal 1 [r xack k g +1-1]
+        assert_equal 2 [r xdel k +1 "1- 1"]
+        assert_equal 1 [r xtrim k minid = +3]
+        assert_equal 3-0 [ids [r xrange k - +]]
+    }
 
     test {XADD: odd fields, unknown options, NOMKSTREAM} {
         r del k
