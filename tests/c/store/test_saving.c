@@ -583,7 +583,10 @@ static void oneWalk(bool abandons) {
     do {
         refuses = false;
         for (unsigned i = (unsigned)randomUniform(pace); i > 0; i--) operate();
-        if (abandons && randomUniform(20) == 0) storeSavingAbandon();
+        if (abandons && randomUniform(20) == 0) {
+            storeSavingAbandon();
+            dropParts(); /* now, because a flush may free the memory of all objects as a whole */
+        }
     } while (storeSavingStep(1 + randomUniform(8)));
     if (!abandons) assert_int_equal(written, due);
     dropParts();
