@@ -52,4 +52,6 @@ blob *blobTryReserve(blob *b, size_t cap) {
     return moved;
 }
 
+size_t blobGoodSize(size_t cap) { return memGoodSize(blobBytes(cap)); }
+
 size_t blobMemory(const blob *b) { return memSizeOf(b); }

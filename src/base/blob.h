@@ -39,6 +39,8 @@ void blobRelease(blob *b);
 /* Makes room for at least `cap` bytes. The blob must have one reference. Returns the possibly moved
  * blob, or NULL when memory is exhausted (the old one remains valid). */
 blob *blobTryReserve(blob *b, size_t cap);
+/* Memory that a blob with room for `cap` bytes would use; `cap` is at most SIZE_MAX / 2. */
+size_t blobGoodSize(size_t cap);
 /* Memory used by the blob in bytes. */
 size_t blobMemory(const blob *b);
 

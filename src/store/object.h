@@ -37,8 +37,11 @@ typedef enum valueType {
 } valueType;
 
 enum {
-    OBJECT_EMBED_MAX = 1024, /* size of the whole object; larger values are stored in a blob */
-    OBJECT_LRU_BITS = 23,    /* seconds wrap around after 97 days */
+    /* Sizes of the whole object. Text is embedded up to ALWAYS, and up to MAX unless a blob takes less memory; larger
+     * text is stored in a blob. */
+    OBJECT_EMBED_ALWAYS = 1024,
+    OBJECT_EMBED_MAX = 4368,
+    OBJECT_LRU_BITS = 23, /* seconds wrap around after 97 days */
     OBJECT_LRU_MAX = (1 << OBJECT_LRU_BITS) - 1,
 };
 #define OBJECT_NO_EXPIRE INT64_C(-1)
@@ -148,7 +151,7 @@ typedef enum stringKeep {
     KEEP_RAW,  /* as text that is reported as "raw" whatever its size */
 } stringKeep;
 
-/* A new string object. Text is embedded if the object is small enough, else copied to a blob. `access`: objectAccess() of the
+/* A new string object. Text is embedded (see OBJECT_EMBED_MAX) or copied to a blob. `access`: objectAccess() of the
  * object that it replaces, or objectAccessOf(). */
 robj *objectNewString(slice key, slice value, int64_t expire_ms, uint32_t access, stringKeep keep);
 /* Like objectNewString() with the bytes of `take`, whose reference moves to the object. */

@@ -33,6 +33,8 @@
 /* Sizes are counted in units of 8 bytes. */
 #define SLAB_UNITS ((uint32_t)(SLAB_BYTES / 8))
 #define SLAB_UNITS_MAX ((uint32_t)(SLAB_SIZE_MAX / 8))
+_Static_assert(SLAB_UNITS / (SLAB_UNITS / SLAB_UNITS_MAX) == SLAB_UNITS_MAX,
+               "the last size is a class");
 #define SLAB_CHUNK_SLABS 64u
 #define SLAB_CHUNK_BYTES (SLAB_CHUNK_SLABS * SLAB_BYTES)
 #define SLAB_NONE UINT32_MAX

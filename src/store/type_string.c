@@ -90,10 +90,11 @@ static status stretchBlob(robj *o, size_t len, char **bytes) {
     return OK;
 }
 
-/* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted. */
+/* A new object with `len` bytes of raw text that begin with `text`; NULL if memory is exhausted. Text that was embedded and
+ * does not grow, but may not be changed in place, remains embedded: in a blob it would get spare capacity. */
 static robj *newRaw(slice key, slice text, size_t len, int64_t expire_ms, uint32_t access,
                     char **bytes) {
-    if (objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {
+    if (len == text.len || objectTextSize(key, len, expire_ms) <= EMBED_GROWN_MAX) {
         robj *o = objectNewRaw(key, len, expire_ms, access, bytes);
         memcpy(*bytes, text.ptr, text.len);
         fillZeros(*bytes, text.len, len);

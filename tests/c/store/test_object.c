@@ -9,9 +9,10 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "store/object.h"
+#include "store/slab.h"
 
 /* The longest value of a test, with room for any key. */
-enum { TEXT_MAX = 3000 };
+enum { TEXT_MAX = 5000 };
 
 static char texts[2][TEXT_MAX];
 
@@ -56,10 +57,10 @@ static const int64_t numbers[] = {0,
                                   INT64_MIN + 1,
                                   INT64_MIN};
 /* Around the borders of Valkey's embstr, of our length field, of our embedding. */
-static const size_t text_sizes[] = {0,    1,    2,    19,   20,   21,   40,   80,   103,  104,
-                                    105,  106,  111,  112,  113,  114,  126,  127,  128,  129,
-                                    500,  880,  990,  995,  1000, 1003, 1005, 1010, 1015, 1016,
-                                    1017, 1018, 1019, 1020, 1021, 1022, 1023, 1024, 1025, 2000};
+static const size_t text_sizes[] = {
+    0,    1,    2,    19,   20,   21,   40,   80,   103,  104,  105,  106,  111,  112,  113,  114,
+    126,  127,  128,  129,  500,  880,  990,  995,  1000, 1003, 1005, 1010, 1015, 1016, 1017, 1018,
+    1019, 1020, 1021, 1022, 1023, 1024, 1025, 2000, 2001, 3500, 4096, 4361, 4362, 4370};
 
 /* Sizes of keys and times, all with all. */
 typedef struct shape {
@@ -124,7 +125,8 @@ static void testText(const shape *s) {
             assert_string_equal(objectStringEncoding(o), embstr ? "embstr" : "raw");
             size_t whole = objectTextSize(s->key, text.len, s->expire_ms);
             assert_true(whole >= 4 + s->key.len + text.len + 2);
-            assert_int_equal(objectForm(o) == FORM_POINTER, whole > OBJECT_EMBED_MAX);
+            if (whole <= OBJECT_EMBED_ALWAYS) assert_int_not_equal(objectForm(o), FORM_POINTER);
+            if (whole > OBJECT_EMBED_MAX) assert_int_equal(objectForm(o), FORM_POINTER);
             objectSetLru(o, 0x123456);
             assert_int_equal(objectLru(o), 0x123456);
             objectSetLru(o, lruOf(s));
@@ -142,6 +144,51 @@ static void textIsKept(void **state) {
     (void)state;
     eachShape(testText);
 }
+
+/* Memory of an object with `len` bytes of text in a blob. */
+static size_t bytesWithBlob(slice key, size_t len) {
+    blob *b = blobNew(len);
+    b->len = len;
+    robj *o = objectNewStringTake(key, b, OBJECT_NO_EXPIRE, 0);
+    size_t bytes = objectMemory(o, 0);
+    objectFree(o);
+    return bytes;
+}
+
+static void longTextTakesTheSmallerForm(void **state) {
+    (void)state;
+    enum { LIBC_SPARE = 16 }; /* its blocks may be larger than memGoodSize() */
+    static const size_t keys[] = {0, 8, 16, 40, 100, 200, 1000};
+    int forms[2] = {0};
+    for (size_t k = 0; k < COUNT_OF(keys); k++) {
+        slice key = keyOf(keys[k]);
+        for (size_t len = OBJECT_EMBED_ALWAYS;; len++) {
+            size_t whole = objectTextSize(key, len, OBJECT_NO_EXPIRE);
+            if (whole > OBJECT_EMBED_MAX) break;
+            robj *o =
+                objectNewString(key, sliceMake(texts[0], len), OBJECT_NO_EXPIRE, 0, KEEP_TEXT);
+            size_t bytes = objectMemory(o, 0);
+            bool in_blob = objectForm(o) == FORM_POINTER;
+            assert_true(bytes < slabClassSize(whole) + (in_blob ? LIBC_SPARE : 1));
+            assert_true(bytes <= bytesWithBlob(key, len) + (in_blob ? LIBC_SPARE : 0));
+            forms[in_blob]++;
+            objectFree(o);
+        }
+    }
+    assert_true(forms[false] > 0 && forms[true] > 0);
+}
+
+#if defined(USE_JEMALLOC) && !defined(HOSTILE_BUILD)
+/* The allocator's block for 4,096 bytes and a header would have 5,120. */
+static void textOf4096BytesTakes4368(void **state) {
+    (void)state;
+    for (size_t k = 1; k <= 200; k++) {
+        robj *o = objectNewString(keyOf(k), anyText(0, 4096), INT64_C(1) << 40, 0, KEEP_BEST);
+        assert_int_equal(objectMemory(o, 0), 4368);
+        objectFree(o);
+    }
+}
+#endif
 
 static void testNumbers(const shape *s) {
     for (size_t i = 0; i < COUNT_OF(numbers); i++) {
@@ -367,6 +414,10 @@ static void timesChangeAndValuesStay(void **state) {
 int test_object(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(textIsKept),
+        cmocka_unit_test(longTextTakesTheSmallerForm),
+#if defined(USE_JEMALLOC) && !defined(HOSTILE_BUILD)
+        cmocka_unit_test(textOf4096BytesTakes4368),
+#endif
         cmocka_unit_test(integersAreKept),
         cmocka_unit_test(onlyCanonicalIntegersAreIntegers),
         cmocka_unit_test(aBlobIsAdopted),

@@ -93,6 +93,22 @@ static void test_classes_are_the_multiples_of_8_that_gain_a_slot(void **state) {
     assert_int_equal(slabClassSize(0), 8);
 }
 
+/* That of objects with 4,096 bytes of text: 0.02 % of a slab is unused. */
+static void test_the_largest_class_leaves_16_bytes_of_a_slab(void **state) {
+    const uint32_t slots = SLAB_BYTES / SLAB_SIZE_MAX, tail = SLAB_BYTES - slots * SLAB_SIZE_MAX;
+    assert_int_equal(slabClassSize(OWN_MAX), SLAB_SIZE_MAX);
+    for (uint32_t i = 0; i < 3 * slots; i++) blockPut(i, OWN_MAX);
+    slabStats st = stats();
+    assert_int_equal(st.slabs_in_use, 3);
+    assert_int_equal(st.live_bytes, 3 * slots * SLAB_SIZE_MAX);
+    assert_int_equal(st.tail_bytes, 3 * tail);
+#ifndef HOSTILE_BUILD
+    assert_int_equal(tail, 16);
+    assert_int_equal(slabClassSize(4096 + 8), SLAB_SIZE_MAX);
+#endif
+    blocksDrop(3 * slots);
+}
+
 static void test_same_class_means_same_size(void **state) {
     for (int i = 0; i < 100000; i++) {
         size_t a = 1 + randomUniform(6000), b = a + randomUniform(40);
@@ -338,8 +354,8 @@ static void test_a_call_without_budget_makes_one_step(void **state) {
 }
 
 static void test_hot_slots_do_not_prevent_freeing_a_slab(void **state) {
-    const uint32_t count = 2 * (uint32_t)(SLAB_BYTES / SLAB_SIZE_MAX);
-    for (uint32_t i = 0; i < count; i++) blockPut(i, OWN_MAX);
+    const uint32_t size = 4096, count = 2 * (uint32_t)(SLAB_BYTES / size);
+    for (uint32_t i = 0; i < count; i++) blockPut(i, size - SLAB_RED_ZONE);
     assert_int_equal(stats().slabs_in_use, 2);
     for (uint32_t i = 0; i < count; i += 2) blockDrop(i);
     assert_int_equal(stats().recoverable_bytes, SLAB_BYTES);
@@ -670,6 +686,7 @@ static void test_hostile_builds_fill_freed_blocks_and_vary_addresses(void **stat
 int test_slab(void) {
     const struct CMUnitTest tests[] = {
         WITH_STORE(test_classes_are_the_multiples_of_8_that_gain_a_slot),
+        WITH_STORE(test_the_largest_class_leaves_16_bytes_of_a_slab),
         WITH_STORE(test_same_class_means_same_size),
         WITH_STORE(test_every_size_is_aligned_and_writable_to_the_class_s_end),
         WITH_STORE(test_used_memory_counts_slots_and_bookkeeping_exactly),

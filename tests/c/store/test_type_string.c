@@ -305,6 +305,24 @@ static void nothingChangesInPlaceWhileAChildLives(void **state) {
     objectFree(bits);
 }
 
+/* A blob would get spare capacity. */
+static void textThatDoesNotGrowRemainsEmbeddedWhileAChildLives(void **state) {
+    (void)state;
+    static const char zeros[4500];
+    char *text;
+    for (size_t len = 100; len <= sizeof(zeros); len += 100) {
+        slice value = sliceMake(zeros, len);
+        robj *o = objectNewString(SLICE("bits"), value, OBJECT_NO_EXPIRE, 0, KEEP_BEST);
+        size_t before = objectMemory(o, 0);
+        slabForkBegin(slabKeyspace());
+        assert_int_equal(stringStretch(&o, 1, &text), OK);
+        slabForkEnd(slabKeyspace());
+        assert_int_equal(stringLen(o), len);
+        assert_int_equal(objectMemory(o, 0), before);
+        objectFree(o);
+    }
+}
+
 static void appendingIsLinear(void **state) {
     (void)state;
     robj *o = objectNewString(SLICE("log"), SLICE(""), OBJECT_NO_EXPIRE, 0, KEEP_BEST);
@@ -398,6 +416,7 @@ int test_type_string(void) {
         cmocka_unit_test(historiesMatchTheModel),
         cmocka_unit_test(countingAllocatesNothing),
         cmocka_unit_test(nothingChangesInPlaceWhileAChildLives),
+        cmocka_unit_test(textThatDoesNotGrowRemainsEmbeddedWhileAChildLives),
         cmocka_unit_test(appendingIsLinear),
         cmocka_unit_test(smallGrownStringsStayEmbedded),
         cmocka_unit_test(aLentBlockIsCopiedBeforeAWrite),
