@@ -94,6 +94,13 @@ static bool segmentsMatch(slice pattern, slice text) {
     return true;
 }
 
+/* The middle of a text may be empty though the text is not: then any number of stars matches it. */
+static bool middleMatches(slice pattern, slice text) {
+    if (text.len) return globMatch(pattern, text);
+    while (pattern.len && pattern.ptr[pattern.len - 1] == '*') pattern.len--;
+    return pattern.len == 0;
+}
+
 bool aclPatternMatchesAll(const aclPattern *p, slice text) {
     size_t from = p->literal, end = p->suffix;
     const char *text_end = text.ptr + text.len, *pattern_end = p->text + p->len;
@@ -105,10 +112,10 @@ bool aclPatternMatchesAll(const aclPattern *p, slice text) {
     if (p->kind == PATTERN_PREFIX) return true;
     if (p->kind == PATTERN_LITERAL) return text.len == p->len;
     if (end > 1 && memcmp(text_end - end, pattern_end - end, end) != 0) return false;
-    if (p->kind == PATTERN_GLOB) return globMatch(sliceMake(p->text, p->len), text);
     /* The middle of the pattern matches the middle of the text. */
-    return segmentsMatch(sliceMake(p->text + from, p->len - from - end),
-                         sliceMake(text.ptr + from, text.len - from - end));
+    slice pattern = sliceMake(p->text + from, p->len - from - end);
+    text = sliceMake(text.ptr + from, text.len - from - end);
+    return p->kind == PATTERN_STARS ? segmentsMatch(pattern, text) : middleMatches(pattern, text);
 }
 
 static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {
