@@ -94,9 +94,7 @@ static bool segmentsMatch(slice pattern, slice text) {
     return true;
 }
 
-/* The middle of a text may be empty though the text is not: then any number of stars matches it. */
-static bool middleMatches(slice pattern, slice text) {
-    if (text.len) return globMatch(pattern, text);
+static bool hasOnlyStars(slice pattern) {
     while (pattern.len && pattern.ptr[pattern.len - 1] == '*') pattern.len--;
     return pattern.len == 0;
 }
@@ -104,18 +102,18 @@ static bool middleMatches(slice pattern, slice text) {
 bool aclPatternMatchesAll(const aclPattern *p, slice text) {
     size_t from = p->literal, end = p->suffix;
     const char *text_end = text.ptr + text.len, *pattern_end = p->text + p->len;
-    if (text.len == 0) return p->len == 0; /* as for globMatch() */
     if (text.len < from + end) return false;
     if (end && text_end[-1] != pattern_end[-1]) return false;
     bool head_matched = from <= sizeof(p->head) && text.len >= sizeof(p->head);
     if (!head_matched && memcmp(text.ptr, p->text, from) != 0) return false;
-    if (p->kind == PATTERN_PREFIX) return true;
+    if (p->kind == PATTERN_PREFIX) return text.len > 0; /* as for globMatch() */
     if (p->kind == PATTERN_LITERAL) return text.len == p->len;
     if (end > 1 && memcmp(text_end - end, pattern_end - end, end) != 0) return false;
     /* The middle of the pattern matches the middle of the text. */
     slice pattern = sliceMake(p->text + from, p->len - from - end);
     text = sliceMake(text.ptr + from, text.len - from - end);
-    return p->kind == PATTERN_STARS ? segmentsMatch(pattern, text) : middleMatches(pattern, text);
+    if (unlikely(!text.len)) return from + end > 0 && hasOnlyStars(pattern);
+    return p->kind == PATTERN_STARS ? segmentsMatch(pattern, text) : globMatch(pattern, text);
 }
 
 static const aclPattern *takePatterns(block *b, const aclDraftPattern *from, int count) {
