@@ -114,6 +114,9 @@ ALWAYS_INLINE void bytesCopy(char *to, const char *from, size_t len) {
     }
 }
 
+/* isspace() in the locale "C". */
+static inline bool byteIsBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
 /* The byte as unsigned, with A-Z mapped to a-z. Independent of the locale. */
 static inline uint8_t byteFold(char c) {
     return (uint8_t)((unsigned)((uint8_t)c - 'A') < 26u ? c | 0x20 : c);

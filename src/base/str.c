@@ -213,8 +213,6 @@ static size_t takeWord(str *word, slice line, size_t pos) {
     return pos;
 }
 
-static bool isBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 bool strSplitWords(slice line, str **words, int *count) {
     const char *nul = line.len ? memchr(line.ptr, '\0', line.len) : NULL;
     if (nul) line.len = (size_t)(nul - line.ptr);
@@ -223,7 +221,7 @@ bool strSplitWords(slice line, str **words, int *count) {
     int n = 0;
     size_t pos = 0;
     for (;;) {
-        while (pos < line.len && isBlank(line.ptr[pos])) pos++;
+        while (pos < line.len && byteIsBlank(line.ptr[pos])) pos++;
         if (pos == line.len) break;
         if ((size_t)n == cap) {
             cap = cap ? cap * 2 : 8;

@@ -33,8 +33,7 @@ static bool parsePart(slice text, uint64_t *out) {
     if (parseDigits(text, out)) return true;
     if (numberParseInt(text, &negative)) return false;
     size_t i = 0;
-    while (i < text.len && (text.ptr[i] == ' ' || (text.ptr[i] >= '\t' && text.ptr[i] <= '\r')))
-        i++;
+    while (i < text.len && byteIsBlank(text.ptr[i])) i++;
     bool minus = i < text.len && text.ptr[i] == '-';
     if (minus || (i < text.len && text.ptr[i] == '+')) i++;
     if (!parseDigits(sliceMake(text.ptr + i, text.len - i), out)) return false;

@@ -119,9 +119,14 @@ void loopWake(loop *l) {
     errno = saved;
 }
 
-void loopWaitWake(loop *l) {
+/* Waits for a wake, which is not consumed. False: the time is over, or a signal arrived. */
+static bool awaitWake(const loop *l, int timeout_ms) {
     struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
-    if (poll(&fd, 1, -1) > 0) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
+    return poll(&fd, 1, timeout_ms) > 0;
+}
+
+void loopWaitWake(loop *l) {
+    if (awaitWake(l, -1)) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
 }
 
 /* ---- creating and freeing ---------------------------------------------------------------------- */
@@ -402,14 +407,12 @@ static int sleepTimeout(loop *l, bool wait) {
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
 }
 
-/* Waits for a wake, at most as long as the loop would sleep; the timeout of the wait for descriptors that follows. */
-static NO_INLINE int waitForWake(loop *l, int timeout_ms) {
+/* Sleeps until a wake, at most as long as the loop would; descriptors are looked at afterwards, without sleeping. */
+static NO_INLINE void sleepUntilWake(loop *l, int timeout_ms) {
     int ms = l->wake_only_ms;
     l->wake_only_ms = 0;
-    if (timeout_ms == 0) return 0;
-    struct pollfd fd = {.fd = l->wake_read_fd, .events = POLLIN};
-    (void)poll(&fd, 1, timeout_ms > 0 && timeout_ms < ms ? timeout_ms : ms); /* or a signal */
-    return 0;
+    if (timeout_ms >= 0 && timeout_ms < ms) ms = timeout_ms;
+    if (ms) (void)awaitWake(l, ms); /* the reason does not matter */
 }
 
 /* Calls the callbacks of a ready descriptor; returns their number. */
@@ -459,7 +462,10 @@ int loopTurn(loop *l, bool wait) {
     if (l->before_sleep) l->before_sleep(l, l->before_arg);
     if (unlikely(l->fetched_count)) dispatchFetched(l);
     int timeout_ms = sleepTimeout(l, wait);
-    if (unlikely(l->wake_only_ms)) timeout_ms = waitForWake(l, timeout_ms);
+    if (unlikely(l->wake_only_ms)) {
+        sleepUntilWake(l, timeout_ms);
+        timeout_ms = 0;
+    }
     int ready_count = l->backend->wait(l->state, timeout_ms, ready);
     for (int i = 0; i < ready_count; i++) ready[i].generation = l->fds[ready[i].fd].generation;
     l->fetched = ready;

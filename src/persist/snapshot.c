@@ -323,39 +323,31 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
 
 /* ------------------------------------------------------------------ when */
 
-static bool pointIsDue(const savePoint *point, uint64_t changes, int64_t now_ms) {
-    if (changes < (uint64_t)point->changes) return false;
-    if (clockWallMs() / 1000 - snapshot.last_save_s <= point->seconds) return false;
-    return !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
+/* The first save point that is due in `later_s` seconds; NULL if there is none. */
+static const savePoint *duePoint(int64_t later_s) {
+    uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
+    int64_t passed_s = clockWallMs() / 1000 + later_s - snapshot.last_save_s;
+    for (int i = 0; i < persistConf.save_point_count; i++) {
+        const savePoint *point = &persistConf.save_points[i];
+        if (changes >= (uint64_t)point->changes && passed_s > point->seconds) return point;
+    }
+    return NULL;
 }
 
 void snapshotTick(int64_t budget_us) {
     (void)budget_us; /* a fork cannot be limited */
     if (childAlive() != CHILD_NONE || engineHot.loading) return;
-    uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
-    int64_t now_ms = clockMonoMs();
-    for (int i = 0; i < persistConf.save_point_count; i++) {
-        const savePoint *point = &persistConf.save_points[i];
-        if (!pointIsDue(point, changes, now_ms)) continue;
+    if (snapshot.failed && clockMonoMs() - snapshot.last_try_ms <= RETRY_MS) return;
+    const savePoint *point = duePoint(0);
+    if (point)
         logNotice("%lld changes in %lld seconds. Saving...", (long long)point->changes,
                   (long long)point->seconds);
-        startAgain();
-        return;
-    }
-    bool may_try = !snapshot.failed || now_ms - snapshot.last_try_ms > RETRY_MS;
-    if (snapshot.scheduled && may_try) startAgain();
+    if (point || snapshot.scheduled) startAgain();
 }
 
 bool snapshotIsNear(void) {
     enum { NEAR_S = 2 }; /* more than the cron rests */
-    if (snapshot.scheduled || snapshot.failed) return true;
-    uint64_t changes = engineHot.dirty - snapshot.dirty_saved;
-    int64_t passed_s = clockWallMs() / 1000 - snapshot.last_save_s;
-    for (int i = 0; i < persistConf.save_point_count; i++) {
-        const savePoint *point = &persistConf.save_points[i];
-        if (changes >= (uint64_t)point->changes && passed_s + NEAR_S > point->seconds) return true;
-    }
-    return false;
+    return snapshot.scheduled || snapshot.failed || duePoint(NEAR_S);
 }
 
 static void killChild(void) {

@@ -14,8 +14,6 @@ enum { PLAIN, BLANK, QUOTE };
 static const uint8_t byte_kind[256] = {
     [' '] = BLANK, ['\t'] = BLANK, ['\r'] = BLANK, ['\n'] = BLANK, ['"'] = QUOTE, ['\''] = QUOTE};
 
-static bool isBlank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-
 /* Finds the LF that ends the line. Each byte is examined once, however the line arrives. */
 static requestStep findEnd(requestInput *in, size_t *lf) {
     requestPartial *s = in->state;
@@ -98,7 +96,7 @@ static requestStep splitQuoted(requestInput *in, const char *at, const char *end
     s->args_owned = true;
     char *text = (char *)(args + words);
     while (true) {
-        while (at < end && isBlank(*at)) at++;
+        while (at < end && byteIsBlank(*at)) at++;
         if (at == end) return STEP_DONE;
         char *word = text;
         at = unquoteWord(at, end, &text);
@@ -115,7 +113,7 @@ static requestStep splitLine(requestInput *in, const char *end) {
     requestPartial *s = in->state;
     const char *at = in->start;
     while (true) {
-        while (at < end && isBlank(*at)) at++;
+        while (at < end && byteIsBlank(*at)) at++;
         if (at == end) return STEP_DONE;
         const char *word = at;
         while (at < end && byte_kind[(uint8_t)*at] == PLAIN) at++;

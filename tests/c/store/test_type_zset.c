@@ -247,15 +247,31 @@ static void checkOrder(void *arg, const zsetPair *pair) {
     assert_int_equal(wantedRank(i), (*place)++);
 }
 
+/* A builder without members, and what they are. */
+static void beginBuilding(zsetBuilder *b) {
+    memset(want, 0, sizeof(want));
+    want_count = 0;
+    zsetBuilderInit(b);
+}
+
+/* Takes the set, packed in odd rounds, and checks it; NULL if it is empty. */
+static robj *takeBuilt(zsetBuilder *b, int round) {
+    packLimits limits = {(size_t)(round % 2) * 1000, 1000};
+    assert_int_equal(zsetBuilderCount(b), want_count);
+    robj *o = zsetBuilderTake(b, SLICE("key"), &limits);
+    assert_int_equal(o != NULL, want_count > 0);
+    if (!o) return NULL;
+    assert_int_equal(objectIsPacked(o), round % 2);
+    inspect(o);
+    return o;
+}
+
 static void test_builder(void **state) {
     testSeed(__func__);
     for (int round = 0; round < 20; round++) {
-        packLimits limits = {(size_t)(round % 2) * 1000, 1000};
-        memset(want, 0, sizeof(want));
-        want_count = 0;
         zsetBuilder b;
-        zsetBuilderInit(&b);
-        assert_null(zsetBuilderTake(&b, SLICE("key"), &limits));
+        beginBuilding(&b);
+        assert_null(takeBuilt(&b, round));
         for (int k = 0; k < round * 20; k++) {
             char text[TEXT_MAX];
             size_t i = (size_t)randomUniform(MEMBERS);
@@ -278,12 +294,8 @@ static void test_builder(void **state) {
         uint64_t place = 0;
         zsetBuilderVisit(&b, checkOrder, &place);
         assert_int_equal(place, want_count);
-        robj *o = zsetBuilderTake(&b, SLICE("key"), &limits);
-        assert_int_equal(o != NULL, want_count > 0);
-        if (!o) continue;
-        assert_int_equal(objectIsPacked(o), round % 2);
-        inspect(o);
-        objectFree(o);
+        robj *o = takeBuilt(&b, round);
+        if (o) objectFree(o);
     }
 }
 
@@ -292,11 +304,8 @@ static void test_builder(void **state) {
 static void test_appending_and_many(void **state) {
     testSeed(__func__);
     for (int round = 0; round < 20; round++) {
-        packLimits limits = {(size_t)(round % 2) * 1000, 1000};
-        memset(want, 0, sizeof(want));
-        want_count = 0;
         zsetBuilder b;
-        zsetBuilderInit(&b);
+        beginBuilding(&b);
         char text[TEXT_MAX];
         for (size_t i = 0; i < MEMBERS; i++) {
             if (randomUniform(20) >= (uint64_t)round + 1) continue;
@@ -311,11 +320,8 @@ static void test_appending_and_many(void **state) {
             zsetBuilderClear(&b);
             continue;
         }
-        robj *o = zsetBuilderTake(&b, SLICE("key"), &limits);
-        assert_int_equal(o != NULL, want_count > 0);
+        robj *o = takeBuilt(&b, round);
         if (!o) continue;
-        assert_int_equal(objectIsPacked(o), round % 2);
-        inspect(o);
         zsetCursor cursor;
         zsetPair pairs[ZSET_MANY];
         uint64_t place = 0;
