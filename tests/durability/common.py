@@ -4,7 +4,9 @@
 An operation of a writer is one command or one transaction, and always increments the writer's counter: the counter
 tells which of its operations a dataset contains, and all other keys must be what exactly those produce."""
 
+import argparse
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -19,6 +21,10 @@ class Closed(Exception):
 
 class Reply(Exception):
     """The server has replied with an error."""
+
+
+class Unexpected(Exception):
+    """Something that must not happen; the text says what."""
 
 
 def encode(*words):
@@ -74,10 +80,28 @@ class Client:
         self.socket.close()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def field(client, name):
+    """A field of INFO."""
+    for line in client.ask("INFO").decode().splitlines():
+        if line.startswith(name + ":"):
+            return line[len(name) + 1:]
+    raise Unexpected(f"INFO has no field {name}")
+
+
+def reserve_port():
+    """A port where nothing listens, below those that the kernel gives to clients; and a UDP socket bound to it, which keeps
+    it from other tests, also of other processes, until it is closed."""
+    while True:
+        port = random.randrange(21100, 32000)
+        guard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            guard.bind(("127.0.0.1", port))
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+            return port, guard
+        except OSError:
+            guard.close()
 
 
 class Server:
@@ -85,7 +109,7 @@ class Server:
 
     def __init__(self, program, folder, *arguments, environment=None):
         self.folder = folder
-        self.port = free_port()
+        self.port, self.guard = reserve_port()  # for as long as this object lives
         self.log_path = os.path.join(folder, "log")
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
@@ -166,6 +190,15 @@ class Workload:
             if (value.decode() if value else None) != strings.get(i):
                 return f"writer {name}: key {i} of {count} operations is {value}"
         return count
+
+
+def option_parser(doc):
+    """A parser with the options that all programs have; `doc` begins with what the program does."""
+    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
+    build = os.path.join(ROOT, "build", "release")
+    parser.add_argument("--server", type=os.path.abspath, default=os.path.join(build, "valkey-server"))
+    parser.add_argument("--programs", type=os.path.abspath, default=os.path.join(build, "tests", "durability"))
+    return parser
 
 
 class Results:

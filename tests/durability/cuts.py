@@ -9,7 +9,6 @@ the last file the loader must keep exactly the transactions that are complete, a
 length of the first incremental file it must notice an incomplete end, and for every length of the preamble that it is
 incomplete. A part of these lengths is also tried with whole servers, which then write, are killed and start again."""
 
-import argparse
 import os
 import random
 import shutil
@@ -18,7 +17,7 @@ import subprocess
 import tempfile
 import time
 
-from common import ROOT, Closed, Reply, Results, Server, Workload
+from common import Closed, Reply, Results, Server, Workload, option_parser
 
 BASE_OPERATIONS = 3000
 SERVERS = 24
@@ -164,14 +163,10 @@ def check_refusal(options, rng, source, path, refused_at, results):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    build = os.path.join(ROOT, "build", "release")
-    parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
-    parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser = option_parser(__doc__)
     parser.add_argument("--bytes", type=int, default=256 * 1024)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
-    options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     print(f"seed {options.seed}", flush=True)
     rng, results = random.Random(options.seed), Results()
     loader = Loader(options)

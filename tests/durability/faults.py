@@ -10,22 +10,17 @@ EINTR, or as a short write. The server may refuse commands, or exit with code 1,
 server without faults must then have every acknowledged operation, and append to the same files. EINTR must not be
 noticed at all. --step N: only every N-th call, for quick runs."""
 
-import argparse
 import concurrent.futures
 import errno
 import os
 import tempfile
 import time
 
-from common import ROOT, Closed, Reply, Results, Server, Workload
+from common import Closed, Reply, Results, Server, Unexpected, Workload, option_parser
 
 ERRORS = {"open": [errno.ENOSPC, errno.EINTR], "write": [errno.ENOSPC, "short", errno.EINTR],
           "fsync": [errno.EIO, errno.EINTR], "rename": [errno.EIO], "unlink": [errno.EIO], "ftruncate": [errno.EIO]}
 WORKERS = 4
-
-
-class Unexpected(Exception):
-    """Something that must not happen; the text says what."""
 
 
 class Session:
@@ -164,15 +159,11 @@ def run(options, policy, fault, count_path=None):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    build = os.path.join(ROOT, "build", "release")
-    parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
-    parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser = option_parser(__doc__)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--snapshot-mode", default="fork")
     parser.add_argument("--only", help="one fault, such as write:12:28")
     options = parser.parse_args()
-    options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     results = Results()
     cases = []
     for policy in ("always", "everysec"):

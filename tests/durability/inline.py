@@ -13,7 +13,6 @@ slow   A disk that is slower than keys change: what is put aside stays within sn
 
 Most of the dataset is large collections, which are written in parts; each operation changes all of them in one transaction."""
 
-import argparse
 import os
 import random
 import resource
@@ -21,17 +20,13 @@ import tempfile
 import threading
 import time
 
-from common import ROOT, Client, Closed, Reply, Results, Server, encode
+from common import Client, Closed, Reply, Results, Server, Unexpected, encode, field, option_parser
 
 MODE = ("--snapshot-mode", "inline")
 SIZE = 3000  # elements of each collection
 SLOW_KEYS, SLOW_BYTES, SLOW_RATE = 1500, 10000, 20 << 20
 LIMIT = 1 << 20
 BOUND_S = 60
-
-
-class Unexpected(Exception):
-    """Something that must not happen; the text says what."""
 
 
 class Collections:
@@ -110,13 +105,6 @@ class Writer(threading.Thread):
         self.join(BOUND_S)
         if self.fault:
             raise Unexpected(self.fault)
-
-
-def field(client, name):
-    for line in client.ask("INFO").decode().splitlines():
-        if line.startswith(name + ":"):
-            return line[len(name) + 1:]
-    raise Unexpected(f"INFO has no field {name}")
 
 
 def await_field(client, name, value):
@@ -370,15 +358,11 @@ def slow(options, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    build = os.path.join(ROOT, "build", "release")
-    parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
-    parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser = option_parser(__doc__)
     parser.add_argument("--cycles", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--only", help="one part")
     options = parser.parse_args()
-    options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     print(f"seed {options.seed}", flush=True)
     results = Results()
     for part in (saves, syncs, full, slow):

@@ -9,14 +9,12 @@ connection's operations, whole transactions only: with appendfsync always every 
 but those of the last three seconds (one second, and two that a write may wait for a slow fsync), never one that was
 not sent. Each cycle continues on the files of the last one, and about half of them are killed during a rewrite."""
 
-import argparse
-import os
 import random
 import tempfile
 import threading
 import time
 
-from common import ROOT, Client, Closed, Reply, Results, Server, Workload
+from common import Client, Closed, Reply, Results, Server, Workload, option_parser
 
 WRITERS = 4
 CYCLES_PER_FOLDER = 10
@@ -99,8 +97,7 @@ def cycle(program, folder, policy, counts, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--server", default=os.path.join(ROOT, "build", "release", "valkey-server"))
+    parser = option_parser(__doc__)
     parser.add_argument("--cycles", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
@@ -113,7 +110,7 @@ def main():
         with tempfile.TemporaryDirectory(prefix="kill.") as folder:
             counts = {name: (0, 0) for name in range(WRITERS)}
             for i in range(CYCLES_PER_FOLDER):
-                fault = cycle(os.path.abspath(options.server), folder, policy, counts, rng)
+                fault = cycle(options.server, folder, policy, counts, rng)
                 results.note(f"round {round_number}, cycle {i}, {policy}", fault)
                 if fault:
                     break

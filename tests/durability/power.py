@@ -11,7 +11,6 @@ without those before it; and everything, with the last write torn. Each must loa
 acknowledged before the cut (with appendfsync always) or confirmed by WAITAOF (with everysec), at most those that were
 sent."""
 
-import argparse
 import bisect
 import os
 import random
@@ -20,7 +19,7 @@ import subprocess
 import tempfile
 import time
 
-from common import ROOT, Reply, Results, Server, Workload
+from common import Reply, Results, Server, Workload, option_parser
 
 AGAIN_EVERY = 40  # every so many disks are loaded a second time, after what the first load changed
 
@@ -248,15 +247,11 @@ def check_disks(session, loader, rng, results, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    build = os.path.join(ROOT, "build", "release")
-    parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
-    parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser = option_parser(__doc__)
     parser.add_argument("--commands", type=int, default=2000)
     parser.add_argument("--snapshot-mode", default="fork")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
-    options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     print(f"seed {options.seed}", flush=True)
     rng = random.Random(options.seed)
     results = Results()

@@ -9,14 +9,13 @@ connection's operations produces. Then the other replica and the restarted prima
 must become equal; the next cycle continues with them. Full synchronisations go by disk, without a disk, or over two
 connections, and a part of the primaries is killed during one."""
 
-import argparse
 import os
 import random
 import tempfile
 import threading
 import time
 
-from common import ROOT, Client, Closed, Reply, Results, Server, Workload
+from common import Client, Closed, Reply, Results, Server, Workload, option_parser
 
 WRITERS = 3
 REPLICAS = 2
@@ -136,8 +135,7 @@ class Group:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--server", default=os.path.join(ROOT, "build", "release", "valkey-server"))
+    parser = option_parser(__doc__)
     parser.add_argument("--cycles", type=int, default=30)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
@@ -145,7 +143,7 @@ def main():
     results = Results()
     print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="promote.") as folder:
-        group = Group(os.path.abspath(options.server), folder, rng)
+        group = Group(options.server, folder, rng)
         fault = group.await_links()
         for number in range(options.cycles):
             fault = fault or group.cycle()

@@ -12,11 +12,10 @@ import argparse
 import os
 import random
 import shutil
-import sys
 import tempfile
 import time
 
-from common import Client, Reply, Results, Server, encode
+from common import Reply, Results, Server, encode, field
 
 KEYS = 12  # of each type, in each of DBS databases
 DBS = 3
@@ -157,13 +156,6 @@ def run(client, commands, count):
     client.send(data)
     for _ in range(replies):
         read_any(client)
-
-
-def field(client, name):
-    for line in client.ask("INFO", "persistence").decode().splitlines():
-        if line.startswith(name + ":"):
-            return line[len(name) + 1:]
-    raise SystemExit(f"INFO has no field {name}")
 
 
 def describe(client, key):

@@ -9,7 +9,6 @@ or as a short write. Then the disks are full (a limit of the size of files) for 
 replica serves either its old dataset or the new one, never a part; in the end it has the new one, and no temporary file
 is left. After a crash its files hold one of both datasets. --step N: only every N-th call, for quick runs."""
 
-import argparse
 import concurrent.futures
 import errno
 import glob
@@ -18,7 +17,7 @@ import resource
 import tempfile
 import time
 
-from common import ROOT, Closed, Reply, Results, Server, encode
+from common import Closed, Reply, Results, Server, Unexpected, encode, option_parser
 
 ERRORS = {"open": [errno.ENOSPC, errno.EINTR], "write": [errno.ENOSPC, "short", errno.EINTR],
           "fsync": [errno.EIO, errno.EINTR], "rename": [errno.EIO], "unlink": [errno.EIO], "ftruncate": [errno.EIO]}
@@ -26,10 +25,6 @@ WORKERS = 4
 KEYS = 3000
 BOUND_S = 60
 FULL_BYTES = 32 * 1024
-
-
-class Unexpected(Exception):
-    """Something that must not happen; the text says what."""
 
 
 class Pair:
@@ -183,14 +178,10 @@ def full_disk(options, side):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    build = os.path.join(ROOT, "build", "release")
-    parser.add_argument("--server", default=os.path.join(build, "valkey-server"))
-    parser.add_argument("--programs", default=os.path.join(build, "tests", "durability"))
+    parser = option_parser(__doc__)
     parser.add_argument("--snapshot-mode", default="fork")
     parser.add_argument("--step", type=int, default=1)
     options = parser.parse_args()
-    options.server, options.programs = os.path.abspath(options.server), os.path.abspath(options.programs)
     results = Results()
     cases = []
     for aof, side in (("no", "primary"), ("no", "replica"), ("yes", "replica")):
