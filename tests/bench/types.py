@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the cost of commands on lists, sets and hashes in two servers.
+"""Compares the cost of commands on strings, lists, sets and hashes in two servers.
 
     tests/bench/types.py OURS PEER [--only WORD] [--rounds N] [--pipeline 1,16,100] [--seconds S]
 
@@ -36,8 +36,11 @@ def prepare(s):
     many("HSET", "h2000", pairs(2000))
     many("RPUSH", "l600", names("element", 0, 600))
     many("RPUSH", "l10000", names("element", 0, 10000))
+    for at in range(0, TEXTS, 500):
+        s.ask("MSET", *[word for i in range(at, at + 500) for word in (f"text:{i}", "0123456789abcdef")])
 
 
+TEXTS = 20000
 HEAVY, LIGHT = "heavy", "light"
 ROWS = [  # name, kind, command of request number i, requests sent before each round
     ("lpush", LIGHT, lambda i: ("LPUSH", "fresh", f"element:{i}"), lambda s: s.ask("DEL", "fresh")),
@@ -68,6 +71,17 @@ ROWS = [  # name, kind, command of request number i, requests sent before each r
     ("sdiff 10 k", HEAVY, lambda i: ("SDIFF", "a", "b"), None),
     ("sdiffstore 10 k", HEAVY, lambda i: ("SDIFFSTORE", "to", "a", "b"), None),
     ("sintercard 10 k ints", HEAVY, lambda i: ("SINTERCARD", "2", "ints_a", "ints_b"), None),
+    ("append", LIGHT, lambda i: ("APPEND", f"log:{i % 1000}", "0123456789"), lambda s: s.ask("DEL", *names("log", 0, 1000))),
+    ("append 20 k keys", LIGHT, lambda i: ("APPEND", f"tail:{i % TEXTS}", "0123456789"), None),
+    ("getex", LIGHT, lambda i: ("GETEX", f"text:{i % TEXTS}"), None),
+    ("getex ex", LIGHT, lambda i: ("GETEX", f"text:{i % TEXTS}", "EX", "1000"), None),
+    ("lindex 600", LIGHT, lambda i: ("LINDEX", "l600", "300"), None),
+    ("lindex 10 k", LIGHT, lambda i: ("LINDEX", "l10000", "5000"), None),
+    ("lindex 10 k any", LIGHT, lambda i: ("LINDEX", "l10000", i * 7919 % 10000), None),
+    ("lrange 10", LIGHT, lambda i: ("LRANGE", "l600", "0", "9"), None),
+    ("keys *", HEAVY, lambda i: ("KEYS", "*"), None),
+    ("keys prefix", HEAVY, lambda i: ("KEYS", "text:199*"), None),
+    ("keys middle", HEAVY, lambda i: ("KEYS", "*:199?7"), None),
 ]
 FILLED = 200000
 
