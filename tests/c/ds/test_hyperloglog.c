@@ -65,6 +65,25 @@ static void sparseAndDenseAgreeWithAModel(void **state) {
     }
 }
 
+static void anyRegistersAreWrittenAndMerged(void **state) {
+    (void)state;
+    static char dense[2][HLL_DENSE_BYTES];
+    static uint8_t models[2][HLL_REGISTERS], merged[HLL_REGISTERS];
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < HLL_REGISTERS; k++) models[i][k] = (uint8_t)randomUniform(64);
+        hllInit(dense[i]);
+        hllWriteDense(dense[i], models[i]);
+        assertRegisters(sliceMake(dense[i], HLL_DENSE_BYTES), models[i]);
+    }
+    memset(merged, 0, sizeof(merged));
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(hllMergeInto(merged, sliceMake(dense[i], HLL_DENSE_BYTES)));
+    for (unsigned k = 0; k < HLL_REGISTERS; k++) {
+        uint8_t greater = models[0][k] > models[1][k] ? models[0][k] : models[1][k];
+        assert_int_equal(merged[k], greater);
+    }
+}
+
 static void equalNeighboursShareARun(void **state) {
     (void)state;
     char bytes[100];
@@ -171,6 +190,7 @@ int test_hyperloglog(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(placesAreThoseOfOtherServers),
         cmocka_unit_test(sparseAndDenseAgreeWithAModel),
+        cmocka_unit_test(anyRegistersAreWrittenAndMerged),
         cmocka_unit_test(equalNeighboursShareARun),
         cmocka_unit_test(theSparseFormHasLimits),
         cmocka_unit_test(estimatesAreNearTheTruth),
