@@ -34,7 +34,7 @@ typedef struct sorter {
      * text in big-endian order; inverted for DESC. */
     sortKey *keys;
     str bytes, text_bytes; /* storage of the texts of `items` and `texts` */
-    str name;              /* name of the key looked up last */
+    str name;              /* name of the key looked up last, or a text to be transformed */
     robj *into;            /* STORE: the list under construction */
     keyCompareProc *compare;
 } sorter;
@@ -244,14 +244,6 @@ static int compareKeys(const void *a, const void *b) {
     return finish(compareBytes(first, second), x, y);
 }
 
-/* Compares in the order of the locale, up to the first NUL. */
-static int compareCollated(const void *a, const void *b) {
-    const sortKey *x = a, *y = b;
-    slice first = sorting->texts[x->index], second = sorting->texts[y->index];
-    if (!first.ptr || !second.ptr) return finish((first.ptr != NULL) - (second.ptr != NULL), x, y);
-    return finish(strcoll(first.ptr, second.ptr), x, y);
-}
-
 /* Maps a score to an integer that increases with it. */
 static uint64_t orderOf(double score) {
     uint64_t bits, sign = 1ull << 63;
@@ -312,28 +304,47 @@ static bool isCollated(const sorter *s) {
 /* True if an item is sorted by its own text, which was copied already. */
 static bool isOwnText(const sorter *s, size_t index) { return !s->by && s->items[index].ptr; }
 
+/* Copies a text to s->text_bytes; `collated`: up to its first NUL, and transformed so that the order of the bytes is that
+ * of the locale, which costs less than strcoll() for each comparison. The result is valid until the next call. */
+static slice keepText(sorter *s, slice text, bool collated) {
+    size_t begin = s->text_bytes.len;
+    if (collated) {
+        strClear(&s->name);
+        strAppendSlice(&s->name, text); /* adds the NUL */
+        size_t len = strxfrm(NULL, strText(&s->name), 0);
+        char *to = strReserve(&s->text_bytes, len + 1);
+        (void)strxfrm(to, strText(&s->name), len + 1); /* `len` again */
+        strGrow(&s->text_bytes, len);
+    } else {
+        strAppendSlice(&s->text_bytes, text);
+    }
+    size_t len = s->text_bytes.len - begin;
+    strAppendByte(&s->text_bytes, '\0');
+    return sliceMake(s->text_bytes.ptr + begin, len);
+}
+
 /* Reads the texts that all items are sorted by. */
 static void readTexts(ctx *c, sorter *s) {
     uint64_t flip = s->descending ? UINT64_MAX : 0;
     bool collated = isCollated(s);
-    s->compare = collated ? compareCollated : compareKeys;
+    s->compare = compareKeys;
     s->texts = memNewArray(slice, s->item_count);
     for (size_t i = 0; i < s->item_count; i++) {
         char digits[NUMBER_TEXT_MAX];
         slice text;
-        s->keys[i] = (sortKey){collated ? 0 : flip, {i}};
+        s->keys[i] = (sortKey){flip, {i}};
         if (!sortTextOf(c, s, i, digits, &text)) continue;
-        if (!collated) s->keys[i].order = prefixOf(text) ^ flip;
+        bool copies = collated || !isOwnText(s, i);
+        if (copies) text = keepText(s, text, collated);
+        s->keys[i].order = prefixOf(text) ^ flip;
         s->texts[i] = text;
-        if (isOwnText(s, i)) continue;
         /* An offset for now; pointers are set once all texts are read. */
-        s->texts[i].ptr = (const char *)(uintptr_t)(s->text_bytes.len + 1);
-        strAppendSlice(&s->text_bytes, text);
-        strAppendByte(&s->text_bytes, '\0');
+        if (copies) s->texts[i].ptr = (const char *)(text.ptr - s->text_bytes.ptr + 1);
     }
     for (size_t i = 0; i < s->item_count; i++) {
         slice *text = &s->texts[i];
-        if (text->ptr && !isOwnText(s, i)) text->ptr = s->text_bytes.ptr + (uintptr_t)text->ptr - 1;
+        if (text->ptr && (collated || !isOwnText(s, i)))
+            text->ptr = s->text_bytes.ptr + (uintptr_t)text->ptr - 1;
     }
 }
 

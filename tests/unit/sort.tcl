@@ -60,6 +60,21 @@ start_server {tags {sort}} {
         assert_equal {a b} [r sort words alpha alpha]
     }
 
+    test {SORT ALPHA in a locale compares up to the first NUL and keeps the order of equal texts} {
+        # A locale that every glibc has, in which the order of characters is that of their bytes.
+        if {[catch {r config set locale-collate C.UTF-8}]} return
+        r del l
+        r rpush l b\x00z b\x00a a \xc3\xa4 z "" abcdefgh1 abcdefgh 9 10
+        set ascending [list "" 10 9 a abcdefgh abcdefgh1 b\x00z b\x00a z \xc3\xa4]
+        assert_equal $ascending [r sort l alpha]
+        assert_equal [lrange $ascending 3 6] [r sort l alpha limit 3 4]
+        assert_equal [list \xc3\xa4 z b\x00z b\x00a abcdefgh1 abcdefgh a 9 10 ""] [r sort l alpha desc]
+        # A stored result is the same on every server: whole texts are compared, by their bytes.
+        r sort l alpha store sorted
+        assert_equal [list b\x00a b\x00z] [r lrange sorted 6 7]
+        r config set locale-collate C
+    }
+
     test {SORT LIMIT takes any numbers} {
         r del l
         r rpush l 5 3 1 2 4
