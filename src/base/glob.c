@@ -11,6 +11,8 @@
  * pattern, not even "*". ANY_THREAD. */
 #include "base/glob.h"
 
+#include <string.h>
+
 #include "base/bytes.h"
 
 /* Valkey stops after this many nested stars; clients see that as "no match". */
@@ -92,3 +94,9 @@ ALWAYS_INLINE bool match(slice pattern, slice text, bool fold) {
 bool globMatch(slice pattern, slice text) { return match(pattern, text, false); }
 
 bool globMatchFold(slice pattern, slice text) { return match(pattern, text, true); }
+
+size_t globLiteralPrefix(slice pattern) {
+    size_t len = 0;
+    while (len < pattern.len && !memchr("*?[\\", pattern.ptr[len], 4)) len++;
+    return len;
+}

@@ -13,5 +13,7 @@
 bool globMatch(slice pattern, slice text);
 /* Like globMatch(), ignoring ASCII case. */
 bool globMatchFold(slice pattern, slice text);
+/* Number of bytes at the start of the pattern that match only themselves. */
+size_t globLiteralPrefix(slice pattern);
 
 #endif

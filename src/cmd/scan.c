@@ -65,6 +65,11 @@ static bool parseNamesOnly(ctx *c, scanKind kind, bool values, scanOptions *o) {
     return o->names_only;
 }
 
+static void setPattern(scanOptions *o, slice pattern) {
+    o->pattern = sliceEqual(pattern, SLICE("*")) ? (slice){NULL, 0} : pattern;
+    o->literal = o->pattern.ptr ? globLiteralPrefix(pattern) : 0;
+}
+
 /* Parses the option at *place and moves *place past it. */
 static bool parseOption(ctx *c, int *arg_index, scanKind kind, scanOptions *o) {
     int i = *arg_index;
@@ -72,8 +77,7 @@ static bool parseOption(ctx *c, int *arg_index, scanKind kind, scanOptions *o) {
     *arg_index += 2;
     if (ctxArgIs(c, i, "count") && has_next) return parseCount(c, i + 1, &o->count);
     if (ctxArgIs(c, i, "match") && has_next) {
-        slice pattern = c->argv[i + 1];
-        o->pattern = sliceEqual(pattern, SLICE("*")) ? (slice){NULL, 0} : pattern;
+        setPattern(o, c->argv[i + 1]);
         return true;
     }
     if (ctxArgIs(c, i, "type") && has_next && kind == SCAN_KEYS) return parseType(c, i + 1, o);
@@ -93,7 +97,9 @@ bool scanParseOptions(ctx *c, int arg_index, scanKind kind, scanOptions *out) {
 }
 
 bool scanMatches(const scanOptions *o, slice name) {
-    return !o->pattern.ptr || globMatch(o->pattern, name);
+    if (!o->pattern.ptr) return true;
+    if (name.len < o->literal || memcmp(name.ptr, o->pattern.ptr, o->literal) != 0) return false;
+    return globMatch(o->pattern, name);
 }
 
 /* ------------------------------------------------------------------ scanning keys */
@@ -102,8 +108,7 @@ bool scanMatches(const scanOptions *o, slice name) {
  * prefix of the pattern contains a hash tag. */
 static int patternSlot(slice pattern) {
     if (!pattern.ptr || !storeIsSlotted()) return -1;
-    size_t plain = 0;
-    while (plain < pattern.len && !memchr("*?[\\", pattern.ptr[plain], 4)) plain++;
+    size_t plain = globLiteralPrefix(pattern);
     if (plain == pattern.len) return hashSlot(pattern);
     const char *open = memchr(pattern.ptr, '{', plain);
     const char *end = pattern.ptr + plain;
@@ -192,7 +197,7 @@ static void visitKeys(void *arg, const robj *o) {
 /* KEYS pattern. Reply: all matching keys. Expired keys are skipped but not deleted. */
 void keysCommand(ctx *c) {
     keyScan s = {.c = c};
-    if (!sliceEqual(c->argv[1], SLICE("*"))) s.options.pattern = c->argv[1];
+    setPattern(&s.options, c->argv[1]);
     respDeferred head = respDeferBegin(c->out);
     dbEach(c->db, patternSlot(s.options.pattern), visitKeys, &s);
     respDeferEnd(c->out, head, '*', c->proto, s.found);

@@ -15,6 +15,7 @@ typedef enum scanKind { SCAN_KEYS, SCAN_SET, SCAN_HASH, SCAN_ZSET } scanKind;
 typedef struct scanOptions {
     int64_t count;   /* number of elements to visit per call; default 10 */
     slice pattern;   /* ptr NULL: all names match */
+    size_t literal;  /* bytes at its start that match only themselves */
     bool names_only; /* NOVALUES, NOSCORES */
     bool has_type;   /* SCAN_KEYS only */
     valueType type;

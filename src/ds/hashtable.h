@@ -155,8 +155,8 @@ typedef struct hashtableIterator {
     const hashtableType *type;
     uint64_t entry_mask; /* private: of an entry in its word */
     uint64_t cursor;
-    bool last;   /* private from here on */
-    size_t next; /* index in `fetched` */
+    bool last;             /* private from here on */
+    size_t next, fetch_at; /* indexes in `fetched`: of the next word, and where more are fetched */
     hashtableWords fetched;
 } hashtableIterator;
 

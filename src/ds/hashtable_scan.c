@@ -146,9 +146,10 @@ static void visitWords(const wordList *list, hashtableVisitProc *visit, void *co
     }
 }
 
-/* Prefetches the bucket of the next call, and the entries of this one. */
-static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordList *list) {
-    for (size_t i = 0; i < list->count; i++) prefetchRead(wordEntry(list->words[i]));
+/* Prefetches the bucket of the next call, and the entries of this one: those from index `first` on. */
+static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordList *list,
+                         size_t first) {
+    for (size_t i = first; i < list->count; i++) prefetchRead(wordEntry(list->words[i]));
     if (!tableIsBig(t) || next->position >> SCAN_POSITION_BITS) return;
     const tableBig *g = tableAsBig(t);
     uint64_t hash = scanPlaceHash(next);
@@ -160,8 +161,9 @@ static uint64_t scanStep(const hashtable *t, const hashtableType *type, uint64_t
                          wordList *list) {
     if (!t->body) return 0;
     scanPlace place = scanPlaceDecode(t, cursor);
+    size_t before = list->count;
     scanAdvance(t, type, &place, false, 0, list);
-    scanPrefetch(t, &place, list);
+    scanPrefetch(t, &place, list, before);
     return scanPlaceEncode(&place);
 }
 
@@ -183,17 +185,31 @@ void hashtableIteratorInit(hashtableIterator *it, const hashtable *t, const hash
     it->entry_mask = WORD_ENTRY | type->entry_mark;
     it->cursor = 0;
     it->last = false;
-    it->next = 0;
+    it->next = it->fetch_at = 0;
     wordListInit(&it->fetched);
 }
 
-void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
-    while (it->next == it->fetched.count) {
-        if (it->last) return NULL;
-        it->next = it->fetched.count = 0;
-        it->cursor = scanStep(it->table, it->type, it->cursor, &it->fetched);
+enum {
+    FETCHED_MIN = 24, /* words to have after fetching */
+    AHEAD = 12,       /* words left when more are fetched: their entries were prefetched long ago */
+};
+
+/* Fetches more words; false at the end. */
+static NO_INLINE bool fetchMore(hashtableIterator *it) {
+    wordList *list = &it->fetched;
+    list->count -= it->next;
+    memmove(list->words, list->words + it->next, list->count * sizeof(*list->words));
+    it->next = 0;
+    while (!it->last && list->count < FETCHED_MIN) {
+        it->cursor = scanStep(it->table, it->type, it->cursor, list);
         it->last = it->cursor == 0;
     }
+    it->fetch_at = it->last ? list->count : list->count - AHEAD;
+    return list->count > 0;
+}
+
+void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
+    if (it->next == it->fetch_at && !fetchMore(it)) return NULL;
     uint64_t word = it->fetched.words[it->next++];
     if (flags) *flags = (unsigned)(word & WORD_USER);
     return (void *)(uintptr_t)(word & it->entry_mask);
@@ -202,7 +218,7 @@ void *hashtableIteratorNext(hashtableIterator *it, unsigned *flags) {
 void hashtableIteratorClear(hashtableIterator *it) {
     wordListClear(&it->fetched);
     wordListInit(&it->fetched);
-    it->next = 0;
+    it->next = it->fetch_at = 0;
     it->last = true;
 }
 

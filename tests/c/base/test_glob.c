@@ -162,6 +162,18 @@ static void test_more_than_a_thousand_stars_match_nothing(void **state) {
     assert_false(globMatch(sliceMake(pattern, 2002), sliceMake(text, 1001)));
 }
 
+static void test_literal_prefix_ends_at_the_first_special_byte(void **state) {
+    (void)state;
+    assert_int_equal(globLiteralPrefix(SLICE("")), 0);
+    assert_int_equal(globLiteralPrefix(SLICE("*")), 0);
+    assert_int_equal(globLiteralPrefix(SLICE("user:1")), 6);
+    assert_int_equal(globLiteralPrefix(SLICE("user:*:a")), 5);
+    assert_int_equal(globLiteralPrefix(SLICE("a?")), 1);
+    assert_int_equal(globLiteralPrefix(SLICE("a]^-[b]")), 4);
+    assert_int_equal(globLiteralPrefix(SLICE("ab\\*")), 2);
+    assert_int_equal(globLiteralPrefix(SLICE("a\0b*")), 3);
+}
+
 int test_glob(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_results_of_valkey),
@@ -170,6 +182,7 @@ int test_glob(void) {
         cmocka_unit_test(test_binary_text),
         cmocka_unit_test(test_hostile_patterns_end),
         cmocka_unit_test(test_more_than_a_thousand_stars_match_nothing),
+        cmocka_unit_test(test_literal_prefix_ends_at_the_first_special_byte),
     };
     return cmocka_run_group_tests_name("glob", tests, NULL, NULL);
 }
