@@ -106,8 +106,9 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
         for (size_t i = 0; i < count && n > 0; i++) {
             uint32_t found = setHasMany(others[i], batch, n);
             unsigned kept = 0;
-            for (unsigned k = 0; k < n; k++) {
-                if ((found >> k & 1) == in) batch[kept++] = batch[k];
+            for (unsigned k = 0; k < n; k++) { /* without branches that nobody can predict */
+                batch[kept] = batch[k];
+                kept += (found >> k & 1) == in;
             }
             n = kept;
         }
