@@ -11,7 +11,7 @@ make=${MAKE:-make}
 
 gate() { made release gate benches && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
-snapshots() { tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 60; }
+snapshots() { tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 

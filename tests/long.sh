@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 #
 # `make test-long`: what is too slow for each change: the suite under ThreadSanitizer, the tests on arm64 in an
-# emulator, every fuzzer for minutes, thousands of killed servers and of snapshots without a fork. The last line is "N passed, N failed".
+# emulator, every fuzzer for minutes, thousands of killed servers and 200,000 snapshots without a fork. The last line is
+# "N passed, N failed".
 #
 #   FUZZ_SECONDS=300    per fuzzer
 cd "$(dirname "$0")/.." || exit 1
@@ -11,7 +12,7 @@ make=${MAKE:-make}
 
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SECONDS:-300}"; }
 durability() { made release build durability-programs && tests/durability/run.py build/release --long; }
-snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 3000; }
+snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$1/valkey-server" --rounds 100000; }
 arm64() { MAKE=$make tests/arm64.sh; }
 
 profile tsan --scale 0.1 --timeout 1800
@@ -19,5 +20,6 @@ phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-ser
 phase arm64 arm64
 phase fuzz fuzz
 phase "durability, long" durability
-phase "snapshots without a fork" snapshots
+phase "snapshots, hostile" snapshots hostile
+phase "snapshots, asan" snapshots asan
 summary

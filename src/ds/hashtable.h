@@ -35,6 +35,8 @@ typedef struct hashtableType {
      * addresses. The functions that take this type give and take such entries with the mark in its place; a
      * hashtableVisitProc finds it in the flags. 0: all entries are addresses, and the mark is a flag beside them. */
     uint64_t entry_mark;
+    /* Prefetches what a visitor of the entry reads beyond its first 41 bytes, which are in the cache. NULL: nothing. */
+    void (*prefetch_rest)(const void *entry);
 } hashtableType;
 
 /* Flags of an entry, readable without accessing the entry. Volatile entries have an expiry time: the table

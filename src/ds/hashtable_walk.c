@@ -74,12 +74,15 @@ typedef struct walkRing {
     uint64_t words[RING];
     unsigned put, fetched, got;
     uint64_t entry_mask;
+    void (*prefetch_rest)(const void *entry);
     hashtableWalkProc *visit;
     void *context;
 } walkRing;
 
 /* Visits the entries before `end`; false if the visitor has ended the slice. */
 static bool visitTo(walkRing *ring, unsigned end) {
+    for (unsigned i = ring->got; ring->prefetch_rest && i != end; i++)
+        ring->prefetch_rest((void *)(uintptr_t)(ring->words[i % RING] & ring->entry_mask));
     while (ring->got != end) {
         uint64_t word = ring->words[ring->got++ % RING];
         if (!ring->visit(ring->context, (void *)(uintptr_t)(word & ring->entry_mask),
@@ -140,8 +143,10 @@ bool hashtableWalk(const hashtable *t, const hashtableType *type, hashtableCut *
     if (!t->body) cut->ended = true;
     if (cut->ended) return false;
     walkRange r;
-    walkRing ring = {
-        .entry_mask = WORD_ENTRY | type->entry_mark, .visit = visit, .context = context};
+    walkRing ring = {.entry_mask = WORD_ENTRY | type->entry_mark,
+                     .prefetch_rest = type->prefetch_rest,
+                     .visit = visit,
+                     .context = context};
     rangeNext(&r, t, type, cut, buckets);
     if (visitRange(&r, &ring)) advance(cut, &r);
     return !cut->ended;

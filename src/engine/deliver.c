@@ -94,7 +94,66 @@ static inline outbuf *outputOf(session *s, deliverKind kind) {
     return &w->bytes;
 }
 
+/* ---- receivers that are noted ---- */
+
+/* Contents of a session's slot while it is noted. */
+typedef struct receiver {
+    session *who;
+    listNode all;
+} receiver;
+
+static struct {
+    list all;
+    bool notes; /* sessions that receive output are added */
+} receivers;
+
+static void dropReceiver(session *s, void *state) {
+    (void)s; /* `state` has it */
+    receiver *r = state;
+    listRemove(&receivers.all, &r->all);
+    memFree(r);
+}
+
+static int receiverIndex(void) {
+    static const sessionSlot slot = {"receiver", dropReceiver, NULL};
+    static int index = -1;
+    if (index < 0) {
+        index = sessionSlotRegister(&slot);
+        listInit(&receivers.all);
+    }
+    return index;
+}
+
+static NO_INLINE void noteReceiver(session *s) {
+    int slot = receiverIndex();
+    if (sessionSlotGet(s, slot)) return;
+    receiver *r = memNew(receiver);
+    r->who = s;
+    listAppend(&receivers.all, &r->all);
+    sessionSlotSet(s, slot, r);
+}
+
+void deliverNoteReceivers(bool on) { receivers.notes = on; }
+
+size_t deliverOnItsWay(void) {
+    const uint32_t moving = SESSION_LENT | SESSION_PENDING_OUT | SESSION_PENDING_PUSH;
+    size_t bytes = 0;
+    if (!receivers.all.count) return 0;
+    for (listNode *n = listFirst(&receivers.all); n;) {
+        session *s = LIST_OWNER(n, receiver, all)->who;
+        n = listNext(&receivers.all, n);
+        if (sessionOutputPending(s) && (s->flags & moving || waitingOf(s))) {
+            bytes += sessionOutputMemory(s);
+        } else {
+            dropReceiver(s, sessionSlotGet(s, receiverIndex()));
+            sessionSlotSet(s, receiverIndex(), NULL);
+        }
+    }
+    return bytes;
+}
+
 static inline void delivered(session *s, const outbuf *to) {
+    if (unlikely(receivers.notes)) noteReceiver(s);
     if (to == &s->out) sessionWantPush(s);
     if (unlikely(heldBy(to) > OUTBLOCK_SIZE) && s->carrier && s->carrier->output_grew)
         s->carrier->output_grew(s);

@@ -38,6 +38,12 @@ size_t sessionOutputMemory(const session *s);
 /* Bytes of the output that were not sent yet. */
 size_t sessionOutputPending(const session *s);
 
+/* While on, sessions that receive output are noted. */
+void deliverNoteReceivers(bool on);
+/* Memory of the output of noted sessions, in bytes, while it is on its way: it is sent at the end of this turn or by an I/O
+ * thread. Forgets sessions whose output was sent, or waits because its receiver does not read. */
+size_t deliverOnItsWay(void);
+
 /* True if output waits for the end of a command or for the return of a session. */
 bool deliverHasWaiting(void);
 

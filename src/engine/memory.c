@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/base.h"
+#include "engine/deliver.h"
 #include "engine/engine.h"
 #include "engine/engine_priv.h"
 #include "engine/hot.h"
@@ -50,7 +51,8 @@ static evictRule ruleOf(int policy) {
 }
 
 static size_t excluded; /* bytes that do not count */
-static size_t told;     /* what telling of the evictions of this turn has allocated */
+static size_t
+    told; /* what telling of evictions has allocated and is not sent yet; an upper bound */
 
 void memorySetExcluded(size_t bytes) { excluded = bytes; }
 size_t memoryExcluded(void) { return excluded; }
@@ -63,7 +65,9 @@ static bool fits(void) {
 
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key) {
     size_t before = memUsed();
+    deliverNoteReceivers(true);
     tell(d, key);
+    deliverNoteReceivers(false);
     size_t after = memUsed();
     if (after > before) told += after - before;
 }
@@ -119,7 +123,7 @@ static void disarmGate(void) {
 
 static void keep(int64_t length_us) {
     limit.timed_out = false;
-    told = 0;
+    if (unlikely(told)) told = sizeMin(told, deliverOnItsWay());
     bool full = false;
     if (unlikely(!fits()))
         (void)storeReclaim(); /* memory freed in the background counts until it is returned */

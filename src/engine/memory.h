@@ -22,8 +22,8 @@ void memorySetSuspended(bool on);
 /* Bytes in use that do not count for maxmemory. */
 void memorySetExcluded(size_t bytes);
 size_t memoryExcluded(void);
-/* Calls `tell` for an evicted key. What it allocates, such as messages to clients that track the key, does not count until
- * the turn ends: otherwise each eviction could require more of them. */
+/* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they are on their way: otherwise
+ * each eviction could require more of them. */
 void memoryTellEvicted(void (*tell)(db *d, slice key), db *d, slice key);
 /* maxmemory in bytes, 0 if there is no limit. */
 uint64_t memoryLimit(void);

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -123,6 +124,13 @@ bool threadSetCpus(const char *cpus) {
     }
     return sched_setaffinity(0, sizeof(set), &set) == 0;
 }
+
+/* The priority of a process is that of each single thread in Linux: sched(7), setpriority(2). */
+void threadGiveWay(void) {
+    enum { NICE = 10 };
+    (void)setpriority(PRIO_PROCESS, 0, NICE); /* it only matters where processors are scarce */
+}
 #else
+void threadGiveWay(void) {}
 bool threadSetCpus(const char *cpus) { return !cpus || !*cpus; }
 #endif

@@ -23,5 +23,7 @@ void threadJoin(thread *t);
 void threadSetName(const char *name);
 /* Pins the calling thread; false if `cpus` is invalid or the kernel refuses. */
 bool threadSetCpus(const char *cpus);
+/* Lets all threads of normal priority go first, from now on (Linux: nice 10 for the calling thread). */
+void threadGiveWay(void);
 
 #endif

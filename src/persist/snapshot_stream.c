@@ -235,6 +235,7 @@ static status run(snapshotStream *s, reason *why) {
 static void *work(void *arg) {
     snapshotStream *s = arg;
     reason why = {{0}};
+    threadGiveWay(); /* clients are served first */
     status st = run(s, &why);
     pthread_mutex_lock(&s->lock);
     s->why = why;

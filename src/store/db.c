@@ -38,7 +38,18 @@ ALWAYS_INLINE bool objectHasWords(const void *entry, const void *key, size_t len
     return own.len == len && bytesEqualWords(own.ptr, key, len);
 }
 
-const hashtableType dbKeysType = {.hash_of = hashOfObject, .match = objectHasKey};
+/* Long texts as far as the processor does not fetch them by itself when they are copied. */
+static void prefetchRest(const void *entry) {
+    enum { LINES = 4 };
+    const robj *o = entry;
+    const char *at = entry, *end = at + sizeMin(objectSize(o), LINES * CACHE_LINE);
+    for (at += CACHE_LINE; at < end; at += CACHE_LINE) prefetchRead(at);
+    prefetchRead(end - 1);
+    if (objectForm(o) == FORM_POINTER) prefetchRead(objectPointer(o));
+}
+
+const hashtableType dbKeysType = {
+    .hash_of = hashOfObject, .match = objectHasKey, .prefetch_rest = prefetchRest};
 
 void dbMakeTables(db *d) {
     d->keys = kvstoreNew(&dbKeysType, storeNow.slotted ? KVSTORE_SLOT_BITS_MAX : 0);

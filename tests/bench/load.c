@@ -3,7 +3,7 @@
  * A load generator for the benchmarks: one thread, many connections, one request over and over.
  *
  *     load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] PORT REQUEST
- *     load -R RATE [-S SLICES] [-K] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
+ *     load -R RATE [-S SLICES] [-K] [-W] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
  *
  * REQUEST is one argument, written as request_text.h tells. Without -R each client sends the next pipeline when the last
  * is answered, and the requests per second are printed.
@@ -14,8 +14,9 @@
  * of slices in which a hypervisor took the processors away is done again, but no more than STOLEN_MAX are, and none with
  * -K. For each
  * server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9" once more, of the slice
- * in the middle, and last how many rounds were done again. Spins: give it a processor of its own. Ends badly at the
- * first error reply. */
+ * in the middle, and last how many rounds were done again. Spins: give it a processor of its own; with -W it sleeps until the next
+ * request is due, which costs some accuracy. Ends badly at the first error reply. */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +63,7 @@ struct target {
 static struct {
     int clients, pipeline, slices;
     bool keeps; /* slices that a hypervisor has disturbed */
+    bool sleeps;
     int64_t requests;
     double rate;
     requestNumbers numbers;
@@ -185,10 +187,13 @@ static void take(connection *c, const char *bytes, size_t len) {
     }
 }
 
-static void turn(int wait_ms) {
+/* Waits for `wait_us` at most. */
+static void turn(double wait_us) {
     static struct epoll_event events[1024];
     static char in[IN_BYTES];
-    int count = epoll_wait(epoll_fd, events, 1024, wait_ms);
+    int64_t ns = wait_us > 0 ? (int64_t)(wait_us * 1000) : 0;
+    struct timespec wait = {ns / 1000000000, ns % 1000000000};
+    int count = epoll_pwait2(epoll_fd, events, 1024, &wait, NULL);
     for (int i = 0; i < count; i++) {
         connection *c = events[i].data.ptr;
         if (events[i].events & EPOLLOUT) flush(c);
@@ -206,7 +211,7 @@ static void turn(int wait_ms) {
 static void runClosed(target *t) {
     double began = nowUs();
     for (int i = 0; i < options.clients; i++) sendNext(&t->connections[i]);
-    while (t->answered < options.requests) turn(1000);
+    while (t->answered < options.requests) turn(1e6);
     printf("%.0f\n", (double)options.requests / (nowUs() - began) * 1e6);
 }
 
@@ -229,7 +234,8 @@ static void runSlice(target *t, int64_t end) {
             sendNext(c);
             due += gapUs();
         }
-        turn(0);
+        bool may_send = t->sent < end && t->idle_count;
+        turn(!options.sleeps ? 0 : may_send ? due - nowUs() : 1e6);
     }
     t->spent_us += nowUs() - began;
     t->done += end - first;
@@ -327,7 +333,7 @@ static void readPorts(char *ports) {
 
 static void readOptions(int argc, char **argv) {
     int option;
-    while ((option = getopt(argc, argv, "c:P:n:r:R:S:K")) != -1) {
+    while ((option = getopt(argc, argv, "c:P:n:r:R:S:KW")) != -1) {
         switch (option) {
         case 'c': options.clients = atoi(optarg); break;
         case 'P': options.pipeline = atoi(optarg); break;
@@ -336,6 +342,7 @@ static void readOptions(int argc, char **argv) {
         case 'R': options.rate = atof(optarg); break;
         case 'S': options.slices = atoi(optarg); break;
         case 'K': options.keeps = true; break;
+        case 'W': options.sleeps = true; break;
         default: exit(2);
         }
     }

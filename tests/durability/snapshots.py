@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Saves without a fork beside random commands on all types; each file must be the dataset at the start of its save.
 
-  snapshots.py --server PATH [--rounds N] [--seed N]
+  snapshots.py --server PATH [--rounds N] [--seed N] [--first N]
 
 Needs a build with checks: its files have a digest of the dataset at the start, with which a load compares what it has
-loaded. A second server loads each file as the base of an append only file, so that keys that have expired are loaded, too;
-then the values of some keys are compared with those before the save, with all expiry times."""
+loaded. A second server loads each file, while the next round runs, as the base of an append only file, so that keys that
+have expired are loaded, too. In some rounds the values of some keys are also compared with those before the save, with
+all expiry times. At the end both servers must stop cleanly, which in builds with AddressSanitizer finds leaks.
+
+Rounds are in blocks of BLOCK, which begin with an empty dataset and have commands and sizes of their own: --first, rounded down
+to a block, begins with any of them. What expires, and where a save is when a command comes, depends on time, too."""
 
 import argparse
 import os
@@ -14,42 +18,70 @@ import random
 import shutil
 import tempfile
 import time
+from dataclasses import dataclass
 
-from common import Reply, Results, Server, encode, field
+from common import Closed, Reply, Results, Server, encode
 
-KEYS = 12  # of each type, in each of DBS databases
 DBS = 3
 TYPES = "string", "list", "hash", "set", "zset", "stream"
 LATER = 9999999999999
+BLOCK = 50  # rounds
+UNITS = 800  # commands or transactions of a block, sent many times in random order
+END = b"$19\r\nend of the commands\r\n"
+
+
+@dataclass
+class Scale:
+    """The sizes of a block's dataset and rounds."""
+    keys: int  # of each type, in each database
+    names: int
+    sizes: tuple  # of texts
+    long: float  # the share of texts of up to 30,000 bytes
+    counts: tuple  # of elements in a command
+    before: int  # commands before a save, at most
+    batches: tuple  # during a save
+    batch: int  # commands in one, at most
+    ttl_ms: int
+
+
+# Values in parts have 9 elements or more in the hostile build, 257 or more in others.
+SMALL = Scale(2, 60, (3, 10, 10, 40), 0.002, (1, 1, 2, 3, 12), 12, (0, 1, 1, 2, 4), 6, 40)
+FEW_LARGE = Scale(1, 900, (3, 10, 10, 20), 0.01, (1, 2, 5, 20, 300), 16, (0, 1, 2, 3, 6), 8, 60)
+MANY_LARGE = Scale(12, 3000, (3, 10, 10, 40, 40, 200, 2000), 0.005, (1, 1, 2, 5, 20, 100), 200, (0, 1, 3, 10, 20), 30, 400)
+SCALES = (SMALL,) * 3 + (FEW_LARGE,) + (SMALL,) * 4 + (FEW_LARGE,) + (SMALL,) * 3 + (MANY_LARGE,)
 
 
 class Commands:
     """Random commands; those that are refused, as by a key of another type, do no harm."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, scale):
         self.rng = rng
+        self.scale = scale
 
     def key(self, kind=None):
         kind = kind or self.rng.choice(TYPES)
-        return f"{kind}:{self.rng.randrange(KEYS)}"
+        return f"{kind}:{self.rng.randrange(self.scale.keys)}"
 
     def name(self):
-        n = int(self.rng.random() ** 2 * 3000)
+        n = int(self.rng.random() ** 2 * self.scale.names)
         return n if self.rng.random() < 0.5 else f"name:{n}"
 
     def text(self):
-        size = self.rng.choice((3, 10, 10, 40, 40, 200, 2000, 30000 if self.rng.random() < 0.05 else 20))
+        size = 30000 if self.rng.random() < self.scale.long else self.rng.choice(self.scale.sizes)
         return self.rng.choice("abcxyz") * self.rng.randrange(1, size)
 
     def many(self):
-        return self.rng.choice((1, 1, 2, 5, 20, 300 if self.rng.random() < 0.3 else 3))
+        return self.rng.choice(self.scale.counts)
+
+    def soon(self):
+        return self.rng.randrange(1, self.scale.ttl_ms)
 
     def string(self):
         key = self.key("string")
         return self.rng.choice((
             ("SET", key, self.text()), ("SET", key, self.rng.randrange(10 ** 9)), ("APPEND", key, self.text()),
             ("SETRANGE", key, self.rng.randrange(300), self.text()), ("INCR", key), ("GETDEL", key),
-            ("SETBIT", key, self.rng.randrange(4000), 1), ("SET", key, self.text(), "PX", self.rng.randrange(1, 300)),
+            ("SETBIT", key, self.rng.randrange(4000), 1), ("SET", key, self.text(), "PX", self.soon()),
             ("GETEX", key, "PERSIST"), ("PFADD", key, self.name()), ("INCRBYFLOAT", key, "1.5")))
 
     def list(self):
@@ -67,7 +99,7 @@ class Commands:
         return self.rng.choice((
             ("HSET", key, *pairs), ("HSET", key, *pairs), ("HSET", key, *pairs), ("HDEL", key, *names),
             ("HINCRBY", key, self.name(), 7), ("HSETNX", key, self.name(), self.text()),
-            ("HPEXPIRE", key, self.rng.randrange(1, 400), "FIELDS", n, *names),
+            ("HPEXPIRE", key, self.soon(), "FIELDS", n, *names),
             ("HPEXPIREAT", key, LATER + self.rng.randrange(1000), "FIELDS", n, *names),
             ("HPERSIST", key, "FIELDS", n, *names),
             ("HSETEX", key, "PXAT", LATER, "FIELDS", n, *pairs), ("HSETEX", key, "KEEPTTL", "FIELDS", n, *pairs),
@@ -111,7 +143,7 @@ class Commands:
         return self.rng.choice((
             ("DEL", key), ("UNLINK", key), ("RENAME", key, other), ("RENAMENX", key, other), ("COPY", key, other, "REPLACE"),
             ("COPY", key, other, "DB", self.rng.randrange(DBS), "REPLACE"), ("MOVE", key, self.rng.randrange(DBS)),
-            ("PEXPIRE", key, self.rng.randrange(1, 400)), ("PEXPIREAT", key, LATER), ("PERSIST", key), ("EXPIRE", key, 100000),
+            ("PEXPIRE", key, self.soon()), ("PEXPIREAT", key, LATER), ("PERSIST", key), ("EXPIRE", key, 100000),
             ("SET", key, "another type"), ("OBJECT", "FREQ", key), ("TOUCH", key)))
 
     def rare(self):
@@ -130,32 +162,32 @@ class Commands:
             return self.keys()
         return getattr(self, self.rng.choice(TYPES + ("hash", "set", "zset")))()
 
-    def batch(self, count):
-        """Bytes, and the number of replies."""
-        out, replies = [], 0
-        while replies < count:
-            if self.rng.random() < 0.05:
-                inner = [self.one() for _ in range(self.rng.randrange(1, 8))]
-                out += [encode("MULTI"), *(encode(*c) for c in inner), encode("EXEC")]
-                replies += len(inner) + 2
-            else:
-                out.append(encode(*self.one()))
-                replies += 1
-        return b"".join(out), replies
+    def unit(self):
+        """The bytes of a command, or of a transaction."""
+        if self.rng.random() < 0.95:
+            return encode(*self.one())
+        inner = [self.one() for _ in range(self.rng.randrange(1, 8))]
+        return b"".join([encode("MULTI"), *(encode(*c) for c in inner), encode("EXEC")])
 
 
-def read_any(client):
-    try:
-        return client.read()
-    except Reply as error:
-        return error
+def run(client, commands):
+    """Sends encoded commands; the bytes of all replies, with those of INFO at the end."""
+    client.send(b"".join(commands) + encode("INFO", "persistence") + encode("ECHO", "end of the commands"))
+    replies = b""
+    while not replies.endswith(END):
+        more = client.socket.recv(1 << 20)
+        if not more:
+            raise Closed
+        replies += more
+    return replies
 
 
-def run(client, commands, count):
-    data, replies = commands.batch(count)
-    client.send(data)
-    for _ in range(replies):
-        read_any(client)
+def number_in(info, name):
+    return int(info.split(name + b":")[1].split(b"\r")[0])
+
+
+def is_saving(replies):
+    return b"rdb_bgsave_in_progress:0" not in replies[-4096:]
 
 
 def describe(client, key):
@@ -196,38 +228,62 @@ class Pair:
         self.folders = [os.path.join(folder, name) for name in ("saves", "loads")]
         for name in self.folders:
             os.mkdir(name)
-        self.saver = Server(server, self.folders[0], "--appendonly", "no", "--snapshot-mode", "inline",
+        self.saver = Server(server, self.folders[0], "--appendonly", "no", "--snapshot-mode", "inline", "--loglevel", "warning",
                             "--rdb-key-save-delay", "0", "--maxmemory-policy", "allkeys-random")
-        self.loader = Server(server, self.folders[1])
+        self.loader = Server(server, self.folders[1], "--loglevel", "warning")
         self.client = self.saver.connect()
         self.loading = self.loader.connect()
         self.loading.ask("DEBUG", "SET-ACTIVE-EXPIRE", "0")
         base = os.path.join(self.folders[1], "appendonlydir")
         self.base = os.path.join(base, next(name for name in os.listdir(base) if ".base." in name))
+        self.loads = False
 
     def await_end(self):
+        """INFO after the save."""
         end = time.monotonic() + 120
-        while field(self.client, "rdb_bgsave_in_progress") != "0":
+        polls = 0
+        while is_saving(info := run(self.client, [])):
+            polls += 1
             if time.monotonic() > end:
                 raise SystemExit("the save does not end")
-            time.sleep(0.002)
+            time.sleep(0.0005 if polls > 5 else 0)
+        return info
 
-    def check_file(self, before):
-        """A text if the file is not the dataset of the start."""
+    def begin_load(self):
+        """Makes the loader load the file; await_load() has the result."""
         path = os.path.join(self.folders[0], "dump.rdb")
         with open(path, "rb") as file:
             if b"dataset-digest" not in file.read(4096):
                 raise SystemExit("the server is not a build with checks")
-        shutil.copy(path, self.base)
+        os.rename(path, self.base)
+        self.loading.send(encode("DEBUG", "LOADAOF"))
+        self.loads = True
+
+    def await_load(self):
+        """A text if the file was not the dataset of the start; none if there was no file."""
         try:
-            self.loading.ask("DEBUG", "LOADAOF")
+            if self.loads:
+                self.loading.read()
         except Reply as error:
             return f"{error}: {self.loader.log()[-2000:]}"
+        self.loads = False
+        return ""
+
+    def compare(self, before):
+        """A text if the loader's keys differ."""
         for (number, key), facts in before.items():
             self.loading.ask("SELECT", number)
             found = describe(self.loading, key)
             if found != facts:
                 return f"db {number}, {key}: {str(facts)[:2000]} became {str(found)[:2000]}"
+        return ""
+
+    def stop(self):
+        """A text if a server does not end well."""
+        for server in self.saver, self.loader:
+            code = server.stop(120)
+            if code != 0:
+                return f"exit code {code}: {server.log()[-5000:]}"
         return ""
 
     def end(self):
@@ -236,44 +292,103 @@ class Pair:
                 server.kill()
 
 
-def one_round(pair, commands, rng):
-    client = pair.client
-    run(client, commands, rng.randrange(600))
-    client.ask("CONFIG", "SET", "rdb-key-save-delay", rng.choice((0, 1, 10, 100, 300)),
-               "rdbcompression", rng.choice(("yes", "no")))
-    before = {}
-    for _ in range(4):
-        number, key = rng.randrange(DBS), commands.key()
-        client.ask("SELECT", number)
-        facts = describe(client, key)
-        if is_lasting(facts):
-            before[number, key] = facts
-    client.ask("SELECT", rng.randrange(DBS))
-    client.ask("BGSAVE")
-    evicts = rng.random() < 0.1
-    for _ in range(rng.choice((0, 1, 3, 10, 30))):
-        run(client, commands, rng.randrange(1, 80))
-        if evicts and rng.random() < 0.3:
-            used = int(client.ask("INFO", "memory").split(b"used_memory:")[1].split()[0])
-            client.ask("CONFIG", "SET", "maxmemory", used - 20000)
-        if field(client, "rdb_bgsave_in_progress") == "0":
-            break
-    if evicts:
-        client.ask("CONFIG", "SET", "maxmemory", 0)
-    cancels = rng.random() < 0.05
-    client.ask("CONFIG", "SET", "rdb-key-save-delay", 0)
-    if cancels:
+class Rounds:
+    def __init__(self, pair, seed):
+        self.pair = pair
+        self.seed = seed
+        self.divided = self.early = self.cancelled = 0
+
+    def begin_block(self, number):
+        self.scale = SCALES[number % len(SCALES)]
+        self.rng = random.Random(f"{self.seed} {number}")
+        self.commands = Commands(self.rng, self.scale)
+        self.units = [self.commands.unit() for _ in range(UNITS)]
+        self.pair.client.ask("FLUSHALL", self.rng.choice(("SYNC", "ASYNC")))
+
+    def some(self, most):
+        return self.rng.choices(self.units, k=self.rng.randrange(1, most + 1))
+
+    def look(self):
+        """The facts of some keys."""
+        client, before = self.pair.client, {}
+        for _ in range(4):
+            number, key = self.rng.randrange(DBS), self.commands.key()
+            client.ask("SELECT", number)
+            facts = describe(client, key)
+            if is_lasting(facts):
+                before[number, key] = facts
+        return before
+
+    def evict(self):
+        used = int(self.pair.client.ask("INFO", "memory").split(b"used_memory:")[1].split()[0])
+        self.pair.client.ask("CONFIG", "SET", "maxmemory", used - self.rng.randrange(1000, 20000))
+
+    def save(self, evicts):
+        """Starts a save, at a random speed, and changes the dataset meanwhile."""
+        client, rng, scale = self.pair.client, self.rng, self.scale
+        delay = rng.choice((0, 1, 10, 100, 300))
+        start = [encode("CONFIG", "SET", "rdb-key-save-delay", delay, "rdbcompression", rng.choice(("yes", "no"))),
+                 encode("SELECT", rng.randrange(DBS)), encode("BGSAVE")]
+        if rng.random() < 0.5:
+            start += self.some(scale.batch)
+        replies = run(client, start)
+        if b"+Background saving started" not in replies:
+            raise SystemExit(f"BGSAVE: {replies[:1000]}")
+        for _ in range(rng.choice(scale.batches)):
+            if not is_saving(replies):
+                break
+            if evicts and rng.random() < 0.3:
+                self.evict()
+            replies = run(client, self.some(scale.batch))
+        client.send(encode("CONFIG", "SET", "rdb-key-save-delay", 0, "maxmemory", 0))
+        client.read()
+
+    def cancel(self):
+        """FLUSHALL, too, ends a save."""
+        words = self.rng.choice((("BGSAVE", "CANCEL"), ("BGSAVE", "CANCEL"), ("FLUSHALL", "SYNC"), ("FLUSHALL", "ASYNC")))
         try:
-            client.ask("BGSAVE", "CANCEL")
+            self.pair.client.ask(*words)
         except Reply:
             pass  # it has ended
-        while field(client, "snapshot_inline_cleanup") != "0":
-            run(client, commands, 5)
-        return None
-    pair.await_end()
-    if field(client, "rdb_last_bgsave_status") != "ok":
-        return "the save failed"
-    return pair.check_file(before)
+        while b"snapshot_inline_cleanup:0" not in run(self.pair.client, self.some(5)):
+            pass
+        self.cancelled += 1
+
+    def one(self):
+        """A text if this round or the load of the one before has failed."""
+        pair, rng = self.pair, self.rng
+        run(pair.client, self.some(self.scale.before))
+        before = self.look() if rng.random() < 0.05 else {}
+        self.save(evicts=rng.random() < 0.1)
+        if rng.random() < 0.05:
+            self.cancel()
+            return ""
+        info = pair.await_end()
+        self.divided += number_in(info, b"snapshot_inline_divided_values")
+        self.early += number_in(info, b"snapshot_inline_early_keys")
+        if b"rdb_last_bgsave_status:ok" not in info:
+            return "the save failed"
+        fault = pair.await_load()
+        if fault:
+            return f"the file of an earlier round: {fault}"
+        pair.begin_load()
+        if not before:
+            return ""
+        return pair.await_load() or pair.compare(before)
+
+
+def run_rounds(rounds, first, count, results):
+    for number in range(first, first + count):
+        if number % BLOCK == 0:
+            rounds.begin_block(number // BLOCK)
+        fault = rounds.one()
+        if number == first + count - 1:
+            fault = fault or rounds.pair.await_load()
+        results.note(f"round {number}", fault)
+        if fault:
+            break
+        if number % 5000 == 4999:
+            print(f"{number + 1 - first} rounds", flush=True)
 
 
 def main():
@@ -281,32 +396,28 @@ def main():
     parser.add_argument("--server", required=True)
     parser.add_argument("--rounds", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    parser.add_argument("--first", type=int, default=0, help="the number of the first round")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    rng = random.Random(options.seed)
     results = Results()
-    folder = tempfile.mkdtemp(prefix="snapshots")
+    folder = tempfile.mkdtemp(prefix="snapshots", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)
     pair = Pair(os.path.abspath(options.server), folder)
-    commands = Commands(rng)
-    divided = 0
+    rounds = Rounds(pair, options.seed)
     try:
-        for number in range(options.rounds):
-            fault = one_round(pair, commands, rng)
-            if fault is None:
-                continue
-            divided += int(field(pair.client, "snapshot_inline_divided_values"))
-            results.note(f"round {number}", fault)
-            if fault:
-                break
+        run_rounds(rounds, options.first // BLOCK * BLOCK, options.rounds, results)
+        if not results.failed:
+            results.note("the servers stop without a leak", pair.stop())
     except (OSError, Exception) as error:  # a server that has crashed
         results.note("both servers run", f"{type(error).__name__} {error}: {pair.saver.log()[-5000:]}"
                                          f"{pair.loader.log()[-5000:]}")
     finally:
         pair.end()
     if not results.failed:
-        results.note("values were saved in parts", "" if divided > 0 else "none was")
+        results.note("values were saved in parts", "" if rounds.divided > 0 else "none was")
         shutil.rmtree(folder)
-    print(f"{divided} values in parts")
+    else:
+        print(f"files: {folder}")
+    print(f"{rounds.divided} values in parts, {rounds.early} before a change; {rounds.cancelled} saves cancelled")
     results.finish()
 
 
