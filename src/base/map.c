@@ -78,6 +78,14 @@ bool memReserveOpen(void *ptr, size_t size) {
     return mprotect(ptr, size, PROT_READ | PROT_WRITE) == 0;
 }
 
+void memReserveFill(void *ptr, size_t size) {
+#ifdef MADV_POPULATE_WRITE
+    (void)madvise(ptr, size, MADV_POPULATE_WRITE);
+#else
+    (void)ptr, (void)size;
+#endif
+}
+
 void memReserveDiscard(void *ptr, size_t size) {
     (void)madvise(ptr, size,
                   MADV_DONTNEED); /* fails only for locked memory, which then stays resident */

@@ -6,7 +6,7 @@
  *
  * Invariants: those of hashtable_layout.h; an empty table has no body unless space was reserved. Cost of a
  * lookup: the header (usually cached), one bucket, the entry. Insert and delete cost the same, plus moving
- * about 9 words on average while the table grows. Not thread-safe. */
+ * about 5 words on average while the table grows. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -76,7 +76,7 @@ static void smallInsert(hashtable *t, const hashtableType *type, uint64_t hash, 
             return;
         }
     }
-    unsigned step = s->bucket_count < 2 * GROW_STEP ? 1 : s->bucket_count / GROW_STEP;
+    unsigned step = s->bucket_count < 2 * GROW_STEP_SMALL ? 1 : s->bucket_count / GROW_STEP_SMALL;
     tableRebuild(t, type, s->bucket_count + step, &item);
 }
 

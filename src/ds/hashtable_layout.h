@@ -16,7 +16,7 @@
  *
  * So buckets are in the order of hashes. The home bucket depends only on the unit; therefore the unit can be
  * computed from the position of a word and its tag (regionDistance). When n changes, entries are moved
- * without reading their keys. Only after n has grown fourfold does a resize read the keys, to obtain new bits
+ * without reading their keys. Only after n has grown eightfold does a resize read the keys, to obtain new bits
  * for the tags.
  *
  * Invariants. (1) No word is in a bucket before its home, and every unit in a bucket is <= every unit in the

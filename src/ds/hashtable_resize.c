@@ -6,7 +6,7 @@
  * positions in the new scale, where all greater hashes have been moved already. Shrinking proceeds in the
  * other direction. `bound` is the hash that separates moved and unmoved entries; each hash follows exactly
  * one scale at any time, so lookups need not know about resizes. Invariant: the lower region ends before
- * bucket `limit`, the upper one starts there or later. Cost: about 5 ns per word, 9 words per insert while a
+ * bucket `limit`, the upper one starts there or later. Cost: about 5 ns per word, 5 words per insert while a
  * table grows from empty. Not thread-safe. */
 #include "ds/hashtable_private.h"
 
@@ -332,7 +332,8 @@ void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run)
     unsigned percent = long_run ? FILL_GROW_SKEWED : FILL_GROW;
     if (paused) percent = FILL_GROW_PAUSED;
     if (g->count <= bucket_count * BUCKET_WORDS * percent / 100) return;
-    uint64_t want = bucket_count + (bucket_count >= GROW_STEP ? bucket_count / GROW_STEP : 1);
+    uint64_t step = g->mapped ? GROW_STEP : GROW_STEP_SMALL; /* the allocator rounds up, too */
+    uint64_t want = bucket_count + (bucket_count >= step ? bucket_count / step : 1);
     if (!g->mapped) {
         /* The allocator rounds up: use the whole block. */
         size_t good = memGoodSize((want + SPARE_BUCKETS + 1) * sizeof(tableBucket));

@@ -3,7 +3,7 @@
  * hashtable: finding volatile entries at a cost proportional to their number, not to the size of the table.
  *
  * A Fenwick tree counts them per block of hashes with equal prefix bits. As moving a word does not change its
- * hash, the tree is updated only by inserts, deletes and changes of the flag. It takes 8 bytes per 32 to 128
+ * hash, the tree is updated only by inserts, deletes and changes of the flag. It takes 8 bytes per 32 to 256
  * buckets, and exists only in tables with volatile entries; a small table has a single count and is scanned
  * completely. Invariant: `volatiles` counts all volatile entries; `volatiles_next`, during a resize that
  * changes the prefix bits, those that were moved. Cost of an update: log2(blocks) additions. Not

@@ -76,7 +76,7 @@ static void end(compactWalk *walk) {
     *walk = (compactWalk){.in = walk->in, .pause = PAUSE_TURNS};
 }
 
-/* One collection's piece, or some steps of the keyspace. False at the end of the walk-> */
+/* One collection's piece, or some steps of the keyspace. False at the end of the walk. */
 static bool stepSome(compactWalk *walk, size_t fields) {
     if (walk->at < walk->keys.len) {
         stepCollection(walk, fields);

@@ -93,9 +93,13 @@ void slabBinDissolve(slabStore *s, slabClass *c, unsigned bin) {
 
 /* ---- allocating slots ---- */
 
+/* Number of slabs of a class from which on a new one gets all its pages at once: the unused ones are few compared with the
+ * memory of the class. */
+#define SLAB_FILL_MIN 16
+
 /* Takes a new slab for the class, which is in no bin yet. */
 static uint32_t slabCut(slabStore *s, slabClass *c) {
-    uint32_t id = slabSpaceTake(s);
+    uint32_t id = slabSpaceTake(s, c->slabs >= SLAB_FILL_MIN);
     if (id == SLAB_NONE) return SLAB_NONE;
     slabMeta *m = &s->meta[id];
     m->bits = memAlloc(c->words * sizeof(uint64_t));

@@ -188,8 +188,9 @@ static inline uint32_t slabClassExcess(const slabClass *c) {
 /* Reserves the range; without address space the store remains empty. */
 void slabSpaceInit(slabStore *s, size_t reserve_max);
 void slabSpaceClear(slabStore *s);
-/* Takes a slab for a class, with zeroed metadata; SLAB_NONE if there is no memory. */
-uint32_t slabSpaceTake(slabStore *s);
+/* Takes a slab for a class, with zeroed metadata; SLAB_NONE if there is no memory. `fill`: make all its pages
+ * resident, because the class will soon use them. */
+uint32_t slabSpaceTake(slabStore *s, bool fill);
 void slabSpaceGive(slabStore *s, uint32_t id);
 size_t slabSpacePurge(slabStore *s, size_t bytes_max);
 

@@ -76,7 +76,7 @@ static uint64_t chunkOffers(const slabStore *s, const slabChunk *k) {
     return s->forked ? k->unused & ~k->dirty : k->unused;
 }
 
-uint32_t slabSpaceTake(slabStore *s) {
+uint32_t slabSpaceTake(slabStore *s, bool fill) {
     while (s->unused_hint < s->chunk_count && !chunkOffers(s, &s->chunks[s->unused_hint]))
         s->unused_hint++;
     if (s->unused_hint == s->chunk_count && !chunkOpen(s)) return SLAB_NONE;
@@ -85,11 +85,15 @@ uint32_t slabSpaceTake(slabStore *s) {
     if (offers & k->dirty) offers &= k->dirty; /* without page faults */
     unsigned at = (unsigned)__builtin_ctzll(offers);
     uint64_t bit = 1ull << at;
-    if (k->dirty & bit) s->slabs_dirty--;
+    uint32_t id = s->unused_hint * SLAB_CHUNK_SLABS + at;
+    if (k->dirty & bit) {
+        s->slabs_dirty--;
+    } else if (fill) {
+        memReserveFill(slabStart(s, id), SLAB_BYTES);
+    }
     k->unused &= ~bit;
     k->dirty &= ~bit;
     s->slabs_in_use++;
-    uint32_t id = s->unused_hint * SLAB_CHUNK_SLABS + at;
     s->meta[id] = (slabMeta){.where = SLAB_UNFILED, .epoch = s->epoch};
     return id;
 }

@@ -4,7 +4,7 @@
 # The bytes must be refused with this protocol error, and the connection closed.
 proc assert_refused {bytes message} {
     set s [raw_connect]
-    raw_send $s $bytes
+    catch {raw_send $s $bytes} ;# the server may close before it has read all
     assert_equal "-ERR Protocol error: $message\r\n" [raw_rest $s] "for [shown $bytes]"
     raw_close $s
 }

@@ -143,7 +143,7 @@ static void test_bytes_per_entry_hardly_depend_on_the_count(void **state) {
     for (uint64_t id = 0; id < 400000; id++) {
         hashtableInsert(&t, &numberType, itemHash(id), numberOf(id), 0);
         double bytes = (double)hashtableBytes(&t) / (double)(id + 1);
-        if (id >= 50000) assert_true(bytes > 8.9 && bytes < 10.5);
+        if (id >= 50000) assert_true(bytes > 8.9 && bytes < 11.6);
         if (id >= 300 && id < 50000) assert_true(bytes < 14);
     }
     hashtableFree(&t, NULL, NULL);

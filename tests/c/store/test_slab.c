@@ -584,12 +584,53 @@ static void test_a_reserved_range_opens_in_parts(void **state) {
     assert_true(memReserveOpen(range + MAP_PAGE, 2 * MAP_PAGE));
     assert_int_equal(range[MAP_PAGE], 0);
     range[2 * MAP_PAGE] = 1;
+    memReserveFill(range + MAP_PAGE, 2 * MAP_PAGE);
+    assert_int_equal(range[MAP_PAGE], 0);
+    assert_int_equal(range[2 * MAP_PAGE], 1);
     memReserveDiscard(range + MAP_PAGE, 2 * MAP_PAGE);
     assert_int_equal(range[2 * MAP_PAGE], 0);
     assert_int_equal(memUsed(), before);
     memReserveFree(range, (size_t)1 << 30);
     assert_null(memReserve((size_t)1 << 60, MAP_PAGE));
 }
+
+#ifdef __linux__
+static size_t residentPages(const void *start, size_t bytes) {
+    unsigned char pages[SLAB_BYTES / MAP_PAGE];
+    size_t resident = 0;
+    assert_true(bytes <= SLAB_BYTES);
+    assert_int_equal(mincore((void *)(uintptr_t)start, bytes, pages), 0);
+    for (size_t i = 0; i < bytes / MAP_PAGE; i++) resident += pages[i] & 1;
+    return resident;
+}
+
+/* False with old kernels. */
+static bool canFill(void) {
+    char *range = memReserve(SLAB_BYTES, MAP_PAGE);
+    assert_non_null(range);
+    assert_true(memReserveOpen(range, SLAB_BYTES));
+    memReserveFill(range, SLAB_BYTES);
+    bool can = residentPages(range, SLAB_BYTES) == SLAB_BYTES / MAP_PAGE;
+    memReserveFree(range, SLAB_BYTES);
+    return can;
+}
+
+/* The pages of a new slab come one by one in a small class, all at once in a large one. */
+static void test_new_slabs_of_large_classes_are_resident_at_once(void **state) {
+    enum { SIZE = SLAB_BYTES / 32 };
+    uint32_t count = 0;
+    if (!canFill()) skip();
+    blockPut(count++, SIZE);
+    char *slab = (char *)((uintptr_t)blocks[0] & ~(uintptr_t)(SLAB_BYTES - 1));
+    /* A hostile build has slabs of two pages, which one block may span. */
+    size_t pages = SLAB_BYTES / MAP_PAGE;
+    if (pages > 2) assert_true(residentPages(slab, SLAB_BYTES) < pages);
+    while (stats().slabs_in_use < 32) blockPut(count++, SIZE);
+    slab = (char *)((uintptr_t)blocks[count - 1] & ~(uintptr_t)(SLAB_BYTES - 1));
+    assert_int_equal(residentPages(slab, SLAB_BYTES), pages);
+    blocksDrop(count);
+}
+#endif
 
 /* ---- misuse ---- */
 
@@ -708,6 +749,9 @@ int test_slab(void) {
         WITH_STORE(test_a_limit_on_addresses_counts_other_mappings),
 #endif
         cmocka_unit_test(test_a_reserved_range_opens_in_parts),
+#ifdef __linux__
+        WITH_STORE(test_new_slabs_of_large_classes_are_resident_at_once),
+#endif
         WITH_STORE(test_misuse_stops_the_process),
 #ifdef LEAK_CHECKED
         WITH_STORE(test_sanitizers_detect_access_to_freed_blocks_and_borders),
