@@ -548,7 +548,7 @@ static void writeDigest(void) {
     if (inl.save.job.as_commands || inl.save.job.content.no_keys) return;
     digest all;
     char hex[DIGEST_HEX];
-    storeDigest(keyspaceMain(), lookAtAll(), &all);
+    storeDigestWithTimes(keyspaceMain(), &all);
     digestPrint(&all, hex);
     rdbFileAux(inl.records.writer, RDB_DIGEST_FIELD, sliceMake(hex, sizeof(hex)));
 #endif

@@ -264,7 +264,7 @@ static status checkDigest(const loading *l, rdbReader *r) {
     if (!l->has_digest || l->merges || l->expired || l->fields_expired || l->empty) return OK;
     digest all;
     char hex[DIGEST_HEX];
-    storeDigest(l->into, lookAtAll(), &all);
+    storeDigestWithTimes(l->into, &all);
     digestPrint(&all, hex);
     if (memcmp(hex, l->digest, DIGEST_HEX) == 0) return OK;
     return rdbReaderFail(r, "The dataset with digest %.*s was saved, but %.*s was loaded",

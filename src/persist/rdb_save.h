@@ -11,8 +11,8 @@
 #include "format/rdb_file.h"
 #include "persist/sync.h"
 
-/* In builds with checks, files of snapshots without a fork have this field: storeDigest() of the dataset at their start,
- * with which a load compares what it has loaded. */
+/* In builds with checks, files of snapshots without a fork have this field: storeDigestWithTimes() of the dataset at their
+ * start, with which a load compares what it has loaded. */
 #define RDB_DIGEST_FIELD SLICE("dataset-digest")
 
 /* What to write and where. */

@@ -9,6 +9,7 @@
 #include "ds/hashtable_inline.h"
 #include "store/db_priv.h"
 #include "store/slab.h"
+#include "store/type_hash.h"
 #include "store/type_stream.h"
 
 storeState storeNow;
@@ -689,27 +690,54 @@ void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, 
 
 typedef struct digestSum {
     storeLook look;
+    bool with_times;
     digest all;     /* of all keys so far */
     digest of_dbid; /* of the id of the current database */
 } digestSum;
+
+/* Adds the expiry times of a key and its fields. */
+static void mixTimes(const robj *o, digest *to) {
+    int64_t time_ms = objectHasExpire(o) ? objectExpire(o) : -1;
+    digestMix(to, sliceMake(&time_ms, sizeof(time_ms)));
+    if (objectType(o) != TYPE_HASH || hashTimedCount(o) == 0) return;
+    hashIterator it;
+    hashPair pair;
+    hashIteratorInit(&it, o, lookAtAll());
+    while (hashNextTimed(&it, &pair, &time_ms)) {
+        digest own = {{0}};
+        digestMix(&own, pair.field);
+        digestMix(&own, sliceMake(&time_ms, sizeof(time_ms)));
+        digestXor(to, &own);
+    }
+    hashIteratorClear(&it);
+}
 
 static void addToDigest(void *arg, const robj *o) {
     digestSum *sum = arg;
     digest key = sum->of_dbid, value = {{0}};
     objectDigest(o, sum->look, &value);
+    if (sum->with_times) mixTimes(o, &value);
     digestMix(&key, objectKey(o));
     digestMix(&key, sliceMake(value.word, sizeof(value.word)));
     digestXor(&sum->all, &key);
 }
 
-void storeDigest(const keyspace *k, storeLook look, digest *out) {
-    digestSum sum = {.look = look};
+static digest digestAll(const keyspace *k, storeLook look, bool with_times) {
+    digestSum sum = {.look = look, .with_times = with_times};
     for (int i = 0; i < k->count; i++) {
         sum.of_dbid = (digest){{0}};
         digestMix(&sum.of_dbid, sliceMake(&k->dbs[i]->id, sizeof(int)));
         dbEach(k->dbs[i], -1, addToDigest, &sum);
     }
-    *out = sum.all;
+    return sum.all;
+}
+
+void storeDigest(const keyspace *k, storeLook look, digest *out) {
+    *out = digestAll(k, look, false);
+}
+
+void storeDigestWithTimes(const keyspace *k, digest *out) {
+    *out = digestAll(k, lookAtAll(), true);
 }
 
 const char *dbVerify(const db *d) { return kvstoreVerify(d->keys); }

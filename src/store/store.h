@@ -272,6 +272,8 @@ void dbTableStats(const db *d, hashtableStats *out);
 /* Digest of everything in a keyspace: equal contents have equal digests, on any server. Expired keys that are not
  * removed count, fields that `look` does not see do not. */
 void storeDigest(const keyspace *k, storeLook look, digest *out);
+/* The same for everything, and the expiry times of keys and fields count, too. */
+void storeDigestWithTimes(const keyspace *k, digest *out);
 /* Checks every table; NULL if all are valid, else the first violation. For tests. */
 const char *dbVerify(const db *d);
 

@@ -454,10 +454,14 @@ static void digestsStandForContent(void **state) {
     dbPlace(a.db, &found, objectSetExpire(o, 1000));
     storeDigest(keyspaceMain(), lookAtAll(), &timed);
     assert_memory_not_equal(&timed, &one, sizeof(digest));
+    digest early, late;
+    storeDigestWithTimes(keyspaceMain(), &early);
     o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbPlace(a.db, &found, objectSetExpire(o, 2000));
     storeDigest(keyspaceMain(), lookAtAll(), &back);
     assert_memory_equal(&back, &timed, sizeof(digest));
+    storeDigestWithTimes(keyspaceMain(), &late);
+    assert_memory_not_equal(&late, &early, sizeof(digest));
     o = dbFind(a.db, a.key, a.hash, lookAt(0), &found);
     dbPlace(a.db, &found, objectSetExpire(o, OBJECT_NO_EXPIRE));
     storeDigest(keyspaceMain(), lookAtAll(), &back);
