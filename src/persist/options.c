@@ -146,7 +146,7 @@ const configOption persistOptions[] = {
                 .apply = applySaving),
     CONFIG_STRING("bgsave-cpulist", persistConf.bgsave_cpulist, "", .flags = CONFIG_IMMUTABLE,
                   .alias = "bgsave_cpulist"),
-    CONFIG_ENUM("snapshot-mode", persistConf.snapshot_mode, snapshot_mode_words, SNAPSHOT_FORK),
+    CONFIG_ENUM("snapshot-mode", persistConf.snapshot_mode, snapshot_mode_words, SNAPSHOT_AUTO),
     CONFIG_MEMORY("snapshot-excess-limit", persistConf.snapshot_excess_limit, 64 * CONFIG_MB,
                   CONFIG_MB, INT64_MAX),
     CONFIG_ENUM("snapshot-excess-action", persistConf.snapshot_excess_action, excess_words,
