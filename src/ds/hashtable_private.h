@@ -36,8 +36,9 @@
 #define FILL_GROW_SKEWED 55
 #define FILL_SHRINK 45
 #define FILL_SHRUNK 75
-/* A table with a mapping grows by 1/4, a smaller one by 1/8. A growth moves all words, so a smaller step costs time, a larger one
- * memory: 1/4 instead of 1/8 takes half the moves and 0.6 bytes more per entry on average. */
+/* A table with a mapping grows by 1/4, a smaller one by 1/8, because the allocator rounds its block up, too. A growth moves all
+ * words, so a smaller step costs time, a larger one memory: 1/4 instead of 1/8 takes half the moves and 0.6 bytes more per
+ * entry on average. */
 #define GROW_STEP 4
 #define GROW_STEP_SMALL 8
 _Static_assert(RESIZE_QUOTA > GROW_STEP_SMALL * 100 / FILL_GROW / 8,

@@ -332,7 +332,7 @@ void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run)
     unsigned percent = long_run ? FILL_GROW_SKEWED : FILL_GROW;
     if (paused) percent = FILL_GROW_PAUSED;
     if (g->count <= bucket_count * BUCKET_WORDS * percent / 100) return;
-    uint64_t step = g->mapped ? GROW_STEP : GROW_STEP_SMALL; /* the allocator rounds up, too */
+    uint64_t step = g->mapped ? GROW_STEP : GROW_STEP_SMALL;
     uint64_t want = bucket_count + (bucket_count >= step ? bucket_count / step : 1);
     if (!g->mapped) {
         /* The allocator rounds up: use the whole block. */

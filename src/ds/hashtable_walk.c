@@ -79,15 +79,18 @@ typedef struct walkRing {
     void *context;
 } walkRing;
 
+static void *entryAt(const walkRing *ring, unsigned i) {
+    return (void *)(uintptr_t)(ring->words[i % RING] & ring->entry_mask);
+}
+
 /* Visits the entries before `end`; false if the visitor has ended the slice. */
 static bool visitTo(walkRing *ring, unsigned end) {
     for (unsigned i = ring->got; ring->prefetch_rest && i != end; i++)
-        ring->prefetch_rest((void *)(uintptr_t)(ring->words[i % RING] & ring->entry_mask));
+        ring->prefetch_rest(entryAt(ring, i));
     while (ring->got != end) {
-        uint64_t word = ring->words[ring->got++ % RING];
-        if (!ring->visit(ring->context, (void *)(uintptr_t)(word & ring->entry_mask),
-                         (unsigned)(word & WORD_USER)))
-            return false;
+        unsigned i = ring->got++;
+        unsigned flags = (unsigned)(ring->words[i % RING] & WORD_USER);
+        if (!ring->visit(ring->context, entryAt(ring, i), flags)) return false;
     }
     return true;
 }
