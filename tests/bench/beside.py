@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 
-from keyspace import Server, cpu_us, fill, free_port
+from keyspace import Server, cpu_us, fill, reserve_port
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "../../build/release/tests/bench")
@@ -161,7 +161,7 @@ class Floor:
     """tests/bench/floor.c, as far as load() and cpu_us() need a server."""
 
     def __init__(self, reply):
-        self.port = free_port()
+        self.port, self.guard = reserve_port()  # for as long as this object lives
         self.process = subprocess.Popen([os.path.join(PROGRAMS, "floor"), str(self.port), reply])
         deadline = time.time() + 10
         while socket.socket().connect_ex(("127.0.0.1", self.port)):

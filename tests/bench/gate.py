@@ -28,6 +28,9 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests/support"))
+from ports import reserve_port  # noqa: E402
+
 BUDGETS = "tests/bench/budgets.txt"
 ROOM = {"instructions": lambda limit: limit * 1.02, "bytes": lambda limit: limit + 0.5}
 # The choice of libc's memory functions and the return of pages by the allocator must not depend on
@@ -223,9 +226,7 @@ def build_base(ref):
 
 class Server:
     def __init__(self, binary):
-        with socket.socket() as s:
-            s.bind(("127.0.0.1", 0))
-            self.port = s.getsockname()[1]
+        self.port, self.guard = reserve_port()  # for as long as this object lives
         self.dir = tempfile.mkdtemp()
         self.process = subprocess.Popen([binary, "--port", str(self.port), "--save", "", "--loglevel", "warning"],
                                         cwd=self.dir, stdout=subprocess.DEVNULL)

@@ -36,22 +36,19 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from ports import reserve_port  # noqa: E402
+
 SEED = "0123456789abcdef"
 PAGE = 1000
 PING = b"*1\r\n$4\r\nPING\r\n"
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 class Server:
     """A server process and one connection to it."""
 
     def __init__(self, binary, cluster=False, extra=()):
-        self.port = free_port()
+        self.port, self.guard = reserve_port()  # for as long as this object lives
         self.dir = tempfile.mkdtemp()
         arguments = [binary, "--port", str(self.port), "--save", "", "--dir", self.dir,
                      "--enable-debug-command", "yes", "--loglevel", "warning", *extra]

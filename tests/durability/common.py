@@ -6,13 +6,14 @@ tells which of its operations a dataset contains, and all other keys must be wha
 
 import argparse
 import os
-import random
 import socket
 import subprocess
 import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/support"))
+from ports import reserve_port  # noqa: E402
 
 
 class Closed(Exception):
@@ -86,22 +87,6 @@ def field(client, name):
         if line.startswith(name + ":"):
             return line[len(name) + 1:]
     raise Unexpected(f"INFO has no field {name}")
-
-
-def reserve_port():
-    """A port where nothing listens, below those that the kernel gives to clients; and a UDP socket bound to it, which keeps
-    it from other tests, also of other processes, until it is closed."""
-    while True:
-        port = random.randrange(21100, 32000)
-        guard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        try:
-            guard.bind(("127.0.0.1", port))
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", port))
-            return port, guard
-        except OSError:
-            guard.close()
 
 
 class Server:

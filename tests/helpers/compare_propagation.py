@@ -21,6 +21,8 @@ import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests/support"))
+from ports import reserve_port  # noqa: E402
 CASES = os.path.join(ROOT, "tests", "assets", "propagation.txt")
 MARK = "this-case-ends"
 CLOCK_SLACK_MS = 5000
@@ -64,9 +66,7 @@ class Client:
 
 class Server:
     def __init__(self, program, arguments, environment):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port, self.guard = reserve_port()  # for as long as this object lives
         self.folder = tempfile.TemporaryDirectory(prefix="propagation.")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
         self.process = subprocess.Popen(

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ports for the servers of tests and benchmarks."""
+import random
+import socket
+
+
+def reserve_port():
+    """A port where nothing listens, below those that the kernel gives to clients; and a UDP socket bound to it, which keeps
+    it from other tests, also of other processes, until it is closed."""
+    while True:
+        port = random.randrange(21100, 32000)
+        guard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            guard.bind(("127.0.0.1", port))
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+            return port, guard
+        except OSError:
+            guard.close()
