@@ -360,6 +360,29 @@ void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count
                          count); /* the position is known */
 }
 
+/* The listpack at `old` begins at `to` now, with `more` entries; its end remains where it is. The headers may overlap. */
+static void moveHeader(uint8_t *to, const uint8_t *old, int64_t more) {
+    size_t size = (size_t)(old + listpackSize(old) - to);
+    uint16_t count = loadU16(old + 4);
+    check(size <= UINT32_MAX);
+    storeU32(to, (uint32_t)size);
+    storeU16(to + 4, count);
+    changeCount(to, more);
+}
+
+uint8_t *listpackExtendFront(uint8_t *lp, const listpackItem *item) {
+    size_t gap = listpackItemSize(item);
+    moveHeader(lp - gap, lp, 1);
+    (void)writeItem(lp - gap + LISTPACK_HEADER, item); /* fills the gap */
+    return lp - gap;
+}
+
+uint8_t *listpackTrimFront(uint8_t *lp, size_t count) {
+    uint8_t *to = lp + (passOver(lp + LISTPACK_HEADER, count) - lp) - LISTPACK_HEADER;
+    moveHeader(to, lp, -(int64_t)count);
+    return to;
+}
+
 const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item) {
     size_t offset = (size_t)(at - buffer->bytes);
     uint8_t *to = openGap(buffer, offset, entrySize(at), listpackItemSize(item));

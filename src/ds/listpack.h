@@ -147,6 +147,12 @@ const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listp
                               size_t count);
 void listpackAppend(packBuffer *buffer, const listpackItem *items, size_t count);
 void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count);
+/* Adds an entry at the front without moving the others: the listpack begins listpackItemSize() bytes earlier, in memory
+ * that must be the caller's. Returns where. The item must not be in it. */
+uint8_t *listpackExtendFront(uint8_t *lp, const listpackItem *item);
+/* Removes the first `count` entries, which it must have, without moving the others: returns where the listpack begins
+ * now. The bytes before are free. */
+uint8_t *listpackTrimFront(uint8_t *lp, size_t count);
 /* Replaces the entry by `item`; returns its position. */
 const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item);
 /* Removes `count` entries from `at` on, or as many as there are. Returns the next entry, or NULL. */

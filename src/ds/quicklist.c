@@ -5,7 +5,11 @@
  * Invariant: no node is empty; `size` is the uncompressed size of a node's content. With depth d, the first d
  * and the last d nodes are uncompressed, and all others are compressed, except while they are changed or if
  * compression saves too little. Nodes are split and merged as in Valkey, so that the same commands produce
- * the same nodes. ANY_THREAD that owns the list. */
+ * the same nodes. ANY_THREAD that owns the list.
+ *
+ * A listpack begins where its block begins, except that of the head: the unused part of its block may be in front of it,
+ * `room` bytes, where entries are added and removed without moving the others. The block has the same size as
+ * otherwise. Functions that change the head in another way, or give it another place, close the room first. */
 #include "ds/quicklist.h"
 
 #include <lzf.h>
@@ -39,6 +43,7 @@ struct quicklist {
     quicklistNode *compact_next; /* where quicklistCompact() continues; NULL if nowhere */
     int16_t fill;
     uint16_t depth;
+    uint32_t room; /* of the head, in bytes; 0 if it is plain, compressed or frozen */
 };
 _Static_assert(sizeof(quicklist) <= 48, "a list is one small block");
 
@@ -126,6 +131,74 @@ static void ownBytes(quicklistNode *n) {
     n->bytes = copy;
 }
 
+/* ------------------------------------------------------------------ room in the head's block */
+
+/* The block that contains the content of a node. */
+static uint8_t *blockOf(const quicklist *q, const quicklistNode *n) {
+    return n->bytes - (n == q->head ? q->room : 0);
+}
+
+/* The head's listpack moves to `place`, `room` bytes from the start of its block. */
+static void placeHead(quicklist *q, uint8_t *place, size_t room) {
+    memmove(place, q->head->bytes, q->head->size);
+    q->head->bytes = place;
+    q->room = (uint32_t)room;
+}
+
+/* The head's listpack moves to the start of its block. */
+static void closeRoom(quicklist *q) {
+    if (q->room) placeHead(q, q->head->bytes - q->room, 0);
+}
+
+/* The head's listpack moves to the end of its block, which is replaced if that makes less than `need` bytes of room. */
+static void makeRoom(quicklist *q, size_t need) {
+    uint8_t *old = q->head->bytes - q->room, *block = old;
+    size_t size = q->head->size, block_size = memSizeOf(old);
+    if (block_size - size < need) {
+        block_size = memGoodSize(size + need);
+        block = memAlloc(block_size);
+    }
+    placeHead(q, block + block_size - size, block_size - size);
+    if (block != old) memFree(old);
+}
+
+/* Adds a text at the front of the head, a listpack. */
+static void pushAtHead(quicklist *q, slice text) {
+    ownBytes(q->head);
+    quicklistNode *n = q->head;
+    listpackItem item = listpackItemOf(text);
+    size_t need = listpackItemSize(&item);
+    if (unlikely(q->room < need)) makeRoom(q, need);
+    n->bytes = listpackExtendFront(n->bytes, &item);
+    n->size += need;
+    n->count++;
+    q->room -= (uint32_t)need;
+}
+
+static uint8_t *keepBlock(packBuffer *buffer, size_t size) {
+    (void)size; /* see popAtHead() */
+    return buffer->bytes;
+}
+
+/* Removes `count` entries, not all, from one end of the head, a listpack. */
+static void popAtHead(quicklist *q, bool front, size_t count) {
+    ownBytes(q->head);
+    quicklistNode *n = q->head;
+    if (front) {
+        uint8_t *before = n->bytes;
+        n->bytes = listpackTrimFront(before, count);
+        q->room += (uint32_t)(n->bytes - before);
+    } else {
+        packBuffer buffer = {.bytes = n->bytes, .resize = keepBlock};
+        listpackDeleteRange(&buffer, -(int64_t)count, count);
+    }
+    n->size = listpackSize(n->bytes);
+    n->count -= count;
+    if (memGoodSize(n->size) >= memSizeOf(n->bytes - q->room)) return;
+    closeRoom(q);
+    n->bytes = memRealloc(n->bytes, n->size);
+}
+
 static quicklistNodeView viewOf(const uint8_t *bytes, const quicklistNode *n) {
     quicklistNodeView view = {.listpack = n->plain || n->compressed ? NULL : bytes,
                               .entries = n->count,
@@ -152,6 +225,7 @@ struct quicklistFrozen {
 };
 
 quicklistFrozen *quicklistFreeze(quicklist *q) {
+    closeRoom(q);
     quicklistFrozen *f = memAlloc(sizeof(*f) + q->nodes * sizeof(f->nodes[0]));
     *f = (quicklistFrozen){.count = q->nodes};
     frozenNode *to = f->nodes;
@@ -292,6 +366,7 @@ static void link(quicklist *q, quicklistNode *prev, quicklistNode *n, quicklistN
     if (prev) {
         prev->next = n;
     } else {
+        closeRoom(q); /* the head is another node now */
         q->head = n;
     }
     if (next) {
@@ -314,10 +389,12 @@ static void linkBeside(quicklist *q, quicklistNode *beside, quicklistNode *n, bo
 /* Unlinks and frees a node, and updates the counts. */
 static void dropNode(quicklist *q, quicklistNode *n) {
     if (unlikely(q->compact_next == n)) q->compact_next = n->next;
+    n->bytes = blockOf(q, n);
     if (n->prev) {
         n->prev->next = n->next;
     } else {
         q->head = n->next;
+        q->room = 0;
     }
     if (n->next) {
         n->next->prev = n->prev;
@@ -337,7 +414,14 @@ static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count)
 
 /* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number of
  * entries. */
-static void insertInNode(quicklistNode *n, size_t index, slice text) {
+static void insertInNode(quicklist *q, quicklistNode *n, size_t index, slice text) {
+    if (n == q->head) {
+        if (likely(index == 0)) {
+            pushAtHead(q, text);
+            return;
+        }
+        closeRoom(q);
+    }
     ownBytes(n);
     listpackItem item = listpackItemOf(text);
     packBuffer buffer = packBufferHeap(n->bytes);
@@ -350,7 +434,16 @@ static void insertInNode(quicklistNode *n, size_t index, slice text) {
     noteChange(n, &buffer, n->count + 1u);
 }
 
-static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
+/* Removes entries, but not all, from an uncompressed listpack. */
+static void deleteInNode(quicklist *q, quicklistNode *n, size_t index, size_t count) {
+    if (n == q->head) {
+        bool at_end = index + count == n->count;
+        if (index == 0 || (at_end && q->room)) {
+            popAtHead(q, index == 0, count);
+            return;
+        }
+        closeRoom(q);
+    }
     ownBytes(n);
     packBuffer buffer = packBufferHeap(n->bytes);
     listpackDeleteRange(&buffer, (int64_t)index, count);
@@ -358,12 +451,12 @@ static void deleteInNode(quicklistNode *n, size_t index, size_t count) {
 }
 
 /* Moves the entries from `index` on to a new node, which is not linked yet. */
-static quicklistNode *cutNode(quicklistNode *n, size_t index) {
+static quicklistNode *cutNode(quicklist *q, quicklistNode *n, size_t index) {
     packBuffer rest = packBufferHeap(memAlloc(n->size));
     memcpy(rest.bytes, n->bytes, n->size);
     listpackDeleteRange(&rest, 0, index);
     quicklistNode *cut = newNode(rest.bytes, listpackSize(rest.bytes), n->count - index, false);
-    deleteInNode(n, index, cut->count);
+    deleteInNode(q, n, index, cut->count);
     return cut;
 }
 
@@ -371,6 +464,7 @@ static quicklistNode *cutNode(quicklistNode *n, size_t index) {
 static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     openNode(a);
     openNode(b);
+    if (a == q->head) closeRoom(q);
     ownBytes(a);
     packBuffer buffer = packBufferHeap(a->bytes);
     size_t count = (size_t)a->count + b->count;
@@ -458,7 +552,7 @@ void quicklistGetStats(const quicklist *q, quicklistStats *out) {
 size_t quicklistMemory(const quicklist *q, size_t samples) {
     size_t sum = 0, seen = 0;
     for (const quicklistNode *n = q->head; n && (!samples || seen < samples); n = n->next) {
-        sum += memSizeOf(n) + memSizeOf(n->bytes);
+        sum += memSizeOf(n) + memSizeOf(blockOf(q, n));
         seen++;
     }
     if (seen && seen < q->nodes) sum = (size_t)((double)sum / (double)seen * (double)q->nodes);
@@ -480,7 +574,8 @@ bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved,
             ++*kept;
             continue;
         }
-        n->bytes = moveBlock(n->bytes, moved, kept);
+        size_t room = n == q->head ? q->room : 0;
+        n->bytes = (uint8_t *)moveBlock(n->bytes - room, moved, kept) + room;
         n = moveBlock(n, moved, kept);
         *(n->prev ? &n->prev->next : &q->head) = n;
         *(n->next ? &n->next->prev : &q->tail) = n;
@@ -564,7 +659,7 @@ void quicklistPush(quicklist *q, slice text, bool front) {
     quicklistNode *end = front ? q->head : q->tail;
     q->count++;
     if (likely(!isLarge(q, text.len)) && likely(takesMore(q, end, text.len))) {
-        insertInNode(end, front ? 0 : end->count, text);
+        insertInNode(q, end, front ? 0 : end->count, text);
         return;
     }
     quicklistNode *n = nodeOf(q, text);
@@ -586,10 +681,10 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
     q->count++;
     openNode(n);
     if (!large && takesMore(q, n, text.len)) {
-        insertInNode(n, index + after, text);
+        insertInNode(q, n, index + after, text);
     } else if (at_border && !large && takesMore(q, neighbour, text.len)) {
         openNode(neighbour);
-        insertInNode(neighbour, after ? 0 : neighbour->count, text);
+        insertInNode(q, neighbour, after ? 0 : neighbour->count, text);
         settle(q, neighbour);
     } else if (at_border) {
         quicklistNode *alone = nodeOf(q, text);
@@ -597,14 +692,14 @@ static quicklistNode *insertBeside(quicklist *q, quicklistNode *n, size_t index,
         settle(q, alone);
     } else {
         /* The entries on the other side of the new text move to a node of their own. */
-        quicklistNode *rest = cutNode(n, index + after);
+        quicklistNode *rest = cutNode(q, n, index + after);
         link(q, n, rest, n->next);
         quicklistNode *with_entry = after ? n : rest, *other = after ? rest : n;
         if (large) {
             linkBeside(q, with_entry, nodeOf(q, text), after);
             n = with_entry;
         } else {
-            insertInNode(other, after ? 0 : other->count, text);
+            insertInNode(q, other, after ? 0 : other->count, text);
             n = mergeAround(q, with_entry);
         }
         settleBoth(q, n);
@@ -626,16 +721,16 @@ static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
         if (n->count == 1) {
             dropNode(q, n);
         } else {
-            deleteInNode(n, 0, 1);
+            deleteInNode(q, n, 0, 1);
         }
     } else {
-        quicklistNode *rest = cutNode(n, index);
+        quicklistNode *rest = cutNode(q, n, index);
         link(q, n, rest, n->next);
         linkBeside(q, n, own, true);
         if (rest->count == 1) {
             dropNode(q, rest);
         } else {
-            deleteInNode(rest, 0, 1);
+            deleteInNode(q, rest, 0, 1);
             (void)mergeAround(q, rest); /* settled below */
         }
         (void)mergeAround(q, n); /* settled below */
@@ -648,6 +743,7 @@ void quicklistSet(quicklist *q, size_t index, slice text) {
     quicklistNode *n = seekNode(q, &index);
     bool large = isLarge(q, text.len);
     openNode(n);
+    if (n == q->head) closeRoom(q);
     ownBytes(n);
     if (n->plain && large) {
         n->bytes = memRealloc(n->bytes, text.len);
@@ -683,7 +779,7 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
             dropNode(q, n);
         } else {
             openNode(n);
-            deleteInNode(n, index, here);
+            deleteInNode(q, n, index, here);
             settle(q, n);
         }
         count -= here;
@@ -753,6 +849,7 @@ static size_t removeInNode(quicklist *q, quicklistNode *n, const listpackItem *i
 size_t quicklistRemove(quicklist *q, const listpackItem *item, size_t most, bool from_back) {
     size_t removed = 0;
     quicklistNode *n = from_back ? q->tail : q->head;
+    closeRoom(q);
     while (n && removed < most) {
         quicklistNode *next = from_back ? n->prev : n->next;
         removed += removeInNode(q, n, item, most - removed, from_back);
@@ -781,6 +878,12 @@ static const char *verifyNode(const quicklistNode *n) {
     return listpackCount(n->bytes) == n->count ? NULL : "a node's count";
 }
 
+static const char *verifyRoom(const quicklist *q) {
+    const quicklistNode *n = q->head;
+    if (!n || n->plain || n->compressed || n->frozen) return "room in a node that cannot have it";
+    return q->room + n->size <= memSizeOf(n->bytes - q->room) ? NULL : "room outside the block";
+}
+
 const char *quicklistVerify(const quicklist *q) {
     size_t count = 0, nodes = 0;
     const quicklistNode *prev = NULL;
@@ -795,5 +898,7 @@ const char *quicklistVerify(const quicklist *q) {
     }
     if (q->tail != prev) return "the tail";
     if (nodes != q->nodes) return "the number of nodes";
+    const char *broken = q->room ? verifyRoom(q) : NULL;
+    if (broken) return broken;
     return count == q->count ? NULL : "the number of entries";
 }

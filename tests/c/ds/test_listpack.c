@@ -188,6 +188,26 @@ static void stepMerge(void) {
     memFree(other.bytes);
 }
 
+/* Adds and removes entries at the front in place, in a block with room before the listpack. */
+static void stepFront(void) {
+    char text[TEXT_MAX];
+    if (want.count == MODEL_MAX) return;
+    slice s = randomText(text);
+    listpackItem item = listpackItemOf(s);
+    size_t gap = listpackItemSize(&item), size = listpackSize(buffer.bytes);
+    uint8_t *block = memAlloc(gap + size);
+    memcpy(block + gap, buffer.bytes, size);
+    memFree(buffer.bytes);
+    assert_ptr_equal(listpackExtendFront(block + gap, &item), block);
+    modelInsert(0, s);
+    size_t count = (size_t)randomUniform(randomUniform(4) ? 2 : want.count + 1);
+    uint8_t *lp = listpackTrimFront(block, count);
+    assert_ptr_equal(lp + listpackSize(lp), block + gap + size);
+    while (count-- > 0) modelRemove(0);
+    buffer = packBufferHeap(memDup(lp, listpackSize(lp)));
+    memFree(block);
+}
+
 static void clear(void) {
     while (want.count) modelRemove(want.count - 1);
     memFree(buffer.bytes);
@@ -199,12 +219,13 @@ static void test_agrees_with_an_array(void **state) {
         buffer = packBufferHeap(listpackNew());
         for (int step = 0; step < 80; step++) {
             char text[TEXT_MAX];
-            switch (want.count ? randomUniform(9) : 0) {
+            switch (want.count ? randomUniform(10) : 0) {
             default: stepInsert(); break;
             case 4: stepDelete(); break;
             case 5: stepReplace(); break;
             case 6: stepMerge(); break;
             case 7: stepDeleteMany(); break;
+            case 8: stepFront(); break;
             }
             inspect();
             bool known = want.count && randomUniform(2);

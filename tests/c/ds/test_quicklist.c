@@ -265,6 +265,56 @@ static void test_inner_nodes_are_compressed(void **state) {
     quicklistFree(packed);
 }
 
+/* Entries are added and removed mostly at the front, where the head's block has room. */
+static void test_changes_at_the_front_agree_with_an_array(void **state) {
+    (void)state;
+    testSeed(__func__);
+    static const int fills[] = {-1, -2, -5, 3, 100, 100000};
+    uint64_t histories = 60 * testScale();
+    for (uint64_t history = 0; history < histories; history++) {
+        list_ = quicklistNew(fills[randomUniform(6)], (int)randomUniform(2));
+        for (int i = 0; i < 600; i++) {
+            uint64_t what = randomUniform(16);
+            if (want_count && what < 5) {
+                size_t count = 1 + (size_t)randomUniform(randomUniform(8) ? 2 : want_count);
+                size_t at = what < 3 ? 0 : want_count - sizeMin(count, want_count);
+                quicklistDelete(list_, at, count);
+                modelDelete(at, sizeMin(count, want_count - at));
+            } else if (what < 15 && want_count < MODEL_MAX) {
+                slice s = randomText();
+                quicklistPush(list_, s, true);
+                modelInsert(0, s);
+            } else {
+                step();
+            }
+            if (!frozen.list && randomUniform(40) == 0) freeze();
+            if (frozen.list && randomUniform(3) == 0) readFrozen((size_t)randomUniform(4));
+            inspect();
+        }
+        endHistory();
+        if (frozen.list) thaw();
+    }
+}
+
+/* The same texts, pushed at the front or at the back. */
+static void test_room_in_front_takes_no_memory(void **state) {
+    (void)state;
+    for (size_t count = 1; count < 3000; count += 97) {
+        quicklist *front = quicklistNew(-2, 0), *back = quicklistNew(-2, 0);
+        for (size_t i = 0; i < count; i++) {
+            quicklistPush(front, SLICE("an element of a list"), true);
+            quicklistPush(back, SLICE("an element of a list"), false);
+        }
+        assert_int_equal(quicklistMemory(front, 0), quicklistMemory(back, 0));
+        quicklistDelete(front, 0, count / 2);
+        quicklistDelete(back, count - count / 2, count / 2);
+        assert_null(quicklistVerify(front));
+        assert_int_equal(quicklistMemory(front, 0), quicklistMemory(back, 0));
+        quicklistFree(front);
+        quicklistFree(back);
+    }
+}
+
 static void test_one_listpack_in_and_out(void **state) {
     (void)state;
     packBuffer buffer = packBufferHeap(listpackNew());
@@ -301,6 +351,8 @@ int test_quicklist(void) {
         cmocka_unit_test(test_a_frozen_list_is_read_as_it_was),
         cmocka_unit_test(test_a_copy_is_independent),
         cmocka_unit_test(test_inner_nodes_are_compressed),
+        cmocka_unit_test(test_changes_at_the_front_agree_with_an_array),
+        cmocka_unit_test(test_room_in_front_takes_no_memory),
         cmocka_unit_test(test_one_listpack_in_and_out),
         cmocka_unit_test(test_limits),
     };
