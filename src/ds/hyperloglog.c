@@ -285,8 +285,14 @@ __attribute__((target("avx512f,avx512bw,avx512vbmi"))) static void mergeWidest(u
     }
 }
 
-static bool hasVectors(void) { return __builtin_cpu_supports("avx2"); }
-static bool hasWidest(void) { return __builtin_cpu_supports("avx512vbmi"); }
+static hllKernel kernel_limit = HLL_AVX512;
+
+static bool hasVectors(void) { return kernel_limit >= HLL_AVX2 && __builtin_cpu_supports("avx2"); }
+static bool hasWidest(void) {
+    return kernel_limit >= HLL_AVX512 && __builtin_cpu_supports("avx512vbmi");
+}
+
+void hllLimitKernel(hllKernel limit) { kernel_limit = limit; }
 #else
 enum { WIDE_REGISTERS = 0 };
 static void mergeWide(uint8_t *registers, const char *packed) { (void)registers, (void)packed; }
@@ -294,7 +300,13 @@ static void mergeWidest(uint8_t *registers, const char *packed) { (void)register
 static void packWide(char *packed, const uint8_t *registers) { (void)registers, (void)packed; }
 static bool hasVectors(void) { return false; }
 static bool hasWidest(void) { return false; }
+void hllLimitKernel(hllKernel limit) { (void)limit; }
 #endif
+
+hllKernel hllKernelNow(void) {
+    if (hasWidest()) return HLL_AVX512;
+    return hasVectors() ? HLL_AVX2 : HLL_PLAIN;
+}
 
 static void mergeDense(uint8_t *registers, const char *packed) {
     size_t i = 0;

@@ -66,6 +66,13 @@ bool hllMergeInto(uint8_t *registers, slice bytes) MUST_USE;
 void hllWriteDense(char *bytes, const uint8_t *registers);
 uint64_t hllEstimate(const uint8_t *registers);
 
+/* The implementations of the three functions above, each for processors with more instructions. */
+typedef enum hllKernel { HLL_PLAIN, HLL_AVX2, HLL_AVX512 } hllKernel;
+/* The one in use: the last one that the processor supports, up to the limit. */
+hllKernel hllKernelNow(void);
+/* For tests: uses none after `limit`. */
+void hllLimitKernel(hllKernel limit);
+
 /* A run of a sparse value. */
 typedef struct hllRun {
     unsigned count, value; /* registers; value 0: zeros */

@@ -138,6 +138,37 @@ static void estimatesAreNearTheTruth(void **state) {
     assert_true(hllEstimate(registers) == UINT64_C(1) << 63);
 }
 
+static void allKernelsAgree(void **state) {
+    (void)state;
+    static char dense[2][HLL_DENSE_BYTES], written[2][HLL_DENSE_BYTES];
+    static uint8_t source[HLL_REGISTERS], merged[2][HLL_REGISTERS];
+    for (unsigned round = 0; round < 20; round++) {
+        for (unsigned i = 0; i < 2; i++) {
+            for (unsigned k = 0; k < HLL_REGISTERS; k++)
+                source[k] = (uint8_t)randomUniform(round % 2 ? 64 : 4);
+            hllLimitKernel(HLL_PLAIN);
+            hllInit(dense[i]);
+            hllWriteDense(dense[i], source);
+        }
+        uint64_t estimate = 0;
+        for (hllKernel kernel = HLL_PLAIN; kernel <= HLL_AVX512; kernel++) {
+            unsigned at = kernel != HLL_PLAIN;
+            hllLimitKernel(kernel);
+            if (hllKernelNow() != kernel) break; /* the processor has no more */
+            memset(merged[at], 0, HLL_REGISTERS);
+            for (unsigned i = 0; i < 2; i++)
+                assert_true(hllMergeInto(merged[at], sliceMake(dense[i], HLL_DENSE_BYTES)));
+            hllInit(written[at]);
+            hllWriteDense(written[at], merged[at]);
+            if (at == 0) estimate = hllEstimate(merged[0]);
+            assert_memory_equal(merged[at], merged[0], HLL_REGISTERS);
+            assert_memory_equal(written[at], written[0], HLL_DENSE_BYTES);
+            assert_int_equal(hllEstimate(merged[at]), estimate);
+        }
+    }
+    hllLimitKernel(HLL_AVX512);
+}
+
 static void brokenBytesAreRefused(void **state) {
     (void)state;
     char head[HLL_HEAD_BYTES] = "HYLL\1";
@@ -194,6 +225,7 @@ int test_hyperloglog(void) {
         cmocka_unit_test(equalNeighboursShareARun),
         cmocka_unit_test(theSparseFormHasLimits),
         cmocka_unit_test(estimatesAreNearTheTruth),
+        cmocka_unit_test(allKernelsAgree),
         cmocka_unit_test(brokenBytesAreRefused),
         cmocka_unit_test(randomBytesDoNoHarm),
     };
