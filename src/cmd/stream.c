@@ -56,10 +56,11 @@ static bool parseStrategy(ctx *c, int *i, bool by_id, addOptions *out) {
 static bool parseAddId(ctx *c, int i, addOptions *out) {
     slice text = c->argv[i];
     out->id_arg = i;
-    if (text.len == 1 && text.ptr[0] == '*') {
+    if (streamIsWord(text, '*')) {
         out->id_form = ID_AUTO;
         return true;
     }
+    text = streamBeforeZero(text);
     if (text.len > 2 && text.ptr[text.len - 1] == '*' && text.ptr[text.len - 2] == '-') {
         out->id_form = ID_AUTO_SEQ;
         text.len -= 2;

@@ -41,11 +41,20 @@ static bool parsePart(slice text, uint64_t *out) {
     return true;
 }
 
+slice streamBeforeZero(slice text) {
+    const char *zero = text.len ? memchr(text.ptr, '\0', text.len) : NULL;
+    return zero ? sliceMake(text.ptr, (size_t)(zero - text.ptr)) : text;
+}
+
+bool streamIsWord(slice text, char word) {
+    if (text.len == 0 || text.ptr[0] != word) return false;
+    return text.len == 1 || text.ptr[1] == '\0';
+}
+
 bool streamParseId(slice text, uint64_t missing_seq, streamId *out) {
     enum { TEXT_MAX = 127 };
     if (text.len == 0 || text.len > TEXT_MAX) return false;
-    const char *zero = memchr(text.ptr, '\0', text.len);
-    if (zero) text.len = (size_t)(zero - text.ptr);
+    text = streamBeforeZero(text);
     const char *dash = memchr(text.ptr, '-', text.len);
     if (!dash) {
         out->seq = missing_seq;
@@ -58,11 +67,11 @@ bool streamParseId(slice text, uint64_t missing_seq, streamId *out) {
 
 /* Parses an id, `-` or `+`. */
 static bool parseIdOrEnd(slice text, uint64_t missing_seq, streamId *out) {
-    if (text.len == 1 && text.ptr[0] == '-') {
+    if (streamIsWord(text, '-')) {
         *out = STREAM_ID_MIN;
         return true;
     }
-    if (text.len == 1 && text.ptr[0] == '+') {
+    if (streamIsWord(text, '+')) {
         *out = STREAM_ID_MAX;
         return true;
     }

@@ -76,7 +76,7 @@ void xgroupCreateCommand(ctx *c) {
         return;
     }
     if (!fewWords(c)) return;
-    if (!sliceEqual(c->argv[4], SLICE("$"))) {
+    if (!streamIsWord(c->argv[4], '$')) {
         if (!streamArgId(c, 4, 0, &id)) return;
     } else if (s) {
         id = streamLastId(s);
@@ -106,7 +106,7 @@ void xgroupSetidCommand(ctx *c) {
     streamGroup *g;
     streamId id;
     if (!parseOptions(c, false, &p) || !findGroup(c, &s, &g) || !fewWords(c)) return;
-    if (sliceEqual(c->argv[4], SLICE("$"))) {
+    if (streamIsWord(c->argv[4], '$')) {
         id = streamLastId(s);
     } else if (!streamArgIdOrEnd(c, 4, 0, &id)) {
         return;

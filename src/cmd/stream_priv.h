@@ -9,8 +9,12 @@
 
 /* ---- ids ---- */
 
-/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. Blanks and a sign before a number are accepted, and the text
- * ends at its first zero byte. False: `text` is not an id. */
+/* Ids, and words such as `*` in their place, end at the first zero byte. */
+slice streamBeforeZero(slice text);
+/* True if the text is that one character. */
+bool streamIsWord(slice text, char word);
+/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. Blanks and a sign before a number are accepted. False: `text`
+ * is not an id. */
 bool streamParseId(slice text, uint64_t missing_seq, streamId *out);
 /* Parses argument `i` as such an id. False: the error was replied. */
 bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out);

@@ -97,13 +97,11 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
     return true;
 }
 
-static bool isWord(slice text, char word) { return text.len == 1 && text.ptr[0] == word; }
-
 /* Parses `$`, `+` and `>`; false: the argument is none of them. *valid: it is allowed here, else the error was
  * replied. */
 static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, bool *valid) {
     *valid = true;
-    if (isWord(id, '$') || isWord(id, '+')) {
+    if (streamIsWord(id, '$') || streamIsWord(id, '+')) {
         if (p->of_group) {
             replyErrorFormat(c,
                              "ERR The %c ID is meaningless in the context of XREADGROUP: you want "
@@ -115,10 +113,10 @@ static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, 
             return true;
         }
         plan->after = plan->s ? streamLastId(plan->s) : STREAM_ID_MIN;
-        if (isWord(id, '+')) (void)streamIdPrev(&plan->after); /* 0-0 without an entry */
+        if (streamIsWord(id, '+')) (void)streamIdPrev(&plan->after); /* 0-0 without an entry */
         return true;
     }
-    if (!isWord(id, '>')) return false;
+    if (!streamIsWord(id, '>')) return false;
     plan->undelivered = true;
     if (p->of_group) return true;
     replyError(c, SLICE("ERR The > ID can be specified only when calling XREADGROUP using the "
@@ -266,7 +264,7 @@ static void blockForStreams(ctx *c, const readOptions *p, const readPlan *plans)
     char(*texts)[STREAM_ID_TEXT_MAX] = memAlloc((size_t)streams * STREAM_ID_TEXT_MAX);
     memcpy(words, c->argv, (size_t)c->argc * sizeof(*words));
     for (int i = 0; i < streams; i++) {
-        if (isWord(words[p->end + i], '$'))
+        if (streamIsWord(words[p->end + i], '$'))
             words[p->end + i] = streamIdText(plans[i].after, texts[i]);
     }
     blockParams params = {.keys = c->argv + p->first,

@@ -116,6 +116,23 @@ start_server {tags {stream} overrides {enable-debug-command yes}} {
         assert_equal 1 [r xlen k]
     } {}
 
+    test {words in the place of an id end at a zero byte, too} {
+        r del s
+        set z "\x00"
+        r xadd s 1-1 a 1
+        assert_equal 1-1 [lindex [r xrange s -$z +${z}x] 0 0]
+        assert_equal 2-0 [r xadd s 2-*$z a 2]
+        assert_error "ERR Invalid stream ID*" {r xadd s 2-*x a 2}
+        assert_equal OK [r xgroup create s g 0]
+        assert_equal OK [r xgroup create s last $$z]
+        assert_equal {} [r xreadgroup group last c streams s >$z]
+        assert_equal {1-1 2-0} [ids [dict get [streams_read [r xreadgroup group g c streams s >$z]] s]]
+        assert_error "ERR The + ID is meaningless*" {r xreadgroup group g c streams s +$z}
+        assert_equal {2-0} [ids [dict get [streams_read [r xread streams s +$z]] s]]
+        assert_equal {} [r xread streams s $$z]
+        assert_match *-0 [r xadd s *$z a 3]
+    }
+
     test {ids may have blanks and signs before their numbers, and end at a zero byte} {
         foreach {id number} [list " 1" 1-0 +1 1-0 "\t\n\v\f\r 1-2" 1-2 1-+2 1-2 "1- 2" 1-2 " 1-*" 1-0 1\0x 1-0 1-2\0 1-2 \
                 "1- -2" 1-18446744073709551614 1--18446744073709551615 1-1 "[string repeat { } 126]1" 1-0] {
