@@ -16,6 +16,7 @@
 #include "engine/engine_priv.h"
 #include "engine/hooks.h"
 #include "engine/latency.h"
+#include "io/conn.h"
 #include "io/file.h"
 #include "io/message_pipe.h"
 #include "store/store.h"
@@ -58,9 +59,10 @@ void childSetLoop(loop *l) { child.loop = l; }
 childProgress childProgressNow(void) { return child.progress; }
 
 /* The parent's handlers would modify shared state, and stop the wrong process. */
-static void signalsOfChild(void) {
+static void prepareChild(void) {
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_IGN); /* Ctrl-C in a terminal also reaches the parent, which decides */
+    connSetCopied(false);    /* the connections are the parent's */
 }
 
 /* ------------------------------------------------------------------ reports: in the child */
@@ -99,7 +101,7 @@ void childReportProgress(uint64_t done, uint64_t total) {
 }
 
 static void runInChild(void) {
-    signalsOfChild();
+    prepareChild();
     messagePipeKeepWriting(&child.reports);
     hooksChildEvent(CHILD_IN_CHILD, (int)child.job.kind, 0, 0);
     int exit_code = child.job.run(child.job.arg);
@@ -150,6 +152,14 @@ static void endReports(void) {
 
 /* ------------------------------------------------------------------ life */
 
+static struct {
+    pid_t *pids;
+    int count;
+} beside;
+
+/* Other processes have descriptors of our connections. */
+static void noteCopies(void) { connSetCopied(child.pid || beside.count); }
+
 static void ended(int wait_status) {
     childKind kind = child.job.kind;
     int exit_code = WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
@@ -157,6 +167,7 @@ static void ended(int wait_status) {
     receiveReports();
     endReports();
     child.pid = 0;
+    noteCopies();
     child.job = (childJob){.kind = CHILD_NONE};
     storeForkEnd();
     hooksChildEvent(CHILD_ENDED, (int)kind, exit_code, by_signal);
@@ -187,6 +198,7 @@ status childStart(const childJob *job, reason *why) {
         hooksChildEvent(CHILD_ENDED, kind, -1, 0);
         return ERR_IO;
     }
+    noteCopies();
     child.fork_us = clockMonoUs() - began_us;
     child.forks++;
     latencyNote("fork", child.fork_us / 1000);
@@ -252,11 +264,6 @@ void childKill(void) {
 
 /* ------------------------------------------------------------------ processes beside the child */
 
-static struct {
-    pid_t *pids;
-    int count;
-} beside;
-
 status childStartBeside(childProc *run, void *arg, reason *why) {
     int64_t began_us = clockMonoUs();
     pid_t pid = fork();
@@ -265,7 +272,7 @@ status childStartBeside(childProc *run, void *arg, reason *why) {
         return ERR_IO;
     }
     if (pid == 0) {
-        signalsOfChild();
+        prepareChild();
         hooksChildEvent(CHILD_IN_CHILD, CHILD_DEBUGGER, 0, 0);
         _exit(run(arg));
     }
@@ -274,6 +281,7 @@ status childStartBeside(childProc *run, void *arg, reason *why) {
     latencyNote("fork", child.fork_us / 1000);
     beside.pids = memRealloc(beside.pids, (size_t)(beside.count + 1) * sizeof(pid_t));
     beside.pids[beside.count++] = pid;
+    noteCopies();
     return OK;
 }
 
@@ -288,6 +296,7 @@ static void waitBeside(int options) {
         }
     }
     if (beside.count) return;
+    noteCopies();
     memFree(beside.pids);
     beside.pids = NULL;
 }

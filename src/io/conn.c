@@ -324,11 +324,19 @@ const char *connErrorText(const conn *c) {
     return c->type->error_text && c->secure ? c->type->error_text(c) : strerror(c->last_errno);
 }
 
+static bool descriptors_are_copied;
+
+void connSetCopied(bool copied) { descriptors_are_copied = copied; }
+
 void connClose(conn *c) {
     if (c->fd < 0) return;
     loopUnwatch(c->loop, c->fd, LOOP_READ | LOOP_WRITE);
     c->on_read = NULL;
     c->on_write = NULL;
+    if (unlikely(descriptors_are_copied) && c->state == CONN_OPEN) {
+        c->type->shutdown(c);
+        c->state = CONN_CLOSED; /* TLS has sent its close_notify */
+    }
     c->type->close(c);
     if (c->secure) {
         stopTimer(c, &c->secure->timeout_timer);

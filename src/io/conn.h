@@ -117,6 +117,9 @@ status connWait(const conn *c, int direction, int ms);
 const char *connErrorText(const conn *c);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);
+/* While forked processes have copies of all descriptors, closing one does not end the connection: connClose() shuts it
+ * down first, unless it has FAILED. */
+void connSetCopied(bool copied);
 static inline ssize_t connRead(conn *c, void *dst, size_t cap) {
     return c->type->read(c, dst, cap);
 }

@@ -105,6 +105,21 @@ start_server {tags {connection}} {
         assert_error "ERR wrong number of arguments for 'reset' command" {$c reset now}
     }
 
+    test {a client is disconnected although a forked child has a copy of its descriptor} {
+        set quits [raw_connect]
+        set killed [raw_connect]
+        raw_send $killed "CLIENT ID\r\n"
+        set id [string range [raw_line $killed] 1 end]
+        raw_send $quits "PING\r\n"
+        raw_line $quits
+        r debug child 100
+        raw_send $quits "QUIT\r\n"
+        assert_equal "+OK\r\n" [raw_rest $quits]
+        assert_equal 1 [r client kill id $id]
+        assert_equal {} [raw_rest $killed]
+        r debug child 0
+    }
+
     test {QUIT replies and disconnects, whatever follows it} {
         set s [raw_connect]
         raw_send $s "PING\r\nQUIT a b\r\nSET quit behind\r\nPING\r\n"
