@@ -177,11 +177,17 @@ void clusterDelslotsCommand(ctx *c) { changeSlots(c, false, false); }
 /* CLUSTER DELSLOTSRANGE start end [start end ...]. */
 void clusterDelslotsrangeCommand(ctx *c) { changeSlots(c, true, false); }
 
+static bool hasKeys(void) {
+    for (int i = 0; i < storeDbCount(); i++) {
+        if (dbSize(storeDb(i))) return true;
+    }
+    return false;
+}
+
 /* CLUSTER FLUSHSLOTS: unassigns all slots of this node. Reply: OK. */
 void clusterFlushslotsCommand(ctx *c) {
     if (!isNode(c)) return;
-    for (int i = 0; i < storeDbCount(); i++) {
-        if (!dbSize(storeDb(i))) continue;
+    if (hasKeys()) {
         replyError(c, SLICE("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."));
         return;
     }
@@ -190,6 +196,24 @@ void clusterFlushslotsCommand(ctx *c) {
     }
     pubsubSlotsChanged(slotIsMine);
     replyOk(c);
+}
+
+/* CLUSTER RESET [HARD|SOFT]: the node leaves its cluster. Reply: OK. */
+void clusterResetCommand(ctx *c) {
+    if (!isNode(c)) return;
+    bool hard = c->argc == 3 && ctxArgIs(c, 2, "hard");
+    if (c->argc > 3) {
+        replyErrorSubcommand(c);
+    } else if (c->argc == 3 && !hard && !ctxArgIs(c, 2, "soft")) {
+        replyError(c, ERR_SYNTAX_TEXT);
+    } else if (nodeMyself()->flags & NODE_PRIMARY && hasKeys()) {
+        replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
+    } else {
+        logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);
+        nodesReset(hard);
+        pubsubSlotsChanged(slotIsMine);
+        replyOk(c);
+    }
 }
 
 /* ------------------------------------------------------------------ epochs */
@@ -345,6 +369,8 @@ void clusterHelpCommand(ctx *c) {
         "node.",
         "FLUSHSLOTS",
         "    Delete current node own slots information.",
+        "RESET [HARD|SOFT]",
+        "    Reset current node (default: soft).",
         "SET-CONFIG-EPOCH <epoch>",
         "    Set config epoch of current node.",
         "SAVECONFIG",

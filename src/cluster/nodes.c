@@ -51,13 +51,15 @@ void nodesInit(void) {
     nodeAdd(id)->flags = NODE_MYSELF | NODE_PRIMARY;
 }
 
+static void nodeFree(clusterNode *n) {
+    strFree(&n->ip);
+    strFree(&n->hostname);
+    strFree(&n->human_name);
+    memFree(n);
+}
+
 void nodesFree(void) {
-    for (int i = 0; i < nodes.count; i++) {
-        strFree(&nodes.list[i]->ip);
-        strFree(&nodes.list[i]->hostname);
-        strFree(&nodes.list[i]->human_name);
-        memFree(nodes.list[i]);
-    }
+    for (int i = 0; i < nodes.count; i++) nodeFree(nodes.list[i]);
     memFree(nodes.list);
     memset(&nodes, 0, sizeof(nodes));
 }
@@ -135,6 +137,25 @@ bool nodesBumpEpoch(void) {
     myself->epoch = nodes.current_epoch;
     nodesChanged();
     return true;
+}
+
+/* ------------------------------------------------------------------ CLUSTER RESET */
+
+void nodesReset(bool hard) {
+    clusterNode *myself = nodeMyself();
+    for (int slot = 0; slot < SLOT_COUNT; slot++) slotSetOwner(slot, NULL);
+    while (nodes.count > 1) nodeFree(nodes.list[--nodes.count]);
+    myself->flags = (myself->flags & ~(uint32_t)NODE_REPLICA) | NODE_PRIMARY;
+    myself->primary = NULL;
+    randomHex(myself->shard_id, NODE_ID_LEN);
+    if (hard) {
+        randomHex(myself->id, NODE_ID_LEN);
+        myself->epoch = 0;
+        nodesSetEpochs(0, 0);
+        logNotice("Node hard reset, now I'm %.*s", NODE_ID_LEN, myself->id);
+    }
+    logNotice("Moving myself to a new shard %.*s.", NODE_ID_LEN, myself->shard_id);
+    nodesChanged();
 }
 
 /* ------------------------------------------------------------------ state of the cluster */

@@ -65,6 +65,10 @@ void nodesSetEpochs(uint64_t current, uint64_t vote);
 /* Gives this node an epoch greater than all others. False if it already had the greatest. */
 bool nodesBumpEpoch(void);
 
+/* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard. `hard`: it also gets a
+ * new id, and all epochs become 0. */
+void nodesReset(bool hard);
+
 /* True if the cluster serves requests, as of the last nodesUpdateState(). */
 bool nodesAreOk(void);
 /* Updates the cluster state. It is ok if all slots are covered (if required), the majority of

@@ -23,6 +23,7 @@ commandProc clusterMyidCommand;
 commandProc clusterMyshardidCommand;
 commandProc clusterNodesCommand;
 commandProc clusterReplicasCommand;
+commandProc clusterResetCommand;
 commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
 commandProc clusterShardsCommand;

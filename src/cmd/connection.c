@@ -4,6 +4,7 @@
  * change only the session. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "cmd/module.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
@@ -127,7 +128,7 @@ static void replyHello(ctx *c) {
     replyBulkText(c, "role");
     replyBulkText(c, server.role);
     replyBulkText(c, "modules");
-    replyArray(c, 0);
+    moduleReplyAll(c);
     if (has_zone) {
         replyBulkText(c, "availability_zone");
         replyBulkText(c, server.availability_zone);

@@ -15,10 +15,12 @@
 #include "engine/child.h"
 #include "config/config.h"
 #include "engine/deliver.h"
+#include "engine/hot.h"
 #include "engine/keyspace.h"
 #include "engine/options.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
+#include "engine/session_report.h"
 #include "engine/tick.h"
 #include "ds/listpack.h"
 #include "format/rdb_settings.h"
@@ -171,11 +173,20 @@ static void debugDigestValue(ctx *c) {
     }
 }
 
+/* DEBUG is permitted while a dataset is loaded, but its subcommands that change the dataset are not: a key that is in the
+ * file as well would make the load fail. True: the error was replied. */
+static bool refusedByLoad(ctx *c) {
+    if (likely(!engineHot.loading)) return false;
+    replyError(c, ERR_LOADING_TEXT);
+    return true;
+}
+
 /* DEBUG POPULATE count [prefix] [size]: values "value:0" and so on, truncated or zero-padded to
  * `size`. */
 static void debugPopulate(ctx *c) {
     static const char not_positive[] = "ERR value is out of range, must be positive";
     int64_t count, size = 0;
+    if (refusedByLoad(c)) return;
     if (!ctxArgIntIn(c, 2, 0, INT64_MAX, &count, not_positive)) return;
     if (c->argc > 4 && !ctxArgIntIn(c, 4, 0, engineBulkMax(), &size, not_positive)) return;
     slice prefix = c->argc > 3 ? c->argv[3] : SLICE("key");
@@ -339,6 +350,7 @@ static void debugReload(ctx *c) {
         unsigned flag;
     } words[] = {{"nosave", RELOAD_NO_SAVE}, {"noflush", RELOAD_NO_FLUSH}, {"merge", RELOAD_MERGE}};
     unsigned flags = 0;
+    if (refusedByLoad(c)) return;
     for (int i = 2; i < c->argc; i++) {
         size_t at = 0;
         while (at < COUNT_OF(words) && !ctxArgIs(c, i, words[at].word)) at++;
@@ -354,7 +366,7 @@ static void debugReload(ctx *c) {
         logWarning("DB reloaded by DEBUG RELOAD");
         replyOk(c);
     } else {
-        replyError(c, SLICE("ERR Error trying to load the RDB dump, check server logs"));
+        replyError(c, SLICE("ERR Error trying to load the RDB dump, check server logs."));
     }
 }
 
@@ -370,11 +382,12 @@ static void debugAofFlushSleep(ctx *c) {
 
 static void debugLoadAof(ctx *c) {
     reason why;
+    if (refusedByLoad(c)) return;
     if (engineReload(RELOAD_AOF, &why) == OK) {
         logWarning("Append Only File loaded by DEBUG LOADAOF");
         replyOk(c);
     } else {
-        replyError(c, SLICE("ERR Error trying to load the AOF files, check server logs"));
+        replyError(c, SLICE("ERR Error trying to load the AOF files, check server logs."));
     }
 }
 
@@ -385,6 +398,21 @@ static void debugDictResizing(ctx *c) {
 
 /* DEBUG CLIENT-ENFORCE-REPLY-LIST: replies are in a list of blocks anyway. */
 static void debugEnforceReplyList(ctx *c) { replyOk(c); }
+
+/* DEBUG HASHTABLE-CAN-ABORT-SHRINK: a resize is never given up. */
+static void debugCanAbortShrink(ctx *c) { replyOk(c); }
+
+/* DEBUG PROTECT-CLIENT id: all clients are freed at the end of a turn anyway, so only the id is checked. */
+static void debugProtectClient(ctx *c) {
+    int64_t id;
+    if (!numberParseInt(c->argv[2], &id)) {
+        replyError(c, SLICE("ERR Invalid client id"));
+    } else if (id < 0 || !sessionFindById((uint64_t)id)) {
+        replyError(c, SLICE("ERR No such client"));
+    } else {
+        replyOk(c);
+    }
+}
 
 /* DEBUG FORCE-FREE-PRIMARY-ASYNC: all clients are freed at the end of a turn anyway. */
 static void debugForceFreePrimaryAsync(ctx *c) { replyOk(c); }
@@ -423,6 +451,8 @@ static const char *const debug_help[] = {
     "    Crash by assertion failed.",
     "CHANGE-REPL-ID",
     "    Change the replication IDs of the instance.",
+    "CLIENT-EVICTION",
+    "    Show low level client eviction pools info (maxmemory-clients).",
     "CHILD <seconds>",
     "    Fork a child process that lives for <seconds>, like a child that saves.",
     "    0 ends the one that lives.",
@@ -456,6 +486,8 @@ static const char *const debug_help[] = {
     "    Return hash table statistics of the specified database.",
     "HTSTATS-KEY <key> [full]",
     "    Like HTSTATS but for the hash table stored at <key>'s value.",
+    "HASHTABLE-CAN-ABORT-SHRINK <0|1>",
+    "    Accepted for tests: a resize of a table is never given up.",
     "MALLCTL <key> [<val>]",
     "    Get or set a malloc tuning integer.",
     "MALLCTL-STR <key> [<val>]",
@@ -475,6 +507,8 @@ static const char *const debug_help[] = {
     "    it is used instead of the 'key' prefix. These are not propagated to",
     "    replicas. Cluster slots are not respected so keys not belonging to the",
     "    current node can be created in cluster mode.",
+    "PROTECT-CLIENT <id>",
+    "    Accepted for tests: clients are always freed at the end of a turn.",
     "QUICKLIST <key> [<0|1>]",
     "    Show low level info about the quicklist encoding of <key>.",
     "    The optional argument (0 by default) sets the level of detail",
@@ -604,6 +638,9 @@ void debugCommand(ctx *c) {
         {"child", 3, 3, debugChild},
         {"change-repl-id", 2, 2, debugChangeReplId},
         {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
+        {"client-eviction", 2, 2, debugClientEviction},
+        {"hashtable-can-abort-shrink", 3, 3, debugCanAbortShrink},
+        {"protect-client", 3, 3, debugProtectClient},
         {"client-enforce-reply-list", 3, 3, debugEnforceReplyList},
         {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},

@@ -9,6 +9,7 @@
 #include "cmd/debug_priv.h"
 #include "ds/hashtable.h"
 #include "engine/reply.h"
+#include "engine/session_report.h"
 #include "engine/session.h"
 
 /* A robj is its header; expiry time, key and value follow in the same allocation. */
@@ -65,4 +66,15 @@ void debugReplyBuffer(ctx *c) {
         return;
     }
     replyOk(c);
+}
+
+/* DEBUG CLIENT-EVICTION. Reply: the clients by classes of the memory that maxmemory-clients limits. */
+void debugClientEviction(ctx *c) {
+    str text = STR_EMPTY;
+    if (sessionAppendMemoryClasses(&text)) {
+        replyVerbatim(c, strSlice(&text), "txt");
+    } else {
+        replyError(c, SLICE("ERR maxmemory-clients is disabled."));
+    }
+    strFree(&text);
 }

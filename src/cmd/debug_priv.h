@@ -29,6 +29,7 @@ void debugStructsize(ctx *c);
 void debugMallctl(ctx *c);
 void debugMallctlStr(ctx *c);
 void debugReplyBuffer(ctx *c);
+void debugClientEviction(ctx *c);
 
 /* Subcommands about replication. */
 void debugChangeReplId(ctx *c);

@@ -136,6 +136,8 @@ commandProc memoryMallocStatsCommand;
 commandProc memoryPurgeCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
+commandProc moduleHelpCommand;
+commandProc moduleListCommand;
 commandProc moveCommand;
 commandProc msetCommand;
 commandProc msetexCommand;

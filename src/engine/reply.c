@@ -17,6 +17,7 @@ const slice ERR_WRONG_TYPE_TEXT =
     SLICE("WRONGTYPE Operation against a key holding the wrong kind of value");
 const slice ERR_NOT_INTEGER_TEXT = SLICE("ERR value is not an integer or out of range");
 const slice ERR_NOT_FLOAT_TEXT = SLICE("ERR value is not a valid float");
+const slice ERR_LOADING_TEXT = SLICE("LOADING Valkey is loading the dataset in memory");
 const slice ERR_NO_KEY_TEXT = SLICE("ERR no such key");
 const slice ERR_DB_RANGE_TEXT = SLICE("ERR DB index is out of range");
 const slice ERR_SAME_OBJECT_TEXT = SLICE("ERR source and destination objects are the same");

@@ -12,6 +12,7 @@ extern const slice ERR_SYNTAX_TEXT; /* ERR syntax error */
 extern const slice ERR_WRONG_TYPE_TEXT;
 extern const slice ERR_NOT_INTEGER_TEXT; /* ERR value is not an integer or out of range */
 extern const slice ERR_NOT_FLOAT_TEXT;   /* ERR value is not a valid float */
+extern const slice ERR_LOADING_TEXT;     /* LOADING Valkey is loading the dataset in memory */
 extern const slice ERR_NO_KEY_TEXT;      /* ERR no such key */
 extern const slice ERR_DB_RANGE_TEXT;    /* ERR DB index is out of range */
 extern const slice ERR_SAME_OBJECT_TEXT; /* ERR source and destination objects are the same */

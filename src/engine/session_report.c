@@ -24,6 +24,12 @@ void sessionSetFindProc(session *(*find)(uint64_t id)) { find_session = find; }
 
 session *sessionFindById(uint64_t id) { return find_session ? find_session(id) : NULL; }
 
+static bool (*append_classes)(str *out);
+
+void sessionSetMemoryClassesProc(bool (*append)(str *out)) { append_classes = append; }
+
+bool sessionAppendMemoryClasses(str *out) { return append_classes && append_classes(out); }
+
 void sessionReportRead(const session *s, sessionReport *out) {
     *out = (sessionReport){.redirect = -1};
     for (int i = 0; i < PROCS_MAX && procs[i]; i++) procs[i](s, out);

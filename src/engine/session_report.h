@@ -23,6 +23,11 @@ typedef struct sessionReport {
 session *sessionFindById(uint64_t id);
 /* Registers the function that finds it; called once, by net. */
 void sessionSetFindProc(session *(*find)(uint64_t id));
+/* Appends the numbers of sessions by classes of the memory that maxmemory-clients limits, one line per class. False if
+ * there is no limit. */
+bool sessionAppendMemoryClasses(str *out);
+/* Registers the function that does; called once, by net. */
+void sessionSetMemoryClassesProc(bool (*append)(str *out));
 /* Describes a session. */
 void sessionReportRead(const session *s, sessionReport *out);
 /* Registers a function that fills in a part of it; called once by each subsystem that knows one. */

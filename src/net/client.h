@@ -75,6 +75,9 @@ void limitsUncount(client *cl);
  * evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
 size_t limitsEvict(void);
 
+/* sessionAppendMemoryClasses(): the classes are powers of two. */
+bool limitsAppendClasses(str *out);
+
 /* Periodic job: idle timeouts and soft limits. */
 void limitsTick(int64_t budget_us);
 /* For tickJob.is_busy: a client may reach a limit without an event. */

@@ -62,6 +62,7 @@ static const stageJob stages[] = {{STAGE_EXECUTE, execute},
 static status init(reason *why) {
     (void)why; /* cannot fail */
     sessionSetFindProc(netFindClient);
+    sessionSetMemoryClassesProc(limitsAppendClasses);
     return OK;
 }
 

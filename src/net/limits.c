@@ -170,6 +170,31 @@ size_t limitsEvict(void) {
     return limit && counted_sum > limit ? evictLargest(limit) : 0;
 }
 
+bool limitsAppendClasses(str *out) {
+    enum { FIRST_BIT = 15, CLASSES = 19 }; /* class i > 0 begins at 2^(FIRST_BIT + i - 1) bytes */
+    size_t bytes[CLASSES] = {0}, clients[CLASSES] = {0};
+    if (!netConf.maxmemory_clients) return false;
+    const list *all = clientAll();
+    for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
+        const client *cl = LIST_OWNER(n, client, all);
+        if (!mayBeEvicted(cl)) continue;
+        int at = 0;
+        while (at < CLASSES - 1 && cl->counted >> (FIRST_BIT + at)) at++;
+        bytes[at] += cl->counted;
+        clients[at]++;
+    }
+    for (int i = 0; i < CLASSES; i++) {
+        unsigned long long from = i ? 1ULL << (FIRST_BIT + i - 1) : 0;
+        if (i < CLASSES - 1) {
+            strAppendFormat(out, "bucket %10llu - %10llu", from, (1ULL << (FIRST_BIT + i)) - 1);
+        } else {
+            strAppendFormat(out, "bucket %10llu+            ", from);
+        }
+        strAppendFormat(out, ": tot-mem: %10zu, clients: %zu\n", bytes[i], clients[i]);
+    }
+    return true;
+}
+
 /* True for clients exempt from the idle timeout. */
 static bool neverIdle(const session *s) {
     return s->flags & (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PAUSED |

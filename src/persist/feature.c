@@ -91,7 +91,8 @@ static status reloadAof(reason *why) {
     if (st != OK) return st;
     emptyDatabases();
     st = aofLoad();
-    return st == ERR_NOT_FOUND ? OK : st;
+    if (st == ERR_NOT_FOUND) (void)reasonSet(why, st, "there is no append only file");
+    return st;
 }
 
 static status reload(unsigned flags, reason *why) {

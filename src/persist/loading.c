@@ -31,7 +31,7 @@ static struct {
 static bool selectsOthers(const commandSpec *spec) { return !(spec->flags & CMD_LOADING); }
 
 static gateVerdict refuse(ctx *c) {
-    replyError(c, SLICE("LOADING Valkey is loading the dataset in memory"));
+    replyError(c, ERR_LOADING_TEXT);
     return GATE_REFUSED;
 }
 

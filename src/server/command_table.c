@@ -71,6 +71,7 @@ commandProc clusterMyidCommand;
 commandProc clusterMyshardidCommand;
 commandProc clusterNodesCommand;
 commandProc clusterReplicasCommand;
+commandProc clusterResetCommand;
 commandProc clusterSaveconfigCommand;
 commandProc clusterSetConfigEpochCommand;
 commandProc clusterShardsCommand;
@@ -211,6 +212,8 @@ commandProc memoryStatsCommand;
 commandProc memoryUsageCommand;
 commandProc mgetCommand;
 commandProc migrateCommand;
+commandProc moduleHelpCommand;
+commandProc moduleListCommand;
 commandProc monitorCommand;
 commandProc moveCommand;
 commandProc msetCommand;
@@ -1248,6 +1251,15 @@ static const commandArg args_cluster_replicas[] = {
     {.name = "node-id", .type = ARG_STRING, .key_spec = -1},
 };
 
+static const commandArg args_cluster_reset_reset_type[] = {
+    {.name = "hard", .token = "HARD", .type = ARG_PURE_TOKEN, .key_spec = -1},
+    {.name = "soft", .token = "SOFT", .type = ARG_PURE_TOKEN, .key_spec = -1},
+};
+
+static const commandArg args_cluster_reset[] = {
+    {.name = "reset-type", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_cluster_reset_reset_type},
+};
+
 static const commandArg args_cluster_set_config_epoch[] = {
     {.name = "config-epoch", .type = ARG_INTEGER, .key_spec = -1},
 };
@@ -1438,6 +1450,17 @@ static const commandSpec subs_cluster[] = {
      .since = "5.0.0",
      .tips = tips_client_info, .tip_count = 1,
      .args = args_cluster_replicas, .arg_count = 1},
+    {.name = "reset",
+     .proc = clusterResetCommand,
+     .arity = -2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_STALE,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "cluster",
+     .summary = "Resets a node.",
+     .complexity = "O(N) where N is the number of known nodes. The command may execute a FLUSHALL as a side effect.",
+     .since = "3.0.0",
+     .args = args_cluster_reset, .arg_count = 1},
     {.name = "saveconfig",
      .proc = clusterSaveconfigCommand,
      .arity = 2,
@@ -2860,6 +2883,30 @@ static const commandArg args_migrate[] = {
     {.name = "replace", .token = "REPLACE", .since = "3.0.0", .type = ARG_PURE_TOKEN, .flags = ARG_OPTIONAL, .key_spec = -1},
     {.name = "authentication", .type = ARG_ONEOF, .flags = ARG_OPTIONAL, .key_spec = -1, .count = 2, .args = args_migrate_authentication},
     {.name = "keys", .display = "key", .token = "KEYS", .since = "3.0.6", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
+};
+
+static const commandSpec subs_module[] = {
+    {.name = "help",
+     .proc = moduleHelpCommand,
+     .arity = 2,
+     .flags = CMD_LOADING | CMD_STALE,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns helpful text about the different subcommands.",
+     .complexity = "O(1)",
+     .since = "5.0.0"},
+    {.name = "list",
+     .proc = moduleListCommand,
+     .arity = 2,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_ARRAY,
+     .group = "server",
+     .summary = "Returns all loaded modules.",
+     .complexity = "O(N) where N is the number of loaded modules.",
+     .since = "4.0.0",
+     .tips = tips_command_docs, .tip_count = 1},
 };
 
 static const commandArg args_move[] = {
@@ -4441,7 +4488,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for Cluster commands.",
      .complexity = "Depends on subcommand.",
      .since = "3.0.0",
-     .subs = subs_cluster, .sub_count = 21},
+     .subs = subs_cluster, .sub_count = 22},
     {.name = "command",
      .proc = commandCommand,
      .arity = -1,
@@ -5704,6 +5751,15 @@ const commandSpec serverCommands[] = {
      .key_specs = keys_migrate, .key_spec_count = 2,
      .history = history_migrate, .history_count = 4,
      .args = args_migrate, .arg_count = 9},
+    {.name = "module",
+     .arity = -2,
+     .categories = CAT(SLOW),
+     .reply = CLASS_ANY,
+     .group = "server",
+     .summary = "A container for module commands.",
+     .complexity = "Depends on subcommand.",
+     .since = "4.0.0",
+     .subs = subs_module, .sub_count = 2},
     {.name = "monitor",
      .proc = monitorCommand,
      .arity = 1,
@@ -7427,4 +7483,4 @@ const commandSpec serverCommands[] = {
      .args = args_zinterstore, .arg_count = 5},
 };
 
-const int serverCommandCount = 255;
+const int serverCommandCount = 256;

@@ -118,8 +118,11 @@ void infoLoopTick(int64_t budget_us) {
     run->busy_base_us = busyUs();
 }
 
-/* There are no modules: only the title is printed. */
-static void printModules(str *out) { (void)out; }
+/* The one module is the built-in engine of scripts, as in MODULE LIST. */
+static void printModules(str *out) {
+    strAppendText(out, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
+                       "options=[handle-repl-async-load|handle-atomic-slot-migration]\r\n");
+}
 
 static void printDebug(str *out) {
     const serverRun *run = serverRunNow();

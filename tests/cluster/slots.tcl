@@ -393,12 +393,50 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
             {r cluster set-config-epoch 9}
         assert_equal "BUMPED 7" [r cluster bumpepoch]
     }
+
+    test {CLUSTER RESET is refused while there are keys, and with other arguments} {
+        assert_equal 1 [r dbsize]
+        foreach words {{} hard SOFT} {
+            assert_error "ERR CLUSTER RESET can't be called with master nodes containing keys" {r cluster reset {*}$words}
+        }
+        assert_error "ERR syntax error" {r cluster reset x}
+        assert_error "ERR unknown subcommand or wrong number of arguments for 'reset'. Try CLUSTER HELP." \
+            {r cluster reset hard x}
+        assert_equal {2 16383} [list [cluster_field cluster_known_nodes] [cluster_field cluster_slots_assigned]]
+        r flushall
+    }
+
+    test {CLUSTER RESET forgets nodes and slots, HARD id and epochs as well, and the file has it} {
+        set id [r cluster myid]
+        set shard [r cluster myshardid]
+        assert_equal OK [r cluster reset]
+        assert_equal "$id :[srv port]@[expr {[srv port] + 10000}] myself,master - 0 0 7 connected\n" [r cluster nodes]
+        assert_not_equal $shard [set second [r cluster myshardid]]
+        assert_equal {fail 0 7} [list [cluster_field cluster_state] [cluster_field cluster_slots_assigned] \
+            [cluster_field cluster_current_epoch]]
+        assert_error "CLUSTERDOWN Hash slot not served" {r get a}
+        r cluster addslots 1
+        r multi
+        r cluster reset HARD
+        assert_equal OK [r exec]
+        assert_not_equal $id [set new [r cluster myid]]
+        assert_not_equal $second [r cluster myshardid]
+        foreach {name value} {slots_assigned 0 known_nodes 1 size 0 current_epoch 0 my_epoch 0} {
+            assert_equal $value [cluster_field cluster_$name]
+        }
+        restart_server
+        assert_equal $new [r cluster myid]
+        assert_equal 1 [cluster_field cluster_known_nodes]
+        r cluster addslotsrange 0 16383
+        wait_ok
+        assert_equal OK [r set a 1]
+    }
 }
 
 start_server {tags {cluster}} {
     test {without cluster-enabled there are only slots of keys} {
         assert_equal 15495 [r cluster keyslot a]
-        foreach command {info nodes slots shards myid {addslots 1} {countkeysinslot 1} help} {
+        foreach command {info nodes slots shards myid {addslots 1} {countkeysinslot 1} reset help} {
             assert_error "ERR This instance has cluster support disabled" {r cluster {*}$command}
         }
         assert_equal {OK OK} [list [r readonly] [r readwrite]]

@@ -388,6 +388,10 @@ start_server {tags {aof} overrides {appendonly yes}} {
 }
 
 start_server {tags {aof} overrides {appendonly no}} {
+    test {DEBUG LOADAOF without an append only file is an error} {
+        assert_error "ERR Error trying to load the AOF files, check server logs." {r debug loadaof}
+    }
+
     test {with appendonly no nothing is created, and BGREWRITEAOF writes a base} {
         assert_equal {} [aof_names]
         r set a 1

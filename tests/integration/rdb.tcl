@@ -42,10 +42,12 @@ start_server {tags {rdb}} {
         assert_equal "Background saving cancelled" [r bgsave cancel]
         info_is rdb_bgsave_in_progress 0
         assert_equal ok [info_field rdb_last_bgsave_status]
+        set saves [info_field rdb_saves]
         r multi
         r bgsave
         assert_equal {{Background saving scheduled}} [r exec]
         r config set rdb-key-save-delay 0
+        info_is rdb_saves [expr {$saves + 1}] ;# the scheduled one begins later
         info_is rdb_bgsave_in_progress 0
         foreach words {{x} {schedule x} {cancel x}} {assert_error "ERR syntax error" {r bgsave {*}$words}}
         assert_equal {} [glob -nocomplain [srv dir]/temp-*.rdb]
@@ -154,13 +156,13 @@ start_server {tags {rdb} overrides {save "10000 1"}} {
         set file [open [srv dir]/dump.rdb r+b]
         puts -nonewline $file VALKEY987
         close $file
-        assert_error "ERR Error trying to load the RDB dump, check server logs" {r debug reload nosave}
+        assert_error "ERR Error trying to load the RDB dump, check server logs." {r debug reload nosave}
         assert_equal value [r get key]
     }
 }
 
 start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}} {
-    test {clients are served while the dataset is loaded} {
+    test {clients are served while the dataset is loaded, DEBUG changes nothing} {
         r config set rdbcompression no
         r debug populate 2000 key 1100 ;# clients are served after every key
         r save
@@ -174,6 +176,9 @@ start_server {tags {rdb} overrides {loading-process-events-interval-bytes 1024}}
         assert_equal 1 [info_field loading $other]
         assert_error "LOADING Valkey is loading the dataset in memory" {$other get key:1}
         assert_error "LOADING *" {$other ping}
+        foreach command {{populate 3000} {populate 1 other} {reload nosave} loadaof} {
+            assert_error "LOADING Valkey is loading the dataset in memory" {$other debug {*}$command}
+        }
         assert {[info_field loading_total_bytes $other] > [info_field loading_loaded_bytes $other]}
         assert_equal OK [$other config set key-load-delay 0]
         assert_equal OK [$loader -read]

@@ -97,6 +97,14 @@ start_server {tags {admin}} {
         assert_error "ERR value is not an integer or out of range" {r debug mallctl nosuch x}
     }
 
+    test {DEBUG PROTECT-CLIENT takes the id of a client, HASHTABLE-CAN-ABORT-SHRINK a switch} {
+        assert_equal OK [r debug protect-client [[connect] client id]]
+        foreach id {x {} 1.5} {assert_error "ERR Invalid client id" {r debug protect-client $id}}
+        foreach id {-1 0 999999} {assert_error "ERR No such client" {r debug protect-client $id}}
+        assert_equal OK [r debug hashtable-can-abort-shrink 0]
+        assert_equal OK [r debug hashtable-can-abort-shrink 1]
+    }
+
     test {LOLWUT draws a picture of its own for versions 5, 6 and 9} {
         set text [r lolwut version 5 10 2 2]
         assert_match "*\n\nGeorg Nees - schotter, plotter on paper, 1968. Valkey ver. *\n" $text

@@ -42,6 +42,25 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
         assert_match "*Evicting client: id=*" [server_log]
     }
 
+    test {DEBUG CLIENT-EVICTION counts clients by powers of two of their memory} {
+        begin
+        assert_error "ERR maxmemory-clients is disabled." {r debug client-eviction}
+        r client no-evict off
+        r config set maxmemory-clients 10mb
+        holder 1500000
+        wait_input 1500000
+        set lines [split [string trimright [r debug client-eviction] "\n"] "\n"]
+        assert_equal 19 [llength $lines]
+        assert_match "bucket          0 -      32767: tot-mem: *, clients: 1" [lindex $lines 0]
+        set big [lsearch -all -inline [lrange $lines 1 end] "*clients: 1"]
+        assert_equal 1 [llength $big]
+        scan [lindex $big 0] "bucket %d - %d: tot-mem: %d, clients: 1" from to bytes
+        assert {$bytes >= 1500000 && $from <= $bytes && $bytes <= $to && $to + 1 == 2 * $from}
+        assert_equal "bucket 2147483648 - 4294967295: tot-mem:          0, clients: 0" [lindex $lines 17]
+        assert_equal "bucket 4294967296+            : tot-mem:          0, clients: 0" [lindex $lines 18]
+        r client no-evict on
+    }
+
     test {a lower limit closes the largest, and no more than needed} {
         begin
         r config set maxmemory-clients 0

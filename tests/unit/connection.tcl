@@ -34,6 +34,15 @@ start_server {tags {connection}} {
         assert_equal [expr {[resp3] ? 3 : 2}] [dict get $facts proto]
     }
 
+    test {HELLO, MODULE LIST and INFO show the built-in engine of scripts as the module lua} {
+        set lua {{name lua ver 1 path lua args {}}}
+        assert_equal $lua [dict get [r hello] modules]
+        assert_equal $lua [r module list]
+        assert_match "*module:name=lua,ver=1,api=1,*" [r info modules]
+        assert_equal LIST [lindex [r module help] 1]
+        assert_error "ERR wrong number of arguments for 'module|list' command" {r module list x}
+    }
+
     test {HELLO switches the protocol immediately, in both directions} {
         set c [connect 2]
         assert_equal map [lindex [$c -typed hello 3] 0]
