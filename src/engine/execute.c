@@ -58,6 +58,7 @@ void executeNewTurn(void) {
 static inline void bindCommand(request *r, const command *cmd) {
     r->command = cmd;
     r->command_epoch = commandEpoch();
+    r->item_hash = 0;
     if (cmd->first_key == 1 && r->argc > 1) { r->key_hash = storeHash(r->argv[1]); }
 }
 
@@ -106,25 +107,35 @@ static inline bool hasPreparedKey(const request *r) {
     return ((const command *)r->command)->first_key == 1 && r->argc >= 2;
 }
 
+/* True if commands with these flags name an item, a field or member, in one argument: itemOf(). */
+static inline bool flagsNameItem(uint32_t flags) { return flags & (CMD_ITEM | CMD_LAST_ITEM); }
+
+static inline slice itemOf(const request *r) {
+    bool is_last = ((const command *)r->command)->flags & CMD_LAST_ITEM;
+    return r->argv[is_last ? r->argc - 1 : 2];
+}
+
 /* Prefetches the items that requests look up in large collections. `wants` are the keys of the requests that have one,
  * in their order. */
 static NO_INLINE void prefetchItems(const executePart *parts, int count, const storeWant *wants) {
     storeItemWant items[STORE_ITEMS_MAX];
+    request *of[STORE_ITEMS_MAX];
     int n = 0;
     for (int i = 0; i < count; i++) {
         const executePart *part = &parts[i];
         for (int k = 0; k < part->count && n < STORE_ITEMS_MAX; k++) {
-            const request *r = &part->requests[k];
+            request *r = &part->requests[k];
             if (!hasPreparedKey(r)) continue;
             const robj *o = wants++->likely;
             if (!o || objectForm(o) != FORM_POINTER) continue;
-            uint32_t flags = ((const command *)r->command)->flags & (CMD_ITEM | CMD_LAST_ITEM);
-            if (!flags || r->argc < 3) continue;
-            int arg = flags & CMD_ITEM ? 2 : r->argc - 1;
-            items[n++] = (storeItemWant){.object = o, .item = r->argv[arg]};
+            if (!flagsNameItem(((const command *)r->command)->flags) || r->argc < 3) continue;
+            of[n] = r;
+            items[n++] = (storeItemWant){.object = o, .item = itemOf(r)};
         }
     }
-    if (n > 1) storePrefetchItems(items, n); /* one alone has nothing to overlap with */
+    if (n < 2) return; /* one alone has nothing to overlap with */
+    storePrefetchItems(items, n);
+    for (int i = 0; i < n; i++) of[i]->item_hash = items[i].hash;
 }
 
 void executePrefetch(const executePart *parts, int count) {
@@ -147,7 +158,7 @@ void executePrefetch(const executePart *parts, int count) {
         if (likely(part->count)) flags |= ((const command *)part->requests->command)->flags;
     }
     storePrefetch(wants, (int)(want - wants));
-    if (unlikely(flags & (CMD_ITEM | CMD_LAST_ITEM))) prefetchItems(parts, count, wants);
+    if (unlikely(flagsNameItem(flags))) prefetchItems(parts, count, wants);
 }
 
 static inline bool arityFits(const command *cmd, int argc) {
@@ -403,6 +414,7 @@ int executeRun(session *s, request *requests, int count) {
             uint32_t armed = engineHot.armed | s->armed;
             bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
             if (likely(usual) || runGated(&c, armed)) {
+                if (unlikely(r->item_hash)) storeKnowItem(itemOf(r), r->item_hash);
                 cmd->proc(&c);
                 size_t after = outbufPending(&s->out);
                 checkSize(&c, r, pending, after);
@@ -427,6 +439,7 @@ int executeRun(session *s, request *requests, int count) {
                 propagateUnitBegin();
             }
         } while (r < last && r->command == cmd && !(s->flags & SESSION_STOPS));
+        storeForgetItem(); /* until here the arguments of all these requests were in memory */
         int ran = (int)(r - first) - not_run;
         if (unlikely(cmd->flags & CMD_STOPS_BATCH) && ran) s->flags |= SESSION_REPARSE;
         uint64_t ended = clockTicks();

@@ -15,13 +15,13 @@ void executeResolveAll(request *requests, int count);
 /* Resolved requests of one session that are going to run. */
 typedef struct executePart {
     const session *who;
-    const request *requests;
+    request *requests;
     int count;
 } executePart;
 /* Maximum number of requests that are prefetched together: what they access must fit into the first-level cache. */
 enum { EXECUTE_PREFETCH_MAX = 64 };
-/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all cache misses overlap.
- * Only a hint. */
+/* Prefetches what the first EXECUTE_PREFETCH_MAX requests of `count` parts will access, so that all cache misses overlap,
+ * and keeps hashes computed for that in the requests. Only a hint. */
 void executePrefetch(const executePart *parts, int count);
 /* Runs up to `count` resolved requests in order, until one stops the session. Returns the number that ran: the caller
  * keeps the bytes of the rest and parses them again when the session continues. */

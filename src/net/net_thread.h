@@ -45,7 +45,7 @@ void readerRecord(client *cl);
 /* After a read returned `n` <= 0: closes the client unless errno was EAGAIN. */
 void readerFailed(client *cl, ssize_t n, int error);
 /* Prefetches for the first batches of a list, as many as fit in one step; returns their number: 0 if the first one does not. */
-int readerPrefetch(const struct inputBatch *first);
+int readerPrefetch(struct inputBatch *first);
 /* Executes a batch that an I/O thread has filled; its clients are the main thread's. */
 void readerExecuteBatch(struct inputBatch *b, bool prefetched);
 /* After `written` bytes of the output were sent: removes them. */

@@ -244,7 +244,7 @@ static void writeLongReplies(inputBatch *b) {
     stagesRun(STAGE_LOG, STAGE_WRITE);
 }
 
-static int partsOf(const inputBatch *b, int from, int to, executePart *parts) {
+static int partsOf(inputBatch *b, int from, int to, executePart *parts) {
     for (int i = from; i < to; i++) {
         const inputRun *run = &b->runs[i];
         parts[i - from] =
@@ -261,7 +261,7 @@ static int windowEnd(const inputBatch *b, int from) {
 }
 
 /* Prefetches for as many runs from `from` on as fit in one step; returns the end of these runs. */
-static int prefetchRuns(const inputBatch *b, int from) {
+static int prefetchRuns(inputBatch *b, int from) {
     executePart parts[RUNS_MAX];
     int to = likely(b->requests.count <= EXECUTE_PREFETCH_MAX) ? b->run_count : windowEnd(b, from);
     executePrefetch(parts, partsOf(b, from, to, parts));
@@ -297,10 +297,10 @@ static void runBatch(inputBatch *b) {
     batchDone(b);
 }
 
-int readerPrefetch(const inputBatch *first) {
+int readerPrefetch(inputBatch *first) {
     executePart parts[RUNS_MAX];
     int left = EXECUTE_PREFETCH_MAX, count = 0, batches = 0;
-    for (const inputBatch *b = first; b; b = b->next, batches++) {
+    for (inputBatch *b = first; b; b = b->next, batches++) {
         if (b->requests.count > left || count + b->run_count > (int)COUNT_OF(parts)) break;
         count += partsOf(b, 0, b->run_count, parts + count);
         left -= b->requests.count;

@@ -40,7 +40,7 @@ typedef struct request {
         raw_end; /* offset in the buffer of the byte after it: parsing resumes here if it is the last request run */
     /* For the caller: filled after parsing, neither set nor read here. */
     const void *command;
-    uint64_t key_hash;
+    uint64_t key_hash, item_hash;
     uint32_t command_epoch;
     void *owner;
 } request;

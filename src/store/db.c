@@ -408,22 +408,23 @@ void storePrefetch(storeWant *wants, int count) {
     if (unlikely(flags & HASHTABLE_MARK) && count > 1) prefetchTexts(wants, count);
 }
 
-void storePrefetchItems(const storeItemWant *wants, int count) {
+void storePrefetchItems(storeItemWant *wants, int count) {
     struct {
         const valueElements *elements;
         const void *value;
         hashtable table;
         tableHint hint;
-        slice item;
+        storeItemWant *want;
     } at[STORE_ITEMS_MAX];
     int n = 0;
     hotCheck(count <= STORE_ITEMS_MAX);
     for (int i = 0; i < count; i++) {
         const valueElements *elements = typeOf(wants[i].object)->elements;
+        wants[i].hash = 0;
         if (!elements) continue;
         at[n].elements = elements;
         at[n].value = objectPointer(wants[i].object);
-        at[n].item = wants[i].item;
+        at[n].want = &wants[i];
         prefetchRead(at[n++].value);
     }
     for (int i = 0; i < n; i++) {
@@ -431,7 +432,9 @@ void storePrefetchItems(const storeItemWant *wants, int count) {
         hashtableInlinePrefetchHead(&at[i].table);
     }
     for (int i = 0; i < n; i++) {
-        uint64_t hash = at[i].elements->hash_of(at[i].item);
+        bool is_text;
+        uint64_t hash = at[i].elements->hash_of(at[i].want->item, &is_text);
+        if (is_text) at[i].want->hash = hash;
         at[i].hint = hashtableInlinePrefetch(&at[i].table, hash);
     }
     for (int i = 0; i < n; i++) (void)hashtableInlinePrefetchEntry(at[i].hint);

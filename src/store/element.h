@@ -12,6 +12,9 @@
 #include "store/slab.h"
 #include "store/type.h"
 
+/* The hash of a field or member as text: hashBytes(), which need not be computed for the item that storeKnowItem() was
+ * called with. */
+uint64_t elementNameHash(slice name);
 static inline void *elementAlloc(size_t size) { return slabAllocFrom(slabElements(), size); }
 /* `size` is the requested size, or another one of the same class. `by` NULL: frees immediately. */
 void elementFree(void *element, size_t size, valueFreer *by);

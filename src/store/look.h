@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Parameters of lookups: the time that decides about expiry (storeLook), and the position where a lookup ended, for a
- * following insertion. Both are values owned by the caller; the store keeps neither. */
+ * following insertion. Both are values owned by the caller; the store keeps neither. And the known hash of an item. */
 #ifndef STORE_LOOK_H
 #define STORE_LOOK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/slice.h"
 #include "ds/hashtable.h"
 
 /* The time by which keys and fields have expired, and whether a lookup counts as an access. Passed by value. */
@@ -34,5 +35,11 @@ static inline bool lookTouches(storeLook look) { return !(look.bits & 1); }
 typedef struct dbPosition {
     hashtablePosition at; /* private */
 } dbPosition;
+
+/* Tells the hash of one argument of the command that is going to run, so that lookups of exactly these bytes (this
+ * address) in elements of collections do not compute it again. To be ended by storeForgetItem() before the bytes change
+ * or are freed. Main thread. */
+void storeKnowItem(slice item, uint64_t hash);
+void storeForgetItem(void);
 
 #endif

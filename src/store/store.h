@@ -281,8 +281,7 @@ const char *dbVerify(const db *d);
 typedef struct storeWant {
     const db *db;
     uint64_t hash;
-    const robj *
-        likely; /* set by storePrefetch(): the object of this key or, rarely, of another; or NULL */
+    const robj *likely; /* set by storePrefetch(): the key's object, rarely another's; or NULL */
 } storeWant;
 enum { STORE_WANTS_MAX = 64 };
 /* Prefetches what the lookups of `count` keys, at most STORE_WANTS_MAX, will read, step by step for all of them, so that
@@ -292,9 +291,10 @@ void storePrefetch(storeWant *wants, int count);
 typedef struct storeItemWant {
     const robj *object;
     slice item;
+    uint64_t hash; /* set by storePrefetchItems(): for storeKnowItem(), or 0 */
 } storeItemWant;
 enum { STORE_ITEMS_MAX = 64 };
 /* The same for items of large collections, at most STORE_ITEMS_MAX. The objects should be in the cache. */
-void storePrefetchItems(const storeItemWant *wants, int count);
+void storePrefetchItems(storeItemWant *wants, int count);
 
 #endif

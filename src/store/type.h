@@ -48,7 +48,8 @@ typedef struct valueElements {
     hashtable (*table_of)(const void *value); /* not owned; of NULL: an empty one */
     const hashtableType *type;
     void (*read)(const void *entry, valueElement *out);
-    uint64_t (*hash_of)(slice name); /* under which the table has an element */
+    /* The hash under which the table has an element; `is_text` is true if it is elementNameHash(). */
+    uint64_t (*hash_of)(slice name, bool *is_text);
 } valueElements;
 
 typedef struct typeOps {

@@ -143,7 +143,7 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
         return at != NULL;
     }
     hashtable t = tableOf(o);
-    const void *element = hashtableInlineFind(&t, &fields_type, hashBytes(field.ptr, field.len),
+    const void *element = hashtableInlineFind(&t, &fields_type, elementNameHash(field),
                                               elementHasField, field.ptr, field.len);
     if (!element || elementIsExpired(element, look)) return false;
     *value = elementValue(element);
@@ -151,8 +151,8 @@ bool hashGet(const robj *o, slice field, storeLook look, char *digits, slice *va
 }
 
 static void *findElement(const hashtable *t, slice field) {
-    return hashtableInlineFind(t, &fields_type, hashBytes(field.ptr, field.len), elementHasField,
-                               field.ptr, field.len);
+    return hashtableInlineFind(t, &fields_type, elementNameHash(field), elementHasField, field.ptr,
+                               field.len);
 }
 
 int64_t hashTime(const robj *o, slice field, storeLook look) {
@@ -249,7 +249,7 @@ robj *hashSetTimed(robj *o, slice field, slice value, int64_t time_ms, storeLook
     }
     hashtable t = tableOf(o);
     hashtablePosition position;
-    uint64_t hash = hashBytes(field.ptr, field.len);
+    uint64_t hash = elementNameHash(field);
     void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
                                                 field.len, &position);
     bool expired = element && elementIsExpired(element, look);
@@ -283,7 +283,7 @@ bool hashSetTime(robj **o, slice field, int64_t time_ms, storeLook look) {
     }
     hashtable t = tableOf(*o);
     hashtablePosition position;
-    uint64_t hash = hashBytes(field.ptr, field.len);
+    uint64_t hash = elementNameHash(field);
     void *element = hashtableInlineFindPosition(&t, &fields_type, hash, elementHasField, field.ptr,
                                                 field.len, &position);
     check(element != NULL);
@@ -313,7 +313,7 @@ bool hashDelete(robj **o, slice field, storeLook look) {
     }
     hashtable t = tableOf(*o);
     hashtablePosition position;
-    void *element = hashtableInlineFindPosition(&t, &fields_type, hashBytes(field.ptr, field.len),
+    void *element = hashtableInlineFindPosition(&t, &fields_type, elementNameHash(field),
                                                 elementHasField, field.ptr, field.len, &position);
     if (!element || elementIsExpired(element, look)) return false;
     beforeElement(t.body, element);
@@ -539,7 +539,10 @@ static void readElement(const void *element, valueElement *out) {
     out->time_ms = elementTime(element);
 }
 
-static uint64_t hashOfField(slice field) { return hashBytes(field.ptr, field.len); }
+static uint64_t hashOfField(slice field, bool *is_text) {
+    *is_text = true;
+    return hashBytes(field.ptr, field.len);
+}
 
 static const valueElements fields = {
     .table_of = tableOfValue, .type = &fields_type, .read = readElement, .hash_of = hashOfField};

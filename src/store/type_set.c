@@ -98,7 +98,7 @@ static inline void makeKey(tableKey *k, const listpackItem *member) {
     slice text = listpackText(member, k->digits);
     k->key = text.ptr;
     k->len = text.len;
-    k->hash = hashBytes(text.ptr, text.len);
+    k->hash = elementNameHash(text);
 }
 
 static void *newEntry(const tableKey *k) {
@@ -598,10 +598,11 @@ static void readEntry(const void *entry, valueElement *out) {
     }
 }
 
-static uint64_t hashOfMember(slice member) {
+static uint64_t hashOfMember(slice member, bool *is_text) {
     listpackItem item = listpackItemOf(member);
     tableKey key;
     makeKey(&key, &item);
+    *is_text = key.len != KEY_IS_ENTRY;
     return key.hash;
 }
 

@@ -43,8 +43,8 @@ static zsetPair pairOf(const void *element) {
 static inline zsetLarge *largeOf(const robj *o) { return objectPointer(o); }
 
 static inline void *findElement(const zsetLarge *z, slice member) {
-    return hashtableInlineFind(&z->members, &zset_members, hashBytes(member.ptr, member.len),
-                               zsetElementHas, member.ptr, member.len);
+    return hashtableInlineFind(&z->members, &zset_members, elementNameHash(member), zsetElementHas,
+                               member.ptr, member.len);
 }
 
 /* ------------------------------------------------------------------ listpacks */
@@ -217,9 +217,8 @@ static robj *addLarge(robj *o, zsetPair *pair, unsigned flags, zsetAdded *added)
     zsetLarge *z = largeOf(o);
     slice member = pair->member;
     hashtablePosition position;
-    void *element =
-        hashtableInlineFindPosition(&z->members, &zset_members, hashBytes(member.ptr, member.len),
-                                    zsetElementHas, member.ptr, member.len, &position);
+    void *element = hashtableInlineFindPosition(&z->members, &zset_members, elementNameHash(member),
+                                                zsetElementHas, member.ptr, member.len, &position);
     if (!element) {
         *added = flags & ZSET_XX ? ZSET_REFUSED : ZSET_ADDED;
         if (*added == ZSET_REFUSED) return o;
@@ -285,8 +284,8 @@ bool zsetRemove(robj **o, slice member) {
         return true;
     }
     zsetLarge *z = largeOf(*o);
-    void *element = hashtableDelete(&z->members, &zset_members, hashBytes(member.ptr, member.len),
-                                    member.ptr, member.len);
+    void *element = hashtableDelete(&z->members, &zset_members, elementNameHash(member), member.ptr,
+                                    member.len);
     if (!element) return false;
     beforeElement(z, element);
     orderedDelete(&z->order, &zset_order, element);
@@ -498,7 +497,10 @@ static void readElement(const void *element, valueElement *out) {
     out->score = zsetElementScore(element);
 }
 
-static uint64_t hashOfMember(slice member) { return hashBytes(member.ptr, member.len); }
+static uint64_t hashOfMember(slice member, bool *is_text) {
+    *is_text = true;
+    return hashBytes(member.ptr, member.len);
+}
 
 static const valueElements members = {
     .table_of = membersOf, .type = &zset_members, .read = readElement, .hash_of = hashOfMember};

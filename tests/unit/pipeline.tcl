@@ -159,4 +159,56 @@ start_server {tags {pipeline}} {
         assert_equal $expected [raw_read $s [string length $expected]]
         raw_close $s
     }
+
+    # Requests and their integer replies, sent at once: items are prefetched as those of the key's first value.
+    proc pipeline_integers {requests} {
+        set bytes ""
+        set expected ""
+        foreach {words reply} $requests {
+            append bytes [resp::encode $words]
+            append expected ":$reply\r\n"
+        }
+        set s [raw_connect]
+        raw_send $s $bytes
+        assert_equal $expected [raw_read $s [string length $expected]]
+        raw_close $s
+    }
+
+    test {an item is found if its key gets another type or encoding after the item was prefetched} {
+        set numbers {}
+        set pairs {}
+        for {set i 0} {$i < 1000} {incr i} {
+            lappend numbers $i
+            lappend pairs $i $i
+        }
+        r del k
+        r hset k {*}$pairs
+        pipeline_integers [list {hexists k 5} 1 {hexists k 7} 1 {del k} 1 [list sadd k {*}$numbers] 1000 \
+            {sismember k 5} 1 {sadd k 7} 0 {srem k 9} 1 {sismember k 9} 0 {sadd k text} 1 {srem k text} 1]
+        assert_equal {0 1 0 999} [list [r sadd k 5] [r sadd k 9] [r sismember k text] [expr {[r scard k] - 1}]]
+        pipeline_integers [list {sismember k 5} 1 {del k} 1 [list hset k {*}$pairs] 1000 {hset k 5 x} 0 \
+            {hexists k 7} 1 {hset k 5 x 6 y new z} 1 {hdel k 8 9} 2 {hsetnx k 8 x} 1]
+        assert_equal {x y z 1 0} [list {*}[r hmget k 5 6 new] [r hdel k 8] [r hdel k 9]]
+        pipeline_integers [list {hexists k 5} 1 {del k} 1 {zadd k 1 5 2 6} 2 [list zadd k {*}$pairs] 998 \
+            {zadd k 5 5} 0 {zrem k 5} 1 {zadd k 5 5} 1 {zrank k 7} 7]
+        assert_equal {5 0 1000} [list [r zscore k 5] [r zadd k 7 7] [r zcard k]]
+        r del k
+        r hset k 5 v 6 w
+        pipeline_integers [list {hset k 5 x} 0 [list hset k long [string repeat x 1000]] 1 {hset k 5 y} 0 {hdel k 6} 1 \
+            {hset k 6 z} 1]
+        assert_equal {hashtable y z 3} [list [r object encoding k] [r hget k 5] [r hget k 6] [r hlen k]]
+    }
+
+    test {items of queued commands are found by EXEC, also in another type of the key} {
+        set numbers {}
+        for {set i 0} {$i < 1000} {incr i} {lappend numbers $i}
+        r del k other
+        r sadd k {*}$numbers m
+        r hset other {*}[concat {*}[lmap i $numbers {list $i v:$i}]]
+        r multi
+        foreach words {{sismember k 5} {sadd k m} {srem k m} {sadd k n} {rename other k} {hset k 5 x} {hget k 6} {hdel k 7}
+            {hset k m y} {eval {return redis.call('hget', KEYS[1], ARGV[1])} 1 k m}} {r {*}$words}
+        assert_equal {1 0 1 1 OK 0 v:6 1 1 y} [r exec]
+        assert_equal {x 0 y 1000} [list [r hget k 5] [r hexists k 7] [r hget k m] [r hlen k]]
+    }
 }
