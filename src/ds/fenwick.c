@@ -73,4 +73,12 @@ size_t fenwickNext(const fenwick *f, size_t index) {
     return before == f->total ? f->count : fenwickFind(f, before, NULL);
 }
 
+bool fenwickCompact(fenwick *f) {
+    const size_t MOVED_MAX = (size_t)16 << 10; /* larger blocks have pages of their own */
+    if (!f->node || f->count * sizeof(*f->node) > MOVED_MAX) return false;
+    uint64_t *moved = memMoveIfSparse(f->node);
+    if (moved) f->node = moved;
+    return moved != NULL;
+}
+
 size_t fenwickBytes(const fenwick *f) { return f->node ? memSizeOf(f->node) : 0; }

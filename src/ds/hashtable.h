@@ -178,8 +178,9 @@ bool hashtableIsResizing(const hashtable *t);
 /* Applies to all tables: while a forked child shares our pages, resizes are neither started nor continued,
  * unless a table is nearly full. Main thread. */
 void hashtableSetPaused(bool paused);
-/* Moves the block of a small table to a denser page (memMoveIfSparse()); true if it was moved. */
-bool hashtableCompact(hashtable *t);
+/* Moves the table's own blocks to denser pages (memMoveIfSparse()): all blocks below 16 KB, so it takes some microseconds.
+ * Larger arrays have pages of their own and leave no holes. Returns the number of moved blocks. */
+unsigned hashtableCompact(hashtable *t);
 /* Frees the table after calling `visit` (may be NULL) for every entry; the handle is empty afterwards.
  * ANY_THREAD, if no other thread uses the table. */
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context);

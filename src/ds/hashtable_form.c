@@ -30,14 +30,20 @@ static void blockFree(void *block, size_t bytes, bool mapped) {
     }
 }
 
+/* Where the array starts in a block. */
+static char *arrayIn(char *block) {
+    return (char *)sizeRoundUp((size_t)(uintptr_t)block, CACHE_LINE);
+}
+
 /* Copies the array to a new allocator block, or to its first mapping. */
 static void resizeByCopy(tableBig *g, size_t bytes) {
     bool mapped = bytes >= MAP_MIN;
     size_t block_bytes = mapped ? sizeRoundUp(bytes, MAP_PAGE) : bytes + CACHE_LINE;
     char *block = mapped ? memMap(block_bytes, alignmentOf(block_bytes)) : memAlloc(block_bytes);
     if (!mapped) block_bytes = memSizeOf(block);
-    char *array = (char *)sizeRoundUp((size_t)(uintptr_t)block, CACHE_LINE);
-    size_t capacity = (block_bytes - (size_t)(array - block)) / sizeof(tableBucket);
+    char *array = arrayIn(block);
+    /* The same wherever the block is, so that it can be moved (arrayCompact()). */
+    size_t capacity = (mapped ? block_bytes : block_bytes - CACHE_LINE) / sizeof(tableBucket);
     size_t kept = sizeMin(capacity, g->allocated);
     check(capacity * sizeof(tableBucket) >= bytes);
     if (kept) memcpy(array, g->buckets, kept * sizeof(tableBucket));
@@ -135,10 +141,41 @@ static tableBig *bigBuild(uint64_t bucket_count, unsigned prefix_bits, const has
     return g;
 }
 
-bool hashtableCompact(hashtable *t) {
-    void *moved = t->body && !tableIsBig(t) ? memMoveIfSparse(t->body) : NULL;
-    if (moved) t->body = moved;
-    return moved != NULL;
+/* ---- moving blocks to denser pages ---- */
+
+/* Larger blocks have pages of their own, which the allocator returns when they are freed. Here they end where copying
+ * would take more than some microseconds. */
+#define MOVED_MAX ((size_t)16 << 10)
+
+static unsigned arrayCompact(tableBig *g) {
+    if (g->mapped || g->block_bytes > MOVED_MAX) return 0;
+    ptrdiff_t offset = (char *)g->buckets - (char *)g->block;
+    char *moved = memMoveIfSparse(g->block);
+    if (!moved) return 0;
+    char *array = arrayIn(moved);
+    /* Only blocks of libc are not aligned. */
+    if (array - moved != offset) memmove(array, moved + offset, g->allocated * sizeof(tableBucket));
+    g->block = moved;
+    g->buckets = (tableBucket *)(void *)array;
+    return 1;
+}
+
+unsigned hashtableCompact(hashtable *t) {
+    if (!t->body) return 0;
+    if (!tableIsBig(t)) {
+        void *moved = memMoveIfSparse(t->body);
+        if (moved) t->body = moved;
+        return moved != NULL;
+    }
+    tableBig *g = memMoveIfSparse(tableAsBig(t));
+    unsigned moved = g != NULL;
+    if (moved) {
+        t->body = (void *)((uintptr_t)g + 1);
+    } else {
+        g = tableAsBig(t);
+    }
+    return moved + arrayCompact(g) + volatileIndexCompact(&g->volatiles) +
+           volatileIndexCompact(&g->volatiles_next);
 }
 
 void tableFreeBody(hashtable *t) {

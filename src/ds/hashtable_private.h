@@ -210,6 +210,8 @@ static inline size_t volatileBlock(const volatileIndex *v, uint64_t hash) {
 }
 volatileIndex *volatileIndexNew(unsigned bits);
 void volatileIndexFree(volatileIndex *v);
+/* Moves its blocks as hashtableCompact() does; *v (may be NULL) changes. */
+unsigned volatileIndexCompact(volatileIndex **v);
 /* Adds `delta` (1 or -1) to the count for `hash`; creates the index on first use. */
 void volatileCount(tableBig *g, uint64_t hash, int delta);
 

@@ -35,12 +35,20 @@ void volatileIndexFree(volatileIndex *v) {
     memFree(v);
 }
 
+unsigned volatileIndexCompact(volatileIndex **v) {
+    if (!*v) return 0;
+    volatileIndex *moved = memMoveIfSparse(*v);
+    if (moved) *v = moved;
+    return (unsigned)(moved != NULL) + (unsigned)fenwickCompact(&(*v)->counts);
+}
+
 void volatileCount(tableBig *g, uint64_t hash, int delta) {
     if (!g->volatiles) {
         const tableScale *from = &g->scales[g->state == RESIZE_GROW ? 0 : 1];
         const tableScale *to = &g->scales[g->state == RESIZE_GROW ? 1 : 0];
+        bool moves = g->state == RESIZE_GROW || g->state == RESIZE_SHRINK;
         g->volatiles = volatileIndexNew(scalePrefixBits(from));
-        if (g->state != RESIZE_NONE && scalePrefixBits(to) != scalePrefixBits(from)) {
+        if (moves && scalePrefixBits(to) != scalePrefixBits(from)) {
             g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
         }
     }

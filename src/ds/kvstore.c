@@ -343,6 +343,12 @@ void kvstoreIteratorClear(kvstoreIterator *it) { hashtableIteratorClear(&it->ent
 
 /* ---- the whole store ---- */
 
+int kvstoreCompactAt(kvstore *kv, uint64_t cursor) {
+    int slot = kvstoreCursorSlot(kv, cursor), next = kvstoreNextSlot(kv, slot);
+    bool goes_on = next == slot && cursor >> kv->slot_bits != 0;
+    return next < 0 || goes_on ? -1 : (int)hashtableCompact(&kv->tables[next]);
+}
+
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count) {
     hashtableReserve(tableOf(kv, slot), kv->type, count);
 }

@@ -108,6 +108,9 @@ void kvstoreIteratorClear(kvstoreIterator *it);
 
 /* ---- the whole store ---- */
 
+/* Moves blocks of the table in which a scan from `cursor` goes on, if it starts there: so a scan of all slots moves each
+ * table once. Returns the number of moved blocks, -1 if there is no such table. See hashtableCompact(). */
+int kvstoreCompactAt(kvstore *kv, uint64_t cursor);
 /* See hashtableReserve(). */
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count);
 /* Continues running resizes by about `buckets` buckets. Returns true if there is more to do. */

@@ -2,8 +2,8 @@
  *
  * Compaction of large collections. The only reference to an element is in its collection's table, and elements do not
  * refer back to it; so all collections are scanned in steps, and elements in sparse slabs move to fuller ones. If
- * requested, blocks of values outside the slabs are moved, too: nodes of lists and sorted sets, small tables, long
- * strings.
+ * requested, blocks outside the slabs are moved, too: nodes of lists and sorted sets, long strings, and the arrays of
+ * tables, those of the keyspace's slots included.
  *
  * Anything may change between two turns: the position in the keyspace is a scan cursor, and a partially processed
  * collection is found again by its key. Main thread only. */
@@ -44,8 +44,17 @@ static void collectKeys(void *context, void *entry, unsigned flags) {
     strAppendSlice(&walk->keys, key);
 }
 
+/* The table of a slot of the keyspace, before its first buckets are visited. */
+static void moveTable(compactWalk *walk) {
+    int moved = kvstoreCompactAt(walk->in->dbs[walk->db]->keys, walk->cursor);
+    if (moved < 0) return;
+    walk->by.moved += (uint64_t)moved;
+    walk->by.kept += moved == 0;
+}
+
 /* The next buckets of the keyspace. */
 static void stepKeyspace(compactWalk *walk) {
+    if (walk->by.heap) moveTable(walk);
     strClear(&walk->keys);
     walk->at = 0;
     walk->keys_db = walk->db;

@@ -52,6 +52,13 @@ void *elementMoveBlock(void *block, compaction *by) {
     return by->heap ? count(memMoveIfSparse(block), by) : NULL;
 }
 
+void elementMoveTable(hashtable *table, compaction *by) {
+    if (!by->heap) return;
+    unsigned moved = hashtableCompact(table);
+    by->moved += moved;
+    by->kept += moved == 0;
+}
+
 typedef struct mover {
     hashtable table;
     const hashtableType *type;
@@ -70,11 +77,7 @@ static void moveEntry(void *context, void *entry, unsigned flags) {
 uint64_t elementsCompact(void **body, const hashtableType *type, elementMoverProc *move,
                          uint64_t cursor, compaction *by) {
     mover m = {.table = {*body}, .type = type, .move = move, .by = by};
-    if (cursor == 0 && by->heap) {
-        bool moved = hashtableCompact(&m.table);
-        by->moved += moved;
-        by->kept += !moved;
-    }
+    if (cursor == 0) elementMoveTable(&m.table, by);
     do {
         elementSeen(by); /* a bucket may be empty */
         cursor = hashtableScan(&m.table, type, cursor, moveEntry, &m);

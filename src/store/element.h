@@ -27,6 +27,8 @@ static inline bool elementGoesWithStore(const void *element, const valueFreer *b
 void *elementMove(void *element, size_t size, compaction *by);
 /* Like elementMove() for a block of memAlloc(), if the compaction includes such blocks. */
 void *elementMoveBlock(void *block, compaction *by);
+/* The same for the own blocks of a table (hashtableCompact()). */
+void elementMoveTable(hashtable *table, compaction *by);
 /* Counts one visited element. */
 static inline void elementSeen(compaction *by) { by->fields -= by->fields > 0; }
 /* Moves one element and returns its new address; NULL if it was not moved. */

@@ -565,6 +565,7 @@ static uint64_t compactLarge(void **value, uint64_t cursor, compaction *by) {
     if (cursor == 0) {
         void *moved = elementMoveBlock(*value, by);
         if (moved) *value = moved;
+        elementMoveTable(&((zsetLarge *)*value)->members, by);
     }
     mover m = {*value, by};
     if (!(cursor & INDEX_PHASE)) {

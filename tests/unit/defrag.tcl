@@ -68,6 +68,40 @@ start_server {tags {defrag} overrides {save "" enable-debug-command yes}} {
         r config set active-defrag-max-scan-fields 1000 active-defrag-cycle-us 500
     }
 
+    test {the arrays of tables of 1,000 elements and more are moved and keep their contents} {
+        r config set activedefrag no active-defrag-ignore-bytes 1 active-defrag-threshold-lower 1 active-defrag-cycle-max 75
+        r flushall sync
+        set tables [scaled 200]
+        for {set i 0} {$i < 1300} {incr i} {
+            lappend table_fields f:$i v
+            lappend table_members m:$i
+            lappend table_scores $i m:$i
+        }
+        for {set i 0} {$i < $tables} {incr i} {
+            r hset hash:$i {*}$table_fields
+            r hexpire hash:$i 10000 fields 2 f:1 f:2
+            r sadd set:$i {*}$table_members
+            r zadd zset:$i {*}$table_scores
+        }
+        set kept {}
+        for {set i 0} {$i < $tables} {incr i} {
+            if {$i % 4 == 0} {lappend kept hash:$i set:$i zset:$i} else {r unlink hash:$i set:$i zset:$i}
+        }
+        wait_for_condition 500 20 {[info_field lazyfree_pending_objects] == 0}
+        set digest [r debug digest-value {*}$kept]
+        set holes [info_field allocator_frag_bytes]
+        r config resetstat
+        r config set activedefrag yes
+        wait_for_condition 500 20 {[info_field active_defrag_misses] + [info_field active_defrag_hits] > $tables}
+        if {[string match jemalloc* [info_field mem_allocator]]} {
+            wait_for_condition 500 20 {[info_field allocator_frag_bytes] < $holes * 2 / 3}
+        }
+        wait_for_condition 500 20 {[info_field active_defrag_running] == 0}
+        assert_equal $digest [r debug digest-value {*}$kept]
+        assert_equal [lsort [r smembers set:0]] [lsort [r zrange zset:0 0 -1]]
+        assert_equal 1300 [r hlen hash:0]
+    }
+
     test {below the threshold activedefrag does not start} {
         r config set active-defrag-ignore-bytes 1gb
         wait_for_condition 500 20 {[info_field active_defrag_running] == 0}

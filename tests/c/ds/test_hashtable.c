@@ -108,6 +108,56 @@ static void test_tag_zero_and_all_ones_are_tags_like_others(void **state) {
     hashtableFree(&t, NULL, NULL);
 }
 
+/* ---- moving its own blocks ---- */
+
+/* Header, array, and both blocks of the index of volatile entries. */
+static void test_compact_moves_every_block_of_a_table(void **state) {
+    for (uint64_t count = 1; count < 30000; count = count * 3 + 1) {
+        hashtable t = {NULL};
+        fill(&t, 0, count, HASHTABLE_VOLATILE);
+        size_t bytes = hashtableBytes(&t), used = memUsed();
+        unsigned moved = hashtableCompact(&t);
+        assert_in_range(moved, 0, 6);
+#if defined(HOSTILE_BUILD) && !defined(USE_JEMALLOC)
+        assert_in_range(moved, 1, 6); /* this one always moves */
+#endif
+        assert_int_equal(hashtableBytes(&t), bytes);
+        assert_true(memUsed() <= used + 4096);
+        assert_valid(&t);
+        for (uint64_t id = 0; id < count; id++) drop(&t, id);
+        assert_null(t.body);
+        assert_int_equal(hashtableCompact(&t), 0);
+    }
+}
+
+/* A class of 14 KB has two blocks in a run of pages: of four neighbours one is kept. */
+static void test_compact_joins_the_arrays_of_many_tables(void **state) {
+    enum { TABLES = 400, ENTRIES = 1300, KEPT_EACH = 4 };
+    hashtable *tables = memNewArray(hashtable, TABLES);
+    for (int i = 0; i < TABLES; i++) {
+        for (uint64_t id = 0; id < ENTRIES; id++)
+            hashtableInsert(&tables[i], &numberType, itemHash(id), numberOf(id), 0);
+    }
+    for (int i = 0; i < TABLES; i++) {
+        if (i % KEPT_EACH) hashtableFree(&tables[i], NULL, NULL);
+    }
+    size_t before = memSparseBytes();
+    unsigned moved = 0;
+    for (int i = 0; i < TABLES; i += KEPT_EACH) moved += hashtableCompact(&tables[i]);
+#ifdef USE_JEMALLOC
+    assert_in_range(moved, TABLES / KEPT_EACH / 4, 2 * TABLES / KEPT_EACH);
+    assert_true(memSparseBytes() < before / 2);
+#else
+    assert_true(before == 0);
+#endif
+    for (int i = 0; i < TABLES; i += KEPT_EACH) {
+        assert_null(hashtableVerify(&tables[i], &numberType));
+        assert_int_equal(hashtableCount(&tables[i]), ENTRIES);
+        hashtableFree(&tables[i], NULL, NULL);
+    }
+    memFree(tables);
+}
+
 /* ---- resizing ---- */
 
 static void test_memory_follows_the_count_and_is_all_freed(void **state) {
@@ -654,6 +704,8 @@ int test_hashtable(void) {
         cmocka_unit_test(test_an_insert_at_the_position_of_an_absent_key),
         cmocka_unit_test(test_integers_serve_as_entries),
         cmocka_unit_test(test_tag_zero_and_all_ones_are_tags_like_others),
+        cmocka_unit_test(test_compact_moves_every_block_of_a_table),
+        cmocka_unit_test(test_compact_joins_the_arrays_of_many_tables),
         cmocka_unit_test(test_memory_follows_the_count_and_is_all_freed),
         cmocka_unit_test(test_used_memory_counts_the_whole_table),
 #ifndef HOSTILE_BUILD

@@ -306,6 +306,11 @@ static void test_bytes_are_what_the_allocator_gave(void **state) {
     memFree(m);
 }
 
+static void countVisit(void *context, void *entry, unsigned flags) {
+    (void)entry, (void)flags;
+    ++*(uint64_t *)context;
+}
+
 static void test_scan_continues_when_its_slot_is_removed(void **state) {
     model *m = modelNew(2);
     for (uint64_t id = 0; id < 4000; id++) add(m, id, 0);
@@ -316,6 +321,40 @@ static void test_scan_continues_when_its_slot_is_removed(void **state) {
     for (uint64_t id = 0; id < 4000; id++) {
         if (m->items[id]) assert_int_equal(m->times[id], 1);
     }
+    modelFree(m);
+}
+
+/* The tables of slots, of which every second one is emptied. */
+static void test_a_scan_moves_the_table_of_every_slot_once(void **state) {
+    model *m = modelNew(8);
+    for (uint64_t id = 0; id < IDS; id++) add(m, id, id % 3 ? 0 : HASHTABLE_VOLATILE);
+    for (uint64_t id = 0; id < IDS; id++) {
+        if (slotOf(m, id) % 2) drop(m, id);
+    }
+    int tables = 0, with_entries = 0, moved = 0;
+    for (int slot = 0; slot < kvstoreSlots(m->kv); slot++)
+        with_entries += kvstoreCountOf(m->kv, slot) > 0;
+    size_t sparse = memSparseBytes();
+    uint64_t cursor = 0, visited = 0;
+    do {
+        int n = kvstoreCompactAt(m->kv, cursor);
+        tables += n >= 0;
+        moved += n > 0;
+        cursor = kvstoreScan(m->kv, cursor, -1, countVisit, &visited);
+    } while (cursor);
+    assert_int_equal(tables, with_entries);
+    assert_int_equal(visited, kvstoreCount(m->kv));
+#ifdef USE_JEMALLOC
+    assert_in_range(moved, 1, with_entries);
+    assert_true(memSparseBytes() < sparse);
+#elif defined(HOSTILE_BUILD)
+    assert_int_equal(moved, with_entries);
+    assert_int_equal(sparse, 0); /* libc does not tell */
+#else
+    assert_int_equal(moved, 0);
+    assert_int_equal(sparse, 0);
+#endif
+    compare(m);
     modelFree(m);
 }
 
@@ -361,6 +400,7 @@ int test_kvstore(void) {
         cmocka_unit_test(test_empty_cluster_store_costs_a_quarter_of_a_megabyte),
         cmocka_unit_test(test_bytes_are_what_the_allocator_gave),
         cmocka_unit_test(test_scan_continues_when_its_slot_is_removed),
+        cmocka_unit_test(test_a_scan_moves_the_table_of_every_slot_once),
         cmocka_unit_test(test_work_finishes_every_resize),
         cmocka_unit_test(test_random_is_uniform_over_uneven_slots),
     };
