@@ -145,6 +145,9 @@ void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtableP
 
 /* ---- deleting ---- */
 
+/* A larger table is not rebuilt at once, but shrinks first. It has few entries left only if it could not shrink before. */
+#define REBUILD_MAX (8 * BIG_MIN)
+
 static void smallDeleteAt(hashtable *t, const hashtableType *type,
                           const hashtablePosition *position) {
     tableSmall *s = tableAsSmall(t);
@@ -181,10 +184,10 @@ static void bigDeleteAt(hashtable *t, const hashtableType *type,
         resizeWork(g, type, RESIZE_QUOTA);
     } else if (unlikely(g->count < g->shrink_at) && !resizeIsPaused()) {
         uint64_t want = g->count * 100 / (BUCKET_WORDS * FILL_SHRUNK) + 1;
-        if (want < BIG_MIN / 2) {
+        if (want < BIG_MIN / 2 && g->scales[1].bucket_count <= REBUILD_MAX) {
             tableRebuild(t, type, want, NULL);
         } else if (want < g->scales[1].bucket_count) {
-            resizeBeginShrink(g, type, want);
+            resizeBeginShrink(g, want);
         }
     }
 }

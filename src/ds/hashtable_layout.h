@@ -189,11 +189,13 @@ typedef struct tableSmall {
 
 typedef struct volatileIndex volatileIndex;
 
-typedef enum tableResize { RESIZE_NONE, RESIZE_GROW, RESIZE_SHRINK } tableResize;
+/* RESIZE_CHECK: nothing is moved yet, the table is read to see whether it can shrink. */
+typedef enum tableResize { RESIZE_NONE, RESIZE_CHECK, RESIZE_GROW, RESIZE_SHRINK } tableResize;
 
 /* A separate array that is resized in place. During a resize both scales are in use: hashes below `bound`
  * follow scales[0] and are in the lower region, the buckets before `limit`; the others follow scales[1]. The
- * regions never overlap. Otherwise bound is 0, so that only scales[1] is used. */
+ * regions never overlap. Otherwise bound is 0, so that only scales[1] is used. During a check, scales[0] is that of
+ * the shrink, buckets before `resize_at` have been read, and `limit` is the word after theirs in the new scale. */
 typedef struct tableBig {
     /* Read by lookups: one cache line. */
     tableBucket *buckets;

@@ -16,6 +16,7 @@
 #define BIG_MIN 4             /* number of buckets from which the big form is used */
 #define RESIZE_STEP_BUCKETS 1 /* old buckets moved in one step of a resize */
 #define RESIZE_QUOTA 2        /* old buckets of resize work per insert or delete */
+#define CHECK_STEP_BUCKETS 2  /* buckets read in one step of the check before a shrink */
 #define PREFIX_LAG_MIN 3      /* log2(buckets) - prefix bits directly after keys were read ... */
 #define PREFIX_LAG_MAX 3      /* ... and at most; each step halves the useful bits of a tag */
 #define RUN_MAX 16 /* consecutive full buckets that indicate skewed hashes or an attack */
@@ -23,6 +24,7 @@
 #define BIG_MIN 128
 #define RESIZE_STEP_BUCKETS 16
 #define RESIZE_QUOTA 8
+#define CHECK_STEP_BUCKETS 64
 #define PREFIX_LAG_MIN 5
 #define PREFIX_LAG_MAX 7
 #define RUN_MAX 128
@@ -186,7 +188,8 @@ void bigSetThresholds(tableBig *g);
 /* ---- resizing (hashtable_resize.c) ---- */
 
 void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
-void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count);
+/* Begins with a check (RESIZE_CHECK); without effect on the array if entries are distributed too unevenly. */
+void resizeBeginShrink(tableBig *g, uint64_t bucket_count);
 /* Performs one step of a resize. */
 void resizeStep(tableBig *g, const hashtableType *type);
 /* Called by inserts, deletes and the cron: adds `buckets` to the work due and performs a step if enough is

@@ -72,7 +72,7 @@ void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_c
     resizeStep(g, type); /* Only now can `bound` be represented; before, it would be 2^64. */
 }
 
-void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_count) {
+void resizeBeginShrink(tableBig *g, uint64_t bucket_count) {
     check(g->state == RESIZE_NONE);
     check(bucket_count < g->scales[1].bucket_count);
     /* Reducing the bits of tags never requires keys. */
@@ -82,12 +82,61 @@ void resizeBeginShrink(tableBig *g, const hashtableType *type, uint64_t bucket_c
             log2Floor(bucket_count) > PREFIX_LAG_MAX ? log2Floor(bucket_count) - PREFIX_LAG_MAX : 0;
     }
     scaleInit(&g->scales[0], bucket_count, prefix_bits);
-    indexBegin(g, &g->scales[1], &g->scales[0]);
-    g->state = RESIZE_SHRINK;
+    g->state = RESIZE_CHECK;
     g->resize_at = 0;
-    g->bound = 0;
     g->limit = 0;
+}
+
+/* ---- checking ---- */
+
+/* Entries can be distributed unevenly, though hashes are random: a scan whose cursor is older than most of the table
+ * deletes in large blocks of hashes, so some parts of the table are empty and others are full. Shrunk, those would be
+ * runs of thousands of buckets. */
+
+/* Buckets that are looked at together, and how far from home a word may be in the smaller array. Random hashes stay far
+ * below it: the chance is less than 2^-50 per bucket. */
+enum { CHECK_WINDOW = 8, CHECK_DISTANCE_MAX = 16 };
+
+/* The check is complete and has found nothing. */
+static void checkEnd(tableBig *g, const hashtableType *type) {
+    g->resize_at = g->limit = 0;
+    g->state = RESIZE_NONE;
+    /* Entries were inserted meanwhile: too many for the smaller array. */
+    if (g->count > g->scales[0].bucket_count * BUCKET_WORDS * FILL_GROW / 100) return;
+    g->state = RESIZE_SHRINK;
+    indexBegin(g, &g->scales[1], &g->scales[0]);
     resizeStep(g, type);
+}
+
+/* Where old bucket `at` would be in the smaller array. */
+static uint64_t checkHome(const tableBig *g, uint64_t at) {
+    return at * g->scales[0].bucket_count / g->scales[1].bucket_count;
+}
+
+/* Reads the next buckets and computes up to where their words would fill the smaller array. */
+static void checkStep(tableBig *g, const hashtableType *type) {
+    uint64_t old_count = g->scales[1].bucket_count, at = g->resize_at;
+    uint64_t stop = at + CHECK_STEP_BUCKETS < old_count ? at + CHECK_STEP_BUCKETS : old_count;
+    bool even = true;
+    while (at < stop) {
+        uint64_t end = at + CHECK_WINDOW < stop ? at + CHECK_WINDOW : stop;
+        uint64_t home = checkHome(g, at) * BUCKET_WORDS;
+        if (g->limit < home) g->limit = home;
+        for (; at < end; at++)
+            g->limit += (unsigned)__builtin_popcount(bucketUsed(&g->buckets[at]));
+        even &= g->limit / BUCKET_WORDS <= checkHome(g, end) + CHECK_DISTANCE_MAX;
+    }
+    g->resize_at = stop;
+    if (!even) {
+        g->state = RESIZE_NONE;
+        g->credit = 0;
+        g->shrink_at = g->count / 2; /* tried again when half of the entries are deleted */
+    } else if (stop == old_count) {
+        checkEnd(g, type);
+    } else {
+        for (uint64_t i = 0; i < CHECK_STEP_BUCKETS && stop + i < old_count; i++)
+            prefetchRead(&g->buckets[stop + i]);
+    }
 }
 
 /* ---- growing ---- */
@@ -304,7 +353,9 @@ static void shrinkStep(tableBig *g, const hashtableType *type) {
 
 void resizeStep(tableBig *g, const hashtableType *type) {
     check(g->state != RESIZE_NONE);
-    if (g->state == RESIZE_GROW) {
+    if (g->state == RESIZE_CHECK) {
+        checkStep(g, type);
+    } else if (g->state == RESIZE_GROW) {
         growStep(g, type);
     } else {
         shrinkStep(g, type);

@@ -5,9 +5,10 @@
  * A cursor is a position in the hash space, not in the array: the number of hash bits that make a block
  * (fixed at the start of a scan, about log2 of the buckets), and a position in cells of 2^30 hashes. Blocks
  * are visited in bit-reversed order. Buckets are ordered by hash; deleting or copying in plain hash order
- * would empty or fill one end of a table and make long runs there. Invariant: a cursor has passed a set of
- * whole cells, independent of the table's size. Cost: a call visits one or two buckets, with one cache miss
- * that the previous call has prefetched. Not thread-safe. */
+ * would empty or fill one end of a table and make long runs there. With a cursor that is older than most of the table,
+ * blocks are large, and deleting empties large parts of it nevertheless; then the table does not shrink (checkStep() in
+ * hashtable_resize.c). Invariant: a cursor has passed a set of whole cells, independent of the table's size. Cost: a call
+ * visits one or two buckets, with one cache miss that the previous call has prefetched. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"

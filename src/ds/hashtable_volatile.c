@@ -91,11 +91,13 @@ uint64_t hashtableScanVolatile(const hashtable *t, const hashtableType *type, ui
         place.block_bits = v->bits;
     }
     bool sparse = walkIsSparse(v, &place), more = true;
+    /* Many entries may have become volatile since the scan began. */
+    bool whole_block = sparse && volatile_count >> v->bits < SPARSE_BLOCK;
     wordList list;
     wordListInit(&list);
     for (unsigned tries = WALK_TRIES; more && list.count == 0 && tries > 0; tries--) {
         more = !sparse || skipEmptyBlocks(v, &place);
-        if (more) scanAdvance(t, type, &place, sparse, HASHTABLE_VOLATILE, &list);
+        if (more) scanAdvance(t, type, &place, whole_block, HASHTABLE_VOLATILE, &list);
         more = more && place.position >> SCAN_POSITION_BITS == 0;
     }
     for (size_t i = 0; i < list.count; i++) prefetchRead(wordEntry(list.words[i]));

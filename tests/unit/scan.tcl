@@ -170,6 +170,40 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         assert_equal 0 [r dbsize]
     }
 
+    test {a scan that deletes the returned keys returns about COUNT keys a call} {
+        foreach count {10 100 1000} {
+            r flushdb
+            set keys [scaled 20000]
+            r debug populate $keys
+            set calls 0
+            set cursor 0
+            while 1 {
+                lassign [r scan $cursor count $count] cursor some
+                incr calls
+                assert_range [llength $some] 0 [expr {$count + 40}]
+                if {[llength $some]} {r del {*}$some}
+                if {$cursor == 0} break
+            }
+            assert_equal 0 [r dbsize]
+            assert_range $calls 1 [expr {$keys / $count * 11 / 10 + 10}]
+        }
+    }
+
+    test {an old cursor returns a few keys a call, though they are deleted} {
+        r flushdb
+        r debug populate 30 old
+        lassign [r scan 0 count 1] cursor
+        r debug populate [scaled 50000] new
+        set most 0
+        while {$cursor != 0} {
+            lassign [r scan $cursor count 10] cursor some
+            set most [expr {max($most, [llength $some])}]
+            if {[llength $some]} {r del {*}$some}
+        }
+        assert_range $most 1 170
+        foreach name [scan_all count 1000] {assert_equal 1 [r exists $name]}
+    }
+
     test {SCAN returns no expired keys and removes them} {
         r flushdb
         r debug set-active-expire 0

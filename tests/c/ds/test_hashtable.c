@@ -416,6 +416,87 @@ static void test_deleting_and_copying_in_scan_order_keep_runs_short(void **state
     assert_null(t.body);
 }
 
+/* What a scan that deletes what it gets has seen. */
+typedef struct scanCounts {
+    hashtable *table;
+    uint64_t calls, empty, most, here, all;
+} scanCounts;
+
+static void deleteCounted(void *context, void *entry, unsigned flags) {
+    (void)flags;
+    scanCounts *c = context;
+    c->here++;
+    assert_true(hashtableDeleteEntry(c->table, &numberType, numberHashOf(entry), entry));
+}
+
+/* One call; returns the next cursor. */
+static uint64_t scanDeleting(scanCounts *c, uint64_t cursor) {
+    c->here = 0;
+    cursor = hashtableScan(c->table, &numberType, cursor, deleteCounted, c);
+    c->calls++;
+    c->empty += c->here == 0;
+    c->all += c->here;
+    if (c->here > c->most) c->most = c->here;
+    return cursor;
+}
+
+static void fillNumbers(hashtable *t, uint64_t from, uint64_t to) {
+    for (uint64_t id = from; id < to; id++)
+        hashtableInsert(t, &numberType, itemHash(id), numberOf(id), 0);
+}
+
+static void test_a_scan_that_deletes_returns_a_few_entries_a_call(void **state) {
+    enum { COUNT = 100000 };
+    hashtable t = {NULL};
+    scanCounts c = {.table = &t};
+    fillNumbers(&t, 0, COUNT);
+    for (uint64_t cursor = 0; (cursor = scanDeleting(&c, cursor)) != 0;) {}
+    assert_int_equal(c.all, COUNT);
+    assert_null(t.body);
+    assert_in_range(c.most, 8, 40);
+    assert_in_range(c.calls, COUNT / 16, COUNT / 4);
+    assert_in_range(c.empty, 0, c.calls / 100);
+}
+
+/* Its blocks are large parts of the table: emptied one after the other, they must not make the table shrink so far that
+ * the rest becomes runs of thousands of buckets. */
+static void test_an_old_cursor_that_deletes_keeps_runs_short(void **state) {
+    enum { COUNT = 100000 };
+    static const uint64_t starts[] = {12, 30, 100, 1000, 10000};
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
+        hashtable t = {NULL};
+        scanCounts c = {.table = &t};
+        hashtableStats stats;
+        fillNumbers(&t, 0, starts[i]);
+        uint64_t cursor = scanDeleting(&c, 0);
+        assert_int_not_equal(cursor, 0);
+        fillNumbers(&t, starts[i], COUNT);
+        c = (scanCounts){.table = &t};
+        while ((cursor = scanDeleting(&c, cursor)) != 0) {
+            if (c.calls % 1000) continue;
+            hashtableStatsRead(&t, &numberType, &stats);
+            assert_int_equal(stats.probes[HASHTABLE_PROBES_MAX - 1], 0);
+        }
+        /* A bucket's share of the hashes: its words and those that are up to 16 buckets from home. */
+        assert_in_range(c.most, 1, 160);
+        assert_in_range(c.empty, 0, c.calls / 50);
+        assert_null(hashtableVerify(&t, &numberType));
+        hashtableStatsRead(&t, &numberType, &stats);
+        assert_int_equal(stats.probes[HASHTABLE_PROBES_MAX - 1], 0);
+        /* What remains is deleted in another order, and the table shrinks again. */
+        for (uint64_t id = 0; id < COUNT; id++) {
+            void *entry = numberOf(id);
+            if (id % 100) (void)hashtableDeleteEntry(&t, &numberType, itemHash(id), entry);
+        }
+        while (hashtableWork(&t, &numberType, 1000)) {}
+        assert_null(hashtableVerify(&t, &numberType));
+        for (uint64_t id = 0; id < COUNT; id += 100) {
+            (void)hashtableDeleteEntry(&t, &numberType, itemHash(id), numberOf(id));
+        }
+        assert_null(t.body);
+    }
+}
+
 static void test_iterator_gives_each_entry_once(void **state) {
     for (int kind = 0; kind < HASH_KINDS; kind++) {
         itemHashKind = (hashKind)kind;
@@ -530,6 +611,33 @@ static void test_few_volatile_entries_are_found_in_few_calls(void **state) {
 }
 
 /* Expiry of all entries visits and deletes; it must not produce runs. */
+static void countEntries(void *context, void *entry, unsigned flags) {
+    (void)entry, (void)flags;
+    ++*(uint64_t *)context;
+}
+
+/* The scan began when whole blocks had few of them. */
+static void test_entries_that_become_volatile_come_a_few_a_call(void **state) {
+    enum { COUNT = 30000 };
+    hashtable t = {NULL};
+    fillNumbers(&t, 0, COUNT);
+    for (uint64_t id = 0; id < 20; id++)
+        hashtableSetFlags(&t, itemHash(id), numberOf(id), HASHTABLE_VOLATILE);
+    uint64_t seen = 0, cursor = hashtableScanVolatile(&t, &numberType, 0, countEntries, &seen);
+    assert_int_not_equal(cursor, 0);
+    for (uint64_t id = 20; id < COUNT; id++)
+        hashtableSetFlags(&t, itemHash(id), numberOf(id), HASHTABLE_VOLATILE);
+    uint64_t all = 0;
+    while (cursor) {
+        seen = 0;
+        cursor = hashtableScanVolatile(&t, &numberType, cursor, countEntries, &seen);
+        assert_in_range(seen, 0, 40);
+        all += seen;
+    }
+    assert_in_range(all, COUNT / 4, COUNT);
+    hashtableFree(&t, NULL, NULL);
+}
+
 static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     hashtable t = {NULL};
     seenIds seen = {.table = &t};
@@ -719,11 +827,14 @@ int test_hashtable(void) {
         cmocka_unit_test(test_scan_starts_again_after_a_large_shrink),
         cmocka_unit_test(test_scan_accepts_any_cursor_and_ends),
         cmocka_unit_test(test_deleting_and_copying_in_scan_order_keep_runs_short),
+        cmocka_unit_test(test_a_scan_that_deletes_returns_a_few_entries_a_call),
+        cmocka_unit_test(test_an_old_cursor_that_deletes_keeps_runs_short),
         cmocka_unit_test(test_iterator_gives_each_entry_once),
         cmocka_unit_test(test_random_is_uniform_with_and_without_a_resize),
         cmocka_unit_test(test_random_volatile_is_uniform_few_or_many),
         cmocka_unit_test(test_pop_empties_the_table),
         cmocka_unit_test(test_few_volatile_entries_are_found_in_few_calls),
+        cmocka_unit_test(test_entries_that_become_volatile_come_a_few_a_call),
         cmocka_unit_test(test_deleting_all_volatile_entries_in_walk_order),
         cmocka_unit_test(test_tables_without_volatile_entries_use_no_memory_for_them),
         cmocka_unit_test(test_stats_add_up),
