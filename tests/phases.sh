@@ -2,11 +2,13 @@
 #
 # Sourced by all.sh, quick.sh and long.sh: phases of tests, their counts and the summary. A phase's program ends with
 # a line "N passed, N failed", perhaps after a line "N flaky". A phase that fails without one counts as a failure.
-# Needs $make. Ends with summary(), whose last line is "N passed, N failed".
+# Needs $make. Ends with summary(), which repeats what was printed about failures: of a long output often only the end
+# is kept. Its last line is "N passed, N failed".
 passed=0
 failed=0
 flaky=0
 lines=
+failures=
 mkdir -p build
 
 # phase NAME COMMAND...: runs it, shows its output, adds its counts and its time to the summary.
@@ -27,7 +29,16 @@ phase() {
     flaky=$((flaky + ${unsteady:-0}))
     lines="$lines$(printf '%-32s %6d passed %4d failed %5d s' "$name" "$good" "$bad" $(($(date +%s) - begun)))${unsteady:+ $unsteady flaky}
 "
+    if [ "$code" != 0 ] || [ "${unsteady:-0}" != 0 ]; then note_failures; fi
     [ "$code" = 0 ]
+}
+
+# Keeps for the summary what the phase printed about its failures, or its last lines.
+note_failures() {
+    found=$(grep -a -A 2 -E 'FAILED|\[FLAKY\]' build/phase.log | head -60)
+    failures="$failures--- $name
+${found:-$(tail -10 build/phase.log)}
+"
 }
 
 # made PROFILE GOALS...: makes them, quietly unless something is wrong.
@@ -50,6 +61,7 @@ profile() {
 }
 
 summary() {
+    [ -z "$failures" ] || printf '=== failures\n%s' "$failures"
     echo "=== summary"
     printf '%s' "$lines"
     [ "$flaky" = 0 ] || echo "$flaky flaky: failed, then passed alone; see FLAKY above"
