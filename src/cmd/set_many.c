@@ -96,10 +96,10 @@ static void filter(result *r, const robj *from, const robj *const *others, size_
     bool more = true;
     bool counts = !r->into && !r->replies;
     r->all = setLength(from);
-    if (counts) {
-        setIteratorInitUnordered(&it, from);
-    } else {
+    if (r->into) {
         setIteratorInit(&it, from);
+    } else {
+        setIteratorInitUnordered(&it, from);
     }
     while (more && (n = setNextMany(&it, batch, BATCH))) {
         r->visited += n;

@@ -139,9 +139,9 @@ size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, vo
                                size_t want);
 
 /* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more. *position is 0 at
- * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration, but in
- * order of hashes: do not delete from the table, or fill another one, while using it. */
-size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *place,
+ * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration. Its order is a
+ * coarser one than that of scans: runs are several times longer in a table that is filled in this order. */
+size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *position,
                             void **out, size_t cap);
 /* Words of a table, collected before callbacks that may change the table are called. Private. */
 enum { HASHTABLE_WORDS_LOCAL = 64 };

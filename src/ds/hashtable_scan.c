@@ -249,16 +249,30 @@ void *hashtableRandom(const hashtable *t, const hashtableType *type) {
     panic("a table holds fewer entries than it counts");
 }
 
-size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *place,
+/* Neighbouring buckets that are read one after another: each group is in order of hashes, but entries of a few groups fill
+ * no long run of another table. */
+#define GROUP_BUCKETS 8
+
+size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *position,
                             void **out, size_t cap) {
     check(cap >= BUCKET_WORDS);
     tableArray array = tableBuckets(t);
     size_t found = 0;
     const uint64_t mask = WORD_ENTRY | type->entry_mark;
-    for (; *place < array.count && found + BUCKET_WORDS <= cap; ++*place) {
-        const tableBucket *b = &array.buckets[*place];
+    uint64_t groups = (array.count + GROUP_BUCKETS - 1) / GROUP_BUCKETS;
+    unsigned bits = groups > 1 ? log2Floor(groups - 1) + 1 : 0;
+    uint64_t end = array.count ? (uint64_t)GROUP_BUCKETS << bits : 0;
+    while (*position < end && found + BUCKET_WORDS <= cap) {
+        uint64_t group = mirrorBits(*position / GROUP_BUCKETS, bits);
+        uint64_t at = group * GROUP_BUCKETS + *position % GROUP_BUCKETS;
+        if (at >= array.count) {
+            *position = sizeRoundUp(*position + 1, GROUP_BUCKETS);
+            continue;
+        }
+        const tableBucket *b = &array.buckets[at];
         for (unsigned used = bucketUsed(b); used; used &= used - 1)
             out[found++] = (void *)(uintptr_t)(b->word[__builtin_ctz(used)] & mask);
+        ++*position;
     }
     return found;
 }

@@ -169,11 +169,12 @@ static void modelDraw(model *m) {
     }
 }
 
-static void modelWalkAsTheyLie(model *m) {
+static void modelNextEntries(model *m) {
     void *out[20];
-    uint64_t place = 0;
+    uint64_t position = 0;
     size_t met = 0;
-    for (size_t n; (n = hashtableNextEntries(&m->table, &itemType, &place, out, COUNT_OF(out))) > 0;
+    for (size_t n;
+         (n = hashtableNextEntries(&m->table, &itemType, &position, out, COUNT_OF(out))) > 0;
          met += n) {
         for (size_t i = 0; i < n; i++) modelKnows(m, out[i]);
     }
@@ -255,7 +256,7 @@ static void modelStep(model *m, unsigned add_percent) {
         if (m->items[id]) modelChange(m, id);
     } else if (what < 86) {
         modelDraw(m);
-        if (randomUniform(20) == 0) modelWalkAsTheyLie(m);
+        if (randomUniform(20) == 0) modelNextEntries(m);
     } else if (what < 88) {
         modelBatchFind(m);
     } else if (what < 89) {
