@@ -14,8 +14,8 @@
 #include "net/net.h"
 #include "net/net_priv.h"
 
-/* Output limit of a client that has not authenticated. */
-enum { UNAUTHENTICATED_OUTPUT_MAX = 64 * 1024 };
+/* Output limit of a client that has not authenticated, about what Valkey holds before it allocates memory for replies. */
+enum { UNAUTHENTICATED_OUTPUT_MAX = 16 * 1024 };
 
 static const outputLimit *limitOf(const session *s) {
     if (s->flags & SESSION_PUBSUB) return &netConf.output_limits[OUTPUT_PUBSUB];

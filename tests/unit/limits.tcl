@@ -111,6 +111,14 @@ start_server {tags {limits} overrides {requirepass secret}} {
         assert {[used_memory] - $before < 4000000}
     }
 
+    test {a client that has not logged in gets 16 KB of replies at once} {
+        set s [raw_connect]
+        raw_send $s [string repeat "PING\r\n" 480]
+        set refusal "-NOAUTH Authentication required.\r\n"
+        assert_equal [string repeat $refusal 480] [raw_read $s [expr {480 * [string length $refusal]}]]
+        raw_close $s
+    }
+
     test {1,500 connections that break before logging in do not keep a good one waiting} {
         for {set i 0} {$i < 1500} {incr i} {
             set s [raw_connect]
