@@ -74,9 +74,9 @@ void memReportRead(memReport *out);
 const char *memAllocatorName(void);
 /* Returns unused pages to the kernel now. */
 void memPurge(void);
-/* Moves a block of memAlloc() if it is in a page run that is emptier than the average run of its
- * size class. Returns the new address (the old one is invalid then), or NULL if the block was not
- * moved. */
+/* Moves a block of memAlloc() if it is in a page run that is emptier than the average run of its size class. Returns the
+ * new address (the old one is invalid then), or NULL if the block was not moved. Blocks of 16 KB and more stay: they have
+ * pages of their own and leave no holes. */
 void *memMoveIfSparse(void *ptr);
 /* Upper bound of the bytes that moving all blocks could save; 0 if memMoveIfSparse() never moves a
  * block. Takes about 10 us. */

@@ -177,17 +177,10 @@ void clusterDelslotsCommand(ctx *c) { changeSlots(c, false, false); }
 /* CLUSTER DELSLOTSRANGE start end [start end ...]. */
 void clusterDelslotsrangeCommand(ctx *c) { changeSlots(c, true, false); }
 
-static bool hasKeys(void) {
-    for (int i = 0; i < storeDbCount(); i++) {
-        if (dbSize(storeDb(i))) return true;
-    }
-    return false;
-}
-
 /* CLUSTER FLUSHSLOTS: unassigns all slots of this node. Reply: OK. */
 void clusterFlushslotsCommand(ctx *c) {
     if (!isNode(c)) return;
-    if (hasKeys()) {
+    if (keyspaceKeyCount(keyspaceMain())) {
         replyError(c, SLICE("ERR DB must be empty to perform CLUSTER FLUSHSLOTS."));
         return;
     }
@@ -206,7 +199,7 @@ void clusterResetCommand(ctx *c) {
         replyErrorSubcommand(c);
     } else if (c->argc == 3 && !hard && !ctxArgIs(c, 2, "soft")) {
         replyError(c, ERR_SYNTAX_TEXT);
-    } else if (nodeMyself()->flags & NODE_PRIMARY && hasKeys()) {
+    } else if (nodeMyself()->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
         replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
     } else {
         logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);

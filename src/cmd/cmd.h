@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The commands. The command table refers to them directly; this header exports only their
- * configuration. Main thread only. */
+ * configuration and what INFO prints of modules. Main thread only. */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include "base/str.h"
 #include "engine/hooks.h"
 
 extern const feature cmdFeature;
 /* Refuses DEBUG unless enable-debug-command allows it. */
 extern const gate debugGate;
+/* Appends the lines of INFO about modules. */
+void moduleAppendInfo(str *out);
 
 #endif

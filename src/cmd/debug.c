@@ -396,11 +396,10 @@ static void debugDictResizing(ctx *c) {
     replyOk(c);
 }
 
-/* DEBUG CLIENT-ENFORCE-REPLY-LIST: replies are in a list of blocks anyway. */
-static void debugEnforceReplyList(ctx *c) { replyOk(c); }
-
-/* DEBUG HASHTABLE-CAN-ABORT-SHRINK: a resize is never given up. */
-static void debugCanAbortShrink(ctx *c) { replyOk(c); }
+/* Words of tests that need no action: CLIENT-ENFORCE-REPLY-LIST, because replies are in a list of blocks anyway;
+ * HASHTABLE-CAN-ABORT-SHRINK, because a resize is never given up; FORCE-FREE-PRIMARY-ASYNC, because all clients are
+ * freed at the end of a turn. */
+static void debugNothing(ctx *c) { replyOk(c); }
 
 /* DEBUG PROTECT-CLIENT id: all clients are freed at the end of a turn anyway, so only the id is checked. */
 static void debugProtectClient(ctx *c) {
@@ -413,9 +412,6 @@ static void debugProtectClient(ctx *c) {
         replyOk(c);
     }
 }
-
-/* DEBUG FORCE-FREE-PRIMARY-ASYNC: all clients are freed at the end of a turn anyway. */
-static void debugForceFreePrimaryAsync(ctx *c) { replyOk(c); }
 
 static int sleepInChild(void *us) {
     clockSleepUs(*(const int64_t *)us);
@@ -639,9 +635,9 @@ void debugCommand(ctx *c) {
         {"change-repl-id", 2, 2, debugChangeReplId},
         {"config-rewrite-force-all", 2, 2, debugConfigRewrite},
         {"client-eviction", 2, 2, debugClientEviction},
-        {"hashtable-can-abort-shrink", 3, 3, debugCanAbortShrink},
+        {"hashtable-can-abort-shrink", 3, 3, debugNothing},
         {"protect-client", 3, 3, debugProtectClient},
-        {"client-enforce-reply-list", 3, 3, debugEnforceReplyList},
+        {"client-enforce-reply-list", 3, 3, debugNothing},
         {"crash-and-recover", 2, INT_MAX, debugCrashAndRecover},
         {"dict-resizing", 3, 3, debugDictResizing},
         {"digest", 2, 2, debugDigest},
@@ -652,7 +648,7 @@ void debugCommand(ctx *c) {
         {"leak", 3, 3, debugLeak},
         {"listpack", 3, 3, debugListpack},
         {"force-tls-write-error", 3, 3, debugForceTlsWriteError},
-        {"force-free-primary-async", 3, 3, debugForceFreePrimaryAsync},
+        {"force-free-primary-async", 3, 3, debugNothing},
         {"log", 3, 3, debugLog},
         {"mallctl", 3, 4, debugMallctl},
         {"mallctl-str", 3, 4, debugMallctlStr},

@@ -2,6 +2,7 @@
  *
  * MODULE, as far as it exists: there is one module, `lua`, the built-in engine of scripts. Main thread only. */
 #include "base/base.h"
+#include "cmd/cmd.h"
 #include "cmd/module.h"
 #include "cmd/procs.h"
 #include "engine/reply.h"
@@ -19,6 +20,13 @@ void moduleReplyAll(ctx *c) {
     replyBulkText(c, "lua");
     replyBulkText(c, "args");
     replyArray(c, 0);
+}
+
+void moduleAppendInfo(str *out) {
+    strAppendFormat(out,
+                    "module:name=lua,ver=%d,api=1,filters=0,usedby=[],using=[],"
+                    "options=[handle-repl-async-load|handle-atomic-slot-migration]\r\n",
+                    LUA_MODULE_VERSION);
 }
 
 /* MODULE LIST. Reply: one map per module. */

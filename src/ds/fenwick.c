@@ -74,8 +74,7 @@ size_t fenwickNext(const fenwick *f, size_t index) {
 }
 
 bool fenwickCompact(fenwick *f) {
-    const size_t MOVED_MAX = (size_t)16 << 10; /* larger blocks have pages of their own */
-    if (!f->node || f->count * sizeof(*f->node) > MOVED_MAX) return false;
+    if (!f->node) return false;
     uint64_t *moved = memMoveIfSparse(f->node);
     if (moved) f->node = moved;
     return moved != NULL;

@@ -29,7 +29,7 @@ uint64_t fenwickGet(const fenwick *f, size_t index);
 size_t fenwickFind(const fenwick *f, uint64_t rank, uint64_t *rest);
 /* The first index at or after `index` with a non-zero count, or `count` if there is none. */
 size_t fenwickNext(const fenwick *f, size_t index);
-/* Moves the counts to denser pages (memMoveIfSparse()) if they take less than 16 KB; true if they were moved. */
+/* Moves the counts to denser pages (memMoveIfSparse()); true if they were moved. */
 bool fenwickCompact(fenwick *f);
 /* Memory of the tree in bytes. */
 size_t fenwickBytes(const fenwick *f);

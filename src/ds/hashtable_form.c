@@ -143,12 +143,8 @@ static tableBig *bigBuild(uint64_t bucket_count, unsigned prefix_bits, const has
 
 /* ---- moving blocks to denser pages ---- */
 
-/* Larger blocks have pages of their own, which the allocator returns when they are freed. Here they end where copying
- * would take more than some microseconds. */
-#define MOVED_MAX ((size_t)16 << 10)
-
 static unsigned arrayCompact(tableBig *g) {
-    if (g->mapped || g->block_bytes > MOVED_MAX) return 0;
+    if (g->mapped) return 0;
     ptrdiff_t offset = (char *)g->buckets - (char *)g->block;
     char *moved = memMoveIfSparse(g->block);
     if (!moved) return 0;

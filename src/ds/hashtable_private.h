@@ -187,6 +187,11 @@ void bigSetThresholds(tableBig *g);
 
 /* ---- resizing (hashtable_resize.c) ---- */
 
+/* True if both scales are in use: not during the check before a shrink. */
+static inline bool resizeMoves(const tableBig *g) {
+    return g->state == RESIZE_GROW || g->state == RESIZE_SHRINK;
+}
+
 void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
 /* Begins with a check (RESIZE_CHECK); without effect on the array if entries are distributed too unevenly. */
 void resizeBeginShrink(tableBig *g, uint64_t bucket_count);

@@ -138,9 +138,8 @@ static const char *verifyCounts(const verifyState *v) {
     if (v->volatile_count != hashtableVolatileCount(v->table)) return "a wrong volatile count";
     if (!tableIsBig(v->table)) return NULL;
     const tableBig *g = tableAsBig(v->table);
-    bool moves = g->state == RESIZE_GROW || g->state == RESIZE_SHRINK;
-    if (!moves && g->bound != 0) return "a bound without a resize";
-    if (!moves && g->volatiles_next) return "a second index without a resize";
+    if (!resizeMoves(g) && g->bound != 0) return "a bound without a resize";
+    if (!resizeMoves(g) && g->volatiles_next) return "a second index without a resize";
     if (g->volatiles_next && g->volatiles_next->counts.total != v->volatile_next_count) {
         return "a second index that does not count what was moved";
     }

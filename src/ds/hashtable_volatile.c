@@ -46,9 +46,8 @@ void volatileCount(tableBig *g, uint64_t hash, int delta) {
     if (!g->volatiles) {
         const tableScale *from = &g->scales[g->state == RESIZE_GROW ? 0 : 1];
         const tableScale *to = &g->scales[g->state == RESIZE_GROW ? 1 : 0];
-        bool moves = g->state == RESIZE_GROW || g->state == RESIZE_SHRINK;
         g->volatiles = volatileIndexNew(scalePrefixBits(from));
-        if (moves && scalePrefixBits(to) != scalePrefixBits(from)) {
+        if (resizeMoves(g) && scalePrefixBits(to) != scalePrefixBits(from)) {
             g->volatiles_next = volatileIndexNew(scalePrefixBits(to));
         }
     }

@@ -252,12 +252,6 @@ static void countField(void *arg, slice key, slice field) {
     ((loading *)arg)->fields_expired++;
 }
 
-static bool hasKeys(keyspace *k) {
-    uint64_t keys = 0;
-    for (int id = 0; id < keyspaceDbCount(k); id++) keys += dbSize(keyspaceDb(k, id));
-    return keys > 0;
-}
-
 /* Builds with checks: the dataset is compared with the one that was saved, unless something was not loaded. */
 static status checkDigest(const loading *l, rdbReader *r) {
 #ifdef HOT_CHECKS
@@ -282,7 +276,7 @@ static status load(rdbSource *from, unsigned flags, syncLoad *sync, uint64_t *en
                  .sync = sync,
                  .db = keyspaceDb(into, 0),
                  .flags = flags,
-                 .merges = hasKeys(into),
+                 .merges = keyspaceKeyCount(into) > 0,
                  .look = flags & RDB_LOAD_KEEP_EXPIRED ? lookAtAll() : lookAt(clockWallMs())};
     rdbFileOptions options = {.values = {.limits = *rdbLimitsNow(), .look = l.look},
                               .relaxed = rdbVersionsRelaxed(),

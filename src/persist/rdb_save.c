@@ -181,10 +181,9 @@ bool rdbSaveHasChecksum(const rdbSaveJob *job) {
 
 /* Writes everything the job asks for to the sink. */
 static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
-    saving s = {0};
+    saving s = {.keys_total = keyspaceKeyCount(keyspaceMain())};
     rdbWriter w;
     rdbWriterInit(&w, to, rdbSaveHasChecksum(job), persistConf.rdbcompression);
-    for (int id = 0; id < storeDbCount(); id++) s.keys_total += dbSize(storeDb(id));
     rdbRecordsBegin(&s.records, &w, job);
     status st = job->content.no_keys ? OK : saveDatabases(&s);
     if (st != OK) {

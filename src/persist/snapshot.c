@@ -70,12 +70,6 @@ void snapshotUpdateGate(void) {
 
 /* ------------------------------------------------------------------ saving */
 
-static uint64_t countKeys(void) {
-    uint64_t keys = 0;
-    for (int id = 0; id < storeDbCount(); id++) keys += dbSize(storeDb(id));
-    return keys;
-}
-
 static void noteSuccess(uint64_t dirty) {
     snapshot.failed = false;
     snapshot.dirty_saved = dirty;
@@ -277,7 +271,7 @@ static void pipeEnded(int exit_code, int signal_number) {
 }
 
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number) {
-    if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = countKeys();
+    if (e == CHILD_BEFORE_FORK) snapshot.keys_at_start = keyspaceKeyCount(keyspaceMain());
     if (kind != CHILD_RDB_SAVE) return;
     if (e == CHILD_IN_PARENT) {
         snapshot.process = childProcess();

@@ -381,17 +381,10 @@ static void runWhenReady(void) {
     }
 }
 
-static bool datasetIsEmpty(void) {
-    for (int i = 0; i < storeDbCount(); i++) {
-        if (dbSize(storeDb(i))) return false;
-    }
-    return true;
-}
-
 /* True if the dataset is loaded directly from the connection. */
 static bool loadsDirectly(void) {
     switch (replConf.repl_diskless_load) {
-    case DISKLESS_LOAD_ON_EMPTY_DB: return datasetIsEmpty();
+    case DISKLESS_LOAD_ON_EMPTY_DB: return keyspaceKeyCount(keyspaceMain()) == 0;
     case DISKLESS_LOAD_SWAPDB:
     case DISKLESS_LOAD_FLUSH_BEFORE_LOAD: return true;
     default: return false;

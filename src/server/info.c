@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "base/build_info.h"
 #include "base/number.h"
+#include "cmd/cmd.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
 #include "net/net.h"
@@ -118,12 +119,6 @@ void infoLoopTick(int64_t budget_us) {
     run->busy_base_us = busyUs();
 }
 
-/* The one module is the built-in engine of scripts, as in MODULE LIST. */
-static void printModules(str *out) {
-    strAppendText(out, "module:name=lua,ver=1,api=1,filters=0,usedby=[],using=[],"
-                       "options=[handle-repl-async-load|handle-atomic-slot-migration]\r\n");
-}
-
 static void printDebug(str *out) {
     const serverRun *run = serverRunNow();
     strAppendFormat(out,
@@ -136,7 +131,7 @@ static void printDebug(str *out) {
 }
 
 const infoSection serverSections[] = {
-    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, printModules},
+    {"modules", "# Modules", INFO_NORMAL, INFO_MODULES, moduleAppendInfo},
     {"debug", "# Debug", 0, INFO_DEBUG, printDebug},
     {"server", "# Server", INFO_NORMAL, INFO_SERVER, printServer},
     {"keysizes", "# Keysizes", 0, INFO_KEYSIZES, infoPrintKeysizes},

@@ -166,8 +166,7 @@ void memoryExplainCommand(ctx *c) {
     }
     keySample *all = memNew(keySample);
     size_t used = memUsed(), clients = netClientsMemory(), tables = 0;
-    uint64_t keys = 0;
-    for (int i = 0; i < storeDbCount(); i++) keys += dbSize(storeDb(i));
+    uint64_t keys = keyspaceKeyCount(keyspaceMain());
     for (int i = 0; i < storeDbCount(); i++) {
         const db *d = storeDb(i);
         tables += dbTableMemory(d);

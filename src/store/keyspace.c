@@ -94,6 +94,12 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
 
 int keyspaceDbCount(const keyspace *k) { return k->count; }
 
+uint64_t keyspaceKeyCount(const keyspace *k) {
+    uint64_t keys = 0;
+    for (int i = 0; i < k->count; i++) keys += dbSize(k->dbs[i]);
+    return keys;
+}
+
 db *keyspaceDb(const keyspace *k, int id) {
     check(id >= 0);
     check(id < k->count);

@@ -32,6 +32,8 @@ keyspace *keyspaceUse(keyspace *k);
 void keyspaceSwap(keyspace *a, keyspace *b);
 int keyspaceDbCount(const keyspace *k);
 db *keyspaceDb(const keyspace *k, int id);
+/* Number of keys in all its databases. */
+uint64_t keyspaceKeyCount(const keyspace *k);
 keyspace *dbKeyspace(const db *d);
 /* Memory of objects and elements in bytes, without the free space in their slabs. */
 uint64_t keyspaceLiveBytes(const keyspace *k);

@@ -627,7 +627,6 @@ static void test_few_volatile_entries_are_found_in_few_calls(void **state) {
     memFree(seen.times);
 }
 
-/* Expiry of all entries visits and deletes; it must not produce runs. */
 static void countEntries(void *context, void *entry, unsigned flags) {
     (void)entry, (void)flags;
     ++*(uint64_t *)context;
@@ -655,6 +654,7 @@ static void test_entries_that_become_volatile_come_a_few_a_call(void **state) {
     hashtableFree(&t, NULL, NULL);
 }
 
+/* Expiry of all entries visits and deletes; it must not produce runs. */
 static void test_deleting_all_volatile_entries_in_walk_order(void **state) {
     hashtable t = {NULL};
     seenIds seen = {.table = &t};
