@@ -6,6 +6,7 @@
 #include "engine/hot.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/cluster_report.h"
 #include "cluster/migrate.h"
 #include "cluster/nodes.h"
 
@@ -15,6 +16,11 @@ int clusterDatabases(void) { return clusterConf.cluster_databases; }
 
 static void printCluster(str *out) {
     strAppendFormat(out, "cluster_enabled:%d\r\n", clusterIsEnabled());
+}
+
+/* Without a cluster the section has a title only, as in Valkey. */
+static void printClusterInfo(str *out) {
+    if (clusterIsEnabled()) clusterPrintInfo(out);
 }
 
 static status init(reason *why) {
@@ -55,6 +61,8 @@ static const gate *const gates[] = {&clusterRedirectGate, NULL};
 
 static const infoSection sections[] = {
     {"cluster", "# Cluster", INFO_NORMAL, INFO_CLUSTER, printCluster},
+    {"cluster_info", "# Cluster Info", INFO_IN_ALL | INFO_IN_EVERYTHING, INFO_CLUSTER_INFO,
+     printClusterInfo},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printConnections},
     {0},
 };

@@ -11,6 +11,8 @@
 extern const feature cmdFeature;
 /* Refuses DEBUG unless enable-debug-command allows it. */
 extern const gate debugGate;
+/* Refuses MODULE LOAD, LOADEX and UNLOAD unless enable-module-command allows them. */
+extern const gate moduleGate;
 /* Appends the lines of INFO about modules. */
 void moduleAppendInfo(str *out);
 

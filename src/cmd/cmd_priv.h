@@ -9,6 +9,9 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "engine/ctx.h"
+#include "engine/hooks.h"
+#include "engine/options.h"
 
 typedef struct cmdConfig {
     /* Limits of the packed encodings: number of entries, bytes of the largest entry. */
@@ -25,5 +28,10 @@ typedef struct cmdConfig {
 
 extern cmdConfig cmdConf;
 extern const configOption cmdOptions[];
+
+/* Passes if the directive that restricts `feature` permits it for the session, else refuses and replies the error with
+ * the command's and the directive's name. */
+gateVerdict checkRestricted(ctx *c, engineRestricted feature, const char *command,
+                            const char *directive);
 
 #endif

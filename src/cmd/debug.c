@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/random.h"
 #include "cmd/cmd.h"
+#include "cmd/cmd_priv.h"
 #include "cmd/debug_priv.h"
 #include "cmd/procs.h"
 #include "engine/child.h"
@@ -611,13 +612,20 @@ static void debugStringmatchTest(ctx *c) {
 
 static bool isDebug(const commandSpec *spec) { return spec->proc == debugCommand; }
 
-static gateVerdict checkDebugAllowed(ctx *c) {
-    if (enginePermits(RESTRICTED_DEBUG, c->who)) return GATE_PASS;
-    replyError(c, SLICE("ERR DEBUG command not allowed. If the enable-debug-command option is set "
-                        "to \"local\", you can run it from a local connection, otherwise you need "
-                        "to set this option in the configuration file, and then restart the "
-                        "server."));
+gateVerdict checkRestricted(ctx *c, engineRestricted feature, const char *command,
+                            const char *directive) {
+    if (enginePermits(feature, c->who)) return GATE_PASS;
+    replyErrorFormat(
+        c,
+        "ERR %s command not allowed. If the %s option is set to \"local\", you can run "
+        "it from a local connection, otherwise you need to set this option in the "
+        "configuration file, and then restart the server.",
+        command, directive);
     return GATE_REFUSED;
+}
+
+static gateVerdict checkDebugAllowed(ctx *c) {
+    return checkRestricted(c, RESTRICTED_DEBUG, "DEBUG", "enable-debug-command");
 }
 
 const gate debugGate = {.name = "debug", .selects = isDebug, .admit = checkDebugAllowed};

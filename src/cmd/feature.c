@@ -1,18 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of the commands' directives and of the DEBUG gate. Main thread only. */
+ * Registration of the commands' directives, of the gates of DEBUG and MODULE, and of the count of checked
+ * payloads. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
+#include "format/rdb_settings.h"
 
-static const gate *const gates[] = {&debugGate, NULL};
+static const gate *const gates[] = {&debugGate, &moduleGate, NULL};
 
-/* The gate is always armed: it selects DEBUG only, so other commands are not affected. */
+static void printStats(str *out) {
+    strAppendFormat(out, "dump_payload_sanitizations:%llu\r\n",
+                    (unsigned long long)rdbPackedChecks());
+}
+
+static const infoSection sections[] = {
+    {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
+    {0},
+};
+
+/* The gates are always armed: they select DEBUG and MODULE only, so other commands are not affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
     gateArm(&debugGate, true);
+    gateArm(&moduleGate, true);
     return OK;
 }
 
-const feature cmdFeature = {.name = "cmd", .options = cmdOptions, .gates = gates, .init = init};
+const feature cmdFeature = {.name = "cmd",
+                            .options = cmdOptions,
+                            .info = sections,
+                            .gates = gates,
+                            .on_stats_reset = rdbResetPackedChecks,
+                            .init = init};

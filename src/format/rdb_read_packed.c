@@ -8,6 +8,7 @@
 #include "ds/ordered.h"
 #include "ds/quicklist.h"
 #include "format/packed.h"
+#include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
@@ -41,6 +42,7 @@ static status readIntset(valueReader *v) {
     slice bytes;
     status st = rdbReadString(v->r, &bytes);
     if (st != OK) return st;
+    rdbCountPackedCheck();
     if (!intsetIsValid(bytes.ptr, bytes.len, true))
         return rdbReaderFail(v->r, "Intset integrity check failed.");
     const uint8_t *set = (const uint8_t *)bytes.ptr;
@@ -199,6 +201,7 @@ status rdbReadPacked(valueReader *v, int type) {
     slice bytes;
     status st = rdbReadString(v->r, &bytes);
     if (st != OK) return st;
+    rdbCountPackedCheck();
     uint8_t *converted = NULL;
     bool is_ziplist = type == RDB_TYPE_LIST_ZIPLIST || type == RDB_TYPE_HASH_ZIPLIST ||
                       type == RDB_TYPE_ZSET_ZIPLIST;
@@ -223,6 +226,7 @@ status rdbReadPacked(valueReader *v, int type) {
 
 /* Appends one packed node, in `bytes`. */
 static status appendPackedNode(valueReader *v, quicklist *q, slice bytes, bool is_ziplist) {
+    rdbCountPackedCheck();
     uint8_t *node = NULL;
     packedFacts facts;
     if (is_ziplist) {

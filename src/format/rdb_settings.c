@@ -6,6 +6,7 @@
 static struct {
     rdbLimits limits;
     bool relaxed, skip_checksum, no_compression;
+    uint64_t packed_checks;
 } settings = {.limits = {.hash = {512, 64},
                          .zset = {128, 64},
                          .set = {.packed = {128, 64}, .ints = 512},
@@ -19,3 +20,6 @@ void rdbSetCompression(bool on) { settings.no_compression = !on; }
 bool rdbCompressionOn(void) { return !settings.no_compression; }
 void rdbSetChecksumSkipped(bool on) { settings.skip_checksum = on; }
 bool rdbChecksumSkipped(void) { return settings.skip_checksum; }
+uint64_t rdbPackedChecks(void) { return settings.packed_checks; }
+void rdbCountPackedCheck(void) { settings.packed_checks++; }
+void rdbResetPackedChecks(void) { settings.packed_checks = 0; }

@@ -6,6 +6,7 @@
 #define FORMAT_RDB_SETTINGS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "format/rdb_value.h"
 
@@ -21,5 +22,9 @@ bool rdbCompressionOn(void);
 /* DEBUG SET-SKIP-CHECKSUM-VALIDATION. */
 void rdbSetChecksumSkipped(bool on);
 bool rdbChecksumSkipped(void);
+/* Packed values (listpacks, intsets and their predecessors) that readers have checked since the start or the reset. */
+uint64_t rdbPackedChecks(void);
+void rdbCountPackedCheck(void);
+void rdbResetPackedChecks(void);
 
 #endif

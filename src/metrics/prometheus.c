@@ -114,6 +114,8 @@ static const metricName names[] = {
     {"total_net_output_bytes", "net_output_bytes_total", COUNTER},
     {"total_net_repl_input_bytes", "net_repl_input_bytes_total", COUNTER},
     {"total_net_repl_output_bytes", "net_repl_output_bytes_total", COUNTER},
+    {"total_net_cluster_slot_import_bytes", "net_cluster_slot_import_bytes_total", COUNTER},
+    {"total_net_cluster_slot_export_bytes", "net_cluster_slot_export_bytes_total", COUNTER},
     {"rejected_connections", "rejected_connections_total", COUNTER},
     {"total_reads_processed", "total_reads_processed", COUNTER},
     {"total_writes_processed", "total_writes_processed", COUNTER},

@@ -117,6 +117,9 @@ static void printStats(str *out) {
     appendCount(out, "total_net_output_bytes", stats->bytes_out);
     appendCount(out, "total_net_repl_input_bytes", stats->repl_in);
     appendCount(out, "total_net_repl_output_bytes", stats->repl_out);
+    /* Slots cannot be migrated as a whole yet. */
+    appendCount(out, "total_net_cluster_slot_import_bytes", 0);
+    appendCount(out, "total_net_cluster_slot_export_bytes", 0);
     appendRate(out, "instantaneous_input_kbps", &samples.input);
     appendRate(out, "instantaneous_output_kbps", &samples.output);
     appendRate(out, "instantaneous_input_repl_kbps", &samples.repl_input);

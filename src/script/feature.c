@@ -91,7 +91,8 @@ size_t scriptLibraryBytes(void) { return functionMemory(); }
 static const infoSection sections[] = {
     {"memory", "# Memory", INFO_NORMAL, INFO_MEMORY, printMemory},
     {"stats", "# Stats", INFO_NORMAL, INFO_STATS, printStats},
-    {"scriptingengines", "# Scripting Engines", INFO_NORMAL, INFO_SCRIPTING_ENGINES, printEngines},
+    {"scriptingengines", "# Scripting Engines", INFO_IN_ALL | INFO_IN_EVERYTHING,
+     INFO_SCRIPTING_ENGINES, printEngines},
     {NULL, NULL, 0, 0, NULL},
 };
 

@@ -214,6 +214,9 @@ commandProc mgetCommand;
 commandProc migrateCommand;
 commandProc moduleHelpCommand;
 commandProc moduleListCommand;
+commandProc moduleLoadCommand;
+commandProc moduleLoadexCommand;
+commandProc moduleUnloadCommand;
 commandProc monitorCommand;
 commandProc moveCommand;
 commandProc msetCommand;
@@ -2885,6 +2888,26 @@ static const commandArg args_migrate[] = {
     {.name = "keys", .display = "key", .token = "KEYS", .since = "3.0.6", .type = ARG_KEY, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = 1},
 };
 
+static const commandArg args_module_load[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "arg", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_module_loadex_configs[] = {
+    {.name = "name", .type = ARG_STRING, .key_spec = -1},
+    {.name = "value", .type = ARG_STRING, .key_spec = -1},
+};
+
+static const commandArg args_module_loadex[] = {
+    {.name = "path", .type = ARG_STRING, .key_spec = -1},
+    {.name = "configs", .token = "CONFIG", .type = ARG_BLOCK, .flags = ARG_OPTIONAL | ARG_MULTIPLE | ARG_MULTIPLE_TOKEN, .key_spec = -1, .count = 2, .args = args_module_loadex_configs},
+    {.name = "args", .token = "ARGS", .type = ARG_STRING, .flags = ARG_OPTIONAL | ARG_MULTIPLE, .key_spec = -1},
+};
+
+static const commandArg args_module_unload[] = {
+    {.name = "name", .type = ARG_STRING, .key_spec = -1},
+};
+
 static const commandSpec subs_module[] = {
     {.name = "help",
      .proc = moduleHelpCommand,
@@ -2907,6 +2930,39 @@ static const commandSpec subs_module[] = {
      .complexity = "O(N) where N is the number of loaded modules.",
      .since = "4.0.0",
      .tips = tips_command_docs, .tip_count = 1},
+    {.name = "load",
+     .proc = moduleLoadCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_PROTECTED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Loads a module.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .args = args_module_load, .arg_count = 2},
+    {.name = "loadex",
+     .proc = moduleLoadexCommand,
+     .arity = -3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_PROTECTED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Loads a module using extended parameters.",
+     .complexity = "O(1)",
+     .since = "7.0.0",
+     .args = args_module_loadex, .arg_count = 3},
+    {.name = "unload",
+     .proc = moduleUnloadCommand,
+     .arity = 3,
+     .flags = CMD_ADMIN | CMD_NOSCRIPT | CMD_NO_ASYNC_LOADING | CMD_PROTECTED,
+     .categories = CAT(ADMIN) | CAT(SLOW) | CAT(DANGEROUS),
+     .reply = CLASS_STATUS,
+     .group = "server",
+     .summary = "Unloads a module.",
+     .complexity = "O(1)",
+     .since = "4.0.0",
+     .args = args_module_unload, .arg_count = 1},
 };
 
 static const commandArg args_move[] = {
@@ -5759,7 +5815,7 @@ const commandSpec serverCommands[] = {
      .summary = "A container for module commands.",
      .complexity = "Depends on subcommand.",
      .since = "4.0.0",
-     .subs = subs_module, .sub_count = 2},
+     .subs = subs_module, .sub_count = 5},
     {.name = "monitor",
      .proc = monitorCommand,
      .arity = 1,

@@ -44,6 +44,7 @@ const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]
  * queued commands have passed all others. */
 const gate *const serverGateOrder[] = {
     &debugGate,
+    &moduleGate,
     &noMultiGate,
     &aclGate,
     &aclKeyGate,

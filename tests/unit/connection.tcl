@@ -39,8 +39,16 @@ start_server {tags {connection}} {
         assert_equal $lua [dict get [r hello] modules]
         assert_equal $lua [r module list]
         assert_match "*module:name=lua,ver=1,api=1,*" [r info modules]
-        assert_equal LIST [lindex [r module help] 1]
+        assert_equal {LIST {LOAD <path> [<arg> ...]}} [lsearch -all -inline -regexp [r module help] {^(LIST|LOAD )}]
         assert_error "ERR wrong number of arguments for 'module|list' command" {r module list x}
+    }
+
+    test {MODULE LOAD, LOADEX and UNLOAD are refused unless enable-module-command permits them} {
+        foreach words {{load /x.so} {loadex /x.so config a b args c} {unload x}} {
+            assert_error "ERR MODULE command not allowed. If the enable-module-command option is set to \"local\", you can run it from a local connection, otherwise*" {r module {*}$words}
+        }
+        assert_error "ERR wrong number of arguments for 'module|load' command" {r module load}
+        assert_error "ERR wrong number of arguments for 'module|unload' command" {r module unload a b}
     }
 
     test {HELLO switches the protocol immediately, in both directions} {
@@ -225,5 +233,16 @@ start_server {tags {connection} overrides {requirepass sesame availability-zone 
         set s [raw_connect]
         catch {raw_send $s "AUTH bad\r\n$long"} ;# may be closed before everything is sent
         assert_equal "-$wrong\r\n-ERR Protocol error: unauthenticated multibulk length\r\n" [raw_rest $s]
+    }
+}
+
+start_server {tags {connection} overrides {enable-module-command local}} {
+    test {MODULE LOAD and UNLOAD fail with Valkey's errors while no modules can be loaded} {
+        assert_error "ERR Error loading the extension. Please check the server logs." {r module load /x.so a b}
+        assert_error "ERR Error loading the extension. Please check the server logs." {r module loadex /x.so args a}
+        assert_match "*Module /x.so failed to load*" [server_log]
+        assert_error "ERR Error unloading module: no such module with that name" {r module unload x}
+        assert_error "ERR Error unloading module: *" {r module unload lua}
+        assert_equal 1 [llength [r module list]]
     }
 }

@@ -62,6 +62,28 @@ start_server {tags {info} overrides {enable-debug-command yes}} {
         foreach title $default {assert {$title in $all} $title}
     }
 
+    test {Scripting Engines and the title Cluster Info belong to all and everything, not to the default} {
+        foreach {request expected} {{} 0 default 0 all 1 everything 1} {
+            set found [titles [r info {*}$request]]
+            foreach title {"# Scripting Engines" "# Cluster Info"} {
+                assert_equal $expected [expr {[lsearch -exact $found $title] >= 0}]
+            }
+        }
+    }
+
+    test {dump_payload_sanitizations counts packed values of payloads} {
+        r config resetstat
+        r hset sanitized f v
+        r set plain v
+        set payloads [list [r dump sanitized] [r dump plain]]
+        assert_equal 0 [info_field dump_payload_sanitizations]
+        foreach payload $payloads { r restore copy 0 $payload replace }
+        assert_equal 1 [info_field dump_payload_sanitizations]
+        r config resetstat
+        assert_equal 0 [info_field dump_payload_sanitizations]
+        r del sanitized plain copy
+    }
+
     test {no section is repeated} {
         foreach words {{} all everything {all default everything clients}} {
             set titles [titles [r info {*}$words]]
