@@ -10,24 +10,24 @@
 #define DEFAULT_FUNCS \
     { malloc, calloc, realloc, strdup, free }
 
-static valkeyAllocFuncs in_use = DEFAULT_FUNCS;
+valkeyAllocFuncs valkeyAllocFns = DEFAULT_FUNCS;
 
 valkeyAllocFuncs valkeySetAllocators(valkeyAllocFuncs *funcs) {
-    valkeyAllocFuncs previous = in_use;
-    in_use = *funcs;
+    valkeyAllocFuncs previous = valkeyAllocFns;
+    valkeyAllocFns = *funcs;
     return previous;
 }
 
-void valkeyResetAllocators(void) { in_use = (valkeyAllocFuncs)DEFAULT_FUNCS; }
+void valkeyResetAllocators(void) { valkeyAllocFns = (valkeyAllocFuncs)DEFAULT_FUNCS; }
 
-void *vk_malloc(size_t size) { return in_use.mallocFn(size); }
+void *vk_malloc(size_t size) { return valkeyAllocFns.mallocFn(size); }
 
 void *vk_calloc(size_t count, size_t size) {
     /* A replaced calloc() may not check it. */
     if (size != 0 && count > SIZE_MAX / size) return NULL;
-    return in_use.callocFn(count, size);
+    return valkeyAllocFns.callocFn(count, size);
 }
 
-void *vk_realloc(void *ptr, size_t size) { return in_use.reallocFn(ptr, size); }
-char *vk_strdup(const char *text) { return in_use.strdupFn(text); }
-void vk_free(void *ptr) { in_use.freeFn(ptr); }
+void *vk_realloc(void *ptr, size_t size) { return valkeyAllocFns.reallocFn(ptr, size); }
+char *vk_strdup(const char *text) { return valkeyAllocFns.strdupFn(text); }
+void vk_free(void *ptr) { valkeyAllocFns.freeFn(ptr); }

@@ -8,6 +8,8 @@
  * SUBSCRIBE. An entry of (UN)SUBSCRIBE remains until all its confirmations, or an error, have come.
  *
  * A callback may free the context, which is done when it returns. */
+#include <valkey/net.h>
+
 #include "clientlib/async_priv.h"
 
 /* ------------------------------------------------------------------ event loop */
@@ -360,8 +362,8 @@ static void processReplies(valkeyAsyncContext *ac) {
 
 /* True if the connection is established and the context still exists. */
 static bool establish(valkeyAsyncContext *ac) {
-    bool done;
-    int status = vkSocketCheckConnected(&ac->c, &done);
+    int done;
+    int status = valkeyCheckConnectDone(&ac->c, &done);
     if (status == VALKEY_OK && !done) return false;
     if (status != VALKEY_OK) {
         copyError(ac);

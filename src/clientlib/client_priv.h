@@ -81,11 +81,6 @@ bool vkCopyString(char **to, const char *from);
 
 /* The transport over plain sockets. */
 extern const valkeyContextFuncs vkSocketFuncs;
-int vkSocketConnect(valkeyContext *c, const valkeyOptions *options);
-/* Result of a connection attempt that does not block: VALKEY_OK with `*done`, or VALKEY_ERR with c->err. */
-int vkSocketCheckConnected(valkeyContext *c, bool *done);
-void vkSocketClose(valkeyContext *c);
-int vkSocketSetTimeout(valkeyContext *c, const struct timeval tv);
 /* Milliseconds of a timeout, rounded up; -1 for NULL. False (c->err) if it is too long or negative. */
 bool vkTimeoutMs(valkeyContext *c, const struct timeval *tv, long *ms);
 /* Waits until the socket can be read or written (`events` of poll); false (errno ETIMEDOUT) after `ms`. */

@@ -335,13 +335,13 @@ void *valkeyClusterCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *no
 /* ------------------------------------------------------------------ pipelines */
 
 void vkClusterFreePipeline(valkeyClusterContext *cc) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     if (!p) return;
     for (size_t i = p->taken; i < p->count; i++) freeReplyObject(p->commands[i].reply);
     vkTextFree(p->text);
     vk_free(p->commands);
     vk_free(p);
-    cc->pipeline = NULL;
+    cc->requests = NULL;
 }
 
 void valkeyClusterReset(valkeyClusterContext *cc) {
@@ -350,7 +350,7 @@ void valkeyClusterReset(valkeyClusterContext *cc) {
 }
 
 static struct valkeyClusterPipeline *pipelineOf(valkeyClusterContext *cc) {
-    if (cc->pipeline) return cc->pipeline;
+    if (cc->requests) return cc->requests;
     struct valkeyClusterPipeline *p = vk_calloc(1, sizeof(*p));
     if (!p) return NULL;
     p->text = vkTextNew();
@@ -358,7 +358,7 @@ static struct valkeyClusterPipeline *pipelineOf(valkeyClusterContext *cc) {
         vk_free(p);
         return NULL;
     }
-    cc->pipeline = p;
+    cc->requests = p;
     return p;
 }
 
@@ -375,7 +375,7 @@ static bool reserveEntry(struct valkeyClusterPipeline *p) {
 
 /* Enters the command that was appended to the text at `from`, or takes it back. */
 static int entered(valkeyClusterContext *cc, long long len, size_t from, valkeyClusterNode *node) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     if (len == -2) vkClusterError(cc, VALKEY_ERR_OTHER, "Invalid format string");
     if (len == -1) failMemory(cc);
     if (len < 0) return VALKEY_ERR;
@@ -450,7 +450,7 @@ static bool isInMap(const valkeyClusterContext *cc, const valkeyClusterNode *nod
 
 /* Queues all unsent commands at their nodes and sends them. Commands whose node fails have no node then. */
 static bool sendAll(valkeyClusterContext *cc) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     /* The map may be read now, but not between here and reading the replies. */
     for (size_t i = p->sent; i < p->count; i++) {
         if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot)) return false;
@@ -473,7 +473,7 @@ static bool sendAll(valkeyClusterContext *cc) {
 
 /* Reads the replies of all commands that were sent. */
 static void readAll(valkeyClusterContext *cc) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     for (size_t i = p->sent; i < p->count; i++) {
         queuedCommand *q = &p->commands[i];
         void *reply = NULL;
@@ -489,7 +489,7 @@ static void readAll(valkeyClusterContext *cc) {
 
 /* Sends again what was redirected. */
 static void followAll(valkeyClusterContext *cc) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     for (size_t i = p->sent; i < p->count; i++) {
         queuedCommand *q = &p->commands[i];
         char host[VK_HOST_MAX] = "";
@@ -504,7 +504,7 @@ static void followAll(valkeyClusterContext *cc) {
 }
 
 int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
-    struct valkeyClusterPipeline *p = cc->pipeline;
+    struct valkeyClusterPipeline *p = cc->requests;
     *reply = NULL;
     clearError(cc);
     if (!p || p->taken == p->count) {

@@ -112,8 +112,8 @@ valkeyAsyncContext *valkeyClusterGetValkeyAsyncContext(valkeyClusterAsyncContext
     } else if (!queueLogin(cc, ac) || !addLink(acc, ac, node)) {
         setError(acc, VALKEY_ERR_OOM, "Out of memory");
     } else {
-        if (acc->on_connect) valkeyAsyncSetConnectCallback(ac, acc->on_connect);
-        if (acc->on_disconnect) valkeyAsyncSetDisconnectCallback(ac, acc->on_disconnect);
+        if (acc->onConnect) valkeyAsyncSetConnectCallback(ac, acc->onConnect);
+        if (acc->onDisconnect) valkeyAsyncSetDisconnectCallback(ac, acc->onDisconnect);
         return ac;
     }
     valkeyAsyncFree(ac);
@@ -277,8 +277,8 @@ valkeyClusterAsyncContext *valkeyClusterAsyncConnectWithOptions(
     acc->errstr = acc->cc.errstr;
     acc->attach_fn = options->attach_fn;
     acc->attach_data = options->attach_data;
-    acc->on_connect = options->async_connect_callback;
-    acc->on_disconnect = options->async_disconnect_callback;
+    acc->onConnect = options->async_connect_callback;
+    acc->onDisconnect = options->async_disconnect_callback;
     if (!vkClusterInit(&acc->cc, options)) {
         vkClusterClear(&acc->cc);
         vk_free(acc);
@@ -400,10 +400,18 @@ int valkeyClusterAsyncCommand(valkeyClusterAsyncContext *acc, valkeyClusterCallb
 int valkeyClusterAsyncCommandArgv(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
                                   void *privdata, int argc, const char **argv,
                                   const size_t *argvlen) {
+    return valkeyClusterAsyncCommandArgvToNode(acc, NULL, fn, privdata, argc, argv, argvlen);
+}
+
+int valkeyClusterAsyncCommandArgvToNode(valkeyClusterAsyncContext *acc, valkeyClusterNode *node,
+                                        valkeyClusterCallbackFn *fn, void *privdata, int argc,
+                                        const char **argv, const size_t *argvlen) {
     char *cmd;
     long long len = valkeyFormatCommandArgv(&cmd, argc, argv, argvlen);
     if (len < 0) return formatFailed(acc, len);
-    int status = valkeyClusterAsyncFormattedCommand(acc, fn, privdata, cmd, (int)len);
+    int status =
+        node ? valkeyClusterAsyncFormattedCommandToNode(acc, node, fn, privdata, cmd, (int)len)
+             : valkeyClusterAsyncFormattedCommand(acc, fn, privdata, cmd, (int)len);
     vk_free(cmd);
     return status;
 }

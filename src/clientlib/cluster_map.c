@@ -353,20 +353,33 @@ redirect vkRedirectOf(const valkeyReply *r) {
 
 /* ------------------------------------------------------------------ public lookups */
 
+/* What a valkeyClusterNodeIterator contains. */
+typedef struct nodeWalk {
+    valkeyClusterContext *cc;
+    uint64_t route_version;
+    valkeyClusterNode *next;
+    int retries_left;
+} nodeWalk;
+_Static_assert(sizeof(nodeWalk) <= sizeof(valkeyClusterNodeIterator), "fits the public type");
+
 void valkeyClusterInitNodeIterator(valkeyClusterNodeIterator *iter, valkeyClusterContext *cc) {
-    *iter = (valkeyClusterNodeIterator){
+    nodeWalk walk = {
         .cc = cc, .route_version = cc->route_version, .next = cc->nodes, .retries_left = 1};
+    memcpy(iter, &walk, sizeof(walk));
 }
 
 valkeyClusterNode *valkeyClusterNodeNext(valkeyClusterNodeIterator *iter) {
-    if (iter->route_version != iter->cc->route_version) {
+    nodeWalk walk;
+    memcpy(&walk, iter, sizeof(walk));
+    if (walk.route_version != walk.cc->route_version) {
         /* Its nodes are gone. */
-        if (iter->retries_left-- <= 0) return NULL;
-        iter->route_version = iter->cc->route_version;
-        iter->next = iter->cc->nodes;
+        if (walk.retries_left-- <= 0) return NULL;
+        walk.route_version = walk.cc->route_version;
+        walk.next = walk.cc->nodes;
     }
-    valkeyClusterNode *n = iter->next;
-    if (n) iter->next = n->next;
+    valkeyClusterNode *n = walk.next;
+    if (n) walk.next = n->next;
+    memcpy(iter, &walk, sizeof(walk));
     return n;
 }
 

@@ -227,17 +227,31 @@ int valkeySetTimeout(valkeyContext *c, const struct timeval tv) {
 
 /* ------------------------------------------------------------------ transfer */
 
+static int readerFailed(valkeyContext *c) {
+    vkSetError(c, c->reader->err, c->reader->errstr);
+    return VALKEY_ERR;
+}
+
+/* Reads from memory of the transport. */
+static int readLent(valkeyContext *c) {
+    char *buf;
+    ssize_t n = c->funcs->read_zc(c, &buf);
+    if (n < 0) return VALKEY_ERR;
+    if (n > 0 && valkeyReaderFeed(c->reader, buf, (size_t)n) != VALKEY_OK) return readerFailed(c);
+    if (c->funcs->read_zc_done && c->funcs->read_zc_done(c) < 0) return VALKEY_ERR;
+    return VALKEY_OK;
+}
+
 int valkeyBufferRead(valkeyContext *c) {
     char *buf;
     size_t cap;
     if (c->err) return VALKEY_ERR;
-    if (valkeyReaderGetReadBuf(c->reader, &buf, &cap) != VALKEY_OK) {
-        vkSetError(c, c->reader->err, c->reader->errstr);
-        return VALKEY_ERR;
-    }
+    if (c->funcs->read_zc) return readLent(c);
+    if (valkeyReaderGetReadBuf(c->reader, &buf, &cap, 0) != VALKEY_OK) return readerFailed(c);
     ssize_t n = c->funcs->read(c, buf, cap);
     if (n < 0) return VALKEY_ERR;
-    return valkeyReaderCommitRead(c->reader, (size_t)n);
+    valkeyReaderCommitRead(c->reader, (size_t)n);
+    return VALKEY_OK;
 }
 
 int valkeyBufferWrite(valkeyContext *c, int *done) {
@@ -262,8 +276,7 @@ ssize_t valkeyWriteBytes(valkeyContext *c, const char *buf, size_t len) {
 
 int valkeyGetReplyFromReader(valkeyContext *c, void **reply) {
     if (valkeyReaderGetReply(c->reader, reply) == VALKEY_OK) return VALKEY_OK;
-    vkSetError(c, c->reader->err, c->reader->errstr);
-    return VALKEY_ERR;
+    return readerFailed(c);
 }
 
 /* The next reply that is not a push message for the callback. */

@@ -155,7 +155,7 @@ int valkeyReaderFeed(valkeyReader *r, const char *buf, size_t len) {
     return VALKEY_OK;
 }
 
-int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap) {
+int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap, size_t minbytes) {
     if (r->err) return VALKEY_ERR;
     readerState *s = stateOf(r);
     size_t unparsed = r->len - r->pos, want = s->read_size;
@@ -167,7 +167,10 @@ int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap) {
         if (piece > want) want = piece;
     }
     /* A tail of a quarter is worth a read without moving the bytes. */
-    if (s->capacity - r->len < want / 4 + 1 && !reserve(r, want)) {
+    size_t enough = want / 4 + 1;
+    if (enough < minbytes) enough = minbytes;
+    if (want < minbytes) want = minbytes;
+    if (s->capacity - r->len < enough && !reserve(r, want)) {
         failMemory(r);
         return VALKEY_ERR;
     }
@@ -176,8 +179,8 @@ int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap) {
     return VALKEY_OK;
 }
 
-int valkeyReaderCommitRead(valkeyReader *r, size_t len) {
-    if (r->err) return VALKEY_ERR;
+void valkeyReaderCommitRead(valkeyReader *r, size_t len) {
+    if (r->err) return;
     readerState *s = stateOf(r);
     if (len == s->capacity - r->len) {
         s->read_size = s->read_size * 4 < READ_MAX ? s->read_size * 4 : READ_MAX;
@@ -185,7 +188,6 @@ int valkeyReaderCommitRead(valkeyReader *r, size_t len) {
         s->read_size /= 2;
     }
     r->len += len;
-    return VALKEY_OK;
 }
 
 /* Everything has been parsed. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include <valkey/async.h>
+#include <valkey/net.h>
 
 #include "clientlib/client_priv.h"
 
@@ -39,7 +40,7 @@ long long vkNowMs(void) {
 
 void vkSleepMs(int ms) { poll(NULL, 0, ms); }
 
-void vkSocketClose(valkeyContext *c) {
+void valkeyNetClose(valkeyContext *c) {
     if (c->fd == VALKEY_INVALID_FD) return;
     close(c->fd);
     c->fd = VALKEY_INVALID_FD;
@@ -82,38 +83,92 @@ static bool setBlocking(valkeyContext *c, bool blocking) {
         if (fcntl(c->fd, F_SETFL, flags) != -1) return true;
     }
     setErrno(c, "fcntl");
-    vkSocketClose(c);
+    valkeyNetClose(c);
     return false;
+}
+
+/* ------------------------------------------------------------------ options */
+
+int valkeyTcpSetTimeout(valkeyContext *c, const struct timeval tv) {
+    if (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) != 0) {
+        setErrno(c, "setsockopt(SO_RCVTIMEO)");
+        return VALKEY_ERR;
+    }
+    if (setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0) {
+        setErrno(c, "setsockopt(SO_SNDTIMEO)");
+        return VALKEY_ERR;
+    }
+    return VALKEY_OK;
+}
+
+static int setOption(valkeyContext *c, int level, int option, int value, const char *what) {
+    if (setsockopt(c->fd, level, option, &value, sizeof(value)) == 0) return VALKEY_OK;
+    setErrno(c, what);
+    return VALKEY_ERR;
+}
+
+int valkeySetTcpNoDelay(valkeyContext *c) {
+    return setOption(c, IPPROTO_TCP, TCP_NODELAY, 1, "setsockopt(TCP_NODELAY)");
+}
+
+int valkeyKeepAlive(valkeyContext *c, int interval) {
+    int between = interval / 3 > 0 ? interval / 3 : 1;
+    if (setOption(c, SOL_SOCKET, SO_KEEPALIVE, 1, "setsockopt(SO_KEEPALIVE)") != VALKEY_OK ||
+        setOption(c, IPPROTO_TCP, TCP_KEEPIDLE, interval, "setsockopt(TCP_KEEPIDLE)") !=
+            VALKEY_OK ||
+        setOption(c, IPPROTO_TCP, TCP_KEEPINTVL, between, "setsockopt(TCP_KEEPINTVL)") != VALKEY_OK)
+        return VALKEY_ERR;
+    return setOption(c, IPPROTO_TCP, TCP_KEEPCNT, 3, "setsockopt(TCP_KEEPCNT)");
+}
+
+int valkeyEnableKeepAliveWithInterval(valkeyContext *c, int interval_s) {
+    return c->connection_type == VALKEY_CONN_UNIX ? VALKEY_ERR : valkeyKeepAlive(c, interval_s);
+}
+
+int valkeyEnableKeepAlive(valkeyContext *c) {
+    return valkeyEnableKeepAliveWithInterval(c, VALKEY_KEEPALIVE_INTERVAL);
+}
+
+int valkeyContextSetTcpUserTimeout(valkeyContext *c, unsigned int timeout_ms) {
+    return setOption(c, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout_ms,
+                     "setsockopt(TCP_USER_TIMEOUT)");
+}
+
+int valkeySetTcpUserTimeout(valkeyContext *c, unsigned int timeout_ms) {
+    return valkeyContextSetTcpUserTimeout(c, timeout_ms);
 }
 
 /* ------------------------------------------------------------------ connecting */
 
-int vkSocketCheckConnected(valkeyContext *c, bool *done) {
-    *done = false;
-    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
-    if (poll(&p, 1, 0) == 0) return VALKEY_OK;
+int valkeyCheckSocketError(valkeyContext *c) {
     int error = 0;
     socklen_t len = sizeof(error);
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0) error = errno;
-    if (error) {
-        errno = error;
-        vkSetError(c, VALKEY_ERR_IO, NULL);
-        return VALKEY_ERR;
-    }
-    *done = true;
+    if (!error) return VALKEY_OK;
+    errno = error;
+    vkSetError(c, VALKEY_ERR_IO, NULL);
+    return VALKEY_ERR;
+}
+
+int valkeyCheckConnectDone(valkeyContext *c, int *completed) {
+    *completed = 0;
+    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+    if (poll(&p, 1, 0) == 0) return VALKEY_OK;
+    if (valkeyCheckSocketError(c) != VALKEY_OK) return VALKEY_ERR;
+    *completed = 1;
     return VALKEY_OK;
 }
 
 /* Waits for a connection attempt in progress to succeed. False with c->err. */
 static bool waitConnected(valkeyContext *c, long ms) {
-    bool done = false;
+    int done = 0;
     if (!vkSocketWait(c, POLLOUT, ms)) {
         vkSetError(c, VALKEY_ERR_IO, NULL);
-    } else if (vkSocketCheckConnected(c, &done) == VALKEY_OK && done) {
+    } else if (valkeyCheckConnectDone(c, &done) == VALKEY_OK && done) {
         return true;
     }
     int saved = errno;
-    vkSocketClose(c);
+    valkeyNetClose(c);
     errno = saved;
     return false;
 }
@@ -180,18 +235,13 @@ static attempt connectAddress(valkeyContext *c, const struct addrinfo *a, const 
             saved = errno;
             c->err = 0;
         }
-        vkSocketClose(c);
+        valkeyNetClose(c);
         errno = saved;
         bool again = saved == EADDRNOTAVAIL && (c->flags & VALKEY_REUSEADDR);
         if (!again || tries >= VALKEY_CONNECT_RETRIES) return ATTEMPT_NEXT;
     }
     if (blocking && !setBlocking(c, true)) return ATTEMPT_STOP;
-    int on = 1;
-    if (setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) != 0) {
-        setErrno(c, "setsockopt(TCP_NODELAY)");
-        return ATTEMPT_STOP;
-    }
-    return ATTEMPT_OK;
+    return valkeySetTcpNoDelay(c) == VALKEY_OK ? ATTEMPT_OK : ATTEMPT_STOP;
 }
 
 static int resolve(valkeyContext *c, struct addrinfo **list) {
@@ -212,8 +262,29 @@ static int resolve(valkeyContext *c, struct addrinfo **list) {
     return rc;
 }
 
-static int connectTcp(valkeyContext *c, const valkeyOptions *options, long ms) {
+int valkeyHasMptcp(void) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_MPTCP);
+    if (fd == -1) return 0;
+    close(fd);
+    return 1;
+}
+
+/* Keeps the limit for connecting: milliseconds, -1 for none. */
+static bool takeConnectTimeout(valkeyContext *c, const valkeyOptions *options, long *ms) {
+    if (vkCopyTimeout(&c->connect_timeout, options->connect_timeout))
+        return vkTimeoutMs(c, c->connect_timeout, ms);
+    vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
+    return false;
+}
+
+int valkeyContextConnectTcp(valkeyContext *c, const valkeyOptions *options) {
+    long ms;
     c->connection_type = VALKEY_CONN_TCP;
+    if (!takeConnectTimeout(c, options, &ms)) return VALKEY_ERR;
+    if ((c->flags & VALKEY_MPTCP) && !valkeyHasMptcp()) {
+        vkSetError(c, VALKEY_ERR_PROTOCOL, "MPTCP is not supported on this platform");
+        return VALKEY_ERR;
+    }
     c->tcp.port = options->endpoint.tcp.port;
     if (!options->endpoint.tcp.ip) {
         vkSetError(c, VALKEY_ERR_OTHER, "No host given");
@@ -239,18 +310,20 @@ static int connectTcp(valkeyContext *c, const valkeyOptions *options, long ms) {
         c->flags |= VALKEY_CONNECTED;
         return VALKEY_OK;
     }
-    vkSocketClose(c);
+    valkeyNetClose(c);
     errno = saved;
     if (!c->err) vkSetError(c, VALKEY_ERR_IO, NULL);
     return VALKEY_ERR;
 }
 
 static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
+    long ms; /* the socket gets the limit itself */
     c->connection_type = VALKEY_CONN_UNIX;
+    if (!takeConnectTimeout(c, options, &ms)) return VALKEY_ERR;
     const char *path = options->endpoint.unix_socket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!path || strlen(path) >= sizeof(address.sun_path)) {
-        vkSetError(c, VALKEY_ERR_OTHER, path ? "Unix socket path is too long" : "No path given");
+        vkSetError(c, VALKEY_ERR_OTHER, path ? "path too long" : "No path given");
         return VALKEY_ERR;
     }
     strcpy(address.sun_path, path);
@@ -272,7 +345,7 @@ static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
     if (connect(c->fd, (struct sockaddr *)&address, sizeof(address)) != 0 && errno != EINPROGRESS) {
         if (errno == EAGAIN && blocking) errno = ETIMEDOUT;
         vkSetError(c, VALKEY_ERR_IO, NULL);
-        vkSocketClose(c);
+        valkeyNetClose(c);
         return VALKEY_ERR;
     }
     if (blocking && c->connect_timeout)
@@ -281,15 +354,9 @@ static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
     return VALKEY_OK;
 }
 
-int vkSocketConnect(valkeyContext *c, const valkeyOptions *options) {
-    long ms;
-    if (!vkCopyTimeout(&c->connect_timeout, options->connect_timeout)) {
-        vkSetError(c, VALKEY_ERR_OOM, "Out of memory");
-        return VALKEY_ERR;
-    }
-    if (!vkTimeoutMs(c, c->connect_timeout, &ms)) return VALKEY_ERR;
+static int socketConnect(valkeyContext *c, const valkeyOptions *options) {
     switch (options->type) {
-    case VALKEY_CONN_TCP: return connectTcp(c, options, ms);
+    case VALKEY_CONN_TCP: return valkeyContextConnectTcp(c, options);
     case VALKEY_CONN_UNIX: return connectUnix(c, options);
     case VALKEY_CONN_USERFD:
         c->fd = options->endpoint.fd;
@@ -299,46 +366,6 @@ int vkSocketConnect(valkeyContext *c, const valkeyOptions *options) {
         vkSetError(c, VALKEY_ERR_OTHER, "The type of connection is not supported");
         return VALKEY_ERR;
     }
-}
-
-/* ------------------------------------------------------------------ options */
-
-int vkSocketSetTimeout(valkeyContext *c, const struct timeval tv) {
-    if (setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) != 0) {
-        setErrno(c, "setsockopt(SO_RCVTIMEO)");
-        return VALKEY_ERR;
-    }
-    if (setsockopt(c->fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) != 0) {
-        setErrno(c, "setsockopt(SO_SNDTIMEO)");
-        return VALKEY_ERR;
-    }
-    return VALKEY_OK;
-}
-
-static int setOption(valkeyContext *c, int level, int option, int value, const char *what) {
-    if (setsockopt(c->fd, level, option, &value, sizeof(value)) == 0) return VALKEY_OK;
-    setErrno(c, what);
-    return VALKEY_ERR;
-}
-
-int valkeyEnableKeepAliveWithInterval(valkeyContext *c, int interval_s) {
-    if (c->connection_type == VALKEY_CONN_UNIX) return VALKEY_ERR;
-    int between = interval_s / 3 > 0 ? interval_s / 3 : 1;
-    if (setOption(c, SOL_SOCKET, SO_KEEPALIVE, 1, "setsockopt(SO_KEEPALIVE)") != VALKEY_OK ||
-        setOption(c, IPPROTO_TCP, TCP_KEEPIDLE, interval_s, "setsockopt(TCP_KEEPIDLE)") !=
-            VALKEY_OK ||
-        setOption(c, IPPROTO_TCP, TCP_KEEPINTVL, between, "setsockopt(TCP_KEEPINTVL)") != VALKEY_OK)
-        return VALKEY_ERR;
-    return setOption(c, IPPROTO_TCP, TCP_KEEPCNT, 3, "setsockopt(TCP_KEEPCNT)");
-}
-
-int valkeyEnableKeepAlive(valkeyContext *c) {
-    return valkeyEnableKeepAliveWithInterval(c, VALKEY_KEEPALIVE_INTERVAL);
-}
-
-int valkeySetTcpUserTimeout(valkeyContext *c, unsigned int timeout_ms) {
-    return setOption(c, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)timeout_ms,
-                     "setsockopt(TCP_USER_TIMEOUT)");
 }
 
 /* ------------------------------------------------------------------ transfer */
@@ -374,12 +401,12 @@ static ssize_t socketWrite(valkeyContext *c) {
 }
 
 const valkeyContextFuncs vkSocketFuncs = {
-    .connect = vkSocketConnect,
-    .close = vkSocketClose,
+    .connect = socketConnect,
+    .close = valkeyNetClose,
     .async_read = valkeyAsyncRead,
     .async_write = valkeyAsyncWrite,
     .read = socketRead,
     .write = socketWrite,
-    .set_timeout = vkSocketSetTimeout,
+    .set_timeout = valkeyTcpSetTimeout,
     .write_bytes = socketWriteBytes,
 };

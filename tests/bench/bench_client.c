@@ -89,11 +89,11 @@ static void parseOurs(void) {
             char *buf;
             size_t cap;
             void *reply;
-            check(valkeyReaderGetReadBuf(r, &buf, &cap) == VALKEY_OK);
+            check(valkeyReaderGetReadBuf(r, &buf, &cap, 0) == VALKEY_OK);
             if (cap > bytes_len - at) cap = bytes_len - at;
             memcpy(buf, bytes + at, cap);
             at += cap;
-            check(valkeyReaderCommitRead(r, cap) == VALKEY_OK);
+            valkeyReaderCommitRead(r, cap);
             for (;;) {
                 check(valkeyReaderGetReply(r, &reply) == VALKEY_OK);
                 if (!reply) break;

@@ -21,13 +21,16 @@ typedef struct valkeyAllocFuncs {
     void (*freeFn)(void *);
 } valkeyAllocFuncs;
 
+/* The functions in use. */
+extern LIBVALKEY_API valkeyAllocFuncs valkeyAllocFns;
+
 /* Replaces all five functions; returns the previous ones. Not thread-safe: to be called before the library is used, or
  * while nothing is allocated. */
 LIBVALKEY_API valkeyAllocFuncs valkeySetAllocators(valkeyAllocFuncs *funcs);
 /* Restores those of the C library. */
 LIBVALKEY_API void valkeyResetAllocators(void);
 
-/* The functions in use. vk_calloc() fails if the product overflows. */
+/* Call them. vk_calloc() fails if the product overflows. */
 LIBVALKEY_API void *vk_malloc(size_t size);
 LIBVALKEY_API void *vk_calloc(size_t count, size_t size);
 LIBVALKEY_API void *vk_realloc(void *ptr, size_t size);

@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+#define VALKEY_TIMEOUT_INACTIVE -1
+
 struct valkeyAsyncContext;
 /* Subscriptions by name. */
 struct dict;
@@ -78,6 +80,9 @@ typedef struct valkeyAsyncContext {
 
     /* Receives push messages that belong to no subscription. */
     valkeyAsyncPushFn *push_cb;
+
+    /* Replies expected when the running time limit was started, or VALKEY_TIMEOUT_INACTIVE. */
+    int timeout_reply_count;
 } valkeyAsyncContext;
 
 /* Begin to connect. NULL if memory is exhausted, else a context to be checked for `err`; it connects when the event

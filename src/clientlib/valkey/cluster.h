@@ -35,6 +35,7 @@ struct valkeyClusterContext;
 struct valkeyClusterAsyncContext;
 struct valkeyTLSContext;
 struct valkeyClusterPipeline;
+struct list;
 
 /* As valkeyCallbackFn; the reply NULL: acc->err has the cause. */
 typedef void(valkeyClusterCallbackFn)(struct valkeyClusterAsyncContext *, void *, void *);
@@ -50,6 +51,9 @@ typedef struct valkeyClusterNode {
     int failure_count;
     valkeyContext *con;                /* or NULL */
     valkeyAsyncContext *acon;          /* or NULL */
+    int64_t lastConnectionAttempt;     /* monotonic time in microseconds; 0: none */
+    struct list *slots;                /* reserved, NULL */
+    struct list *replicas;             /* reserved, NULL: see `primary` */
     struct valkeyClusterNode *primary; /* of a replica */
     struct valkeyClusterNode *next;
     struct valkeyClusterNode *known; /* the library's, during an update */
@@ -60,6 +64,7 @@ typedef struct valkeyClusterContext {
     char errstr[128];
 
     int options;
+    int flags; /* the library's */
     struct timeval *connect_timeout;
     struct timeval *command_timeout;
     int max_retry_count;
@@ -70,10 +75,11 @@ typedef struct valkeyClusterContext {
     valkeyClusterNode *nodes;
     valkeyClusterNode **table; /* by slot */
     uint64_t route_version;    /* number of updates of the map */
+    int retry_count;           /* failures since the last success */
     int need_update_route;
 
-    char *seeds; /* the initial nodes */
-    struct valkeyClusterPipeline *pipeline;
+    char *seeds;                            /* the initial nodes */
+    struct valkeyClusterPipeline *requests; /* commands of a pipeline, or NULL */
 
     void *tls;
     int (*tls_init_fn)(struct valkeyContext *, struct valkeyTLSContext *);
@@ -88,8 +94,9 @@ typedef struct valkeyClusterAsyncContext {
     char *errstr;
     int (*attach_fn)(struct valkeyAsyncContext *ac, void *attach_data);
     void *attach_data;
-    valkeyConnectCallback *on_connect;
-    valkeyDisconnectCallback *on_disconnect;
+    valkeyConnectCallback *onConnect;
+    valkeyDisconnectCallback *onDisconnect;
+    int64_t lastSlotmapUpdateAttempt;  /* monotonic time in microseconds; 0: none */
     struct vkClusterRequest *requests; /* all that are not finished */
     struct vkClusterLink *links;       /* connections to nodes */
     int updating;                      /* the map is being read */
@@ -100,10 +107,10 @@ typedef struct valkeyClusterAsyncContext {
 typedef struct valkeyClusterOptions {
     const char *initial_nodes; /* "host:port,host:port" */
     int options;
-    const char *username;
-    const char *password;
     const struct timeval *connect_timeout;
     const struct timeval *command_timeout;
+    const char *username;
+    const char *password;
     int max_retry; /* 0: 5 */
     int select_db;
 
@@ -123,13 +130,15 @@ typedef struct valkeyClusterOptions {
     int (*tls_init_fn)(struct valkeyContext *, struct valkeyTLSContext *);
 } valkeyClusterOptions;
 
+/* A range of slots, both ends included, and the primary that serves it. */
+typedef struct cluster_slot {
+    uint32_t start;
+    uint32_t end;
+    valkeyClusterNode *node;
+} cluster_slot;
+
 /* Walks over all nodes; begins again if the map is updated meanwhile. */
-typedef struct valkeyClusterNodeIterator {
-    valkeyClusterContext *cc;
-    uint64_t route_version;
-    valkeyClusterNode *next;
-    int retries_left;
-} valkeyClusterNodeIterator;
+typedef uint64_t valkeyClusterNodeIterator[9];
 
 /* ------------------------------------------------------------------ synchronous */
 
@@ -219,6 +228,11 @@ LIBVALKEY_API int valkeyClusterAsyncCommandToNode(valkeyClusterAsyncContext *acc
                                                   valkeyClusterNode *node,
                                                   valkeyClusterCallbackFn *fn, void *privdata,
                                                   const char *format, ...);
+LIBVALKEY_API int valkeyClusterAsyncCommandArgvToNode(valkeyClusterAsyncContext *acc,
+                                                      valkeyClusterNode *node,
+                                                      valkeyClusterCallbackFn *fn, void *privdata,
+                                                      int argc, const char **argv,
+                                                      const size_t *argvlen);
 LIBVALKEY_API valkeyAsyncContext *valkeyClusterGetValkeyAsyncContext(valkeyClusterAsyncContext *acc,
                                                                      valkeyClusterNode *node);
 

@@ -6,6 +6,7 @@
 #define VALKEY_READ_H
 
 #include <stddef.h>
+#include <stdio.h> /* programs rely on it */
 
 #include <valkey/visibility.h>
 
@@ -92,10 +93,10 @@ LIBVALKEY_API void valkeyReaderFree(valkeyReader *r);
 /* Appends bytes, which are copied. VALKEY_OK, or VALKEY_ERR with r->err. */
 LIBVALKEY_API int valkeyReaderFeed(valkeyReader *r, const char *buf, size_t len);
 /* Lends the free tail of the buffer, so that bytes are read from a socket without a copy: `*buf` with `*cap` bytes, at
- * least 1. Valid until the next call for this reader; valkeyReaderCommitRead() then adds the first `len` of them to what
- * was received (0 for none). VALKEY_OK, or VALKEY_ERR with r->err. */
-LIBVALKEY_API int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap);
-LIBVALKEY_API int valkeyReaderCommitRead(valkeyReader *r, size_t len);
+ * least `minbytes` and at least 1. Valid until the next call for this reader; valkeyReaderCommitRead() then adds the
+ * first `len` of them to what was received (0 for none). VALKEY_OK, or VALKEY_ERR with r->err. */
+LIBVALKEY_API int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap, size_t minbytes);
+LIBVALKEY_API void valkeyReaderCommitRead(valkeyReader *r, size_t len);
 /* The next complete reply, which is the caller's to free, or NULL if there is none yet. `reply` NULL: it is freed.
  * VALKEY_OK, or VALKEY_ERR with r->err. */
 LIBVALKEY_API int valkeyReaderGetReply(valkeyReader *r, void **reply);

@@ -56,6 +56,9 @@ typedef struct valkeyReply {
     struct valkeyReply **element;
 } valkeyReply;
 
+/* True for a message that no command has asked for. */
+#define valkeyIsPushReply(r) (((valkeyReply *)(r))->type == VALKEY_REPLY_PUSH)
+
 /* A reader that builds valkeyReply. */
 LIBVALKEY_API valkeyReader *valkeyReaderCreate(void);
 LIBVALKEY_API void freeReplyObject(void *reply);
@@ -91,7 +94,7 @@ enum valkeyConnectionType {
 #define VALKEY_OPT_LAST_SA_OPTION 0x80
 
 typedef int valkeyFD;
-#define VALKEY_INVALID_FD ((valkeyFD)-1)
+#define VALKEY_INVALID_FD -1 /* also for #if */
 
 struct valkeyContext;
 struct valkeyAsyncContext;
@@ -155,6 +158,9 @@ typedef struct valkeyContextFuncs {
     void (*async_read)(struct valkeyAsyncContext *);
     void (*async_write)(struct valkeyAsyncContext *);
     ssize_t (*read)(struct valkeyContext *, char *, size_t);
+    /* Instead of read() if not NULL: lends bytes of the transport's memory, until read_zc_done(). */
+    ssize_t (*read_zc)(struct valkeyContext *, char **);
+    ssize_t (*read_zc_done)(struct valkeyContext *);
     ssize_t (*write)(struct valkeyContext *); /* from c->obuf, which it does not change */
     int (*set_timeout)(struct valkeyContext *, const struct timeval);
     /* Writes bytes that are not in c->obuf; see valkeyWriteBytes(). */

@@ -6,4 +6,7 @@
 
 #define LIBVALKEY_API __attribute__((visibility("default")))
 
+/* For functions in headers that a program may not call. */
+#define VALKEY_UNUSED __attribute__((unused))
+
 #endif

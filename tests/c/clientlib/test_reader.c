@@ -71,10 +71,10 @@ static void readPieces(size_t piece, bool in_place) {
         if (in_place) {
             char *buf;
             size_t cap;
-            assert_int_equal(valkeyReaderGetReadBuf(r, &buf, &cap), VALKEY_OK);
+            assert_int_equal(valkeyReaderGetReadBuf(r, &buf, &cap, 0), VALKEY_OK);
             if (part > cap) part = cap;
             memcpy(buf, all_types + at, part);
-            assert_int_equal(valkeyReaderCommitRead(r, part), VALKEY_OK);
+            valkeyReaderCommitRead(r, part);
         } else {
             assert_int_equal(valkeyReaderFeed(r, all_types + at, part), VALKEY_OK);
         }
@@ -211,7 +211,7 @@ static size_t receiveBulk(valkeyReader *r, size_t len) {
     while (!reply) {
         char *buf;
         size_t cap;
-        assert_int_equal(valkeyReaderGetReadBuf(r, &buf, &cap), VALKEY_OK);
+        assert_int_equal(valkeyReaderGetReadBuf(r, &buf, &cap, 0), VALKEY_OK);
         if (countingBytes() > most) most = countingBytes();
         size_t n = cap < total - at ? cap : total - at;
         for (size_t i = 0; i < n; i++, at++)
@@ -219,7 +219,7 @@ static size_t receiveBulk(valkeyReader *r, size_t len) {
                      : at == total - 2 ? '\r'
                      : at == total - 1 ? '\n'
                                        : 'x';
-        assert_int_equal(valkeyReaderCommitRead(r, n), VALKEY_OK);
+        valkeyReaderCommitRead(r, n);
         assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
     }
     assert_int_equal(((valkeyReply *)reply)->len, len);
