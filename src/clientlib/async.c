@@ -8,6 +8,8 @@
  * SUBSCRIBE. An entry of (UN)SUBSCRIBE remains until all its confirmations, or an error, have come.
  *
  * A callback may free the context, which is done when it returns. */
+#include <limits.h>
+
 #include <valkey/net.h>
 
 #include "clientlib/async_priv.h"
@@ -32,12 +34,53 @@ static void cleanupEvents(valkeyAsyncContext *ac) {
     ac->ev.scheduleTimer = NULL;
 }
 
-/* Starts the time limit anew. */
-static void refreshTimeout(valkeyAsyncContext *ac) {
+/* ------------------------------------------------------------------ time limits
+ *
+ * The limit is for the time since the server gave its last sign of life while something is expected of it: connecting,
+ * or a reply. What this side sends is no sign of life, except for the bytes of the first command that is expected, so
+ * that a long one may take its time. The adapter has one timer, which cannot be stopped: it may expire too early, and is
+ * then started again for the rest. */
+
+/* Microseconds of the limit that applies now; 0: none. */
+static long long limitOf(const valkeyAsyncContext *ac) {
     const struct timeval *tv =
         ac->c.flags & VALKEY_CONNECTED ? ac->c.command_timeout : ac->c.connect_timeout;
-    if (ac->ev.scheduleTimer && tv && (tv->tv_sec || tv->tv_usec))
-        ac->ev.scheduleTimer(ac->ev.data, *tv);
+    if (!ac->ev.scheduleTimer || !tv) return 0;
+    return (long long)tv->tv_sec * 1000000 + tv->tv_usec;
+}
+
+static bool isWaiting(const valkeyAsyncContext *ac) {
+    return !(ac->c.flags & VALKEY_CONNECTED) || ac->replies.head;
+}
+
+/* The time begins now. */
+static void restartTime(valkeyAsyncContext *ac) {
+    if (limitOf(ac)) ((asyncState *)ac)->waiting_since_us = vkNowUs();
+}
+
+/* Starts the timer if something is expected, unless it runs and expires in time. */
+static void watchTime(valkeyAsyncContext *ac) {
+    asyncState *s = (asyncState *)ac;
+    long long limit = limitOf(ac), due = s->waiting_since_us + limit;
+    if (!limit || !isWaiting(ac)) return;
+    if (ac->timeout_reply_count != VALKEY_TIMEOUT_INACTIVE && s->timer_due_us <= due) return;
+    long long now = vkNowUs(), rest = due > now ? due - now : 1;
+    s->timer_due_us = now + rest;
+    ac->timeout_reply_count = (int)(s->received & INT_MAX);
+    ac->ev.scheduleTimer(ac->ev.data, (struct timeval){.tv_sec = (time_t)(rest / 1000000),
+                                                       .tv_usec = (suseconds_t)(rest % 1000000)});
+}
+
+/* The timer has expired. True if the limit is exceeded; otherwise the timer was started again if that is needed. */
+static bool timeIsUp(valkeyAsyncContext *ac) {
+    ac->timeout_reply_count = VALKEY_TIMEOUT_INACTIVE;
+    if (!isWaiting(ac)) return false;
+    /* Without such an adapter the program keeps the time. */
+    if (!ac->ev.scheduleTimer) return true;
+    long long limit = limitOf(ac);
+    if (limit && vkNowUs() >= ((asyncState *)ac)->waiting_since_us + limit) return true;
+    watchTime(ac);
+    return false;
 }
 
 /* ------------------------------------------------------------------ life */
@@ -56,6 +99,7 @@ valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options) 
     if (!s) return NULL;
     valkeyAsyncContext *ac = &s->pub;
     ac->errstr = ac->c.errstr;
+    ac->timeout_reply_count = VALKEY_TIMEOUT_INACTIVE;
     ac->push_cb = own.async_push_cb;
     ac->sub.channels = vkDictNew();
     ac->sub.patterns = vkDictNew();
@@ -67,6 +111,7 @@ valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options) 
     }
     ac->c.privdata = own.privdata;
     ac->c.free_privdata = own.free_privdata;
+    s->waiting_since_us = vkNowUs();
     ac->c.funcs->connect(&ac->c, &own);
     /* It is connected when the socket says so. */
     ac->c.flags &= ~VALKEY_CONNECTED;
@@ -103,6 +148,7 @@ int valkeyAsyncSetConnectCallback(valkeyAsyncContext *ac, valkeyConnectCallback 
     ac->onConnect = fn;
     /* The socket becomes writable when it is connected. */
     addWrite(ac);
+    watchTime(ac);
     return VALKEY_OK;
 }
 
@@ -119,7 +165,10 @@ valkeyAsyncPushFn *valkeyAsyncSetPushCallback(valkeyAsyncContext *ac, valkeyAsyn
 }
 
 int valkeyAsyncSetTimeout(valkeyAsyncContext *ac, struct timeval tv) {
-    if (vkCopyTimeout(&ac->c.command_timeout, &tv)) return VALKEY_OK;
+    if (vkCopyTimeout(&ac->c.command_timeout, &tv)) {
+        watchTime(ac);
+        return VALKEY_OK;
+    }
     vkSetError(&ac->c, VALKEY_ERR_OOM, "Out of memory");
     copyError(ac);
     return VALKEY_ERR;
@@ -291,6 +340,7 @@ static void firstReply(valkeyAsyncContext *ac, valkeyReply *r) {
 
 /* True if the reply was used; false: it belongs to nothing. */
 static bool dispatch(valkeyAsyncContext *ac, valkeyReply *r) {
+    ((asyncState *)ac)->received++;
     subKind kind;
     const char *word;
     bool recognised = vkSubsRecognise(r, &kind, &word);
@@ -372,6 +422,8 @@ static bool establish(valkeyAsyncContext *ac) {
         return false;
     }
     ac->c.flags |= VALKEY_CONNECTED;
+    restartTime(ac);
+    watchTime(ac);
     runConnectCallback(ac, VALKEY_OK);
     if (ac->c.flags & VALKEY_FREEING) {
         if (!(ac->c.flags & VALKEY_IN_CALLBACK)) freeNow(ac);
@@ -388,24 +440,37 @@ static bool establish(valkeyAsyncContext *ac) {
     return true;
 }
 
+/* Bytes that were received and not parsed. */
+static size_t unparsed(const valkeyAsyncContext *ac) {
+    return ac->c.reader->len - ac->c.reader->pos;
+}
+
 void valkeyAsyncRead(valkeyAsyncContext *ac) {
     const valkeyContextFuncs *funcs = ac->c.funcs;
+    size_t before = unparsed(ac);
     do {
         if (valkeyBufferRead(&ac->c) != VALKEY_OK) {
             disconnect(ac);
             return;
         }
     } while (funcs->has_pending && funcs->has_pending(&ac->c));
+    if (unparsed(ac) != before) restartTime(ac);
     addRead(ac);
     processReplies(ac);
 }
 
 void valkeyAsyncWrite(valkeyAsyncContext *ac) {
+    asyncState *s = (asyncState *)ac;
     int done = 0;
+    size_t before = vkTextLen(ac->c.obuf);
     if (valkeyBufferWrite(&ac->c, &done) != VALKEY_OK) {
         disconnect(ac);
         return;
     }
+    const pendingCommand *first = (pendingCommand *)ac->replies.head;
+    size_t sent = before - vkTextLen(ac->c.obuf);
+    if (sent > 0 && first && s->sent < first->end) restartTime(ac);
+    s->sent += sent;
     const valkeyContextFuncs *funcs = ac->c.funcs;
     if (done || (funcs->write_waits && funcs->write_waits(&ac->c))) {
         delWrite(ac);
@@ -417,19 +482,17 @@ void valkeyAsyncWrite(valkeyAsyncContext *ac) {
 
 void valkeyAsyncHandleRead(valkeyAsyncContext *ac) {
     if (!(ac->c.flags & VALKEY_CONNECTED) && !establish(ac)) return;
-    refreshTimeout(ac);
     ac->c.funcs->async_read(ac);
 }
 
 void valkeyAsyncHandleWrite(valkeyAsyncContext *ac) {
     if (!(ac->c.flags & VALKEY_CONNECTED) && !establish(ac)) return;
-    refreshTimeout(ac);
     ac->c.funcs->async_write(ac);
 }
 
 void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac) {
     bool connected = ac->c.flags & VALKEY_CONNECTED;
-    if (connected && !ac->replies.head) return; /* nothing is expected */
+    if (!timeIsUp(ac)) return;
     if (!ac->c.err) {
         vkSetError(&ac->c, VALKEY_ERR_TIMEOUT, "Timeout");
         copyError(ac);
@@ -468,6 +531,7 @@ static pendingKind kindOf(vkArg name, subKind *sub) {
 /* Registers the command that was appended to obuf at `from`; takes it back on failure. */
 static int commandQueued(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                          size_t from) {
+    asyncState *s = (asyncState *)ac;
     const char *cmd = ac->c.obuf + from;
     size_t len = vkTextLen(ac->c.obuf) - from;
     vkCommandCursor cursor;
@@ -489,9 +553,12 @@ static int commandQueued(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *pri
         goto fail;
     }
     if (kind == PENDING_SUBSCRIBE) ac->c.flags |= VALKEY_SUBSCRIBED;
+    if (!ac->replies.head && (ac->c.flags & VALKEY_CONNECTED)) restartTime(ac);
+    s->queued += len;
+    p->end = s->queued;
     pushPending(ac, p);
-    refreshTimeout(ac);
     addWrite(ac);
+    watchTime(ac);
     return VALKEY_OK;
 fail:
     vkTextSetLen(ac->c.obuf, from);

@@ -31,6 +31,7 @@ typedef struct pendingCommand {
     valkeyCallback callback;
     pendingKind kind;
     subKind sub;
+    uint64_t end; /* bytes queued on the connection up to its end */
     /* Of SUBSCRIBE: its bytes, for an error to be given to its subscriptions. */
     size_t len;
     char command[];
@@ -41,6 +42,10 @@ typedef struct asyncState {
     valkeyAsyncContext pub;
     valkeyCallback monitor; /* while VALKEY_MONITORING is set */
     size_t active;          /* confirmed subscriptions */
+    uint64_t queued, sent;  /* bytes of commands, of all */
+    uint64_t received;      /* replies, messages included */
+    /* See async.c, "time limits": the last sign of life, and when the timer expires. */
+    long long waiting_since_us, timer_due_us;
 } asyncState;
 
 /* ------------------------------------------------------------------ subscriptions.c */

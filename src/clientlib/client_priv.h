@@ -85,6 +85,9 @@ extern const valkeyContextFuncs vkSocketFuncs;
 bool vkTimeoutMs(valkeyContext *c, const struct timeval *tv, long *ms);
 /* Waits until the socket can be read or written (`events` of poll); false (errno ETIMEDOUT) after `ms`. */
 bool vkSocketWait(valkeyContext *c, short events, long ms);
+/* The clock: microseconds of a monotonic clock. Tests replace it. */
+extern long long (*vkClock)(void);
+long long vkNowUs(void);
 long long vkNowMs(void);
 void vkSleepMs(int ms);
 

@@ -32,11 +32,16 @@ static void setErrno(valkeyContext *c, const char *what) {
     errno = saved;
 }
 
-long long vkNowMs(void) {
+static long long monotonicUs(void) {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (long long)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
+
+long long (*vkClock)(void) = monotonicUs;
+
+long long vkNowUs(void) { return vkClock(); }
+long long vkNowMs(void) { return vkNowUs() / 1000; }
 
 void vkSleepMs(int ms) { poll(NULL, 0, ms); }
 

@@ -81,7 +81,7 @@ typedef struct valkeyAsyncContext {
     /* Receives push messages that belong to no subscription. */
     valkeyAsyncPushFn *push_cb;
 
-    /* Replies expected when the running time limit was started, or VALKEY_TIMEOUT_INACTIVE. */
+    /* Replies received when the running timer was started, or VALKEY_TIMEOUT_INACTIVE. */
     int timeout_reply_count;
 } valkeyAsyncContext;
 

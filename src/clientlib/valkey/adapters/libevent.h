@@ -11,15 +11,14 @@
 typedef struct valkeyLibeventEvents {
     valkeyAsyncContext *context;
     struct event_base *base;
-    struct event *event;
-    short watched; /* EV_READ, EV_WRITE */
-    struct timeval limit;
-    char limited;
+    struct event *event, *timer;
+    short watched;         /* EV_READ, EV_WRITE */
     char running, deleted; /* in a callback; freed when that returns */
 } valkeyLibeventEvents;
 
 static void valkeyLibeventFree(valkeyLibeventEvents *e) {
-    event_free(e->event);
+    if (e->event) event_free(e->event);
+    if (e->timer) event_free(e->timer);
     vk_free(e);
 }
 
@@ -27,7 +26,6 @@ static void valkeyLibeventHandler(evutil_socket_t fd, short event, void *arg) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)arg;
     (void)fd;
     e->running = 1;
-    if ((event & EV_TIMEOUT) && !e->deleted) valkeyAsyncHandleTimeout(e->context);
     if ((event & EV_READ) && !e->deleted && (e->watched & EV_READ))
         valkeyAsyncHandleRead(e->context);
     if ((event & EV_WRITE) && !e->deleted && (e->watched & EV_WRITE))
@@ -36,12 +34,14 @@ static void valkeyLibeventHandler(evutil_socket_t fd, short event, void *arg) {
     if (e->deleted) valkeyLibeventFree(e);
 }
 
-static void valkeyLibeventUpdate(valkeyLibeventEvents *e) {
-    event_del(e->event);
-    if (!e->watched && !e->limited) return;
-    event_assign(e->event, e->base, e->context->c.fd, (short)(e->watched | EV_PERSIST),
-                 valkeyLibeventHandler, e);
-    event_add(e->event, e->limited ? &e->limit : NULL);
+static void valkeyLibeventTimeout(evutil_socket_t fd, short event, void *arg) {
+    valkeyLibeventEvents *e = (valkeyLibeventEvents *)arg;
+    (void)fd;
+    (void)event;
+    e->running = 1;
+    valkeyAsyncHandleTimeout(e->context);
+    e->running = 0;
+    if (e->deleted) valkeyLibeventFree(e);
 }
 
 static void valkeyLibeventSet(void *data, short flag, int on) {
@@ -49,7 +49,11 @@ static void valkeyLibeventSet(void *data, short flag, int on) {
     short watched = (short)(on ? e->watched | flag : e->watched & ~flag);
     if (watched == e->watched) return;
     e->watched = watched;
-    valkeyLibeventUpdate(e);
+    event_del(e->event);
+    if (!watched) return;
+    event_assign(e->event, e->base, e->context->c.fd, (short)(watched | EV_PERSIST),
+                 valkeyLibeventHandler, e);
+    event_add(e->event, NULL);
 }
 
 static void valkeyLibeventAddRead(void *data) { valkeyLibeventSet(data, EV_READ, 1); }
@@ -60,6 +64,7 @@ static void valkeyLibeventDelWrite(void *data) { valkeyLibeventSet(data, EV_WRIT
 static void valkeyLibeventCleanup(void *data) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)data;
     event_del(e->event);
+    event_del(e->timer);
     if (e->running) {
         e->deleted = 1;
     } else {
@@ -67,11 +72,10 @@ static void valkeyLibeventCleanup(void *data) {
     }
 }
 
+/* An event of its own: a limit of the other event would begin anew with every read and write. */
 static void valkeyLibeventSetTimeout(void *data, struct timeval tv) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)data;
-    e->limit = tv;
-    e->limited = 1;
-    valkeyLibeventUpdate(e);
+    event_add(e->timer, &tv);
 }
 
 static inline int valkeyLibeventAttach(valkeyAsyncContext *ac, struct event_base *base) {
@@ -82,8 +86,9 @@ static inline int valkeyLibeventAttach(valkeyAsyncContext *ac, struct event_base
     e->context = ac;
     e->base = base;
     e->event = event_new(base, ac->c.fd, EV_PERSIST | EV_READ, valkeyLibeventHandler, e);
-    if (!e->event) {
-        vk_free(e);
+    e->timer = event_new(base, -1, 0, valkeyLibeventTimeout, e);
+    if (!e->event || !e->timer) {
+        valkeyLibeventFree(e);
         return VALKEY_ERR;
     }
     ac->ev.data = e;
