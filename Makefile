@@ -293,7 +293,7 @@ $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
 # sim runs the state machines of src/repl, of several servers, without a network (tests/sim/main.c). Built with the C tests,
 # so that it follows every change of them.
 sim_program := $(out)/tests/sim/sim
-sim_machines := backlog history link link_dual primary primary_sync
+sim_machines := backlog failover_state history link link_dual primary primary_sync
 $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/repl/%.o) \
                 $(call objects_of,base ds resp) $(out)/build_info.o
 	@$(call say,LINK,$@)

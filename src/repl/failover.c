@@ -1,32 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER (failover.h). Invariant: is_failing_over and is_paused of the primary are set if and only if the state is not
- * FAILOVER_NONE. */
+ * FAILOVER (failover.h): the state machine of failover_state.h with the replicas and the link of this server. Invariant:
+ * is_failing_over and is_paused of the primary are set if and only if the state is not FAILOVER_NONE. */
 #include "repl/failover.h"
 
 #include "base/base.h"
 #include "base/number.h"
-#include "engine/hot.h"
 #include "engine/pause.h"
 #include "engine/reply.h"
+#include "repl/failover_state.h"
 #include "repl/procs.h"
 #include "repl/replica.h"
+#include "repl/repl_priv.h"
 #include "repl/replicas.h"
 #include "store/store.h"
 
-typedef enum failoverState {
-    FAILOVER_NONE,
-    FAILOVER_WAITING_FOR_SYNC,
-    FAILOVER_IN_PROGRESS
-} failoverState;
-
-static struct {
-    failoverState state;
-    str host; /* of the target; empty: any replica */
-    int64_t port;
-    bool force;
-    int64_t deadline_ms; /* wall time; 0: none */
-} failover;
+static replFailover failover;
 
 const char *failoverStateName(void) {
     static const char *const names[] = {"no-failover", "waiting-for-sync", "failover-in-progress"};
@@ -35,42 +24,27 @@ const char *failoverStateName(void) {
 
 bool failoverIsInProgress(void) { return failover.state == FAILOVER_IN_PROGRESS; }
 
-/* "H:P" or "any replica", for the log. */
-static const char *targetName(str *name) {
-    strClear(name);
-    if (!failover.host.len) return "any replica";
-    strAppendFormat(name, "%s:%lld", strText(&failover.host), (long long)failover.port);
-    return strText(name);
+static void answered(bool accepted) { failoverAnswered(&failover, accepted); }
+
+static void envFollow(void *arg, slice host, int64_t port) {
+    (void)arg;
+    replicaFollowSuccessor(host, (int)port, answered);
 }
 
-static void setState(failoverState state) {
-    failover.state = state;
+static void envPromote(void *arg) {
+    (void)arg;
+    replicaPromote();
+}
+
+static void envChanged(void *arg, failoverState state) {
+    (void)arg;
     replPrimary *p = replicasThis();
     p->is_failing_over = p->is_paused = state != FAILOVER_NONE;
-    if (state == FAILOVER_NONE) pauseEnd(PAUSE_FOR_FAILOVER);
-}
-
-static void abortFailover(const char *why) {
-    str name = STR_EMPTY;
-    logNotice("FAILOVER to %s aborted: %s", targetName(&name), why);
-    strFree(&name);
-    if (failover.state == FAILOVER_IN_PROGRESS) replicaPromote();
-    setState(FAILOVER_NONE);
-}
-
-/* The target's answer to PSYNC FAILOVER. */
-static void ended(bool accepted) {
-    if (failover.state != FAILOVER_IN_PROGRESS) return;
-    if (accepted) {
-        setState(FAILOVER_NONE);
+    if (state == FAILOVER_NONE) {
+        pauseEnd(PAUSE_FOR_FAILOVER);
     } else {
-        abortFailover("Failover target rejected psync request");
+        pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, INT64_MAX); /* the state machine ends it */
     }
-}
-
-static void proceed(void) {
-    setState(FAILOVER_IN_PROGRESS);
-    replicaFollowSuccessor(strSlice(&failover.host), (int)failover.port, ended);
 }
 
 /* ------------------------------------------------------------------ waiting for a replica */
@@ -99,53 +73,46 @@ static bool hasEverything(const replPeer *peer) {
     return peer->state == PEER_ONLINE && peer->acked == replicasThis()->stream->history.offset;
 }
 
-static const replPeer *findSynced(void) {
-    const replPrimary *p = replicasThis();
-    if (failover.host.len) {
-        const replPeer *peer = findReplica(strSlice(&failover.host), failover.port);
-        return peer && hasEverything(peer) ? peer : NULL;
-    }
-    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        if (hasEverything(peerOf(n)) && peerOf(n)->port) return peerOf(n);
-    }
-    return NULL;
+/* A named target, which is in `host` and `port`. */
+static failoverTarget checkNamed(slice host, int64_t port) {
+    const replPeer *peer = findReplica(host, port);
+    if (!peer) return FAILOVER_TARGET_GONE;
+    return hasEverything(peer) ? FAILOVER_TARGET_SYNCED : FAILOVER_TARGET_BEHIND;
 }
+
+static failoverTarget envFind(void *arg, str *host, int64_t *port) {
+    (void)arg;
+    const replPrimary *p = replicasThis();
+    if (host->len) return checkNamed(strSlice(host), *port);
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        if (!hasEverything(peerOf(n)) || !peerOf(n)->port) continue;
+        replicasAppendIp(peerOf(n), host);
+        *port = peerOf(n)->port;
+        return FAILOVER_TARGET_SYNCED;
+    }
+    return p->peers.count ? FAILOVER_TARGET_BEHIND : FAILOVER_TARGET_GONE;
+}
+
+static const failoverEnv env = {
+    .find = envFind, .follow = envFollow, .promote = envPromote, .changed = envChanged};
 
 void failoverTick(int64_t budget_us) {
     (void)budget_us; /* O(replicas) */
-    if (failover.state != FAILOVER_WAITING_FOR_SYNC) return;
-    str name = STR_EMPTY;
-    const replPeer *synced = findSynced();
-    if (synced) {
-        if (!failover.host.len) {
-            replicasAppendIp(synced, &failover.host);
-            failover.port = synced->port;
-        }
-        logNotice("Failover target %s is synced, failing over.", targetName(&name));
-        proceed();
-    } else if (failover.deadline_ms && engineHot.now_ms >= failover.deadline_ms) {
-        if (failover.force) {
-            logNotice("FAILOVER to %s time out exceeded, failing over.", targetName(&name));
-            proceed();
-        } else {
-            abortFailover("Replica never caught up before timeout");
-        }
-    }
-    strFree(&name);
+    if (failover.state != FAILOVER_NONE) failoverAdvance(&failover, clockMonoMs());
 }
 
 bool failoverIsBusy(void) { return failover.state != FAILOVER_NONE; }
 
 /* ------------------------------------------------------------------ the command */
 
-typedef struct failoverRequest {
+typedef struct failoverArgs {
     slice host; /* empty: any replica */
     int64_t port, timeout_ms;
     bool force, abort, has_timeout, has_target;
-} failoverRequest;
+} failoverArgs;
 
 /* False: the error was replied. */
-static bool parse(ctx *c, failoverRequest *r) {
+static bool parse(ctx *c, failoverArgs *r) {
     for (int i = 1; i < c->argc; i++) {
         if (ctxArgIs(c, i, "timeout") && i + 1 < c->argc && !r->has_timeout) {
             if (!ctxArgInt(c, ++i, &r->timeout_ms)) return false;
@@ -171,7 +138,7 @@ static bool parse(ctx *c, failoverRequest *r) {
     return true;
 }
 
-static bool admits(ctx *c, const failoverRequest *r) {
+static bool admits(ctx *c, const failoverArgs *r) {
     const replPrimary *p = replicasThis();
     if (failover.state != FAILOVER_NONE) {
         replyError(c, SLICE("ERR FAILOVER already in progress."));
@@ -198,13 +165,13 @@ static void abortByUser(ctx *c) {
         replyError(c, SLICE("ERR No failover in progress."));
         return;
     }
-    abortFailover("Failover manually aborted");
+    failoverAbort(&failover, "Failover manually aborted");
     replyOk(c);
 }
 
 /* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT ms]. Reply: OK; the failover goes on in the background. */
 void failoverCommand(ctx *c) {
-    failoverRequest r = {0};
+    failoverArgs r = {0};
     if (storeIsSlotted()) {
         replyError(c, SLICE("ERR FAILOVER not allowed in cluster mode."));
         return;
@@ -215,20 +182,17 @@ void failoverCommand(ctx *c) {
         return;
     }
     if (!admits(c, &r)) return;
-    int64_t deadline_ms = 0;
-    if (r.has_timeout && !numberAdd(r.timeout_ms, c->now_ms, &deadline_ms)) {
+    int64_t deadline_ms = 0, now_ms = clockMonoMs();
+    if (r.has_timeout && !numberAdd(r.timeout_ms, now_ms, &deadline_ms)) {
         replyError(c, ERR_NOT_INTEGER_TEXT);
         return;
     }
-    strFree(&failover.host);
-    failover.host = strNew(r.host);
-    failover.port = r.port;
-    failover.force = r.force;
-    failover.deadline_ms = deadline_ms;
-    str name = STR_EMPTY;
-    logNotice("FAILOVER requested to %s.", targetName(&name));
-    strFree(&name);
-    setState(FAILOVER_WAITING_FOR_SYNC);
-    pauseBegin(PAUSE_FOR_FAILOVER, PAUSE_WRITES, INT64_MAX);
+    if (!failover.env) failoverInit(&failover, &env, NULL);
+    const failoverRequest begin = {.host = r.host,
+                                   .port = r.port,
+                                   .force = r.force,
+                                   .deadline_ms = deadline_ms,
+                                   .limit_ms = (int64_t)replConf.repl_timeout * 1000};
+    failoverBegin(&failover, &begin, now_ms);
     replyOk(c);
 }

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * FAILOVER: writes are paused until a replica has everything, then this server follows it and asks it to take over.
- *
- *   state                 event                          next
- *   no-failover           FAILOVER                       waiting-for-sync: writes paused
- *   waiting-for-sync      a target has acknowledged all  failover-in-progress: replica of the target
- *                         timeout, FORCE                 failover-in-progress
- *                         timeout, ABORT                 no-failover
- *   failover-in-progress  the target accepts             no-failover: stays its replica
- *                         the target refuses, ABORT      no-failover: primary again
- *
- * Main thread only. */
+ * FAILOVER between this server and one of its replicas; the states are described in failover_state.h. Main thread only. */
 #ifndef REPL_FAILOVER_H
 #define REPL_FAILOVER_H
 

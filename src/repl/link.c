@@ -67,6 +67,8 @@ void linkEnter(replLink *link, linkState state, int64_t now_ms) {
 }
 
 static void disconnect(replLink *link) {
+    /* The primary may have taken over: then it refuses the next request, because it is no replica any more. */
+    if (link->failover && link->state == LINK_PSYNC) link->unanswered = true;
     strFree(&link->received);
     strFree(&link->second_received);
     link->second = SECOND_NONE;
@@ -116,7 +118,7 @@ void linkRetryTransfer(replLink *link, int64_t now_ms) {
 
 static void endFailover(replLink *link, bool accepted) {
     if (!link->failover) return;
-    link->failover = false;
+    link->failover = link->unanswered = false;
     link->env->failover_ended(link->arg, accepted);
 }
 
@@ -315,11 +317,16 @@ static void onPsyncReply(replLink *link, slice line, slice rest, int64_t now_ms)
     if (line.len == 0) return; /* a blank line: the primary is busy */
     bool continues = linkStartsWith(line, "+CONTINUE"), full = linkStartsWith(line, "+FULLRESYNC");
     bool dual = linkStartsWith(line, "+DUALCHANNELSYNC");
-    bool in_failover = link->failover;
-    endFailover(link, continues || full || dual);
-    if (in_failover && !continues && !full && !dual) {
-        if (link->state == LINK_PSYNC) retryIn(link, RETRY_MS, now_ms);
-        return;
+    if (link->failover) {
+        bool was_done =
+            link->unanswered && linkStartsWith(line, "-ERR PSYNC FAILOVER can't be sent");
+        endFailover(link, continues || full || dual || was_done);
+        if (was_done) retryAtOnce(link, false, now_ms);
+        if (was_done) return;
+        if (!continues && !full && !dual) {
+            if (link->state == LINK_PSYNC) retryIn(link, RETRY_MS, now_ms);
+            return;
+        }
     }
     if (continues) {
         slice id = line.len > 10 ? sliceMake(line.ptr + 10, line.len - 10) : SLICE("");
@@ -448,7 +455,7 @@ void linkStart(replLink *link, int64_t now_ms) {
 void linkStop(replLink *link) {
     disconnect(link);
     link->state = LINK_NONE;
-    link->failover = false;
+    link->failover = link->unanswered = false;
 }
 
 void linkRestart(replLink *link, bool continues, int64_t now_ms) {

@@ -111,6 +111,7 @@ typedef struct replLink {
         can_continue; /* the dataset is at history->offset of a stream: a partial resynchronisation can be asked for */
     bool reconnects; /* LINK_CONNECT: the log has a line about it */
     bool failover;   /* the next PSYNC asks the primary to take over from us */
+    bool unanswered; /* such a PSYNC was sent, and the connection lost before its answer */
     bool sync_only;  /* the stream came by SYNC: no offsets are known, nothing is acknowledged */
     linkTransfer dataset;
     str received; /* an incomplete line */

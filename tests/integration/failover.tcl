@@ -119,6 +119,61 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
     }
 }
 
+start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
+    test {FAILOVER without TIMEOUT ends when the link of the target is lost, or when it does not acknowledge in time} {
+        set s [dict get [replica_sync] socket]
+        r set key value
+        set w [connect]
+        assert_equal OK [r failover to 127.0.0.1 7777]
+        $w -send set held 1
+        wait_for_condition 400 25 {[regexp -all {flags=[a-zA-Z]*b} [r client list]] == 1} else {fail [r client list]}
+        raw_close $s
+        assert_equal OK [$w -read]
+        assert_equal no-failover [info_field master_failover_state]
+        assert_match "*FAILOVER to 127.0.0.1:7777 aborted: The link of the replica was lost*" [server_log]
+        set s [dict get [replica_sync] socket]
+        r config set repl-timeout 2
+        r set key other
+        set acked [clock milliseconds]
+        assert_equal OK [r failover]
+        $w -send set held 2
+        # The replica acknowledges, but never everything.
+        wait_for_condition 200 50 {[replica_ack $s 1; info_field master_failover_state] eq "no-failover"}
+        assert_equal OK [$w -read]
+        assert_match "*FAILOVER to any replica aborted: Replica never caught up before timeout*" [server_log]
+        assert_equal none [info_field paused_reason]
+    }
+
+    test {FAILOVER ends when the target does not answer, and succeeds when its answer was lost} {
+        primary_drop
+        set s [dict get [replica_sync [list capa eof capa psync2 version 9.1.2 listening-port $::primary_port]] socket]
+        r config set repl-timeout 2
+        r set key value
+        assert_equal OK [r failover to 127.0.0.1 $::primary_port force timeout 100]
+        set c [primary_accept]
+        assert_match "PSYNC * FAILOVER" [primary_handshake $c]
+        primary_drop
+        set c [primary_accept]
+        wait_for_condition 200 50 {[info_field master_failover_state] eq "no-failover"}
+        assert_equal master [lindex [r role] 0]
+        assert_match "*FAILOVER to 127.0.0.1:$::primary_port aborted: The target has not answered in time*" [server_log]
+        r config set repl-timeout 60
+        primary_drop
+        set s [dict get [replica_sync [list capa eof capa psync2 version 9.1.2 listening-port $::primary_port]] socket]
+        r set key other
+        assert_equal OK [r failover to 127.0.0.1 $::primary_port force timeout 100]
+        set c [primary_accept]
+        assert_match "PSYNC * FAILOVER" [primary_handshake $c]
+        primary_drop
+        set c [primary_accept]
+        assert_match "PSYNC * FAILOVER" [primary_handshake $c]
+        raw_send $c "-ERR PSYNC FAILOVER can't be sent to a master.\r\n"
+        set c [primary_accept]
+        assert_equal 3 [llength [primary_handshake $c]]
+        assert_equal {no-failover slave} [list [info_field master_failover_state] [lindex [r role] 0]]
+    }
+}
+
 primary_close
 
 start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {

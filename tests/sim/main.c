@@ -19,7 +19,7 @@
 #include "base/random.h"
 #include "server.h"
 
-enum { STEP_MS = 10, WAITS_MAX = 16, CALM_MS = 180 * 1000 };
+enum { WAITS_MAX = 16, CALM_MS = 180 * 1000 };
 
 static uint64_t seed;
 
@@ -110,9 +110,9 @@ static void restart(simServer *s) {
     simServerStart(s);
 }
 
-/* True if `s` is `from`, or gets its data from it. */
+/* True if `s` is `from`, or gets its data from it. During a failover two servers follow each other. */
 static bool dependsOn(const simServer *s, const simServer *from) {
-    while (s && s != from) s = s->follows;
+    for (int i = 0; i < SIM_SERVERS && s && s != from; i++) s = s->follows;
     return s == from;
 }
 
@@ -124,7 +124,7 @@ static void follow(simServer *s, simServer *primary) {
 static void promote(simServer *s) {
     if (!s->follows) return;
     simServer *old = s;
-    while (old->follows) old = old->follows;
+    while (old->follows && old->failover.state == FAILOVER_NONE) old = old->follows;
     simServerFollow(s, NULL);
     follow(old, s);
     for (int i = 0; i < SIM_SERVERS; i++)
@@ -138,6 +138,10 @@ static void injectFaults(void) {
     if (oneIn(400)) simServerSnapshot(anyServer());
     if (oneIn(700)) restart(anyServer());
     if (oneIn(900)) promote(anyServer());
+    if (oneIn(300)) {
+        simServerFailover(anyServer());
+        if (oneIn(4)) cutWire(); /* the wrong moment */
+    }
     if (oneIn(900)) {
         simServer *s = anyServer();
         if (s->follows) follow(s, anyServer());
@@ -147,7 +151,7 @@ static void injectFaults(void) {
 /* ------------------------------------------------------------------ a run */
 
 static void step(bool writes) {
-    sim_now_ms += STEP_MS;
+    sim_now_ms += SIM_STEP_MS;
     for (int i = 0; i < SIM_SERVERS; i++) {
         simServer *s = &servers[i];
         if (writes && sim_now_ms >= s->paused_until_ms && oneIn(3))
@@ -180,18 +184,27 @@ static void begin(void) {
     }
 }
 
-/* Without faults and writes all servers must become equal. */
-static void becomeEqual(void) {
-    simServer *primary = anyServer();
+/* No more faults; failovers end by themselves (simServerStep() fails if they do not). */
+static void calmDown(void) {
     sim_faults = 0;
     for (int i = 0; i < SIM_SERVERS; i++) servers[i].paused_until_ms = 0;
     for (wire *w = wireFirst(); w; w = w->next) w->stalled_until_ms[0] = w->stalled_until_ms[1] = 0;
-    simServerFollow(primary, NULL);
     for (int i = 0; i < SIM_SERVERS; i++)
-        if (&servers[i] != primary && !dependsOn(&servers[i], primary))
-            follow(&servers[i], primary);
+        while (servers[i].failover.state != FAILOVER_NONE) step(false);
+}
+
+/* Without faults and writes all servers must become equal. */
+static void becomeEqual(void) {
+    simServer *primary = anyServer();
+    calmDown();
+    simServerFollow(primary, NULL);
     for (int64_t end_ms = sim_now_ms + CALM_MS;;) {
         int equal = 0;
+        /* Again and again: a request to take over may arrive after its sender has given up. */
+        for (int i = 0; i < SIM_SERVERS; i++)
+            if (&servers[i] != primary && !dependsOn(&servers[i], primary))
+                follow(&servers[i], primary);
+        if (primary->follows) simServerFollow(primary, NULL);
         step(false);
         for (int i = 0; i < SIM_SERVERS; i++) equal += isCaughtUp(&servers[i], primary);
         if (equal == SIM_SERVERS) break;
@@ -241,12 +254,14 @@ int main(int argc, char **argv) {
     for (seed = first; seed < first + seeds; seed++) run();
     printf(
         "%llu writes, %llu full (%llu dual-channel) and %llu partial synchronisations, "
-        "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits\n",
+        "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits, "
+        "%llu failovers (%llu completed)\n",
         (unsigned long long)counts.writes, (unsigned long long)counts.full_syncs,
         (unsigned long long)counts.dual_syncs, (unsigned long long)counts.partial_syncs,
         (unsigned long long)counts.failed_transfers, (unsigned long long)counts.cuts,
         (unsigned long long)counts.restarts, (unsigned long long)counts.promotions,
-        (unsigned long long)counts.waits);
+        (unsigned long long)counts.waits, (unsigned long long)counts.failovers,
+        (unsigned long long)counts.failovers_done);
     printf("%llu passed, 0 failed\n", (unsigned long long)seeds);
     return 0;
 }

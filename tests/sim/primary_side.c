@@ -149,8 +149,27 @@ static void replconf(simServer *s, wire *w, const words *r) {
     wireSend(w, WIRE_PRIMARY, SLICE("+OK\r\n"));
 }
 
+/* PSYNC .. FAILOVER: false if it was refused. */
+static bool takeOver(simServer *s, wire *w, slice id) {
+    if (simServerIsPrimary(s)) {
+        wireSend(w, WIRE_PRIMARY, SLICE("-ERR PSYNC FAILOVER can't be sent to a master.\r\n"));
+        return false;
+    }
+    if (!sliceIs(id, s->state.history.id)) {
+        wireSend(w, WIRE_PRIMARY, SLICE("-ERR PSYNC FAILOVER replid must match my replid.\r\n"));
+        return false;
+    }
+    simServerFollow(s, NULL);
+    return true;
+}
+
 static void psync(simServer *s, wire *w, const words *r) {
     int64_t from = 0;
+    if (r->argc > 3 && !takeOver(s, w, r->argv[1])) return;
+    if (s->primary.is_failing_over) {
+        wireSend(w, WIRE_PRIMARY, SLICE("-NOMASTERLINK Can't SYNC while failing over\r\n"));
+        return;
+    }
     if (s->primary.is_replica && !s->primary.link_is_up) {
         wireSend(w, WIRE_PRIMARY,
                  SLICE("-NOMASTERLINK Can't SYNC while not connected with my master\r\n"));

@@ -107,7 +107,11 @@ static void envHistoryChanged(void *arg, linkHistoryChange change) {
     primaryOpenBacklog(&s->primary);
 }
 
-static void envFailoverEnded(void *arg, bool accepted) { (void)arg, (void)accepted; }
+static void envFailoverEnded(void *arg, bool accepted) {
+    simServer *s = arg;
+    counts.failovers_done += accepted;
+    failoverAnswered(&s->failover, accepted);
+}
 
 const linkEnv simLinkEnv = {.settings = envSettings,
                             .connect = envConnect,

@@ -16,10 +16,12 @@ unsigned sim_faults;
 
 static const primarySettings settings = {.diskless_delay_s = 1,
                                          .ping_period_s = 2,
-                                         .timeout_s = 6,
+                                         .timeout_s = SIM_TIMEOUT_S,
                                          .backlog_limit = 16384,
                                          .backlog_ttl_s = 20,
                                          .dataset_grace_s = 5};
+
+static const failoverEnv simFailoverEnv;
 
 bool simServerIsPrimary(const simServer *s) { return s->running && s->link.state == LINK_NONE; }
 
@@ -39,6 +41,8 @@ void simServerStart(simServer *s) {
     s->dual_channel = randomUniform(2);
     s->collected_max = 1 + randomUniform(8000);
     linkInit(&s->link, &s->state.history, &simLinkEnv, s);
+    failoverInit(&s->failover, &simFailoverEnv, s);
+    s->writes_paused_ms = 0;
     if (s->disk.saved) s->dataset = s->disk.dataset;
     bool restores = s->disk.saved && s->disk.has_position;
     slice id = sliceMake(s->disk.id, REPL_ID_LEN);
@@ -68,6 +72,7 @@ void simServerStop(simServer *s) {
         }
     }
     linkClear(&s->link);
+    failoverClear(&s->failover);
     primaryClear(&s->primary);
     strFree(&s->received);
     strFree(&s->pending);
@@ -94,9 +99,8 @@ void simServerSnapshot(simServer *s) {
 
 /* ------------------------------------------------------------------ roles */
 
-void simServerFollow(simServer *s, simServer *primary) {
+static void changeRole(simServer *s, simServer *primary) {
     bool was_primary = simServerIsPrimary(s);
-    if (s->follows == primary) return;
     s->follows = primary;
     if (primary) {
         linkStop(&s->link);
@@ -126,6 +130,86 @@ void simServerFollow(simServer *s, simServer *primary) {
     counts.promotions++;
 }
 
+void simServerFollow(simServer *s, simServer *primary) {
+    if (s->follows == primary) return;
+    /* A real server refuses REPLICAOF meanwhile; an operator begins with FAILOVER ABORT. */
+    if (s->failover.state != FAILOVER_NONE)
+        failoverAbort(&s->failover, "Failover manually aborted");
+    if (s->follows != primary) changeRole(s, primary);
+}
+
+/* ------------------------------------------------------------------ failover */
+
+/* The server behind a connection, if it may take over. */
+static simServer *candidate(const simServer *s, const wire *w) {
+    if (w->ends[WIRE_PRIMARY] != s || !w->peer || w->closing) return NULL;
+    return w->peer->state == PEER_ONLINE ? w->ends[WIRE_REPLICA] : NULL;
+}
+
+static failoverTarget envFind(void *arg, str *host, int64_t *port) {
+    const simServer *s = arg;
+    failoverTarget found = FAILOVER_TARGET_GONE;
+    for (wire *w = wireFirst(); w && found != FAILOVER_TARGET_SYNCED; w = w->next) {
+        const simServer *replica = candidate(s, w);
+        if (!replica || (host->len && replica->port != *port)) continue;
+        bool synced = w->peer->acked == s->state.history.offset;
+        found = synced ? FAILOVER_TARGET_SYNCED : FAILOVER_TARGET_BEHIND;
+        if (!synced) continue;
+        *port = replica->port;
+        if (!host->len) strAppendFormat(host, "127.0.0.1");
+    }
+    return found;
+}
+
+static void envFollow(void *arg, slice host, int64_t port) {
+    (void)host; /* all servers have the same */
+    simServer *s = arg;
+    changeRole(s, &servers[port - servers[0].port]);
+    s->link.failover = true;
+}
+
+static void envPromote(void *arg) {
+    simServer *s = arg;
+    s->follows = NULL;
+    changeRole(s, NULL);
+}
+
+static void envFailoverChanged(void *arg, failoverState state) {
+    simServer *s = arg;
+    s->primary.is_failing_over = s->primary.is_paused = state != FAILOVER_NONE;
+}
+
+static const failoverEnv simFailoverEnv = {
+    .find = envFind, .follow = envFollow, .promote = envPromote, .changed = envFailoverChanged};
+
+void simServerFailover(simServer *s) {
+    if (!simServerIsPrimary(s) || s->failover.state != FAILOVER_NONE) return;
+    failoverRequest r = {.limit_ms = SIM_TIMEOUT_S * 1000};
+    str host = STR_EMPTY;
+    if (envFind(s, &host, &r.port) != FAILOVER_TARGET_GONE) {
+        counts.failovers++;
+        /* In half of the cases it waits for this one, which is forced in some of these. */
+        if (host.len && randomUniform(2)) r.host = strSlice(&host);
+        r.force = r.host.len && randomUniform(4) == 0;
+        if (r.force || randomUniform(2))
+            r.deadline_ms = sim_now_ms + 1 + (int64_t)randomUniform(3000);
+        failoverBegin(&s->failover, &r, sim_now_ms);
+    }
+    strFree(&host);
+}
+
+/* Both states are bounded by the limit, so writes are paused at most twice as long, and a turn. */
+static void checkPause(simServer *s) {
+    if (s->failover.state == FAILOVER_NONE) {
+        s->writes_paused_ms = 0;
+        return;
+    }
+    s->writes_paused_ms += SIM_STEP_MS;
+    if (s->writes_paused_ms > 2 * SIM_TIMEOUT_S * 1000 + 200)
+        simFail("%s: writes are paused for %lld ms by a failover in state %d", s->name,
+                (long long)s->writes_paused_ms, s->failover.state);
+}
+
 /* ------------------------------------------------------------------ writes */
 
 static void append(simServer *s, int argc, const slice *argv) {
@@ -150,7 +234,7 @@ static void writeOne(simServer *s) {
 
 void simServerWrite(simServer *s, int commands) {
     static const slice multi = {"MULTI", 5}, exec = {"EXEC", 4};
-    if (!simServerIsPrimary(s)) return;
+    if (!simServerIsPrimary(s) || s->failover.state != FAILOVER_NONE) return;
     if (randomUniform(10) == 0) s->client_db = (int)randomUniform(4);
     bool wrapped = commands > 1 && s->state.has_backlog;
     if (wrapped) append(s, 1, &multi);
@@ -182,6 +266,8 @@ void simServerStep(simServer *s) {
     simPrimaryStep(s);
     simReplicaStep(s);
     if (sim_now_ms % 100 == 0) linkTick(&s->link, sim_now_ms);
+    if (sim_now_ms % 100 == 0) failoverAdvance(&s->failover, sim_now_ms);
+    checkPause(s);
     if (sim_now_ms % 1000 == 0) primaryTick(&s->primary, sim_now_ms);
     bool up = s->link.state == LINK_CONNECTED;
     if (up != s->primary.link_is_up) primarySetRole(&s->primary, s->link.state != LINK_NONE, up);

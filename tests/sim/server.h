@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "oracle.h"
+#include "repl/failover_state.h"
 #include "repl/link.h"
 #include "repl/primary.h"
 #include "repl/server_state.h"
@@ -41,6 +42,9 @@ struct simServer {
     replServer state;
     replPrimary primary;
     replLink link;
+    replFailover failover;
+    int64_t
+        writes_paused_ms; /* for how long the running server has refused writes because of its failover */
     int dataset;
     int epoch; /* changes when the dataset is lost or replaced */
     int client_db;
@@ -64,7 +68,11 @@ struct simServer {
     str pending;                 /* bytes since MULTI */
 };
 
-enum { SIM_SERVERS = 4 };
+enum {
+    SIM_SERVERS = 4,
+    SIM_STEP_MS = 10,
+    SIM_TIMEOUT_S = 6, /* repl-timeout */
+};
 extern simServer servers[SIM_SERVERS];
 extern int64_t sim_now_ms;
 
@@ -77,6 +85,8 @@ void simServerSnapshot(simServer *s);
 void simServerFollow(simServer *s, simServer *primary);
 /* A command of a client, or a transaction of several. */
 void simServerWrite(simServer *s, int commands);
+/* FAILOVER to one of the replicas, or to any. */
+void simServerFailover(simServer *s);
 /* One step of the clock. */
 void simServerStep(simServer *s);
 /* Fails the simulation if the dataset is not the one of its position in the stream. */
@@ -85,7 +95,7 @@ bool simServerIsPrimary(const simServer *s);
 
 typedef struct simCounts {
     uint64_t full_syncs, partial_syncs, dual_syncs, writes, cuts, restarts, promotions,
-        failed_transfers, waits;
+        failed_transfers, waits, failovers, failovers_done;
 } simCounts;
 extern simCounts counts;
 
