@@ -5,6 +5,8 @@
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
 
+#include <stdbool.h>
+
 #include "base/str.h"
 #include "engine/hooks.h"
 
@@ -13,6 +15,8 @@ extern const feature cmdFeature;
 extern const gate debugGate;
 /* Refuses MODULE LOAD, LOADEX and UNLOAD unless enable-module-command allows them. */
 extern const gate moduleGate;
+/* extended-redis-compatibility: replies name the server Redis. */
+bool cmdNamesRedis(void);
 /* Appends the lines of INFO about modules. */
 void moduleAppendInfo(str *out);
 

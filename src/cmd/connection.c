@@ -4,6 +4,7 @@
  * change only the session. Main thread only. */
 #include "base/base.h"
 #include "base/number.h"
+#include "cmd/cmd.h"
 #include "cmd/module.h"
 #include "cmd/procs.h"
 #include "engine/hooks.h"
@@ -116,9 +117,9 @@ static void replyHello(ctx *c) {
     bool has_zone = server.availability_zone[0] != 0;
     replyMap(c, has_zone ? 8 : 7);
     replyBulkText(c, "server");
-    replyBulkText(c, "valkey");
+    replyBulkText(c, cmdNamesRedis() ? "redis" : "valkey");
     replyBulkText(c, "version");
-    replyBulkText(c, server.version);
+    replyBulkText(c, cmdNamesRedis() ? server.redis_version : server.version);
     replyBulkText(c, "proto");
     replyInteger(c, c->proto);
     replyBulkText(c, "id");

@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "base/random.h"
+#include "cmd/cmd.h"
 #include "cmd/lolwut_draw.h"
 #include "cmd/procs.h"
 #include "engine/lifecycle.h"
@@ -131,7 +132,9 @@ void lolwutCommand(ctx *c) {
     if (valid) {
         engineIdentity server;
         engineIdentify(&server);
-        strAppendFormat(&text, drawn ? "Valkey ver. %s\n" : "Valkey ver.%s\n", server.version);
+        bool redis = cmdNamesRedis();
+        strAppendFormat(&text, "%s ver.%s%s\n", redis ? "Redis" : "Valkey", drawn ? " " : "",
+                        redis ? server.redis_version : server.version);
         replyVerbatim(c, strSlice(&text), "txt");
     }
     strFree(&text);

@@ -4,10 +4,13 @@
 #include <limits.h>
 
 #include "base/base.h"
+#include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"
 #include "format/rdb_settings.h"
 
 cmdConfig cmdConf;
+
+bool cmdNamesRedis(void) { return cmdConf.extended_redis_compatibility; }
 
 static size_t limitOf(int64_t value) { return value < 0 ? 0 : (size_t)value; }
 

@@ -90,15 +90,15 @@ static void storeNumber(const configOption *o, int64_t number) {
     }
 }
 
-static bool isSecretString(const configOption *o) { return o->size == sizeof(str); }
+static bool isByteString(const configOption *o) { return o->size == sizeof(str); }
 
 static slice loadString(const configOption *o) {
-    if (isSecretString(o)) return strSlice(o->at);
+    if (isByteString(o)) return strSlice(o->at);
     return sliceOf(*(char *const *)o->at);
 }
 
 static void storeString(const configOption *o, slice text) {
-    if (isSecretString(o)) {
+    if (isByteString(o)) {
         str *value = o->at;
         strFree(value);
         *value = strNew(text);
@@ -111,7 +111,7 @@ static void storeString(const configOption *o, slice text) {
 
 static void freeValue(const configOption *o) {
     if (o->kind != CONFIG_KIND_STRING) return;
-    if (isSecretString(o)) {
+    if (isByteString(o)) {
         strFree(o->at);
     } else {
         memFree(*(char **)o->at);
@@ -251,7 +251,7 @@ static status parseNumber(const configOption *o, const slice *words, int count, 
 }
 
 static status assignString(const configOption *o, slice text, reason *why) {
-    if (!isSecretString(o) && memchr(text.ptr, 0, text.len)) {
+    if (!isByteString(o) && memchr(text.ptr, 0, text.len)) {
         return reasonSet(why, ERR_SYNTAX, "argument must not contain a NUL byte");
     }
     status st = o->accept ? o->accept(text, 0, why) : OK;

@@ -138,8 +138,8 @@ typedef struct configOption {
 #define CONFIG_ENUM(name_, field, words_, default_, ...)                            \
     {.kind = CONFIG_KIND_ENUM, .name = (name_), CONFIG_AT_(field, int),             \
      .words = (words_), .number = (default_), ##__VA_ARGS__}
-/* `field` is a char * (never NULL, must not contain NUL bytes) or, for secrets, a str. The registry owns
- * it. */
+/* `field` is a char * (never NULL, must not contain NUL bytes) or, for secrets and values with any bytes, a str.
+ * The registry owns it. */
 #define CONFIG_STRING(name_, field, default_, ...)                                  \
     {.kind = CONFIG_KIND_STRING, .name = (name_), CONFIG_AT_EITHER_(field, char *, str), \
      .text = (default_), ##__VA_ARGS__}

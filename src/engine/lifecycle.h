@@ -69,6 +69,7 @@ void engineServe(void);
 /* How the server identifies itself. Texts are borrowed until the configuration changes. */
 typedef struct engineIdentity {
     const char *version;
+    const char *redis_version;     /* the version of Redis that it is compatible with */
     const char *mode;              /* "standalone", "cluster", "sentinel" */
     const char *role;              /* "master", "replica" */
     const char *availability_zone; /* "" if not configured */

@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "config/config.h"
+#include "engine/lifecycle.h"
 #include "metrics/metrics_priv.h"
 
 typedef enum metricKind { GAUGE, COUNTER } metricKind;
@@ -317,13 +318,13 @@ static void printLatencies(printer *p) {
 
 static void printInstance(printer *p) {
     static const struct {
-        const char *label, *infoField;
+        const char *label, *info_field;
     } labels[] = {
         {"role", "role"},
         {"redis_version", "redis_version"},
         {"valkey_version", "valkey_version"},
         {"redis_build_id", "redis_build_id"},
-        {"redis_mode", "server_mode"},
+        {"redis_mode", NULL},
         {"os", "os"},
         {"maxmemory_policy", "maxmemory_policy"},
         {"tcp_port", "tcp_port"},
@@ -331,11 +332,15 @@ static void printInstance(printer *p) {
         {"process_id", "process_id"},
         {"master_replid", "master_replid"},
     };
+    engineIdentity server; /* INFO's field of the mode has two names */
+    engineIdentify(&server);
     printType(p, "instance_info", GAUGE);
     strAppendText(p->out, "redis_instance_info{");
     for (size_t i = 0; i < COUNT_OF(labels); i++) {
         if (i) strAppendByte(p->out, ',');
-        appendLabel(p->out, labels[i].label, infoIndexFind(&p->index, labels[i].infoField));
+        const char *field = labels[i].info_field;
+        appendLabel(p->out, labels[i].label,
+                    field ? infoIndexFind(&p->index, field) : sliceOf(server.mode));
     }
     strAppendText(p->out, "} 1\n");
 }

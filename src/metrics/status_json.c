@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "engine/commandlog.h"
+#include "engine/lifecycle.h"
 #include "metrics/metrics_priv.h"
 #include "net/net.h"
 
@@ -70,7 +71,9 @@ static void appendServer(str *out, const infoIndex *info) {
     strAppendByte(out, '{');
     appendNamed(out, "version", infoIndexFind(info, "valkey_version"));
     appendFields(out, info, fields, COUNT_OF(fields));
-    appendNamed(out, "mode", infoIndexFind(info, "server_mode"));
+    engineIdentity server; /* INFO's field has two names */
+    engineIdentify(&server);
+    appendNamed(out, "mode", sliceOf(server.mode));
     strAppendByte(out, '}');
 }
 

@@ -44,7 +44,8 @@ static void printServer(str *out) {
         SERVER_REDIS_VERSION, SERVER_VERSION);
     strAppendFormat(out, "redis_git_sha1:%s\r\nredis_git_dirty:%s\r\nredis_build_id:%s\r\n",
                     buildGitSha, buildGitDirty, buildGitSha);
-    strAppendFormat(out, "server_mode:%s\r\nos:%s %s %s\r\narch_bits:%d\r\n",
+    strAppendFormat(out, "%s_mode:%s\r\nos:%s %s %s\r\narch_bits:%d\r\n",
+                    cmdNamesRedis() ? "redis" : "server",
                     serverIsCluster() ? "cluster" : "standalone", os.sysname, os.release,
                     os.machine, (int)(sizeof(void *) * 8));
     strAppendFormat(out, "monotonic_clock:%s\r\nmultiplexing_api:%s\r\ngcc_version:%d.%d.%d\r\n",

@@ -80,10 +80,10 @@ static void loadConfiguration(int argc, char **argv) {
  * random. */
 static void seedHashes(void) {
     uint8_t seed[16];
-    const char *text = serverConf.hash_seed;
-    if (text[0]) {
+    slice text = strSlice(&serverConf.hash_seed);
+    if (text.len) {
         static const uint8_t fixed[16] = {0};
-        uint64_t low = hashSip13(text, strlen(text), fixed);
+        uint64_t low = hashSip13(text.ptr, text.len, fixed);
         uint64_t high = hashSip13(&low, sizeof(low), fixed);
         storeU64(seed, low);
         storeU64(seed + 8, high);
@@ -183,6 +183,7 @@ static void installOptions(void) {
 
 static void identify(engineIdentity *out) {
     *out = (engineIdentity){.version = SERVER_VERSION,
+                            .redis_version = SERVER_REDIS_VERSION,
                             .mode = serverIsCluster() ? "cluster" : "standalone",
                             .role = replRole(),
                             .availability_zone = serverConf.availability_zone};

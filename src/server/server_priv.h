@@ -23,7 +23,8 @@ typedef struct serverConfig {
     bool set_proc_title;
     char *proc_title_template; /* contains only known {variables} */
     bool always_show_logo;
-    char *availability_zone, *hash_seed, *locale_collate, *ignore_warnings;
+    str hash_seed; /* bytes */
+    char *availability_zone, *locale_collate, *ignore_warnings;
     /* Log: applied by serverApplyLogging(). */
     int loglevel;
     char *logfile;

@@ -246,3 +246,20 @@ start_server {tags {connection} overrides {enable-module-command local}} {
         assert_equal 1 [llength [r module list]]
     }
 }
+
+start_server {tags {connection}} {
+    test {extended-redis-compatibility names the server Redis in HELLO, INFO and LOLWUT} {
+        proc names {} {
+            set facts [r hello]
+            list [dict get $facts server] [dict get $facts version] [regexp -inline {[a-z]+_mode} [r info server]] \
+                [regexp -inline {[A-Z][a-z]+ ver\. [0-9.]+} [r lolwut version 5 1 1 1]] [regexp -inline {[A-Z][a-z]+ ver\.[0-9.]+} [r lolwut version 4]]
+        }
+        set plain [names]
+        assert_equal {valkey 9.1.2 server_mode {{Valkey ver. 9.1.2}} {{Valkey ver.9.1.2}}} $plain
+        r config set extended-redis-compatibility yes
+        assert_equal {redis 7.2.4 redis_mode {{Redis ver. 7.2.4}} {{Redis ver.7.2.4}}} [names]
+        assert_match "*valkey_version:9.1.2*" [r info server]
+        r config set extended-redis-compatibility no
+        assert_equal $plain [names]
+    }
+}

@@ -272,3 +272,25 @@ start_server {tags {scan} overrides {enable-debug-command yes}} {
         }
     }
 }
+
+# The keys in SCAN's order on a server with this seed.
+proc order_with_seed {seed} {
+    set order {}
+    start_server [list overrides [list hash-seed $seed]] {
+        for {set i 0} {$i < 50} {incr i} { r set key:$i v }
+        set order [lindex [r scan 0 count 1000] 1]
+        r config rewrite
+        restart_server
+        assert_equal [list hash-seed [subst -nocommands -novariables [string trim $seed {"}]]] [r config get hash-seed]
+    }
+    return $order
+}
+
+tags {scan needs:own} {
+    test {all bytes of hash-seed count, also after a zero byte} {
+        set first [order_with_seed {"ab\x00c"}]
+        assert_equal $first [order_with_seed {"ab\x00c"}]
+        assert_not_equal $first [order_with_seed {"ab\x00d"}]
+        assert_not_equal $first [order_with_seed {"ab"}]
+    }
+}
