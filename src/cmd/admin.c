@@ -88,8 +88,6 @@ void shutdownCommand(ctx *c) {
                                      .ready = shutdownHasFailed,
                                      .finish = replyShutdownFailed});
     } else {
-        if (why.text[0]) logWarning("%s", why.text);
-        logWarning("Errors trying to shut down the server. Check the logs for more information.");
         replyShutdownFailed(c);
     }
 }

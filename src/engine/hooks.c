@@ -279,6 +279,12 @@ status hooksShutdown(uint32_t flags, reason *why) {
     return OK;
 }
 
+void hooksRoleChanged(void) {
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_role) hooksFeature(i)->on_role();
+    }
+}
+
 void stagesRun(stage from, stage to) {
     if (unlikely(hooks.stages_changed) && !hooks.stages_running) gatherStages();
     hooks.stages_running++;

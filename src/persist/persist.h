@@ -16,5 +16,8 @@ size_t persistAofBufferBytes(void);
 uint64_t persistAofUs(void);
 /* A primary drops expired keys of the snapshot, and propagates that. Loads the append only file if it is configured, else the snapshot file, if they exist. Clients are served meanwhile: call it once, after the listeners are open. */
 status persistLoadAtStart(bool is_replica, reason *why) MUST_USE;
+/* Removes the unfinished file of a save in this process, if there is one. ANY_THREAD, from signal handlers, too: for a
+ * process that ends at once. */
+void persistRemoveUnfinished(void);
 
 #endif

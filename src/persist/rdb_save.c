@@ -16,6 +16,7 @@
 #include "format/rdb_file.h"
 #include "io/file_stream.h"
 #include "io/pipe.h"
+#include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
 
@@ -131,12 +132,14 @@ static void saveLibrary(void *arg, slice code) {
     }
 }
 
+enum { TEMPORARY_NAME_MAX = 64 };
+
 static void temporaryName(int process, char *to, size_t cap) {
     snprintf(to, cap, "temp-%d.rdb", process);
 }
 
 void rdbSaveRemoveTemporary(int process) {
-    char name[64];
+    char name[TEMPORARY_NAME_MAX];
     temporaryName(process, name, sizeof(name));
     (void)unlink(name); /* it may not exist */
 }
@@ -198,6 +201,13 @@ static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
     return st;
 }
 
+/* The file that a save without a child is writing, else "": read by a signal handler. */
+static char unfinished[TEMPORARY_NAME_MAX];
+
+void persistRemoveUnfinished(void) {
+    if (unfinished[0]) (void)unlink(unfinished); /* the process ends */
+}
+
 status rdbSaveTo(const rdbSaveJob *job, reason *why) {
     fileSink to = {.sink = {.write = writeToFile}};
     status st = fileWriterOpen(&to.file, job->temporary, job->syncs ? SYNC_BYTES : 0, why);
@@ -209,14 +219,18 @@ status rdbSaveTo(const rdbSaveJob *job, reason *why) {
 }
 
 status rdbSaveFile(const char *name, bool in_child, const syncContent *content, reason *why) {
-    char temporary[64];
+    char temporary[TEMPORARY_NAME_MAX];
     temporaryName((int)getpid(), temporary, sizeof(temporary));
     const rdbSaveJob job = {.temporary = temporary,
                             .name = name,
                             .content = content ? *content : (syncContent){.version = RDB_VERSION},
                             .in_child = in_child,
                             .syncs = persistConf.rdb_save_incremental_fsync};
-    return rdbSaveTo(&job, why);
+    if (in_child) return rdbSaveTo(&job, why);
+    memcpy(unfinished, temporary, sizeof(unfinished));
+    status st = rdbSaveTo(&job, why);
+    unfinished[0] = 0;
+    return st;
 }
 
 status rdbSaveToPipe(int fd, const char *mark, const syncContent *content, reason *why) {

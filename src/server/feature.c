@@ -13,9 +13,15 @@ static const tickJob ticks[] = {
     {0},
 };
 
+/* The kernel's score of this process for the case of too little memory depends on the role. */
+static void applyRole(void) {
+    (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
+}
+
 const feature serverFeature = {.name = "server",
                                .options = serverOptions,
                                .info = serverSections,
                                .ticks = ticks,
                                .on_child = kernelChildEvent,
-                               .on_stats_reset = infoResetStats};
+                               .on_stats_reset = infoResetStats,
+                               .on_role = applyRole};

@@ -253,6 +253,7 @@ int main(int argc, char **argv) {
     kernelPrepare();
     signalsInit();
     crashInit();
+    watchdogInit();
     logNotice("monotonic clock: %s", clockSourceName());
     raiseDescriptorLimit();
     startLoop();

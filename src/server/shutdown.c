@@ -65,6 +65,8 @@ status shutdownNow(uint32_t flags, reason *why) {
     if (st == OK) finish();
     engineSetShutdownWaits(shutdown_state.waiting);
     if (st != ERR_AGAIN) {
+        if (why->text[0]) logWarning("%s", why->text);
+        logWarning("Errors trying to shut down the server. Check the logs for more information.");
         shutdown_state.announced = false;
         pauseEnd(PAUSE_FOR_SHUTDOWN);
         daemonNotify("STATUS=Shutdown failed, still serving\n");
@@ -75,8 +77,7 @@ status shutdownNow(uint32_t flags, reason *why) {
 void shutdownPoll(void) {
     if (!shutdown_state.waiting) return;
     reason why = {""};
-    status st = shutdownNow(shutdown_state.flags, &why);
-    if (st != ERR_AGAIN && why.text[0]) logWarning("%s", why.text);
+    (void)shutdownNow(shutdown_state.flags, &why); /* has logged why it failed */
 }
 
 int64_t shutdownRemainingMs(void) {

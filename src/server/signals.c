@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "persist/persist.h"
 #include "server/server.h"
 #include "server/server_priv.h"
 
@@ -20,6 +21,7 @@ static void onTerminate(int signal_number) {
     bool again = first_signal || shutdownRemainingMs() >= 0;
     if (again && signal_number == SIGINT) {
         logFromSignal(again_text);
+        persistRemoveUnfinished();
         _exit(1); /* on a second signal, exit immediately */
     }
     logFromSignal(signal_number == SIGTERM ? term_text : int_text);
@@ -46,7 +48,6 @@ void signalsPoll(void) {
     status st = shutdownNow(flags, &why);
     first_signal = 0;
     if (st == ERR_AGAIN) return; /* a feature needs more time; the cron retries */
-    logWarning(
-        "Received shutdown signal during loading or errors trying to shut down, check the logs: %s",
-        why.text);
+    logWarning("Received shutdown signal during loading or errors trying to shut down, check the "
+               "logs");
 }

@@ -9,9 +9,9 @@
 #define _GNU_SOURCE /* for dladdr(), tgkill() */
 #include "server/trace.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -118,12 +118,27 @@ static void printOther(int tid, bool freeze) {
     for (int i = 2; done && i < slot.count; i++) printFrame(slot.frames[i], i > 2);
 }
 
+/* An entry of a folder, as the kernel returns it: getdents64(2). */
+typedef struct folderEntry {
+    uint64_t inode;
+    int64_t next;
+    uint16_t len;
+    uint8_t type;
+    char name[];
+} folderEntry;
+
+/* Without opendir(), which allocates: the interrupted thread may be inside the allocator. */
 void tracePrintOthers(bool freeze) {
-    DIR *tasks = opendir("/proc/self/task");
-    if (!tasks) return;
-    for (struct dirent *entry; (entry = readdir(tasks));) {
-        int tid = (int)strtol(entry->d_name, NULL, 10);
-        if (tid > 0 && tid != ownTid()) printOther(tid, freeze);
+    _Alignas(folderEntry) char buffer[4096];
+    int fd = fileOpen("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (fd < 0) return;
+    for (long len; (len = syscall(SYS_getdents64, fd, buffer, sizeof(buffer))) > 0;) {
+        for (long at = 0; at < len;) {
+            const folderEntry *entry = (const folderEntry *)(buffer + at);
+            at += entry->len;
+            int tid = (int)strtol(entry->name, NULL, 10);
+            if (tid > 0 && tid != ownTid()) printOther(tid, freeze);
+        }
     }
-    closedir(tasks);
+    close(fd);
 }

@@ -26,16 +26,17 @@ static void printCommand(void) {
     logRaw(line);
 }
 
+/* Also for a signal from outside, at any time: the stacks of a server that does not answer. */
 static void onAlarm(int signal_number, siginfo_t *info, void *context) {
     (void)signal_number;
     int saved = errno;
-    logFromSignal("\n--- WATCHDOG TIMER EXPIRED ---");
+    bool is_timer = info->si_code > 0;
+    logFromSignal(is_timer ? "\n--- WATCHDOG TIMER EXPIRED ---" : "\nReceived SIGALRM");
     logRaw("\n------ STACK TRACE ------\n");
     tracePrint(context);
+    if (!is_timer) tracePrintOthers(false);
     logRaw("\n------ STACK TRACE DONE ------\n");
     printCommand();
-    if (info->si_code <= 0)
-        logFromSignal("The signal was sent by another process: the watchdog timer did not expire.");
     logFromSignal("--------\n");
     errno = saved;
 }
@@ -46,16 +47,18 @@ void watchdogKick(void) {
     (void)setitimer(ITIMER_REAL, &timer, NULL); /* the period is valid */
 }
 
-void watchdogSet(int period_ms) {
-    if (period_ms == 0 && period_now_ms == 0) return;
-    period_now_ms = period_ms;
+void watchdogInit(void) {
     struct sigaction action = {.sa_sigaction = onAlarm, .sa_flags = SA_SIGINFO | SA_RESTART};
-    if (!period_ms) {
-        struct itimerval none = {{0, 0}, {0, 0}};
-        (void)setitimer(ITIMER_REAL, &none, NULL); /* the timer is valid */
-        action = (struct sigaction){.sa_handler = SIG_IGN};
-    }
     sigemptyset(&action.sa_mask);
     sigaction(SIGALRM, &action, NULL);
+}
+
+void watchdogSet(int period_ms) {
+    bool stops = period_now_ms && !period_ms;
+    period_now_ms = period_ms;
+    if (stops) {
+        struct itimerval none = {{0, 0}, {0, 0}};
+        (void)setitimer(ITIMER_REAL, &none, NULL); /* the timer is valid */
+    }
     watchdogKick();
 }

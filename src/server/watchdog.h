@@ -5,6 +5,8 @@
 #ifndef SERVER_WATCHDOG_H
 #define SERVER_WATCHDOG_H
 
+/* From now on SIGALRM logs the stacks of all threads; the server goes on. Once at startup. */
+void watchdogInit(void);
 /* Starts, changes or stops the watchdog. `period_ms`: time until it expires, 0 is off. */
 void watchdogSet(int period_ms);
 /* Postpones the expiry by one period; called by each cron run. No effect while it is off. */

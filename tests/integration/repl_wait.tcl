@@ -124,7 +124,7 @@ start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-de
     }
 }
 
-start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600 shutdown-timeout 60}} {
+start_server {tags {repl wait tls:skip} overrides {save {} enable-protected-configs yes repl-diskless-sync-delay 0 repl-ping-replica-period 3600 shutdown-timeout 60}} {
     test {SHUTDOWN waits for replicas; ABORT ends the wait; writes are held meanwhile} {
         set s [dict get [replica_sync] socket]
         r set key value
@@ -158,6 +158,23 @@ start_server {tags {repl wait tls:skip} overrides {save {} repl-diskless-sync-de
         raw_rest $s
         wait_for_condition 200 20 {[string match "*1 of 1 replicas are in sync when shutting down.*ready to exit*" [server_log]]}
         restart_server
+    }
+
+    test {a SHUTDOWN that waited for replicas and cannot save logs that it failed} {
+        file mkdir [srv dir]/dump.rdb.dir/x
+        r config set dbfilename dump.rdb.dir
+        set s [dict get [replica_sync] socket]
+        r set key value
+        set c [connect]
+        $c -send shutdown save
+        replica_expect $s SELECT 0
+        replica_expect $s set key value
+        replica_expect $s REPLCONF GETACK *
+        replica_ack $s [info_field master_repl_offset]
+        assert_error "ERR Errors trying to SHUTDOWN. Check logs." {$c -read}
+        assert_match "*Errors trying to shut down the server. Check the logs for more information.*" [server_log]
+        assert_equal OK [r set key after]
+        r config set dbfilename dump.rdb
     }
 
     test {SHUTDOWN after shutdown-timeout tells which replicas lag} {

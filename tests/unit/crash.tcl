@@ -99,6 +99,14 @@ start_server {tags {crash needs:config}} {
         assert_equal $barks [regexp -all -- WATCHDOG [server_log]]
     }
 
+    test {SIGALRM from outside logs the stacks of all threads, and the server goes on} {
+        assert_equal {watchdog-period 0} [r config get watchdog-period]
+        send_signal ALRM [srv pid]
+        assert_match "*Received SIGALRM*STACK TRACE*loopRun*STACK TRACE DONE*" \
+            [wait_log "*Received SIGALRM*\n*signal-handler (*) --------*"]
+        assert_equal PONG [r ping]
+    }
+
     test {SIGUSR2 from outside has no effect} {
         send_signal USR2 [srv pid]
         assert_equal PONG [r ping]
@@ -138,5 +146,17 @@ start_server {tags {crash needs:config} crash ok} {
         upvar #0 [lindex $::servers 0] server
         assert_equal 1 [catch {close $server(channel)} message options]
         assert_equal {CHILDSTATUS 1} [lreplace [dict get $options -errorcode] 1 1]
+    }
+}
+
+start_server {tags {crash needs:config} overrides {save {900 1} shutdown-on-sigint save rdb-key-save-delay 1000000} crash ok} {
+    test {a second SIGINT during the last save removes the unfinished file} {
+        for {set i 0} {$i < 100} {incr i} { r set key:$i value }
+        send_signal INT [srv pid]
+        wait_for_condition 1500 10 {[llength [glob -nocomplain [srv dir]/temp-*.rdb]] == 1}
+        send_signal INT [srv pid]
+        wait_ended
+        assert_match "*You insist... exiting now.*" [server_log]
+        assert_equal {} [glob -nocomplain [srv dir]/*.rdb]
     }
 }

@@ -133,6 +133,10 @@ start_server {tags {daemon tls:skip} overrides {oom-score-adj relative oom-score
         r config set oom-score-adj absolute oom-score-adj-values "1500 1600 1700"
         assert_equal 1000 [oom_score]
         r config set oom-score-adj-values "1 2 345"
+        r replicaof 127.0.0.1 [free_port]
+        assert_equal 2 [oom_score]
+        r replicaof no one
+        assert_equal 1 [oom_score]
         r debug child 60
         wait_for_condition 500 10 {![catch {exec pgrep -P [srv pid]} child]}
         wait_for_condition 500 10 {[string trim [file_text /proc/$child/oom_score_adj]] == 345}
