@@ -143,6 +143,19 @@ start_server {tags {tools tls:skip}} {
         assert_range $longest [expr {0.8 * 2000 / $rate * 1000}] [expr {1.2 * 2000 / $rate * 1000}]
     }
 
+    test {benchmark: the duration counts from the end of the warm-up, also if that ends late} {
+        set pipe [open [list |[file join [file dirname $::binary] valkey-benchmark] -h [srv host] -p [srv port] --warmup 1 --duration 1 -c 2 -t ping_mbulk 2>@1]]
+        wait_for_condition 500 10 {[info_field connected_clients] >= 3}
+        exec kill -STOP [pid $pipe]
+        set end_ms [expr {[clock milliseconds] + 2100}]
+        wait_for_condition 500 10 {[clock milliseconds] > $end_ms} ;# beyond the planned end
+        exec kill -CONT [pid $pipe]
+        set output [read $pipe]
+        close $pipe
+        assert {[regexp {completed in ([0-9.]+) seconds} $output -> seconds]} $output
+        assert {$seconds >= 0.99} $output
+    }
+
     test {benchmark: a mix sends its tests by weight} {
         r config resetstat
         set output [bench_ok -n 4000 -c 5 -P 4 -q --mix get:75,set:25 -r 100 --plot]

@@ -72,8 +72,10 @@ void clientSend(client *c, int64_t start_ns) {
 /* True if another batch is to be sent; counts it. */
 static bool claimBatch(run *r, int64_t now_ns) {
     if (atomic_load_explicit(&r->stop, memory_order_relaxed)) return false;
-    if (r->end_ns > 0 || r->options->idle) return r->end_ns == 0 || now_ns < r->end_ns;
-    if (atomic_load_explicit(&r->phase, memory_order_relaxed) == 0) return true; /* warming up */
+    if (r->options->idle) return true;
+    if (atomic_load_explicit(&r->phase, memory_order_acquire) == 0) return true; /* warming up */
+    if (r->options->duration_s > 0)
+        return now_ns < atomic_load_explicit(&r->end_ns, memory_order_relaxed);
     return atomic_fetch_add_explicit(&r->issued, r->batch, memory_order_relaxed) <
            r->options->requests;
 }
@@ -194,7 +196,8 @@ static void batchDone(client *c, int64_t now_ns) {
         return;
     }
     const run *r = c->owner->run;
-    bool counted = r->end_ns == 0 && atomic_load_explicit(&r->phase, memory_order_relaxed) == 1;
+    bool counted =
+        r->options->duration_s == 0 && atomic_load_explicit(&r->phase, memory_order_relaxed) == 1;
     if (counted && atomic_load_explicit(&r->issued, memory_order_relaxed) >= r->options->requests) {
         clientClose(c);
         return;

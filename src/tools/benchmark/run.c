@@ -53,7 +53,7 @@ static void showProgress(run *r, int64_t now_ns) {
                                 (double)(finished - r->shown_finished)) /
                               1000,
                           ratio((double)latency_us, (double)finished) / 1000);
-        if (warming || r->end_ns > 0) {
+        if (warming || r->options->duration_s > 0) {
             r->shown += printf("%.1f seconds\r", total_s);
         } else {
             r->shown += printf("%lld requests\r", (long long)finished);
@@ -75,6 +75,8 @@ static void beginMeasuring(run *r, int64_t now_ns) {
     r->start_ns = r->shown_ns = now_ns;
     r->shown_finished = r->shown_latency_us = 0;
     r->result->rate_count = 0;
+    if (r->options->duration_s > 0)
+        atomic_store(&r->end_ns, now_ns + (int64_t)r->options->duration_s * 1000 * NS_PER_MS);
     atomic_store(&r->phase, 1);
 }
 
@@ -99,10 +101,11 @@ static int64_t tick(run *r) {
     } else if (now - r->shown_ns >= PROGRESS_MS * NS_PER_MS / 2) {
         showProgress(r, now);
     }
-    if (r->end_ns > 0 && now >= r->end_ns) atomic_store(&r->stop, true);
+    int64_t end_ns = atomic_load(&r->end_ns);
+    if (end_ns > 0 && now >= end_ns) atomic_store(&r->stop, true);
     refreshSlots(r);
     int64_t next = PROGRESS_MS;
-    int64_t border = atomic_load(&r->phase) == 0 ? r->start_ns + warm_ns : r->end_ns;
+    int64_t border = atomic_load(&r->phase) == 0 ? r->start_ns + warm_ns : end_ns;
     if (border > 0 && (border - now) / NS_PER_MS < next) next = (border - now) / NS_PER_MS + 1;
     return next > 0 ? next : 1;
 }
@@ -192,9 +195,10 @@ static void runInit(run *r, const benchOptions *o, const target *t, const worklo
     r->prefix_commands = memNewArray(int, (size_t)t->count);
     for (int i = 0; i < t->count; i++)
         r->prefixes[i] = targetPrefix(o, &t->nodes[i], &r->prefix_lens[i], &r->prefix_commands[i]);
-    r->start_ns = r->shown_ns = clockMonoNs();
-    if (o->duration_s > 0)
-        r->end_ns = r->start_ns + ((int64_t)o->duration_s + o->warmup_s) * 1000 * NS_PER_MS;
+    int64_t now_ns = clockMonoNs();
+    r->start_ns = r->shown_ns = now_ns;
+    if (o->duration_s > 0 && o->warmup_s == 0)
+        r->end_ns = now_ns + (int64_t)o->duration_s * 1000 * NS_PER_MS;
     r->workers = memNewArray(worker, (size_t)r->worker_count);
     for (int i = 0; i < r->worker_count; i++) workerInit(r, i);
 }

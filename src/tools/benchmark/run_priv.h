@@ -81,7 +81,7 @@ struct run {
     _Atomic(const target *) slots; /* the nodes' current slots */
     atomic_int running;            /* workers */
     int64_t start_ns;              /* of the phase */
-    int64_t end_ns;                /* 0: `requests` counts */
+    atomic_int_least64_t end_ns;   /* with --duration, while measuring; else 0 */
     /* The progress line. */
     bool silent;
     int shown; /* its length */
