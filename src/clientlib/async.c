@@ -538,8 +538,9 @@ static int commandQueued(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *pri
     vkArg name;
     subKind sub = SUB_CHANNEL;
     pendingKind kind = PENDING_REPLY;
-    if (vkCommandOpen(&cursor, cmd, len) && vkCommandNext(&cursor, &name))
-        kind = kindOf(name, &sub);
+    /* A server does not reply to a command without arguments. */
+    if (!vkCommandOpen(&cursor, cmd, len) || !vkCommandNext(&cursor, &name)) goto fail;
+    kind = kindOf(name, &sub);
     if (kind == PENDING_SUBSCRIBE && cursor.left == 0) kind = PENDING_REPLY; /* an error */
     size_t kept = kind == PENDING_SUBSCRIBE ? len : 0;
     pendingCommand *p = vk_malloc(sizeof(*p) + kept);
@@ -596,7 +597,8 @@ int valkeyAsyncCommandArgv(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *p
 
 int valkeyAsyncFormattedCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                                 const char *cmd, size_t len) {
-    if (!mayQueue(ac)) return VALKEY_ERR;
+    /* Anything else than one command would give its reply to another callback, or none to this one. */
+    if (!mayQueue(ac) || !vkIsOneCommand(cmd, len)) return VALKEY_ERR;
     size_t from = vkTextLen(ac->c.obuf);
     if (!vkTextAppend(&ac->c.obuf, cmd, len)) return VALKEY_ERR;
     return commandQueued(ac, fn, privdata, from);

@@ -42,7 +42,8 @@ void vkTextConsume(char **text, size_t len);
 
 /* ------------------------------------------------------------------ format.c */
 
-/* Append a command to a text; return its length, -1 if memory is exhausted, -2 if the format is not valid. */
+/* Append a command to a text; return its length, -1 if memory is exhausted, -2 if the format or an argument is not
+ * valid. */
 long long vkAppendFormat(char **text, const char *format, va_list ap);
 long long vkAppendArgv(char **text, int argc, const char **argv, const size_t *argvlen);
 
@@ -60,6 +61,8 @@ typedef struct vkCommandCursor {
 bool vkCommandOpen(vkCommandCursor *cursor, const char *cmd, size_t len);
 /* The next argument; false after the last, or if the bytes are not a command. */
 bool vkCommandNext(vkCommandCursor *cursor, vkArg *arg);
+/* True if the bytes are one complete command with at least its name, which gets exactly one reply. */
+bool vkIsOneCommand(const char *cmd, size_t len);
 /* True if `arg` is the lower-case `word`, in any case. */
 bool vkArgIs(vkArg arg, const char *word);
 

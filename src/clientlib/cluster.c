@@ -6,6 +6,7 @@
  * the commands to their nodes, reads all replies, and then sends again, from the same bytes, only those commands that
  * were redirected. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "clientlib/cluster_priv.h"
@@ -17,6 +18,7 @@ typedef struct queuedCommand {
     int slot;                /* -1: to the node */
     valkeyClusterNode *node; /* until the replies have been read */
     valkeyReply *reply;      /* NULL: not received */
+    int err;                 /* why: 0 or the `err` of the node's connection */
 } queuedCommand;
 
 struct valkeyClusterPipeline {
@@ -131,7 +133,7 @@ valkeyClusterContext *valkeyClusterConnectWithOptions(const valkeyClusterOptions
         valkeyClusterFree(cc);
         return NULL;
     }
-    valkeyClusterUpdateSlotmap(cc);
+    if (vkClusterCheckOptions(cc)) valkeyClusterUpdateSlotmap(cc);
     return cc;
 }
 
@@ -259,6 +261,7 @@ static int slotOrError(valkeyClusterContext *cc, const char *cmd, size_t len) {
 
 void *valkeyClusterFormattedCommand(valkeyClusterContext *cc, char *cmd, int len) {
     clearError(cc);
+    if (!vkClusterCheckCommand(cc, cmd, len)) return NULL;
     int slot = slotOrError(cc, cmd, (size_t)len);
     if (slot < 0) return NULL;
     valkeyReply *r = execute(cc, cmd, (size_t)len, slot, NULL, "");
@@ -280,9 +283,15 @@ static char *formatArgv(valkeyClusterContext *cc, int argc, const char **argv,
                         const size_t *argvlen, int *len) {
     char *cmd = NULL;
     clearError(cc);
-    *len = (int)valkeyFormatCommandArgv(&cmd, argc, argv, argvlen);
-    if (*len < 0) failMemory(cc);
-    return *len < 0 ? NULL : cmd;
+    long long size = valkeyFormatCommandArgv(&cmd, argc, argv, argvlen);
+    if (size < 0) failMemory(cc);
+    if (size <= INT_MAX) {
+        *len = (int)size;
+        return cmd;
+    }
+    vk_free(cmd);
+    vkClusterError(cc, VALKEY_ERR_OTHER, "The command is too long");
+    return NULL;
 }
 
 void *valkeyClustervCommand(valkeyClusterContext *cc, const char *text, va_list ap) {
@@ -400,7 +409,7 @@ static struct valkeyClusterPipeline *pipelineFor(valkeyClusterContext *cc) {
 
 int valkeyClusterAppendFormattedCommand(valkeyClusterContext *cc, char *cmd, int len) {
     struct valkeyClusterPipeline *p = pipelineFor(cc);
-    if (!p) return VALKEY_ERR;
+    if (!p || !vkClusterCheckCommand(cc, cmd, len)) return VALKEY_ERR;
     size_t from = vkTextLen(p->text);
     return entered(cc, vkTextAppend(&p->text, cmd, (size_t)len) ? len : -1, from, NULL);
 }
@@ -455,14 +464,27 @@ static bool sendAll(valkeyClusterContext *cc) {
     for (size_t i = p->sent; i < p->count; i++) {
         if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot)) return false;
     }
+    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        if (!n->con || !n->con->err) continue;
+        valkeyFree(n->con);
+        n->con = NULL;
+    }
     for (size_t i = p->sent; i < p->count; i++) {
         queuedCommand *q = &p->commands[i];
         if (q->slot >= 0) q->node = cc->table[q->slot];
         if (q->slot < 0 && !isInMap(cc, q->node)) q->node = NULL;
         if (!q->node) continue;
-        valkeyContext *c = valkeyClusterGetValkeyContext(cc, q->node);
-        if (!c || valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK)
+        if (q->node->con && q->node->con->err) {
+            /* Not over a new connection, whose first reply would be taken for that of an earlier command. */
+            q->err = q->node->con->err;
             q->node = NULL;
+            continue;
+        }
+        valkeyContext *c = valkeyClusterGetValkeyContext(cc, q->node);
+        if (!c || valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK) {
+            q->err = c ? c->err : cc->err;
+            q->node = NULL;
+        }
     }
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
         int done = 0;
@@ -482,6 +504,7 @@ static void readAll(valkeyClusterContext *cc) {
             q->reply = reply;
         } else {
             vkClusterError(cc, q->node->con->err, q->node->con->errstr);
+            q->err = cc->err;
             cc->need_update_route = 1;
         }
     }
@@ -499,6 +522,7 @@ static void followAll(valkeyClusterContext *cc) {
         /* Later nodes must not be used: the map may be replaced. */
         for (size_t k = i; k < p->count; k++) p->commands[k].node = NULL;
         q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, host);
+        if (!q->reply) q->err = cc->err;
     }
     p->sent = p->count;
 }
@@ -520,8 +544,13 @@ int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
     *reply = q->reply;
     q->reply = NULL;
     if (*reply) clearError(cc);
-    if (!*reply && !cc->err)
-        vkClusterError(cc, VALKEY_ERR_IO, "The connection to the node has failed");
+    /* cc->err is that of the last failure, perhaps of another command. */
+    if (!*reply && q->err == VALKEY_ERR_OOM) {
+        failMemory(cc);
+    } else if (!*reply && (!cc->err || (q->err && cc->err != q->err))) {
+        vkClusterError(cc, q->err ? q->err : VALKEY_ERR_IO,
+                       "The connection to the node has failed");
+    }
     int result = *reply ? VALKEY_OK : VALKEY_ERR;
     /* An empty pipeline holds nothing. */
     if (p->taken == p->count) vkClusterFreePipeline(cc);

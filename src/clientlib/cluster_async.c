@@ -284,6 +284,10 @@ valkeyClusterAsyncContext *valkeyClusterAsyncConnectWithOptions(
         vk_free(acc);
         return NULL;
     }
+    if (!vkClusterCheckOptions(&acc->cc)) {
+        copyError(acc);
+        return acc;
+    }
     if (options->options & VALKEY_OPT_BLOCKING_INITIAL_UPDATE) {
         valkeyClusterUpdateSlotmap(&acc->cc);
     } else if (vkClusterAddSeeds(&acc->cc)) {
@@ -325,6 +329,10 @@ int valkeyClusterAsyncFormattedCommand(valkeyClusterAsyncContext *acc, valkeyClu
         setError(acc, VALKEY_ERR_OTHER, "disconnecting");
         return VALKEY_ERR;
     }
+    if (!vkClusterCheckCommand(&acc->cc, cmd, len)) {
+        copyError(acc);
+        return VALKEY_ERR;
+    }
     int slot = vkSlotOfCommand(cmd, (size_t)len);
     if (slot < 0) {
         setError(acc, VALKEY_ERR_OTHER,
@@ -345,6 +353,10 @@ int valkeyClusterAsyncFormattedCommandToNode(valkeyClusterAsyncContext *acc,
     clearError(acc);
     if (acc->freeing) {
         setError(acc, VALKEY_ERR_OTHER, "disconnecting");
+        return VALKEY_ERR;
+    }
+    if (!vkClusterCheckCommand(&acc->cc, cmd, len)) {
+        copyError(acc);
         return VALKEY_ERR;
     }
     return queue(acc, node, -1, fn, privdata, cmd, (size_t)len);

@@ -102,6 +102,22 @@ bool vkClusterAddSeeds(valkeyClusterContext *cc) {
 
 /* ------------------------------------------------------------------ life */
 
+bool vkClusterCheckOptions(valkeyClusterContext *cc) {
+    /* The others change how the library has to use its connections. */
+    const int supported = VALKEY_OPT_USE_CLUSTER_NODES | VALKEY_OPT_USE_REPLICAS |
+                          VALKEY_OPT_BLOCKING_INITIAL_UPDATE | VALKEY_OPT_PREFER_IP_UNSPEC |
+                          VALKEY_OPT_MPTCP | VALKEY_OPT_REUSEADDR;
+    if (!(cc->options & ~supported)) return true;
+    vkClusterError(cc, VALKEY_ERR_OTHER, "Unsupported options");
+    return false;
+}
+
+bool vkClusterCheckCommand(valkeyClusterContext *cc, const char *cmd, int len) {
+    if (len > 0 && vkIsOneCommand(cmd, (size_t)len)) return true;
+    vkClusterError(cc, VALKEY_ERR_OTHER, "Invalid command");
+    return false;
+}
+
 bool vkClusterInit(valkeyClusterContext *cc, const valkeyClusterOptions *o) {
     cc->options = o->options;
     cc->max_retry_count = o->max_retry > 0 ? o->max_retry : VK_RETRIES;

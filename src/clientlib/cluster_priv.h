@@ -38,6 +38,10 @@ typedef struct redirect {
 
 /* Copies the options. False if memory is exhausted. */
 bool vkClusterInit(valkeyClusterContext *cc, const valkeyClusterOptions *options);
+/* False with cc->err if an option is of no use for clusters. */
+bool vkClusterCheckOptions(valkeyClusterContext *cc);
+/* False with cc->err if the caller's bytes are not exactly one command. */
+bool vkClusterCheckCommand(valkeyClusterContext *cc, const char *cmd, int len);
 void vkClusterClear(valkeyClusterContext *cc);
 void vkClusterError(valkeyClusterContext *cc, int type, const char *text);
 /* Replaces nodes and table by those of a reply to the command of vkClusterMapQuery(); `from` is the node that sent it.

@@ -326,6 +326,7 @@ static int appended(valkeyContext *c, long long len) {
 }
 
 int valkeyAppendFormattedCommand(valkeyContext *c, const char *cmd, size_t len) {
+    if (!cmd) return appended(c, len == 0 ? 0 : -2);
     return appended(c, vkTextAppend(&c->obuf, cmd, len) ? 0 : -1);
 }
 

@@ -42,10 +42,14 @@ static char *writeBytes(char *to, const char *bytes, size_t len) {
 
 /* ------------------------------------------------------------------ vectors */
 
+/* 0 if the arguments are not valid: none has no bytes but a length, and the sum is a size of memory. */
 static size_t argvSize(int argc, const char **argv, const size_t *argvlen) {
+    if (argc < 0) return 0;
     size_t size = headerSize((size_t)argc);
     for (int i = 0; i < argc; i++) {
+        if (!argv[i] && (!argvlen || argvlen[i] > 0)) return 0;
         size_t len = argvlen ? argvlen[i] : strlen(argv[i]);
+        if (len > SIZE_MAX / 2 - size) return 0;
         size += headerSize(len) + len + 2;
     }
     return size;
@@ -56,13 +60,14 @@ static void writeArgv(char *to, int argc, const char **argv, const size_t *argvl
     for (int i = 0; i < argc; i++) {
         size_t len = argvlen ? argvlen[i] : strlen(argv[i]);
         to = writeHeader(to, '$', len);
-        to = writeBytes(to, argv[i], len);
+        if (len > 0) to = writeBytes(to, argv[i], len);
         to = writeBytes(to, "\r\n", 2);
     }
 }
 
 long long vkAppendArgv(char **text, int argc, const char **argv, const size_t *argvlen) {
     size_t size = argvSize(argc, argv, argvlen), old = vkTextLen(*text);
+    if (size == 0) return -2;
     if (!vkTextReserve(text, size)) return -1;
     writeArgv(*text + old, argc, argv, argvlen);
     vkTextSetLen(*text, old + size);
@@ -73,7 +78,7 @@ long long valkeyFormatCommandArgv(char **target, int argc, const char **argv,
                                   const size_t *argvlen) {
     if (!target) return -1;
     size_t size = argvSize(argc, argv, argvlen);
-    char *cmd = vk_malloc(size + 1);
+    char *cmd = size > 0 ? vk_malloc(size + 1) : NULL;
     if (!cmd) return -1;
     writeArgv(cmd, argc, argv, argvlen);
     cmd[size] = '\0';
@@ -205,11 +210,13 @@ static int readConversion(formatState *s, va_list *ap) {
     switch (*s->at) {
     case 's':
         str = va_arg(*ap, const char *);
+        if (!str) return -2;
         len = strlen(str);
         break;
     case 'b':
         str = va_arg(*ap, const char *);
         len = va_arg(*ap, size_t);
+        if (!str && len > 0) return -2;
         break;
     case '%':
         str = "%";
@@ -219,7 +226,7 @@ static int readConversion(formatState *s, va_list *ap) {
     }
     s->at++;
     /* A piece of no bytes must not look like a number. */
-    return addPiece(s, str ? str : "", 0, str ? len : 0) ? 1 : -1;
+    return addPiece(s, str ? str : "", 0, len) ? 1 : -1;
 }
 
 /* Collects the pieces of all arguments. */
@@ -314,7 +321,7 @@ long long vkAppendFormat(char **text, const char *format, va_list ap) {
 }
 
 int valkeyvFormatCommand(char **target, const char *format, va_list ap) {
-    if (!target) return -1;
+    if (!target || !format) return -1;
     return (int)encodeFormat(NULL, target, format, ap);
 }
 
@@ -323,7 +330,7 @@ int valkeyFormatCommand(char **target, const char *format, ...) {
     va_start(ap, format);
     int len = valkeyvFormatCommand(target, format, ap);
     va_end(ap);
-    return len;
+    return len < 0 ? -1 : len;
 }
 
 /* ------------------------------------------------------------------ reading encoded commands */
@@ -344,6 +351,7 @@ static bool readHeader(vkCommandCursor *cursor, char type, long long *value) {
 }
 
 bool vkCommandOpen(vkCommandCursor *cursor, const char *cmd, size_t len) {
+    if (!cmd) return false;
     *cursor = (vkCommandCursor){.at = cmd, .end = cmd + len};
     return readHeader(cursor, '*', &cursor->left);
 }
@@ -352,10 +360,19 @@ bool vkCommandNext(vkCommandCursor *cursor, vkArg *arg) {
     long long len;
     if (cursor->left <= 0 || !readHeader(cursor, '$', &len)) return false;
     if (cursor->end - cursor->at < len + 2) return false;
+    if (cursor->at[len] != '\r' || cursor->at[len + 1] != '\n') return false;
     *arg = (vkArg){cursor->at, (size_t)len};
     cursor->at += len + 2;
     cursor->left--;
     return true;
+}
+
+bool vkIsOneCommand(const char *cmd, size_t len) {
+    vkCommandCursor cursor;
+    vkArg arg;
+    if (!vkCommandOpen(&cursor, cmd, len) || cursor.left == 0) return false;
+    while (vkCommandNext(&cursor, &arg)) {}
+    return cursor.left == 0 && cursor.at == cursor.end;
 }
 
 bool vkArgIs(vkArg arg, const char *word) {

@@ -5,7 +5,8 @@
  * Bytes are received at the tail of one buffer. Before a read that needs more space the part that is not parsed yet is
  * moved to the front, once; parsing moves nothing. The buffer grows at most to twice the bytes received, whatever
  * lengths the server announces, and is given back when it has been parsed to its end, unless it is small: an idle
- * reader holds up to IDLE_MAX bytes.
+ * reader holds up to IDLE_MAX bytes, or `maxbuf` if that was set. If the end of what was received is always a part of
+ * a reply, a buffer larger than SHRINK_MIN is replaced when that part takes little of it.
  *
  * Invariant: pos <= len <= capacity. task[0..ridx] are the aggregates that are open, and last the item being read. */
 #include <limits.h>
@@ -24,6 +25,7 @@ enum {
     READ_MIN = 1024,       /* bytes asked from a socket: grows while they fill the space */
     READ_MAX = 16 * 1024,
     IDLE_MAX = 2 * 1024,
+    SHRINK_MIN = 64 * 1024,
 };
 
 /* The public part is first: callers see only that. */
@@ -193,11 +195,29 @@ void valkeyReaderCommitRead(valkeyReader *r, size_t len) {
 /* Everything has been parsed. */
 static void releaseBuffer(valkeyReader *r) {
     readerState *s = stateOf(r);
-    if (s->capacity > IDLE_MAX && r->maxbuf != 0) {
+    size_t kept = r->maxbuf == VALKEY_READER_MAX_BUF ? IDLE_MAX : r->maxbuf;
+    if (s->capacity > kept && r->maxbuf != 0) {
         dropBuffer(r);
     } else {
         r->pos = r->len = 0;
     }
+}
+
+/* What remains is a part of a reply: replaces a buffer of which it and the rest of its item take less than a quarter.
+ * The copy is paid for by the bytes that made the buffer grow. */
+static void shrinkBuffer(valkeyReader *r) {
+    readerState *s = stateOf(r);
+    size_t unparsed = r->len - r->pos, needed = s->awaited > unparsed ? s->awaited : unparsed;
+    if (s->capacity <= SHRINK_MIN || s->capacity <= r->maxbuf || r->maxbuf == 0) return;
+    if (needed >= s->capacity / 4 - READ_MAX) return;
+    char *buf = vk_malloc(needed + READ_MAX);
+    if (!buf) return; /* the large one serves as well */
+    memcpy(buf, r->buf + r->pos, unparsed);
+    vk_free(r->buf);
+    r->buf = buf;
+    r->pos = 0;
+    r->len = unparsed;
+    s->capacity = needed + READ_MAX;
 }
 
 /* ------------------------------------------------------------------ tokens */
@@ -410,8 +430,9 @@ static itemResult readAggregate(valkeyReader *r, bool *opened) {
     if (result == ITEM_BAD) return failProtocol(r, "Bad multi-bulk length");
     if (result != ITEM_READ) return result;
     bool pairs = task->type == VALKEY_REPLY_MAP || task->type == VALKEY_REPLY_ATTR;
-    if (count < -1 || count > LLONG_MAX / 16 || (r->maxelements > 0 && count > r->maxelements))
+    if (count < -1 || (r->maxelements > 0 && count > r->maxelements))
         return failProtocol(r, "Multi-bulk length out of range");
+    if (count > LLONG_MAX / 16) return failMemory(r);
     if (count == -1) return readNil(r, used);
     if (pairs) count *= 2;
     /* Not an item: the value that it belongs to follows. */
@@ -537,7 +558,10 @@ int valkeyReaderGetReply(valkeyReader *r, void **reply) {
         }
     }
     if (r->pos == r->len) releaseBuffer(r);
-    if (r->ridx >= 0) return VALKEY_OK;
+    if (r->ridx >= 0) {
+        shrinkBuffer(r);
+        return VALKEY_OK;
+    }
     void *done = r->reply;
     r->reply = NULL;
     if (reply) {

@@ -117,8 +117,8 @@ LIBVALKEY_API void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncRead(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncWrite(valkeyAsyncContext *ac);
 
-/* Queue a command. `fn` may be NULL. VALKEY_OK; VALKEY_ERR if memory is exhausted, the format is not valid, or the
- * context is disconnecting: the callback is not called then. */
+/* Queue a command. `fn` may be NULL. VALKEY_OK; VALKEY_ERR if memory is exhausted, the format is not valid, `cmd` is not
+ * exactly one command, or the context is disconnecting: the callback is not called then. */
 LIBVALKEY_API int valkeyvAsyncCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                                       const char *format, va_list ap);
 LIBVALKEY_API int valkeyAsyncCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,

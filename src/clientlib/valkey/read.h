@@ -36,7 +36,7 @@
 #define VALKEY_REPLY_BIGNUM 13
 #define VALKEY_REPLY_VERB 14
 
-/* Default of `maxbuf`: an empty buffer that is larger is given back. */
+/* Default of `maxbuf`: an empty buffer that is larger is given back (by default also smaller ones). */
 #define VALKEY_READER_MAX_BUF (1024 * 16)
 /* Default of `maxelements`. */
 #define VALKEY_READER_MAX_ARRAY_ELEMENTS ((1LL << 32) - 1)

@@ -64,11 +64,12 @@ LIBVALKEY_API valkeyReader *valkeyReaderCreate(void);
 LIBVALKEY_API void freeReplyObject(void *reply);
 
 /* Format a command as bytes of the protocol. Arguments are separated by blanks; %s a C string, %b bytes with their
- * size_t length, %% a percent sign, and the numeric conversions of printf(). Return the length, -1 if memory is
- * exhausted, -2 if the format is not valid. The caller frees `*target` with valkeyFreeCommand(). */
+ * size_t length, %% a percent sign, and the numeric conversions of printf(). Return the length, or a negative number if
+ * memory is exhausted, the format is not valid, or an argument is NULL (%b with NULL and 0 is empty); for the first
+ * function -1 in the first case and -2 in the others. The caller frees `*target` with valkeyFreeCommand(). */
 LIBVALKEY_API int valkeyvFormatCommand(char **target, const char *format, va_list ap);
 LIBVALKEY_API int valkeyFormatCommand(char **target, const char *format, ...);
-/* `argvlen` NULL: the arguments are C strings. -1 if memory is exhausted. */
+/* `argvlen` NULL: the arguments are C strings. -1 if memory is exhausted or an argument is NULL. */
 LIBVALKEY_API long long valkeyFormatCommandArgv(char **target, int argc, const char **argv,
                                                 const size_t *argvlen);
 LIBVALKEY_API void valkeyFreeCommand(char *cmd);

@@ -5,6 +5,7 @@ int test_async(void);
 int test_cluster(void);
 int test_context(void);
 int test_format(void);
+int test_interface(void);
 int test_limits(void);
 int test_reader(void);
 
@@ -13,6 +14,7 @@ int main(void) {
     failures += test_reader();
     failures += test_format();
     failures += test_context();
+    failures += test_interface();
     failures += test_async();
     failures += test_limits();
     failures += test_cluster();

@@ -45,6 +45,14 @@ static void formatsNumbers(void **state) {
     valkeyFreeCommand(cmd);
 }
 
+static int formatList(char **cmd, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    int len = valkeyvFormatCommand(cmd, format, ap);
+    va_end(ap);
+    return len;
+}
+
 static void refusesInvalidFormats(void **state) {
     (void)state;
     static const char *const formats[] = {
@@ -52,10 +60,34 @@ static void refusesInvalidFormats(void **state) {
         "%lf"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
         char *cmd = NULL;
-        assert_int_equal(valkeyFormatCommand(&cmd, formats[i], 1, 2, 3, 4), -2);
+        assert_int_equal(valkeyFormatCommand(&cmd, formats[i], 1, 2, 3, 4), -1);
+        assert_int_equal(formatList(&cmd, formats[i], 1, 2, 3, 4), -2);
         assert_null(cmd);
     }
     assert_int_equal(valkeyFormatCommand(NULL, "PING"), -1);
+}
+
+static void refusesArgumentsThatAreNull(void **state) {
+    (void)state;
+    char *cmd = NULL;
+    const char *none = NULL;
+    assert_int_equal(valkeyFormatCommand(&cmd, "SET a %s", none), -1);
+    assert_int_equal(formatList(&cmd, "SET a %s", none), -2);
+    assert_int_equal(formatList(&cmd, "SET %b a", none, (size_t)3), -2);
+    const char *argv[] = {"SET", NULL, "x"};
+    size_t lens[] = {3, 1, 1};
+    assert_int_equal(valkeyFormatCommandArgv(&cmd, 3, argv, NULL), -1);
+    assert_int_equal(valkeyFormatCommandArgv(&cmd, 3, argv, lens), -1);
+    assert_int_equal(valkeyFormatCommandArgv(&cmd, -1, argv, lens), -1);
+    argv[1] = "k";
+    lens[1] = SIZE_MAX - 4;
+    assert_int_equal(valkeyFormatCommandArgv(&cmd, 3, argv, lens), -1);
+    assert_null(cmd);
+    argv[1] = NULL;
+    lens[1] = 0;
+    static const char empty[] = "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$1\r\nx\r\n";
+    long long len = valkeyFormatCommandArgv(&cmd, 3, argv, lens);
+    expectText(cmd, len, empty, sizeof(empty) - 1);
 }
 
 static void formatsVectors(void **state) {
@@ -106,9 +138,10 @@ static void memoryExhaustedIsAnError(void **state) {
 
 int test_format(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formatsArguments),      cmocka_unit_test(formatsNumbers),
-        cmocka_unit_test(refusesInvalidFormats), cmocka_unit_test(formatsVectors),
-        cmocka_unit_test(formatsManyPieces),     cmocka_unit_test(memoryExhaustedIsAnError),
+        cmocka_unit_test(formatsArguments),         cmocka_unit_test(formatsNumbers),
+        cmocka_unit_test(refusesInvalidFormats),    cmocka_unit_test(refusesArgumentsThatAreNull),
+        cmocka_unit_test(formatsVectors),           cmocka_unit_test(formatsManyPieces),
+        cmocka_unit_test(memoryExhaustedIsAnError),
     };
     return cmocka_run_group_tests_name("format", tests, NULL, NULL);
 }

@@ -152,6 +152,19 @@ static void refusesWhatIsNotAReply(void **state) {
     }
 }
 
+/* The limit can be lifted, but not beyond what memory can hold. */
+static void lengthsThatNoMemoryHolds(void **state) {
+    (void)state;
+    valkeyReader *r = valkeyReaderCreate();
+    void *reply;
+    r->maxelements = 0;
+    assert_int_equal(valkeyReaderFeed(r, "*9223372036854775807\r\n", 22), VALKEY_OK);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_ERR);
+    assert_int_equal(r->err, VALKEY_ERR_OOM);
+    assert_string_equal(r->errstr, "Out of memory");
+    valkeyReaderFree(r);
+}
+
 static void deepNestingIsLimited(void **state) {
     (void)state;
     valkeyReader *r = valkeyReaderCreate();
@@ -239,6 +252,74 @@ static void bufferShrinksAfterALongReply(void **state) {
     r->maxbuf = 0;
     receiveBulk(r, 4 << 20);
     assert_true(countingBytes() > (size_t)4 << 20);
+    valkeyReaderFree(r);
+}
+
+static void maxbufIsWhatAnEmptyBufferMayKeep(void **state) {
+    (void)state;
+    static char zeros[100000];
+    valkeyReader *r = valkeyReaderCreate();
+    for (int keeps = 0; keeps < 2; keeps++) {
+        r->maxbuf = keeps ? 300000 : 20000;
+        void *reply;
+        assert_int_equal(valkeyReaderFeed(r, "$100000\r\n", 9), VALKEY_OK);
+        assert_int_equal(valkeyReaderFeed(r, zeros, sizeof(zeros)), VALKEY_OK);
+        assert_int_equal(valkeyReaderFeed(r, "\r\n", 2), VALKEY_OK);
+        assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+        assert_non_null(reply);
+        freeReplyObject(reply);
+        assert_int_equal(countingBytes() > 100000, keeps);
+        assert_int_equal(r->buf != NULL, keeps);
+    }
+    valkeyReaderFree(r);
+}
+
+/* A client whose pipeline never ends: what was received always ends with a part of a reply. */
+static void bufferShrinksWhileAPartOfAReplyWaits(void **state) {
+    (void)state;
+    valkeyReader *r = valkeyReaderCreate();
+    size_t len = (size_t)8 << 20, most = 0;
+    char *bytes = calloc(1, len);
+    void *reply;
+    assert_int_equal(valkeyReaderFeed(r, "$8388608\r\n", 10), VALKEY_OK);
+    assert_int_equal(valkeyReaderFeed(r, bytes, len), VALKEY_OK);
+    assert_int_equal(valkeyReaderFeed(r, "\r\n$5\r\nhe", 8), VALKEY_OK);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+    freeReplyObject(reply);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+        assert_null(reply);
+        if (countingBytes() > most) most = countingBytes();
+        assert_int_equal(valkeyReaderFeed(r, "llo\r\n$5\r\nhe", 11), VALKEY_OK);
+        assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+        assert_string_equal(((valkeyReply *)reply)->str, "hello");
+        freeReplyObject(reply);
+    }
+    assert_true(most < (size_t)64 << 10);
+    free(bytes);
+    valkeyReaderFree(r);
+}
+
+static void bufferSpaceIsAtLeastWhatIsAskedFor(void **state) {
+    (void)state;
+    valkeyReader *r = valkeyReaderCreate();
+    static const size_t sizes[] = {0, 1, 100, 5000, 100000};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        char *buf;
+        size_t cap = 0;
+        void *reply;
+        assert_int_equal(valkeyReaderGetReadBuf(r, &buf, &cap, sizes[i]), VALKEY_OK);
+        assert_true(cap >= 1 && cap >= sizes[i]);
+        memset(buf, '+', cap);
+        memcpy(buf, "+\r\n+", 4);
+        valkeyReaderCommitRead(r, 4);
+        assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+        freeReplyObject(reply);
+        assert_int_equal(valkeyReaderFeed(r, "\r\n", 2), VALKEY_OK);
+        assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+        assert_non_null(reply);
+        freeReplyObject(reply);
+    }
     valkeyReaderFree(r);
 }
 
@@ -340,9 +421,13 @@ int test_reader(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(everyTypeInPiecesOfAnySize, setup, teardown),
         cmocka_unit_test_setup_teardown(refusesWhatIsNotAReply, setup, teardown),
+        cmocka_unit_test_setup_teardown(lengthsThatNoMemoryHolds, setup, teardown),
         cmocka_unit_test_setup_teardown(deepNestingIsLimited, setup, teardown),
         cmocka_unit_test_setup_teardown(longAggregatesGrowWithTheirItems, setup, teardown),
         cmocka_unit_test_setup_teardown(bufferShrinksAfterALongReply, setup, teardown),
+        cmocka_unit_test_setup_teardown(maxbufIsWhatAnEmptyBufferMayKeep, setup, teardown),
+        cmocka_unit_test_setup_teardown(bufferShrinksWhileAPartOfAReplyWaits, setup, teardown),
+        cmocka_unit_test_setup_teardown(bufferSpaceIsAtLeastWhatIsAskedFor, setup, teardown),
         cmocka_unit_test_setup_teardown(functionsOfTheCallerBuildTheReplies, setup, teardown),
         cmocka_unit_test_setup_teardown(memoryExhaustedAtAnyPointIsAnError, setup, teardown),
     };
