@@ -50,16 +50,17 @@ static evictRule ruleOf(int policy) {
     return rule;
 }
 
-static size_t excluded; /* bytes that do not count */
+static size_t excluded, before_auth; /* bytes that do not count */
 static size_t
     told; /* what telling of evictions has allocated and is not sent yet; an upper bound */
 
 void memorySetExcluded(size_t bytes) { excluded = bytes; }
+void memorySetBeforeAuth(size_t bytes) { before_auth = bytes; }
 size_t memoryExcluded(void) { return excluded; }
 
 /* Values that were removed during a snapshot without a fork count as freed: evicting more would not free them sooner. */
 static bool fits(void) {
-    size_t used = memUsed(), most = limit.bytes + excluded + told;
+    size_t used = memUsed(), most = limit.bytes + excluded + before_auth + told;
     return likely(used <= most) || used <= most + storeSavingKeptBytes();
 }
 
@@ -89,7 +90,7 @@ static bool evict(int64_t length_us) {
     size_t released =
         hooksPressure(); /* partly freed only at the end of the turn, with the clients */
     if (fits()) return true;
-    if (released && memUsed() <= limit.bytes + excluded + released) {
+    if (released && memUsed() <= limit.bytes + excluded + before_auth + released) {
         limit.timed_out = true;
         return true;
     }

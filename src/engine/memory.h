@@ -21,6 +21,8 @@ void memoryKeep(void);
 void memorySetSuspended(bool on);
 /* Bytes in use that do not count for maxmemory. */
 void memorySetExcluded(size_t bytes);
+/* Sets the memory of clients that have not logged in, which does not count either: they must not have keys evicted. */
+void memorySetBeforeAuth(size_t bytes);
 size_t memoryExcluded(void);
 /* Calls `tell` for an evicted key. Messages to clients that track the key do not count while they are on their way: otherwise
  * each eviction could require more of them. */

@@ -19,7 +19,8 @@ typedef struct client {
     char *in; /* bytes waiting for the rest of a request, or for the session to continue */
     size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
     requestParser parser;
-    size_t counted; /* its memory as included in the sum limited by maxmemory-clients */
+    size_t counted;     /* its memory as included in the sum limited by maxmemory-clients */
+    size_t before_auth; /* its memory as included in that of clients that have not logged in */
     int64_t
         soft_limit_since_ms; /* time at which the output exceeded the soft limit; 0: it does not */
 } client;
@@ -47,6 +48,8 @@ size_t clientInputMemory(const client *cl);
 void readerReadable(conn *c);
 /* Adds bytes that were received before the client was created; they are run in this turn. */
 void readerBegin(client *cl, slice bytes);
+/* Frees the input of a client that is being closed, unless it is in use in this turn. */
+void readerDropInput(client *cl);
 /* Visits the sessions of all clients. */
 void clientWalk(sessionVisitProc *visit, void *arg);
 /* The connection is open: counts and logs it. False if it is refused, with an error (protected mode). */
@@ -74,6 +77,12 @@ void limitsUncount(client *cl);
 /* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before keys are
  * evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
 size_t limitsEvict(void);
+
+/* Updates the memory of clients that have not logged in after that of this one has changed, and closes the largest
+ * ones if they have too much (client-memory-before-auth). */
+void beforeAuthRecount(client *cl);
+/* The client has logged in or is being closed. */
+void beforeAuthUncount(client *cl);
 
 /* sessionAppendMemoryClasses(): the classes are powers of two. */
 bool limitsAppendClasses(str *out);

@@ -91,9 +91,14 @@ bool limitsCheckInput(client *cl) {
 
 static size_t counted_sum; /* sum of `counted` of all clients */
 
-void limitsUncount(client *cl) {
+static void uncount(client *cl) {
     counted_sum -= cl->counted;
     cl->counted = 0;
+}
+
+void limitsUncount(client *cl) {
+    beforeAuthUncount(cl);
+    uncount(cl);
 }
 
 /* Bytes to send that are not in the output's own memory: messages are kept once for all their receivers, but a client
@@ -104,8 +109,17 @@ static size_t sharedPending(const outbuf *o) {
 }
 
 void limitsRecount(client *cl) {
-    if (likely(!netConf.maxmemory_clients) || listHas(&cl->closing)) return;
-    limitsUncount(cl);
+    const uint32_t trusted = SESSION_AUTHENTICATED | SESSION_PRIMARY | SESSION_INTERNAL;
+    bool has_limit = netConf.maxmemory_clients, before_auth = !(cl->session.flags & trusted);
+    if (likely(!(has_limit | before_auth | (cl->before_auth != 0)))) return;
+    if (listHas(&cl->closing)) return;
+    if (before_auth) {
+        beforeAuthRecount(cl);
+    } else {
+        beforeAuthUncount(cl); /* it has logged in */
+    }
+    if (!has_limit || listHas(&cl->closing)) return;
+    uncount(cl);
     cl->counted = clientMemory(cl) + sharedPending(&cl->session.out);
     counted_sum += cl->counted;
 }
@@ -114,7 +128,7 @@ status limitsApplyClientMemory(reason *why) {
     (void)why; /* cannot fail */
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
-        limitsUncount(LIST_OWNER(n, client, all));
+        uncount(LIST_OWNER(n, client, all));
         limitsRecount(LIST_OWNER(n, client, all));
     }
     return OK;

@@ -47,7 +47,8 @@ typedef struct netConfig {
     /* Buffers. */
     outputLimit output_limits[OUTPUT_CLASSES];
     int64_t client_query_buffer_limit;
-    int64_t maxmemory_clients; /* bytes, 0: no limit, negative: percent of maxmemory */
+    int64_t client_memory_before_auth; /* bytes of all together, 0: no limit */
+    int64_t maxmemory_clients;         /* bytes, 0: no limit, negative: percent of maxmemory */
     /* I/O threads. */
     int io_threads;
     bool io_threads_always_active;

@@ -207,6 +207,8 @@ const configOption netOptions[] = {
                    .flags = CONFIG_MULTI_WORD),
     CONFIG_MEMORY("client-query-buffer-limit", netConf.client_query_buffer_limit, CONFIG_GB,
                   CONFIG_MB, INT64_MAX, .flags = CONFIG_IN_CRASH_REPORT),
+    CONFIG_MEMORY("client-memory-before-auth", netConf.client_memory_before_auth, 16 * CONFIG_MB, 0,
+                  1024 * CONFIG_GB),
     CONFIG_MEMORY_OR_PERCENT("maxmemory-clients", netConf.maxmemory_clients, 0,
                              .apply = limitsApplyClientMemory),
     /* I/O threads. */

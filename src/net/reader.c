@@ -102,6 +102,12 @@ static void dropOwnBuffer(client *cl) {
     cl->in_len = cl->in_cap = 0;
 }
 
+void readerDropInput(client *cl) {
+    if (cl->session.flags & (SESSION_IN_BATCH | SESSION_LENT)) return;
+    requestParserClear(&cl->parser);
+    dropOwnBuffer(cl);
+}
+
 /* Copies bytes [pos, len) of the run to the client's own buffer. */
 static void keepRest(inputRun *run) {
     client *cl = run->cl;

@@ -194,3 +194,55 @@ start_server {tags {limits}} {
         assert_equal 1000 [llength [r srandmember ints -1000]]  ;# many for the hostile build
     }
 }
+
+# 10 arguments of 16 KB, which is as much as is accepted before the login, without the last one.
+proc half_request {} {
+    return "*10\r\n[string repeat "\$16384\r\n[string repeat x 16384]\r\n" 9]"
+}
+
+start_server {tags {limits tls:skip} overrides {requirepass secret maxmemory 60mb maxmemory-policy allkeys-lru maxclients 1000}} {
+    test {half requests of clients that have not logged in evict no key, and have a budget together} {
+        for {set i 0} {$i < 100} {incr i} { r set key:$i [string repeat v 1000] }
+        set before [used_memory]
+        set half [half_request]
+        for {set i 0} {$i < 500} {incr i} {
+            set s [raw_connect]
+            catch {raw_send $s $half}
+        }
+        wait_for_condition 500 20 {[info_field client_query_buffer_limit_disconnections] > 300}
+        assert_equal {100 0} [list [r dbsize] [info_field evicted_keys]]
+        assert {[used_memory] - $before < 32000000} "grew by [expr {[used_memory] - $before}] bytes"
+        assert_match "*Closed * clients that have not logged in: * client-memory-before-auth *" [server_log]
+    }
+
+    test {a client that logs in is not limited with those that have not} {
+        set c [respConnect [srv host] [srv port] 2]
+        $c auth secret
+        r config set client-memory-before-auth 1
+        $c -send set large [string repeat x 2000000]
+        assert_equal OK [$c -read]
+        assert_equal 2000000 [string length [$c get large]]
+        r config set client-memory-before-auth 0
+        set s [raw_connect]
+        raw_send $s [half_request]
+        wait_for_condition 500 20 {[regexp {qbuf=1[0-9]{5}} [r client list]]}
+        r config set client-memory-before-auth 16mb
+        assert_equal OK [$c set large x]
+    }
+}
+
+start_server {tags {limits tls:skip} overrides {requirepass secret maxclients 2000}} {
+    test {connections that have not logged in cost at most 4 KB each and the budget} {
+        set before [used_memory]
+        set count 1000
+        for {set i 0} {$i < $count} {incr i} {
+            set s [raw_connect]
+            catch {raw_send $s "*10\r\n\$16384\r\n[string repeat x 8000]"}
+        }
+        r ping
+        wait_for_condition 500 20 {[info_field connected_clients] > 1 && [info_field total_connections_received] >= $count}
+        set grown [expr {[used_memory] - $before}]
+        assert {$grown < 16000000 + $count * 4800} "grew by $grown bytes"
+    }
+}
+
