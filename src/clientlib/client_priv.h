@@ -93,5 +93,9 @@ extern long long (*vkClock)(void);
 long long vkNowUs(void);
 long long vkNowMs(void);
 void vkSleepMs(int ms);
+/* A descriptor that becomes readable after `ms`; or VALKEY_INVALID_FD. */
+valkeyFD vkTimerOpen(int ms);
+void vkTimerClose(valkeyFD fd);
+bool vkTimerHasExpired(valkeyFD fd);
 
 #endif

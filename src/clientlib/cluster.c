@@ -61,10 +61,18 @@ static bool authenticate(valkeyClusterContext *cc, valkeyContext *c) {
     return cc->select_db == 0 || prepare(cc, valkeyCommand(c, "SELECT %d", cc->select_db), c);
 }
 
+/* The map may be outdated, whatever the node was to do. */
+static void nodeFailed(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    node->failure_count++;
+    cc->need_update_route = 1;
+}
+
 valkeyContext *valkeyClusterGetValkeyContext(valkeyClusterContext *cc, valkeyClusterNode *node) {
     if (node->con && node->con->err == 0) return node->con;
     valkeyFree(node->con);
     node->con = NULL;
+    node->in_transaction = 0;
+    node->lastConnectionAttempt = vkNowUs();
     valkeyOptions o = vkClusterNodeOptions(cc, node);
     valkeyContext *c = valkeyConnectWithOptions(&o);
     if (!c) {
@@ -81,6 +89,7 @@ valkeyContext *valkeyClusterGetValkeyContext(valkeyClusterContext *cc, valkeyClu
     ok = ok && authenticate(cc, c);
     if (!ok) {
         valkeyFree(c);
+        nodeFailed(cc, node);
         return NULL;
     }
     node->con = c;
@@ -92,33 +101,44 @@ static void dropConnection(valkeyClusterContext *cc, valkeyClusterNode *node) {
     vkClusterError(cc, node->con->err, node->con->errstr);
     valkeyFree(node->con);
     node->con = NULL;
-    node->failure_count++;
-    cc->need_update_route = 1;
+    nodeFailed(cc, node);
 }
 
 /* ------------------------------------------------------------------ the map */
 
-static bool updateFrom(valkeyClusterContext *cc, valkeyClusterNode *node) {
-    valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
-    if (!c) return false;
-    valkeyReply *r = valkeyCommand(c, vkClusterMapQuery(cc));
-    if (!r) {
+/* Uses the reply to a query of the map that was sent to `node`, which may be freed by the new map. */
+static bool readMap(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    void *reply;
+    if (valkeyGetReply(node->con, &reply) != VALKEY_OK) {
         dropConnection(cc, node);
         return false;
     }
-    /* The node, with its name, may be freed by the new map. */
     char host[VK_HOST_MAX];
     snprintf(host, sizeof(host), "%s", node->host);
-    bool ok = vkClusterApplyMap(cc, r, host);
-    freeReplyObject(r);
+    int failures = node->failure_count;
+    node->failure_count = 0;
+    bool ok = vkClusterApplyMap(cc, reply, host);
+    freeReplyObject(reply);
+    if (!ok) node->failure_count = failures + 1;
     return ok;
+}
+
+static bool updateFrom(valkeyClusterContext *cc, valkeyClusterNode *node) {
+    valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
+    if (!c) return false;
+    if (valkeyAppendCommand(c, vkClusterMapQuery(cc)) == VALKEY_OK) return readMap(cc, node);
+    dropConnection(cc, node);
+    return false;
 }
 
 int valkeyClusterUpdateSlotmap(valkeyClusterContext *cc) {
     clearError(cc);
-    if (!vkClusterAddSeeds(cc)) return VALKEY_ERR;
-    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
-        if (updateFrom(cc, n)) {
+    cc->map_round++;
+    for (int pass = 0; pass < 2; pass++) {
+        /* The initial nodes may know when none of the map does. */
+        if (pass == 1 && !vkClusterAddSeeds(cc)) return VALKEY_ERR;
+        for (valkeyClusterNode *n; (n = vkClusterNextToAsk(cc));) {
+            if (!updateFrom(cc, n)) continue;
             clearError(cc);
             return VALKEY_OK;
         }
@@ -170,18 +190,38 @@ int valkeyClusterSetOptionTimeout(valkeyClusterContext *cc, const struct timeval
 
 /* ------------------------------------------------------------------ one command */
 
-/* Sends a command to a node and reads its reply; NULL with cc->err. */
+/* Notes whether the connection to a node is within MULTI, where queries of the library would be queued, too. */
+static void noteTransaction(valkeyClusterNode *node, const char *cmd, size_t len) {
+    vkCommandCursor cursor;
+    vkArg name;
+    if (!vkCommandOpen(&cursor, cmd, len) || !vkCommandNext(&cursor, &name)) return;
+    if (vkArgIs(name, "multi")) node->in_transaction = 1;
+    if (vkArgIs(name, "exec") || vkArgIs(name, "discard") || vkArgIs(name, "reset"))
+        node->in_transaction = 0;
+}
+
+/* Sends a command to a node and reads its reply; NULL with cc->err. If the map may be outdated, it is read from the node
+ * with the same round trip, which may free the node. `*sent` is false if there is no connection. */
 static valkeyReply *call(valkeyClusterContext *cc, valkeyClusterNode *node, const char *cmd,
-                         size_t len, bool asking) {
+                         size_t len, bool asking, bool *sent) {
     void *reply = NULL;
     valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
+    *sent = c != NULL;
     if (!c) return NULL;
+    noteTransaction(node, cmd, len);
     bool ok = !asking || valkeyAppendCommand(c, "ASKING") == VALKEY_OK;
     ok = ok && valkeyAppendFormattedCommand(c, cmd, len) == VALKEY_OK;
+    bool with_map = cc->need_update_route && !node->in_transaction;
+    if (ok && with_map) ok = valkeyAppendCommand(c, vkClusterMapQuery(cc)) == VALKEY_OK;
     if (ok && asking) ok = valkeyGetReply(c, NULL) == VALKEY_OK;
-    if (ok && valkeyGetReply(c, &reply) == VALKEY_OK) return reply;
-    dropConnection(cc, node);
-    return NULL;
+    if (!ok || valkeyGetReply(c, &reply) != VALKEY_OK) {
+        dropConnection(cc, node);
+        return NULL;
+    }
+    node->failure_count = 0;
+    /* If this fails, the map is still in doubt: the next command tries again. */
+    if (with_map) (void)readMap(cc, node);
+    return reply;
 }
 
 /* The node that a redirect names. */
@@ -190,64 +230,77 @@ static valkeyClusterNode *redirected(valkeyClusterContext *cc, const redirect *d
     return vkClusterNodeAt(cc, d->host[0] ? d->host : from_host, d->port);
 }
 
-/* Follows MOVED: reads the map anew; if it does not know of the move yet, the redirect is trusted. */
-static valkeyClusterNode *moved(valkeyClusterContext *cc, const redirect *d,
-                                const char *from_host) {
+/* Follows MOVED: reads the map from the node that said it (NULL: the map was read since), as the target, if it is new,
+ * may not know the whole map. If no map can be had, the redirect is followed nevertheless. */
+static valkeyClusterNode *moved(valkeyClusterContext *cc, const redirect *d, const char *from_host,
+                                valkeyClusterNode *from) {
     valkeyClusterNode *to = redirected(cc, d, from_host);
-    if (!to) return NULL;
-    if (!updateFrom(cc, to) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return NULL;
+    if (!to || cc->table[d->slot] == to) return to;
+    if (from && !updateFrom(cc, from)) {
+        valkeyClusterUpdateSlotmap(cc);
+        clearError(cc);
+    }
     to = redirected(cc, d, from_host);
     if (to) cc->table[d->slot] = to;
     return to;
 }
 
-/* The node of a slot; reads the map if it is not known or in doubt. NULL with cc->err. */
-static valkeyClusterNode *nodeOfSlot(valkeyClusterContext *cc, int slot) {
-    if ((cc->need_update_route || !cc->table[slot]) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK)
-        return NULL;
+/* The node of a slot; with `update`, if it is not known, or if it has failed, the map is read first. NULL with
+ * cc->err. */
+static valkeyClusterNode *nodeOfSlot(valkeyClusterContext *cc, int slot, bool update) {
+    const valkeyClusterNode *node = cc->table[slot];
+    bool in_doubt = node && cc->need_update_route && node->failure_count > 0 && cc->nodes->next;
+    if ((!node || in_doubt || update) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return NULL;
     if (!cc->table[slot]) vkClusterError(cc, VALKEY_ERR_OTHER, "slot not served by any node");
     return cc->table[slot];
 }
 
-/* Executes a command at the node of its slot, which `first` may have refused already (taken), following redirects. */
+/* What execute() knows after a step. */
+typedef struct execution {
+    int slot;
+    valkeyClusterNode *node; /* that replied last; NULL if the map was replaced since */
+    char host[VK_HOST_MAX];  /* its host */
+    bool asking;             /* the next node is to be asked with ASKING */
+    bool unreachable;        /* no connection to the last node */
+} execution;
+
+/* The node to send the command to, after the reply `r` (freed) of the last one, if any. NULL with cc->err. */
+static valkeyClusterNode *nextNode(valkeyClusterContext *cc, execution *e, valkeyReply *r) {
+    redirect d = r ? vkRedirectOf(r) : (redirect){.kind = REDIRECT_NONE};
+    freeReplyObject(r);
+    if (r && cc->retry_count > cc->max_retry_count) {
+        vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+        return NULL;
+    }
+    e->asking = d.kind == REDIRECT_ASK;
+    if (d.kind == REDIRECT_MOVED) return moved(cc, &d, e->host, e->node);
+    if (d.kind == REDIRECT_ASK) return redirected(cc, &d, e->host);
+    if (d.kind == REDIRECT_RETRY) {
+        vkSleepMs(RETRY_MS * cc->retry_count);
+        cc->need_update_route = 1;
+    }
+    return nodeOfSlot(cc, e->slot, e->unreachable);
+}
+
+/* Executes a command at the node of its slot, which `first` may have refused already (taken), following redirects;
+ * `from` is the node that sent it, with this host, or NULL. */
 static valkeyReply *execute(valkeyClusterContext *cc, const char *cmd, size_t len, int slot,
-                            valkeyReply *take_first, const char *first_host) {
-    valkeyClusterNode *node = NULL;
+                            valkeyReply *take_first, valkeyClusterNode *from, const char *host) {
+    execution e = {.slot = slot, .node = from};
+    snprintf(e.host, sizeof(e.host), "%s", host);
     valkeyReply *r = take_first;
-    char host[VK_HOST_MAX];
-    snprintf(host, sizeof(host), "%s", first_host);
-    bool asking = false;
-    for (int tries = 0;; tries++) {
-        if (r) {
-            redirect d = vkRedirectOf(r);
-            if (d.kind == REDIRECT_NONE) return r;
-            freeReplyObject(r);
-            r = NULL;
-            if (tries > cc->max_retry_count) {
-                vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
-                return NULL;
-            }
-            asking = d.kind == REDIRECT_ASK;
-            if (d.kind == REDIRECT_MOVED) {
-                node = moved(cc, &d, host);
-            } else if (d.kind == REDIRECT_ASK) {
-                node = redirected(cc, &d, host);
-            } else {
-                vkSleepMs(RETRY_MS * tries);
-                cc->need_update_route = 1;
-                node = nodeOfSlot(cc, slot);
-            }
-        } else {
-            node = nodeOfSlot(cc, slot);
-        }
+    for (cc->retry_count = 0;; cc->retry_count++) {
+        if (r && vkRedirectOf(r).kind == REDIRECT_NONE) return r;
+        valkeyClusterNode *node = nextNode(cc, &e, r);
         if (!node) return NULL;
-        snprintf(host, sizeof(host), "%s", node->host);
-        bool fresh = node->con == NULL;
-        r = call(cc, node, cmd, len, asking);
+        snprintf(e.host, sizeof(e.host), "%s", node->host);
+        uint64_t version = cc->route_version;
+        bool sent;
+        r = call(cc, node, cmd, len, e.asking, &sent);
+        e.node = cc->route_version == version ? node : NULL;
         /* A node that cannot be reached may have been replaced; a command that was sent is not repeated. */
-        bool unreachable = !r && fresh && cc->err == VALKEY_ERR_IO && tries < cc->max_retry_count;
-        if (!r && !unreachable) return NULL;
-        if (unreachable) cc->need_update_route = 1;
+        e.unreachable = !sent && cc->err != VALKEY_ERR_OOM;
+        if (!r && (!e.unreachable || cc->retry_count >= cc->max_retry_count)) return NULL;
     }
 }
 
@@ -264,7 +317,7 @@ void *valkeyClusterFormattedCommand(valkeyClusterContext *cc, char *cmd, int len
     if (!vkClusterCheckCommand(cc, cmd, len)) return NULL;
     int slot = slotOrError(cc, cmd, (size_t)len);
     if (slot < 0) return NULL;
-    valkeyReply *r = execute(cc, cmd, (size_t)len, slot, NULL, "");
+    valkeyReply *r = execute(cc, cmd, (size_t)len, slot, NULL, NULL, "");
     if (r) clearError(cc);
     return r;
 }
@@ -326,7 +379,8 @@ void *valkeyClustervCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *n
     int len;
     char *cmd = format(cc, text, ap, &len);
     if (!cmd) return NULL;
-    valkeyReply *r = call(cc, node, cmd, (size_t)len, false);
+    bool sent;
+    valkeyReply *r = call(cc, node, cmd, (size_t)len, false, &sent);
     vk_free(cmd);
     if (r) clearError(cc);
     return r;
@@ -461,8 +515,9 @@ static bool isInMap(const valkeyClusterContext *cc, const valkeyClusterNode *nod
 static bool sendAll(valkeyClusterContext *cc) {
     struct valkeyClusterPipeline *p = cc->requests;
     /* The map may be read now, but not between here and reading the replies. */
+    if (cc->need_update_route && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return false;
     for (size_t i = p->sent; i < p->count; i++) {
-        if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot)) return false;
+        if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot, false)) return false;
     }
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
         if (!n->con || !n->con->err) continue;
@@ -502,10 +557,11 @@ static void readAll(valkeyClusterContext *cc) {
         if (!q->node || !q->node->con) continue;
         if (q->node->con->err == 0 && valkeyGetReply(q->node->con, &reply) == VALKEY_OK) {
             q->reply = reply;
+            q->node->failure_count = 0;
         } else {
             vkClusterError(cc, q->node->con->err, q->node->con->errstr);
             q->err = cc->err;
-            cc->need_update_route = 1;
+            nodeFailed(cc, q->node);
         }
     }
 }
@@ -517,11 +573,12 @@ static void followAll(valkeyClusterContext *cc) {
         queuedCommand *q = &p->commands[i];
         char host[VK_HOST_MAX] = "";
         if (!q->reply || q->slot < 0 || vkRedirectOf(q->reply).kind == REDIRECT_NONE) continue;
-        const valkeyClusterNode *from = q->node ? q->node : cc->table[q->slot];
-        if (from) snprintf(host, sizeof(host), "%s", from->host);
+        valkeyClusterNode *from = q->node;
+        const valkeyClusterNode *named = from ? from : cc->table[q->slot];
+        if (named) snprintf(host, sizeof(host), "%s", named->host);
         /* Later nodes must not be used: the map may be replaced. */
         for (size_t k = i; k < p->count; k++) p->commands[k].node = NULL;
-        q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, host);
+        q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, from, host);
         if (!q->reply) q->err = cc->err;
     }
     p->sent = p->count;

@@ -8,6 +8,14 @@
 
 #include "clientlib/cluster_priv.h"
 
+enum {
+    /* Without success, the map is asked for at most once in this time: every failed command asks for it. */
+    UPDATE_INTERVAL_US = 1000000,
+    /* Delays between searches for the first map; each is twice the one before. */
+    WAKE_FIRST_MS = 50,
+    WAKE_MAX_MS = 1000,
+};
+
 typedef struct vkClusterRequest {
     struct vkClusterRequest *next, *previous;
     valkeyClusterAsyncContext *acc;
@@ -21,7 +29,7 @@ typedef struct vkClusterRequest {
     char command[];
 } vkClusterRequest;
 
-static void updateMap(valkeyClusterAsyncContext *acc);
+static void requestMap(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from);
 static void freeRequest(vkClusterRequest *q);
 
 static void copyError(valkeyClusterAsyncContext *acc) {
@@ -41,16 +49,29 @@ static void clearError(valkeyClusterAsyncContext *acc) {
 
 /* ------------------------------------------------------------------ connections */
 
-static void destroy(valkeyClusterAsyncContext *acc) {
+static bool isEnding(const valkeyClusterAsyncContext *acc) {
+    return acc->cc.flags & (VALKEY_DISCONNECTING | VALKEY_FREEING);
+}
+
+/* Frees the context if that was asked for, and nothing uses it. */
+static void destroyIfUnused(valkeyClusterAsyncContext *acc) {
+    if (!(acc->cc.flags & VALKEY_FREEING) || acc->links || acc->busy > 0) return;
     while (acc->requests) freeRequest(acc->requests);
     vkClusterClear(&acc->cc);
     vk_free(acc);
+}
+
+/* The connection does not give what it should; counted once. */
+static void countFailure(vkClusterLink *link) {
+    if (link->node && !link->failed) link->node->failure_count++;
+    link->failed = true;
 }
 
 /* A connection has been freed. */
 static void connectionGone(void *data) {
     vkClusterLink *link = data;
     valkeyClusterAsyncContext *acc = link->acc;
+    if (link->ac->err) countFailure(link);
     if (link->node) link->node->acon = NULL;
     if (link->next) link->next->previous = link->previous;
     if (link->previous) {
@@ -59,7 +80,7 @@ static void connectionGone(void *data) {
         acc->links = link->next;
     }
     vk_free(link);
-    if (acc->freeing == 2 && !acc->links) destroy(acc);
+    destroyIfUnused(acc);
 }
 
 static bool addLink(valkeyClusterAsyncContext *acc, valkeyAsyncContext *ac,
@@ -97,6 +118,7 @@ valkeyAsyncContext *valkeyClusterGetValkeyAsyncContext(valkeyClusterAsyncContext
         ((vkClusterLink *)node->acon->data)->node = NULL;
         node->acon = NULL;
     }
+    node->lastConnectionAttempt = vkNowUs();
     valkeyOptions o = vkClusterNodeOptions(cc, node);
     valkeyAsyncContext *ac = valkeyAsyncConnectWithOptions(&o);
     if (!ac) {
@@ -116,6 +138,7 @@ valkeyAsyncContext *valkeyClusterGetValkeyAsyncContext(valkeyClusterAsyncContext
         if (acc->onDisconnect) valkeyAsyncSetDisconnectCallback(ac, acc->onDisconnect);
         return ac;
     }
+    if (acc->err != VALKEY_ERR_OOM) node->failure_count++;
     valkeyAsyncFree(ac);
     return NULL;
 }
@@ -164,45 +187,65 @@ static bool sendTo(vkClusterRequest *q, valkeyClusterNode *node, bool asking) {
     return false;
 }
 
-/* Follows a redirect; false: the error is the final reply. */
-static bool follow(vkClusterRequest *q, const valkeyAsyncContext *from, const valkeyReply *r) {
+/* What became of an error reply: it is the final one, the command was sent again, or that failed (acc->err). */
+typedef enum followed { FOLLOW_FINAL, FOLLOW_SENT, FOLLOW_FAILED } followed;
+
+static followed follow(vkClusterRequest *q, valkeyAsyncContext *from, const valkeyReply *r) {
     valkeyClusterAsyncContext *acc = q->acc;
     redirect d = vkRedirectOf(r);
-    if (d.kind == REDIRECT_NONE || q->slot < 0 || acc->freeing) return false;
-    if (q->tries++ >= acc->cc.max_retry_count) return false;
+    if (d.kind == REDIRECT_NONE || q->slot < 0 || isEnding(acc)) return FOLLOW_FINAL;
+    acc->cc.retry_count = q->tries;
+    if (q->tries++ >= acc->cc.max_retry_count) {
+        setError(acc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+        return FOLLOW_FAILED;
+    }
     valkeyClusterNode *to;
     if (d.kind == REDIRECT_RETRY) {
         to = ((vkClusterLink *)from->data)->node;
         if (!to) to = acc->cc.table[q->slot];
+        if (!to) setError(acc, VALKEY_ERR_OTHER, "slot not served by any node");
     } else {
         to = vkClusterNodeAt(&acc->cc, d.host[0] ? d.host : from->c.tcp.host, d.port);
+        if (!to) copyError(acc);
     }
     if (d.kind == REDIRECT_MOVED && to) acc->cc.table[d.slot] = to;
-    if (!sendTo(q, to, d.kind == REDIRECT_ASK)) return false;
-    if (d.kind == REDIRECT_MOVED) updateMap(acc);
-    return true;
+    bool sent = sendTo(q, to, d.kind == REDIRECT_ASK);
+    /* The node that said so knows; the target, if it is new, may not know the whole map. */
+    if (d.kind == REDIRECT_MOVED) requestMap(acc, from);
+    return sent ? FOLLOW_SENT : FOLLOW_FAILED;
+}
+
+/* The connection ended before the reply. */
+static void noReply(vkClusterRequest *q, valkeyAsyncContext *ac) {
+    valkeyClusterAsyncContext *acc = q->acc;
+    vkClusterLink *link = ac->data;
+    if (ac->err) countFailure(link);
+    requestMap(acc, NULL);
+    if (ac->err) {
+        setError(acc, ac->err, ac->errstr);
+    } else {
+        setError(acc, VALKEY_ERR_EOF, "Disconnected");
+    }
+    finish(q, NULL);
 }
 
 static void onReply(valkeyAsyncContext *ac, void *reply, void *privdata) {
     vkClusterRequest *q = privdata;
-    valkeyClusterAsyncContext *acc = q->acc;
+    vkClusterLink *link = ac->data;
     valkeyReply *r = reply;
     if (q->ignored > 0) {
         q->ignored--;
         return;
     }
     if (!r) {
-        updateMap(acc);
-        setError(acc, ac->err ? ac->err : VALKEY_ERR_EOF, ac->err ? ac->errstr : "Disconnected");
-        finish(q, NULL);
+        noReply(q, ac);
         return;
     }
-    if (r->type == VALKEY_REPLY_ERROR && follow(q, ac, r)) {
-        /* The error of a subscription is given to the callback of each channel. */
-        if (q->channels > 1) q->ignored = q->channels - 1;
-        return;
-    }
-    finish(q, r);
+    if (link->node) link->node->failure_count = 0;
+    followed result = r->type == VALKEY_REPLY_ERROR ? follow(q, ac, r) : FOLLOW_FINAL;
+    /* The error of a subscription is given to the callback of each channel. */
+    if (result == FOLLOW_SENT && q->channels > 1) q->ignored = q->channels - 1;
+    if (result != FOLLOW_SENT) finish(q, result == FOLLOW_FINAL ? r : NULL);
 }
 
 /* Number of channels if the command is a subscription. */
@@ -235,11 +278,16 @@ static int queue(valkeyClusterAsyncContext *acc, valkeyClusterNode *node, int sl
 
 /* ------------------------------------------------------------------ the map */
 
+static void askNext(valkeyClusterAsyncContext *acc);
+
 static void onMap(valkeyAsyncContext *ac, void *reply, void *privdata) {
     valkeyClusterAsyncContext *acc = privdata;
+    vkClusterLink *link = ac->data;
     acc->updating = 0;
-    if (acc->freeing) return;
+    if (isEnding(acc)) return;
+    if (reply && link->node) link->node->failure_count = 0;
     if (reply && vkClusterApplyMap(&acc->cc, reply, ac->c.tcp.host)) {
+        acc->wake_ms = 0;
         clearError(acc);
         return;
     }
@@ -247,25 +295,58 @@ static void onMap(valkeyAsyncContext *ac, void *reply, void *privdata) {
         setError(acc, ac->err ? ac->err : VALKEY_ERR_EOF, ac->err ? ac->errstr : "Disconnected");
     copyError(acc);
     /* Another node may know. */
-    valkeyClusterNode *node = ((vkClusterLink *)ac->data)->node;
-    if (node) node->failure_count++;
-    if (acc->cc.route_version == 0 || acc->cc.need_update_route++ < acc->cc.max_retry_count)
-        updateMap(acc);
+    if (!reply) countFailure(link);
+    if (reply && link->node) link->node->failure_count++;
+    askNext(acc);
 }
 
-/* Asks a node for the map, unless that is under way: one that has failed least. */
-static void updateMap(valkeyClusterAsyncContext *acc) {
-    if (acc->updating || acc->freeing) return;
-    valkeyClusterNode *best = NULL;
-    for (valkeyClusterNode *n = acc->cc.nodes; n; n = n->next) {
-        if (n->failure_count >= acc->cc.max_retry_count) continue;
-        if (!best || n->failure_count < best->failure_count) best = n;
+/* False if the connection cannot be asked. */
+static bool ask(valkeyClusterAsyncContext *acc, valkeyAsyncContext *ac) {
+    if (!ac || valkeyAsyncCommand(ac, onMap, acc, vkClusterMapQuery(&acc->cc)) != VALKEY_OK)
+        return false;
+    acc->updating = 1;
+    return true;
+}
+
+/* Begins a search for the map: `from` is asked first, if it is not NULL, then every node until one sends it. */
+static void search(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from) {
+    valkeyClusterNode *node = from ? ((vkClusterLink *)from->data)->node : NULL;
+    acc->lastSlotmapUpdateAttempt = vkNowUs();
+    acc->cc.map_round++;
+    if (node && ask(acc, from)) {
+        node->asked_round = acc->cc.map_round;
+    } else {
+        askNext(acc);
     }
-    if (!best) return;
-    valkeyAsyncContext *ac = valkeyClusterGetValkeyAsyncContext(acc, best);
-    acc->updating =
-        ac && valkeyAsyncCommand(ac, onMap, acc, vkClusterMapQuery(&acc->cc)) == VALKEY_OK;
-    if (!acc->updating) best->failure_count++;
+}
+
+static void searchAgain(valkeyClusterAsyncContext *acc) {
+    acc->wake = NULL;
+    search(acc, NULL);
+}
+
+/* Asks the next node of the round for the map. */
+static void askNext(valkeyClusterAsyncContext *acc) {
+    for (int pass = 0; pass < 2; pass++) {
+        /* The initial nodes may know when none of the map does. */
+        if (pass == 1 && !vkClusterAddSeeds(&acc->cc)) copyError(acc);
+        for (valkeyClusterNode *n; (n = vkClusterNextToAsk(&acc->cc));) {
+            if (ask(acc, valkeyClusterGetValkeyAsyncContext(acc, n))) return;
+        }
+    }
+    /* Before the first map commands are refused, so only a timer leads to the next attempt. */
+    if (acc->cc.route_version > 0 || acc->wake || isEnding(acc)) return;
+    acc->wake_ms = acc->wake_ms ? acc->wake_ms * 2 : WAKE_FIRST_MS;
+    if (acc->wake_ms > WAKE_MAX_MS) acc->wake_ms = WAKE_MAX_MS;
+    acc->wake = vkWakeStart(acc, acc->wake_ms, searchAgain);
+}
+
+/* The map may be outdated: begins a search, unless one is under way, will begin, or began a short while ago. */
+static void requestMap(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from) {
+    if (acc->updating || acc->wake || isEnding(acc)) return;
+    int64_t last = acc->lastSlotmapUpdateAttempt;
+    if (last != 0 && vkNowUs() - last < UPDATE_INTERVAL_US) return;
+    search(acc, from);
 }
 
 /* ------------------------------------------------------------------ life */
@@ -290,34 +371,50 @@ valkeyClusterAsyncContext *valkeyClusterAsyncConnectWithOptions(
     }
     if (options->options & VALKEY_OPT_BLOCKING_INITIAL_UPDATE) {
         valkeyClusterUpdateSlotmap(&acc->cc);
+        /* The connection that was used for it has no further purpose. */
+        for (valkeyClusterNode *n = acc->cc.nodes; n; n = n->next) {
+            valkeyFree(n->con);
+            n->con = NULL;
+        }
     } else if (vkClusterAddSeeds(&acc->cc)) {
-        updateMap(acc);
+        search(acc, NULL);
     }
     copyError(acc);
     return acc;
 }
 
-void valkeyClusterAsyncDisconnect(valkeyClusterAsyncContext *acc) {
-    acc->freeing = 1;
-    valkeyClusterNode *next;
-    for (valkeyClusterNode *n = acc->cc.nodes; n; n = next) {
-        next = n->next;
-        if (n->acon) valkeyAsyncDisconnect(n->acon);
+/* Ends all connections with `end`, which may run callbacks that free the context. */
+static void endConnections(valkeyClusterAsyncContext *acc, void (*end)(valkeyAsyncContext *ac)) {
+    valkeyAsyncFree(acc->wake);
+    acc->wake = NULL;
+    acc->busy++;
+    for (bool found = true; found;) {
+        found = false;
+        /* Others may have been freed meanwhile, so it begins anew after each. */
+        for (vkClusterLink *link = acc->links; link && !found; link = link->next) {
+            if (link->ending) continue;
+            link->ending = true;
+            found = true;
+            end(link->ac);
+        }
     }
+    acc->busy--;
+    destroyIfUnused(acc);
+}
+
+void valkeyClusterAsyncDisconnect(valkeyClusterAsyncContext *acc) {
+    if (isEnding(acc)) return;
+    acc->cc.flags |= VALKEY_DISCONNECTING;
+    endConnections(acc, valkeyAsyncDisconnect);
 }
 
 void valkeyClusterAsyncFree(valkeyClusterAsyncContext *acc) {
-    if (!acc) return;
-    if (acc->freeing >= 2) return;
+    if (!acc || (acc->cc.flags & VALKEY_FREEING)) return;
     vkClusterEvent(&acc->cc, VALKEYCLUSTER_EVENT_FREE_CONTEXT);
     /* A connection whose callback is running is freed when that returns, and `acc` with the last one. */
-    acc->freeing = 3;
-    for (vkClusterLink *link = acc->links, *next; link; link = next) {
-        next = link->next;
-        valkeyAsyncFree(link->ac);
-    }
-    acc->freeing = 2;
-    if (!acc->links) destroy(acc);
+    acc->cc.flags |= VALKEY_FREEING;
+    for (vkClusterLink *link = acc->links; link; link = link->next) link->ending = false;
+    endConnections(acc, valkeyAsyncFree);
 }
 
 /* ------------------------------------------------------------------ commands */
@@ -325,7 +422,7 @@ void valkeyClusterAsyncFree(valkeyClusterAsyncContext *acc) {
 int valkeyClusterAsyncFormattedCommand(valkeyClusterAsyncContext *acc, valkeyClusterCallbackFn *fn,
                                        void *privdata, char *cmd, int len) {
     clearError(acc);
-    if (acc->freeing) {
+    if (isEnding(acc)) {
         setError(acc, VALKEY_ERR_OTHER, "disconnecting");
         return VALKEY_ERR;
     }
@@ -341,7 +438,7 @@ int valkeyClusterAsyncFormattedCommand(valkeyClusterAsyncContext *acc, valkeyClu
     }
     valkeyClusterNode *node = acc->cc.table[slot];
     if (node) return queue(acc, node, slot, fn, privdata, cmd, (size_t)len);
-    updateMap(acc);
+    requestMap(acc, NULL);
     setError(acc, VALKEY_ERR_OTHER,
              acc->cc.route_version ? "slot not served by any node" : "slotmap not available");
     return VALKEY_ERR;
@@ -351,7 +448,7 @@ int valkeyClusterAsyncFormattedCommandToNode(valkeyClusterAsyncContext *acc,
                                              valkeyClusterNode *node, valkeyClusterCallbackFn *fn,
                                              void *privdata, char *cmd, int len) {
     clearError(acc);
-    if (acc->freeing) {
+    if (isEnding(acc)) {
         setError(acc, VALKEY_ERR_OTHER, "disconnecting");
         return VALKEY_ERR;
     }

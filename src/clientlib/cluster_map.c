@@ -2,8 +2,8 @@
  *
  * The nodes of a cluster and the table of slots, from CLUSTER SLOTS or CLUSTER NODES.
  *
- * A new map is built beside the old one and replaces it as a whole (but nodes in both remain the same objects), so that an incomplete reply or a lack of memory leaves
- * the old one in use. */
+ * A new map is built beside the old one and replaces it as a whole (but nodes in both remain the same objects), so that
+ * an incomplete reply or a lack of memory leaves the old one in use. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,17 +27,27 @@ void vkClusterEvent(valkeyClusterContext *cc, int event) {
 
 /* ------------------------------------------------------------------ nodes */
 
+/* Ends the asynchronous connection of a node that is about to be freed. */
+static void endConnection(valkeyClusterNode *n) {
+    vkClusterLink *link = n->acon->data;
+    /* A node of the map that has left it may never reply: what waits there is called back with NULL. The node that has
+     * just sent the map does reply, with redirects; so does the target of a redirect that is not in the map yet. */
+    if (n->in_map && !(n->acon->c.flags & VALKEY_IN_CALLBACK)) {
+        valkeyAsyncFree(n->acon); /* clears n->acon */
+    } else {
+        link->node = NULL;
+        valkeyAsyncDisconnect(n->acon);
+    }
+}
+
 static void freeNode(valkeyClusterNode *n) {
     if (!n) return;
     valkeyFree(n->con);
-    if (n->acon) {
-        /* The connection ends when it has all its replies. */
-        ((vkClusterLink *)n->acon->data)->node = NULL;
-        valkeyAsyncDisconnect(n->acon);
-    }
+    if (n->acon) endConnection(n);
     vk_free(n->name);
     vk_free(n->addr);
     vk_free(n->host);
+    vk_free(n->slots);
     vk_free(n);
 }
 
@@ -75,9 +85,30 @@ valkeyClusterNode *vkClusterNodeAt(valkeyClusterContext *cc, const char *host, i
         vkClusterError(cc, VALKEY_ERR_OOM, "Out of memory");
         return NULL;
     }
-    n->next = cc->nodes;
-    cc->nodes = n;
+    valkeyClusterNode **end = &cc->nodes;
+    while (*end) end = &(*end)->next;
+    *end = n;
     return n;
+}
+
+/* Negative if `a` is to be asked for the map before `b`. */
+static int compareToAsk(const valkeyClusterNode *a, const valkeyClusterNode *b) {
+    if (a->failure_count != b->failure_count) return a->failure_count < b->failure_count ? -1 : 1;
+    return b->in_map - a->in_map;
+}
+
+valkeyClusterNode *vkClusterNextToAsk(valkeyClusterContext *cc) {
+    valkeyClusterNode *best = NULL;
+    /* Any of those that are equally good, so that not all clients ask the same one; initial nodes in their order. */
+    unsigned long long equal = 1, random = (unsigned long long)vkNowUs();
+    for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        if (n->asked_round == cc->map_round) continue;
+        int order = best ? compareToAsk(n, best) : -1;
+        if (order < 0) equal = 1;
+        if (order < 0 || (order == 0 && n->in_map && random % ++equal == 0)) best = n;
+    }
+    if (best) best->asked_round = cc->map_round;
+    return best;
 }
 
 bool vkClusterAddSeeds(valkeyClusterContext *cc) {
@@ -175,6 +206,18 @@ static valkeyClusterNode *draftNode(mapDraft *d, const char *host, int port, con
 
 static void assignSlots(mapDraft *d, valkeyClusterNode *n, long long from, long long to) {
     if (from < 0 || to >= VK_SLOTS || from > to) return;
+    /* Space doubles when the count is a power of two. */
+    int count = n->slot_ranges;
+    if ((count & (count - 1)) == 0) {
+        size_t capacity = count ? (size_t)count * 2 : 1;
+        cluster_slot *more = vk_realloc(n->slots, capacity * sizeof(*more));
+        if (!more) {
+            d->memory_exhausted = true;
+            return;
+        }
+        n->slots = more;
+    }
+    n->slots[n->slot_ranges++] = (cluster_slot){.start = (uint32_t)from, .end = (uint32_t)to};
     for (long long slot = from; slot <= to; slot++) {
         d->slots += d->table[slot] == NULL;
         d->table[slot] = n;
@@ -286,33 +329,58 @@ static valkeyClusterNode *takeNode(valkeyClusterNode **list, const valkeyCluster
     return NULL;
 }
 
-/* Makes the draft the map. Nodes that are known stay where they are, with their connections. */
-static void adopt(valkeyClusterContext *cc, mapDraft *d) {
+/* Gives the node `old` what the draft says about it. */
+static void updateNode(valkeyClusterNode *old, valkeyClusterNode *draft) {
+    char *name = old->name;
+    old->name = draft->name;
+    draft->name = name;
+    cluster_slot *slots = old->slots;
+    old->slots = draft->slots;
+    draft->slots = slots;
+    old->slot_ranges = draft->slot_ranges;
+    old->role = draft->role;
+    old->primary = draft->primary;
+    draft->known = old;
+}
+
+/* Sets what refers to other nodes. */
+static void connectNodes(valkeyClusterNode *list) {
+    for (valkeyClusterNode *n = list; n; n = n->next) {
+        n->in_map = 1;
+        n->primary = knownAs(n->primary);
+        n->replicas = NULL;
+        for (int i = 0; i < n->slot_ranges; i++) n->slots[i].node = n;
+    }
+    for (valkeyClusterNode *n = list; n; n = n->next) {
+        if (!n->primary) continue;
+        n->next_replica = n->primary->replicas;
+        n->primary->replicas = n;
+    }
+}
+
+/* Makes the draft the map. Nodes that are known stay where they are, with their connections. Returns those that are no
+ * longer in the map. */
+static valkeyClusterNode *adopt(valkeyClusterContext *cc, mapDraft *d) {
     valkeyClusterNode *kept = NULL, *replaced = NULL, *next;
     for (valkeyClusterNode *n = d->nodes; n; n = next) {
         next = n->next;
         valkeyClusterNode *old = takeNode(&cc->nodes, n), *node = old ? old : n;
         if (old) {
-            char *name = old->name;
-            old->name = n->name;
-            n->name = name;
-            old->role = n->role;
-            old->primary = n->primary;
-            old->failure_count = 0;
-            n->known = old;
+            updateNode(old, n);
             n->next = replaced;
             replaced = n;
         }
         node->next = kept;
         kept = node;
     }
-    for (valkeyClusterNode *n = kept; n; n = n->next) n->primary = knownAs(n->primary);
+    connectNodes(kept);
     for (int slot = 0; slot < VK_SLOTS; slot++) d->table[slot] = knownAs(d->table[slot]);
     freeNodes(replaced);
-    freeNodes(cc->nodes);
     vk_free(cc->table);
+    valkeyClusterNode *left = cc->nodes;
     cc->nodes = kept;
     cc->table = d->table;
+    return left;
 }
 
 bool vkClusterApplyMap(valkeyClusterContext *cc, const valkeyReply *r, const char *from_host) {
@@ -335,10 +403,13 @@ bool vkClusterApplyMap(valkeyClusterContext *cc, const valkeyReply *r, const cha
         vk_free(d.table);
         return false;
     }
-    adopt(cc, &d);
+    valkeyClusterNode *left = adopt(cc, &d);
     cc->need_update_route = 0;
-    if (++cc->route_version == 1) vkClusterEvent(cc, VALKEYCLUSTER_EVENT_READY);
+    bool first = ++cc->route_version == 1;
     vkClusterEvent(cc, VALKEYCLUSTER_EVENT_SLOTMAP_UPDATED);
+    if (first) vkClusterEvent(cc, VALKEYCLUSTER_EVENT_READY);
+    /* Last, as it runs callbacks, in which the caller uses the map. */
+    freeNodes(left);
     return true;
 }
 

@@ -24,6 +24,8 @@ typedef struct vkClusterLink {
     valkeyClusterAsyncContext *acc;
     valkeyAsyncContext *ac;
     valkeyClusterNode *node; /* NULL: it is no longer a node of the map */
+    bool failed;             /* counted as a failure of the node */
+    bool ending;             /* asked to end */
 } vkClusterLink;
 
 /* What an error reply asks for. */
@@ -53,6 +55,8 @@ const char *vkClusterMapQuery(const valkeyClusterContext *cc);
 valkeyClusterNode *vkClusterNodeAt(valkeyClusterContext *cc, const char *host, int port);
 /* Adds the initial nodes. False with cc->err. */
 bool vkClusterAddSeeds(valkeyClusterContext *cc);
+/* The next node to be asked for the map in this round (cc->map_round): one that has failed least. NULL if all were. */
+valkeyClusterNode *vkClusterNextToAsk(valkeyClusterContext *cc);
 /* Options of a connection to a node. */
 valkeyOptions vkClusterNodeOptions(const valkeyClusterContext *cc, const valkeyClusterNode *node);
 redirect vkRedirectOf(const valkeyReply *r);
@@ -62,5 +66,12 @@ void vkClusterEvent(valkeyClusterContext *cc, int event);
 
 /* Frees what is queued. */
 void vkClusterFreePipeline(valkeyClusterContext *cc);
+
+/* ------------------------------------------------------------------ cluster_wake.c */
+
+/* Calls `proc` from the event loop after `ms`. Freed with valkeyAsyncFree() to cancel it; by itself before the call.
+ * NULL if it cannot be watched. */
+valkeyAsyncContext *vkWakeStart(valkeyClusterAsyncContext *acc, int ms,
+                                void (*proc)(valkeyClusterAsyncContext *acc));
 
 #endif

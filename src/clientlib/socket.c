@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +45,24 @@ long long vkNowUs(void) { return vkClock(); }
 long long vkNowMs(void) { return vkNowUs() / 1000; }
 
 void vkSleepMs(int ms) { poll(NULL, 0, ms); }
+
+valkeyFD vkTimerOpen(int ms) {
+    struct itimerspec when = {
+        .it_value = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000}};
+    valkeyFD fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd != VALKEY_INVALID_FD && timerfd_settime(fd, 0, &when, NULL) != 0) {
+        close(fd);
+        return VALKEY_INVALID_FD;
+    }
+    return fd;
+}
+
+void vkTimerClose(valkeyFD fd) { close(fd); }
+
+bool vkTimerHasExpired(valkeyFD fd) {
+    uint64_t expirations;
+    return read(fd, &expirations, sizeof(expirations)) == sizeof(expirations);
+}
 
 void valkeyNetClose(valkeyContext *c) {
     if (c->fd == VALKEY_INVALID_FD) return;

@@ -35,7 +35,7 @@ struct valkeyClusterContext;
 struct valkeyClusterAsyncContext;
 struct valkeyTLSContext;
 struct valkeyClusterPipeline;
-struct list;
+struct cluster_slot;
 
 /* As valkeyCallbackFn; the reply NULL: acc->err has the cause. */
 typedef void(valkeyClusterCallbackFn)(struct valkeyClusterAsyncContext *, void *, void *);
@@ -48,15 +48,21 @@ typedef struct valkeyClusterNode {
     uint16_t port;
     uint8_t role; /* VALKEY_ROLE_* */
     uint8_t pad;
-    int failure_count;
-    valkeyContext *con;                /* or NULL */
-    valkeyAsyncContext *acon;          /* or NULL */
-    int64_t lastConnectionAttempt;     /* monotonic time in microseconds; 0: none */
-    struct list *slots;                /* reserved, NULL */
-    struct list *replicas;             /* reserved, NULL: see `primary` */
+    int failure_count;             /* since its last reply */
+    valkeyContext *con;            /* or NULL */
+    valkeyAsyncContext *acon;      /* or NULL */
+    int64_t lastConnectionAttempt; /* monotonic time in microseconds; 0: none */
+    struct cluster_slot *slots;    /* `slot_ranges` of them, or NULL */
+    int slot_ranges;
+    struct valkeyClusterNode *replicas; /* the first one, the others by `next_replica` */
+    struct valkeyClusterNode *next_replica;
     struct valkeyClusterNode *primary; /* of a replica */
     struct valkeyClusterNode *next;
-    struct valkeyClusterNode *known; /* the library's, during an update */
+    /* The library's. */
+    struct valkeyClusterNode *known; /* during an update */
+    unsigned asked_round;
+    int in_map; /* 0: an initial node, or the target of a redirect */
+    int in_transaction;
 } valkeyClusterNode;
 
 typedef struct valkeyClusterContext {
@@ -64,7 +70,7 @@ typedef struct valkeyClusterContext {
     char errstr[128];
 
     int options;
-    int flags; /* the library's */
+    int flags; /* async: VALKEY_DISCONNECTING, VALKEY_FREEING */
     struct timeval *connect_timeout;
     struct timeval *command_timeout;
     int max_retry_count;
@@ -75,8 +81,9 @@ typedef struct valkeyClusterContext {
     valkeyClusterNode *nodes;
     valkeyClusterNode **table; /* by slot */
     uint64_t route_version;    /* number of updates of the map */
-    int retry_count;           /* failures since the last success */
-    int need_update_route;
+    int retry_count;           /* of the last command */
+    int need_update_route;     /* the map may be outdated */
+    unsigned map_round;        /* counts searches for a node that sends the map */
 
     char *seeds;                            /* the initial nodes */
     struct valkeyClusterPipeline *requests; /* commands of a pipeline, or NULL */
@@ -100,7 +107,9 @@ typedef struct valkeyClusterAsyncContext {
     struct vkClusterRequest *requests; /* all that are not finished */
     struct vkClusterLink *links;       /* connections to nodes */
     int updating;                      /* the map is being read */
-    int freeing; /* 1: disconnecting, 2: freed with the last connection, 3: freeing connections */
+    int busy;                          /* a function walks over the connections */
+    struct valkeyAsyncContext *wake;   /* begins the next search for a map, or NULL */
+    int wake_ms;                       /* its delay */
 } valkeyClusterAsyncContext;
 
 /* To be zeroed first; texts are borrowed during the call. */

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <valkey/valkey.h>
+#include <valkey/async.h>
 
 /* ------------------------------------------------------------------ memory */
 
@@ -69,5 +69,33 @@ void fakeSendBytes(fakeRequest *q, const char *bytes, size_t len);
 /* Closes the connection after what was sent. */
 void fakeClose(fakeRequest *q);
 bool fakeIs(const fakeRequest *q, int index, const char *word);
+/* As fakeStart() on ::1; NULL if there is no such address. */
+fakeServer *fakeStartIpv6(int nodes, fakeProc *proc, void *arg);
+/* Number of connections that are open. */
+int fakeOpen(fakeServer *s);
+
+/* How a node behaves. */
+typedef enum fakeMode {
+    FAKE_SERVE,
+    FAKE_HOLD,   /* requests are served, but their replies are sent when this mode ends */
+    FAKE_DROP,   /* connections are closed when a request comes */
+    FAKE_REFUSE, /* no connections */
+} fakeMode;
+/* Returns when it is so. */
+void fakeSetMode(fakeServer *s, int node, fakeMode mode);
+
+/* ------------------------------------------------------------------ a simulated event loop
+ * Many contexts, and timers that follow a clock which only the test moves. */
+
+void simStart(void);
+void simStop(void);
+int simAttach(valkeyAsyncContext *ac, void *unused);
+/* Number of contexts, and of timers started so far. */
+int simContexts(void);
+int simTimers(void);
+/* Handles what is ready, waiting up to `ms` of real time for it. */
+void simTurn(int ms);
+/* Moves the clock; timers expire on the way. */
+void simPass(long long us);
 
 #endif

@@ -3,6 +3,7 @@
  * The tests of clientlib/. */
 int test_async(void);
 int test_cluster(void);
+int test_cluster_nodes(void);
 int test_context(void);
 int test_format(void);
 int test_interface(void);
@@ -18,5 +19,6 @@ int main(void) {
     failures += test_async();
     failures += test_limits();
     failures += test_cluster();
+    failures += test_cluster_nodes();
     return failures != 0;
 }

@@ -325,7 +325,7 @@ static void loginOnEachConnection(void **state) {
         .initial_nodes = seeds, .username = "u", .password = "p", .select_db = 2};
     valkeyClusterContext *cc = valkeyClusterConnectWithOptions(&o);
     expectReply(valkeyClusterCommand(cc, "GET foo"), "foo");
-    expectLog("1:AUTH u p;1:SELECT 2;2:AUTH u p;2:SELECT 2;2:GET foo;");
+    expectLog("0:AUTH u p;0:SELECT 2;2:AUTH u p;2:SELECT 2;2:GET foo;");
     valkeyClusterFree(cc);
 }
 

@@ -1,76 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Time limits of contexts, with a clock that the tests move: connecting, silence of the server, and what is no sign of
- * life. The adapter of these tests has one timer, like those of event loops. */
-#include <poll.h>
+ * life. */
 #include <sys/socket.h>
-
-#include <valkey/async.h>
 
 #include "client_test.h"
 #include "clientlib/client_priv.h"
 
 enum { SECOND = 1000000 };
-
-/* ------------------------------------------------------------------ clock and adapter */
-
-static long long now_us;
-static long long (*real_clock)(void);
-static long long simulatedClock(void) { return now_us; }
-
-typedef struct testEvents {
-    valkeyAsyncContext *context;
-    bool reading, writing;
-    long long due; /* 0: the timer does not run */
-    int timers;    /* started so far */
-} testEvents;
-
-static testEvents events;
-
-static void addRead(void *data) { ((testEvents *)data)->reading = true; }
-static void delRead(void *data) { ((testEvents *)data)->reading = false; }
-static void addWrite(void *data) { ((testEvents *)data)->writing = true; }
-static void delWrite(void *data) { ((testEvents *)data)->writing = false; }
-static void cleanup(void *data) { *(testEvents *)data = (testEvents){0}; }
-static void scheduleTimer(void *data, struct timeval tv) {
-    ((testEvents *)data)->due = now_us + tv.tv_sec * SECOND + tv.tv_usec;
-    ((testEvents *)data)->timers++;
-}
-
-static void attach(valkeyAsyncContext *ac) {
-    events = (testEvents){.context = ac};
-    ac->ev.data = &events;
-    ac->ev.addRead = addRead;
-    ac->ev.delRead = delRead;
-    ac->ev.addWrite = addWrite;
-    ac->ev.delWrite = delWrite;
-    ac->ev.cleanup = cleanup;
-    ac->ev.scheduleTimer = scheduleTimer;
-}
-
-/* Handles what the socket is ready for, waiting up to `ms` of real time. */
-static void turn(int ms) {
-    if (!events.context) return;
-    struct pollfd p = {.fd = events.context->c.fd,
-                       .events =
-                           (short)((events.reading ? POLLIN : 0) | (events.writing ? POLLOUT : 0))};
-    if (poll(&p, 1, ms) <= 0) return;
-    if (events.reading && (p.revents & (POLLIN | POLLHUP | POLLERR)))
-        valkeyAsyncHandleRead(events.context);
-    if (events.context && events.writing && (p.revents & (POLLOUT | POLLHUP | POLLERR)))
-        valkeyAsyncHandleWrite(events.context);
-}
-
-/* Moves the clock to `us` from now; the timer expires on the way. */
-static void pass(long long us) {
-    long long end = now_us + us;
-    while (events.context && events.due && events.due <= end) {
-        now_us = events.due;
-        events.due = 0;
-        valkeyAsyncHandleTimeout(events.context);
-    }
-    now_us = end;
-}
 
 /* ------------------------------------------------------------------ server and callbacks */
 
@@ -108,9 +45,7 @@ static void onCleanup(void *data) {
 }
 
 static int setup(void **state) {
-    now_us = 1000LL * SECOND;
-    real_clock = vkClock;
-    vkClock = simulatedClock;
+    simStart();
     transcript[0] = '\0';
     gone = false;
     connect_status = -2;
@@ -123,7 +58,7 @@ static int teardown(void **state) {
     size_t blocks = countingBlocks();
     countingStop();
     fakeStop(*state);
-    vkClock = real_clock;
+    simStop();
     assert_int_equal(blocks, 0);
     return 0;
 }
@@ -137,7 +72,7 @@ static valkeyAsyncContext *begin(fakeServer *s, const struct timeval *connecting
     valkeyAsyncContext *ac = valkeyAsyncConnectWithOptions(&o);
     assert_non_null(ac);
     ac->dataCleanup = onCleanup;
-    attach(ac);
+    simAttach(ac, NULL);
     valkeyAsyncSetConnectCallback(ac, onConnect);
     return ac;
 }
@@ -145,7 +80,7 @@ static valkeyAsyncContext *begin(fakeServer *s, const struct timeval *connecting
 static valkeyAsyncContext *connected(fakeServer *s, const struct timeval *connecting,
                                      const struct timeval *command) {
     valkeyAsyncContext *ac = begin(s, connecting, command);
-    for (int i = 0; i < 1000 && connect_status != VALKEY_OK; i++) turn(10);
+    for (int i = 0; i < 1000 && connect_status != VALKEY_OK; i++) simTurn(10);
     assert_int_equal(connect_status, VALKEY_OK);
     return ac;
 }
@@ -155,7 +90,7 @@ static void command(valkeyAsyncContext *ac, const char *command) {
 }
 
 static void expect(const char *text) {
-    for (int i = 0; i < 1000 && strlen(transcript) < strlen(text); i++) turn(10);
+    for (int i = 0; i < 1000 && strlen(transcript) < strlen(text); i++) simTurn(10);
     assert_string_equal(transcript, text);
     transcript[0] = '\0';
 }
@@ -166,19 +101,19 @@ static void connectLimitDoesNotEndAWaitingCommand(void **state) {
     struct timeval limit = {.tv_usec = 300000};
     valkeyAsyncContext *ac = begin(*state, &limit, NULL);
     command(ac, "HANG");
-    assert_int_equal(events.timers, 1);
-    for (int i = 0; i < 1000 && connect_status != VALKEY_OK; i++) turn(10);
-    pass(3600LL * SECOND);
+    assert_int_equal(simTimers(), 1);
+    for (int i = 0; i < 1000 && connect_status != VALKEY_OK; i++) simTurn(10);
+    simPass(3600LL * SECOND);
     assert_false(gone);
     command(ac, "RELEASE");
     expect("released OK ");
     /* A limit for commands that is longer than the one for connecting. */
     assert_int_equal(valkeyAsyncSetTimeout(ac, (struct timeval){.tv_sec = 5}), VALKEY_OK);
     command(ac, "HANG");
-    turn(10);
-    pass(5LL * SECOND - 1);
+    simTurn(10);
+    simPass(5LL * SECOND - 1);
     assert_false(gone);
-    pass(1);
+    simPass(1);
     assert_true(gone);
     expect("NULL ");
 }
@@ -187,9 +122,9 @@ static void connectLimitAppliesWithoutCommands(void **state) {
     struct timeval limit = {.tv_sec = 2};
     begin(*state, &limit, NULL);
     /* The event loop reports nothing. */
-    pass(2LL * SECOND - 1);
+    simPass(2LL * SECOND - 1);
     assert_int_equal(connect_status, -2);
-    pass(1);
+    simPass(1);
     assert_int_equal(connect_status, VALKEY_ERR);
     assert_int_equal(connect_error, VALKEY_ERR_TIMEOUT);
     assert_true(gone);
@@ -198,12 +133,12 @@ static void connectLimitAppliesWithoutCommands(void **state) {
 static void commandsDoNotProlongTheLimit(void **state) {
     struct timeval limit = {.tv_sec = 1};
     valkeyAsyncContext *ac = connected(*state, NULL, &limit);
-    pass(100LL * SECOND); /* idle */
+    simPass(100LL * SECOND); /* idle */
     int sent = 0;
     for (; !gone && sent < 100; sent++) {
         command(ac, "HANG");
-        for (int i = 0; i < 1000 && events.writing; i++) turn(10);
-        pass(SECOND / 10);
+        for (int i = 0; i < 1000 && vkTextLen(ac->c.obuf) > 0; i++) simTurn(10);
+        simPass(SECOND / 10);
     }
     assert_true(gone);
     assert_int_equal(sent, 10);
@@ -215,7 +150,7 @@ static void repliesProlongTheLimit(void **state) {
     valkeyAsyncContext *ac = connected(*state, NULL, &limit);
     for (int i = 0; i < 20; i++) {
         command(ac, "PING");
-        pass(SECOND * 9 / 10);
+        simPass(SECOND * 9 / 10);
         expect("PONG ");
     }
     /* Parts of a long reply, too. */
@@ -224,14 +159,14 @@ static void repliesProlongTheLimit(void **state) {
     command(ac, "END");
     expect("abcdef 1 2 ");
     command(ac, "BEGIN");
-    for (int i = 0; i < 1000 && ac->c.reader->len == ac->c.reader->pos; i++) turn(10);
-    pass(SECOND * 9 / 10);
+    for (int i = 0; i < 1000 && ac->c.reader->len == ac->c.reader->pos; i++) simTurn(10);
+    simPass(SECOND * 9 / 10);
     command(ac, "MORE");
     size_t before = ac->c.reader->len;
-    for (int i = 0; i < 1000 && ac->c.reader->len == before; i++) turn(10);
-    pass(SECOND * 9 / 10);
+    for (int i = 0; i < 1000 && ac->c.reader->len == before; i++) simTurn(10);
+    simPass(SECOND * 9 / 10);
     assert_false(gone);
-    pass(SECOND / 10);
+    simPass(SECOND / 10);
     assert_true(gone);
 }
 
@@ -251,9 +186,9 @@ static void aLongCommandMayTakeItsTime(void **state) {
     assert_int_equal(valkeyAsyncCommand(ac, onReply, NULL, "HANG %b", long_text, sizeof(long_text)),
                      VALKEY_OK);
     int writes = 0;
-    for (; events.writing && writes < 100; writes++) {
+    for (; vkTextLen(ac->c.obuf) > 0 && writes < 100; writes++) {
         valkeyAsyncHandleWrite(ac);
-        pass(SECOND * 9 / 10);
+        simPass(SECOND * 9 / 10);
         assert_false(gone);
     }
     assert_true(writes > 10);
@@ -261,7 +196,7 @@ static void aLongCommandMayTakeItsTime(void **state) {
     assert_int_equal(valkeyAsyncCommand(ac, onReply, NULL, "HANG %b", long_text, sizeof(long_text)),
                      VALKEY_OK);
     valkeyAsyncHandleWrite(ac);
-    pass(SECOND / 10);
+    simPass(SECOND / 10);
     assert_true(gone);
     expect("NULL NULL ");
 }
@@ -270,18 +205,19 @@ static void aShorterLimitAppliesAtOnce(void **state) {
     struct timeval limit = {.tv_sec = 100};
     valkeyAsyncContext *ac = connected(*state, NULL, &limit);
     command(ac, "HANG");
-    pass(SECOND);
+    simPass(SECOND);
     assert_int_equal(valkeyAsyncSetTimeout(ac, (struct timeval){.tv_sec = 2}), VALKEY_OK);
-    pass(SECOND);
+    simPass(SECOND);
     assert_true(gone);
     expect("NULL ");
     /* None at all. */
     gone = false;
     ac = connected(*state, NULL, &none);
+    int timers = simTimers();
     command(ac, "HANG");
-    pass(1000LL * SECOND);
+    simPass(1000LL * SECOND);
     assert_false(gone);
-    assert_int_equal(events.timers, 0);
+    assert_int_equal(simTimers(), timers);
     valkeyAsyncFree(ac);
 }
 
@@ -299,7 +235,6 @@ static void theProgramMayKeepTheTime(void **state) {
 
 /* The synchronous counterpart: the limit for connecting does not remain on the socket. */
 static void connectLimitDoesNotRemainOnASocket(void **state) {
-    vkClock = real_clock;
     valkeyContext *c = valkeyConnectWithTimeout("127.0.0.1", fakePort(*state, 0),
                                                 (struct timeval){.tv_usec = 300000});
     assert_int_equal(c->err, 0);
