@@ -581,7 +581,6 @@ static void followAll(valkeyClusterContext *cc) {
         q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, from, host);
         if (!q->reply) q->err = cc->err;
     }
-    p->sent = p->count;
 }
 
 int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
@@ -593,9 +592,14 @@ int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
         return VALKEY_ERR;
     }
     if (p->taken >= p->sent) {
-        if (!sendAll(cc)) return VALKEY_ERR;
-        readAll(cc);
-        followAll(cc);
+        if (sendAll(cc)) {
+            readAll(cc);
+            followAll(cc);
+        } else {
+            /* Each of them has failed, so that later replies belong to later commands. */
+            for (size_t i = p->sent; i < p->count; i++) p->commands[i].err = cc->err;
+        }
+        p->sent = p->count;
     }
     queuedCommand *q = &p->commands[p->taken++];
     *reply = q->reply;

@@ -686,6 +686,27 @@ static void pipelinesAskOnceForAMove(void **state) {
     valkeyClusterFree(cc);
 }
 
+/* Each command has its failure, so that later replies belong to later commands. */
+static void pipelinesWithoutAClusterFail(void **state) {
+    (void)state;
+    valkeyClusterContext *cc = connectSync();
+    void *reply;
+    setAll(FAKE_REFUSE);
+    for (int tries = 0; tries < 2; tries++) {
+        assert_int_equal(valkeyClusterAppendCommand(cc, "GET {foo}1"), VALKEY_OK);
+        assert_int_equal(valkeyClusterAppendCommand(cc, "GET {foo}2"), VALKEY_OK);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
+            assert_true(cc->err == VALKEY_ERR_IO || cc->err == VALKEY_ERR_EOF);
+        }
+    }
+    setAll(FAKE_SERVE);
+    assert_int_equal(valkeyClusterAppendCommand(cc, "GET {foo}3"), VALKEY_OK);
+    assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_OK);
+    expectReply(reply, "{foo}3");
+    valkeyClusterFree(cc);
+}
+
 static void failuresAskForTheMapOnceASecond(void **state) {
     (void)state;
     valkeyClusterAsyncContext *acc = readyAsync();
@@ -876,6 +897,7 @@ int test_cluster_nodes(void) {
         TEST(theNodeThatSaysMovedIsAsked),
         TEST(redirectsCountMoreThanMaps),
         TEST(pipelinesAskOnceForAMove),
+        TEST(pipelinesWithoutAClusterFail),
         TEST(failuresAskForTheMapOnceASecond),
         TEST(initialNodesAreAskedWhenTheMapIsUseless),
         TEST(nodesListTheirSlotsAndReplicas),
