@@ -33,6 +33,10 @@ static void failMemory(valkeyClusterContext *cc) {
     vkClusterError(cc, VALKEY_ERR_OOM, "Out of memory");
 }
 
+static void failRetries(valkeyClusterContext *cc) {
+    vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+}
+
 static void clearError(valkeyClusterContext *cc) {
     cc->err = 0;
     cc->errstr[0] = '\0';
@@ -269,7 +273,7 @@ static valkeyClusterNode *nextNode(valkeyClusterContext *cc, execution *e, valke
     redirect d = r ? vkRedirectOf(r) : (redirect){.kind = REDIRECT_NONE};
     freeReplyObject(r);
     if (r && cc->retry_count > cc->max_retry_count) {
-        vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+        failRetries(cc);
         return NULL;
     }
     e->asking = d.kind == REDIRECT_ASK;
@@ -379,6 +383,9 @@ void *valkeyClustervCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *n
     int len;
     char *cmd = format(cc, text, ap, &len);
     if (!cmd) return NULL;
+    /* A node that fails again may have left: others are asked, and its successor is in the map afterwards. */
+    if (cc->need_update_route && node->failure_count > 0) valkeyClusterUpdateSlotmap(cc);
+    clearError(cc);
     bool sent;
     valkeyReply *r = call(cc, node, cmd, (size_t)len, false, &sent);
     vk_free(cmd);
@@ -520,6 +527,7 @@ static bool sendAll(valkeyClusterContext *cc) {
         if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot, false)) return false;
     }
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
+        n->unreachable = 0;
         if (!n->con || !n->con->err) continue;
         valkeyFree(n->con);
         n->con = NULL;
@@ -529,6 +537,12 @@ static bool sendAll(valkeyClusterContext *cc) {
         if (q->slot >= 0) q->node = cc->table[q->slot];
         if (q->slot < 0 && !isInMap(cc, q->node)) q->node = NULL;
         if (!q->node) continue;
+        if (q->node->unreachable) {
+            /* One attempt is enough: each may take as long as the limit for connecting. */
+            q->err = q->node->unreachable;
+            q->node = NULL;
+            continue;
+        }
         if (q->node->con && q->node->con->err) {
             /* Not over a new connection, whose first reply would be taken for that of an earlier command. */
             q->err = q->node->con->err;
@@ -538,6 +552,7 @@ static bool sendAll(valkeyClusterContext *cc) {
         valkeyContext *c = valkeyClusterGetValkeyContext(cc, q->node);
         if (!c || valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK) {
             q->err = c ? c->err : cc->err;
+            if (!c) q->node->unreachable = q->err;
             q->node = NULL;
         }
     }
@@ -555,13 +570,14 @@ static void readAll(valkeyClusterContext *cc) {
         queuedCommand *q = &p->commands[i];
         void *reply = NULL;
         if (!q->node || !q->node->con) continue;
-        if (q->node->con->err == 0 && valkeyGetReply(q->node->con, &reply) == VALKEY_OK) {
+        bool failed_before = q->node->con->err != 0;
+        if (!failed_before && valkeyGetReply(q->node->con, &reply) == VALKEY_OK) {
             q->reply = reply;
             q->node->failure_count = 0;
         } else {
             vkClusterError(cc, q->node->con->err, q->node->con->errstr);
             q->err = cc->err;
-            nodeFailed(cc, q->node);
+            if (!failed_before) nodeFailed(cc, q->node);
         }
     }
 }
@@ -569,10 +585,19 @@ static void readAll(valkeyClusterContext *cc) {
 /* Sends again what was redirected. */
 static void followAll(valkeyClusterContext *cc) {
     struct valkeyClusterPipeline *p = cc->requests;
+    bool exhausted = false; /* a command was tried so often that the others need not be */
     for (size_t i = p->sent; i < p->count; i++) {
         queuedCommand *q = &p->commands[i];
         char host[VK_HOST_MAX] = "";
-        if (!q->reply || q->slot < 0 || vkRedirectOf(q->reply).kind == REDIRECT_NONE) continue;
+        if (!q->reply || q->slot < 0) continue;
+        redirectKind kind = vkRedirectOf(q->reply).kind;
+        if (kind == REDIRECT_NONE) continue;
+        if (kind == REDIRECT_RETRY && exhausted) {
+            freeReplyObject(q->reply);
+            q->reply = NULL;
+            q->err = VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES;
+            continue;
+        }
         valkeyClusterNode *from = q->node;
         const valkeyClusterNode *named = from ? from : cc->table[q->slot];
         if (named) snprintf(host, sizeof(host), "%s", named->host);
@@ -580,6 +605,7 @@ static void followAll(valkeyClusterContext *cc) {
         for (size_t k = i; k < p->count; k++) p->commands[k].node = NULL;
         q->reply = execute(cc, p->text + q->offset, q->len, q->slot, q->reply, from, host);
         if (!q->reply) q->err = cc->err;
+        exhausted = exhausted || q->err == VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES;
     }
 }
 
@@ -608,6 +634,8 @@ int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
     /* cc->err is that of the last failure, perhaps of another command. */
     if (!*reply && q->err == VALKEY_ERR_OOM) {
         failMemory(cc);
+    } else if (!*reply && q->err == VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES) {
+        failRetries(cc);
     } else if (!*reply && (!cc->err || (q->err && cc->err != q->err))) {
         vkClusterError(cc, q->err ? q->err : VALKEY_ERR_IO,
                        "The connection to the node has failed");

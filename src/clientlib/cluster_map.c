@@ -27,23 +27,36 @@ void vkClusterEvent(valkeyClusterContext *cc, int event) {
 
 /* ------------------------------------------------------------------ nodes */
 
-/* Ends the asynchronous connection of a node that is about to be freed. */
+/* Ends the connections of a node that has left the map. */
 static void endConnection(valkeyClusterNode *n) {
+    valkeyFree(n->con);
+    n->con = NULL;
+    if (!n->acon) return;
     vkClusterLink *link = n->acon->data;
     /* A node of the map that has left it may never reply: what waits there is called back with NULL. The node that has
      * just sent the map does reply, with redirects; so does the target of a redirect that is not in the map yet. */
     if (n->in_map && !(n->acon->c.flags & VALKEY_IN_CALLBACK)) {
         valkeyAsyncFree(n->acon); /* clears n->acon */
     } else {
+        valkeyAsyncContext *ac = n->acon;
         link->node = NULL;
-        valkeyAsyncDisconnect(n->acon);
+        n->acon = NULL;
+        valkeyAsyncDisconnect(ac);
+    }
+}
+
+static void endConnections(valkeyClusterContext *cc) {
+    /* A callback may even update the map. */
+    for (valkeyClusterNode *n = cc->left; n;) {
+        bool open = n->acon || n->con;
+        endConnection(n);
+        n = open ? cc->left : n->next;
     }
 }
 
 static void freeNode(valkeyClusterNode *n) {
     if (!n) return;
-    valkeyFree(n->con);
-    if (n->acon) endConnection(n);
+    endConnection(n);
     vk_free(n->name);
     vk_free(n->addr);
     vk_free(n->host);
@@ -168,6 +181,7 @@ bool vkClusterInit(valkeyClusterContext *cc, const valkeyClusterOptions *o) {
 void vkClusterClear(valkeyClusterContext *cc) {
     vkClusterFreePipeline(cc);
     freeNodes(cc->nodes);
+    freeNodes(cc->left);
     vk_free(cc->table);
     vk_free(cc->seeds);
     vk_free(cc->username);
@@ -403,13 +417,15 @@ bool vkClusterApplyMap(valkeyClusterContext *cc, const valkeyReply *r, const cha
         vk_free(d.table);
         return false;
     }
-    valkeyClusterNode *left = adopt(cc, &d);
+    valkeyClusterNode *before = cc->left;
+    cc->left = adopt(cc, &d);
     cc->need_update_route = 0;
     bool first = ++cc->route_version == 1;
     vkClusterEvent(cc, VALKEYCLUSTER_EVENT_SLOTMAP_UPDATED);
     if (first) vkClusterEvent(cc, VALKEYCLUSTER_EVENT_READY);
-    /* Last, as it runs callbacks, in which the caller uses the map. */
-    freeNodes(left);
+    /* Last, as it runs callbacks, in which the caller uses the map, or frees the context. */
+    endConnections(cc);
+    freeNodes(before);
     return true;
 }
 

@@ -40,7 +40,7 @@ struct cluster_slot;
 /* As valkeyCallbackFn; the reply NULL: acc->err has the cause. */
 typedef void(valkeyClusterCallbackFn)(struct valkeyClusterAsyncContext *, void *, void *);
 
-/* A node; valid as long as it is in the map. */
+/* A node; valid as long as it is in the map, and until the second update of the map without it. */
 typedef struct valkeyClusterNode {
     char *name; /* its id, or NULL */
     char *addr; /* "host:port" */
@@ -63,6 +63,7 @@ typedef struct valkeyClusterNode {
     unsigned asked_round;
     int in_map; /* 0: an initial node, or the target of a redirect */
     int in_transaction;
+    int unreachable; /* during the sending of a pipeline */
 } valkeyClusterNode;
 
 typedef struct valkeyClusterContext {
@@ -84,6 +85,7 @@ typedef struct valkeyClusterContext {
     int retry_count;           /* of the last command */
     int need_update_route;     /* the map may be outdated */
     unsigned map_round;        /* counts searches for a node that sends the map */
+    valkeyClusterNode *left;   /* nodes that the last update removed; freed by the next one */
 
     char *seeds;                            /* the initial nodes */
     struct valkeyClusterPipeline *requests; /* commands of a pipeline, or NULL */

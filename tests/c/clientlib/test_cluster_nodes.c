@@ -686,6 +686,56 @@ static void pipelinesAskOnceForAMove(void **state) {
     valkeyClusterFree(cc);
 }
 
+/* A command to the only node of an incomplete map, which dies: the initial nodes know the others. */
+static void theOnlyKnownNodeIsReplaced(void **state) {
+    (void)state;
+    for (int range = 1; range < RANGES; range++) setOwner(range, NOBODY);
+    valkeyClusterContext *cc = connectSync();
+    assert_int_equal(countNodes(cc), 1);
+    valkeyClusterNode *node = cc->nodes;
+    fakeSetMode(nodes, 0, FAKE_REFUSE);
+    for (int range = 0; range < RANGES; range++) setOwner(range, 1);
+    assert_null(valkeyClusterCommandToNode(cc, node, "DBSIZE"));
+    assert_ptr_equal(cc->nodes, node);
+    assert_null(valkeyClusterCommandToNode(cc, node, "DBSIZE"));
+    /* The map has another node now, but the one that left may still be named. */
+    assert_ptr_not_equal(cc->nodes, node);
+    assert_int_equal(countNodes(cc), 1);
+    assert_string_equal(node->name, "id0");
+    expectReply(valkeyClusterCommandToNode(cc, cc->nodes, "DBSIZE"), "OK");
+    valkeyClusterFree(cc);
+}
+
+/* The retries of one command are enough for a pipeline. */
+static void pipelinesShareTheirRetries(void **state) {
+    (void)state;
+    valkeyClusterContext *cc = connectSync();
+    LOCKED(refusals = 1000);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(valkeyClusterAppendCommand(cc, "GET {foo}%d", i), VALKEY_OK);
+    for (int i = 0; i < 20; i++) {
+        void *reply;
+        assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
+        assert_int_equal(cc->err, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES);
+        assert_string_equal(cc->errstr, "too many cluster retries");
+    }
+    assert_int_equal(logged("GET"), 20 + 6);
+    LOCKED(refusals = 0);
+    /* And one attempt to connect. */
+    fakeSetMode(nodes, 2, FAKE_REFUSE);
+    /* The first time the connection is lost, then there is none. */
+    for (int tries = 1; tries < 3; tries++) {
+        for (int i = 0; i < 20; i++)
+            assert_int_equal(valkeyClusterAppendCommand(cc, "GET {foo}%d", i), VALKEY_OK);
+        for (int i = 0; i < 20; i++) {
+            void *reply;
+            assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
+        }
+        assert_int_equal(nodeOf(KEY2, cc)->failure_count, tries);
+    }
+    valkeyClusterFree(cc);
+}
+
 /* Each command has its failure, so that later replies belong to later commands. */
 static void pipelinesWithoutAClusterFail(void **state) {
     (void)state;
@@ -897,6 +947,8 @@ int test_cluster_nodes(void) {
         TEST(theNodeThatSaysMovedIsAsked),
         TEST(redirectsCountMoreThanMaps),
         TEST(pipelinesAskOnceForAMove),
+        TEST(theOnlyKnownNodeIsReplaced),
+        TEST(pipelinesShareTheirRetries),
         TEST(pipelinesWithoutAClusterFail),
         TEST(failuresAskForTheMapOnceASecond),
         TEST(initialNodesAreAskedWhenTheMapIsUseless),
