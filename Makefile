@@ -300,9 +300,29 @@ $(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machi
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)
 sim: $(sim_program)
 	@$< $(ARGS)
-c-tests: $(c_folders:%=$(out)/tests/c/%/run) $(sim_program)
+# A program per adapter of the client library: of those whose library is installed, and of those that run on a stand-in.
+# Libraries that were not built for it confuse ThreadSanitizer.
+adapter_libraries := libevent libev libuv glib ivykis libsdevent qt
+adapters_here := $(if $(TARGET)$(filter tsan,$(BUILD)),,ae libhv macosx valkeymoduleapi \
+                 $(filter $(adapter_libraries),$(deps_extra)))
+adapters_missing := $(filter-out $(adapters_here),$(adapter_libraries))
+adapter_programs := $(adapters_here:%=$(out)/tests/c/adapters/run_%)
+define adapter_rule
+$(out)/tests/c/adapters/adapter_$(1).o: test_flags += -Itests/c/adapters/standin $($(1)_CFLAGS)
+$(out)/tests/c/adapters/run_$(1): $(addprefix $(out)/tests/c/,adapters/adapter_$(1).o adapters/adapter_test.o clientlib/client_test.o) $(call objects_of,$(below_clientlib))
+	@$$(call say,LINK,$$@)
+	$$(Q)$$(link) $$(filter %.o,$$^) -lcmocka $($(1)_LIBS) $(if $(filter qt,$(1)),-lstdc++) $$(link_libs)
+endef
+$(foreach adapter,$(adapters_here),$(eval $(call adapter_rule,$(adapter))))
+$(out)/tests/c/adapters/%.o: tests/c/adapters/%.cc $(out)/flags
+	@mkdir -p $(@D)
+	@$(call say,CXX,$<)
+	$(Q)$(CXX) $(filter-out -std=% -Wstrict-prototypes -Wmissing-prototypes -flto% $(MARCH),$(cc_flags)) -std=c++17 -fPIC $(filter-out -Wno-missing-prototypes,$(test_flags)) -MMD -MP -c -o $@ $<
+
+c-tests: $(c_folders:%=$(out)/tests/c/%/run) $(sim_program) $(adapter_programs)
 # FOLDER=ds runs those of one folder.
-c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run)
+c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run) $(if $(filter clientlib,$(or $(FOLDER),clientlib)),$(adapter_programs))
+	@$(if $(and $(filter clientlib,$(or $(FOLDER),clientlib)),$(adapters_missing)),echo 'skipped adapters of clientlib, without a library: $(adapters_missing)')
 	@tests/c/run.sh $^
 
 define program_of_one_file

@@ -3,7 +3,8 @@
 #
 # Asks the system for what deps.txt lists.
 #
-#   probe.sh                    prints build/deps.mk: flags of the libraries, names of what is missing
+#   probe.sh                    prints build/deps.mk: flags of the libraries, names of what is missing; libraries of
+#                               level `extra` are in deps_extra, not in deps_libraries
 #   probe.sh --missing LEVEL    prints one line "name package..." per missing row of `build`, `test` or `long`
 #                               (test includes build, long both)
 #   probe.sh --packages LEVEL... prints the packages of the rows of these levels, one a line
@@ -74,8 +75,9 @@ fi
 
 echo "# Written by deps/probe.sh"
 rows | while read -r name find least level packages; do
-    [ "$level" = build ] || continue
+    case $level in build|extra) ;; *) continue ;; esac
     if ! found "$find" "$least"; then
+        [ "$level" = build ] || continue
         echo "deps_missing += $name"
         echo "deps_packages += $packages"
         continue
@@ -85,7 +87,7 @@ rows | while read -r name find least level packages; do
         header:*) compile=; load=${find##*:} ;;
         *) continue ;;
     esac
-    echo "deps_libraries += $name"
+    if [ "$level" = build ]; then echo "deps_libraries += $name"; else echo "deps_extra += $name"; fi
     echo "${name}_CFLAGS := $compile"
     echo "${name}_LIBS := $load"
 done

@@ -7,11 +7,13 @@
 #include <ev.h>
 
 #include <valkey/async.h>
+#include <valkey/cluster.h>
 
 typedef struct valkeyLibevEvents {
     valkeyAsyncContext *context;
     struct ev_loop *loop;
-    ev_io reader, writer;
+    int reading, writing;
+    ev_io rev, wev;
     ev_timer timer;
 } valkeyLibevEvents;
 
@@ -35,36 +37,45 @@ static void valkeyLibevWriteEvent(EV_P_ ev_io *watcher, int revents) {
     valkeyAsyncHandleWrite(((valkeyLibevEvents *)watcher->data)->context);
 }
 
-static void valkeyLibevTimerEvent(EV_P_ ev_timer *timer, int revents) {
-    VALKEY_LIBEV_UNUSED();
-    (void)revents;
-    valkeyAsyncHandleTimeout(((valkeyLibevEvents *)timer->data)->context);
-}
-
-/* Starting or stopping a watcher twice has no effect. */
 static void valkeyLibevAddRead(void *data) {
     valkeyLibevEvents *e = (valkeyLibevEvents *)data;
-    ev_io_start(VALKEY_LIBEV_LOOP(e) & e->reader);
+    if (!e->reading) ev_io_start(VALKEY_LIBEV_LOOP(e) & e->rev);
+    e->reading = 1;
 }
 static void valkeyLibevDelRead(void *data) {
     valkeyLibevEvents *e = (valkeyLibevEvents *)data;
-    ev_io_stop(VALKEY_LIBEV_LOOP(e) & e->reader);
+    if (e->reading) ev_io_stop(VALKEY_LIBEV_LOOP(e) & e->rev);
+    e->reading = 0;
 }
 static void valkeyLibevAddWrite(void *data) {
     valkeyLibevEvents *e = (valkeyLibevEvents *)data;
-    ev_io_start(VALKEY_LIBEV_LOOP(e) & e->writer);
+    if (!e->writing) ev_io_start(VALKEY_LIBEV_LOOP(e) & e->wev);
+    e->writing = 1;
 }
 static void valkeyLibevDelWrite(void *data) {
     valkeyLibevEvents *e = (valkeyLibevEvents *)data;
-    ev_io_stop(VALKEY_LIBEV_LOOP(e) & e->writer);
+    if (e->writing) ev_io_stop(VALKEY_LIBEV_LOOP(e) & e->wev);
+    e->writing = 0;
+}
+
+static void valkeyLibevStopTimer(void *data) {
+    valkeyLibevEvents *e = (valkeyLibevEvents *)data;
+    ev_timer_stop(VALKEY_LIBEV_LOOP(e) & e->timer);
+}
+
+static void valkeyLibevTimeout(EV_P_ ev_timer *timer, int revents) {
+    valkeyLibevEvents *e = (valkeyLibevEvents *)timer->data;
+    VALKEY_LIBEV_UNUSED();
+    (void)revents;
+    valkeyLibevStopTimer(e); /* once */
+    valkeyAsyncHandleTimeout(e->context);
 }
 
 static void valkeyLibevCleanup(void *data) {
-    valkeyLibevEvents *e = (valkeyLibevEvents *)data;
     valkeyLibevDelRead(data);
     valkeyLibevDelWrite(data);
-    ev_timer_stop(VALKEY_LIBEV_LOOP(e) & e->timer);
-    vk_free(e);
+    valkeyLibevStopTimer(data);
+    vk_free(data);
 }
 
 static void valkeyLibevSetTimeout(void *data, struct timeval tv) {
@@ -83,10 +94,10 @@ static inline int valkeyLibevAttach(EV_P_ valkeyAsyncContext *ac) {
 #if EV_MULTIPLICITY
     e->loop = loop;
 #endif
-    ev_io_init(&e->reader, valkeyLibevReadEvent, ac->c.fd, EV_READ);
-    ev_io_init(&e->writer, valkeyLibevWriteEvent, ac->c.fd, EV_WRITE);
-    ev_init(&e->timer, valkeyLibevTimerEvent);
-    e->reader.data = e->writer.data = e->timer.data = e;
+    ev_io_init(&e->rev, valkeyLibevReadEvent, ac->c.fd, EV_READ);
+    ev_io_init(&e->wev, valkeyLibevWriteEvent, ac->c.fd, EV_WRITE);
+    ev_init(&e->timer, valkeyLibevTimeout);
+    e->rev.data = e->wev.data = e->timer.data = e;
     ac->ev.data = e;
     ac->ev.addRead = valkeyLibevAddRead;
     ac->ev.delRead = valkeyLibevDelRead;
@@ -94,6 +105,23 @@ static inline int valkeyLibevAttach(EV_P_ valkeyAsyncContext *ac) {
     ac->ev.delWrite = valkeyLibevDelWrite;
     ac->ev.cleanup = valkeyLibevCleanup;
     ac->ev.scheduleTimer = valkeyLibevSetTimeout;
+    return VALKEY_OK;
+}
+
+/* For contexts of a cluster. */
+static inline int valkeyLibevAttachAdapter(valkeyAsyncContext *ac, void *data) {
+#if EV_MULTIPLICITY
+    return valkeyLibevAttach((struct ev_loop *)data, ac);
+#else
+    (void)data;
+    return valkeyLibevAttach(ac);
+#endif
+}
+
+static inline int valkeyClusterOptionsUseLibev(valkeyClusterOptions *options,
+                                               struct ev_loop *loop) {
+    options->attach_fn = valkeyLibevAttachAdapter;
+    options->attach_data = loop;
     return VALKEY_OK;
 }
 

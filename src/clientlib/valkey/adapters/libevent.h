@@ -7,75 +7,83 @@
 #include <event2/event.h>
 
 #include <valkey/async.h>
+#include <valkey/cluster.h>
+
+/* Bits of `state`: the block is freed when the handler that runs returns; a handler is running. */
+#define VALKEY_LIBEVENT_DELETED 0x01
+#define VALKEY_LIBEVENT_ENTERED 0x02
 
 typedef struct valkeyLibeventEvents {
     valkeyAsyncContext *context;
+    struct event *ev, *timer;
     struct event_base *base;
-    struct event *event, *timer;
-    short watched;         /* EV_READ, EV_WRITE */
-    char running, deleted; /* in a callback; freed when that returns */
+    short flags; /* watched: EV_READ, EV_WRITE */
+    short state;
 } valkeyLibeventEvents;
 
-static void valkeyLibeventFree(valkeyLibeventEvents *e) {
-    if (e->event) event_free(e->event);
+static void valkeyLibeventDestroy(valkeyLibeventEvents *e) {
+    if (e->ev) event_free(e->ev);
     if (e->timer) event_free(e->timer);
     vk_free(e);
+}
+
+static void valkeyLibeventLeave(valkeyLibeventEvents *e) {
+    e->state &= (short)~VALKEY_LIBEVENT_ENTERED;
+    if (e->state & VALKEY_LIBEVENT_DELETED) valkeyLibeventDestroy(e);
 }
 
 static void valkeyLibeventHandler(evutil_socket_t fd, short event, void *arg) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)arg;
     (void)fd;
-    e->running = 1;
-    if ((event & EV_READ) && !e->deleted && (e->watched & EV_READ))
-        valkeyAsyncHandleRead(e->context);
-    if ((event & EV_WRITE) && !e->deleted && (e->watched & EV_WRITE))
+    e->state |= VALKEY_LIBEVENT_ENTERED;
+    /* The first may stop the second, or delete both. */
+    if (event & e->flags & EV_READ) valkeyAsyncHandleRead(e->context);
+    if (!(e->state & VALKEY_LIBEVENT_DELETED) && (event & e->flags & EV_WRITE))
         valkeyAsyncHandleWrite(e->context);
-    e->running = 0;
-    if (e->deleted) valkeyLibeventFree(e);
+    valkeyLibeventLeave(e);
 }
 
 static void valkeyLibeventTimeout(evutil_socket_t fd, short event, void *arg) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)arg;
     (void)fd;
     (void)event;
-    e->running = 1;
+    e->state |= VALKEY_LIBEVENT_ENTERED;
     valkeyAsyncHandleTimeout(e->context);
-    e->running = 0;
-    if (e->deleted) valkeyLibeventFree(e);
+    valkeyLibeventLeave(e);
 }
 
-static void valkeyLibeventSet(void *data, short flag, int on) {
+static void valkeyLibeventUpdate(void *data, short flag, int on) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)data;
-    short watched = (short)(on ? e->watched | flag : e->watched & ~flag);
-    if (watched == e->watched) return;
-    e->watched = watched;
-    event_del(e->event);
-    if (!watched) return;
-    event_assign(e->event, e->base, e->context->c.fd, (short)(watched | EV_PERSIST),
+    short flags = (short)(on ? e->flags | flag : e->flags & ~flag);
+    if (flags == e->flags) return;
+    e->flags = flags;
+    event_del(e->ev);
+    if (!flags) return;
+    event_assign(e->ev, e->base, e->context->c.fd, (short)(flags | EV_PERSIST),
                  valkeyLibeventHandler, e);
-    event_add(e->event, NULL);
+    event_add(e->ev, NULL);
 }
 
-static void valkeyLibeventAddRead(void *data) { valkeyLibeventSet(data, EV_READ, 1); }
-static void valkeyLibeventDelRead(void *data) { valkeyLibeventSet(data, EV_READ, 0); }
-static void valkeyLibeventAddWrite(void *data) { valkeyLibeventSet(data, EV_WRITE, 1); }
-static void valkeyLibeventDelWrite(void *data) { valkeyLibeventSet(data, EV_WRITE, 0); }
+static void valkeyLibeventAddRead(void *data) { valkeyLibeventUpdate(data, EV_READ, 1); }
+static void valkeyLibeventDelRead(void *data) { valkeyLibeventUpdate(data, EV_READ, 0); }
+static void valkeyLibeventAddWrite(void *data) { valkeyLibeventUpdate(data, EV_WRITE, 1); }
+static void valkeyLibeventDelWrite(void *data) { valkeyLibeventUpdate(data, EV_WRITE, 0); }
 
 static void valkeyLibeventCleanup(void *data) {
     valkeyLibeventEvents *e = (valkeyLibeventEvents *)data;
-    event_del(e->event);
+    event_del(e->ev);
     event_del(e->timer);
-    if (e->running) {
-        e->deleted = 1;
+    e->flags = 0;
+    if (e->state & VALKEY_LIBEVENT_ENTERED) {
+        e->state |= VALKEY_LIBEVENT_DELETED;
     } else {
-        valkeyLibeventFree(e);
+        valkeyLibeventDestroy(e);
     }
 }
 
 /* An event of its own: a limit of the other event would begin anew with every read and write. */
 static void valkeyLibeventSetTimeout(void *data, struct timeval tv) {
-    valkeyLibeventEvents *e = (valkeyLibeventEvents *)data;
-    event_add(e->timer, &tv);
+    event_add(((valkeyLibeventEvents *)data)->timer, &tv);
 }
 
 static inline int valkeyLibeventAttach(valkeyAsyncContext *ac, struct event_base *base) {
@@ -85,10 +93,10 @@ static inline int valkeyLibeventAttach(valkeyAsyncContext *ac, struct event_base
     if (!e) return VALKEY_ERR;
     e->context = ac;
     e->base = base;
-    e->event = event_new(base, ac->c.fd, EV_PERSIST | EV_READ, valkeyLibeventHandler, e);
+    e->ev = event_new(base, ac->c.fd, EV_PERSIST | EV_READ, valkeyLibeventHandler, e);
     e->timer = event_new(base, -1, 0, valkeyLibeventTimeout, e);
-    if (!e->event || !e->timer) {
-        valkeyLibeventFree(e);
+    if (!e->ev || !e->timer) {
+        valkeyLibeventDestroy(e);
         return VALKEY_ERR;
     }
     ac->ev.data = e;
@@ -98,6 +106,18 @@ static inline int valkeyLibeventAttach(valkeyAsyncContext *ac, struct event_base
     ac->ev.delWrite = valkeyLibeventDelWrite;
     ac->ev.cleanup = valkeyLibeventCleanup;
     ac->ev.scheduleTimer = valkeyLibeventSetTimeout;
+    return VALKEY_OK;
+}
+
+/* For contexts of a cluster. */
+static inline int valkeyLibeventAttachAdapter(valkeyAsyncContext *ac, void *data) {
+    return valkeyLibeventAttach(ac, (struct event_base *)data);
+}
+
+static inline int valkeyClusterOptionsUseLibevent(valkeyClusterOptions *options,
+                                                  struct event_base *base) {
+    options->attach_fn = valkeyLibeventAttachAdapter;
+    options->attach_data = base;
     return VALKEY_OK;
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include <valkey/async.h>
+#include <valkey/cluster.h>
 
 /* Bits of the result of valkeyPollTick(). */
 #define VALKEY_POLL_HANDLED_READ 1
@@ -24,10 +25,14 @@ typedef struct valkeyPollEvents {
     double deadline; /* 0: none */
 } valkeyPollEvents;
 
-static double valkeyPollNow(void) {
+static double valkeyPollGetNow(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static double valkeyPollTimevalToDouble(struct timeval *tv) {
+    return (double)tv->tv_sec + (double)tv->tv_usec / 1e6;
 }
 
 static void valkeyPollAddRead(void *data) { ((valkeyPollEvents *)data)->reading = 1; }
@@ -45,8 +50,7 @@ static void valkeyPollCleanup(void *data) {
 }
 
 static void valkeyPollScheduleTimer(void *data, struct timeval tv) {
-    ((valkeyPollEvents *)data)->deadline =
-        valkeyPollNow() + (double)tv.tv_sec + (double)tv.tv_usec / 1e6;
+    ((valkeyPollEvents *)data)->deadline = valkeyPollGetNow() + valkeyPollTimevalToDouble(&tv);
 }
 
 /* Waits up to `timeout` seconds (negative: without limit) until something is ready on the context and handles it.
@@ -60,7 +64,7 @@ static inline int valkeyPollTick(valkeyAsyncContext *ac, double timeout) {
     p.events = (short)((e->reading ? POLLIN : 0) | (e->writing ? POLLOUT : 0));
     p.revents = 0;
     if (e->deadline != 0) {
-        double rest = e->deadline - valkeyPollNow();
+        double rest = e->deadline - valkeyPollGetNow();
         int rest_ms = rest > 0 ? (int)(rest * 1000 + 0.999) : 0;
         if (ms < 0 || rest_ms < ms) ms = rest_ms;
     }
@@ -76,7 +80,7 @@ static inline int valkeyPollTick(valkeyAsyncContext *ac, double timeout) {
         valkeyAsyncHandleWrite(e->context);
         handled |= VALKEY_POLL_HANDLED_WRITE;
     }
-    if (!e->deleted && e->deadline != 0 && valkeyPollNow() >= e->deadline) {
+    if (!e->deleted && e->deadline != 0 && valkeyPollGetNow() >= e->deadline) {
         e->deadline = 0;
         valkeyAsyncHandleTimeout(e->context);
         handled |= VALKEY_POLL_HANDLED_TIMEOUT;
@@ -100,6 +104,18 @@ static inline int valkeyPollAttach(valkeyAsyncContext *ac) {
     ac->ev.delWrite = valkeyPollDelWrite;
     ac->ev.cleanup = valkeyPollCleanup;
     ac->ev.scheduleTimer = valkeyPollScheduleTimer;
+    return VALKEY_OK;
+}
+
+/* For contexts of a cluster. */
+static inline int valkeyPollAttachAdapter(valkeyAsyncContext *ac, void *data) {
+    (void)data;
+    return valkeyPollAttach(ac);
+}
+
+static inline int valkeyClusterOptionsUsePoll(valkeyClusterOptions *options) {
+    options->attach_fn = valkeyPollAttachAdapter;
+    options->attach_data = NULL;
     return VALKEY_OK;
 }
 
