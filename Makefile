@@ -322,7 +322,7 @@ $(out)/tests/c/adapters/%.o: tests/c/adapters/%.cc $(out)/flags
 c-tests: $(c_folders:%=$(out)/tests/c/%/run) $(sim_program) $(adapter_programs)
 # FOLDER=ds runs those of one folder.
 c-test: $(foreach folder,$(or $(FOLDER),$(c_folders)),$(out)/tests/c/$(folder)/run) $(if $(filter clientlib,$(or $(FOLDER),clientlib)),$(adapter_programs))
-	@$(if $(and $(filter clientlib,$(or $(FOLDER),clientlib)),$(adapters_missing)),echo 'skipped adapters of clientlib, without a library: $(adapters_missing)')
+	@$(if $(and $(filter clientlib,$(or $(FOLDER),clientlib)),$(adapters_missing)),echo 'adapters without their library are skipped: $(adapters_missing)')
 	@tests/c/run.sh $^
 
 define program_of_one_file
