@@ -694,8 +694,7 @@ void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, 
 typedef struct digestSum {
     storeLook look;
     bool with_times;
-    digest all;     /* of all keys so far */
-    digest of_dbid; /* of the id of the current database */
+    digest all; /* of all keys so far */
 } digestSum;
 
 /* Adds the expiry times of a key and its fields. */
@@ -710,26 +709,25 @@ static void mixTimes(const robj *o, digest *to) {
         digest own = {{0}};
         digestMix(&own, pair.field);
         digestMix(&own, sliceMake(&time_ms, sizeof(time_ms)));
-        digestXor(to, &own);
+        digestAddDigest(to, &own);
     }
     hashIteratorClear(&it);
 }
 
 static void addToDigest(void *arg, const robj *o) {
     digestSum *sum = arg;
-    digest key = sum->of_dbid, value = {{0}};
-    objectDigest(o, sum->look, &value);
-    if (sum->with_times) mixTimes(o, &value);
+    digest key = {{0}};
     digestMix(&key, objectKey(o));
-    digestMix(&key, sliceMake(value.word, sizeof(value.word)));
-    digestXor(&sum->all, &key);
+    objectDigest(o, sum->look, &key);
+    if (sum->with_times) mixTimes(o, &key);
+    digestAddDigest(&sum->all, &key);
 }
 
 static digest digestAll(const keyspace *k, storeLook look, bool with_times) {
     digestSum sum = {.look = look, .with_times = with_times};
     for (int i = 0; i < k->count; i++) {
-        sum.of_dbid = (digest){{0}};
-        digestMix(&sum.of_dbid, sliceMake(&k->dbs[i]->id, sizeof(int)));
+        if (!dbSize(k->dbs[i])) continue;
+        digestMixNumber(&sum.all, (uint32_t)k->dbs[i]->id);
         dbEach(k->dbs[i], -1, addToDigest, &sum);
     }
     return sum.all;

@@ -1,36 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Digests computed with SipHash and three fixed keys. */
+ * Digests (digest.h). */
 #include "store/digest.h"
 
-#include "base/base.h"
-#include "base/hash.h"
+#include <openssl/evp.h>
 
-/* Three hashes of 64 bits make 192; 160 are kept. */
-static digest digestOf(const void *bytes, size_t len) {
-    digest d;
-    for (uint8_t i = 0; i < 3; i++) {
-        uint8_t key[16] = {i, 'd', 'i', 'g', 'e', 's', 't'};
-        d.word[i] = hashSip13(bytes, len, key);
+#include "base/base.h"
+
+/* Looked up once: that takes longer than to hash a key. */
+static struct {
+    EVP_MD *sha1;
+    EVP_MD_CTX *ctx;
+} hash;
+
+static digest hashOf(slice bytes) {
+    if (!hash.ctx) {
+        hash.sha1 = EVP_MD_fetch(NULL, "SHA1", NULL);
+        hash.ctx = EVP_MD_CTX_new();
+        check(hash.sha1 != NULL);
+        check(hash.ctx != NULL);
     }
-    d.word[2] &= UINT32_MAX;
+    digest d;
+    unsigned len;
+    bool done = EVP_DigestInit_ex2(hash.ctx, hash.sha1, NULL) &&
+                EVP_DigestUpdate(hash.ctx, bytes.ptr, bytes.len) &&
+                EVP_DigestFinal_ex(hash.ctx, d.byte, &len);
+    check(done);
+    check(len == DIGEST_BYTES);
     return d;
 }
 
-void digestXor(digest *d, const digest *other) {
-    for (int i = 0; i < 3; i++) d->word[i] ^= other->word[i];
+static slice bytesOf(const digest *d) { return sliceMake((const char *)d->byte, DIGEST_BYTES); }
+
+void digestAdd(digest *d, slice bytes) {
+    digest more = hashOf(bytes);
+    for (int i = 0; i < DIGEST_BYTES; i++) d->byte[i] ^= more.byte[i];
 }
 
+void digestAddDigest(digest *d, const digest *other) { digestAdd(d, bytesOf(other)); }
+
 void digestMix(digest *d, slice bytes) {
-    digest more = digestOf(bytes.ptr, bytes.len);
-    digestXor(d, &more);
-    /* Hashing again makes the result depend on the order. */
-    *d = digestOf(d->word, sizeof(d->word));
+    digestAdd(d, bytes);
+    *d = hashOf(bytesOf(d));
+}
+
+void digestMixNumber(digest *d, uint32_t number) {
+    char bytes[4] = {(char)(number >> 24), (char)(number >> 16), (char)(number >> 8), (char)number};
+    digestMix(d, sliceMake(bytes, sizeof(bytes)));
 }
 
 void digestPrint(const digest *d, char out[DIGEST_HEX]) {
     static const char digits[] = "0123456789abcdef";
-    for (int i = 0; i < DIGEST_HEX; i++) {
-        out[i] = digits[d->word[i / 16] >> (4 * (i % 16)) & 15];
+    for (int i = 0; i < DIGEST_BYTES; i++) {
+        out[2 * i] = digits[d->byte[i] >> 4];
+        out[2 * i + 1] = digits[d->byte[i] & 15];
     }
 }

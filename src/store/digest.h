@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * digest: a 160-bit checksum of contents, to compare servers. Independent of the hash seed; not cryptographically
- * secure. ANY_THREAD. */
+ * digest: a 160-bit checksum of contents, to compare servers: the same contents have the same digest on every server of
+ * this family (DEBUG DIGEST). Built from SHA-1 by two steps: add, which does not depend on the order, and mix, which
+ * does. Main thread only. */
 #ifndef STORE_DIGEST_H
 #define STORE_DIGEST_H
 
@@ -9,17 +10,21 @@
 
 #include "base/slice.h"
 
-enum { DIGEST_HEX = 40 };
+enum { DIGEST_BYTES = 20, DIGEST_HEX = 2 * DIGEST_BYTES };
 
 /* All zero if nothing was added. */
 typedef struct digest {
-    uint64_t word[3]; /* the upper half of the last one stays 0 */
+    uint8_t byte[DIGEST_BYTES];
 } digest;
 
-/* Adds bytes; depends on the order of calls. */
+/* Adds the hash of the bytes, independent of the order of calls; adding the same twice removes it. */
+void digestAdd(digest *d, slice bytes);
+/* The same with another digest as the bytes. */
+void digestAddDigest(digest *d, const digest *other);
+/* Adds bytes, then replaces the digest by its hash: depends on the order of calls. */
 void digestMix(digest *d, slice bytes);
-/* Adds another digest, independent of order; adding it twice removes it. */
-void digestXor(digest *d, const digest *other);
+/* Mixes a number as 4 bytes in network order. */
+void digestMixNumber(digest *d, uint32_t number);
 /* Writes 40 hex digits, no NUL. */
 void digestPrint(const digest *d, char out[DIGEST_HEX]);
 

@@ -82,7 +82,7 @@ typedef struct typeOps {
 
 extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
 
-/* Digest of type, value and whether there is an expiry time, without the key. `out` must be zeroed. */
+/* Mixes type, value and whether there is an expiry time into the digest, without the key. */
 void objectDigest(const robj *o, storeLook look, digest *out);
 
 const typeOps *typeOf(const robj *o);

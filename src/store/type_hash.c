@@ -526,7 +526,7 @@ static void digestHash(const robj *o, storeLook look, digest *to) {
         digest own = {{0}};
         digestMix(&own, pair.field);
         digestMix(&own, pair.value);
-        digestXor(to, &own);
+        digestAddDigest(to, &own);
     }
     hashIteratorClear(&it);
 }

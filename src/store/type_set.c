@@ -578,11 +578,7 @@ static void digestSet(const robj *o, storeLook look, digest *to) {
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];
     setIteratorInit(&it, o);
-    while (setNext(&it, &member)) {
-        digest own = {{0}};
-        digestMix(&own, listpackText(&member, digits));
-        digestXor(to, &own);
-    }
+    while (setNext(&it, &member)) digestAdd(to, listpackText(&member, digits));
     setIteratorClear(&it);
 }
 

@@ -3,6 +3,8 @@
  * Operations of the stream type (type_stream.h). Main thread only, except freeing. */
 #include "store/type_stream.h"
 
+#include <stdio.h>
+
 #include "base/base.h"
 #include "base/number.h"
 #include "store/element.h"
@@ -38,7 +40,10 @@ static void digestStream(const robj *o, storeLook look, digest *to) {
     streamFields fields;
     streamCursorInit(&c, streamOf(o), STREAM_ID_MIN, STREAM_ID_MAX, false);
     while (streamCursorNext(&c, &id, &fields)) {
-        digestMix(to, sliceMake(&id, sizeof(id)));
+        char text[2 * NUMBER_TEXT_MAX];
+        int len = snprintf(text, sizeof(text), "%llu.%llu", (unsigned long long)id.ms,
+                           (unsigned long long)id.seq);
+        digestMix(to, sliceMake(text, (size_t)len));
         while (fields.left) {
             listpackItem name, value;
             char digits[NUMBER_TEXT_MAX];

@@ -479,7 +479,7 @@ static void digestPair(void *arg, const zsetPair *pair) {
     char digits[NUMBER_TEXT_MAX];
     digestMix(&own, pair->member);
     digestMix(&own, sliceMake(digits, numberPrintDouble(digits, pair->score)));
-    digestXor(arg, &own);
+    digestAddDigest(arg, &own);
 }
 
 static void digestZset(const robj *o, storeLook look, digest *to) {

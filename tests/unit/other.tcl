@@ -15,6 +15,37 @@ start_server {tags {other debug} overrides {enable-debug-command yes}} {
         assert_equal [zeros] [r debug digest]
     }
 
+    # The digests were taken from Valkey 9.1.2.
+    test {DEBUG DIGEST and DIGEST-VALUE are the same as on other servers of the family} {
+        r flushall
+        r select 0
+        r mset s hello n 123
+        r set e hello ex 100000
+        r rpush l a 7 b
+        r sadd t a 7
+        r sadd i 3 1 2
+        r zadd z 1.5 m -0.0 zero 0.1 tenth 1e300 large inf inf 17179869184.3 long
+        r hset h f v g 1
+        r hset he f v g 1
+        r hexpire he 100000 fields 1 f
+        r xadd x 5-1 f v
+        r xadd x 6-0 a 1 b 2
+        r xgroup create x group 0
+        set expected {
+            s 36b23a1456b2dce2c3ed252c456761301dba8060 n 89f7f51b707418f666d5b45e053bd5bbbf82ac2b
+            e d037c4eb8a8b36b602fbced4000daeab0714c1e3 l d2150ee8aca1c9aad3fa868e3743208d360d7ddd
+            t a4658e03258b1a73b87d6b2065a4905ec3800184 i 2a462a3f51a1db89738ebbeef0c47ce1bbc85246
+            z e40f6d72f08deaa06dd96016120af02fc6deab7a h 6679ee22f89ed8001eeb5309d0900265ea56c03a
+            he 6679ee22f89ed8001eeb5309d0900265ea56c03a x 2997646bfc9b61fb113ffafa1fea7a3a9463f361
+        }
+        foreach {key value} $expected { assert_equal $value [r debug digest-value $key] $key }
+        r select 3
+        r mset s other empty ""
+        assert_equal b1f3cd8f2cc6e06e5856a6c3232650a04244e4fb [r debug digest]
+        r flushall
+        r select 9
+    }
+
     test {DEBUG DIGEST depends on names, values, databases and TTLs} {
         r flushall
         r set a 1

@@ -57,7 +57,7 @@ static void mixTimes(digest *sum, const robj *o) {
         digest own = {{0}};
         digestMix(&own, pair.field);
         digestMix(&own, sliceMake((const char *)&time_ms, sizeof(time_ms)));
-        digestXor(sum, &own);
+        digestAddDigest(sum, &own);
     }
     hashIteratorClear(&it);
 }
