@@ -74,6 +74,8 @@ void commandLineRunConfig(int argc, char **argv);
 void signalsInit(void);
 /* Handles what the signal handlers recorded. Called by the cron and after each wake-up. */
 void signalsPoll(void);
+/* Forgets a signal that has requested a shutdown which has not begun. False: there is none. */
+bool signalsForget(void);
 
 /* Starts the cron timer: hz times per second, once per second while nothing happens. */
 void cronStart(void);

@@ -88,7 +88,8 @@ int64_t shutdownRemainingMs(void) {
 
 status shutdownRequest(uint32_t flags, bool abort, reason *why) {
     if (!abort) return shutdownNow(flags, why);
-    if (!shutdown_state.waiting) return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");
+    if (!signalsForget() && !shutdown_state.waiting)
+        return reasonSet(why, ERR_NOT_FOUND, "No shutdown in progress.");
     logNotice("Shutdown manually aborted.");
     shutdown_state.waiting = shutdown_state.announced = false;
     pauseEnd(PAUSE_FOR_SHUTDOWN);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "engine/tick.h"
 #include "persist/persist.h"
 #include "server/server.h"
 #include "server/server_priv.h"
@@ -39,8 +40,14 @@ void signalsInit(void) {
     sigaction(SIGINT, &action, NULL);
 }
 
+bool signalsForget(void) {
+    bool pending = first_signal != 0;
+    first_signal = 0;
+    return pending;
+}
+
 void signalsPoll(void) {
-    if (!first_signal) return;
+    if (!first_signal || ticksArePaused()) return;
     int signal_number = first_signal;
     uint32_t flags = (uint32_t)(signal_number == SIGINT ? serverConf.shutdown_on_sigint
                                                         : serverConf.shutdown_on_sigterm);

@@ -99,6 +99,19 @@ start_server {tags {crash needs:config}} {
         assert_equal $barks [regexp -all -- WATCHDOG [server_log]]
     }
 
+    test {DEBUG PAUSE-CRON holds a SIGTERM, and SHUTDOWN ABORT clears it} {
+        r debug pause-cron 1
+        send_signal TERM [srv pid]
+        wait_log "*Received SIGTERM scheduling shutdown...*"
+        assert_equal PONG [r ping]
+        assert_equal OK [r shutdown abort]
+        assert_match "*Shutdown manually aborted.*" [server_log]
+        assert_error "ERR No shutdown in progress." {r shutdown abort}
+        r debug pause-cron 0
+        assert_equal PONG [r ping]
+        assert_equal -1 [string first "User requested shutdown" [server_log]]
+    }
+
     test {SIGALRM from outside logs the stacks of all threads, and the server goes on} {
         assert_equal {watchdog-period 0} [r config get watchdog-period]
         send_signal ALRM [srv pid]
