@@ -115,7 +115,12 @@ valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options) 
     ac->c.funcs->connect(&ac->c, &own);
     /* It is connected when the socket says so. */
     ac->c.flags &= ~VALKEY_CONNECTED;
+    if (!ac->c.err && own.attach_fn && own.attach_fn(ac, own.attach_data) != VALKEY_OK)
+        vkSetError(&ac->c, VALKEY_ERR_OTHER, "Failed to attach event adapter");
     copyError(ac);
+    if (ac->err) return ac;
+    if (own.async_connect_callback) valkeyAsyncSetConnectCallback(ac, own.async_connect_callback);
+    ac->onDisconnect = own.async_disconnect_callback;
     return ac;
 }
 

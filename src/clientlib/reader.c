@@ -19,7 +19,6 @@
 
 enum {
     CHUNK = 8,             /* tasks per allocation */
-    DEPTH_MAX = 1000,      /* open aggregates */
     NUMBER_LINE_MAX = 32,  /* digits of a length, an integer */
     DOUBLE_LINE_MAX = 325, /* digits of a double */
     READ_MIN = 1024,       /* bytes asked from a socket: grows while they fill the space */
@@ -67,6 +66,7 @@ valkeyReader *valkeyReaderCreateWithFunctions(valkeyReplyObjectFunctions *fn) {
     r->fn = fn;
     r->maxbuf = VALKEY_READER_MAX_BUF;
     r->maxelements = VALKEY_READER_MAX_ARRAY_ELEMENTS;
+    r->maxdepth = VALKEY_READER_MAX_DEPTH;
     r->ridx = -1;
     s->read_size = READ_MIN;
     if (!addTasks(r)) {
@@ -413,7 +413,8 @@ static itemResult readBulk(valkeyReader *r) {
 
 /* Begins the first item of the aggregate that the current task is. */
 static itemResult openAggregate(valkeyReader *r) {
-    if (r->ridx + 1 >= DEPTH_MAX) return failProtocol(r, "Aggregates are nested too deep");
+    int depth = r->maxdepth > 0 ? r->maxdepth : VALKEY_READER_MAX_DEPTH;
+    if (r->ridx + 1 > depth) return failProtocol(r, "Max nesting depth exceeded");
     if (r->ridx + 1 == r->tasks && !addTasks(r)) return failMemory(r);
     valkeyReadTask *parent = r->task[r->ridx];
     *r->task[++r->ridx] = (valkeyReadTask){

@@ -347,7 +347,7 @@ static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
     const char *path = options->endpoint.unix_socket;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (!path || strlen(path) >= sizeof(address.sun_path)) {
-        vkSetError(c, VALKEY_ERR_OTHER, path ? "path too long" : "No path given");
+        vkSetError(c, VALKEY_ERR_OTHER, path ? "Unix socket path too long" : "No path given");
         return VALKEY_ERR;
     }
     strcpy(address.sun_path, path);

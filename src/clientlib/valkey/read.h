@@ -41,6 +41,9 @@
 /* Default of `maxelements`. */
 #define VALKEY_READER_MAX_ARRAY_ELEMENTS ((1LL << 32) - 1)
 
+/* Default of `maxdepth`. */
+#define VALKEY_READER_MAX_DEPTH 1024
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -77,6 +80,7 @@ typedef struct valkeyReader {
     size_t len;            /* end of the bytes received */
     size_t maxbuf;         /* an empty buffer larger than this is given back; 0: never */
     long long maxelements; /* longest aggregate that is accepted; 0: any */
+    int maxdepth;          /* most aggregates that are open at a time; 0: VALKEY_READER_MAX_DEPTH */
 
     valkeyReadTask **task; /* aggregates that are open, and the item being read */
     int tasks;             /* allocated */

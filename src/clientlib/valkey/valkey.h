@@ -123,6 +123,11 @@ typedef struct {
     void (*free_privdata)(void *);
     valkeyPushFn *push_cb;
     valkeyAsyncPushFn *async_push_cb;
+    /* Async: the adapter, and the callbacks of valkeyAsyncSetConnectCallback() and ...DisconnectCallback(). */
+    int (*attach_fn)(struct valkeyAsyncContext *, void *attach_data);
+    void *attach_data;
+    void (*async_connect_callback)(struct valkeyAsyncContext *, int status);
+    void (*async_disconnect_callback)(const struct valkeyAsyncContext *, int status);
 } valkeyOptions;
 
 #define VALKEY_OPTIONS_SET_TCP(opts, ip_, port_) \

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <valkey/adapters/poll.h>
 #include <valkey/async.h>
 #include <valkey/cluster.h>
 #include <valkey/net.h>
@@ -92,7 +93,7 @@ static void endpointsThatAreNotPossible(void **state) {
     path[sizeof(path) - 1] = '\0';
     valkeyContext *c = valkeyConnectUnix(path);
     assert_int_equal(c->err, VALKEY_ERR_OTHER);
-    assert_string_equal(c->errstr, "path too long");
+    assert_string_equal(c->errstr, "Unix socket path too long");
     valkeyFree(c);
     valkeyOptions o = {0};
     VALKEY_OPTIONS_SET_MPTCP(&o, "127.0.0.1", fakePort(*state, 0));
@@ -132,6 +133,57 @@ static void transportsMayLendTheirMemory(void **state) {
     for (int i = 0; i < 3; i++) assert_true(isOk(valkeyCommand(c, "PING")));
     assert_true(returned >= 3);
     valkeyFree(c);
+}
+
+static int noted_connect, noted_disconnect;
+static void noteConnect(valkeyAsyncContext *ac, int status) {
+    (void)ac;
+    noted_connect += status == VALKEY_OK;
+}
+static void noteDisconnect(const valkeyAsyncContext *ac, int status) {
+    (void)ac;
+    noted_disconnect += status == VALKEY_OK;
+}
+static int attachNothing(valkeyAsyncContext *ac, void *data) {
+    (void)ac;
+    return *(int *)data;
+}
+
+static void optionsAttachTheEventLoop(void **state) {
+    valkeyOptions o = {.attach_fn = valkeyPollAttachAdapter,
+                       .async_connect_callback = noteConnect,
+                       .async_disconnect_callback = noteDisconnect};
+    VALKEY_OPTIONS_SET_TCP(&o, "127.0.0.1", fakePort(*state, 0));
+    valkeyAsyncContext *ac = valkeyAsyncConnectWithOptions(&o);
+    assert_int_equal(ac->err, 0);
+    noted_connect = noted_disconnect = 0;
+    for (int i = 0; i < 1000 && !noted_connect; i++) valkeyPollTick(ac, 0.01);
+    assert_int_equal(noted_connect, 1);
+    valkeyAsyncDisconnect(ac);
+    assert_int_equal(noted_disconnect, 1);
+    int result = VALKEY_ERR;
+    o.attach_fn = attachNothing;
+    o.attach_data = &result;
+    ac = valkeyAsyncConnectWithOptions(&o);
+    assert_int_equal(ac->err, VALKEY_ERR_OTHER);
+    assert_string_equal(ac->errstr, "Failed to attach event adapter");
+    valkeyAsyncFree(ac);
+}
+
+static void clusterOptionsAreInOrder(void **state) {
+    (void)state;
+    struct timeval connect = {1, 0}, command = {2, 0};
+    valkeyClusterOptions o = {
+        "127.0.0.1:1", 0,    &connect, &command, "user", "password", 3,    4,   NULL,
+        NULL,          NULL, NULL,     NULL,     NULL,   NULL,       NULL, NULL};
+    assert_ptr_equal(o.connect_timeout, &connect);
+    assert_ptr_equal(o.command_timeout, &command);
+    assert_string_equal(o.username, "user");
+    assert_string_equal(o.password, "password");
+    assert_int_equal(o.max_retry, 3);
+    assert_int_equal(o.select_db, 4);
+    assert_int_equal(valkeyClusterOptionsUsePoll(&o), VALKEY_OK);
+    assert_ptr_equal(o.attach_fn, valkeyPollAttachAdapter);
 }
 
 static void theVariableIsTheAllocatorInUse(void **state) {
@@ -253,6 +305,8 @@ int test_interface(void) {
         cmocka_unit_test_setup_teardown(socketsOfContexts, setup, teardown),
         cmocka_unit_test_setup_teardown(endpointsThatAreNotPossible, setup, teardown),
         cmocka_unit_test_setup_teardown(transportsMayLendTheirMemory, setup, teardown),
+        cmocka_unit_test_setup_teardown(optionsAttachTheEventLoop, setup, teardown),
+        cmocka_unit_test_setup_teardown(clusterOptionsAreInOrder, setup, teardown),
         cmocka_unit_test_setup_teardown(theVariableIsTheAllocatorInUse, setup, teardown),
         cmocka_unit_test_setup_teardown(asynchronousContextsTakeOnlyCompleteCommands, setup,
                                         teardown),

@@ -169,16 +169,24 @@ static void deepNestingIsLimited(void **state) {
     (void)state;
     valkeyReader *r = valkeyReaderCreate();
     void *reply;
-    for (int i = 0; i < 999; i++) assert_int_equal(valkeyReaderFeed(r, "*1\r\n", 4), VALKEY_OK);
+    for (int i = 0; i < 1024; i++) assert_int_equal(valkeyReaderFeed(r, "*1\r\n", 4), VALKEY_OK);
     assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
     assert_null(reply);
     assert_int_equal(valkeyReaderFeed(r, ":1\r\n", 4), VALKEY_OK);
     assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
     assert_non_null(reply);
     freeReplyObject(reply);
-    for (int i = 0; i < 1001; i++) assert_int_equal(valkeyReaderFeed(r, "*1\r\n", 4), VALKEY_OK);
+    for (int i = 0; i < 1025; i++) assert_int_equal(valkeyReaderFeed(r, "*1\r\n", 4), VALKEY_OK);
     assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_ERR);
-    assert_string_equal(r->errstr, "Aggregates are nested too deep");
+    assert_string_equal(r->errstr, "Max nesting depth exceeded");
+    valkeyReaderFree(r);
+    r = valkeyReaderCreate();
+    r->maxdepth = 2;
+    assert_int_equal(valkeyReaderFeed(r, "*1\r\n*1\r\n:1\r\n*1\r\n*1\r\n*1\r\n:1\r\n", 28),
+                     VALKEY_OK);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_OK);
+    freeReplyObject(reply);
+    assert_int_equal(valkeyReaderGetReply(r, &reply), VALKEY_ERR);
     valkeyReaderFree(r);
 }
 
