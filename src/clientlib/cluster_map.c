@@ -372,27 +372,40 @@ static void connectNodes(valkeyClusterNode *list) {
     }
 }
 
-/* Makes the draft the map. Nodes that are known stay where they are, with their connections. Returns those that are no
- * longer in the map. */
-static valkeyClusterNode *adopt(valkeyClusterContext *cc, mapDraft *d) {
-    valkeyClusterNode *kept = NULL, *replaced = NULL, *next;
-    for (valkeyClusterNode *n = d->nodes; n; n = next) {
+static valkeyClusterNode *reversed(valkeyClusterNode *list) {
+    valkeyClusterNode *result = NULL, *next;
+    for (valkeyClusterNode *n = list; n; n = next) {
         next = n->next;
-        valkeyClusterNode *old = takeNode(&cc->nodes, n), *node = old ? old : n;
-        if (old) {
-            updateNode(old, n);
-            n->next = replaced;
-            replaced = n;
-        }
-        node->next = kept;
-        kept = node;
+        n->next = result;
+        result = n;
     }
-    connectNodes(kept);
+    return result;
+}
+
+/* Makes the draft the map. Nodes that are known stay where they are, with their connections, and keep their order, so that
+ * iterators go on if there are no others; new nodes follow. Returns those that are no longer in the map. */
+static valkeyClusterNode *adopt(valkeyClusterContext *cc, mapDraft *d) {
+    valkeyClusterNode *left = NULL, *replaced = NULL, **end = &cc->nodes, *next;
+    for (valkeyClusterNode *n = cc->nodes; n; n = next) {
+        next = n->next;
+        valkeyClusterNode *draft = takeNode(&d->nodes, n);
+        if (!draft) {
+            n->next = left;
+            left = n;
+            continue;
+        }
+        updateNode(n, draft);
+        draft->next = replaced;
+        replaced = draft;
+        *end = n;
+        end = &n->next;
+    }
+    *end = reversed(d->nodes);
+    if (*end || left) cc->nodes_version++;
+    connectNodes(cc->nodes);
     for (int slot = 0; slot < VK_SLOTS; slot++) d->table[slot] = knownAs(d->table[slot]);
     freeNodes(replaced);
     vk_free(cc->table);
-    valkeyClusterNode *left = cc->nodes;
-    cc->nodes = kept;
     cc->table = d->table;
     return left;
 }
@@ -459,7 +472,7 @@ redirect vkRedirectOf(const valkeyReply *r) {
 /* What a valkeyClusterNodeIterator contains. */
 typedef struct nodeWalk {
     valkeyClusterContext *cc;
-    uint64_t route_version;
+    uint64_t nodes_version;
     valkeyClusterNode *next;
     int retries_left;
 } nodeWalk;
@@ -467,17 +480,17 @@ _Static_assert(sizeof(nodeWalk) <= sizeof(valkeyClusterNodeIterator), "fits the 
 
 void valkeyClusterInitNodeIterator(valkeyClusterNodeIterator *iter, valkeyClusterContext *cc) {
     nodeWalk walk = {
-        .cc = cc, .route_version = cc->route_version, .next = cc->nodes, .retries_left = 1};
+        .cc = cc, .nodes_version = cc->nodes_version, .next = cc->nodes, .retries_left = 1};
     memcpy(iter, &walk, sizeof(walk));
 }
 
 valkeyClusterNode *valkeyClusterNodeNext(valkeyClusterNodeIterator *iter) {
     nodeWalk walk;
     memcpy(&walk, iter, sizeof(walk));
-    if (walk.route_version != walk.cc->route_version) {
+    if (walk.nodes_version != walk.cc->nodes_version) {
         /* Its nodes are gone. */
         if (walk.retries_left-- <= 0) return NULL;
-        walk.route_version = walk.cc->route_version;
+        walk.nodes_version = walk.cc->nodes_version;
         walk.next = walk.cc->nodes;
     }
     valkeyClusterNode *n = walk.next;

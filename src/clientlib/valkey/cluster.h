@@ -82,6 +82,7 @@ typedef struct valkeyClusterContext {
     valkeyClusterNode *nodes;
     valkeyClusterNode **table; /* by slot */
     uint64_t route_version;    /* number of updates of the map */
+    uint64_t nodes_version;    /* number of changes of the list of nodes */
     int retry_count;           /* of the last command */
     int need_update_route;     /* the map may be outdated */
     unsigned map_round;        /* counts searches for a node that sends the map */
@@ -148,7 +149,7 @@ typedef struct cluster_slot {
     valkeyClusterNode *node;
 } cluster_slot;
 
-/* Walks over all nodes; begins again if the map is updated meanwhile. */
+/* Walks over all nodes; begins again, once, if there are other nodes meanwhile. */
 typedef uint64_t valkeyClusterNodeIterator[9];
 
 /* ------------------------------------------------------------------ synchronous */

@@ -8,6 +8,7 @@ int test_context(void);
 int test_format(void);
 int test_interface(void);
 int test_limits(void);
+int test_memory(void);
 int test_reader(void);
 
 int main(void) {
@@ -20,5 +21,6 @@ int main(void) {
     failures += test_limits();
     failures += test_cluster();
     failures += test_cluster_nodes();
+    failures += test_memory();
     return failures != 0;
 }

@@ -706,6 +706,31 @@ static void theOnlyKnownNodeIsReplaced(void **state) {
     valkeyClusterFree(cc);
 }
 
+/* An iteration comes to its end although a dead node, which is still in the map, renews that again and again. */
+static void iteratorsVisitAllNodesThoughOneIsDown(void **state) {
+    (void)state;
+    valkeyClusterContext *cc = connectSync();
+    for (int dead = 0; dead < RANGES; dead++) {
+        fakeSetMode(nodes, dead, FAKE_REFUSE);
+        for (int round = 0; round < 3; round++) {
+            valkeyClusterNodeIterator iterator;
+            int failures = 0, successes = 0;
+            valkeyClusterInitNodeIterator(&iterator, cc);
+            for (valkeyClusterNode *n; (n = valkeyClusterNodeNext(&iterator));) {
+                valkeyReply *r = valkeyClusterCommandToNode(cc, n, "DBSIZE");
+                failures += r == NULL;
+                successes += r != NULL;
+                freeReplyObject(r);
+            }
+            assert_int_equal(failures, 1);
+            assert_int_equal(successes, 2);
+        }
+        fakeSetMode(nodes, dead, FAKE_SERVE);
+        assert_int_equal(valkeyClusterUpdateSlotmap(cc), VALKEY_OK);
+    }
+    valkeyClusterFree(cc);
+}
+
 /* The retries of one command are enough for a pipeline. */
 static void pipelinesShareTheirRetries(void **state) {
     (void)state;
@@ -948,6 +973,7 @@ int test_cluster_nodes(void) {
         TEST(redirectsCountMoreThanMaps),
         TEST(pipelinesAskOnceForAMove),
         TEST(theOnlyKnownNodeIsReplaced),
+        TEST(iteratorsVisitAllNodesThoughOneIsDown),
         TEST(pipelinesShareTheirRetries),
         TEST(pipelinesWithoutAClusterFail),
         TEST(failuresAskForTheMapOnceASecond),
