@@ -32,7 +32,7 @@ void collectionRemove(ctx *c, int arg_index);
  * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
  * deleted. Replies the number of elements. */
 void collectionStore(ctx *c, int arg_index, robj *into, const char *event);
-/* Signals that `n` > 0 elements of the key changed. */
+/* Signals that `n` elements of the key changed; 0 if it was a change that left nothing. */
 static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
     ctxKeyChanged(c, key, event);
     engineHot.dirty += n - 1;

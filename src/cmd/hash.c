@@ -24,15 +24,23 @@ bool hashFindWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_H
 
 /* ------------------------------------------------------------------ setting */
 
+void hashNoteReplaced(ctx *c, uint64_t count) {
+    if (likely(!count)) return;
+    dbCountExpiredFields(c->db, count);
+    collectionNotify(c, c->argv[1], "hexpired");
+}
+
 /* Sets one field of `o`, as returned by hashFindWrite(), and stores the value. The field keeps its
- * TTL. */
-static void setOne(ctx *c, robj *o, slice field, slice value) {
+ * TTL. True if it replaced an expired field. */
+static bool setOne(ctx *c, robj *o, slice field, slice value) {
     packLimits most = hashLimits();
     hashOutcome outcome;
     if (!o) o = hashNew(c->argv[1]);
     o = hashSetTimed(o, field, value, HASH_KEEP_TIME, c->look, &most, &outcome);
     collectionPlace(c, 1, o);
-    if (outcome == HASH_REPLACED_EXPIRED) collectionNotify(c, c->argv[1], "hexpired");
+    bool replaced_expired = outcome == HASH_REPLACED_EXPIRED;
+    if (replaced_expired) hashNoteReplaced(c, 1);
+    return replaced_expired;
 }
 
 /* HINCRBY and HINCRBYFLOAT on a hash with field TTLs are propagated as their result. */
@@ -59,17 +67,17 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     robj *o;
     if (!hashFindWrite(c, &o)) return false;
     packLimits most = hashLimits();
-    bool replaced_expired = false;
+    uint64_t replaced_expired = 0;
     if (!o) o = hashNew(c->argv[1]);
     o = hashPrepare(o, c->argv + 2, (size_t)c->argc - 2, &most);
     for (int i = 2; i < c->argc; i += 2) {
         hashOutcome outcome;
         o = hashSetTimed(o, c->argv[i], c->argv[i + 1], HASH_NO_TIME, c->look, &most, &outcome);
         *created_count += outcome != HASH_UPDATED;
-        replaced_expired |= outcome == HASH_REPLACED_EXPIRED;
+        replaced_expired += outcome == HASH_REPLACED_EXPIRED;
     }
     collectionPlace(c, 1, o);
-    if (replaced_expired) collectionNotify(c, c->argv[1], "hexpired");
+    hashNoteReplaced(c, replaced_expired);
     collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
     return true;
 }
@@ -96,7 +104,11 @@ void hsetnxCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
-    setOne(c, o, c->argv[2], c->argv[3]);
+    if (setOne(c, o, c->argv[2], c->argv[3])) {
+        /* A replica still has the expired field, so it would not do anything for HSETNX. */
+        slice words[4] = {SLICE("HSET"), c->argv[1], c->argv[2], c->argv[3]};
+        ctxPropagateAs(c, 4, words);
+    }
     ctxKeyChanged(c, c->argv[1], "hset");
     replyInteger(c, 1);
 }
@@ -120,7 +132,7 @@ void hincrbyCommand(ctx *c) {
     bool timed = o && hashTimedCount(o) > 0;
     int64_t time_ms = timed ? hashTime(o, c->argv[2], c->look) : HASH_NO_TIME;
     slice result = sliceMake(digits, numberPrintInt(digits, number));
-    setOne(c, o, c->argv[2], result);
+    (void)setOne(c, o, c->argv[2], result); /* propagates the result anyway */
     if (timed) propagateNumber(c, time_ms, result);
     ctxKeyChanged(c, c->argv[1], "hincrby");
     replyInteger(c, number);
@@ -154,7 +166,7 @@ void hincrbyfloatCommand(ctx *c) {
     }
     slice result = sliceMake(text, numberPrintLongDouble(text, number));
     int64_t time_ms = o ? hashTime(o, c->argv[2], c->look) : HASH_NO_TIME;
-    setOne(c, o, c->argv[2], result);
+    (void)setOne(c, o, c->argv[2], result); /* propagates the result anyway */
     propagateNumber(c, time_ms, result);
     ctxKeyChanged(c, c->argv[1], "hincrbyfloat");
     replyBulk(c, result);

@@ -5,6 +5,7 @@
 #define CMD_HASH_PRIV_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "engine/ctx.h"
 #include "store/type_hash.h"
@@ -18,5 +19,8 @@ bool hashFindWrite(ctx *c, robj **out);
 
 /* Replies the value of a field, or null; `o` may be NULL. */
 void hashReplyField(ctx *c, const robj *o, slice field);
+
+/* Counts and publishes that values replaced `count` expired fields of the key at argument 1. */
+void hashNoteReplaced(ctx *c, uint64_t count);
 
 #endif

@@ -273,6 +273,7 @@ static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned condition
     if (count) {
         collectionPlace(c, 1, o);
         if (past) {
+            dbCountExpiredFields(c->db, (uint64_t)count);
             propagateDeleted(c, changed, count);
             notifyDeleted(c, o, "hexpired", count);
         } else {
@@ -388,7 +389,10 @@ static void getAndDeleteFields(ctx *c, robj *o, const fieldList *f, bool expired
     }
     if (count) {
         collectionPlace(c, 1, o);
-        if (expired) propagateDeleted(c, gone, count);
+        if (expired) {
+            dbCountExpiredFields(c->db, (uint64_t)count);
+            propagateDeleted(c, gone, count);
+        }
         notifyDeleted(c, o, expired ? "hexpired" : "hdel", count);
     }
     memFree(gone);
@@ -457,13 +461,14 @@ static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fiel
     return true;
 }
 
-/* The expiry time is in the past: the fields are set and deleted again. */
+/* The expiry time is in the past: the fields are set and deleted again, also those that have expired. */
 static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;
     for (int64_t i = 0; o && i < f->size; i++) {
-        if (hashDelete(&o, fieldAt(c, f, i), c->look)) gone[count++] = fieldAt(c, f, i);
+        if (hashDelete(&o, fieldAt(c, f, i), lookAtAll())) gone[count++] = fieldAt(c, f, i);
     }
+    dbCountExpiredFields(c->db, (uint64_t)f->size);
     if (o) {
         collectionPlace(c, 1, o);
         if (count) propagateDeleted(c, gone, count);
@@ -472,7 +477,7 @@ static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     if (!o) ctxKeyEvent(c, c->argv[1], "new"); /* as if it had been created */
     collectionNotify(c, c->argv[1], "hset");
     collectionNotify(c, c->argv[1], "hexpire");
-    collectionChanged(c, c->argv[1], "hexpired", (uint64_t)f->size);
+    collectionChanged(c, c->argv[1], "hexpired", (uint64_t)count); /* 0: what was set is gone */
     if (!o) {
         collectionNotify(c, c->argv[1], "del");
     } else if (hashLength(o) == 0) {
@@ -498,17 +503,23 @@ static void propagateSet(ctx *c, const hashOptions *o, int64_t time_ms, const fi
 static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_ms,
                       const fieldList *f) {
     packLimits most = hashLimits();
-    bool replaced_expired = false;
+    slice *replaced = NULL; /* fields that had expired */
+    int64_t count = 0;
     if (options->given & OPT_KEEPTTL) time_ms = HASH_KEEP_TIME;
     if (!o) o = hashNew(c->argv[1]);
     for (int64_t i = 0; i < f->size; i++) {
         hashOutcome outcome;
         o = hashSetTimed(o, fieldAt(c, f, i), c->argv[f->first + (int)i * 2 + 1], time_ms, c->look,
                          &most, &outcome);
-        replaced_expired |= outcome == HASH_REPLACED_EXPIRED;
+        if (likely(outcome != HASH_REPLACED_EXPIRED)) continue;
+        if (!replaced) replaced = memNewArray(slice, (size_t)f->size);
+        replaced[count++] = fieldAt(c, f, i);
     }
     collectionPlace(c, 1, o);
-    if (replaced_expired) collectionNotify(c, c->argv[1], "hexpired");
+    hashNoteReplaced(c, (uint64_t)count);
+    /* A replica still has the expired fields; they must not keep their time there. */
+    if (count && options->given & OPT_KEEPTTL) propagateDeleted(c, replaced, count);
+    memFree(replaced);
     propagateSet(c, options, time_ms, f);
     collectionChanged(c, c->argv[1], "hset", (uint64_t)f->size);
     if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], "hexpire");

@@ -92,6 +92,8 @@ uint64_t dbItemKeys(db *d) {
     return hashtableCount(&d->items);
 }
 
+void dbCountExpiredFields(db *d, uint64_t count) { d->in->stats.expired_fields += count; }
+
 /* ------------------------------------------------------------------ active expiry */
 
 typedef struct walk {

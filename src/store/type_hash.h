@@ -20,6 +20,8 @@
 #include "store/object.h"
 #include "store/type.h"
 
+typedef struct db db;
+
 /* Special values of a field's expiry time, which is Unix time in ms. */
 #define HASH_NO_TIME INT64_C(-1)
 #define HASH_NO_FIELD INT64_C(-2)  /* returned by hashTime() only */
@@ -61,6 +63,9 @@ int64_t hashTime(const robj *o, slice field, storeLook look);
 uint64_t hashTimedCount(const robj *o);
 /* Number of visible fields. O(1) if no field has a TTL, else O(fields). */
 uint64_t hashVisibleCount(const robj *o, storeLook look);
+
+/* Counts fields that a command has removed because they had expired, or got a time in the past. */
+void dbCountExpiredFields(db *d, uint64_t count);
 
 /* A batch of expired fields of a table. */
 enum { HASH_EXPIRED_MAX = 64 };
