@@ -8,6 +8,8 @@
  * thread-safe. */
 #include "ds/kvstore.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/assert.h"
 #include "base/random.h"
@@ -213,6 +215,13 @@ void kvstoreSetVisible(kvstore *kv, int slot, bool visible) {
         bitSet(kv->hidden, slot);
         addToSums(kv, slot, -(int64_t)all.count, -(int64_t)all.volatile_count);
     }
+}
+
+uint64_t *kvstoreHidden(const kvstore *kv) {
+    if (!kv->hidden) return NULL;
+    uint64_t *copy = memNewArray(uint64_t, bitWords(kv));
+    memcpy(copy, kv->hidden, bitWords(kv) * sizeof(uint64_t));
+    return copy;
 }
 
 hashtable kvstoreTakeSlot(kvstore *kv, int slot) {

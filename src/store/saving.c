@@ -17,7 +17,9 @@
 /* The tables of one database of the start. */
 typedef struct savedStore {
     kvstore *keys; /* NULL: freed by somebody else */
-    int db_id;     /* at the start */
+    uint64_t
+        *hidden; /* slots that were hidden at the start, and are not visited; see kvstoreHidden() */
+    int db_id;   /* at the start */
     bool detached; /* its database was emptied: freed here */
 } savedStore;
 
@@ -54,7 +56,8 @@ void storeSavingBegin(const storeSaver *saver) {
     for (int i = 0; i < k->count; i++) {
         db *d = k->dbs[i];
         if (kvstoreCountAll(d->keys) == 0) continue;
-        saving.stores[saving.count++] = (savedStore){.keys = d->keys, .db_id = i};
+        saving.stores[saving.count++] =
+            (savedStore){.keys = d->keys, .hidden = kvstoreHidden(d->keys), .db_id = i};
         d->saved_as = saving.count;
     }
     savingValuesBegin(saver);
@@ -63,11 +66,17 @@ void storeSavingBegin(const storeSaver *saver) {
 
 /* ------------------------------------------------------------------ changes */
 
+static bool wasHidden(const savedStore *s, int slot) {
+    return unlikely(s->hidden != NULL) && s->hidden[slot / 64] >> (slot % 64) & 1;
+}
+
 /* True if the walk will still come to objects of this database with this hash. */
 static bool isAhead(const db *d, uint64_t hash) {
     int number = d->saved_as - 1;
-    if (number != saving.at) return number > saving.at;
+    if (number < saving.at) return false;
     int slot = slotOf(hash);
+    if (wasHidden(&saving.stores[number], slot)) return false;
+    if (number != saving.at) return true;
     if (slot != saving.slot) return slot > saving.slot;
     return !saving.begun || !hashtableCutPassed(&saving.cut, hash);
 }
@@ -135,7 +144,7 @@ static bool visitAtOnce(void *context, void *entry, unsigned flags) {
 static const hashtable *tableNow(const savedStore *s) {
     for (; saving.slot < kvstoreSlots(s->keys); saving.slot++) {
         const hashtable *t = kvstoreTable(s->keys, saving.slot);
-        if (t->body) return t;
+        if (t->body && !wasHidden(s, saving.slot)) return t;
         saving.begun = false;
     }
     return NULL;
@@ -144,7 +153,8 @@ static const hashtable *tableNow(const savedStore *s) {
 static void freeDetached(savedStore *s) {
     if (!s->detached) return;
     freeStores(&s->keys, 1, false, true);
-    *s = (savedStore){.keys = NULL};
+    s->keys = NULL;
+    s->detached = false;
 }
 
 static void freeEmptied(void) {
@@ -160,6 +170,7 @@ static void endWalk(void) {
     for (; k; k = k->next) {
         for (int i = 0; i < k->count; i++) k->dbs[i]->saved_as = 0;
     }
+    for (int i = 0; i < saving.count; i++) memFree(saving.stores[i].hidden);
     memFree(saving.stores);
     memFree(saving.visited);
     saving.stores = NULL;
@@ -262,6 +273,7 @@ void savingTakeSlot(const db *d, int slot) {
     int number = d->saved_as - 1;
     if (!storeNow.saving || number < saving.at) return;
     if (number == saving.at && slot < saving.slot) return;
+    if (wasHidden(&saving.stores[number], slot)) return;
     const hashtable *t = kvstoreTable(d->keys, slot);
     hashtableCut cut;
     hashtableCutBegin(&cut, t);

@@ -624,6 +624,38 @@ static void test_the_same_with_a_table_per_slot(void **state) {
     manyWalks(true, ROUNDS / 4 * testScale());
 }
 
+/* The slots of every second key. */
+static void hideSlots(bool hide) {
+    for (int number = 0; number < KEYS; number += 2) {
+        char text[32];
+        int slot = storeHashSlot(storeHash(keyText(number, text)));
+        for (int i = 0; i < DBS; i++) kvstoreSetVisible(storeDb(i)->keys, slot, !hide);
+    }
+}
+
+static void test_slots_hidden_at_the_start_are_not_passed_on(void **state) {
+    (void)state;
+    testSeed(__func__);
+    now_ms = 1700000000000;
+    storeInit(DBS, true);
+    storeSetClock(now_ms);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < 300; i++) operate();
+        hideSlots(true);
+        noteStart();
+        storeSavingBegin(&saver);
+        do {
+            if (randomUniform(1000) == 0) hideSlots(randomUniform(2));
+            if (randomUniform(8) == 0) operate();
+        } while (storeSavingStep(1 + randomUniform(8)));
+        assert_int_equal(written, due);
+        dropParts();
+        hideSlots(false);
+        assert_int_equal(marks(), 0);
+    }
+    storeShutdown();
+}
+
 static void test_swapping_keyspaces_abandons_the_walk(void **state) {
     (void)state;
     testSeed(__func__);
@@ -646,6 +678,7 @@ int test_saving(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_object_of_the_start_is_passed_on_once_as_it_was),
         cmocka_unit_test(test_the_same_with_a_table_per_slot),
+        cmocka_unit_test(test_slots_hidden_at_the_start_are_not_passed_on),
         cmocka_unit_test(test_swapping_keyspaces_abandons_the_walk),
     };
     return cmocka_run_group_tests_name("saving", tests, NULL, testNoObjects);
