@@ -118,7 +118,6 @@ static void complete(ctx *c, migration *m, bool copy) {
 /* The state of a blocked MIGRATE. */
 typedef struct waiting {
     migration *transfer;
-    session *who;
     bool copy;
 } waiting;
 
@@ -134,8 +133,13 @@ static void freeWaiting(void *state) {
 }
 
 static void transferEnded(migration *m, void *arg) {
-    (void)m;
-    (void)blockFinish(((waiting *)arg)->who); /* it waits, or `arg` were freed */
+    (void)m, (void)arg;
+    blockNotify(BLOCK_CUSTOM); /* calls isDone() */
+}
+
+static bool isDone(const blockQuery *q) {
+    const waiting *w = q->state;
+    return migrateConclude(w->transfer);
 }
 
 /* MIGRATE host port key|"" db timeout [COPY] [REPLACE] [AUTH password | AUTH2 user password] [KEYS key...]. */
@@ -172,9 +176,11 @@ void migrateCommand(ctx *c) {
         return;
     }
     waiting *w = memNew(waiting);
-    *w = (waiting){.transfer = m, .who = c->who, .copy = request.copy};
-    blockStart(c,
-               &(blockParams){
-                   .kind = BLOCK_CUSTOM, .finish = finish, .state = w, .free_state = freeWaiting});
+    *w = (waiting){.transfer = m, .copy = request.copy};
+    blockStart(c, &(blockParams){.kind = BLOCK_CUSTOM,
+                                 .ready = isDone,
+                                 .finish = finish,
+                                 .state = w,
+                                 .free_state = freeWaiting});
     migrateStart(m, transferEnded, w);
 }

@@ -153,8 +153,6 @@ static void end(migration *m) {
     if (m->phase == PHASE_ENDED) return;
     bool healthy = m->phase == PHASE_KEYS && m->next_reply == m->next_send;
     m->phase = PHASE_ENDED;
-    stopObserving(m);
-    endPause(m);
     if (m->timer) loopRemoveTimer(m->loop, m->timer - 1);
     m->timer = 0;
     if (m->link && healthy && m->loop == engineLoop()) {
@@ -346,12 +344,16 @@ static void leave(migration *m) {
     if (m->freed) migrateFree(m);
 }
 
-/* Sends what can be sent, and ends the transfer when everything is done. */
+/* Sends what can be sent. When everything is done, the transfer ends, or its user concludes it later: this may be a
+ * nested turn, after which keys can change. */
 static void proceed(migration *m) {
     if (m->phase == PHASE_ENDED) return;
-    if (roundIsComplete(m) && !beginRound(m)) {
-        end(m);
-        return;
+    if (roundIsComplete(m)) {
+        if (!m->done) {
+            end(m);
+            return;
+        }
+        m->done(m, m->arg);
     }
     bool more = m->out_at < m->out.len || (m->phase == PHASE_KEYS && m->next_send < m->count);
     if (connOnWrite(&m->link->conn, more ? writable : NULL) != OK) fail(m);
@@ -438,6 +440,7 @@ static void readable(conn *c) {
 static int64_t checkTimeout(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id;
     migration *m = arg;
+    if (roundIsComplete(m)) return m->timeout_ms; /* a command that runs for long delays the end */
     int64_t left_ms = m->progress_ms + m->timeout_ms - clockWallMs();
     if (left_ms > 0) return left_ms;
     m->timer = 0;
@@ -557,6 +560,19 @@ void migrateRun(migration *m) {
     m->loop = NULL;
 }
 
+bool migrateConclude(migration *m) {
+    if (roundIsComplete(m)) {
+        m->busy = true;
+        if (beginRound(m)) {
+            proceed(m);
+        } else {
+            end(m);
+        }
+        m->busy = false;
+    }
+    return m->phase == PHASE_ENDED;
+}
+
 slice migrateError(const migration *m) { return strSlice(&m->error); }
 
 const str *migrateNextMoved(const migration *m, int *at) {
@@ -570,6 +586,8 @@ const str *migrateNextMoved(const migration *m, int *at) {
 void migrateFree(migration *m) {
     m->done = NULL;
     if (m->loop) end(m);
+    stopObserving(m);
+    endPause(m);
     if (m->resolving || m->busy) {
         m->freed = true;
         return;

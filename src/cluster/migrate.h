@@ -31,12 +31,15 @@ typedef struct migrateParams {
     int key_count;
 } migrateParams;
 
-/* Called once, when the transfer has ended; may free it. */
+/* Called when migrateConclude() has to be called. */
 typedef void migrateDoneProc(migration *m, void *arg);
 
 migration *migrateNew(const migrateParams *params);
 /* Starts the transfer in the main loop; `done` is called later, from there. */
 void migrateStart(migration *m, migrateDoneProc *done, void *arg);
+/* Ends the transfer if everything was sent and has not changed since; otherwise it continues, and false is returned. To be
+ * called where keys may be removed, which follows immediately. */
+bool migrateConclude(migration *m);
 /* Transfers without serving anybody meanwhile. */
 void migrateRun(migration *m);
 /* After the end: the error to reply, empty if there was none. */

@@ -39,6 +39,8 @@ struct blockWait {
     bool when_gone;
     bool silent; /* its reply is suppressed by CLIENT REPLY */
     bool again;  /* it ran again and still found nothing */
+    bool over;   /* blockFinish() was called */
+    slice error; /* the reply, while it ends with an error */
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
@@ -223,29 +225,16 @@ static outbuf *outOf(const blockWait *w, outbuf *silence) {
     return is_silent ? silence : &w->who->out;
 }
 
+static void replyGivenError(ctx *c) { replyError(c, c->who->blocked->error); }
+
 /* Ends a wait without running the request, with an error if it has text, else with `reply`. */
 static void end(blockWait *w, commandProc *reply, slice error) {
     session *s = w->who;
     outbuf silence;
-    ctx c = {.who = s,
-             .db = s->db,
-             .argv = w->kept.argv,
-             .argc = w->kept.argc,
-             .cmd = w->kept.command,
-             .request = &w->kept,
-             .now_ms = engineHot.now_ms,
-             .look = keyspaceLookOf(s, engineHot.now_ms),
-             .proto = s->proto,
-             .below = engineHot.current};
-    c.out = outOf(w, &silence);
-    engineHot.current = &c;
-    if (error.len) {
-        replyError(&c, error);
-    } else {
-        reply(&c);
-    }
-    engineHot.current = c.below;
-    if (c.flags & CTX_DELIVERS) deliverWaiting(s);
+    ctx c;
+    ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
+    w->error = error;
+    executeLater(&c, error.len ? replyGivenError : reply);
     executeAccount(s, c.cmd, error.len != 0);
     outbufClear(&silence);
     release(w);
@@ -266,7 +255,8 @@ bool blockEnd(session *s, slice error) {
 bool blockFinish(session *s) {
     blockWait *w = s->blocked;
     if (!w || !w->finish) return false;
-    end(w, w->finish, SLICE(""));
+    w->over = true;
+    blockNotify(w->kind);
     return true;
 }
 
@@ -274,17 +264,8 @@ bool blockFinish(session *s) {
 static void runAgain(blockWait *w) {
     session *s = w->who;
     outbuf silence;
-    ctx c = {.who = s,
-             .db = s->db,
-             .argv = w->kept.argv,
-             .argc = w->kept.argc,
-             .cmd = w->kept.command,
-             .proto = s->proto,
-             .origin = s->origin,
-             .targets = s->targets,
-             .now_ms = engineHot.now_ms,
-             .look = keyspaceLookOf(s, engineHot.now_ms)};
-    c.out = outOf(w, &silence);
+    ctx c;
+    ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     w->again = false;
     s->flags &= ~(uint32_t)SESSION_BLOCKED;
     executeKept(&c, &w->kept, CTX_WOKEN);
@@ -348,7 +329,8 @@ static void serveNotified(void) {
             blockWait *w = LIST_OWNER(n, blockWait, all);
             n = listNext(&blocked.waits[kind], n);
             blockQuery q = queryOf(w);
-            if (!isClosing(w) && w->ready && w->ready(&q)) continueWait(w);
+            if (isClosing(w)) continue;
+            if (w->over || (w->ready && w->ready(&q))) continueWait(w);
         }
     }
 }

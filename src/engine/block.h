@@ -57,8 +57,8 @@ typedef struct blockParams {
     int64_t deadline_ms;   /* 0: no timeout */
     /* Replies on timeout; may read the arguments. NULL: CLIENT UNBLOCK does not end the wait either. */
     commandProc *timed_out;
-    commandProc
-        *finish; /* replies when the wait ends; NULL: the command runs again from its start */
+    /* Replies when the wait ends, and may change keys; NULL: the command runs again from its start. */
+    commandProc *finish;
     const slice *
         argv; /* arguments to run instead of the request (e.g. "$" replaced by an id); NULL: the request */
     int argc;
@@ -77,7 +77,8 @@ void blockNotify(blockKind kind);
 /* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the waits for the key
  * are checked as after a change. */
 void blockNotifyKey(int db_id, slice key);
-/* Ends a session's wait immediately through its `finish`. False if it has no such wait. */
+/* Ends a session's wait through its `finish`: after the current command, or in stage WAKE. False if it has no such
+ * wait. */
 bool blockFinish(session *s);
 
 /* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).

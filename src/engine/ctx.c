@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "engine/hooks_priv.h"
+#include "engine/keyspace.h"
 #include "engine/propagate.h"
 
 /* Bit set of secret arguments of the current command; the highest bit means all from there on. Valid only for a ctx
@@ -43,6 +44,22 @@ void ctxInitInner(ctx *c, ctx *outer) {
                .now_ms = outer->now_ms,
                .look = outer->look,
                .outer = outer};
+}
+
+void ctxInitLater(ctx *c, session *s, request *r, outbuf *out) {
+    *c = (ctx){.who = s,
+               .db = s->db,
+               .argv = r->argv,
+               .argc = r->argc,
+               .cmd = r->command,
+               .out = out,
+               .proto = s->proto,
+               .origin = s->origin,
+               .targets = s->targets,
+               .now_ms = engineHot.now_ms,
+               .look = keyspaceLookOf(s, engineHot.now_ms),
+               .key_hash = r->key_hash,
+               .request = r};
 }
 
 void ctxSetProto(ctx *c, int proto) {

@@ -61,6 +61,9 @@ struct ctx {
 /* Initialises a ctx for a command run by `outer`: takes over session, database, protocol, origin, targets, time and
  * output. The caller sets argv and argc, changes fields as required, and calls executeInner(). */
 void ctxInitInner(ctx *c, ctx *outer);
+/* Initialises a ctx for what a session does later than its request arrived (it was blocked): as a top-level command, with
+ * all that executeRun() gives one. The arguments and the command are those of `r`. */
+void ctxInitLater(ctx *c, session *s, request *r, outbuf *out);
 /* True for commands that were accepted before elsewhere: limits that protect the server from clients do not apply. */
 static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }
 /* HELLO: changes the protocol of the session and of its commands being executed. */

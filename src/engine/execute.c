@@ -388,9 +388,10 @@ int executeRun(session *s, request *requests, int count) {
              .targets = s->targets,
              .below = engineHot.current};
     hotCheck(!(s->flags & SESSION_LENT));
+    /* Evicted keys are no effect of these requests: what is sent about them precedes the replies. */
+    if (unlikely(engineHot.memory_limited)) memoryKeep();
     engineHot.current = &c;
     if (unlikely(requests[0].command_epoch != commandEpoch())) executeResolveAll(requests, count);
-    if (unlikely(engineHot.memory_limited)) memoryKeep();
     engineHot.hotkeys_in -= count;
     if (unlikely(engineHot.hotkeys_in < 0)) hotkeysLook(s->db_id, requests, count);
     uint64_t started = clockTicks();
@@ -515,6 +516,19 @@ void executeInner(ctx *c) {
         outbufSinkFlush(c->out);
     engineHot.current = c->below;
     if (unlikely(c->flags & CTX_DELIVERS)) deliverWaiting(c->who);
+}
+
+void executeLater(ctx *c, commandProc *part) {
+    c->below = engineHot.current;
+    engineHot.current = c;
+    propagateUnitBegin();
+    part(c);
+    finish(c);
+    propagateUnitEnd();
+    engineHot.current = c->below;
+    /* Its caller or the command below wakes others. */
+    if (c->flags & CTX_WAKES && c->below) c->below->flags |= CTX_WAKES;
+    if (c->flags & CTX_DELIVERS) deliverWaiting(c->who);
 }
 
 void executeCountRejected(ctx *c) { account(c->who, c->cmd, 0, 0, 1, 0); }

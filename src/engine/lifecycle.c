@@ -79,7 +79,10 @@ void engineSetServeProc(engineServeProc *proc) { procs.serve = proc; }
 
 void engineServe(void) {
     check(procs.serve != NULL);
+    /* The command that is being executed would see keys change between its steps. */
+    bool before = keyspaceForbidChanges(engineHot.current != NULL);
     procs.serve();
+    (void)keyspaceForbidChanges(before); /* was set above */
 }
 
 void engineSetIdentityProc(engineIdentityProc *proc) { procs.identity = proc; }

@@ -61,7 +61,9 @@ void engineSetFlushDelay(int64_t us);
 int64_t engineFlushDelay(void);
 
 /* Serves what is pending, without waiting, from inside a long operation such as loading: one nested turn of the event
- * loop, signals included. */
+ * loop, signals included. If a command is being executed, nothing in this turn may change the main keyspace: jobs and
+ * callbacks that do so wait until no command is executed (engineHot.current is NULL), waits by blockNotify() and
+ * blockFinish(). */
 typedef void engineServeProc(void);
 void engineSetServeProc(engineServeProc *proc);
 void engineServe(void);

@@ -136,9 +136,10 @@ static void keep(int64_t length_us) {
     recordResult(full || limit.timed_out, full);
 }
 
-/* What is loaded was within the limit once, and nobody could be told of its eviction. */
+/* What is loaded was within the limit once, and nobody could be told of its eviction. In a nested turn a command is being
+ * executed, for which keys must not change. */
 void memoryKeep(void) {
-    if (!engineHot.loading) keep(turnLengthUs());
+    if (!engineHot.loading && !engineHot.current) keep(turnLengthUs());
 }
 
 /* ------------------------------------------------------------------ the gate */

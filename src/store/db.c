@@ -121,6 +121,8 @@ db *storeDb(int id) { return keyspaceDb(&storeNow.main, id); }
 db **storeDbs(void) { return storeNow.main.dbs; }
 
 void dbExchange(db *a, db *b) {
+    hotCheck(mayChange(a));
+    hotCheck(mayChange(b));
     db old_a = *a, old_b = *b;
     *a = old_b;
     *b = old_a;
@@ -478,6 +480,7 @@ void storeSetNotes(bool added, bool missed) {
 
 /* Rare cases of dbPlace(), in functions of their own so that the common case saves no registers. */
 static NO_INLINE void insertAt(db *d, const dbPosition *at, robj *o, unsigned flags) {
+    hotCheck(mayChange(d));
     if (flags & HASHTABLE_MARK) itemsNote(d, at->at.hash, o);
     if (objectLru(o) == 0) objectSetLru(o, accessFresh());
     if (unlikely(storeNow.saving)) savingAdded(d, at->at.hash, o);
@@ -569,6 +572,7 @@ void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
 /* Inserts `o` where no key exists. */
 static void add(const dbKey *to, robj *o) {
     dbPosition at;
+    hotCheck(mayChange(to->db));
     check(findPosition(to->db, to->key, to->hash, &at) == NULL);
     itemsNote(to->db, to->hash, o);
     objectSetMarked(o, false); /* another one's, if it was moved */
@@ -589,6 +593,7 @@ void dbCopy(const dbKey *from, const dbKey *to) {
 }
 
 uint64_t dbFlush(db *d, bool later) {
+    hotCheck(mayChange(d));
     const keyspace *k = d->in;
     keyspace *before = keyspaceUse(d->in);
     uint64_t count = dbSize(d), others = 0;
@@ -605,6 +610,7 @@ uint64_t dbFlush(db *d, bool later) {
 }
 
 uint64_t storeFlush(keyspace *k, bool later) {
+    hotCheck(mayChange(k->dbs[0]));
     keyspace *before = keyspaceUse(k);
     uint64_t count = 0;
     int freed = 0;

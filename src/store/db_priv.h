@@ -56,6 +56,7 @@ typedef struct storeState {
     bool saving;        /* objects are passed on before they change: saving.h */
     bool saving_values; /* elements of some values, too: saving_value.h */
     bool time_removals; /* storeTimeRemovals() */
+    bool unchanging;    /* keyspaceForbidChanges() */
     bool resizes_off;   /* storeSetResizing() */
     bool forked;        /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
@@ -87,7 +88,12 @@ uint64_t savingDetachedKeys(void);
 void savingFreeDetached(void);
 /* Ends the walk: all objects are going to be freed. */
 void savingStop(void);
+/* False in a nested turn, in which a command runs that must not see changes of others. */
+static inline bool mayChange(const db *d) {
+    return !storeNow.unchanging || d->in != &storeNow.main;
+}
 ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
+    hotCheck(mayChange(d));
     if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
 }
 

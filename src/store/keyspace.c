@@ -92,6 +92,12 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
     compactForget(b);
 }
 
+bool keyspaceForbidChanges(bool on) {
+    bool before = storeNow.unchanging;
+    storeNow.unchanging = on;
+    return before;
+}
+
 int keyspaceDbCount(const keyspace *k) { return k->count; }
 
 uint64_t keyspaceKeyCount(const keyspace *k) {

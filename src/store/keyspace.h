@@ -30,6 +30,9 @@ keyspace *keyspaceUse(keyspace *k);
 /* Exchanges the contents and the memory of two keyspaces. Databases keep their addresses and numbers; keyspaces keep
  * their listeners, expiry modes and statistics. */
 void keyspaceSwap(keyspace *a, keyspace *b);
+/* Whether keys of the main keyspace must not change now: checked at each change in builds with checks. Returns the previous
+ * value. */
+bool keyspaceForbidChanges(bool on);
 int keyspaceDbCount(const keyspace *k);
 db *keyspaceDb(const keyspace *k, int id);
 /* Number of keys in all its databases. */

@@ -185,6 +185,8 @@ static void a_wait_for_an_offset_ends_on_notification(void **state) {
     assert_int_equal(wait_ms, -1);
     ask(&a, "offset 30 0");
     assert_true(blockFinish(&a));
+    assert_replies(&a, "");
+    stagesRun(STAGE_WAKE, STAGE_WAKE);
     assert_replies(&a, ":12");
     sessionClear(&a);
     sessionClear(&b);
