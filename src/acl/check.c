@@ -212,9 +212,10 @@ static NO_INLINE aclVerdict decideFinding(const aclRules *rules, const aclReques
     return verdict;
 }
 
-static uint8_t actionOf(const aclSelector *s, const command *cmd) {
+static uint8_t actionOf(const aclSelector *s, const command *cmd, bool limits_dbs) {
     const aclNeeds *needs = aclNeedsOf(cmd);
     unsigned id = cmd->id;
+    if (limits_dbs && needs->databases == DBS_SELECT) return ACTION_DECIDE; /* is noted in MULTI */
     if (!(s->flags & ACL_ALL_DBS) || id >= s->command_words * 64u) return ACTION_DECIDE;
     if (!(s->commands[id / 64] >> id % 64 & 1)) return ACTION_DECIDE;
     if (needs->channels && !(s->flags & ACL_ALL_CHANNELS)) return ACTION_DECIDE;
@@ -223,8 +224,9 @@ static uint8_t actionOf(const aclSelector *s, const command *cmd) {
 }
 
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count) {
+    bool limits_dbs = aclLimitsDatabases(rules);
     for (int id = 0; id < count; id++)
-        actions[id] = actionOf(&rules->selectors[0], commandById(id));
+        actions[id] = actionOf(&rules->selectors[0], commandById(id), limits_dbs);
 }
 
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index) {
@@ -263,12 +265,23 @@ uint32_t aclChecksOf(const aclRules *rules) {
         if (!(s->flags & ACL_ALL_CHANNELS)) own |= ACL_CHECK_CHANNELS;
         checks = checks == ACL_CHECK_ALL ? own : checks & own;
     }
-    return checks;
+    /* A queued SELECT decides about the commands after it. */
+    return checks && aclLimitsDatabases(rules) ? ACL_CHECK_ALL : checks;
 }
 
 bool aclLimitsDatabases(const aclRules *rules) {
     for (uint32_t i = 0; i < rules->selector_count; i++) {
-        if (rules->selectors[i].flags & ACL_ALL_DBS) return false;
+        if (!(rules->selectors[i].flags & ACL_ALL_DBS)) return true;
     }
-    return true;
+    return false;
+}
+
+bool aclMayRead(const aclRules *rules, int db_id, slice key) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        const aclSelector *s = &rules->selectors[i];
+        if (!allowsDb(s, db_id)) continue;
+        if (s->flags & ACL_ALL_KEYS || aclAllowsKey(s->keys, s->key_count, key, ACL_READ))
+            return true;
+    }
+    return false;
 }

@@ -47,7 +47,9 @@ bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern);
 /* Which requests need a decision at all; see gate.c. */
 enum aclCheckFlag { ACL_CHECK_ALL = 1, ACL_CHECK_KEYS = 2, ACL_CHECK_CHANNELS = 4 };
 uint32_t aclChecksOf(const aclRules *rules);
-/* True if some database is not allowed everywhere. */
+/* True if some selector allows the key of the database to be read. */
+bool aclMayRead(const aclRules *rules, int db_id, slice key);
+/* True if some selector does not allow every database. */
 bool aclLimitsDatabases(const aclRules *rules);
 
 #endif

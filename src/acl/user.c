@@ -113,6 +113,10 @@ static bool mayReceive(const user *u, slice channel, bool is_pattern) {
     return aclAllowsChannel(((const aclUser *)u)->rules, channel, is_pattern);
 }
 
+static bool mayRead(const user *u, int db_id, slice key) {
+    return aclMayRead(((const aclUser *)u)->rules, db_id, key);
+}
+
 static bool isOn(const user *u) { return ((const aclUser *)u)->rules->on; }
 
 static const userPolicy policy = {.find = findUser,
@@ -120,6 +124,7 @@ static const userPolicy policy = {.find = findUser,
                                   .reads_all_keys = readsAllKeys,
                                   .may_run = mayRun,
                                   .may_receive = mayReceive,
+                                  .may_read = mayRead,
                                   .is_on = isOn,
                                   .log_certificate = aclLogCertificate};
 

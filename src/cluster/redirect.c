@@ -32,6 +32,7 @@ static gateVerdict refuse(ctx *c, slice error) {
         transactionDiscard(c->who);
         c->flags &= ~(uint32_t)CTX_ADMISSION;
     }
+    c->flags |= CTX_REDIRECTED;
     replyError(c, error);
     return GATE_REFUSED;
 }

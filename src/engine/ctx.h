@@ -31,7 +31,10 @@ enum ctxFlag {
     CTX_MEASURED = 1u << 12, /* its duration was measured separately */
     CTX_WOKEN = 1u << 13,    /* runs again after it was blocked */
     CTX_DELIVERS = 1u << 15, /* output for its own session is delivered after the reply */
-    CTX_WAKES = 1u << 14,    /* made a key ready for which a session is blocked */
+    CTX_REDIRECTED =
+        1u
+        << 16, /* refused because another server is to be asked: EXEC replies the error as it is */
+    CTX_WAKES = 1u << 14, /* made a key ready for which a session is blocked */
 };
 
 struct ctx {

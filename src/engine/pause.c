@@ -113,7 +113,7 @@ void pauseForget(session *s) {
 
 static bool mayWrite(const ctx *c) {
     const uint32_t writes = CMD_WRITE | CMD_MAY_REPLICATE;
-    if (c->cmd->flags & writes) return true;
+    if (c->cmd->flags & writes) return transactionFlagsOf(c) & writes;
     return c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(c->who, writes);
 }
 

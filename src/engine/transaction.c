@@ -103,11 +103,16 @@ static transactionFlagsProc *flags_proc;
 
 void transactionSetFlagsProc(transactionFlagsProc *proc) { flags_proc = proc; }
 
+static bool runsScript(const ctx *c) {
+    return unlikely(c->cmd->spec->categories & 1u << CAT_SCRIPTING) && flags_proc;
+}
+
+uint32_t transactionFlagsOf(const ctx *c) { return runsScript(c) ? flags_proc(c) : c->cmd->flags; }
+
 static gateVerdict queueForExec(ctx *c) {
     session *s = c->who;
-    uint32_t flags = c->cmd->flags;
-    if (unlikely(c->cmd->spec->categories & 1u << CAT_SCRIPTING) && flags_proc) {
-        flags = flags_proc(c);
+    uint32_t flags = transactionFlagsOf(c);
+    if (runsScript(c)) {
         uint32_t exempt = flags & CMD_DENYOOM ? 0 : gateMask(&memoryGate);
         if (flags & CMD_WRITE && gatesAdmitWriter(c, exempt) != GATE_PASS) return GATE_REFUSED;
         bool needs_fresh = c->cmd->flags & CMD_STALE && !(flags & CMD_STALE);
@@ -150,6 +155,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
         return false;
     }
     abandon(s);
+    if (c->flags & CTX_REDIRECTED) return false;
     slice code = SLICE("ERR ");
     if (text.len > code.len && memcmp(text.ptr, code.ptr, code.len) == 0) {
         text = sliceMake(text.ptr + code.len, text.len - code.len);

@@ -35,6 +35,7 @@ bool transactionLacks(const session *s, uint32_t flags);
  * other commands. */
 typedef uint32_t transactionFlagsProc(const ctx *c);
 void transactionSetFlagsProc(transactionFlagsProc *proc);
+uint32_t transactionFlagsOf(const ctx *c);
 /* Visits the queued commands in order until `visit` returns false; returns its last result, true for an empty
  * queue. */
 typedef bool transactionVisitProc(void *arg, const command *cmd, const slice *argv, int argc);

@@ -39,6 +39,11 @@ bool userMayReceive(const session *s, slice channel, bool is_pattern) {
     return policy->may_receive(s->user, channel, is_pattern);
 }
 
+bool userMayRead(const session *s, int db_id, slice key) {
+    if (!policy || !s->user) return true;
+    return policy->may_read(s->user, db_id, key);
+}
+
 void userCloseSession(session *s) {
     if (sessionIsExecuting(s)) {
         sessionCloseSoon(s);

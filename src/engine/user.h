@@ -24,6 +24,7 @@ typedef struct userPolicy {
     bool (*reads_all_keys)(const user *u, const command *cmd);
     bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
     bool (*may_receive)(const user *u, slice channel, bool is_pattern);
+    bool (*may_read)(const user *u, int db_id, slice key);
     bool (*is_on)(const user *u);
     void (*log_certificate)(const session *s, slice name);
 } userPolicy;
@@ -53,6 +54,8 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 /* True if the session's user may be subscribed to the channel, or to the pattern as it is written. To be asked for
  * existing subscriptions on SESSION_CHANNELS_TAKEN. */
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
+/* True if the session's user may read this key, whatever the command. */
+bool userMayRead(const session *s, int db_id, slice key);
 /* Closes a session whose user was removed or has lost what it uses: after the reply if its command is running, else at
  * once. */
 void userCloseSession(session *s);

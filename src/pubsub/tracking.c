@@ -184,7 +184,7 @@ static const tracker *changer(void) {
 }
 
 static void keyChanged(db *d, slice key, const char *event) {
-    (void)d, (void)event; /* names have no database */
+    (void)event;
     const tracker *by = changer();
     if (tableKeys()) {
         const ctx *c = engineHot.current;
@@ -192,7 +192,7 @@ static void keyChanged(db *d, slice key, const char *event) {
                       c->argv[1].ptr == key.ptr && c->argv[1].len == key.len;
         tableChanged(key, hashed ? c->key_hash : storeHash(key), by);
     }
-    if (trackers.broadcasting) broadcastChanged(key, by);
+    if (trackers.broadcasting) broadcastChanged(dbId(d), key, by);
 }
 
 static const keyObserver key_observer = {.name = "tracking", .changed = keyChanged};

@@ -96,7 +96,7 @@ void prefixesRemove(tracker *t);
 slice prefixName(const struct prefix *p);
 uint64_t prefixesCount(void);
 /* A key was changed. */
-void broadcastChanged(slice key, const tracker *by);
+void broadcastChanged(int db_id, slice key, const tracker *by);
 /* Sends invalidations for the keys changed since the last call. */
 void broadcastSend(void);
 /* Frees what is kept between turns. */

@@ -14,6 +14,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "engine/deliver.h"
+#include "engine/user.h"
 #include "ds/hashtable.h"
 #include "pubsub/tracking.h"
 
@@ -32,6 +33,7 @@ typedef struct changedKey {
     size_t at, len; /* in `bytes` */
     uint32_t by;    /* number of the tracker that changed it; 0: none */
     uint32_t order;
+    int db_id; /* only users who may read it there are told */
 } changedKey;
 
 static struct {
@@ -175,7 +177,7 @@ static bool matchPrefixes(slice key) {
     return any;
 }
 
-void broadcastChanged(slice key, const tracker *by) {
+void broadcastChanged(int db_id, slice key, const tracker *by) {
     if (!matchPrefixes(key)) return;
     if (broadcast.key_count == broadcast.key_cap) {
         broadcast.key_cap = broadcast.key_cap ? 2 * broadcast.key_cap : 16;
@@ -184,7 +186,8 @@ void broadcastChanged(slice key, const tracker *by) {
     broadcast.keys[broadcast.key_count] = (changedKey){.at = broadcast.bytes.len,
                                                        .len = key.len,
                                                        .by = by ? by->number : 0,
-                                                       .order = (uint32_t)broadcast.key_count};
+                                                       .order = (uint32_t)broadcast.key_count,
+                                                       .db_id = db_id};
     broadcast.key_count++;
     strAppendSlice(&broadcast.bytes, key);
 }
@@ -198,10 +201,11 @@ static int compareSlices(slice a, slice b) {
     return order ? order : (a.len > b.len) - (a.len < b.len);
 }
 
-/* By name; of the same name the last change first. */
+/* By name and database; of the same ones the last change first. */
 static int compareKeys(const void *a, const void *b) {
     const changedKey *x = a, *y = b;
     int order = compareSlices(keyOf(x), keyOf(y));
+    if (!order) order = (x->db_id > y->db_id) - (x->db_id < y->db_id);
     return order ? order : (x->order < y->order) - (x->order > y->order);
 }
 
@@ -209,9 +213,9 @@ static void sortKeys(void) {
     qsort(broadcast.keys, broadcast.key_count, sizeof(*broadcast.keys), compareKeys);
     size_t kept = 0;
     for (size_t i = 0; i < broadcast.key_count; i++) {
-        if (kept && sliceEqual(keyOf(&broadcast.keys[i]), keyOf(&broadcast.keys[kept - 1])))
-            continue;
-        broadcast.keys[kept++] = broadcast.keys[i];
+        const changedKey *k = &broadcast.keys[i], *last = kept ? &broadcast.keys[kept - 1] : NULL;
+        if (last && k->db_id == last->db_id && sliceEqual(keyOf(k), keyOf(last))) continue;
+        broadcast.keys[kept++] = *k;
     }
     broadcast.key_count = kept;
 }
@@ -234,13 +238,42 @@ static size_t firstOf(const prefix *p) {
     return low;
 }
 
-/* Tells a tracker with NOLOOP of the keys that others have changed. */
-static void sendOthers(tracker *t, size_t first, size_t count, slice *names) {
-    int64_t others = 0;
+/* A name follows its last one in another database: names are sent without databases. */
+static int64_t addName(slice *names, int64_t count, slice name) {
+    if (count && sliceEqual(names[count - 1], name)) return count;
+    names[count] = name;
+    return count + 1;
+}
+
+/* Selects the keys for one tracker: those that its user may read, with NOLOOP those that others have changed. */
+static int64_t namesFor(const tracker *t, size_t first, size_t count, slice *names) {
+    int64_t n = 0;
     for (size_t i = first; i < first + count; i++) {
-        if (broadcast.keys[i].by != t->number) names[others++] = keyOf(&broadcast.keys[i]);
+        const changedKey *k = &broadcast.keys[i];
+        if (t->flags & TRACK_NOLOOP && k->by == t->number) continue;
+        if (userMayRead(t->who, k->db_id, keyOf(k))) n = addName(names, n, keyOf(k));
     }
-    if (others) invalidate(t, names, others);
+    return n;
+}
+
+/* The same message for all who get all names of the prefix, by protocol. */
+typedef struct wholeMessage {
+    const slice *names;
+    int64_t count;
+    blob *encoded[2];
+} wholeMessage;
+
+static void sendNames(tracker *t, const slice *names, int64_t count, wholeMessage *whole) {
+    if (!count) return;
+    if (count != whole->count) {
+        invalidate(t, names, count);
+        return;
+    }
+    session *target = invalidationTarget(t);
+    if (!target) return;
+    blob **encoded = &whole->encoded[target->proto == 3];
+    if (!*encoded) *encoded = invalidationEncode(target->proto, whole->names, count);
+    sessionDeliverShared(target, DELIVER_PUSH, *encoded, 0, (*encoded)->len);
 }
 
 static void sendPrefix(const prefix *p) {
@@ -248,24 +281,16 @@ static void sendPrefix(const prefix *p) {
     while (first + count < broadcast.key_count &&
            startsWith(keyOf(&broadcast.keys[first + count]), p))
         count++;
-    slice *names = memNewArray(slice, 2 * count), *others = names + count;
-    for (size_t i = 0; i < count; i++) names[i] = keyOf(&broadcast.keys[first + i]);
-    blob *encoded[2] = {NULL, NULL};
+    slice *names = memNewArray(slice, 2 * count), *some = names + count;
+    wholeMessage whole = {.names = names};
+    for (size_t i = 0; i < count; i++)
+        whole.count = addName(names, whole.count, keyOf(&broadcast.keys[first + i]));
     for (uint32_t i = 0; i < p->count; i++) {
         tracker *t = p->trackers[i];
-        if (t->flags & TRACK_NOLOOP) {
-            sendOthers(t, first, count, others);
-            continue;
-        }
-        session *target = invalidationTarget(t);
-        if (!target) continue;
-        int form = target->proto == 3;
-        if (!encoded[form])
-            encoded[form] = invalidationEncode(target->proto, names, (int64_t)count);
-        sessionDeliverShared(target, DELIVER_PUSH, encoded[form], 0, encoded[form]->len);
+        sendNames(t, some, namesFor(t, first, count, some), &whole);
     }
-    blobRelease(encoded[0]);
-    blobRelease(encoded[1]);
+    blobRelease(whole.encoded[0]);
+    blobRelease(whole.encoded[1]);
     memFree(names);
 }
 

@@ -42,6 +42,7 @@ static gateVerdict redirect(ctx *c) {
     if (!changes(c) && (!reads || s->flags & SESSION_READONLY)) return GATE_PASS;
     /* As long as the successor is a replica, too, it would redirect the client back. */
     if (failoverIsInProgress()) return pauseHold(c->who);
+    c->flags |= CTX_REDIRECTED;
     replyErrorFormat(c, "REDIRECT %s:%d", strText(&replConf.primary_host), replConf.primary_port);
     return GATE_REFUSED;
 }

@@ -116,7 +116,7 @@ uint32_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
     uint32_t result = c->cmd->flags;
     if (flags & SCRIPT_NO_HEADER) return result;
     if (!(flags & SCRIPT_ALLOW_STALE)) result &= ~(uint32_t)CMD_STALE;
-    if (flags & SCRIPT_NO_WRITES) return result;
+    if (flags & SCRIPT_NO_WRITES) return result & ~(uint32_t)CMD_MAY_REPLICATE;
     return result | (flags & SCRIPT_ALLOW_OOM ? CMD_WRITE : CMD_WRITE | CMD_DENYOOM);
 }
 

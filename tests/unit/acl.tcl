@@ -616,3 +616,21 @@ start_server {tags {acl}} {
         }]
     }
 }
+
+start_server {tags {acl}} {
+    test {in MULTI, selectors see the database that a queued SELECT chose} {
+        r acl setuser u reset on nopass +@all ~a* alldbs "(~x* +@all resetdbs db=1)"
+        set c [client_of u]
+        assert_error "NOPERM*" {$c get x}
+        $c multi
+        $c select 1
+        assert_equal QUEUED [$c get x]
+        assert_equal QUEUED [$c get a]
+        assert_equal {OK {} {}} [$c exec]
+        $c select 0
+        $c multi
+        $c select 2
+        assert_error "NOPERM*" {$c get x}
+        assert_error "EXECABORT*" {$c exec}
+    }
+}

@@ -138,3 +138,32 @@ start_server {tags {pause}} {
         assert_equal none [info_field paused_actions]
     }
 }
+
+start_server {tags {pause}} {
+    test {CLIENT PAUSE WRITE holds no scripts and functions declared no-writes, nor transactions of them} {
+        set reads "#!lua flags=no-writes\nreturn redis.call('get', 'k')"
+        set digest [r script load $reads]
+        r function load {#!lua name=l
+            server.register_function{function_name='reads', callback=function() return server.call('get', 'k') end, flags={'no-writes'}}
+            server.register_function('writes', function() return 1 end)}
+        r set k v
+        set c [connect]
+        r client pause 100000 write
+        assert_equal v [$c eval $reads 0]
+        assert_equal v [$c evalsha $digest 0]
+        assert_equal v [$c fcall reads 0]
+        $c multi
+        $c eval $reads 0
+        $c fcall reads 0
+        assert_equal {v v} [$c exec]
+        set held 0
+        foreach request {{eval "return 1" 0} {fcall writes 0} {evalsha aa 0} {fcall none 0}} {
+            set other($held) [connect]
+            $other($held) -send {*}$request
+            wait_held [incr held]
+        }
+        r client unpause
+        assert_equal 1 [$other(0) -read]
+        assert_equal 1 [$other(1) -read]
+    }
+}

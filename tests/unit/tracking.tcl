@@ -395,3 +395,34 @@ start_server {tags {tracking cluster} overrides {cluster-enabled yes}} {
         assert_equal 1 [info_field tracking_total_keys]
     }
 }
+
+start_server {tags {tracking}} {
+    test {CLIENT TRACKING BCAST tells a user only the keys that it may read} {
+        r acl setuser limited on nopass +@all resetkeys ~low:* %W~written:* alldbs "(%R~db1:* +@all resetdbs db=1)"
+        set all [connect 3]
+        $all client tracking on bcast
+        set limited [respConnect [srv host] [srv port] 3]
+        $limited auth limited x
+        $limited client tracking on bcast
+        set noloop [respConnect [srv host] [srv port] 3]
+        $noloop auth limited x
+        $noloop client tracking on bcast noloop
+        r multi
+        foreach key {high:1 low:1 low:2 written:1 db1:1} {r set $key v}
+        r exec
+        r select 1
+        r multi
+        r set db1:2 v
+        r set low:1 v
+        r exec
+        r select 0
+        r set high:2 v
+        r set low:3 v
+        assert_equal {invalidate {db1:1 high:1 low:1 low:2 written:1}} [$all -push]
+        foreach c [list $limited $noloop] {
+            assert_equal {invalidate {low:1 low:2}} [$c -push]
+            assert_equal {invalidate {db1:2 low:1}} [$c -push]
+            assert_equal {invalidate low:3} [$c -push]
+        }
+    }
+}
