@@ -475,13 +475,13 @@ static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     }
     if (!count) ctxPropagateNothing(c);
     if (!o) ctxKeyEvent(c, c->argv[1], "new"); /* as if it had been created */
-    collectionNotify(c, c->argv[1], "hset");
-    collectionNotify(c, c->argv[1], "hexpire");
-    collectionChanged(c, c->argv[1], "hexpired", (uint64_t)count); /* 0: what was set is gone */
-    if (!o) {
-        collectionNotify(c, c->argv[1], "del");
-    } else if (hashLength(o) == 0) {
-        collectionRemove(c, 1);
+    ctxKeyEvent(c, c->argv[1], "hset");
+    ctxKeyEvent(c, c->argv[1], "hexpire");
+    if (count) {
+        notifyDeleted(c, o, "hexpired", count);
+    } else { /* nothing of what was set existed */
+        ctxKeyEvent(c, c->argv[1], "hexpired");
+        if (!o) ctxKeyEvent(c, c->argv[1], "del");
     }
     memFree(gone);
 }

@@ -23,7 +23,7 @@ static void storeReduced(ctx *c, robj *o, const char *event, size_t removed) {
     if (removed) {
         collectionChanged(c, c->argv[1], event, removed);
     } else {
-        collectionNotify(c, c->argv[1], event);
+        ctxKeyEvent(c, c->argv[1], event); /* the value is as before */
     }
     if (emptied) collectionRemove(c, 1);
 }

@@ -219,10 +219,7 @@ void xaddCommand(ctx *c) {
     if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) propagateExact(c, &p, s);
     streamReplyId(c, p.id);
     ctxKeyChanged(c, c->argv[1], "xadd");
-    if (removed) {
-        engineHot.dirty += removed;
-        collectionNotify(c, c->argv[1], "xtrim");
-    }
+    if (removed) collectionNotify(c, c->argv[1], "xtrim");
 }
 
 /* ------------------------------------------------------------------ removing */

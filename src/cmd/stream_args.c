@@ -204,6 +204,7 @@ streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name,
     streamConsumer *consumer = streamConsumerFind(g, name);
     *created = consumer == NULL;
     if (*created) {
+        engineHot.dirty++;
         consumer = streamConsumerCreate(g, name, c->now_ms);
         ctxKeyEvent(c, key, "xgroup-createconsumer");
     }

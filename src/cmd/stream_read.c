@@ -236,6 +236,7 @@ static void serveGroup(ctx *c, const readOptions *p, int i, const readPlan *plan
     if (!plan->undelivered) {
         beginStream(c, r, key);
         readHistory(c, p, plan, consumer);
+        engineHot.dirty++; /* as in Valkey, though nothing has changed */
     } else if (hasAfter(plan->s, streamGroupLastId(plan->g))) {
         beginStream(c, r, key);
         readNews(c, key, p, plan, consumer);

@@ -248,6 +248,18 @@ static gateVerdict admit(ctx *c, uint32_t armed) {
 
 static bool isObserved(const ctx *c) { return engineHot.command_observers || c->who->observed; }
 
+/* Checks a command that was timed for the command log; `pending` is the output before it. */
+static void measure(ctx *c, uint64_t ticks, size_t pending) {
+    c->flags |= CTX_MEASURED;
+    /* What EXEC runs was sent in other requests. */
+    int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
+    int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
+    if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
+        reply_bytes > limits.reply_bytes) {
+        measureNote(c, ticks, request_bytes, reply_bytes);
+    }
+}
+
 /* Runs an admitted command with command observers; returns its duration. */
 static uint64_t runObserved(ctx *c) {
     size_t pending = outbufPending(c->out);
@@ -257,14 +269,7 @@ static uint64_t runObserved(ctx *c) {
     c->cmd->proc(c);
     uint64_t ticks = clockTicks() - started;
     if (seen) hooksAfterCommand(c, clockTicksToNs(ticks));
-    c->flags |= CTX_MEASURED;
-    /* What EXEC runs was sent in other requests. */
-    int64_t request_bytes = c->flags & CTX_IN_MULTI ? -1 : measureRequestBytes(c);
-    int64_t reply_bytes = (int64_t)(outbufPending(c->out) - pending);
-    if (unlikely(ticks >= limits.ticks) || request_bytes > limits.request_bytes ||
-        reply_bytes > limits.reply_bytes) {
-        measureNote(c, ticks, request_bytes, reply_bytes);
-    }
+    measure(c, ticks, pending);
     finish(c);
     return ticks;
 }
@@ -522,7 +527,10 @@ void executeLater(ctx *c, commandProc *part) {
     c->below = engineHot.current;
     engineHot.current = c;
     propagateUnitBegin();
+    size_t pending = outbufPending(c->out);
+    uint64_t started = clockTicks();
     part(c);
+    measure(c, clockTicks() - started, pending);
     finish(c);
     propagateUnitEnd();
     engineHot.current = c->below;

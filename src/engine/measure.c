@@ -60,7 +60,11 @@ int64_t measureRequestBytes(const ctx *c) {
     return (int64_t)bytes;
 }
 
+/* A command that waits now is noted when it is replied. */
+static bool waits(const ctx *c) { return c->flags & CTX_NOT_RUN && c->who->blocked; }
+
 void measureNote(ctx *c, uint64_t ticks, int64_t request_bytes, int64_t reply_bytes) {
+    if (unlikely(waits(c))) return;
     int64_t us = clockTicksToNs(ticks) / 1000;
     if (engineConf.latency_monitor_threshold) {
         latencyNote(c->cmd->flags & CMD_FAST ? "fast-command" : "command", us / 1000);

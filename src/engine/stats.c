@@ -14,7 +14,8 @@
 #include "engine/hot.h"
 #include "engine/stats_priv.h"
 
-enum { ERROR_CODES_MAX = 128, ERROR_CODE_LEN_MAX = 64 };
+/* Codes of the server's own errors are few, and are listed even if scripts have filled their part of the table. */
+enum { ERROR_CODES_MAX = 192, SCRIPT_CODES_MAX = 128, ERROR_CODE_LEN_MAX = 64 };
 
 typedef struct errorCount {
     char code[ERROR_CODE_LEN_MAX];
@@ -30,7 +31,7 @@ static struct {
     uint64_t commands_base; /* engineHot.commands at the last reset */
 } stats;
 
-void statsCountError(slice code) {
+static void countError(slice code, int most) {
     stats.errors_total++;
     size_t len = sizeMin(code.len, ERROR_CODE_LEN_MAX - 1);
     for (int i = 0; i < stats.error_count; i++) {
@@ -40,7 +41,7 @@ void statsCountError(slice code) {
             return;
         }
     }
-    if (stats.error_count == ERROR_CODES_MAX) {
+    if (stats.error_count >= most) {
         stats.errors_overflow++;
         return;
     }
@@ -49,6 +50,10 @@ void statsCountError(slice code) {
     e->code[len] = 0;
     e->count = 1;
 }
+
+void statsCountError(slice code) { countError(code, ERROR_CODES_MAX); }
+
+void statsCountScriptError(slice code) { countError(code, SCRIPT_CODES_MAX); }
 
 void statsCountUnexpectedError(void) { stats.errors_unexpected++; }
 

@@ -10,6 +10,8 @@
 
 /* Counts an error reply with that code ("ERR", "WRONGTYPE"). */
 void statsCountError(slice code);
+/* The same for a code that a script has made up: only a limited number of these is listed. */
+void statsCountScriptError(slice code);
 /* Counts an error of a command that was expected to succeed: from our primary or the AOF. */
 void statsCountUnexpectedError(void);
 /* CONFIG RESETSTAT: resets the counters of all features. */

@@ -213,6 +213,7 @@ static void invalidateAll(void) {
 
 void trackingOnDb(const dbEvent *e) {
     if (!trackers.all.count) return;
+    if (e->kind == DB_SWAPPED && e->db_id == e->other_id) return;
     if (e->kind == DB_FLUSHED || e->kind == DB_SWAPPED || e->kind == DB_LOAD_ENDED) invalidateAll();
 }
 

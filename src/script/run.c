@@ -126,7 +126,11 @@ void scriptReplyError(ctx *c, slice text, bool counted) {
     c->flags |= CTX_FAILED;
     if (!counted) {
         const char *blank = memchr(text.ptr, ' ', text.len);
-        statsCountError(blank ? sliceMake(text.ptr, (size_t)(blank - text.ptr)) : SLICE("ERR"));
+        if (blank) {
+            statsCountScriptError(sliceMake(text.ptr, (size_t)(blank - text.ptr)));
+        } else {
+            statsCountError(SLICE("ERR"));
+        }
     }
     respError(c->out, text);
 }

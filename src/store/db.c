@@ -164,6 +164,7 @@ storeStatistics storeStats(const keyspace *k) {
 void storeResetStats(keyspace *k) {
     memset(&k->stats, 0, sizeof(k->stats));
     for (int i = 0; i < k->count; i++) k->dbs[i]->hits = k->dbs[i]->misses = 0;
+    storeResetFreedLater();
 }
 
 int dbId(const db *d) { return d->id; }
@@ -665,14 +666,16 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 }
 
 robj *dbRandom(db *d, storeLook look) {
-    enum { TRIES_MAX = 100 }; /* with EXPIRY_HIDE all keys may be expired */
+    enum {
+        TRIES_MAX = 100
+    }; /* with EXPIRY_HIDE all keys may be expired: one of them is returned then */
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
         if (!o || !storeIsExpired(o, look)) return o;
         if (d->in->expiry == EXPIRY_DELETE) {
             dbRemoveExpired(d, o);
         } else if (tries >= TRIES_MAX) {
-            return NULL;
+            return o;
         }
     }
 }

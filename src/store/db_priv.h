@@ -72,6 +72,11 @@ extern storeState storeNow;
 
 /* The slot of a key with this storeHash(). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
+/* ---- free.c ---- */
+
+/* Starts the count of storeFreedLater() anew. */
+void storeResetFreedLater(void);
+
 /* ---- saving.c ---- */
 
 /* While storeNow.saving is set: called before an object of a table is changed or removed; before a new one is added. */

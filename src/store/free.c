@@ -247,6 +247,7 @@ void storeSetFreeLater(storeFreeLaterProc *later) { storeNow.free_later = later;
 uint64_t storeFreePending(void) { return __atomic_load_n(&freeing.pending, __ATOMIC_ACQUIRE); }
 
 uint64_t storeFreedLater(void) { return __atomic_load_n(&freeing.done, __ATOMIC_RELAXED); }
+void storeResetFreedLater(void) { __atomic_store_n(&freeing.done, 0, __ATOMIC_RELAXED); }
 
 /* ------------------------------------------------------------------ returning memory */
 

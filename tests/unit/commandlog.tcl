@@ -137,3 +137,21 @@ start_server {tags {commandlog}} {
         assert_match "COMMANDLOG <subcommand>*" [lindex [r commandlog help] 0]
     }
 }
+
+start_server {tags {commandlog} overrides {slowlog-log-slower-than 0 commandlog-request-larger-than 0 commandlog-reply-larger-than 0}} {
+    test {a command that blocks is logged once, when it is served or times out} {
+        foreach kind {slow large-request large-reply} {r commandlog reset $kind}
+        set c [connect]
+        $c -send blpop q 0
+        wait_for_condition 500 5 {[info_field blocked_clients] == 1}
+        r rpush q x
+        assert_equal {q x} [$c -read]
+        assert_equal {} [$c blpop q 0.01]
+        assert_equal 0 [$c wait 1 10]
+        foreach kind {slow large-request large-reply} {
+            set logged [lmap e [r commandlog get 50 $kind] {lindex $e 3}]
+            assert_equal {{wait 1 10} {blpop q 0.01} {blpop q 0} {rpush q x}} \
+                [lsearch -all -inline -regexp $logged {^(wait|blpop|rpush)}] $kind
+        }
+    }
+}

@@ -239,3 +239,44 @@ start_server {tags {info} overrides {save "" enable-debug-command yes}} {
         assert_match "*0 keys*Recommendations*" [r memory explain]
     }
 }
+
+start_server {tags {info}} {
+    test {only error codes of scripts are not listed once there are 128} {
+        for {set i 0} {$i < 140} {incr i} {catch {r eval "return redis.error_reply('E$i text')" 0}}
+        r set k v
+        catch {r lpush k x}
+        catch {r nosuch}
+        set listed [r info errorstats]
+        assert_match "*errorstat_WRONGTYPE:count=1*" $listed
+        assert_match "*errorstat_ERR:count=1*" $listed
+        assert_match "*errorstat_ERRORSTATS_OVERFLOW:count=12*" $listed
+    }
+
+    test {CONFIG RESETSTAT resets lazyfreed_objects} {
+        r eval {for i = 1, 1000 do redis.call('sadd', KEYS[1], i) end} 1 k2
+        r unlink k2
+        wait_for_condition 500 5 {[info_field lazyfreed_objects] == 1}
+        r config resetstat
+        assert_equal 0 [info_field lazyfreed_objects]
+    }
+
+    test {rdb_changes_since_last_save counts as in Valkey} {
+        r flushall
+        r rpush l b a c
+        r xadd s 1-1 f v
+        r xgroup create s g 0
+        r geoadd g 1 1 a 2 2 b
+        foreach {request changes} {
+            {sort l alpha store l2} 3
+            {geosearchstore g2 g fromlonlat 1 1 byradius 1000 km} 2
+            {xreadgroup group g new streams s 0} 2
+            {xclaim s g other 0 1-1} 1
+            {xadd s maxlen 1 2-1 f v} 1
+            {ltrim l 0 -1} 0
+        } {
+            set before [info_field rdb_changes_since_last_save]
+            r {*}$request
+            assert_equal $changes [expr {[info_field rdb_changes_since_last_save] - $before}] $request
+        }
+    }
+}

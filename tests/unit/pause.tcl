@@ -140,6 +140,16 @@ start_server {tags {pause}} {
 }
 
 start_server {tags {pause}} {
+    test {RANDOMKEY returns an expired key if all have expired and cannot be removed} {
+        r set short v px 1
+        r debug set-active-expire 0
+        r client pause 100000 write
+        wait_for_condition 500 5 {[r exists short] == 0}
+        assert_equal short [r randomkey]
+        r client unpause
+        assert_equal {} [r randomkey]
+    }
+
     test {CLIENT PAUSE WRITE holds no scripts and functions declared no-writes, nor transactions of them} {
         set reads "#!lua flags=no-writes\nreturn redis.call('get', 'k')"
         set digest [r script load $reads]

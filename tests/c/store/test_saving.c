@@ -645,6 +645,7 @@ static void test_slots_hidden_at_the_start_are_not_passed_on(void **state) {
         noteStart();
         storeSavingBegin(&saver);
         do {
+            refuses = false;
             if (randomUniform(1000) == 0) hideSlots(randomUniform(2));
             if (randomUniform(8) == 0) operate();
         } while (storeSavingStep(1 + randomUniform(8)));

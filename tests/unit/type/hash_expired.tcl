@@ -70,6 +70,24 @@ start_server {tags {hash} overrides {repl-diskless-sync-delay 0}} {
         }
     }
 
+    test {HSETEX with a time that has passed on a missing key does not touch it} {
+        r del h
+        set c [connect]
+        $c watch h
+        r hsetex h exat 1 fields 1 f v
+        $c multi
+        assert_equal {} [$c exec]
+        r hset h f v
+        $c watch h
+        r ltrim none 0 -1
+        r rpush l a
+        $c watch l
+        r ltrim l 0 -1
+        $c multi
+        $c ping
+        assert_equal PONG [$c exec]
+    }
+
     test {HSETEX with a time that has passed counts as a change what it removes} {
         expired_fields a
         r hset h b 1
