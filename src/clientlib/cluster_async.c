@@ -343,9 +343,13 @@ static void askNext(valkeyClusterAsyncContext *acc) {
 
 /* The map may be outdated: begins a search, unless one is under way, will begin, or began a short while ago. */
 static void requestMap(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from) {
-    if (acc->updating || acc->wake || isEnding(acc)) return;
-    int64_t last = acc->lastSlotmapUpdateAttempt;
-    if (last != 0 && vkNowUs() - last < UPDATE_INTERVAL_US) return;
+    if (acc->updating || isEnding(acc)) return;
+    int64_t last = acc->lastSlotmapUpdateAttempt, age = vkNowUs() - last;
+    if (last != 0 && age < UPDATE_INTERVAL_US) return;
+    /* A program that polls the connections of nodes only does not watch the timer. */
+    if (acc->wake && age < 2 * UPDATE_INTERVAL_US) return;
+    valkeyAsyncFree(acc->wake);
+    acc->wake = NULL;
     search(acc, from);
 }
 

@@ -283,6 +283,26 @@ static void asyncClientStartedWhileDownRecovers(void **state) {
     valkeyClusterAsyncFree(acc);
 }
 
+/* A program that does not watch the timer of the library, as it polls the connections of nodes only. */
+static void commandsLeadToTheMapWithoutTheTimer(void **state) {
+    (void)state;
+    setAll(FAKE_REFUSE);
+    valkeyClusterAsyncContext *acc = connectAsync(0);
+    for (int i = 0; i < 1000 && !acc->wake; i++) simTurn(10);
+    assert_non_null(acc->wake);
+    setAll(FAKE_SERVE);
+    valkeyAsyncContext *timer = acc->wake;
+    timer->ev.delRead(timer->ev.data);
+    simPass(1500000);
+    assert_int_equal(valkeyClusterAsyncCommand(acc, onReply, NULL, "GET foo"), VALKEY_ERR);
+    assert_ptr_equal(acc->wake, timer);
+    simPass(500000);
+    assert_int_equal(valkeyClusterAsyncCommand(acc, onReply, NULL, "GET foo"), VALKEY_ERR);
+    assert_null(acc->wake);
+    runUntilEvents("map ready ");
+    valkeyClusterAsyncFree(acc);
+}
+
 static void asyncClientStartedWithoutSlotsRecovers(void **state) {
     (void)state;
     /* The nodes reply, but have no slots yet. */
@@ -951,6 +971,7 @@ int test_cluster_nodes(void) {
     const struct CMUnitTest tests[] = {
         TEST(syncClientStartedWhileDownRecovers),
         TEST(asyncClientStartedWhileDownRecovers),
+        TEST(commandsLeadToTheMapWithoutTheTimer),
         TEST(asyncClientStartedWithoutSlotsRecovers),
         TEST(waitingForTheClusterEndsWithTheClient),
         TEST(blockingUpdateLeavesNoConnection),
