@@ -31,13 +31,19 @@ pathExists() {
     return 1
 }
 
+# package NAMES LEAST: the first of the names (comma separated) that pkg-config knows in a good version.
+package() {
+    for name in $(echo "$1" | tr ',' ' '); do
+        if [ "$2" = - ]; then pkg-config --exists "$name" 2>/dev/null
+        else pkg-config --atleast-version="$2" "$name" 2>/dev/null; fi && echo "$name" && return
+    done
+}
+
 # found FIND LEAST: true when the row is there in a good version.
 found() {
     what=${1#*:}
     case $1 in
-        pkg:*)
-            if [ "$2" = - ]; then pkg-config --exists "$what" 2>/dev/null
-            else pkg-config --atleast-version="$2" "$what" 2>/dev/null; fi ;;
+        pkg:*) [ -n "$(package "$what" "$2")" ] ;;
         header:*)
             header=${what%%:*}
             pathExists "/usr/include/$header,/usr/local/include/$header,/usr/include/*-linux-*/$header" ;;
@@ -83,7 +89,10 @@ rows | while read -r name find least level packages; do
         continue
     fi
     case $find in
-        pkg:*) compile=$(pkg-config --cflags "${find#pkg:}"); load=$(pkg-config --libs "${find#pkg:}") ;;
+        pkg:*)
+            known=$(package "${find#pkg:}" "$least")
+            compile=$(pkg-config --cflags "$known")
+            load=$(pkg-config --libs "$known") ;;
         header:*) compile=; load=${find##*:} ;;
         *) continue ;;
     esac

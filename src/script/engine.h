@@ -51,7 +51,7 @@ typedef struct scriptEngine {
     bool (*collect)(void *vm, int64_t budget_us);
 } scriptEngine;
 
-/* Lua 5.1, run by LuaJIT's interpreter. */
+/* Lua 5.1. */
 extern const scriptEngine luaEngine;
 
 /* The engine of that name, ignoring case; NULL if there is none. */

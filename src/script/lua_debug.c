@@ -164,19 +164,17 @@ static void trace(void *state, debugLines *to) {
 
 /* Pushes the function of the text, which may be an expression; else its error message. */
 static bool compile(lua_State *L, slice code, const char *before) {
-    str text = STR_EMPTY, source = STR_EMPTY, error = STR_EMPTY;
+    str text = STR_EMPTY;
+    luaVm *vm = luaVmOf(L);
     strAppendText(&text, before);
     strAppendSlice(&text, code);
-    bool ok = luaSourcePrepare(strSlice(&text), "ldb_eval", &source, &error);
-    if (ok) {
-        ok = luaL_loadbufferx(L, strText(&source), source.len, "@ldb_eval", "t") == 0;
-    } else {
-        lua_pushlstring(L, strText(&error), error.len);
-    }
+    lua_pushliteral(L, "@ldb_eval");
+    luaVmRelease(vm);
+    int st = luaLoadText(L, strSlice(&text), lua_tostring(L, -1), 0);
+    luaVmHold(vm);
+    lua_remove(L, -2);
     strFree(&text);
-    strFree(&source);
-    strFree(&error);
-    return ok;
+    return st == 0;
 }
 
 static void evaluate(void *state, slice code, debugLines *to) {

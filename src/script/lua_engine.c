@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The Lua engine: LuaJIT with its compiler off, so that the count hook sees every loop. Compiled functions are
- * references in the registry. Memory: an allocation that would exceed script-memory-limit fails, which ends the script
- * with an error. Main thread only. */
-#include <luajit.h>
-
+ * The Lua engine: the distribution's Lua 5.1. Compiled functions are references in the registry. Memory: an allocation
+ * that would exceed script-memory-limit fails, which ends the script with an error. Main thread only. */
 #include "base/base.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -12,8 +9,11 @@
 #include "script/lua_priv.h"
 #include "script/script_priv.h"
 
-enum { HOOK_INSTRUCTIONS = 100000 };
+/* Arguments of scripts are copied without protection up to this size: the server could not go on without so little. */
+enum { ARGUMENTS_UNPROTECTED = 64 << 10, LUA_ARGUMENT_BYTES = 48 };
 static const size_t LIMIT_DEFAULT = (size_t)1 << 30, LIMIT_LEAST = (size_t)64 << 20;
+
+const char LOAD_TIMEOUT_TEXT[] = "ERR FUNCTION LOAD timeout";
 
 /* ------------------------------------------------------------------ memory */
 
@@ -56,44 +56,19 @@ static size_t memoryLimitNow(void) {
 
 static size_t memory(const void *state) { return ((const luaVm *)state)->used; }
 
-/* ------------------------------------------------------------------ interruption */
+bool luaVmHasRoom(const luaVm *vm, size_t bytes) {
+    if (vm->used > vm->limit || bytes > vm->limit - vm->used) return false;
+    void *trial = memTryAlloc(bytes);
+    memFree(trial);
+    return trial != NULL;
+}
 
 int luaRaise(lua_State *L, const char *text) {
-    lua_settop(L, 0); /* room for two values, wherever the caller was */
+    if (!lua_checkstack(L, 3)) lua_settop(L, 0);
     lua_createtable(L, 0, 1);
     lua_pushstring(L, text);
     lua_setfield(L, -2, "err");
     return lua_error(L);
-}
-
-static void hook(lua_State *L, lua_Debug *at) {
-    if (at->event == LUA_HOOKLINE) {
-        luaDebugLine(L, at);
-    } else {
-        luaVmPoll(L, luaVmOf(L));
-    }
-}
-
-static void setHook(luaVm *vm) {
-    int events = LUA_MASKCOUNT;
-    if (vm->debugged) events |= LUA_MASKLINE;
-    /* Lua returns 1 always. */
-    (void)lua_sethook(vm->L, hook, events, vm->killed ? 1 : HOOK_INSTRUCTIONS);
-}
-
-void luaVmPoll(lua_State *L, luaVm *vm) {
-    vm->steps_left = LUA_STEPS_PER_POLL;
-    if (vm->load && clockMonoUs() > vm->load->deadline_us)
-        (void)luaRaise(L, "ERR FUNCTION LOAD timeout");
-    if (!vm->run || scriptRunPoll(vm->run) != SCRIPT_KILLED) return;
-    bool first = !vm->killed;
-    vm->killed = true;
-    if (first) setHook(vm);
-    if (first)
-        logNotice("Lua script killed by user with %s.",
-                  vm->run->is_function ? "FUNCTION KILL" : "SCRIPT KILL");
-    (void)luaRaise(L, vm->run->is_function ? "ERR Script killed by user with FUNCTION KILL."
-                                           : "ERR Script killed by user with SCRIPT KILL.");
 }
 
 /* ------------------------------------------------------------------ open and close */
@@ -109,18 +84,17 @@ static void *openVm(scriptUse use) {
     vm->held = 1;
     vm->insecure = scriptConf.lua_enable_insecure_api;
     vm->steps_left = LUA_STEPS_PER_POLL;
+    vm->stack_low = luaGuardStackLow();
     vm->L = lua_newstate(allocate, vm);
     check(vm->L != NULL);
-    int st = luaJIT_setmode(vm->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-    check(st != 0);
-    st = lua_cpcall(vm->L, openProtected, vm);
+    int st = lua_cpcall(vm->L, openProtected, vm);
     check(st == 0);
-    st = luaJIT_setmode(vm->L, 0, LUAJIT_MODE_ENGINE | LUAJIT_MODE_OFF);
-    check(st != 0);
     lua_gc(vm->L, LUA_GCCOLLECT, 0);
-    setHook(vm);
     vm->held = 0;
     vm->limit = memoryLimitNow();
+#ifdef HOT_CHECKS
+    vm->digest = luaHostDigest(vm);
+#endif
     return vm;
 }
 
@@ -160,22 +134,24 @@ static void takeError(lua_State *L, str *error) {
 }
 
 /* Compiles with the chunk name "@name". */
-static bool compileChunk(luaVm *vm, slice code, const char *name, str *error) {
-    str source = STR_EMPTY;
-    bool ok = luaSourcePrepare(code, name + 1, &source, error);
-    if (ok && luaL_loadbufferx(vm->L, source.ptr, source.len, name, "t") != 0) {
-        takeError(vm->L, error);
-        ok = false;
-    }
-    strFree(&source);
-    return ok;
+static bool compileChunk(luaVm *vm, slice code, const char *name, int64_t limit_ms, str *error) {
+    lua_State *L = vm->L;
+    vm->limit = memoryLimitNow();
+    lua_pushstring(L, name);
+    luaVmRelease(vm);
+    int st = luaLoadText(L, code, lua_tostring(L, -1), limit_ms);
+    luaVmHold(vm);
+    lua_remove(L, -2);
+    if (st) takeError(L, error);
+    return st == 0;
 }
 
 static int compile(void *state, slice code, str *error) {
     luaVm *vm = state;
     luaVmHold(vm);
     int handle = -1;
-    if (compileChunk(vm, code, "@user_script", error)) handle = luaL_ref(vm->L, LUA_REGISTRYINDEX);
+    if (compileChunk(vm, code, "@user_script", scriptConf.busy_reply_threshold, error))
+        handle = luaL_ref(vm->L, LUA_REGISTRYINDEX);
     luaVmRelease(vm);
     return handle;
 }
@@ -195,6 +171,45 @@ static void pushArgs(lua_State *L, const slice *args, int count) {
         lua_pushlstring(L, args[i].ptr, args[i].len);
         lua_rawseti(L, -2, i + 1);
     }
+}
+
+/* The arguments of a run become globals or, of a function, two values on the stack. */
+static int pushRunArgs(lua_State *L) {
+    luaVm *vm = luaVmOf(L);
+    pushArgs(L, vm->run->keys, vm->run->key_count);
+    pushArgs(L, vm->run->args, vm->run->arg_count);
+    if (vm->use == SCRIPT_USE_FUNCTIONS) return 2;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, vm->globals);
+    lua_insert(L, -3);
+    lua_pushliteral(L, "ARGV");
+    lua_insert(L, -2);
+    lua_rawset(L, -4);
+    lua_pushliteral(L, "KEYS");
+    lua_insert(L, -2);
+    lua_rawset(L, -3);
+    lua_pop(L, 1);
+    return 0;
+}
+
+static size_t sizeOfArgs(const scriptRun *run) {
+    size_t bytes = 0;
+    for (int i = 0; i < run->key_count; i++) bytes += run->keys[i].len + LUA_ARGUMENT_BYTES;
+    for (int i = 0; i < run->arg_count; i++) bytes += run->args[i].len + LUA_ARGUMENT_BYTES;
+    return bytes;
+}
+
+/* Returns the status of Lua. */
+static int prepareArgs(luaVm *vm, const scriptRun *run) {
+    lua_State *L = vm->L;
+    if (likely(sizeOfArgs(run) <= ARGUMENTS_UNPROTECTED)) {
+        (void)pushRunArgs(L);
+        return 0;
+    }
+    lua_pushcfunction(L, pushRunArgs);
+    luaVmRelease(vm);
+    int st = lua_pcall(L, 0, LUA_MULTRET, 0);
+    luaVmHold(vm);
+    return st;
 }
 
 /* Appends " script: on @user_script:1.", from the fields of the error table at the top. */
@@ -246,12 +261,23 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
     strFree(&text);
 }
 
+#ifdef HOT_CHECKS
+/* No script may change what others see. A walk over little takes microseconds; over much, every now and then. */
+static void checkHosts(luaVm *vm) {
+    enum { SMALL = 1 << 20, EVERY = 64 };
+    static unsigned runs;
+    check(luaHostDigest(vm) == vm->digest);
+    if (vm->used > SMALL && ++runs % EVERY) return;
+    const char *found = luaWalk(vm);
+    if (found) panic("a script can reach %s", found);
+}
+#else
+#define checkHosts(vm) ((void)(vm))
+#endif
+
 static void endRun(luaVm *vm) {
     vm->run = NULL;
-    if (vm->killed || vm->debugged) {
-        vm->killed = vm->debugged = false;
-        setHook(vm);
-    }
+    luaGuardEnd(vm);
     if (vm->gc_stopped) {
         vm->gc_stopped = false;
         lua_gc(vm->L, LUA_GCRESTART, 0);
@@ -259,34 +285,34 @@ static void endRun(luaVm *vm) {
     lua_settop(vm->L, 0);
 }
 
+/* What setfenv() of an earlier script has changed. */
+static void resetEnvironment(luaVm *vm, int function_at) {
+    lua_State *L = vm->L;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, vm->global_proxy);
+    lua_pushvalue(L, -1);
+    lua_replace(L, LUA_GLOBALSINDEX);
+    (void)lua_setfenv(L, function_at); /* it is a function */
+}
+
 static void call(void *state, int handle, scriptRun *run) {
     luaVm *vm = state;
     lua_State *L = vm->L;
     vm->limit = memoryLimitNow();
     vm->run = run;
-    vm->steps_left = LUA_STEPS_PER_POLL;
     vm->debugged = debugNow() != NULL;
-    if (unlikely(vm->debugged)) setHook(vm);
     luaVmHold(vm);
     lua_settop(L, 0);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->handler);
     lua_rawgeti(L, LUA_REGISTRYINDEX, handle);
-    int arg_count = 0;
-    if (vm->use == SCRIPT_USE_EVAL) {
-        lua_rawgeti(L, LUA_REGISTRYINDEX, vm->globals);
-        pushArgs(L, run->keys, run->key_count);
-        lua_setfield(L, -2, "KEYS");
-        pushArgs(L, run->args, run->arg_count);
-        lua_setfield(L, -2, "ARGV");
-        lua_pop(L, 1);
-    } else {
-        pushArgs(L, run->keys, run->key_count);
-        pushArgs(L, run->args, run->arg_count);
-        arg_count = 2;
+    if (unlikely(vm->insecure)) resetEnvironment(vm, 2);
+    int st = prepareArgs(vm, run);
+    if (likely(st == 0)) {
+        luaGuardBegin(vm);
+        luaVmRelease(vm);
+        st = lua_pcall(L, lua_gettop(L) - 2, 1, 1);
+        luaVmHold(vm);
     }
-    luaVmRelease(vm);
-    int st = lua_pcall(L, arg_count, 1, 1);
-    luaVmHold(vm);
+    if (st == 0) checkHosts(vm);
     if (st) {
         replyFailure(vm, run, st);
     } else {
@@ -310,22 +336,26 @@ static bool load(void *state, slice code, scriptRegisterProc *add, void *arg, in
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->handler);
     str reason_text = STR_EMPTY;
     code.len = strnlen(code.ptr, code.len);
-    bool ok = compileChunk(vm, code, "@user_function", &reason_text);
+    bool ok = compileChunk(vm, code, "@user_function", limit_ms ? limit_ms : 1, &reason_text);
     if (!ok) {
         strAppendText(error, "ERR Error compiling function: ");
     } else {
+        if (vm->insecure) resetEnvironment(vm, 2);
         vm->load = &load;
         luaSandboxSetLoading(vm, true);
+        luaGuardBegin(vm);
         luaVmRelease(vm);
         int st = lua_pcall(L, 0, 0, 1);
         luaVmHold(vm);
+        luaGuardEnd(vm);
         luaSandboxSetLoading(vm, false);
+        checkHosts(vm);
         vm->load = NULL;
-        ok = st == 0;
-        if (st) {
-            strAppendText(error, "ERR Error registering functions: ");
-            takeError(L, &reason_text);
-        }
+        bool late = st == 0 && clockMonoUs() > load.deadline_us;
+        ok = st == 0 && !late;
+        if (!ok) strAppendText(error, "ERR Error registering functions: ");
+        if (st) takeError(L, &reason_text);
+        if (late) strAppendText(&reason_text, LOAD_TIMEOUT_TEXT);
     }
     strAppendSlice(error, strSlice(&reason_text));
     strFree(&reason_text);

@@ -272,6 +272,7 @@ static void unpackTyped(unpacker *u, uint8_t type) {
 /* Pushes the next value. */
 static void unpackValue(unpacker *u) {
     luaVmStep(u->L, u->vm, 1);
+    if (luaStackIsLow(u->vm, LUA_STACK_RECURSION)) (void)luaRaiseStackOverflow(u->L);
     need(u, 1);
     uint8_t type = *u->at++;
     if (type <= 0x7f) {

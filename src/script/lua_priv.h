@@ -23,13 +23,17 @@ typedef struct luaLoad {
     int64_t deadline_us;
 } luaLoad;
 
+enum { LUA_HOSTS_MAX = 24 };
+
 typedef struct luaVm {
     lua_State *L;
+    lua_State *running; /* the coroutine that is being run; NULL: none */
     scriptUse use;
     scriptRun *run; /* NULL: none */
     luaLoad *load;  /* NULL: none */
     size_t used, limit;
     int held;            /* > 0: allocations do not fail */
+    uintptr_t stack_low; /* end of the C stack, which grows towards it */
     bool killed;         /* the current run was ended: every instruction raises the error again */
     bool debugged;       /* the current run has a debugger: the hook is called for each line */
     bool insecure;       /* lua-enable-insecure-api when it was opened */
@@ -37,15 +41,29 @@ typedef struct luaVm {
     uint64_t random;     /* state of math.random */
     uint32_t steps_left; /* until luaVmStep() polls */
     int globals, load_globals; /* references: real tables behind the proxy of the globals */
+    int global_proxy;          /* what scripts have as environment */
     int global_meta;           /* metatable of the proxy */
     int handler;               /* the function that adds source and line to an error */
+    int hosts[LUA_HOSTS_MAX];  /* references: the real tables behind all proxies */
+    int host_count;
+#ifdef HOT_CHECKS
+    uint64_t digest; /* of these tables */
+#endif
 } luaVm;
 
 /* ------------------------------------------------------------------ lua_engine.c */
 
+extern const char LOAD_TIMEOUT_TEXT[];
 luaVm *luaVmOf(lua_State *L);
 void luaVmHold(luaVm *vm);
 void luaVmRelease(luaVm *vm);
+/* Raises {err = text} as commands do; the stack may be in any state. */
+int luaRaise(lua_State *L, const char *text);
+/* True if another `bytes` can be had, below the limit and from the allocator. */
+bool luaVmHasRoom(const luaVm *vm, size_t bytes);
+
+/* ------------------------------------------------------------------ lua_guard.c: time and stack */
+
 /* To be called by loops in C with the number of steps done: raises an error if the script has to end. */
 enum { LUA_STEPS_PER_POLL = 20000 };
 void luaVmPoll(lua_State *L, luaVm *vm);
@@ -56,8 +74,41 @@ static inline void luaVmStep(lua_State *L, luaVm *vm, uint32_t steps) {
         luaVmPoll(L, vm);
     }
 }
-/* Raises {err = text} as commands do; the stack may be in any state. */
-int luaRaise(lua_State *L, const char *text);
+/* Code of scripts begins and ends. Until then an alarm makes the interpreter poll every few ms, whatever it does. */
+void luaGuardBegin(luaVm *vm);
+void luaGuardEnd(luaVm *vm);
+/* The end of the stack of the main thread. */
+uintptr_t luaGuardStackLow(void);
+/* The hook that the state of the run requires is set for a coroutine that is going to run. */
+void luaGuardSetHook(luaVm *vm, lua_State *L);
+
+/* Bytes of C stack that must be left: to call Lua, which can nest 200 metamethods before it checks anything; to run a
+ * command or serve clients (liblzf alone takes 256 KB); for one more level of a recursion in C. */
+enum {
+    LUA_STACK_CALL = 224 << 10,
+    LUA_STACK_COMMAND = 384 << 10,
+    LUA_STACK_RECURSION = 96 << 10,
+};
+static inline bool luaStackIsLow(const luaVm *vm, size_t need) {
+    return unlikely((uintptr_t)__builtin_frame_address(0) < vm->stack_low + need);
+}
+int luaRaiseStackOverflow(lua_State *L);
+/* Before each call of Lua by a function in C. Lua counts nested calls, 200 over all coroutines, but not their bytes. */
+static inline void luaCheckCStack(lua_State *L, const luaVm *vm) {
+    if (luaStackIsLow(vm, LUA_STACK_CALL)) (void)luaRaiseStackOverflow(L);
+}
+static inline void luaCallBack(lua_State *L, const luaVm *vm, int arg_count, int result_count) {
+    luaCheckCStack(L, vm);
+    lua_call(L, arg_count, result_count);
+}
+
+/* ------------------------------------------------------------------ lua_load.c */
+
+/* Compiles source text, never compiled code, without running it; leaves the function or an error on the stack. Returns
+ * Lua's status. `name` must be a string that Lua keeps. `limit_ms` is the time it may take, 0: any. */
+int luaLoadText(lua_State *L, slice code, const char *name, int64_t limit_ms);
+int luaBaseLoad(lua_State *L);
+int luaBaseLoadstring(lua_State *L);
 
 /* ------------------------------------------------------------------ the tables that scripts see */
 
@@ -67,14 +118,29 @@ void luaSandboxOpen(luaVm *vm);
 void luaSandboxSetLoading(luaVm *vm, bool loading);
 /* The table behind the proxy at `index` is pushed. False: it is no proxy, nothing is pushed. */
 bool luaPushBehindProxy(lua_State *L, int index);
+bool luaIsProxy(lua_State *L, int index);
+/* Raises an error if there is a proxy at `index`. */
+void luaRefuseProxy(lua_State *L, int index);
 /* Replaces the table on top by a read-only proxy of it. */
-void luaMakeProxy(lua_State *L);
+void luaMakeProxy(luaVm *vm);
+/* Pushes the proxy whose fields a metatable, at `index`, was made of; false: of none. */
+bool luaPushProxyOfMeta(lua_State *L, int index);
+/* Pushes such a metatable for the proxy at `index`; false: it is no proxy, nothing is pushed. */
+bool luaPushMetaOfProxy(lua_State *L, int index);
 
-/* Each of these pushes a table with functions. */
+/* Sets fields of the table on top. */
+void luaSetFunctions(lua_State *L, const luaL_Reg *functions);
+/* Each of these pushes a table with functions, or adds functions to the table on top. */
 void luaOpenServer(luaVm *vm, bool loading);
-void luaOpenString(
-    luaVm *vm); /* takes the table with the standard functions at the top, and changes it */
-void luaOpenMath(luaVm *vm); /* likewise */
+void luaAddBase(
+    luaVm *vm); /* takes the standard `next` from the top of the stack, which is above the table */
+void luaPushGetmetatable(lua_State *L); /* takes what it returns for the globals: see lua_base.c */
+int luaRefuseUnknown(lua_State *L);
+void luaAddString(luaVm *vm);
+void luaAddTable(luaVm *vm);
+void luaAddMath(luaVm *vm);
+void luaOpenCoroutine(lua_State *L);
+void luaOpenBit(lua_State *L);
 void luaOpenJson(lua_State *L);
 void luaOpenMsgpack(lua_State *L);
 void luaOpenStruct(lua_State *L);
@@ -114,9 +180,14 @@ static inline int luaToInt(double n) {
 /* Prints a number as an argument of a command. */
 size_t luaPrintNumber(char *dst, double n);
 
-/* ------------------------------------------------------------------ source */
+#ifdef HOT_CHECKS
+/* ------------------------------------------------------------------ lua_walk.c */
 
-/* Rewrites source for the interpreter: see lua_source.c. False: the error is in `error`. */
-bool luaSourcePrepare(slice code, const char *name, str *out, str *error);
+/* Walks all that scripts can reach: what is global, functions that are kept, and the value at the top of the stack. NULL
+ * if they can change no table of the host, else what was found. */
+const char *luaWalk(luaVm *vm);
+/* A digest of the contents of the host's tables, but for KEYS and ARGV. */
+uint64_t luaHostDigest(luaVm *vm);
+#endif
 
 #endif

@@ -145,6 +145,7 @@ void luaReplyTake(void *state, const replyEvent *e) {
 
 typedef struct writer {
     lua_State *L;
+    const luaVm *vm;
     ctx *c;
     uint8_t script_proto;
     int depth;
@@ -298,7 +299,8 @@ static void writeValue(writer *w) {
     case LUA_TNUMBER: writeNumber(w->c, lua_tonumber(L, -1)); break;
     case LUA_TBOOLEAN: writeBoolean(w, lua_toboolean(L, -1)); break;
     case LUA_TTABLE:
-        if (w->depth >= LUA_DEPTH_MAX || !lua_checkstack(L, 4)) {
+        if (w->depth >= LUA_DEPTH_MAX || luaStackIsLow(w->vm, LUA_STACK_RECURSION) ||
+            !lua_checkstack(L, 4)) {
             scriptReplyError(w->c, SLICE("ERR reached lua stack limit"), false);
             break;
         }
@@ -312,7 +314,7 @@ static void writeValue(writer *w) {
 }
 
 void luaReplyValue(lua_State *L, ctx *c, uint8_t script_proto) {
-    writer w = {.L = L, .c = c, .script_proto = script_proto};
+    writer w = {.L = L, .vm = luaVmOf(L), .c = c, .script_proto = script_proto};
     writeValue(&w);
 }
 

@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------------ call, pcall */
 
-enum { ARGS_KEPT = 1024 };
+enum { ARGS_KEPT = 1024, STEPS_PER_COMMAND = 20 };
 
 /* Arguments of the command being run; reused. */
 static struct {
@@ -78,6 +78,8 @@ static int runCommand(lua_State *L, bool raise) {
         if (debugNow()) debugShowError(debugNow(), sliceOf(error));
         return fail(L, error, raise);
     }
+    if (luaStackIsLow(vm, LUA_STACK_COMMAND)) return luaRaiseStackOverflow(L);
+    luaVmStep(L, vm, STEPS_PER_COMMAND);
     luaReply reply = {.L = L, .proto = vm->run->proto};
     replySink sink = {.take = luaReplyTake, .state = &reply};
     luaVmHold(vm);
@@ -363,13 +365,6 @@ static double versionNumber(const char *version) {
     return parts[0] << 16 | parts[1] << 8 | parts[2];
 }
 
-static void setFunctions(lua_State *L, const luaL_Reg *functions) {
-    for (; functions->name; functions++) {
-        lua_pushcfunction(L, functions->func);
-        lua_setfield(L, -2, functions->name);
-    }
-}
-
 void luaOpenServer(luaVm *vm, bool loading) {
     static const luaL_Reg usual[] = {
         {"call", serverCall},          {"pcall", luaServerPcall},      {"error_reply", errorReply},
@@ -382,8 +377,8 @@ void luaOpenServer(luaVm *vm, bool loading) {
     static const luaL_Reg of_load[] = {{"register_function", registerFunction}, {NULL, NULL}};
     lua_State *L = vm->L;
     lua_newtable(L);
-    setFunctions(L, loading ? of_load : usual);
-    if (!loading && vm->use == SCRIPT_USE_EVAL) setFunctions(L, of_eval);
+    luaSetFunctions(L, loading ? of_load : usual);
+    if (!loading && vm->use == SCRIPT_USE_EVAL) luaSetFunctions(L, of_eval);
     lua_pushcfunction(L, serverLog);
     lua_setfield(L, -2, "log");
     setNumber(L, "LOG_DEBUG", LOG_DEBUG);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of `string` and `math` that replace the interpreter's: those with patterns, whose steps are counted, rep,
- * which allocates its result at once, and the generator of math.random. */
+ * Functions of `string` and `math` that replace the interpreter's: those that may take long, whose steps are counted, and
+ * the generator of math.random. */
 #define _GNU_SOURCE /* for memmem() */
 #include <ctype.h>
 #include <stdio.h>
@@ -144,11 +144,12 @@ static void addReplacement(patternMatch *m, luaL_Buffer *out, const char *from, 
     case LUA_TFUNCTION: {
         lua_pushvalue(L, 3);
         int count = patternPushCaptures(m, from, to);
-        lua_call(L, count, 1);
+        luaCallBack(L, m->vm, count, 1);
         break;
     }
     case LUA_TTABLE:
         patternPushCapture(m, 0, from, to);
+        luaCheckCStack(L, m->vm);
         lua_gettable(L, 3);
         break;
     default: addWithCaptures(m, out, checkSlice(L, 3), from, to); return;
@@ -200,7 +201,16 @@ static int stringGsub(lua_State *L) {
     return 2;
 }
 
-/* ------------------------------------------------------------------ rep */
+/* ------------------------------------------------------------------ rep, lower, upper, reverse */
+
+enum { PIECE = 1 << 20, BYTES_PER_STEP = 256 };
+
+/* Memory for a result of `size` bytes, which is needed twice: to build it, and as a string. */
+static char *newResult(lua_State *L, luaVm *vm, size_t size) {
+    if (vm->used > vm->limit || size > (vm->limit - vm->used) / 2)
+        (void)luaL_error(L, "not enough memory");
+    return lua_newuserdata(L, size);
+}
 
 static int stringRep(lua_State *L) {
     slice text = checkSlice(L, 1);
@@ -213,15 +223,44 @@ static int stringRep(lua_State *L) {
     size_t size;
     if (__builtin_mul_overflow((size_t)count, text.len, &size) || size > RESULT_MAX)
         return luaL_error(L, "resulting string too large");
-    /* The text is needed twice: to build it, and as a string. */
-    if (vm->used > vm->limit || size > (vm->limit - vm->used) / 2)
-        return luaL_error(L, "not enough memory");
-    char *bytes = lua_newuserdata(L, size);
+    char *bytes = newResult(L, vm, size);
     memcpy(bytes, text.ptr, text.len);
-    for (size_t done = text.len; done < size; done *= 2)
-        memcpy(bytes + done, bytes, sizeMin(done, size - done));
+    for (size_t done = text.len, len; done < size; done += len) {
+        /* What is copied is whole texts, so what follows continues them. */
+        size_t most = done < PIECE || text.len > PIECE ? done : PIECE - PIECE % text.len;
+        len = sizeMin(sizeMin(done, most), size - done);
+        memcpy(bytes + done, bytes, len);
+        luaVmStep(L, vm, (uint32_t)(len / BYTES_PER_STEP));
+    }
     lua_pushlstring(L, bytes, size);
-    luaVmStep(L, vm, (uint32_t)(size / 256));
+    return 1;
+}
+
+/* Pushes argument 1, each byte changed. */
+static int mapBytes(lua_State *L, int (*change)(int)) {
+    slice text = checkSlice(L, 1);
+    luaVm *vm = luaVmOf(L);
+    char *bytes = newResult(L, vm, text.len);
+    for (size_t i = 0; i < text.len; i++) {
+        bytes[i] = (char)change((unsigned char)text.ptr[i]);
+        if (unlikely(i % PIECE == PIECE - 1)) luaVmStep(L, vm, PIECE / BYTES_PER_STEP);
+    }
+    lua_pushlstring(L, bytes, text.len);
+    return 1;
+}
+
+static int stringLower(lua_State *L) { return mapBytes(L, tolower); }
+static int stringUpper(lua_State *L) { return mapBytes(L, toupper); }
+
+static int stringReverse(lua_State *L) {
+    slice text = checkSlice(L, 1);
+    luaVm *vm = luaVmOf(L);
+    char *bytes = newResult(L, vm, text.len);
+    for (size_t i = 0; i < text.len; i++) {
+        bytes[i] = text.ptr[text.len - 1 - i];
+        if (unlikely(i % PIECE == PIECE - 1)) luaVmStep(L, vm, PIECE / BYTES_PER_STEP);
+    }
+    lua_pushlstring(L, bytes, text.len);
     return 1;
 }
 
@@ -350,15 +389,19 @@ static int stringFormat(lua_State *L) {
     return 1;
 }
 
-void luaOpenString(luaVm *vm) {
-    static const luaL_Reg functions[] = {{"find", stringFind},     {"match", stringMatch},
-                                         {"gmatch", stringGmatch}, {"gfind", stringGmatch},
-                                         {"gsub", stringGsub},     {"rep", stringRep},
-                                         {"format", stringFormat}, {NULL, NULL}};
-    for (const luaL_Reg *f = functions; f->name; f++) {
-        lua_pushcfunction(vm->L, f->func);
-        lua_setfield(vm->L, -2, f->name);
-    }
+void luaAddString(luaVm *vm) {
+    static const luaL_Reg functions[] = {{"find", stringFind},
+                                         {"match", stringMatch},
+                                         {"gmatch", stringGmatch},
+                                         {"gfind", stringGmatch},
+                                         {"gsub", stringGsub},
+                                         {"rep", stringRep},
+                                         {"format", stringFormat},
+                                         {"lower", stringLower},
+                                         {"upper", stringUpper},
+                                         {"reverse", stringReverse},
+                                         {NULL, NULL}};
+    luaSetFunctions(vm->L, functions);
 }
 
 /* ------------------------------------------------------------------ math */
@@ -399,7 +442,7 @@ static int mathRandomseed(lua_State *L) {
     return 0;
 }
 
-void luaOpenMath(luaVm *vm) {
+void luaAddMath(luaVm *vm) {
     lua_State *L = vm->L;
     lua_pushcfunction(L, mathRandom);
     lua_setfield(L, -2, "random");

@@ -152,9 +152,10 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
             assert_error "ERR user_script:1: Attempt to modify a readonly table script: on @user_script:1." {ev $script}
         }
         foreach script {{rawset(_G, 'x', 1)} {rawset(server, 'x', 1)} {setmetatable(_G, {})} {setmetatable(string, nil)}
-                        {table.insert(server, 1)} {table.remove(_G)} {table.sort(math)} {rawset(getmetatable(''), 'a', 1)}} {
+                        {table.insert(server, 1)} {rawset(getmetatable(''), 'a', 1)}} {
             assert_error "ERR Attempt to modify a readonly table script: on @user_script:1." {ev $script}
         }
+        assert_equal {0 0} [ev {return {select('#', table.remove(_G)), select('#', table.sort(math))}}]
         # The standard functions that pairs() gives away read an empty table.
         assert_equal {nil 1} [ev {local n = pairs({}) return {tostring(n(_G)), rawequal(_G, _G._G)}}]
         assert_equal OK [ev {return redis.call('set', 'x', ('ok'):upper()) and ('ok'):upper()}]
@@ -458,7 +459,7 @@ start_server {tags {scripting} overrides {enable-debug-command yes}} {
             assert_equal $text [ev "return cjson.encode($number)"] $number
         }
         for {set i 0} {$i < 2000} {incr i} {
-            set number [expr {(rand() - 0.5) * 10 ** (int(rand() * 22) - 6)}]
+            set number [expr {(rand() - 0.5) * 10.0 ** (int(rand() * 22) - 6)}]
             lappend numbers $number
             lappend texts [format %.14g $number]
         }
