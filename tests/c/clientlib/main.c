@@ -9,6 +9,7 @@ int test_format(void);
 int test_interface(void);
 int test_limits(void);
 int test_memory(void);
+int test_memory(void);
 int test_reader(void);
 
 int main(void) {
@@ -17,6 +18,7 @@ int main(void) {
     failures += test_format();
     failures += test_context();
     failures += test_interface();
+    failures += test_memory();
     failures += test_async();
     failures += test_limits();
     failures += test_cluster();
