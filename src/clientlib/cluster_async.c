@@ -3,7 +3,7 @@
  * The asynchronous cluster client: a connection per node, made when it is needed.
  *
  * A request keeps its encoded command until its reply is final, so that it can be sent again to another node. Requests of
- * subscriptions are kept until the context is freed, because their messages may come at any time. */
+ * subscriptions are kept until their connection ends, because their messages may come at any time. */
 #include <stdio.h>
 
 #include "clientlib/cluster_priv.h"
@@ -21,7 +21,8 @@ typedef struct vkClusterRequest {
     valkeyClusterAsyncContext *acc;
     valkeyClusterCallbackFn *fn;
     void *privdata;
-    int slot; /* -1: to a node, without redirection */
+    vkClusterLink *link; /* the connection that it was sent on last */
+    int slot;            /* -1: to a node, without redirection */
     int tries;
     int channels; /* of a subscription; 0: one reply */
     int ignored;  /* further callbacks with the error that is being followed */
@@ -67,11 +68,20 @@ static void countFailure(vkClusterLink *link) {
     link->failed = true;
 }
 
+/* No more messages will come. */
+static void freeSubscriptions(valkeyClusterAsyncContext *acc, const vkClusterLink *link) {
+    for (vkClusterRequest *q = acc->requests, *next; q; q = next) {
+        next = q->next;
+        if (q->channels > 0 && q->link == link) freeRequest(q);
+    }
+}
+
 /* A connection has been freed. */
 static void connectionGone(void *data) {
     vkClusterLink *link = data;
     valkeyClusterAsyncContext *acc = link->acc;
     if (link->ac->err) countFailure(link);
+    freeSubscriptions(acc, link);
     if (link->node) link->node->acon = NULL;
     if (link->next) link->next->previous = link->previous;
     if (link->previous) {
@@ -173,13 +183,24 @@ static void finish(vkClusterRequest *q, valkeyReply *r) {
 
 static void onReply(valkeyAsyncContext *ac, void *reply, void *privdata);
 
+/* Renews the map because a node cannot be reached; acc->err remains the reason. */
+static void nodeUnreachable(valkeyClusterAsyncContext *acc) {
+    char text[sizeof(acc->cc.errstr)];
+    int type = acc->cc.err;
+    memcpy(text, acc->cc.errstr, sizeof(text));
+    requestMap(acc, NULL);
+    setError(acc, type, text);
+}
+
 /* Sends the request to a node; false with acc->err. */
 static bool sendTo(vkClusterRequest *q, valkeyClusterNode *node, bool asking) {
-    valkeyAsyncContext *ac = node ? valkeyClusterGetValkeyAsyncContext(q->acc, node) : NULL;
+    if (!node) return false;
+    valkeyAsyncContext *ac = valkeyClusterGetValkeyAsyncContext(q->acc, node);
     if (!ac) {
-        if (node) copyError(q->acc);
+        nodeUnreachable(q->acc);
         return false;
     }
+    q->link = ac->data;
     if ((!asking || valkeyAsyncCommand(ac, NULL, NULL, "ASKING") == VALKEY_OK) &&
         valkeyAsyncFormattedCommand(ac, onReply, q, q->command, q->len) == VALKEY_OK)
         return true;

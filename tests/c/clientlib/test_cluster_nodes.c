@@ -84,6 +84,10 @@ static void serve(fakeRequest *q) {
         fakeSend(q, "+OK\r\n");
     } else if (fakeIs(q, 0, "GET")) {
         serveKey(q, q->argv[1]);
+    } else if (fakeIs(q, 0, "SSUBSCRIBE")) {
+        for (int i = 1; i < q->argc; i++)
+            fakeSend(q, "*3\r\n$10\r\nssubscribe\r\n$%zu\r\n%s\r\n:%d\r\n", q->len[i], q->argv[i],
+                     i);
     } else {
         fakeSend(q, "+OK\r\n");
     }
@@ -135,7 +139,9 @@ static void onReply(valkeyClusterAsyncContext *acc, void *reply, void *privdata)
     size_t len = strlen(transcript);
     if (!r) error_of_last = acc->err;
     snprintf(transcript + len, sizeof(transcript) - len, "%s=%s ", (char *)privdata,
-             r ? r->str : "NULL");
+             !r       ? "NULL"
+             : r->str ? r->str
+                      : r->element[0]->str);
 }
 
 static valkeyClusterOptions options(int flags) {
@@ -477,6 +483,38 @@ static void asksToADeadNodeFail(void **state) {
     LOCKED(ask_target = NOBODY);
     expectReply(valkeyClusterCommand(cc, "GET " KEY2), KEY2);
     valkeyClusterFree(cc);
+}
+
+/* A connection that cannot even begin: the name of the host is unknown now. */
+static void nodesThatCannotBeNamedRenewTheMap(void **state) {
+    (void)state;
+    valkeyClusterAsyncContext *acc = readyAsync();
+    simPass(2LL * SECOND);
+    setOwner(1, 3);
+    valkeyClusterNode *node = nodeOf(KEY1, &acc->cc);
+    memcpy(node->host, "[[[[[[[[[", strlen(node->host));
+    assert_int_equal(valkeyClusterAsyncCommand(acc, onReply, NULL, "GET " KEY1), VALKEY_ERR);
+    assert_int_equal(acc->err, VALKEY_ERR_OTHER);
+    assert_int_equal(node->failure_count, 1);
+    runUntilNotUpdating(acc);
+    command(acc, "1", "GET " KEY1);
+    expectReplies("1=" KEY1 " ");
+    valkeyClusterAsyncFree(acc);
+}
+
+static void subscriptionsEndWithTheirConnection(void **state) {
+    (void)state;
+    valkeyClusterAsyncContext *acc = readyAsync();
+    for (int i = 0; i < 3; i++) {
+        command(acc, "s", "SSUBSCRIBE {" KEY1 "}1 {" KEY1 "}2");
+        expectReplies("s=ssubscribe s=ssubscribe ");
+        assert_non_null(acc->requests);
+        fakeSetMode(nodes, 1, FAKE_REFUSE);
+        expectReplies("s=NULL s=NULL ");
+        assert_null(acc->requests);
+        fakeSetMode(nodes, 1, FAKE_SERVE);
+    }
+    valkeyClusterAsyncFree(acc);
 }
 
 /* ------------------------------------------------------------------ nodes that hang */
@@ -982,6 +1020,8 @@ int test_cluster_nodes(void) {
         TEST(failedNodesAreAskedLastSync),
         TEST(aRedirectToADeadNodeAsksALivingOne),
         TEST(asksToADeadNodeFail),
+        TEST(nodesThatCannotBeNamedRenewTheMap),
+        TEST(subscriptionsEndWithTheirConnection),
         TEST(syncCommandsToAHangingNodeTimeOut),
         TEST(asyncCommandsToAHangingNodeTimeOut),
         TEST(lateRepliesAreReplies),
