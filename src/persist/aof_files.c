@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The files of the append only file (aof_files.h). Invariant: `manifest` equals the manifest on disk. A file is created
- * and its folder flushed before the manifest lists it, and removed after the manifest without it is on disk: whenever
- * the power fails, the manifest lists complete files.
+ * and its folder flushed before the manifest lists it, and removed after a manifest that does not need it is on disk:
+ * whenever the power fails, the manifest lists complete files. What a killed process leaves is in the manifest, as
+ * history, or in none, and is removed at the next start.
  *
  * If the folder cannot be flushed after the manifest was replaced, either version may survive a power failure. Then the
  * old one stays in use, the files of both remain, and the numbers of the new files are not used again. */
 #include "persist/aof_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -436,32 +439,100 @@ status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_inc
     return st;
 }
 
-static void removeInBackground(void *arg) {
-    char *path = arg;
-    (void)unlink(path); /* nothing refers to it any more */
-    memFree(path);
+/* ------------------------------------------------------------------ removing */
+
+static void closeFile(void *arg) { (void)close((int)(intptr_t)arg); }
+
+/* Removes the name at once; the blocks are freed in the background, when the last descriptor is closed. True if there is
+ * no such file any more. */
+static bool removeFile(const char *path) {
+    int fd = fileOpen(path, O_RDONLY, 0);
+    bool gone = unlink(path) == 0 || errno == ENOENT;
+    if (!gone) logWarning("Can't remove %s: %s", path, strerror(errno));
+    if (fd >= 0) bioSubmit(BIO_CLOSE, closeFile, (void *)(intptr_t)fd);
+    return gone;
 }
 
 void aofFilesRemoveHistory(void) {
     if (persistConf.aof_disable_auto_gc || !aofManifestCount(&files.manifest, AOF_HISTORY)) return;
     aofManifest next = aofManifestCopy(&files.manifest);
-    str removed = STR_EMPTY; /* paths, each with a NUL */
     for (int i = 0; i < next.count;) {
-        if (next.files[i].type != AOF_HISTORY) {
-            i++;
-            continue;
-        }
-        logNotice("Removing the history file %s in the background", next.files[i].name);
         str path = aofFilesPath(next.files[i].name);
-        strAppend(&removed, strText(&path), path.len + 1);
+        bool removed = false;
+        if (next.files[i].type == AOF_HISTORY) {
+            logNotice("Removing the history file %s in the background", next.files[i].name);
+            removed = removeFile(strText(&path));
+        }
+        if (removed) {
+            aofManifestRemove(&next, i);
+        } else {
+            i++;
+        }
         strFree(&path);
-        aofManifestRemove(&next, i);
     }
     reason why;
-    bool persisted =
-        setManifest(&next, &why) == OK; /* else they are removed after the next rewrite */
-    for (size_t at = 0; persisted && at < removed.len; at += strlen(removed.ptr + at) + 1)
-        bioSubmit(BIO_CLOSE, removeInBackground,
-                  memDup(removed.ptr + at, strlen(removed.ptr + at)));
-    strFree(&removed);
+    /* Until here the manifest lists them, so that a process that ends now leaves nothing that is not found again. After a
+     * failure, which was logged, it lists files that are missing; history is never read. */
+    (void)setManifest(&next, &why);
+}
+
+/* True for the name of a file that only this server can have made in its folder. */
+static bool isOurs(const char *name) {
+    long long seq;
+    bool incr;
+    if (!strncmp(name, "temp-", 5)) {
+        const char *rest = name + 5;
+        size_t len = strlen(persistConf.appendfilename);
+        if (strncmp(rest, persistConf.appendfilename, len) != 0) return false;
+        return !strcmp(rest + len, ".incr") || !strcmp(rest + len, ".manifest");
+    }
+    if (!parseName(name, &seq, &incr)) return false;
+    str expected[3] = {incrName(seq), baseName(seq, false), baseName(seq, true)};
+    bool same = false;
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        same = same || !strcmp(name, strText(&expected[i]));
+        strFree(&expected[i]);
+    }
+    return same;
+}
+
+static void sweepFile(const char *name, void *arg) {
+    (void)arg;
+    if (!isOurs(name)) return;
+    for (int i = 0; i < files.manifest.count; i++)
+        if (!strcmp(files.manifest.files[i].name, name)) return;
+    logNotice("Removing the file %s, which the AOF manifest does not list", name);
+    str path = aofFilesPath(name);
+    (void)removeFile(strText(&path)); /* a failure is logged */
+    strFree(&path);
+}
+
+/* Files of rewrites are named after a process; another server in the same directory may be one that runs. */
+static void sweepTemporary(const char *name, void *arg) {
+    (void)arg;
+    static const char *const forms[] = {"temp-rewriteaof-bg-%d.ao%c%c", "temp-rewriteaof-%d.ao%c%c",
+                                        "temp-sync-base-%d.rd%c%c"};
+    for (size_t i = 0; i < COUNT_OF(forms); i++) {
+        int process = 0;
+        char last, more;
+        if (sscanf(name, forms[i], &process, &last, &more) != 2 || process <= 0) continue;
+        if (process != getpid() && (kill(process, 0) == 0 || errno != ESRCH)) return;
+        logNotice("Removing the file %s of a rewrite that did not end", name);
+        (void)removeFile(name); /* a failure is logged */
+        return;
+    }
+}
+
+void aofFilesSweep(void) {
+    reason why;
+    str path = manifestPath();
+    /* The manifest that was read may not be on disk; until it is, files of an older one may be needed again. */
+    status st = files.exists && !persistConf.aof_disable_auto_gc
+                    ? fileSyncFolder(strText(&path), &why)
+                    : ERR_NOT_FOUND;
+    strFree(&path);
+    if (st != OK) return;
+    if (folderEach(persistConf.appenddirname, sweepFile, NULL, &why) != OK ||
+        folderEach(".", sweepTemporary, NULL, &why) != OK)
+        logWarning("Files that the AOF manifest does not list are not removed: %s", why.text);
 }

@@ -45,7 +45,9 @@ void aofFilesRemoveTemporaryIncr(void);
  * the next one; `keep_incr`: the last incremental file is newer than the base. On failure nothing has changed. */
 status aofFilesAdoptBase(const char *temporary, bool as_commands, bool adopt_incr, bool keep_incr,
                          reason *why) MUST_USE;
-/* Removes the history files, in the background, and then their entries. */
+/* Removes the history files, and then their entries. */
 void aofFilesRemoveHistory(void);
+/* After the load: removes files of the folder that the manifest does not list, and those of unfinished rewrites. */
+void aofFilesSweep(void);
 
 #endif

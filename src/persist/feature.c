@@ -63,6 +63,7 @@ static status startAof(reason *why) {
             "There is no append only file yet: the server starts with an empty dataset, and does not load the "
             "snapshot %s. To keep its data, start with appendonly no, and then run CONFIG SET appendonly yes.",
             persistConf.dbfilename);
+    aofFilesSweep();
     st = st == ERR_NOT_FOUND ? aofFilesCreateBase(why) : OK;
     if (st == OK) st = aofFilesOpenLast(&file, why);
     if (st != OK) {

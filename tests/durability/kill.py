@@ -9,7 +9,9 @@ connection's operations, whole transactions only: with appendfsync always every 
 but those of the last three seconds (one second, and two that a write may wait for a slow fsync), never one that was
 not sent. Each cycle continues on the files of the last one, and about half of them are killed during a rewrite."""
 
+import os
 import random
+import re
 import tempfile
 import threading
 import time
@@ -52,6 +54,18 @@ class Writer(threading.Thread):
             self.fault = f"writer {self.workload.name}: {error}"
 
 
+def orphans(folder):
+    """Files of the append only file that a started server has left, but does not list."""
+    aof = os.path.join(folder, "appendonlydir")
+    with open(os.path.join(aof, "appendonly.aof.manifest"), encoding="utf8") as file:
+        listed = set(re.findall(r"^file (\S+)", file.read(), re.M))
+    found = set(os.listdir(aof)) - listed - {"appendonly.aof.manifest"}
+    # The child of a killed server may still write its file, which the next start removes.
+    temporary = [name for name in os.listdir(folder) if re.match(r"temp-.*\D(\d+)\.(aof|rdb)$", name)]
+    dead = [name for name in temporary if not os.path.exists("/proc/" + re.findall(r"\d+", name)[-1])]
+    return sorted(found) + sorted(dead)
+
+
 def cycle(program, folder, policy, counts, rng):
     """Runs one cycle; returns a fault, or updates the counts of operations."""
     server = Server(program, folder, "--appendfsync", policy, "--auto-aof-rewrite-min-size", "64kb",
@@ -61,6 +75,9 @@ def cycle(program, folder, policy, counts, rng):
     client = server.connect()
     if client is None:
         return f"the server does not start: {server.log()[-2000:]}"
+    left = orphans(folder)
+    if left:
+        return f"the server leaves files that its manifest does not list: {left}"
     for name in range(WRITERS):
         found = Workload(name).check(client)
         if isinstance(found, str):
@@ -107,7 +124,7 @@ def main():
     operations = 0
     for round_number in range(options.cycles // CYCLES_PER_FOLDER):
         policy = ("always", "everysec")[round_number % 2]
-        with tempfile.TemporaryDirectory(prefix="kill.") as folder:
+        with tempfile.TemporaryDirectory(prefix="kill.", ignore_cleanup_errors=True) as folder:
             counts = {name: (0, 0) for name in range(WRITERS)}
             for i in range(CYCLES_PER_FOLDER):
                 fault = cycle(options.server, folder, policy, counts, rng)

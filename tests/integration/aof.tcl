@@ -329,6 +329,38 @@ start_server {tags {aof} overrides {appendonly yes}} {
         assert_equal {1 2} [r mget s t]
     }
 
+    test {a start removes what killed rewrites have left and no manifest lists, and nothing else} {
+        stop_server
+        set good [records {SELECT 0} {SET a 1}]
+        set kept {appendonly.aof.1.incr.aof mine.aof appendonly.aof.1.base.rdb.bak appendonly.aofs.1.incr.aof}
+        set left {appendonly.aof.1.base.rdb appendonly.aof.2.base.aof appendonly.aof.9.incr.aof
+            temp-appendonly.aof.incr temp-appendonly.aof.manifest}
+        set files [list appendonly.aof.manifest "file appendonly.aof.3.base.rdb seq 3 type h\nfile appendonly.aof.1.incr.aof seq 1 type i\n"]
+        foreach name [concat $kept $left appendonly.aof.3.base.rdb] {lappend files $name $good}
+        set_files $files
+        # The highest number of a process is 4194304.
+        foreach name {temp-rewriteaof-9999999.aof temp-rewriteaof-bg-9999999.aof temp-sync-base-9999999.rdb
+            temp-rewriteaof-1.aof temp-rewriteaof-x.aof} {write_bytes [srv dir]/$name x}
+        continue_server
+        assert_equal 1 [r get a]
+        assert_equal [lsort [concat $kept appendonly.aof.manifest]] [aof_names]
+        assert_equal "file appendonly.aof.1.incr.aof seq 1 type i\n" [manifest]
+        assert_equal {temp-rewriteaof-1.aof temp-rewriteaof-x.aof} \
+            [lsort [lmap path [glob -nocomplain [srv dir]/temp-*] {file tail $path}]]
+        assert_match "*Removing the file appendonly.aof.9.incr.aof, which the AOF manifest does not list*" [server_log]
+        stop_server
+        set_files [list appendonly.aof.manifest "file appendonly.aof.1.incr.aof seq 1 type i\n" \
+            appendonly.aof.1.incr.aof $good appendonly.aof.7.incr.aof $good]
+        write_bytes [srv dir]/more.conf "include [srv config]\naof-disable-auto-gc yes\n"
+        exec timeout 20 $::binary [srv dir]/more.conf --daemonize yes --pidfile [srv dir]/more.pid >/dev/null
+        wait_for_condition 200 20 {![catch {set c [respConnect [srv host] [srv port] 2]}]}
+        assert_equal 1 [file exists [aof_dir]/appendonly.aof.7.incr.aof]
+        catch {$c shutdown nosave}
+        wait_for_condition 200 20 {![file exists [srv dir]/more.pid]}
+        set_files {}
+        continue_server
+    }
+
     test {the single file of an old version is migrated} {
         stop_server
         file delete -force [aof_dir]
