@@ -6,6 +6,7 @@
 #include "cluster/nodes.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/random.h"
@@ -228,5 +229,5 @@ void nodesApplyChanges(void) {
         return;
     }
     logWarning("Fatal: can't update cluster config file: %s", why.text);
-    exit(1);
+    _exit(1); /* without cleaning up what other threads use */
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Appending to the append only file (aof.h). Each turn of the loop collects its changes in one buffer, which is written
- * by one write() before any reply of the turn is sent; with appendfsync always one fsync() follows for all of them.
+ * by one write() before any reply of the turn is sent; with appendfsync always one fsync() follows for all of them. So
+ * with every policy the kernel has what was acknowledged, and the death of the process alone loses nothing. The write is
+ * not postponed while a background fsync runs; only one that fails is tried again later, with writes refused until then.
  *
  * Changes are numbered by propagateCount(). Invariant: synced <= written <= appended; the buffer has those after
  * `written`, and the file descriptor of a background fsync stays open until its job has ended, because jobs run in
@@ -28,7 +30,7 @@
 
 enum {
     SYNC_PERIOD_MS = 1000,
-    POSTPONE_MAX_MS = 2000, /* longest wait of a write for a background fsync */
+    SLOW_SYNC_MS = 2000, /* a background fsync that takes longer is reported */
     RETRY_MS = 1000,
     LOG_PERIOD_MS = 30000,
     BUFFER_KEPT = 1 << 20, /* capacity that an empty buffer keeps */
@@ -41,12 +43,12 @@ static struct {
     int db_id;      /* database selected last in the file; -1: none yet */
     int64_t time_s; /* of the last annotation */
     uint64_t appended, written, synced;
-    bool syncing;        /* a background fsync of `file` has not ended */
-    int64_t synced_ms;   /* start of the last fsync */
-    int64_t postpone_ms; /* since when a write waits for it; 0: none does */
-    uint64_t delayed;    /* writes that did not wait any longer */
-    int write_error;     /* errno of the last write; 0: it succeeded */
-    int sync_error;      /* errno of a failed background fsync; 0: none */
+    bool syncing;      /* a background fsync of `file` has not ended */
+    int64_t synced_ms; /* start of the last fsync */
+    bool sync_is_slow; /* it was reported */
+    uint64_t delayed;  /* background fsyncs that were slow */
+    int write_error;   /* errno of the last write; 0: it succeeded */
+    int sync_error;    /* errno of a failed background fsync; 0: none */
     int64_t retry_ms, logged_ms;
     int64_t size, size_after_rewrite;
     uint64_t write_us;
@@ -154,6 +156,7 @@ static void syncInBackground(int fd, bool close) {
     syncJob *job = memNew(syncJob);
     *job = (syncJob){.fd = fd, .close = close, .current = !close, .number = aof.written};
     if (job->current) aof.syncing = true;
+    if (job->current) aof.sync_is_slow = false;
     bioSubmitTask(BIO_FSYNC, runSync, syncDone, job);
 }
 
@@ -165,7 +168,7 @@ static void syncNow(void) {
         logWarning(
             "Can't persist AOF for fsync error when the AOF fsync policy is 'always': %s. Exiting...",
             strerror(error));
-        exit(1);
+        _exit(1); /* without cleaning up what other threads use */
     }
     aof.synced_ms = began_ms;
     if (aof.sync_error) return; /* earlier changes may be missing on disk */
@@ -234,7 +237,7 @@ static void writeFailed(int64_t written, int64_t size_before) {
     if (persistConf.appendfsync == FSYNC_ALWAYS) {
         logWarning("Can't recover from AOF write error when the AOF fsync policy is 'always'. "
                    "Exiting...");
-        exit(1);
+        _exit(1); /* without cleaning up what other threads use */
     }
     aof.write_error = error;
     aof.retry_ms = clockMonoMs() + RETRY_MS;
@@ -261,7 +264,6 @@ static bool writeBuffer(void) {
     int64_t took_us = clockMonoUs() - began_us;
     aof.write_us += (uint64_t)took_us;
     noteLatency(took_us / 1000);
-    aof.postpone_ms = 0;
     if (written != (int64_t)len) {
         writeFailed(written, before);
         return false;
@@ -277,26 +279,20 @@ static bool writeBuffer(void) {
     return true;
 }
 
-/* True if the write has to wait for the background fsync, which would block it. */
-static bool postpone(void) {
-    if (persistConf.appendfsync != FSYNC_EVERYSEC || !aof.syncing) return false;
-    int64_t now_ms = clockMonoMs();
-    if (!aof.postpone_ms) {
-        aof.postpone_ms = now_ms;
-        return true;
-    }
-    if (now_ms - aof.postpone_ms < POSTPONE_MAX_MS) return true;
+/* A write follows while a background fsync runs, which may block it. */
+static void noteSlowSync(void) {
+    if (aof.sync_is_slow || clockMonoMs() - aof.synced_ms < SLOW_SYNC_MS) return;
+    aof.sync_is_slow = true;
     aof.delayed++;
     logNotice("Asynchronous AOF fsync is taking too long (disk is busy?). Writing the AOF buffer "
               "without waiting for fsync to complete, this may slow down the server.");
-    return false;
 }
 
 void aofFlush(bool force) {
     if (aof.file.fd < 0) return;
     if (aof.buffer.len) {
         if (!force && aof.write_error && clockMonoMs() < aof.retry_ms) return;
-        if (!force && postpone()) return;
+        if (aof.syncing && persistConf.appendfsync == FSYNC_EVERYSEC) noteSlowSync();
         if (!writeBuffer()) return;
     } else {
         aof.written = aof.appended;
@@ -371,7 +367,6 @@ void aofEnd(void) {
     hooksRemoveFeature(&running);
     aof.state = AOF_IS_OFF;
     aof.write_error = aof.sync_error = 0;
-    aof.postpone_ms = 0;
     updateGate();
     blockNotify(BLOCK_OFFSET);
 }
@@ -403,7 +398,6 @@ void aofDropFile(void) {
     appendFileClose(&aof.file);
     dropBuffer();
     aof.write_error = 0;
-    aof.postpone_ms = 0;
 }
 
 void aofPrintStatus(str *out) {
