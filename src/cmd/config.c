@@ -5,6 +5,7 @@
 #include "base/base.h"
 #include "cmd/procs.h"
 #include "config/config.h"
+#include "engine/lifecycle.h"
 #include "engine/options.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -35,7 +36,8 @@ void configSetCommand(ctx *c) {
         if (configIsSensitive(c->argv[i])) ctxRedact(c, i + 1);
     }
     str error = STR_EMPTY;
-    unsigned allowed = engineHot.loading ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
+    bool loads = engineHot.loading || engineLoadsBeside();
+    unsigned allowed = loads ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
     if (enginePermits(RESTRICTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
         replyOk(c);

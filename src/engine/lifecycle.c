@@ -33,6 +33,11 @@ status engineShutdown(uint32_t flags, bool abort, reason *why) {
     return procs.shutdown(flags, abort, why);
 }
 
+static bool loads_beside;
+
+bool engineLoadsBeside(void) { return loads_beside; }
+void engineSetLoadsBeside(bool loads) { loads_beside = loads; }
+
 static bool shutdown_waits;
 
 bool engineShutdownWaits(void) { return shutdown_waits; }

@@ -19,6 +19,10 @@ typedef status engineShutdownProc(uint32_t flags, bool abort, reason *why);
 void engineSetShutdownProc(engineShutdownProc *proc);
 status engineShutdown(uint32_t flags, bool abort, reason *why) MUST_USE;
 
+/* True while another dataset is loaded beside the one that is served. Set by the implementation. */
+bool engineLoadsBeside(void);
+void engineSetLoadsBeside(bool loads);
+
 /* True while a shutdown that was started waits. Set by the implementation; its end without success signals blocked
  * sessions (BLOCK_CUSTOM). */
 bool engineShutdownWaits(void);

@@ -126,9 +126,13 @@ gateVerdict pauseHold(session *s) {
 
 static gateVerdict hold(ctx *c) {
     session *s = c->who;
+    /* The stream of the primary waits as a whole, for CLIENT PAUSE alone. */
+    if (c->origin == ORIGIN_PRIMARY)
+        return pause.pauses[PAUSE_BY_COMMAND].scope != PAUSE_NONE ? pauseHold(s) : GATE_PASS;
     if (s->flags & (SESSION_INTERNAL | SESSION_REPLICA)) return GATE_PASS;
     if (pause.scope != PAUSE_ALL && !mayWrite(c)) return GATE_PASS;
     return pauseHold(s);
 }
 
-const gate pauseGate = {.name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS};
+const gate pauseGate = {
+    .name = "pause", .admit = hold, .origins = GATE_FOR_CLIENTS | 1u << ORIGIN_PRIMARY};

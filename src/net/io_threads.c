@@ -419,6 +419,18 @@ static void setActive(int count) {
     if (!count) setCallbacks(readable, readerReadable);
 }
 
+/* Of a thread that has ended or was not started, and has no client. */
+static void threadFree(ioThread *t) {
+    spscItem spare;
+    while (spscPop(&t->spare, &spare)) batchFree(spare.what);
+    if (t->batch) batchFree(t->batch);
+    spscFree(&t->jobs);
+    spscFree(&t->results);
+    spscFree(&t->spare);
+    sleeperFree(&t->rest);
+    memFree(t->memory);
+}
+
 static ioThread *threadNew(int number, reason *why) {
     char *memory = memAlloc(sizeof(ioThread) + CACHE_LINE);
     ioThread *t = (ioThread *)(memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE));
@@ -439,19 +451,8 @@ static ioThread *threadNew(int number, reason *why) {
     snprintf(name, sizeof(name), "io_thd_%d", number);
     /* The thread inherits the processors of the main thread, those of server-cpulist. */
     if (threadStart(&t->os, name, "", ioWorkerRun, t, why) == OK) return t;
+    threadFree(t);
     return NULL;
-}
-
-/* Of a thread that has ended and has no client. */
-static void threadFree(ioThread *t) {
-    spscItem spare;
-    while (spscPop(&t->spare, &spare)) batchFree(spare.what);
-    if (t->batch) batchFree(t->batch);
-    spscFree(&t->jobs);
-    spscFree(&t->results);
-    spscFree(&t->spare);
-    sleeperFree(&t->rest);
-    memFree(t->memory);
 }
 
 /* Ends the last threads until `count` are left. */

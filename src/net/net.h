@@ -79,6 +79,8 @@ void netCountDataset(size_t received);
 size_t netReplicaOutputLimit(void);
 /* The connection of a client, for direct output. */
 conn *netOutgoingConn(session *s);
+/* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
+size_t netOutgoingWaiting(session *s);
 /* protected-mode: without a password, only local connections are accepted. */
 bool netIsProtected(void);
 /* Applies the output limits of class replica: `held` bytes of the replication stream are kept for the session, which is

@@ -48,3 +48,4 @@ void netOutgoingStart(session *s, slice received) {
 }
 
 conn *netOutgoingConn(session *s) { return &clientOf(s)->conn; }
+size_t netOutgoingWaiting(session *s) { return clientOf(s)->in_len; }

@@ -130,6 +130,9 @@ static int runReload(void *arg) {
     return job->context ? 0 : 1;
 }
 
+/* A copy of a passphrase, which memory that is used again must not contain. */
+static void wipe(slice secret) { explicit_bzero((void *)(uintptr_t)secret.ptr, secret.len); }
+
 static void finishReload(void *arg, int failed) {
     reloadJob *job = arg;
     tls.reloading = false;
@@ -151,6 +154,8 @@ static void finishReload(void *arg, int failed) {
         logNotice("TLS materials reloaded successfully");
     }
     tlsContextFree(job->context);
+    wipe(job->settings.key_pass);
+    wipe(job->settings.client_key_pass);
     const char **text;
     for (int i = 0; (text = textsOf(&job->settings, i)); i++) memFree((void *)(uintptr_t)*text);
     memFree(job);

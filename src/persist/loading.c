@@ -62,6 +62,7 @@ void loadingBegin(const char *path, int64_t bytes) {
 
 void loadingBeginBeside(int64_t bytes) {
     progress.beside = true;
+    engineSetLoadsBeside(true);
     gateArm(&asyncLoadingGate, true);
     begin(NULL, bytes);
 }
@@ -78,6 +79,7 @@ void loadingEnd(const char *path) {
     gateArm(progress.beside ? &asyncLoadingGate : &loadingGate, false);
     engineHot.loading = false;
     progress.beside = false;
+    engineSetLoadsBeside(false);
     progress.observer = NULL;
 }
 

@@ -21,6 +21,8 @@ const char *persistSnapshotPath(void) { return persistConf.dbfilename; }
 
 void persistSyncSaved(void) { snapshotNoteLoaded(); }
 
+bool persistSavesItself(void) { return persistConf.save_point_count > 0; }
+
 bool persistDeletesSyncFiles(void) {
     return persistConf.rdb_del_sync_files && !persistConf.save_point_count &&
            !persistConf.appendonly;

@@ -50,6 +50,8 @@ void persistSyncEnd(const char *path);
 const char *persistSnapshotPath(void);
 /* The file at persistSnapshotPath() is the dataset: nothing has to be saved. */
 void persistSyncSaved(void);
+/* True if there are save points: a complete snapshot is of use for this server, too. */
+bool persistSavesItself(void);
 /* rdb-del-sync-files applies: neither save points nor append only file. */
 bool persistDeletesSyncFiles(void);
 /* True while the append only file has the dataset: not before its first rewrite. Then: the numbers of the last change

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,6 +42,7 @@ struct download {
     reason why;
     int64_t received;     /* shared */
     bool cancelled, done; /* shared */
+    bool cut;             /* the connection was lost */
 };
 
 bool downloadIsDone(const download *d) { return __atomic_load_n(&d->done, __ATOMIC_ACQUIRE); }
@@ -81,6 +83,7 @@ static size_t mayRead(const download *d) {
 static status readSome(download *d) {
     ssize_t n = connRead(d->from, d->buffer + d->tail, mayRead(d));
     if (n > 0) return take(d, (size_t)n);
+    d->cut = n == 0 || (errno != EINTR && errno != EAGAIN);
     if (n == 0) return reasonSet(&d->why, ERR_IO, "connection lost");
     if (errno == EINTR) return OK;
     if (errno != EAGAIN) return reasonSet(&d->why, ERR_IO, "%s", connErrorText(d->from));
@@ -162,12 +165,24 @@ status downloadEnd(download *d, reason *why) {
     return d->result;
 }
 
+bool downloadWasCut(const download *d) { return d->cut; }
+
 void downloadFree(download *d) {
     fileWriterAbort(&d->file);
     memFree(d->path);
     memFree(d->buffer);
     strFree(&d->first);
     memFree(d);
+}
+
+status downloadCanKeep(const char *path, reason *why) {
+    struct stat s;
+    if (stat(path, &s) == 0 && S_ISDIR(s.st_mode)) {
+        errno = EISDIR;
+        return reasonSetErrno(why, "rename to '%s'", path);
+    }
+    if (access(".", W_OK) != 0) return reasonSetErrno(why, "rename to '%s'", path);
+    return OK;
 }
 
 status downloadKeep(download *d, const char *path, reason *why) {

@@ -25,8 +25,13 @@ int64_t downloadBytes(const download *d);
  * downloadPath() is complete, on disk, and its checksum is right. */
 status downloadEnd(download *d, reason *why) MUST_USE;
 const char *downloadPath(const download *d);
+/* After downloadEnd() has failed: because the connection was lost. */
+bool downloadWasCut(const download *d);
+
 /* Of the bytes given to downloadStart() those after the dataset; borrowed. */
 slice downloadRest(const download *d);
+/* Fails if downloadKeep() with this path, a name in the current directory, would certainly fail. */
+status downloadCanKeep(const char *path, reason *why) MUST_USE;
 /* Removes the file unless downloadKeep() was called. After downloadEnd(). */
 void downloadFree(download *d);
 /* Renames the file. */

@@ -33,7 +33,6 @@ enum {
     RETRY_MS = 1000,
     BACK_OFF_MS = 8000, /* longest delay after failed transfers */
     ACK_MS = 1000,
-    LINE_MAX_BYTES = 1024,
 };
 
 const char *linkStateName(linkState state) {
@@ -101,9 +100,18 @@ static void retryAtOnce(replLink *link, bool failed, int64_t now_ms) {
     link->reconnects = true;
 }
 
-/* The first failure is followed by another try at once, further ones by longer and longer pauses. */
-void linkRetryTransfer(replLink *link, int64_t now_ms) {
+/* The first failure is followed by another try at once, further ones by longer and longer pauses; a lost connection by
+ * another try at once, or after a second. */
+void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms) {
     int64_t delay_ms = 0;
+    if (result == LINK_CUT) {
+        if (link->cuts++ == 0) {
+            retryAtOnce(link, true, now_ms);
+        } else {
+            retryIn(link, RETRY_MS, now_ms);
+        }
+        return;
+    }
     if (link->failures > 0) delay_ms = (int64_t)RETRY_MS << (link->failures - 1);
     if (delay_ms > BACK_OFF_MS) delay_ms = BACK_OFF_MS;
     if (link->failures < 16) link->failures++;
@@ -124,7 +132,7 @@ static void endFailover(replLink *link, bool accepted) {
 
 static void followStream(replLink *link, slice received, bool from_start, int64_t now_ms) {
     linkEnter(link, LINK_CONNECTED, now_ms);
-    link->failures = 0;
+    link->failures = link->cuts = 0;
     link->can_continue = !link->sync_only;
     link->acked_ms = now_ms;
     str rest = strNew(received); /* `received` may be a part of link->received */
@@ -356,7 +364,7 @@ void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms) 
     if (line.ptr[0] == '-') {
         logWarning("PRIMARY aborted replication with an error: %.*s", (int)line.len - 1,
                    line.ptr + 1);
-        linkRetryTransfer(link, now_ms);
+        linkRetryTransfer(link, LINK_FAILED, now_ms);
         return;
     }
     bool marked = linkStartsWith(line, "$EOF:") && line.len == 5 + REPL_ID_LEN;
@@ -366,7 +374,7 @@ void linkOnAnnouncement(replLink *link, slice line, slice rest, int64_t now_ms) 
         logWarning("Bad protocol from PRIMARY, the first byte is not '$' (we received '%.*s'), are "
                    "you sure the host and port are right?",
                    (int)line.len, line.ptr);
-        linkRetryTransfer(link, now_ms);
+        linkRetryTransfer(link, LINK_FAILED, now_ms);
         return;
     }
     if (marked) {
@@ -427,8 +435,8 @@ void linkReceived(replLink *link, slice bytes, int64_t now_ms) {
         onLine(link, line, rest, now_ms);
     }
     linkDropLines(&link->received, at);
-    if (link->received.len > LINE_MAX_BYTES && readsLines(link)) {
-        logWarning("The primary sends a line of more than %d bytes", LINE_MAX_BYTES);
+    if (link->received.len > LINK_LINE_MAX && readsLines(link)) {
+        logWarning("The primary sends a line of more than %d bytes", LINK_LINE_MAX);
         retryIn(link, RETRY_MS, now_ms);
     }
 }
@@ -449,7 +457,7 @@ void linkStart(replLink *link, int64_t now_ms) {
     linkEnter(link, LINK_CONNECT, now_ms);
     link->retry_ms = now_ms;
     link->down_ms = -1;
-    link->failures = 0;
+    link->failures = link->cuts = 0;
 }
 
 void linkStop(replLink *link) {
@@ -487,7 +495,7 @@ void linkLost(replLink *link, const char *why, int64_t now_ms) {
         retryAtOnce(link, false, now_ms);
     } else if (link->state >= LINK_ANNOUNCED) {
         logWarning("I/O error trying to sync with PRIMARY: %s", why ? why : "connection lost");
-        linkRetryTransfer(link, now_ms);
+        linkRetryTransfer(link, LINK_CUT, now_ms);
     } else {
         logWarning("Failed to read response from the server: %s",
                    why ? why : "the primary has closed the connection");
@@ -500,10 +508,10 @@ void linkDatasetGone(replLink *link) {
     link->can_continue = false;
 }
 
-void linkTransferEnded(replLink *link, bool loaded, slice received, int64_t now_ms) {
+void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms) {
     check(link->state == LINK_TRANSFER);
-    if (!loaded) {
-        linkRetryTransfer(link, now_ms);
+    if (result != LINK_LOADED) {
+        linkRetryTransfer(link, result, now_ms);
         return;
     }
     const linkTransfer *t = &link->dataset;
@@ -542,7 +550,7 @@ static void onTimeout(replLink *link, int64_t now_ms) {
     } else if (link->state >= LINK_ANNOUNCED) {
         logWarning("Timeout receiving bulk data from PRIMARY... If the problem persists try to set "
                    "the 'repl-timeout' parameter in valkey.conf to a larger value.");
-        linkRetryTransfer(link, now_ms);
+        linkRetryTransfer(link, LINK_CUT, now_ms);
     } else {
         logWarning("Timeout connecting to the PRIMARY...");
         retryAtOnce(link, true, now_ms);

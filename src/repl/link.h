@@ -75,6 +75,13 @@ typedef enum linkHistoryChange {
     LINK_HISTORY_RENAMED,  /* the same under another id */
 } linkHistoryChange;
 
+/* How a transfer has ended. */
+typedef enum linkResult {
+    LINK_LOADED,
+    LINK_CUT,    /* the connection was lost or timed out: tried again within a second */
+    LINK_FAILED, /* the dataset was refused, or could not be stored: tried again later and later */
+} linkResult;
+
 /* All functions get the `arg` of linkInit(). They must not call functions of the link, except linkOpened() and
  * linkFailed() from `connect`, linkSecondOpened() and linkSecondLost() from `connect_second`. */
 typedef struct linkEnv {
@@ -123,7 +130,8 @@ typedef struct replLink {
     int64_t retry_ms;    /* LINK_CONNECT: when to connect */
     int64_t acked_ms;    /* last REPLCONF ACK */
     int64_t down_ms;     /* since when the link is down; -1: it was never up */
-    int failures;        /* full synchronisations that failed in a row */
+    int failures; /* full synchronisations that failed in a row, without those that were cut */
+    int cuts;     /* full synchronisations in a row whose connection was lost */
 } replLink;
 
 /* `history` is shared with the caller. */
@@ -154,7 +162,7 @@ void linkSecondReceived(replLink *link, slice bytes, int64_t now_ms);
 void linkSecondLost(replLink *link, const char *why, int64_t now_ms);
 /* The dataset was loaded (`received`: the bytes after it), or not. `replaced`: the old dataset is gone either way. */
 void linkDatasetGone(replLink *link);
-void linkTransferEnded(replLink *link, bool loaded, slice received, int64_t now_ms);
+void linkTransferEnded(replLink *link, linkResult result, slice received, int64_t now_ms);
 
 /* Time passes: at least ten times a second. */
 void linkTick(replLink *link, int64_t now_ms);

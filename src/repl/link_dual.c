@@ -21,16 +21,16 @@
 #include "repl/link_priv.h"
 #include "resp/resp.h"
 
-static void fail(replLink *link, const char *why, int64_t now_ms) {
+static void fail(replLink *link, linkResult result, const char *why, int64_t now_ms) {
     logWarning("Dual channel sync failed with error %s", why);
     logNotice("Dual channel replication: Aborting dual channel sync");
-    linkRetryTransfer(link, now_ms);
+    linkRetryTransfer(link, result, now_ms);
 }
 
 static void failWithLine(replLink *link, slice line, int64_t now_ms) {
     char why[256];
     snprintf(why, sizeof(why), "%.*s", (int)line.len, line.ptr);
-    fail(link, why, now_ms);
+    fail(link, LINK_FAILED, why, now_ms);
 }
 
 void linkBeginDual(replLink *link, int64_t now_ms) {
@@ -122,7 +122,7 @@ static void onEnd(replLink *link, slice line, int64_t now_ms) {
     if (!parseEnd(line, &link->dataset, &client_id)) {
         logWarning("Dual channel replication: Received unexpected $ENDOFF response: %.*s",
                    (int)line.len, line.ptr);
-        fail(link, "unexpected $ENDOFF response", now_ms);
+        fail(link, LINK_FAILED, "unexpected $ENDOFF response", now_ms);
         return;
     }
     link->second = SECOND_WAITS;
@@ -154,10 +154,13 @@ void linkSecondReceived(replLink *link, slice bytes, int64_t now_ms) {
         onSecondLine(link, line, rest, now_ms);
     }
     linkDropLines(&link->second_received, at);
+    bool reads = link->second && link->second != SECOND_WAITS && link->state < LINK_TRANSFER;
+    if (reads && link->second_received.len > LINK_LINE_MAX)
+        fail(link, LINK_FAILED, "a line is too long", now_ms);
 }
 
 void linkSecondLost(replLink *link, const char *why, int64_t now_ms) {
-    fail(link, why ? why : "connection lost", now_ms);
+    fail(link, LINK_CUT, why ? why : "connection lost", now_ms);
 }
 
 /* ------------------------------------------------------------------ the first connection */

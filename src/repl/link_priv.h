@@ -6,9 +6,13 @@
 
 #include "repl/link.h"
 
+enum {
+    LINK_LINE_MAX = 1024
+}; /* bytes of a line of the primary; without end they would use memory without bound */
+
 void linkEnter(replLink *link, linkState state, int64_t now_ms);
-/* A full synchronisation has failed: connects again, later and later. */
-void linkRetryTransfer(replLink *link, int64_t now_ms);
+/* A full synchronisation has failed (LINK_CUT, LINK_FAILED): connects again. */
+void linkRetryTransfer(replLink *link, linkResult result, int64_t now_ms);
 void linkSendWords(replLink *link, int count, const slice *words);
 bool linkStartsWith(slice line, const char *text);
 /* The next line of `from` at *at, without its end; `rest` is what follows it. Without pointer: it is incomplete. */

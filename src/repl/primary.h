@@ -121,6 +121,8 @@ typedef struct primaryEnv {
     /* Starts a child that saves for the replicas in PEER_WAITING_END; it ends with primarySaveEnded(). */
     status (*start_save)(replPrimary *p, const primarySave *save, reason *why);
     void (*stop_save)(replPrimary *p);
+    /* True if a complete file is of use even if no replica wants it any more. NULL: never. */
+    bool (*keeps_file)(replPrimary *p);
     /* True if a child of any kind exists. */
     bool (*is_busy)(replPrimary *p);
     /* Begins to send the saved file; primaryFileSent() follows. */

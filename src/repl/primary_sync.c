@@ -270,11 +270,13 @@ void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms) {
 }
 
 void primarySaveLostPeer(replPrimary *p) {
-    if (!p->is_saving || p->save.to_file) return;
+    if (!p->is_saving || (p->save.to_file && p->env->keeps_file && p->env->keeps_file(p))) return;
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         if (peerOf(n)->state == PEER_WAITING_END) return;
     }
-    logNotice("Diskless rdb transfer, last replica dropped, killing fork child.");
+    logNotice(p->save.to_file ? "Background saving, persistence disabled, last replica dropped, "
+                                "killing fork child."
+                              : "Diskless rdb transfer, last replica dropped, killing fork child.");
     p->env->stop_save(p);
 }
 

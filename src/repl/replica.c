@@ -349,13 +349,13 @@ static void updateRules(void) {
     replicasSetRole(replicaIsOn(), up);
 }
 
-static void transferEnded(void *arg, bool loaded, slice rest) {
+static void transferEnded(void *arg, linkResult result, slice rest) {
     if (replica.collects) {
         netOutgoingClose(arg);
     } else {
         replica.connection = arg;
     }
-    linkTransferEnded(&replica.link, loaded, rest, clockMonoMs());
+    linkTransferEnded(&replica.link, result, rest, clockMonoMs());
     updateRules();
 }
 
@@ -568,7 +568,9 @@ void replicaTick(int64_t budget_us) {
     if (replica.stream) {
         /* Bytes of an incomplete command count, too. */
         int64_t idle_ms = engineHot.now_ms - replica.stream->active_ms;
-        linkHeard(&replica.link, now_ms - (idle_ms > 0 ? idle_ms : 0));
+        /* CLIENT PAUSE holds the stream, which is not read meanwhile. */
+        if (idle_ms < 0 || replica.stream->flags & SESSION_PAUSED) idle_ms = 0;
+        linkHeard(&replica.link, now_ms - idle_ms);
     }
     transferTick(now_ms);
     linkTick(&replica.link, now_ms);
@@ -591,7 +593,8 @@ void replicaPrintInfo(str *out) {
     int64_t offset = up || link->can_continue ? history->offset : 1;
     int64_t read = offset;
     if (replica.stream)
-        read += (int64_t)(streamReceived(replica.stream) - streamApplied(replica.stream));
+        read += (int64_t)(streamReceived(replica.stream) - streamApplied(replica.stream) +
+                          netOutgoingWaiting(replica.stream));
     strAppendFormat(out,
                     "master_host:%s\r\nmaster_port:%d\r\nmaster_link_status:%s\r\n"
                     "master_last_io_seconds_ago:%lld\r\nmaster_sync_in_progress:%d\r\n"

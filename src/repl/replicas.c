@@ -21,6 +21,7 @@
 #include "net/net.h"
 #include "repl/min_replicas.h"
 #include "repl/repl.h"
+#include "persist/sync_load.h"
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 
@@ -238,6 +239,11 @@ static int envStreamDb(const replPrimary *p) {
 }
 static bool envIsSecure(const replPeer *peer) { return netIsTls(sessionOf(peer)); }
 
+static bool envKeepsFile(replPrimary *p) {
+    (void)p; /* there is one per server */
+    return persistSavesItself();
+}
+
 static void envChanged(replPrimary *p) {
     minReplicasUpdate(p);
     blockNotify(BLOCK_OFFSET);
@@ -276,6 +282,7 @@ static const primaryEnv environment = {
     .id = envId,
     .start_save = fullSyncStart,
     .stop_save = fullSyncStop,
+    .keeps_file = envKeepsFile,
     .is_busy = envIsBusy,
     .send_file = fullSyncSendFile,
     .changed = envChanged,

@@ -167,7 +167,9 @@ void rulesStreamError(slice command, slice error) {
                "processing the command '%.*s'",
                dash, (int)error.len, error.ptr, (int)command.len, command.ptr);
     logBacklog();
-    if (replConf.propagation_error_behavior != PROPAGATION_ERROR_IGNORE)
+    /* Clients of a writable replica can cause such errors. */
+    if (replConf.replica_read_only &&
+        replConf.propagation_error_behavior != PROPAGATION_ERROR_IGNORE)
         panic("This replica panicked sending an error to its primary after processing the command "
               "'%.*s'",
               (int)command.len, command.ptr);

@@ -41,6 +41,7 @@ typedef struct transfer {
     int64_t heard_ms, newline_ms;
     progressMeter meter;
     bool loading, cancelled;
+    bool cut; /* the connection was lost or timed out */
     str rest;
 } transfer;
 
@@ -141,8 +142,8 @@ static status awaitBytes(transfer *t, reason *why) {
     (void)keyspaceUse(filled);          /* the main one again */
     int64_t timeout_ms = (int64_t)replConf.repl_timeout * 1000;
     if (t->cancelled) return reasonSet(why, ERR_IO, "the synchronization was cancelled");
-    if (clockMonoMs() - t->heard_ms > timeout_ms)
-        return reasonSet(why, ERR_IO, "Timeout receiving bulk data from PRIMARY");
+    t->cut = clockMonoMs() - t->heard_ms > timeout_ms;
+    if (t->cut) return reasonSet(why, ERR_IO, "Timeout receiving bulk data from PRIMARY");
     return OK;
 }
 
@@ -166,6 +167,7 @@ static status readConnection(rdbSource *source, void *dst, size_t cap, size_t *l
             noteReceived(t, t->received + n);
             return OK;
         }
+        t->cut = n == 0 || errno != EAGAIN;
         if (n == 0) return OK; /* the end */
         if (errno != EAGAIN) return reasonSet(why, ERR_IO, "%s", connErrorText(t->c));
         status st = awaitBytes(t, why);
@@ -284,14 +286,27 @@ static bool loadFile(transfer *t) {
     return false;
 }
 
+static void logNotKept(const char *path, const reason *why) {
+    logWarning(
+        "Failed trying to rename the temp DB into %s in PRIMARY <-> REPLICA synchronization: "
+        "%s",
+        path, why->text);
+}
+
+/* A file that cannot be kept is not loaded: after a restart the old data would be back. */
+static bool canKeepFile(void) {
+    reason why;
+    if (downloadCanKeep(persistSnapshotPath(), &why) == OK) return true;
+    logNotKept(persistSnapshotPath(), &why);
+    return false;
+}
+
 /* The file becomes the snapshot of this server, and the base of its append only file. */
 static void keepFile(transfer *t) {
     reason why;
     const char *path = persistSnapshotPath();
     if (downloadKeep(t->file, path, &why) != OK) {
-        logWarning("Failed trying to rename the temp DB into %s in PRIMARY <-> REPLICA "
-                   "synchronization: %s",
-                   path, why.text);
+        logNotKept(path, &why);
         persistSyncEnd(NULL);
         return;
     }
@@ -306,6 +321,7 @@ static void keepFile(transfer *t) {
 static bool endDownload(transfer *t) {
     reason why;
     status st = downloadEnd(t->file, &why);
+    t->cut = downloadWasCut(t->file);
     if (st == OK) {
         strAppendSlice(&t->rest, downloadRest(t->file));
         logNotice("Replica main thread detected RDB download completion in Bio thread");
@@ -338,7 +354,8 @@ static void end(transfer *t, bool loaded) {
     if (t->cancelled) {
         netOutgoingClose(t->c);
     } else {
-        t->owner.ended(t->owner.arg, loaded, strSlice(&t->rest));
+        linkResult result = loaded ? LINK_LOADED : t->cut ? LINK_CUT : LINK_FAILED;
+        t->owner.ended(t->owner.arg, result, strSlice(&t->rest));
     }
     freeTransfer(t);
 }
@@ -373,7 +390,7 @@ static void runWhenReady(void) {
         load(t);
     } else if (downloadIsDone(t->file)) {
         setReceived(t, downloadBytes(t->file));
-        if (endDownload(t)) {
+        if (endDownload(t) && canKeepFile()) {
             load(t);
         } else {
             end(t, false);

@@ -20,7 +20,7 @@ typedef struct transferOwner {
     /* Bytes have arrived since the last call. */
     void (*heard)(void *arg);
     /* The transfer has ended; the connection is the owner's again. `rest`: bytes after the dataset. */
-    void (*ended)(void *arg, bool loaded, slice rest);
+    void (*ended)(void *arg, linkResult result, slice rest);
     void *arg;
 } transferOwner;
 

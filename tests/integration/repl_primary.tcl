@@ -307,4 +307,27 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 1
         assert_equal ok [info_field rdb_last_bgsave_status]
         r config set rdb-key-save-delay 0
     }
+
+    test {without save points the child that writes the file is killed with the last replica that waits for it} {
+        r config set repl-diskless-sync no rdb-key-save-delay 100000
+        foreach {points running} {{} 0 {3600 1000000} 1} {
+            r config set save $points
+            set s [replica_connect]
+            replica_psync $s
+            assert_match "+FULLRESYNC *" [replica_answer $s]
+            assert_equal 1 [info_field rdb_bgsave_in_progress]
+            raw_close $s
+            wait_for_condition 100 20 {[info_field connected_slaves] == 0}
+            if {!$running} {
+                wait_for_condition 100 20 {[info_field rdb_bgsave_in_progress] == 0}
+            } else {
+                assert_equal 1 [info_field rdb_bgsave_in_progress]
+            }
+        }
+        assert_equal 1 [regexp -all {Background saving, persistence disabled, last replica dropped, killing fork child.} [server_log]]
+        r config set rdb-key-save-delay 0 save ""
+        catch {r bgsave cancel}
+        wait_for_condition 100 20 {[info_field rdb_bgsave_in_progress] == 0}
+        r config set repl-diskless-sync yes
+    }
 }

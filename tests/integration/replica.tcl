@@ -43,6 +43,37 @@ start_server {tags {repl tls:skip}} {
         assert_equal 164 [info_field slave_repl_offset]
     }
 
+    test {CLIENT PAUSE holds the stream of the primary, which is read, and applied afterwards} {
+        set c [replica_attached]
+        r client pause 100000 write
+        primary_send $c SET k new
+        primary_send $c MULTI
+        primary_send $c INCR n
+        primary_send $c EXEC
+        wait_for_condition 400 25 {[info_field slave_read_repl_offset] > 100} else {fail "not read"}
+        # The link is alive: offsets are still acknowledged.
+        primary_wait_ack $c 100
+        assert_equal {v {}} [r mget k n]
+        assert_equal 100 [info_field slave_repl_offset]
+        r client unpause
+        set end [expr {100 + [primary_length SET k new] + [primary_length MULTI] + [primary_length INCR n] +
+            [primary_length EXEC]}]
+        primary_wait_ack $c $end
+        assert_equal {new 1} [r mget k n]
+    }
+
+    test {A failing command of the stream ends a read-only replica that is to panic, but not a writable one} {
+        r config set propagation-error-behavior panic replica-read-only no
+        set c [replica_attached]
+        mark_logs
+        r rpush wrong type
+        primary_send $c INCR wrong
+        primary_wait_ack $c [expr {100 + [primary_length INCR wrong]}]
+        assert_match "*== CRITICAL == This replica is sending an error to its primary: '-WRONGTYPE*" [server_log]
+        assert_equal type [r lindex wrong 0]
+        r config set propagation-error-behavior ignore replica-read-only yes
+    }
+
     test {A transaction counts when it is complete; its rest is sent again after a loss} {
         set c [replica_attached]
         primary_send $c MULTI

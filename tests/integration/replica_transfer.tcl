@@ -87,6 +87,24 @@ start_server {tags {repl tls:skip} overrides {save {3600 1}}} {
         primary_wait_ack $c 50
     }
 
+    test {After a cut link a full synchronisation is tried again within a second, however often} {
+        foreach mode {disabled flush-before-load swapdb} {
+            r config set repl-diskless-load $mode
+            set c [asked]
+            mark_logs
+            for {set i 0} {$i < 4} {incr i} {
+                raw_send $c "+FULLRESYNC $::id 50\r\n\$EOF:$::mark\n[truncated [rdb_of {k v}]]"
+                if {$i % 2} {wait_for_condition 400 25 {[info_field master_sync_read_bytes] > 0}}
+                primary_drop
+                set c [primary_accept]
+                primary_handshake $c
+            }
+            assert {![string match "*times in a row: next try*" [said_since_mark]]} [said_since_mark]
+            primary_full_sync $c $::id 50 [rdb_of {k v}]
+            primary_wait_ack $c 50
+        }
+    }
+
     test {REPLICAOF NO ONE during a transfer keeps the old data} {
         foreach mode {disabled swapdb flush-before-load} {
             r config set repl-diskless-load $mode
@@ -120,11 +138,33 @@ start_server {tags {repl tls:skip} overrides {save {3600 1}}} {
         assert_equal old [r get k]
         assert_error "LOADING *" {r replicaof no one}
         assert_error "LOADING *" {r save}
+        foreach {name value} {appendonly yes repl-diskless-load disabled} {
+            assert_error "LOADING *" {r config set $name $value}
+        }
+        assert_equal OK [r config set maxmemory-policy noeviction]
         raw_send $c [string range $rdb 13 end]
         primary_wait_ack $c 70
         assert_equal new [r get k]
         assert_equal 0 [info_field async_loading]
         r config set repl-diskless-load disabled
+    }
+
+    test {A received file that cannot take the place of the snapshot is not loaded, and received again} {
+        r config set repl-diskless-load disabled
+        set c [asked]
+        file delete [srv dir]/dump.rdb
+        file mkdir [srv dir]/dump.rdb/x
+        mark_logs
+        primary_full_sync $c $::id 50 [rdb_of {k v}]
+        set c [primary_accept]
+        primary_handshake $c
+        assert_match "*Failed trying to rename the temp DB into dump.rdb in PRIMARY <-> REPLICA synchronization: *" [server_log]
+        assert_equal {data {}} [list [r get old] [r get k]]
+        assert_equal {} [glob -nocomplain [srv dir]/temp-*]
+        file delete -force [srv dir]/dump.rdb
+        primary_full_sync $c $::id 50 [rdb_of {k v}]
+        primary_wait_ack $c 50
+        assert_equal {{} v} [list [r get old] [r get k]]
     }
 
     test {The file that was received is the snapshot of the replica} {

@@ -52,6 +52,23 @@ proc start_fails {certs pattern args} {
     assert_match "*$pattern*" $output
 }
 
+# How often the text is in the memory of the server.
+proc times_in_memory {text} {
+    set count 0
+    set maps [open /proc/[srv pid]/maps]
+    set memory [open /proc/[srv pid]/mem rb]
+    while {[gets $maps line] >= 0} {
+        if {![regexp {^([0-9a-f]+)-([0-9a-f]+) rw-p} $line -> from to] || [string match "*\\\[v*" $line]} continue
+        if {[expr "0x$to - 0x$from"] > 64 * 1024 * 1024} continue ;# reserved, for slabs
+        seek $memory [expr "0x$from"]
+        set bytes [read $memory [expr "0x$to - 0x$from"]]
+        for {set at 0} {[set at [string first $text $bytes $at]] >= 0} {incr at} {incr count}
+    }
+    close $maps
+    close $memory
+    return $count
+}
+
 set ::tls_port [free_port]
 set settings [list tls-port $::tls_port tls-cert-file $certs/server.crt tls-key-file $certs/server.key \
     tls-ca-cert-file $certs/ca.crt loglevel debug enable-debug-command yes]
@@ -215,6 +232,25 @@ start_server [list tags {tls tls:skip} overrides $settings] {
         assert_equal $now [serial server]
         assert {[is_served client]}
         r config set tls-auto-reload-interval 0 tls-cert-file $certs/server.crt tls-key-file $certs/server.key
+    }
+
+    test {a reload leaves no copy of a passphrase in memory} {
+        set before [string length [server_log]]
+        # It is found as it was sent, too: in another text it is turned round.
+        set secret [string reverse "ecnetnes-terces-gnol-rehtar-a"]
+        r config set tls-client-key-file-pass $secret tls-auto-reload-interval 1
+        wait_for_condition 200 50 {[string match "*materials unchanged*" [string range [server_log] $before end]]}
+        r config set tls-auto-reload-interval 0
+        for {set i 0} {$i < 50} {incr i} {r echo [string repeat x 20000]} ;# over what the request has left
+        set once [times_in_memory $secret]
+        assert {$once > 0}
+        assert {$once < 5}
+        set before [string length [server_log]]
+        r config set tls-auto-reload-interval 1
+        wait_for_condition 400 50 {[regexp -all "materials unchanged" [string range [server_log] $before end]] >= 2}
+        r config set tls-auto-reload-interval 0
+        assert {[times_in_memory $secret] <= 2} "[times_in_memory $secret] copies, $once before"
+        r config set tls-client-key-file-pass ""
     }
 
     test {clients that stall, cut or abort their handshakes do not disturb others} {

@@ -169,7 +169,7 @@ static void transferStep(simServer *s) {
         simFail("%s: the stream is in database %d, not %d", s->name, stream_db, s->coming.db);
     if (s->second) wireClose(s->second, WIRE_REPLICA);
     s->second = NULL;
-    linkTransferEnded(&s->link, good, strSlice(&rest), sim_now_ms);
+    linkTransferEnded(&s->link, good ? LINK_LOADED : LINK_FAILED, strSlice(&rest), sim_now_ms);
     strFree(&rest);
     if (good) simServerMoved(s);
 }
@@ -240,7 +240,7 @@ static void secondStep(simServer *s) {
         linkSecondLost(&s->link, NULL, sim_now_ms);
     } else if (!transferEnd(s)) {
         s->transfers = false;
-        linkTransferEnded(&s->link, false, SLICE(""), sim_now_ms);
+        linkTransferEnded(&s->link, LINK_CUT, SLICE(""), sim_now_ms);
     }
 }
 

@@ -236,7 +236,7 @@ static void a_full_synchronisation_replaces_the_history(void **state) {
     linkReceived(&l, SLICE("+FULLRESYNC " ID2 " 55\r\n\n\n$6\r\nRED"), now_ms);
     expect("transfer(6,RED)");
     assert_string_equal(linkStateName(l.state), "sync");
-    linkTransferEnded(&l, true, SLICE("rest"), now_ms);
+    linkTransferEnded(&l, LINK_LOADED, SLICE("rest"), now_ms);
     expect("replaced stream(rest,1) REPLCONF_ACK_55");
     assert_string_equal(history.id, ID2);
     assert_int_equal(history.offset, 55);
@@ -254,7 +254,7 @@ static void a_primary_without_psync_is_asked_by_sync_and_gets_no_acknowledgement
     receive("-ERR unknown command\r\n");
     expect("SYNC");
     receive("$4\r\n");
-    linkTransferEnded(&l, true, SLICE(""), now_ms);
+    linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
     expect("transfer(4,) replaced stream(,1)");
     assert_string_not_equal(history.id, ID1);
     linkTick(&l, now_ms += 5000);
@@ -273,7 +273,7 @@ static void failed_transfers_are_repeated_more_and_more_slowly(void **state) {
             receive("-ERR no\r\n");
         } else {
             receive("$1\r\n");
-            linkTransferEnded(&l, false, SLICE(""), now_ms);
+            linkTransferEnded(&l, LINK_FAILED, SLICE(""), now_ms);
         }
         strClear(&done);
         if (delays_ms[i]) linkTick(&l, now_ms + delays_ms[i] - 1);
@@ -282,6 +282,25 @@ static void failed_transfers_are_repeated_more_and_more_slowly(void **state) {
     }
     linkTick(&l, now_ms);
     expect("connect");
+}
+
+static void a_cut_connection_is_opened_again_within_a_second(void **state) {
+    (void)state;
+    linkStart(&l, now_ms);
+    for (int i = 0; i < 6; i++) {
+        linkTick(&l, now_ms);
+        linkOpened(&l, now_ms);
+        receive("+PONG\r\n+OK\r\n+OK\r\n+OK\r\n+FULLRESYNC " ID2 " 1\r\n$1\r\n");
+        if (i % 2) {
+            linkLost(&l, NULL, now_ms);
+        } else {
+            linkTransferEnded(&l, LINK_CUT, SLICE(""), now_ms);
+        }
+        assert_int_equal(l.state, LINK_CONNECT);
+        assert_true(l.retry_ms <= now_ms + 1000);
+        now_ms = l.retry_ms;
+    }
+    assert_int_equal(l.failures, 0);
 }
 
 static void silence_ends_every_state(void **state) {
@@ -351,7 +370,7 @@ static void a_dual_channel_synchronisation_collects_the_stream(void **state) {
     expect("transfer(-1,RED)");
     assert_int_equal(l.dataset.db, 3);
     assert_string_equal(history.id, ID1);
-    linkTransferEnded(&l, true, SLICE(""), now_ms);
+    linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
     expect("replaced stream(,1) REPLCONF_ACK_55");
     assert_int_equal(history.offset, 55);
 }
@@ -368,7 +387,7 @@ static void a_dual_channel_synchronisation_takes_the_id_of_a_primary_promoted_me
     receive("+OK\r\n");
     receive("+CONTINUE 3333333333333333333333333333333333333333\r\n");
     linkSecondReceived(&l, SLICE("$EOF:" ID1 "\r\n"), now_ms);
-    linkTransferEnded(&l, true, SLICE(""), now_ms);
+    linkTransferEnded(&l, LINK_LOADED, SLICE(""), now_ms);
     assert_int_equal(l.state, LINK_CONNECTED);
     assert_string_equal(history.id, promoted);
     assert_int_equal(history.offset, 55);
@@ -385,6 +404,24 @@ static void the_loss_of_the_second_connection_ends_both(void **state) {
     assert_int_equal(l.second, SECOND_NONE);
 }
 
+static void a_line_without_end_on_the_second_connection_is_not_collected(void **state) {
+    (void)state;
+    char bytes[1100];
+    memset(bytes, 'x', sizeof(bytes));
+    for (int stage = 0; stage < 2; stage++) {
+        toPsync();
+        receive("+DUALCHANNELSYNC\r\n");
+        linkSecondOpened(&l, now_ms);
+        if (stage == 1) linkSecondReceived(&l, SLICE("+OK\r\n"), now_ms);
+        linkSecondReceived(&l, sliceMake(bytes, 1000), now_ms);
+        assert_int_equal(l.state, LINK_SECOND);
+        linkSecondReceived(&l, sliceMake(bytes, 100), now_ms);
+        assert_int_equal(l.state, LINK_CONNECT);
+        assert_int_equal(l.second, SECOND_NONE);
+        assert_int_equal(l.second_received.len, 0);
+    }
+}
+
 int test_link(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_handshake_sends_what_is_configured, setup, teardown),
@@ -398,6 +435,8 @@ int test_link(void) {
             a_primary_without_psync_is_asked_by_sync_and_gets_no_acknowledgements, setup, teardown),
         cmocka_unit_test_setup_teardown(failed_transfers_are_repeated_more_and_more_slowly, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_cut_connection_is_opened_again_within_a_second, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(silence_ends_every_state, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failover_asks_the_primary_to_take_over, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dual_channel_synchronisation_collects_the_stream, setup,
@@ -405,6 +444,8 @@ int test_link(void) {
         cmocka_unit_test_setup_teardown(
             a_dual_channel_synchronisation_takes_the_id_of_a_primary_promoted_meanwhile, setup,
             teardown),
+        cmocka_unit_test_setup_teardown(
+            a_line_without_end_on_the_second_connection_is_not_collected, setup, teardown),
         cmocka_unit_test_setup_teardown(the_loss_of_the_second_connection_ends_both, setup,
                                         teardown),
     };
