@@ -13,6 +13,7 @@
 #include "persist/loading.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
+#include "persist/rdb_damage.h"
 #include "persist/rdb_load.h"
 #include "persist/snapshot.h"
 #include "store/keyspace.h"
@@ -39,6 +40,8 @@ static status loadSnapshot(bool is_replica, reason *why) {
     if (st == OK) {
         snapshotNoteLoaded();
         logNotice("DB loaded from disk: %.3f seconds", (double)(clockMonoUs() - began_us) / 1e6);
+    } else {
+        rdbDamageLog(persistConf.dbfilename);
     }
     return st;
 }
@@ -77,6 +80,9 @@ static status startAof(reason *why) {
 }
 
 status persistLoadAtStart(bool is_replica, reason *why) {
+    /* Not before: tools wait for the process to be initialised, and then for its end. */
+    if (aofFilesReadManifest() != OK)
+        return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
     return persistConf.appendonly ? startAof(why) : loadSnapshot(is_replica, why);
 }
 
@@ -91,6 +97,9 @@ static status reloadAof(reason *why) {
     status st = aofFlushAll(why);
     if (st != OK) return st;
     emptyDatabases();
+    /* Somebody may have replaced the files; new ones are numbered on from what the manifest says. */
+    if (aofFilesReadManifest() != OK)
+        return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
     st = aofLoad();
     if (st == ERR_NOT_FOUND) (void)reasonSet(why, st, "there is no append only file");
     return st;
@@ -110,10 +119,10 @@ static status reload(unsigned flags, reason *why) {
 /* ------------------------------------------------------------------ registration */
 
 static status init(reason *why) {
+    (void)why; /* cannot fail */
     snapshotInit();
     engineSetReloadProc(reload);
-    if (aofFilesReadManifest() == OK) return OK;
-    return reasonSet(why, ERR_SYNTAX, "the AOF manifest cannot be read");
+    return OK;
 }
 
 static void onChild(childEvent e, int kind, int exit_code, int signal_number) {

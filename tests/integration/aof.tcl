@@ -307,7 +307,8 @@ start_server {tags {aof} overrides {appendonly yes}} {
             [list appendonly.aof.1.incr.aof $good] "*the AOF manifest appendonlydir/appendonly.aof.manifest is missing*" \
             [list appendonly.aof.7.base.rdb x] "*is missing*"] {
             set_files $files
-            assert_match $words [refused_start]
+            # Tools wait for the process to be initialised, also if its files are bad.
+            assert_match "*Server initialized$words" [refused_start]
             foreach {name bytes} $files {assert_equal $bytes [read_bytes [aof_dir]/$name]}
         }
         write_bytes [srv dir]/more.conf "include [srv config]\naof-load-truncated no\n"
@@ -318,6 +319,19 @@ start_server {tags {aof} overrides {appendonly yes}} {
             "$said[string range [server_log] $from end]"
         set_files {}
         continue_server
+    }
+
+    test {DEBUG LOADAOF reads the manifest again, and files are numbered on from there} {
+        r set a 1
+        rewrite_aof
+        write_bytes [aof_dir]/appendonly.aof.77.incr.aof [records {SELECT 0} {SET from outside}]
+        write_bytes [aof_dir]/appendonly.aof.manifest "[manifest]file appendonly.aof.77.incr.aof seq 77 type i\n"
+        assert_equal OK [r debug loadaof]
+        assert_equal {1 outside} [r mget a from]
+        rewrite_aof
+        assert_match "*file appendonly.aof.78.incr.aof seq 78 type i*" [manifest]
+        restart_server
+        assert_equal {1 outside} [r mget a from]
     }
 
     test {a command that fails on load is logged, and loading goes on} {

@@ -210,6 +210,15 @@ start_server {tags {rdb}} {
             assert_match "*$words*" "$said[file_text [srv stdout]]"
             assert_match "*Fatal error loading the DB, check server logs. Exiting.*" "$said[file_text [srv stdout]]"
         }
+        # A value: its key, type and the place.
+        set at [string first "key\x05value" $bytes]
+        write_bytes $path [string replace $bytes [expr {$at + 3}] [expr {$at + 3}] \xc3]
+        catch {exec timeout 20 $::binary [srv config] </dev/null 2>@1} said
+        foreach words {
+            "--- RDB ERROR DETECTED ---" "\\[offset [0-9]*\\] *" "\\[additional info\\] While doing: read-object-value"
+            "\\[additional info\\] Reading key 'key'" "\\[additional info\\] Reading type 0 (string)" "\\[info\\] 1 keys read"
+            "Terminating server after rdb file reading failure."
+        } {assert_match "*# $words*" $said}
         # With rdb-version-check relaxed, tests and tools look for this line before the last one.
         write_bytes $path [regsub {\x00\x03key\x05value} [string replace $bytes 0 8 VALKEY987] "\x96\x03key\x05value"]
         catch {exec timeout 20 $::binary [srv config] --rdb-version-check relaxed </dev/null 2>@1} said
