@@ -209,6 +209,10 @@ void blockForget(session *s) {
 
 size_t blockMemory(const session *s) { return s->blocked ? s->blocked->memory : 0; }
 
+const command *blockCommand(const session *s) {
+    return s->blocked ? s->blocked->kept.command : NULL;
+}
+
 size_t blockArgumentBytes(const session *s) {
     size_t bytes = 0;
     for (int i = 0; s->blocked && i < s->blocked->kept.argc; i++)

@@ -420,7 +420,9 @@ static void envFailoverEnded(void *arg, bool accepted) {
     (void)arg;
     void (*ended)(bool) = replica.failover_ended;
     replica.failover_ended = NULL;
-    if (ended) ended(accepted);
+    if (!ended) return;
+    if (accepted) rulesEndBlocked(); /* until now this server could have remained the primary */
+    ended(accepted);
 }
 
 static const linkEnv env = {.settings = envSettings,
@@ -477,7 +479,7 @@ static void setAddress(slice host, int port) {
     replConf.primary_port = port;
 }
 
-void replicaFollow(slice host, int port) {
+static void follow(slice host, int port) {
     int64_t now_ms = clockMonoMs();
     bool was_primary = !replicaIsOn();
     linkStop(&replica.link);
@@ -487,15 +489,20 @@ void replicaFollow(slice host, int port) {
                   "cached primary: I may be able to synchronize with the new primary with just a "
                   "partial transfer.");
         linkSetContinuable(&replica.link, true);
-        rulesEndBlocked();
     }
     linkStart(&replica.link, now_ms);
     updateRules();
     linkTick(&replica.link, now_ms);
 }
 
+void replicaFollow(slice host, int port) {
+    bool was_primary = !replicaIsOn();
+    follow(host, port);
+    if (was_primary) rulesEndBlocked();
+}
+
 void replicaFollowSuccessor(slice host, int port, void (*ended)(bool accepted)) {
-    replicaFollow(host, port); /* stops the link, which ends an earlier attempt */
+    follow(host, port); /* stops the link, which ends an earlier attempt */
     replica.failover_ended = ended;
     replica.link.failover = true;
 }

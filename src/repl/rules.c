@@ -179,6 +179,8 @@ void rulesStreamError(slice command, slice error) {
 
 static void endWait(session *s, void *arg) {
     (void)arg;
+    /* The command of a client that reads from replicas can be served here, too. */
+    if (s->flags & SESSION_READONLY && !(blockCommand(s)->flags & CMD_WRITE)) return;
     if (s->flags & SESSION_CAPA_REDIRECT) {
         str text = STR_EMPTY;
         strAppendFormat(&text, "REDIRECT %s:%d", strText(&replConf.primary_host),

@@ -174,8 +174,6 @@ start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-syn
     }
 }
 
-primary_close
-
 start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
     test {a restarted primary continues its stream, and removes keys that have expired meanwhile from its replicas} {
         set sync [replica_sync]
@@ -203,3 +201,58 @@ start_server {tags {repl tls:skip} overrides {save {} repl-diskless-sync-delay 0
         assert_equal 0 [info_field sync_partial_ok]
     }
 }
+
+start_server {tags {repl failover tls:skip} overrides {save {} repl-diskless-sync-delay 0 repl-ping-replica-period 3600}} {
+    test {blocked clients stay blocked during FAILOVER, survive its abort, and are told when it has succeeded} {
+        set s [dict get [replica_sync [list capa eof capa psync2 version 9.1.2 listening-port $::primary_port]] socket]
+        foreach name {served told redirected} {set $name [connect]}
+        $redirected client capa redirect
+        $served -send blpop served 0
+        $told -send blpop q 0
+        $redirected -send blpop q 0
+        wait_for_condition 200 10 {[info_field blocked_clients] == 3}
+        primary_drop
+        assert_equal OK [r failover to 127.0.0.1 $::primary_port force timeout 100]
+        set c [primary_accept]
+        wait_for_condition 400 25 {[info_field master_failover_state] eq "failover-in-progress"}
+        assert_equal 3 [info_field blocked_clients]
+        assert_equal OK [r failover abort]
+        assert_equal 3 [info_field blocked_clients]
+        r rpush served x
+        assert_equal {served x} [$served -read]
+        primary_drop
+        set s [dict get [replica_sync [list capa eof capa psync2 version 9.1.2 listening-port $::primary_port]] socket]
+        assert_equal OK [r failover to 127.0.0.1 $::primary_port force timeout 100]
+        set c [primary_accept]
+        assert_match "PSYNC * FAILOVER" [primary_handshake $c]
+        assert_equal 2 [info_field blocked_clients]
+        raw_send $c "+CONTINUE [info_field master_replid]\r\n"
+        assert_error "UNBLOCKED*" {$told -read}
+        assert_error "REDIRECT 127.0.0.1:$::primary_port" {$redirected -read}
+        primary_drop
+        r replicaof no one
+    }
+
+    test {a READONLY client that waits for a read goes on waiting when its server becomes a replica} {
+        r xgroup create gs g $ mkstream
+        foreach {name capa readonly request} {
+            plain 0 0 {xread block 0 streams s $} reader 0 1 {xread block 0 streams s $} capable 1 0 {xread block 0 streams s $}
+            both 1 1 {xread block 0 streams s $} pops 0 1 {blpop q 0} group 1 1 {xreadgroup group g c block 0 streams gs >}
+        } {
+            set client($name) [connect]
+            if {$capa} {$client($name) client capa redirect}
+            if {$readonly} {$client($name) readonly}
+            $client($name) -send {*}$request
+        }
+        wait_for_condition 200 10 {[info_field blocked_clients] == 6}
+        r replicaof 127.0.0.1 1
+        assert_equal 2 [info_field blocked_clients]
+        foreach name {plain pops} {assert_error "UNBLOCKED*" {$client($name) -read}}
+        foreach name {capable group} {assert_error "REDIRECT 127.0.0.1:1" {$client($name) -read}}
+        r replicaof no one
+        r xadd s 1-1 f v
+        foreach name {reader both} {assert_match "*1-1*" [$client($name) -read]}
+    }
+}
+
+primary_close
