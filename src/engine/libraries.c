@@ -13,9 +13,9 @@ void librariesEach(libraryVisitProc *visit, void *arg) {
     if (keeper) keeper->each(visit, arg);
 }
 
-status librariesLoad(slice code, reason *why) {
+status librariesLoad(slice code, bool replace, reason *why) {
     if (!keeper) return reasonSet(why, ERR_DENIED, "functions are not supported");
-    return keeper->load(code, why);
+    return keeper->load(code, replace, why);
 }
 
 void librariesClear(void) {

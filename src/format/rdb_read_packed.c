@@ -18,17 +18,18 @@ typedef struct packedKind {
     const char *name, *form;
     unsigned width; /* entries per element */
     valueType type;
+    bool is_zipmap;
 } packedKind;
 
 static packedKind kindOf(int type) {
     switch (type) {
-    case RDB_TYPE_HASH_ZIPMAP: return (packedKind){"Zipmap", "", 2, TYPE_HASH};
-    case RDB_TYPE_HASH_ZIPLIST: return (packedKind){"Hash", " ziplist", 2, TYPE_HASH};
-    case RDB_TYPE_HASH_LISTPACK: return (packedKind){"Hash", " listpack", 2, TYPE_HASH};
-    case RDB_TYPE_ZSET_ZIPLIST: return (packedKind){"Zset", " ziplist", 2, TYPE_ZSET};
-    case RDB_TYPE_ZSET_LISTPACK: return (packedKind){"Zset", " listpack", 2, TYPE_ZSET};
-    case RDB_TYPE_SET_LISTPACK: return (packedKind){"Set", " listpack", 1, TYPE_SET};
-    default: return (packedKind){"List", " ziplist", 1, TYPE_LIST};
+    case RDB_TYPE_HASH_ZIPMAP: return (packedKind){"Zipmap", "", 2, TYPE_HASH, true};
+    case RDB_TYPE_HASH_ZIPLIST: return (packedKind){"Hash", " ziplist", 2, TYPE_HASH, false};
+    case RDB_TYPE_HASH_LISTPACK: return (packedKind){"Hash", " listpack", 2, TYPE_HASH, false};
+    case RDB_TYPE_ZSET_ZIPLIST: return (packedKind){"Zset", " ziplist", 2, TYPE_ZSET, false};
+    case RDB_TYPE_ZSET_LISTPACK: return (packedKind){"Zset", " listpack", 2, TYPE_ZSET, false};
+    case RDB_TYPE_SET_LISTPACK: return (packedKind){"Set", " listpack", 1, TYPE_SET, false};
+    default: return (packedKind){"List", " ziplist", 1, TYPE_LIST, false};
     }
 }
 
@@ -169,7 +170,9 @@ static status fromListpack(valueReader *v, const packedKind *kind, const uint8_t
         if (st != OK) return st;
     }
     if (count == 0) return OK;
-    if (sorted && fitsPacked(v, kind->type, lp, count)) {
+    /* Zipmaps had a limit of their own for the length of texts. */
+    bool too_long = kind->is_zipmap && facts->longest > v->options->limits.hash.bytes;
+    if (sorted && !too_long && fitsPacked(v, kind->type, lp, count)) {
         uint8_t *canonical = facts->is_canonical ? NULL : packedCanonical(lp);
         const uint8_t *bytes = canonical ? canonical : lp;
         v->o = objectNewPacked(v->key, kind->type, FORM_PACKED,
@@ -214,7 +217,7 @@ status rdbReadPacked(valueReader *v, int type) {
     if (!packedCheck(bytes, kind.width, &facts)) {
         st = integrityFailed(v, &kind);
     } else if (kind.type != TYPE_LIST && !facts.is_unique) {
-        st = duplicates(v, &kind);
+        st = is_ziplist ? integrityFailed(v, &kind) : duplicates(v, &kind);
     } else {
         st = fromListpack(v, &kind, (const uint8_t *)bytes.ptr, &facts);
     }
@@ -261,6 +264,7 @@ static status readNode(valueReader *v, quicklist *q, bool second) {
     st = rdbReadString(v->r, &bytes);
     if (st != OK) return st;
     if (container == RDB_NODE_PACKED) return appendPackedNode(v, q, bytes, !second);
+    if (bytes.len == 0) return rdbReaderFail(v->r, "Quicklist integrity check failed.");
     quicklistAppendPlain(q, bytes);
     return OK;
 }

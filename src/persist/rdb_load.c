@@ -187,8 +187,9 @@ static status onKey(void *arg, rdbReader *r, rdbKey *key) {
 }
 
 static status onFunction(void *arg, rdbReader *r, slice source) {
-    syncLoad *sync = ((loading *)arg)->sync;
-    if (!sync || !sync->into) return librariesLoad(source, &r->why);
+    const loading *l = arg;
+    syncLoad *sync = l->sync;
+    if (!sync || !sync->into) return librariesLoad(source, l->flags & RDB_LOAD_OVER, &r->why);
     /* Those in use are replaced together with the dataset. */
     sync->libraries =
         memRealloc(sync->libraries, (size_t)(sync->library_count + 1) * sizeof(*sync->libraries));

@@ -213,7 +213,7 @@ static void swapDatasets(transfer *t, syncLoad *load) {
     librariesClear();
     for (int i = 0; i < load->library_count; i++) {
         reason why;
-        if (librariesLoad(strSlice(&load->libraries[i]), &why) != OK)
+        if (librariesLoad(strSlice(&load->libraries[i]), false, &why) != OK)
             logWarning("A library of the primary cannot be loaded: %s", why.text);
     }
     signalAll(DB_FLUSHED);

@@ -339,10 +339,10 @@ static void eachLibrary(libraryVisitProc *visit, void *arg) {
         visit(arg, strSlice(&LIST_OWNER(n, library, node)->code));
 }
 
-static status loadFromFile(slice code, reason *why) {
+static status loadFromFile(slice code, bool replace, reason *why) {
     str error = STR_EMPTY;
     status st = OK;
-    if (!libraryLoad(code, true, INT32_MAX, &error))
+    if (!libraryLoad(code, replace, INT32_MAX, &error))
         st = reasonSet(why, ERR_SYNTAX, "Failed creating the library: %s", strText(&error));
     strFree(&error);
     return st;

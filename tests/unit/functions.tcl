@@ -253,3 +253,16 @@ start_server {tags {scripting functions persistence} overrides {appendonly yes s
         }
     }
 }
+
+start_server {tags {functions} overrides {enable-debug-command yes}} {
+    test {DEBUG RELOAD NOFLUSH with an existing library fails without MERGE} {
+        r function load {#!lua name=l
+            server.register_function('f', function() return 1 end)}
+        set failed "ERR Error trying to load the RDB dump, check server logs."
+        assert_error $failed {r debug reload noflush}
+        assert_error $failed {r debug reload nosave noflush}
+        assert_equal OK [r debug reload noflush merge]
+        assert_equal OK [r debug reload]
+        assert_equal 1 [r fcall f 0]
+    }
+}

@@ -31,6 +31,11 @@ static const struct {
     {"03 01 016d 03 312e35", TYPE_ZSET, "listpack", 1},
     /* A zipmap with f => v, and a ziplist with f, 5. */
     {"09 07 01 0166 01 00 76 ff", TYPE_HASH, "listpack", 1},
+    /* The same with a value of 65 bytes. */
+    {"09 4047 01 0166 41 00"
+     "78787878787878787878787878787878787878787878787878787878787878787878787878787878787878787878"
+     "78787878787878787878787878787878787878 ff",
+     TYPE_HASH, "hashtable", 1},
     {"0d 10 10000000 0d000000 0200 00 0166 03 f6 ff", TYPE_HASH, "listpack", 1},
     {"0a 10 10000000 0d000000 0200 00 0166 03 f6 ff", TYPE_LIST, "listpack", 2},
     {"0c 10 10000000 0d000000 0200 00 0166 03 f6 ff", TYPE_ZSET, "listpack", 1},
@@ -74,6 +79,9 @@ static const struct {
     {"0b 0c 02000000 02000000 0200 0100", "Intset integrity check failed."},
     {"09 02 01ff", "Zipmap integrity check failed."},
     {"0d 0b 0b000000 0a000000 0000 fe", "Hash ziplist integrity check failed."},
+    {"0d 15 15000000 12000000 0400 00 0166 03 f6 02 0166 03 f6 ff",
+     "Hash ziplist integrity check failed."},             /* the same field twice */
+    {"12 01 01 00", "Quicklist integrity check failed."}, /* a plain node without bytes */
     {"08 00", "Unknown RDB encoding type 8"},
     {"17 00", "Unknown RDB encoding type 23"},
     {"00 82", "Unknown length encoding 2 in rdbLoadLen()"},
