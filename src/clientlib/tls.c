@@ -249,6 +249,8 @@ int valkeyInitiateTLS(valkeyContext *c, SSL *ssl) {
     s->funcs.async_read = tlsAsyncRead;
     s->funcs.async_write = tlsAsyncWrite;
     s->funcs.read = tlsRead;
+    s->funcs.read_zc = NULL;
+    s->funcs.read_zc_done = NULL;
     s->funcs.write = tlsWrite;
     s->funcs.write_bytes = tlsWriteBytes;
     s->funcs.has_pending = tlsHasPending;

@@ -9,6 +9,9 @@
 
 #include <valkey/adapters/poll.h>
 #include <valkey/net.h>
+#ifdef HAVE_TLS
+#include <valkey/tls.h>
+#endif
 
 #include "client_test.h"
 
@@ -242,6 +245,44 @@ static bool rowWriteBytes(subject *s) {
     return ok ? isAnswered(s, VALKEY_OK) : contextIs(s, false);
 }
 
+/* ------------------------------------------------------------------ TLS */
+
+#ifdef HAVE_TLS
+static bool rowCreateTLSContext(subject *s) {
+    valkeyTLSContextError error = VALKEY_TLS_CTX_NONE;
+    valkeyTLSContext *t = valkeyCreateTLSContext(NULL, NULL, NULL, NULL, "localhost", &error);
+    s->memory_is_told = !t && error == VALKEY_TLS_CTX_CREATE_FAILED;
+    valkeyFreeTLSContext(t);
+    return t;
+}
+static bool rowCreateTLSContextWithOptions(subject *s) {
+    valkeyTLSContextError error = VALKEY_TLS_CTX_NONE;
+    valkeyTLSOptions o = {.server_name = "localhost"};
+    valkeyTLSContext *t = valkeyCreateTLSContextWithOptions(&o, &error);
+    s->memory_is_told = !t && error == VALKEY_TLS_CTX_CREATE_FAILED;
+    valkeyFreeTLSContext(t);
+    return t;
+}
+/* A context that does not block begins the handshake, with a peer that only listens. */
+static bool rowInitiateTLS(subject *s) {
+    valkeyTLSContext *t = valkeyCreateTLSContext(NULL, NULL, NULL, NULL, NULL, NULL);
+    int pair[2];
+    s->memory_is_told = true;
+    if (!t) return false;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+    valkeyOptions o = {
+        .type = VALKEY_CONN_USERFD, .options = VALKEY_OPT_NONBLOCK, .endpoint.fd = pair[0]};
+    valkeyContext *c = valkeyConnectWithOptions(&o);
+    bool ok = c && valkeyInitiateTLSWithContext(c, t) == VALKEY_OK;
+    if (c) s->memory_is_told = c->err == VALKEY_ERR_OOM;
+    if (!c) close(pair[0]);
+    valkeyFree(c);
+    close(pair[1]);
+    valkeyFreeTLSContext(t);
+    return ok;
+}
+#endif
+
 /* ------------------------------------------------------------------ memory itself, adapters */
 
 static bool rowVk(subject *s) {
@@ -303,6 +344,12 @@ static const row rows[] = {
     {"valkeyWriteBytes", rowWriteBytes},
     {"vk_malloc vk_calloc vk_realloc vk_strdup vk_free", rowVk},
     {"valkeyPollAttach", rowPollAttach},
+#ifdef HAVE_TLS
+    {"valkeyCreateTLSContext valkeyFreeTLSContext", rowCreateTLSContext},
+    {"valkeyCreateTLSContextWithOptions", rowCreateTLSContextWithOptions},
+    {"valkeyInitiateTLSWithContext valkeyInitiateTLS", rowInitiateTLS},
+    {"valkeyInitOpenSSL valkeyTLSContextGetError", NULL},
+#endif
     /* These only set an option or a variable. */
     {"valkeySetAllocators valkeyResetAllocators valkeySetPushCallback valkeyEnableKeepAlive "
      "valkeyEnableKeepAliveWithInterval valkeySetTcpUserTimeout valkeyHasMptcp "
@@ -389,6 +436,9 @@ static void everyFunctionHasARow(void **state) {
         if (sscanf(line, "header %127s", name) == 1) {
             here = strcmp(name, "valkey/alloc.h") == 0 || strcmp(name, "valkey/read.h") == 0 ||
                    strcmp(name, "valkey/valkey.h") == 0 || strcmp(name, "valkey/net.h") == 0;
+#ifdef HAVE_TLS
+            here = here || strcmp(name, "valkey/tls.h") == 0;
+#endif
         } else if (here && sscanf(line, "function %127s", name) == 1) {
             count++;
             if (!hasRow(name)) fail_msg("%s has no row", name);
