@@ -87,6 +87,7 @@ static void onSecondReply(replLink *link, slice line, int64_t now_ms) {
         failWithLine(link, line, now_ms);
         return;
     }
+    logDebug("Dual channel replication: Received first reply from primary using rdb connection.");
     if (--link->second_replies > 0) return;
     link->second = SECOND_END;
     link->env->send_second(link->arg, SLICE("SYNC\r\n"));

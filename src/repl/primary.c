@@ -129,6 +129,7 @@ void primaryFeed(replPrimary *p) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
         replPeer *peer = peerOf(n);
         if (peer->streams && peer->at.next != p->stream->backlog.next) feedPeer(p, peer);
+        if (unlikely(peer->waits_for_stream)) primaryNoteStream(p, peer);
     }
 }
 
@@ -284,7 +285,10 @@ void primaryAck(replPrimary *p, replPeer *peer, int64_t offset, int64_t fsynced,
     if (offset > peer->acked) peer->acked = offset;
     if (fsynced > peer->fsynced) peer->fsynced = fsynced;
     peer->heard_ms = now_ms;
-    if (peer->state == PEER_MAIN_CHANNEL) primarySetOnline(p, peer, now_ms);
+    if (peer->state == PEER_MAIN_CHANNEL) {
+        primarySetOnline(p, peer, now_ms);
+        primarySyncSucceeded(p, peer);
+    }
     if (peer->state == PEER_WAITING_END) peer->acked_dataset = true;
     if (peer->starts_with_ack) primaryStartAcked(p, peer);
     p->env->changed(p);

@@ -85,9 +85,10 @@ struct replPeer {
     /* The synchronisation. */
     bool is_sync; /* asked with SYNC: no +FULLRESYNC, no acknowledgements expected */
     int64_t waiting_since_ms;
-    int64_t sync_offset; /* offset of the dataset that it gets */
-    bool waits_for_main; /* a dataset channel whose main channel has not asked to continue */
-    int64_t close_at_ms; /* a dataset channel that has all: when it is closed; 0: not set */
+    int64_t sync_offset;   /* offset of the dataset that it gets */
+    bool waits_for_main;   /* a dataset channel whose main channel has not asked to continue */
+    bool waits_for_stream; /* a dataset channel at whose offset the stream has no byte yet */
+    int64_t close_at_ms;   /* a dataset channel that has all: when it is closed; 0: not set */
     /* The stream. */
     backlogPosition at;     /* next byte to hand over; open from the fork on */
     bool streams;           /* bytes are handed over */

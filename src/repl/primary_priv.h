@@ -17,6 +17,8 @@ void primaryStartAcked(replPrimary *p, replPeer *peer);
 void primaryFullSync(replPrimary *p, replPeer *peer, int64_t now_ms);
 /* Logs that the peer has the dataset and gets the stream. */
 void primarySyncSucceeded(const replPrimary *p, const replPeer *peer);
+/* A dataset channel that has waited for a first byte of the stream: there may be one now. */
+void primaryNoteStream(const replPrimary *p, replPeer *peer);
 /* A peer that the running child saves for was closed. */
 void primarySaveLostPeer(replPrimary *p);
 /* Once per second: keeps the connection of a waiting peer alive; closes dataset channels whose main channel does not

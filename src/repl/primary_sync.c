@@ -41,9 +41,10 @@ static void beginDualChannel(replPrimary *p, replPeer *peer) {
     logNotice("Dual channel replication: Sending to replica %s RDB end offset %lld and client-id "
               "%llu",
               strText(&name), (long long)peer->sync_offset, id);
-    logDebug("Dual channel replication: Add rdb replica %s to waiting psync, with cid %llu, "
-             "tracking repl-backlog tail",
-             strText(&name), id);
+    peer->waits_for_stream = backlogLength(&p->stream->backlog) == 0;
+    logDebug("Dual channel replication: Add rdb replica %s to waiting psync, with cid %llu, %s",
+             strText(&name), id,
+             peer->waits_for_stream ? "no repl-backlog to track " : "tracking repl-backlog tail");
     strFree(&name);
     /* The stream of a primary continues with SELECT; a replica passes on what it has got. */
     int db = p->is_replica ? p->env->stream_db(p) : 0;
@@ -218,13 +219,13 @@ static void closeTransmitted(replPrimary *p, replPeer *peer, int64_t now_ms) {
 
 /* Everything was handed to its connection. */
 static void endPipeTransfer(replPrimary *p, replPeer *peer, int64_t now_ms) {
+    logFor(p, peer,
+           "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK "
+           "from replica to enable streaming");
     if (peer->only_dataset) {
         closeTransmitted(p, peer, now_ms);
         return;
     }
-    logFor(p, peer,
-           "Streamed RDB transfer with replica %s succeeded (socket). Waiting for REPLCONF ACK "
-           "from replica to enable streaming");
     peer->starts_with_ack = true;
     primarySetOnline(p, peer, now_ms);
     if (peer->acked_dataset) primaryStartAcked(p, peer);
@@ -281,6 +282,13 @@ void primarySaveLostPeer(replPrimary *p) {
 }
 
 /* ------------------------------------------------------------------ waiting */
+
+void primaryNoteStream(const replPrimary *p, replPeer *peer) {
+    if (backlogLength(&p->stream->backlog) == 0) return;
+    peer->waits_for_stream = false;
+    logDebug("Dual channel replication: Attach replica rdb client %llu to repl buf block",
+             (unsigned long long)p->env->id(peer));
+}
 
 bool primaryHasDatasetChannel(const replPrimary *p, uint64_t id) {
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {

@@ -52,8 +52,8 @@ void replMeasure(replMemory *out) {
     bool has_replicas = !listIsEmpty(&replicas.primary.peers);
     out->backlog = has_replicas ? sizeMin(blocks, limit) : blocks;
     out->replicas = blocks - out->backlog + ownOutputs(&replicas.primary);
-    out->buffers = out->backlog + out->replicas;
     out->collected = replicaCollectedBytes();
+    out->buffers = out->backlog + out->replicas + out->collected;
 }
 
 /* What slow replicas keep is no reason to evict keys: that would make the stream longer. */

@@ -42,7 +42,7 @@ static memoryFigures measure(void) {
         f.keys += dbSize(storeDb(i));
     }
     replMeasure(&f.stream);
-    f.overhead = memory.startup + f.stream.buffers + f.stream.collected + f.clients + f.tables +
+    f.overhead = memory.startup + f.stream.buffers + f.clients + f.tables +
                  persistAofBufferBytes() + scriptCacheBytes() + scriptLibraryBytes();
     f.dataset = f.used > f.overhead ? f.used - f.overhead : 0;
     size_t net_used = f.used > memory.startup ? f.used - memory.startup : 1;

@@ -39,7 +39,10 @@ start_server {tags {repl dual tls:skip} overrides {save {} repl-diskless-sync-de
             "*is capable of dual channel synchronization, and partial sync isn't possible. Full sync will continue with dedicated RDB channel.*" \
             "*Starting BGSAVE for SYNC with target: replicas sockets using: dual-channel*" \
             "*Dual channel replication: Sending to replica 127.0.0.1:7777 RDB end offset 0 and client-id $id*" \
-            "*Dual channel replication: Add rdb replica 127.0.0.1:7777 to waiting psync, with cid $id, tracking repl-backlog tail*" \
+            "*Dual channel replication: Add rdb replica 127.0.0.1:7777 to waiting psync, with cid $id, no repl-backlog to track *" \
+            "*Dual channel replication: Attach replica rdb client $id to repl buf block*" \
+            "*Streamed RDB transfer with replica 127.0.0.1:7777 succeeded (socket). Waiting for REPLCONF ACK from replica to enable streaming*RDB transfer completed, rdb only replica (127.0.0.1:7777) should be disconnected asap*" \
+            "*Synchronization with replica 127.0.0.1:7777 succeeded*" \
             "*Dual channel replication: Replica 127.0.0.1:7777 rdb channel disconnected.*"
         ] {assert_match $line [server_log]}
     }

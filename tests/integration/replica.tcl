@@ -196,6 +196,8 @@ start_server {tags {repl tls:skip}} {
             raw_send $d "\$EOF:[string repeat e 40]\r\n"
             wait_for_condition 400 25 {[info_field replicas_repl_buffer_size] == [primary_length SET live 1]} else {fail "not collected"}
             assert_equal sync [lindex [r role] 3]
+            assert {[info_field mem_replicas_repl_buffer] > 0}
+            assert {[info_field mem_total_replication_buffers] >= [info_field mem_replicas_repl_buffer]}
             raw_send $d "[rdb_of {k v}][string repeat e 40]"
             primary_wait_ack $c [expr {55 + [primary_length SET live 1]}]
             assert_equal {0 v} [list [r exists live] [r get k]]
