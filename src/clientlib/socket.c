@@ -70,11 +70,15 @@ void valkeyNetClose(valkeyContext *c) {
     c->fd = VALKEY_INVALID_FD;
 }
 
+/* So that microseconds can be calculated. */
+enum { MICROSECONDS = 1000000 };
+#define TIMEOUT_MAX_S (LLONG_MAX / MICROSECONDS - 1)
+
 bool vkTimeoutMs(valkeyContext *c, const struct timeval *tv, long *ms) {
     *ms = -1;
     if (!tv) return true;
-    if (tv->tv_sec < 0 || tv->tv_usec < 0 || tv->tv_usec > 1000000 ||
-        tv->tv_sec > INT_MAX / 1000 - 1) {
+    if (tv->tv_sec < 0 || tv->tv_usec < 0 || tv->tv_usec > MICROSECONDS ||
+        tv->tv_sec > TIMEOUT_MAX_S) {
         vkSetError(c, VALKEY_ERR_IO, "Invalid timeout specified");
         return false;
     }
@@ -86,13 +90,13 @@ bool vkSocketWait(valkeyContext *c, short events, long ms) {
     struct pollfd p = {.fd = c->fd, .events = events};
     long long end = vkNowMs() + ms;
     for (;;) {
-        int n = poll(&p, 1, ms < 0 ? -1 : (int)ms);
+        int n = poll(&p, 1, ms < 0 ? -1 : (int)(ms < INT_MAX ? ms : INT_MAX));
         if (n > 0) return true;
-        if (n == 0) {
+        if (n == 0 && ms <= INT_MAX) {
             errno = ETIMEDOUT;
             return false;
         }
-        if (errno != EINTR) return false;
+        if (n < 0 && errno != EINTR) return false;
         if (ms >= 0) {
             long long rest = end - vkNowMs();
             ms = rest > 0 ? (long)rest : 0;

@@ -106,6 +106,15 @@ static void endpointsThatAreNotPossible(void **state) {
     valkeyFree(c);
 }
 
+/* Longer than poll() can wait. */
+static void limitsMayBeYears(void **state) {
+    struct timeval years = {.tv_sec = (time_t)1 << 40};
+    valkeyContext *c = valkeyConnectWithTimeout("127.0.0.1", fakePort(*state, 0), years);
+    assert_string_equal(c->errstr, "");
+    assert_true(isOk(valkeyCommand(c, "PING")));
+    valkeyFree(c);
+}
+
 /* ------------------------------------------------------------------ transports */
 
 static char lent[16];
@@ -304,6 +313,7 @@ int test_interface(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(socketsOfContexts, setup, teardown),
         cmocka_unit_test_setup_teardown(endpointsThatAreNotPossible, setup, teardown),
+        cmocka_unit_test_setup_teardown(limitsMayBeYears, setup, teardown),
         cmocka_unit_test_setup_teardown(transportsMayLendTheirMemory, setup, teardown),
         cmocka_unit_test_setup_teardown(optionsAttachTheEventLoop, setup, teardown),
         cmocka_unit_test_setup_teardown(clusterOptionsAreInOrder, setup, teardown),
