@@ -167,7 +167,8 @@ static void loadDataset(void) {
     reason why;
     if (persistLoadAtStart(replIsReplica(), &why) == OK) return;
     logWarning("Fatal error loading the DB, check server logs. Exiting.");
-    exit(1);
+    (void)fflush(stdout); /* nothing of it matters more than the exit code */
+    _exit(1); /* I/O threads, which serve clients during a load, use what exit() takes down */
 }
 
 static void installOptions(void) {
