@@ -75,8 +75,8 @@ void rdbDamageLog(const char *path) {
     rdbFileResult result;
     rdbReaderInit(&r, &from.source, true);
     status st = rdbFileRead(&r, &options, &handler, &p, &result);
-    /* A type that a later version may have is no damage. */
-    bool unknown = st == ERR_NOT_FOUND && options.relaxed;
+    /* A type that a later or another server may have is no damage. */
+    bool unknown = (st == ERR_NOT_FOUND && options.relaxed) || rdbVersionIsForeign(result.version);
     if (st != OK && !unknown && !result.bad_header) logPlace(&p, &r);
     rdbReaderClear(&r);
     fileReaderClose(&from.file);

@@ -225,6 +225,10 @@ start_server {tags {rdb}} {
         set lines [split [string trim $said] "\n"]
         assert_match "*Unknown type or opcode when loading DB. Unrecoverable error, aborting now.*Fatal error loading the DB, check server logs. Exiting.*" \
             [join [lrange [lsearch -all -inline $lines "* # *"] end-1 end]]
+        write_bytes $path [regsub {\x00\x03key\x05value} [string replace $bytes 0 8 REDIS0075] "\x96\x03key\x05value"]
+        catch {exec timeout 20 $::binary [srv config] --rdb-version-check relaxed </dev/null 2>@1} said
+        assert_match "*# *Can't handle foreign type or opcode 150 in RDB with version 75*" $said
+        assert {![string match "*Terminating server*" $said]} $said
         set file [open $path wb]
         puts -nonewline $file $bytes
         close $file
