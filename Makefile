@@ -302,7 +302,7 @@ sim: $(sim_program)
 	@$< $(ARGS)
 # A program per adapter of the client library: of those whose library is installed, and of those that run on a stand-in.
 # Libraries that were not built for it confuse ThreadSanitizer.
-adapter_libraries := libevent libev libuv glib ivykis libsdevent qt
+adapter_libraries := libevent libev libuv glib ivykis libsdevent $(if $(shell command -v $(CXX) 2>/dev/null),qt)
 adapters_here := $(if $(TARGET)$(filter tsan,$(BUILD)),,ae libhv macosx valkeymoduleapi \
                  $(filter $(adapter_libraries),$(deps_extra)))
 adapters_missing := $(filter-out $(adapters_here),$(adapter_libraries))
