@@ -4,6 +4,7 @@
  * are all down when the client starts, or are named by host names and IPv6 addresses. Both clients, with a simulated clock
  * for the asynchronous one. */
 #include <pthread.h>
+#include <sched.h>
 
 #include <valkey/cluster.h>
 
@@ -566,7 +567,47 @@ static void lateRepliesAreReplies(void **state) {
     valkeyClusterAsyncFree(acc);
 }
 
+/* Lets node 1 reply when it has received a request. */
+static void *releaseLater(void *unused) {
+    (void)unused;
+    while (logged("1:GET") == 0) sched_yield();
+    fakeSetMode(nodes, 1, FAKE_SERVE);
+    return NULL;
+}
+
+static void lateRepliesAreRepliesSync(void **state) {
+    (void)state;
+    valkeyClusterContext *cc = connectSync();
+    pthread_t thread;
+    fakeSetMode(nodes, 1, FAKE_HOLD);
+    assert_int_equal(pthread_create(&thread, NULL, releaseLater, NULL), 0);
+    expectReply(valkeyClusterCommand(cc, "GET " KEY1), KEY1);
+    pthread_join(thread, NULL);
+    valkeyClusterFree(cc);
+}
+
 /* ------------------------------------------------------------------ nodes that leave */
+
+/* Without an error: what could not be sent is sent to the successor. */
+static void syncClientFollowsAClusterThatShrinks(void **state) {
+    (void)state;
+    valkeyClusterContext *cc = connectSync();
+    fakeSetMode(nodes, 1, FAKE_REFUSE);
+    setOwner(1, 0);
+    expectReply(valkeyClusterCommand(cc, "GET " KEY1), KEY1);
+    assert_int_equal(countNodes(cc), 2);
+    fakeSetMode(nodes, 2, FAKE_REFUSE);
+    setOwner(2, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(valkeyClusterAppendCommand(cc, "GET {" KEY2 "}%d", i), VALKEY_OK);
+    for (int i = 0; i < 3; i++) {
+        void *reply;
+        assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
+    }
+    expectReply(valkeyClusterCommand(cc, "GET " KEY2), KEY2);
+    assert_int_equal(countNodes(cc), 1);
+    valkeyClusterFree(cc);
+}
 
 static void commandsOnANodeThatLeftAreCalledBack(void **state) {
     (void)state;
@@ -1025,6 +1066,8 @@ int test_cluster_nodes(void) {
         TEST(syncCommandsToAHangingNodeTimeOut),
         TEST(asyncCommandsToAHangingNodeTimeOut),
         TEST(lateRepliesAreReplies),
+        TEST(lateRepliesAreRepliesSync),
+        TEST(syncClientFollowsAClusterThatShrinks),
         TEST(commandsOnANodeThatLeftAreCalledBack),
         TEST(callbacksOfANodeThatLeftMayUseAndFreeTheClient),
         TEST(aNodeThatSaysItLeftStillReplies),
