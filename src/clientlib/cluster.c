@@ -13,12 +13,19 @@
 
 enum { RETRY_MS = 10 };
 
+typedef enum queuedState {
+    QUEUED_UNSENT, /* also if there is no connection to its node */
+    QUEUED_SENT,
+    QUEUED_DONE, /* replied, or failed for good */
+} queuedState;
+
 typedef struct queuedCommand {
     size_t offset, len;
     int slot;                /* -1: to the node */
     valkeyClusterNode *node; /* until the replies have been read */
     valkeyReply *reply;      /* NULL: not received */
-    int err;                 /* why: 0 or the `err` of the node's connection */
+    queuedState state;
+    int err; /* why: 0 or the `err` of the node's connection */
 } queuedCommand;
 
 struct valkeyClusterPipeline {
@@ -35,6 +42,10 @@ static void failMemory(valkeyClusterContext *cc) {
 
 static void failRetries(valkeyClusterContext *cc) {
     vkClusterError(cc, VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES, "too many cluster retries");
+}
+
+static void failUnserved(valkeyClusterContext *cc) {
+    vkClusterError(cc, VALKEY_ERR_OTHER, "slot not served by any node");
 }
 
 static void clearError(valkeyClusterContext *cc) {
@@ -255,7 +266,7 @@ static valkeyClusterNode *nodeOfSlot(valkeyClusterContext *cc, int slot, bool up
     const valkeyClusterNode *node = cc->table[slot];
     bool in_doubt = node && cc->need_update_route && node->failure_count > 0 && cc->nodes->next;
     if ((!node || in_doubt || update) && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return NULL;
-    if (!cc->table[slot]) vkClusterError(cc, VALKEY_ERR_OTHER, "slot not served by any node");
+    if (!cc->table[slot]) failUnserved(cc);
     return cc->table[slot];
 }
 
@@ -518,14 +529,53 @@ static bool isInMap(const valkeyClusterContext *cc, const valkeyClusterNode *nod
     return n != NULL;
 }
 
-/* Queues all unsent commands at their nodes and sends them. Commands whose node fails have no node then. */
+/* Reads the map if it may be outdated or a slot of the pipeline is not in it. False with cc->err. */
+static bool prepareMap(valkeyClusterContext *cc) {
+    const struct valkeyClusterPipeline *p = cc->requests;
+    bool update = cc->need_update_route;
+    for (size_t i = p->sent; i < p->count && !update; i++)
+        update = p->commands[i].slot >= 0 && !cc->table[p->commands[i].slot];
+    return !update || valkeyClusterUpdateSlotmap(cc) == VALKEY_OK;
+}
+
+/* True if a command was not sent because the map has no node for its slot. */
+static bool isUnserved(const queuedCommand *q) {
+    return q->state == QUEUED_UNSENT && q->slot >= 0 && !q->node && q->err == VALKEY_ERR_OTHER;
+}
+
+/* Queues a command at its node. */
+static void sendOne(valkeyClusterContext *cc, queuedCommand *q) {
+    const struct valkeyClusterPipeline *p = cc->requests;
+    valkeyClusterNode *node = q->slot >= 0 ? cc->table[q->slot] : q->node;
+    q->err = VALKEY_ERR_OTHER;
+    if (!node || (q->slot < 0 && !isInMap(cc, node))) {
+        q->node = NULL;
+        return;
+    }
+    q->node = node;
+    /* One attempt to connect is enough: each may take as long as the limit for it. */
+    q->err = node->unreachable;
+    if (q->err) return;
+    q->state = QUEUED_DONE;
+    /* Not over a new connection, whose first reply would be taken for that of an earlier command. */
+    q->err = node->con ? node->con->err : 0;
+    if (q->err) return;
+    valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);
+    if (!c) {
+        q->state = QUEUED_UNSENT;
+        q->err = node->unreachable = cc->err;
+    } else if (valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK) {
+        q->err = c->err;
+    } else {
+        q->state = QUEUED_SENT;
+    }
+}
+
+/* Queues all unsent commands at their nodes and sends them. False if there is no map (cc->err). */
 static bool sendAll(valkeyClusterContext *cc) {
     struct valkeyClusterPipeline *p = cc->requests;
     /* The map may be read now, but not between here and reading the replies. */
-    if (cc->need_update_route && valkeyClusterUpdateSlotmap(cc) != VALKEY_OK) return false;
-    for (size_t i = p->sent; i < p->count; i++) {
-        if (p->commands[i].slot >= 0 && !nodeOfSlot(cc, p->commands[i].slot, false)) return false;
-    }
+    if (!prepareMap(cc)) return false;
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
         n->unreachable = 0;
         if (!n->con || !n->con->err) continue;
@@ -533,28 +583,7 @@ static bool sendAll(valkeyClusterContext *cc) {
         n->con = NULL;
     }
     for (size_t i = p->sent; i < p->count; i++) {
-        queuedCommand *q = &p->commands[i];
-        if (q->slot >= 0) q->node = cc->table[q->slot];
-        if (q->slot < 0 && !isInMap(cc, q->node)) q->node = NULL;
-        if (!q->node) continue;
-        if (q->node->unreachable) {
-            /* One attempt is enough: each may take as long as the limit for connecting. */
-            q->err = q->node->unreachable;
-            q->node = NULL;
-            continue;
-        }
-        if (q->node->con && q->node->con->err) {
-            /* Not over a new connection, whose first reply would be taken for that of an earlier command. */
-            q->err = q->node->con->err;
-            q->node = NULL;
-            continue;
-        }
-        valkeyContext *c = valkeyClusterGetValkeyContext(cc, q->node);
-        if (!c || valkeyAppendFormattedCommand(c, p->text + q->offset, q->len) != VALKEY_OK) {
-            q->err = c ? c->err : cc->err;
-            if (!c) q->node->unreachable = q->err;
-            q->node = NULL;
-        }
+        if (p->commands[i].state == QUEUED_UNSENT) sendOne(cc, &p->commands[i]);
     }
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
         int done = 0;
@@ -569,7 +598,8 @@ static void readAll(valkeyClusterContext *cc) {
     for (size_t i = p->sent; i < p->count; i++) {
         queuedCommand *q = &p->commands[i];
         void *reply = NULL;
-        if (!q->node || !q->node->con) continue;
+        if (q->state != QUEUED_SENT) continue;
+        q->state = QUEUED_DONE;
         bool failed_before = q->node->con->err != 0;
         if (!failed_before && valkeyGetReply(q->node->con, &reply) == VALKEY_OK) {
             q->reply = reply;
@@ -580,6 +610,22 @@ static void readAll(valkeyClusterContext *cc) {
             if (!failed_before) nodeFailed(cc, q->node);
         }
     }
+}
+
+/* Sends what could not be sent to the successors of nodes that are unreachable. */
+static void sendRest(valkeyClusterContext *cc) {
+    struct valkeyClusterPipeline *p = cc->requests;
+    bool unsent = false;
+    for (size_t i = p->sent; i < p->count; i++) {
+        queuedCommand *q = &p->commands[i];
+        unsent = unsent || (q->state == QUEUED_UNSENT && q->slot >= 0 && q->node);
+    }
+    if (!unsent || !cc->need_update_route) return;
+    /* The map will be another one. */
+    for (size_t i = p->sent; i < p->count; i++) {
+        if (p->commands[i].slot >= 0) p->commands[i].node = NULL;
+    }
+    if (sendAll(cc)) readAll(cc);
 }
 
 /* Sends again what was redirected. */
@@ -620,6 +666,7 @@ int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
     if (p->taken >= p->sent) {
         if (sendAll(cc)) {
             readAll(cc);
+            sendRest(cc);
             followAll(cc);
         } else {
             /* Each of them has failed, so that later replies belong to later commands. */
@@ -636,6 +683,8 @@ int valkeyClusterGetReply(valkeyClusterContext *cc, void **reply) {
         failMemory(cc);
     } else if (!*reply && q->err == VALKEY_ERR_CLUSTER_TOO_MANY_RETRIES) {
         failRetries(cc);
+    } else if (!*reply && isUnserved(q)) {
+        failUnserved(cc);
     } else if (!*reply && (!cc->err || (q->err && cc->err != q->err))) {
         vkClusterError(cc, q->err ? q->err : VALKEY_ERR_IO,
                        "The connection to the node has failed");

@@ -596,16 +596,23 @@ static void syncClientFollowsAClusterThatShrinks(void **state) {
     setOwner(1, 0);
     expectReply(valkeyClusterCommand(cc, "GET " KEY1), KEY1);
     assert_int_equal(countNodes(cc), 2);
+    valkeyClusterFree(cc);
+    /* Of a pipeline, too. */
+    cc = connectSync();
+    LOCKED(log_text[0] = '\0');
     fakeSetMode(nodes, 2, FAKE_REFUSE);
     setOwner(2, 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(valkeyClusterAppendCommand(cc, "GET {" KEY2 "}%d", i), VALKEY_OK);
     for (int i = 0; i < 3; i++) {
         void *reply;
-        assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
+        char expected[16];
+        snprintf(expected, sizeof(expected), "{" KEY2 "}%d", i);
+        assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_OK);
+        expectReply(reply, expected);
     }
-    expectReply(valkeyClusterCommand(cc, "GET " KEY2), KEY2);
     assert_int_equal(countNodes(cc), 1);
+    expectLog("0:CLUSTER SLOTS;0:GET {foo}0;0:GET {foo}1;0:GET {foo}2;");
     valkeyClusterFree(cc);
 }
 
@@ -845,7 +852,7 @@ static void pipelinesShareTheirRetries(void **state) {
     }
     assert_int_equal(logged("GET"), 20 + 6);
     LOCKED(refusals = 0);
-    /* And one attempt to connect. */
+    /* And two attempts to connect: before and after the map was read. */
     fakeSetMode(nodes, 2, FAKE_REFUSE);
     /* The first time the connection is lost, then there is none. */
     for (int tries = 1; tries < 3; tries++) {
@@ -855,7 +862,25 @@ static void pipelinesShareTheirRetries(void **state) {
             void *reply;
             assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_ERR);
         }
-        assert_int_equal(nodeOf(KEY2, cc)->failure_count, tries);
+        assert_int_equal(nodeOf(KEY2, cc)->failure_count, tries == 1 ? 1 : 1 + 2);
+    }
+    valkeyClusterFree(cc);
+}
+
+static void slotsWithoutANodeFailAlone(void **state) {
+    (void)state;
+    setOwner(1, NOBODY);
+    valkeyClusterContext *cc = connectSync();
+    static const char *const keys[] = {KEY0, KEY1, KEY2};
+    void *reply;
+    assert_null(valkeyClusterCommand(cc, "GET " KEY1));
+    assert_string_equal(cc->errstr, "slot not served by any node");
+    for (int i = 0; i < RANGES; i++)
+        assert_int_equal(valkeyClusterAppendCommand(cc, "GET %s", keys[i]), VALKEY_OK);
+    for (int i = 0; i < RANGES; i++) {
+        assert_int_equal(valkeyClusterGetReply(cc, &reply), i == 1 ? VALKEY_ERR : VALKEY_OK);
+        if (i == 1) assert_string_equal(cc->errstr, "slot not served by any node");
+        if (i != 1) expectReply(reply, keys[i]);
     }
     valkeyClusterFree(cc);
 }
@@ -1079,6 +1104,7 @@ int test_cluster_nodes(void) {
         TEST(theOnlyKnownNodeIsReplaced),
         TEST(iteratorsVisitAllNodesThoughOneIsDown),
         TEST(pipelinesShareTheirRetries),
+        TEST(slotsWithoutANodeFailAlone),
         TEST(pipelinesWithoutAClusterFail),
         TEST(failuresAskForTheMapOnceASecond),
         TEST(initialNodesAreAskedWhenTheMapIsUseless),
