@@ -77,6 +77,9 @@ void limitsUncount(client *cl);
 /* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before keys are
  * evicted. Returns the memory of the closed clients, which is freed in stage FREE. */
 size_t limitsEvict(void);
+/* The client is going to run requests of that many bytes, which its memory does not include: closes the largest clients if
+ * this exceeds maxmemory-clients. False if it is one of them. */
+bool limitsAdmitInput(client *cl, size_t bytes);
 
 /* Updates the memory of clients that have not logged in after that of this one has changed, and closes the largest
  * ones if they have too much (client-memory-before-auth). */

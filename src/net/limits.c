@@ -108,6 +108,18 @@ static size_t sharedPending(const outbuf *o) {
     return pending > own ? pending - own : 0;
 }
 
+/* Room of input buffers that is not used yet: a request that fits the limit is not refused because its buffer grew. */
+static size_t unusedInput(const client *cl) {
+    size_t room = cl->in ? cl->in_cap - cl->in_len : 0;
+    return room + requestParserRoom(&cl->parser);
+}
+
+static void count(client *cl, size_t more) {
+    uncount(cl);
+    cl->counted = clientMemory(cl) - unusedInput(cl) + sharedPending(&cl->session.out) + more;
+    counted_sum += cl->counted;
+}
+
 void limitsRecount(client *cl) {
     const uint32_t trusted = SESSION_AUTHENTICATED | SESSION_PRIMARY | SESSION_INTERNAL;
     bool has_limit = netConf.maxmemory_clients, before_auth = !(cl->session.flags & trusted);
@@ -119,9 +131,7 @@ void limitsRecount(client *cl) {
         beforeAuthUncount(cl); /* it has logged in */
     }
     if (!has_limit || listHas(&cl->closing)) return;
-    uncount(cl);
-    cl->counted = clientMemory(cl) + sharedPending(&cl->session.out);
-    counted_sum += cl->counted;
+    count(cl, 0);
 }
 
 status limitsApplyClientMemory(reason *why) {
@@ -182,6 +192,14 @@ size_t limitsEvict(void) {
     if (likely(!netConf.maxmemory_clients)) return 0;
     size_t limit = clientMemoryLimit();
     return limit && counted_sum > limit ? evictLargest(limit) : 0;
+}
+
+bool limitsAdmitInput(client *cl, size_t bytes) {
+    enum { SMALL = 16 * 1024 }; /* the rest of the limit is checked after each turn */
+    if (likely(!netConf.maxmemory_clients) || bytes < SMALL) return true;
+    count(cl, bytes);
+    (void)limitsEvict(); /* how much that frees does not matter */
+    return !(cl->session.flags & SESSION_CLOSE_NOW);
 }
 
 bool limitsAppendClasses(str *out) {

@@ -196,12 +196,27 @@ static int runRequests(inputBatch *b, inputRun *run) {
     return ran;
 }
 
+/* Bytes of the requests of a run that are not a part of its client's memory any more, or not yet. */
+static size_t runBytes(const inputBatch *b, const inputRun *run) {
+    size_t bytes = run->buf == run->cl->in ? 0 : run->len;
+    const request *r = b->requests.items + run->first;
+    for (const request *end = r + run->count; r < end; r++) {
+        for (int i = 0; i < r->large_count; i++) bytes += r->large[i].bytes->len;
+    }
+    return bytes;
+}
+
+static bool isAdmitted(const inputBatch *b, const inputRun *run) {
+    if (likely(!netConf.maxmemory_clients)) return true;
+    return limitsAdmitInput(run->cl, runBytes(b, run));
+}
+
 /* Executes the requests of one run. True if the run has more to parse. */
 static bool executeInput(inputBatch *b, inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
     if (unlikely(hostileCloses(cl))) sessionCloseNow(s);
-    if (unlikely(s->flags & SESSION_CLOSE_NOW)) return false;
+    if (unlikely(s->flags & SESSION_CLOSE_NOW) || !isAdmitted(b, run)) return false;
     int ran = runRequests(b, run);
     hostilePoison(b->requests.items + run->first, ran);
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) return false;

@@ -394,6 +394,12 @@ size_t requestParserMemory(const requestParser *p) {
     return sum;
 }
 
+size_t requestParserRoom(const requestParser *p) {
+    const requestPartial *s = p->partial;
+    const blob *open = s && s->filling ? s->large[s->large_count - 1].bytes : NULL;
+    return open ? blobMemory(open) - open->len : 0;
+}
+
 size_t requestParserBytes(const requestParser *p) {
     const requestPartial *s = p->partial;
     if (s == NULL) return 0;

@@ -42,6 +42,21 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
         assert_match "*Evicting client: id=*" [server_log]
     }
 
+    test {a request that is larger than the limit does not run} {
+        begin
+        foreach {limit bytes runs} {
+            100kb 90000 1 100kb 102400 0 100kb 110000 0 1mb 1000000 1 1mb 1048576 0 10mb 10000000 1 10mb 10485760 0 10mb 10905190 0
+        } {
+            r config set maxmemory-clients $limit
+            r del k
+            set s [raw_connect]
+            catch {raw_send $s "*3\r\n\$3\r\nSET\r\n\$1\r\nk\r\n\$$bytes\r\n" [string repeat x $bytes] "\r\n"}
+            if {$runs} {assert_equal +OK [raw_line $s]} else {assert_equal "" [raw_rest $s]}
+            raw_close $s
+            assert_equal $runs [r exists k] "$limit $bytes"
+        }
+    }
+
     test {DEBUG CLIENT-EVICTION counts clients by powers of two of their memory} {
         begin
         assert_error "ERR maxmemory-clients is disabled." {r debug client-eviction}
