@@ -19,10 +19,13 @@ void dumpCommand(ctx *c) {
         replyNull(c);
         return;
     }
-    str payload = STR_EMPTY;
-    rdbDump(o, &payload);
-    replyBulk(c, strSlice(&payload));
-    strFree(&payload);
+    blob *payload = rdbDumpBlob(o);
+    if (!payload) {
+        replyError(c, SLICE("OOM not enough memory for the payload of this value"));
+        return;
+    }
+    respBulkBlob(c->out, payload, 0, payload->len);
+    blobRelease(payload);
 }
 
 typedef struct restoreOptions {

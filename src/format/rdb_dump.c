@@ -18,19 +18,60 @@ void rdbDumpAppendFooter(str *out, size_t from) {
     strAppend(out, checksum, sizeof(checksum));
 }
 
+static status writeObject(const robj *o, rdbSink *sink) {
+    rdbWriter w;
+    static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
+    rdbWriterInitBorrowed(&w, sink, buffer);
+    w.compress = rdbCompressionOn();
+    rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
+    rdbWriteValue(&w, o);
+    status st = rdbWriterFlush(&w);
+    rdbWriterClear(&w);
+    return st;
+}
+
 void rdbDump(const robj *o, str *out) {
     size_t from = out->len;
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
-    rdbWriter w;
-    static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
-    rdbWriterInitBorrowed(&w, &sink.sink, buffer);
-    w.compress = rdbCompressionOn();
-    rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
-    rdbWriteValue(&w, o);
-    check(rdbWriterFlush(&w) == OK); /* into memory */
-    rdbWriterClear(&w);
+    status st = writeObject(o, &sink.sink);
+    check(st == OK); /* into memory */
     rdbDumpAppendFooter(out, from);
+}
+
+/* A sink whose memory may be exhausted. There is always room for the footer. */
+typedef struct blobSink {
+    rdbSink sink;
+    blob *out;
+} blobSink;
+
+static status blobSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason *why) {
+    blobSink *s = (blobSink *)sink;
+    size_t needed = s->out->len + len + RDB_DUMP_FOOTER;
+    if (needed > s->out->cap) {
+        blob *grown = blobTryReserve(s->out, sizeMax(needed, s->out->cap + s->out->cap / 2));
+        if (!grown) grown = blobTryReserve(s->out, needed);
+        if (!grown) return reasonSet(why, ERR_NO_MEMORY, "out of memory");
+        s->out = grown;
+    }
+    memcpy(s->out->bytes + s->out->len, bytes, len);
+    s->out->len += len;
+    return OK;
+}
+
+blob *rdbDumpBlob(const robj *o) {
+    enum { FIRST = 1000 };
+    blobSink s = {.sink = {.write = blobSinkWrite}, .out = blobTryNew(FIRST)};
+    if (!s.out || writeObject(o, &s.sink) != OK) {
+        blobRelease(s.out);
+        return NULL;
+    }
+    char *footer = s.out->bytes + s.out->len;
+    storeU16(footer, RDB_VERSION);
+    s.out->len += VERSION_LEN;
+    storeU64(footer + VERSION_LEN, crc64(0, s.out->bytes, s.out->len));
+    s.out->len += RDB_CHECKSUM_LEN;
+    return s.out;
 }
 
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version) {

@@ -88,3 +88,26 @@ start_server {tags {dump} overrides {enable-debug-command yes}} {
         assert_error "ERR DUMP payload version or checksum are wrong" {r restore new 0 [string repeat \0 12]}
     }
 }
+
+start_server {tags {dump}} {
+    test {DUMP of a value for which memory does not suffice is an error} {
+        # In one piece, or of small ones: no memory of this size is left over.
+        r setrange string 200000000 x
+        set text [string repeat x 1000000]
+        for {set i 0} {$i < 200} {incr i} {
+            r rpush list $text
+            r hset hash $i $text
+        }
+        r config set rdbcompression no
+        set status [read_bytes /proc/[srv pid]/status]
+        regexp {VmSize:\s+(\d+) kB} $status -> size
+        set limited [expr {![catch {exec prlimit --pid [srv pid] --as=[expr {($size + 50 * 1024) * 1024}]:}]}]
+        if {$limited} {
+            foreach key {list hash string} {
+                assert_error "OOM not enough memory for the payload of this value" {r dump $key}
+            }
+            exec prlimit --pid [srv pid] --as=unlimited:
+        }
+        assert {[string length [r dump string]] > 200000000}
+    }
+}
