@@ -176,7 +176,7 @@ static void readNews(ctx *c, slice key, const readOptions *p, const readPlan *pl
     if (!found) return;
     if (!p->noack) streamConsumerSetActive(consumer, c->now_ms);
     streamPropagateGroup(c, key, plan->g);
-    ctxDatasetChanged(c, (uint64_t)found);
+    ctxDatasetChanged(c, 1); /* as in Valkey one for the stream, not for each entry */
 }
 
 /* Replies the consumer's pending entries after an id and counts the delivery. */

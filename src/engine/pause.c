@@ -91,6 +91,8 @@ const char *pauseReasonName(void) {
 
 session *pauseNextReleased(void) {
     if (likely(!pause.released)) return NULL;
+    /* In a nested turn a script is being executed, which would refuse what was accepted before it. */
+    if (engineHot.current) return NULL;
     listNode *first = listFirst(heldList());
     if (!first) {
         pause.released = false;

@@ -42,36 +42,37 @@ void rdbDump(const robj *o, str *out) {
 /* A sink whose memory may be exhausted. There is always room for the footer. */
 typedef struct blobSink {
     rdbSink sink;
-    blob *out;
+    blob *payload;
 } blobSink;
 
 static status blobSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason *why) {
     blobSink *s = (blobSink *)sink;
-    size_t needed = s->out->len + len + RDB_DUMP_FOOTER;
-    if (needed > s->out->cap) {
-        blob *grown = blobTryReserve(s->out, sizeMax(needed, s->out->cap + s->out->cap / 2));
-        if (!grown) grown = blobTryReserve(s->out, needed);
+    size_t needed = s->payload->len + len + RDB_DUMP_FOOTER;
+    if (needed > s->payload->cap) {
+        blob *grown =
+            blobTryReserve(s->payload, sizeMax(needed, s->payload->cap + s->payload->cap / 2));
+        if (!grown) grown = blobTryReserve(s->payload, needed);
         if (!grown) return reasonSet(why, ERR_NO_MEMORY, "out of memory");
-        s->out = grown;
+        s->payload = grown;
     }
-    memcpy(s->out->bytes + s->out->len, bytes, len);
-    s->out->len += len;
+    memcpy(s->payload->bytes + s->payload->len, bytes, len);
+    s->payload->len += len;
     return OK;
 }
 
 blob *rdbDumpBlob(const robj *o) {
     enum { FIRST = 1000 };
-    blobSink s = {.sink = {.write = blobSinkWrite}, .out = blobTryNew(FIRST)};
-    if (!s.out || writeObject(o, &s.sink) != OK) {
-        blobRelease(s.out);
+    blobSink s = {.sink = {.write = blobSinkWrite}, .payload = blobTryNew(FIRST)};
+    if (!s.payload || writeObject(o, &s.sink) != OK) {
+        blobRelease(s.payload);
         return NULL;
     }
-    char *footer = s.out->bytes + s.out->len;
+    char *footer = s.payload->bytes + s.payload->len;
     storeU16(footer, RDB_VERSION);
-    s.out->len += VERSION_LEN;
-    storeU64(footer + VERSION_LEN, crc64(0, s.out->bytes, s.out->len));
-    s.out->len += RDB_CHECKSUM_LEN;
-    return s.out;
+    s.payload->len += VERSION_LEN;
+    storeU64(footer + VERSION_LEN, crc64(0, s.payload->bytes, s.payload->len));
+    s.payload->len += RDB_CHECKSUM_LEN;
+    return s.payload;
 }
 
 bool rdbDumpHasFooter(slice payload, bool relaxed, bool skip_checksum, int *version) {

@@ -32,7 +32,7 @@ start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
                         return tonumber(string.match(redis.call('info', 'clients'), 'connected_clients:(%d+)'))
                     end
                     local size, before = redis.call('dbsize'), clients()
-                    while clients() < before + 9 do end
+                    while clients() < before + 9 or not string.find(redis.call('info', 'clients'), 'paused_reason:none') do end
                     return {size, redis.call('dbsize')}" 0
                 return $c
             }
@@ -97,6 +97,20 @@ start_server [list tags {repl tls:skip} overrides $::matrix_settings] {
                 script_interrupted -0
                 assert_equal {3 3} [script_end -0 $script]
                 wait_for_condition 1000 10 {[r dbsize] == 1 && [r hlen k3] == 1}
+                matrix_verify -1
+            }
+
+            test "a request that waits for the end of CLIENT PAUSE does not run in the middle of a script" {
+                matrix_begin
+                set late [connect]
+                r client pause 500 write
+                $late -send set k1 v
+                set script [script_start -0]
+                script_interrupted -0
+                # 1 if the pause has ended before the script began.
+                lassign [script_end -0 $script] before after
+                assert_equal $before $after
+                assert_equal OK [$late -read]
                 matrix_verify -1
             }
 
