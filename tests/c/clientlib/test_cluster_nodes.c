@@ -606,7 +606,7 @@ static void syncClientFollowsAClusterThatShrinks(void **state) {
         assert_int_equal(valkeyClusterAppendCommand(cc, "GET {" KEY2 "}%d", i), VALKEY_OK);
     for (int i = 0; i < 3; i++) {
         void *reply;
-        char expected[16];
+        char expected[32];
         snprintf(expected, sizeof(expected), "{" KEY2 "}%d", i);
         assert_int_equal(valkeyClusterGetReply(cc, &reply), VALKEY_OK);
         expectReply(reply, expected);
