@@ -70,6 +70,21 @@ start_server {tags {repl tls:skip}} {
         assert_equal PONG [$client ping]
     }
 
+    test {EXEC that is redirected replies REDIRECT, and ends the transaction} {
+        r replicaof no one
+        set client [connect]
+        $client client capa redirect
+        set other [connect]
+        foreach c [list $client $other] {
+            $c multi
+            $c set k x
+        }
+        r replicaof 127.0.0.1 $::primary_port
+        assert_error "REDIRECT 127.0.0.1:$::primary_port" {$client exec}
+        assert_error "EXECABORT Transaction discarded because of: READONLY*" {$other exec}
+        assert_error "ERR EXEC without MULTI" {$client exec}
+    }
+
     test {replica-serve-stale-data no refuses what needs the data while the link is down} {
         set c [attached]
         r config set replica-serve-stale-data no
