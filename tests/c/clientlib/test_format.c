@@ -94,7 +94,7 @@ static void formatsVectors(void **state) {
     (void)state;
     const char *argv[] = {"SET", "f\0o", "bar"};
     size_t lens[] = {3, 3, 3};
-    char *cmd;
+    char *cmd = NULL;
     long long len = valkeyFormatCommandArgv(&cmd, 3, argv, lens);
     static const char binary[] = "*3\r\n$3\r\nSET\r\n$3\r\nf\0o\r\n$3\r\nbar\r\n";
     expectText(cmd, len, binary, sizeof(binary) - 1);
