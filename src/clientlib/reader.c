@@ -138,15 +138,24 @@ static bool reserve(valkeyReader *r, size_t want) {
     return true;
 }
 
+/* Bytes to make space for if `want` bytes are expected: more for a long item, but not more than as much again as was
+ * received. */
+static size_t wantedSpace(const readerState *s, size_t want) {
+    size_t unparsed = s->pub.len - s->pub.pos;
+    if (s->awaited <= unparsed) return want;
+    size_t rest = s->awaited - unparsed, limit = unparsed > READ_MAX ? unparsed : READ_MAX;
+    size_t piece = rest < limit ? rest : limit;
+    return piece > want ? piece : want;
+}
+
 int valkeyReaderFeed(valkeyReader *r, const char *buf, size_t len) {
     if (r->err) return VALKEY_ERR;
     if (!buf || len == 0) return VALKEY_OK;
     readerState *s = stateOf(r);
     if (s->capacity - r->len < len) {
+        size_t want = wantedSpace(s, len > READ_MIN ? len : READ_MIN), unparsed = r->len - r->pos;
         /* Small pieces of a long reply must not cost an allocation each. */
-        size_t want = len;
-        if (want < r->len - r->pos) want = r->len - r->pos;
-        if (want < READ_MIN) want = READ_MIN;
+        if (s->awaited <= unparsed && want < unparsed) want = unparsed;
         if (!reserve(r, want)) {
             failMemory(r);
             return VALKEY_ERR;
@@ -160,14 +169,8 @@ int valkeyReaderFeed(valkeyReader *r, const char *buf, size_t len) {
 int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap, size_t minbytes) {
     if (r->err) return VALKEY_ERR;
     readerState *s = stateOf(r);
-    size_t unparsed = r->len - r->pos, want = s->read_size;
-    if (unparsed == 0) r->pos = r->len = 0;
-    if (s->awaited > unparsed) {
-        /* A long item: its rest, but not more than as much again as was received. */
-        size_t rest = s->awaited - unparsed, limit = unparsed > READ_MAX ? unparsed : READ_MAX;
-        size_t piece = rest < limit ? rest : limit;
-        if (piece > want) want = piece;
-    }
+    if (r->len == r->pos) r->pos = r->len = 0;
+    size_t want = wantedSpace(s, s->read_size);
     /* A tail of a quarter is worth a read without moving the bytes. */
     size_t enough = want / 4 + 1;
     if (enough < minbytes) enough = minbytes;

@@ -260,6 +260,32 @@ static void clustersTakeOnlyCompleteCommands(void **state) {
     valkeyClusterFree(cc);
 }
 
+static void noteClusterReply(valkeyClusterAsyncContext *acc, void *reply, void *privdata) {
+    (void)acc;
+    const valkeyReply *r = reply;
+    *(int *)privdata = r && r->type == VALKEY_REPLY_STATUS ? 1 : -1;
+}
+
+static void vectorsAreSentToANode(void **state) {
+    valkeyClusterOptions o = clusterOptions(*state, VALKEY_OPT_BLOCKING_INITIAL_UPDATE);
+    valkeyClusterOptionsUsePoll(&o);
+    valkeyClusterAsyncContext *acc = valkeyClusterAsyncConnectWithOptions(&o);
+    valkeyClusterNode *node = valkeyClusterGetNodeByKey(&acc->cc, (char *)"k");
+    const char *argv[] = {"DEBUG", "a\0b"}; /* a command without a key */
+    size_t lens[] = {5, 3};
+    int noted = 0;
+    assert_int_equal(
+        valkeyClusterAsyncCommandArgvToNode(acc, node, noteClusterReply, &noted, 2, argv, lens),
+        VALKEY_OK);
+    for (int i = 0; i < 1000 && !noted; i++) valkeyPollTick(node->acon, 0.01);
+    assert_int_equal(noted, 1);
+    argv[1] = NULL;
+    assert_int_equal(
+        valkeyClusterAsyncCommandArgvToNode(acc, node, noteClusterReply, &noted, 2, argv, lens),
+        VALKEY_ERR);
+    valkeyClusterAsyncFree(acc);
+}
+
 static void clustersRefuseOptionsOfSingleConnections(void **state) {
     static const int refused[] = {VALKEY_OPT_NONBLOCK, VALKEY_OPT_NOAUTOFREE,
                                   VALKEY_OPT_NO_PUSH_AUTOFREE, VALKEY_OPT_NOAUTOFREEREPLIES,
@@ -321,6 +347,7 @@ int test_interface(void) {
         cmocka_unit_test_setup_teardown(asynchronousContextsTakeOnlyCompleteCommands, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(clustersTakeOnlyCompleteCommands, setup, teardown),
+        cmocka_unit_test_setup_teardown(vectorsAreSentToANode, setup, teardown),
         cmocka_unit_test_setup_teardown(clustersRefuseOptionsOfSingleConnections, setup, teardown),
         cmocka_unit_test_setup_teardown(memoryExhaustedInAPipelineIsSaid, setup, teardown),
     };
