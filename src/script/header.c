@@ -18,11 +18,11 @@ static bool startsWith(slice text, const char *with) {
     return text.len >= len && memcmp(text.ptr, with, len) == 0;
 }
 
-/* The first line without "#!"; *code is the rest. False: it has no end. */
+/* The first line, with "#!"; *code is the rest. False: it has no end. */
 static bool splitHeader(slice body, slice *line, slice *code) {
     const char *end = memchr(body.ptr, '\n', body.len);
     if (!end) return false;
-    *line = sliceMake(body.ptr + 2, (size_t)(end - body.ptr) - 2);
+    *line = sliceMake(body.ptr, (size_t)(end - body.ptr));
     *code = sliceMake(end, body.len - (size_t)(end - body.ptr));
     return true;
 }
@@ -50,14 +50,11 @@ static bool parseFlags(slice word, unsigned *flags, str *error) {
     return true;
 }
 
+/* The name of the engine follows "#!" without a blank. */
+static slice engineName(const str *words) { return sliceMake(words[0].ptr + 2, words[0].len - 2); }
+
 static bool parseWords(const str *words, int count, scriptHeader *out, str *error) {
-    slice engine = count ? strSlice(&words[0]) : SLICE("");
-    out->engine = scriptEngineFind(engine);
-    if (!out->engine) {
-        strAppendFormat(error, "ERR Could not find scripting engine '%.*s'", (int)engine.len,
-                        engine.ptr);
-        return false;
-    }
+    slice engine = engineName(words);
     for (int i = 1; i < count; i++) {
         slice word = strSlice(&words[i]);
         if (!startsWith(word, "flags=")) {
@@ -66,7 +63,11 @@ static bool parseWords(const str *words, int count, scriptHeader *out, str *erro
         }
         if (!parseFlags(word, &out->flags, error)) return false;
     }
-    return true;
+    out->engine = scriptEngineFind(engine);
+    if (!out->engine)
+        strAppendFormat(error, "ERR Could not find scripting engine '%.*s'", (int)engine.len,
+                        engine.ptr);
+    return out->engine != NULL;
 }
 
 bool scriptHeaderParse(slice body, scriptHeader *out, str *error) {
@@ -105,6 +106,7 @@ static bool startsWithFold(slice text, const char *with) {
 }
 
 static bool parseLibraryWords(const str *words, int count, libraryHeader *out, str *error) {
+    bool is_named = false;
     for (int i = 1; i < count; i++) {
         slice word = strSlice(&words[i]);
         if (!startsWithFold(word, "name=")) {
@@ -112,14 +114,15 @@ static bool parseLibraryWords(const str *words, int count, libraryHeader *out, s
                             word.ptr);
             return false;
         }
-        if (out->name.ptr) {
+        if (is_named) {
             strAppendText(error,
                           "ERR Invalid metadata value, name argument was given multiple times");
             return false;
         }
+        is_named = true;
         out->name = strNew(sliceMake(word.ptr + 5, word.len - 5));
     }
-    if (!out->name.ptr) {
+    if (!is_named) {
         strAppendText(error, "ERR Library name was not given");
         return false;
     }
@@ -128,7 +131,7 @@ static bool parseLibraryWords(const str *words, int count, libraryHeader *out, s
                              "underscores(_) and must be at least one character long");
         return false;
     }
-    slice engine = strSlice(&words[0]);
+    slice engine = engineName(words);
     out->engine = scriptEngineFind(engine);
     if (!out->engine)
         strAppendFormat(error, "ERR Engine '%.*s' not found", (int)engine.len, engine.ptr);
@@ -148,12 +151,7 @@ bool libraryHeaderParse(slice body, libraryHeader *out, str *error) {
         strAppendText(error, "ERR Invalid library metadata");
         return false;
     }
-    bool ok = false;
-    if (count == 0) {
-        strAppendText(error, "ERR Invalid library metadata");
-    } else {
-        ok = parseLibraryWords(words, count, out, error);
-    }
+    bool ok = parseLibraryWords(words, count, out, error);
     strFreeWords(words, count);
     if (!ok) strFree(&out->name);
     return ok;

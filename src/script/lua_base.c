@@ -85,21 +85,21 @@ static int baseSetmetatable(lua_State *L) {
 
 /* ------------------------------------------------------------------ calls */
 
-/* Errors of commands are tables; pcall() gives their text. */
+/* Errors of commands are tables; pcall() gives their text, or what else is in the field as a further result. */
 static int basePcall(lua_State *L) {
-    luaL_checkany(L, 1);
+    if (lua_gettop(L) == 0) {
+        lua_pushboolean(L, 0);
+        lua_pushliteral(L,
+                        "attempt to call a boolean value"); /* as Valkey, which needs no argument */
+        return 2;
+    }
     luaCheckCStack(L, luaVmOf(L));
     int st = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
     lua_pushboolean(L, st == 0);
     lua_insert(L, 1);
     if (st && lua_istable(L, 2)) {
-        lua_pushliteral(L, "err");
-        lua_rawget(L, 2);
-        if (lua_isstring(L, -1)) {
-            lua_replace(L, 2);
-        } else {
-            lua_settop(L, 2);
-        }
+        lua_getfield(L, 2, "err");
+        if (lua_isstring(L, -1)) lua_replace(L, 2);
     }
     return lua_gettop(L);
 }

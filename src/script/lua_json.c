@@ -173,8 +173,7 @@ static void addNumber(encoder *e, int index) {
 /* The length of the table on top as an array, holes included; -1: it is an object. */
 static int arrayLength(encoder *e) {
     lua_State *L = e->L;
-    double max = 0;
-    int count = 0;
+    int max = 0, count = 0;
     lua_pushnil(L);
     while (lua_next(L, -2)) {
         double k = lua_type(L, -2) == LUA_TNUMBER ? lua_tonumber(L, -2) : 0;
@@ -182,19 +181,18 @@ static int arrayLength(encoder *e) {
             lua_pop(L, 2);
             return -1;
         }
-        if (k > max) max = k;
+        if (k > max) max = luaToInt(k); /* below 0, so an object, if it does not fit */
         count++;
         lua_pop(L, 1);
     }
     luaVmStep(L, e->vm, (uint32_t)count);
     const jsonSettings *set = e->set;
-    if (set->sparse_ratio > 0 && max > (double)count * set->sparse_ratio &&
+    if (set->sparse_ratio > 0 && (double)max > (double)count * set->sparse_ratio &&
         max > set->sparse_safe) {
         if (!set->sparse_convert) (void)refuse(e, -1, "excessively sparse array");
         return -1;
     }
-    if (max > INT32_MAX) (void)refuse(e, -1, "excessively sparse array");
-    return (int)max;
+    return max;
 }
 
 static void encodeValue(encoder *e);

@@ -196,7 +196,6 @@ static void unpackString(unpacker *u, uint64_t len) {
 }
 
 static void unpackArray(unpacker *u, uint64_t count) {
-    need(u, count); /* each item has a byte */
     luaL_checkstack(u->L, 4, "in function mp_decode_to_lua_array");
     lua_newtable(u->L);
     for (uint64_t i = 1; i <= count; i++) {
@@ -206,7 +205,6 @@ static void unpackArray(unpacker *u, uint64_t count) {
 }
 
 static void unpackMap(unpacker *u, uint64_t count) {
-    need(u, count * 2);
     lua_State *L = u->L;
     luaL_checkstack(L, 4, "in function mp_decode_to_lua_hash");
     lua_newtable(L);
@@ -300,7 +298,7 @@ static int unpackFrom(lua_State *L, ptrdiff_t limit, ptrdiff_t offset) {
     if ((size_t)offset > len)
         return luaL_error(L, "Start offset %d greater than input length %d.", (int)offset,
                           (int)len);
-    bool all = limit == 0;
+    bool all = limit == 0 && offset == 0;
     if (all) limit = INT32_MAX;
     unpacker u = {.L = L, .vm = luaVmOf(L), .at = text + offset, .end = text + len};
     int count = 0;

@@ -177,6 +177,13 @@ void luaReplyValue(lua_State *L, ctx *c, uint8_t script_proto);
 static inline int luaToInt(double n) {
     return n > -2147483649.0 && n < 2147483648.0 ? (int)n : INT32_MIN;
 }
+/* Truncates to an integer of 64 bits, signed or not; what does not fit becomes what it becomes in Valkey on x86. */
+static inline uint64_t luaToBits64(double n) {
+    const double least = -9223372036854775808.0, beyond = 18446744073709551616.0;
+    if (n >= beyond) return 0;
+    if (!(n >= least)) return (uint64_t)INT64_MIN; /* NaN, too */
+    return n < 0 ? (uint64_t)(int64_t)n : (uint64_t)n;
+}
 /* Prints a number as an argument of a command. */
 size_t luaPrintNumber(char *dst, double n);
 

@@ -247,7 +247,7 @@ static void writeArray(writer *w) {
 
 /* In RESP2 it is a bulk string, but on one line as in RESP3. */
 static void writeBigNumber(ctx *c, slice digits) {
-    str line = strNew(digits);
+    str line = strNew(sliceMake(digits.ptr, strnlen(digits.ptr, digits.len)));
     for (size_t i = 0; i < line.len; i++) {
         if (line.ptr[i] == '\r' || line.ptr[i] == '\n') line.ptr[i] = ' ';
     }
@@ -261,6 +261,7 @@ static bool writeTagged(writer *w) {
     ctx *c = w->c;
     if (PUSH_FIELD(L, "err", LUA_TSTRING)) {
         slice text = sliceAt(L, -1);
+        text.len = strnlen(text.ptr, text.len);
         while (text.len && (text.ptr[text.len - 1] == '\n' || text.ptr[text.len - 1] == '\r'))
             text.len--;
         lua_pushliteral(L, "ignore_error_stats_update");

@@ -107,24 +107,13 @@ int luaServerPcall(lua_State *L) { return runCommand(L, false); }
 static int errorReply(lua_State *L) {
     if (lua_gettop(L) != 1 || lua_type(L, 1) != LUA_TSTRING)
         return fail(L, "ERR wrong number or type of arguments", false);
-    size_t len;
-    const char *text = lua_tolstring(L, 1, &len);
-    if (len && text[0] == '-') text++, len--;
-    str line = STR_EMPTY;
-    if (!memchr(text, ' ', len)) strAppendText(&line, "ERR ");
-    strAppend(&line, text, len);
-    while (line.len && (line.ptr[line.len - 1] == '\n' || line.ptr[line.len - 1] == '\r'))
-        strCut(&line, line.len - 1);
-    for (size_t i = 0; i < line.len; i++) {
-        if (line.ptr[i] == '\n' || line.ptr[i] == '\r') line.ptr[i] = ' ';
-    }
-    luaVm *vm = luaVmOf(L);
-    luaVmHold(vm);
+    const char *text = lua_tostring(L, 1); /* as in Valkey, to the first NUL */
+    if (*text == '-') text++;
     lua_createtable(L, 0, 1);
-    lua_pushlstring(L, strText(&line), line.len);
+    lua_pushstring(L, strchr(text, ' ') ? "" : "ERR ");
+    lua_pushstring(L, text);
+    lua_concat(L, 2);
     lua_setfield(L, -2, "err");
-    luaVmRelease(vm);
-    strFree(&line);
     return 1;
 }
 
@@ -278,6 +267,8 @@ static const char *takeTable(lua_State *L, unsigned *flags) {
     lua_settop(L, AT_DESCRIPTION);
     lua_pushnil(L);
     while (lua_next(L, 1)) {
+        if (lua_type(L, -2) == LUA_TNUMBER)
+            return "ERR unknown argument given to server.register_function";
         if (lua_type(L, -2) != LUA_TSTRING)
             return "ERR named argument key given to server.register_function is not a string";
         size_t len;

@@ -27,7 +27,7 @@ static patternMatch newMatch(lua_State *L, slice text, slice pattern) {
     m.vm = luaVmOf(L);
     m.text = text.ptr;
     m.text_end = text.ptr + text.len;
-    m.pattern_end = pattern.ptr + pattern.len;
+    m.pattern_end = pattern.ptr + strnlen(pattern.ptr, pattern.len); /* as in Lua 5.1 */
     m.depth = m.captures = 0;
     return m;
 }
@@ -40,7 +40,8 @@ static slice checkSlice(lua_State *L, int index) {
 
 static bool hasSpecials(slice pattern) {
     for (size_t i = 0; i < pattern.len; i++) {
-        if (pattern.ptr[i] && strchr("^$*+?.([%-", pattern.ptr[i])) return true;
+        if (!pattern.ptr[i]) return false;
+        if (strchr("^$*+?.([%-", pattern.ptr[i])) return true;
     }
     return false;
 }
@@ -318,11 +319,10 @@ static void addText(luaL_Buffer *out, const char *spec, slice text) {
     luaL_addlstring(out, item, (size_t)len);
 }
 
-/* Truncates; what does not fit becomes INT64_MIN, but between 2^63 and 2^64 the same bits unsigned. */
+/* Truncates; what does not fit becomes INT64_MIN. */
 static long long toInteger(double n) {
     const double limit = 9223372036854775808.0; /* 2^63 */
-    if (n >= -limit && n < limit) return (long long)n;
-    return n >= limit && n < 2 * limit ? (long long)(uint64_t)n : INT64_MIN;
+    return n >= -limit && n < limit ? (long long)n : INT64_MIN;
 }
 
 /* One conversion of argument `arg`. */
@@ -343,7 +343,7 @@ static void addItem(lua_State *L, luaL_Buffer *out, const char *spec, char conve
     case 'X': {
         double n = luaL_checknumber(L, arg);
         (void)snprintf(whole, sizeof(whole), "%sll%c", spec, conversion);
-        long long value = toInteger(n);
+        long long value = strchr("di", conversion) ? toInteger(n) : (long long)luaToBits64(n);
         len = snprintf(item, sizeof(item), whole, value);
         break;
     }
@@ -417,23 +417,22 @@ static void seedRandom(luaVm *vm, uint32_t seed) { vm->random = (uint64_t)seed *
 static int mathRandom(lua_State *L) {
     const uint32_t max = 0x7fffffff;
     double r = (double)(nextRandom(luaVmOf(L)) % max) / (double)max;
-    ptrdiff_t low = 1, high;
+    int low = 1, high; /* as in Lua, longer ones lose their upper bits */
     switch (lua_gettop(L)) {
     case 0: lua_pushnumber(L, r); return 1;
     case 1:
-        high = luaL_checkinteger(L, 1);
+        high = (int)luaL_checkinteger(L, 1);
         luaL_argcheck(L, high >= 1, 1, "interval is empty");
         break;
     case 2:
-        low = luaL_checkinteger(L, 1);
-        high = luaL_checkinteger(L, 2);
+        low = (int)luaL_checkinteger(L, 1);
+        high = (int)luaL_checkinteger(L, 2);
         luaL_argcheck(L, low <= high, 2, "interval is empty");
         break;
     default: return luaL_error(L, "wrong number of arguments");
     }
-    double width = (double)high - (double)low + 1;
-    double whole = (double)(int64_t)(r * width) + (double)low;
-    lua_pushnumber(L, whole);
+    int width = (int)((unsigned)high - (unsigned)low + 1);
+    lua_pushnumber(L, floor(r * width) + low);
     return 1;
 }
 

@@ -16,6 +16,8 @@ typedef struct format {
     const char *at;
     bool big_endian;
     bool skips;   /* unknown letters and digits, as size() does */
+    bool checks;  /* that each option is within the data */
+    size_t len;   /* of the data */
     size_t align; /* 1: none */
     /* The current item. */
     char option;
@@ -85,6 +87,12 @@ static bool isLetterOrDigit(char c) {
     return (c >= '0' && c <= '9') || (folded >= 'a' && folded <= 'z');
 }
 
+static size_t paddingFor(const format *f, char option, size_t done) {
+    size_t align = f->size < f->align ? f->size : f->align;
+    if (align <= 1 || option == 'c' || option == 's') return 0;
+    return (align - (done & (align - 1))) & (align - 1);
+}
+
 /* Moves to the next item, for a record of which `done` bytes exist. False: there is none. */
 static bool nextItem(format *f, size_t done) {
     for (;;) {
@@ -93,15 +101,16 @@ static bool nextItem(format *f, size_t done) {
         if (!option) return false;
         f->at++;
         f->size = optionSize(f, option);
+        f->padding = isItem(option) ? paddingFor(f, option, done) : 0;
+        size_t at = done + f->padding;
+        if (f->checks)
+            luaL_argcheck(f->L, f->size <= f->len && at <= f->len - f->size, 2,
+                          "data string too short");
         if (!isItem(option)) {
             if (!f->skips || !isLetterOrDigit(option)) control(f, option);
             continue;
         }
         f->option = option;
-        f->padding = 0;
-        size_t align = f->size < f->align ? f->size : f->align;
-        if (align > 1 && option != 'c' && option != 's')
-            f->padding = (align - (done & (align - 1))) & (align - 1);
         return true;
     }
 }
@@ -112,16 +121,8 @@ static format newFormat(lua_State *L) {
 
 /* ------------------------------------------------------------------ pack */
 
-/* Truncates to an integer of 64 bits, signed or not; what does not fit becomes what it becomes in Valkey on x86. */
-static uint64_t toBits64(double n) {
-    const double least = -9223372036854775808.0, beyond = 18446744073709551616.0;
-    if (n >= beyond) return 0;
-    if (!(n >= least)) return (uint64_t)INT64_MIN; /* NaN, too */
-    return n < 0 ? (uint64_t)(int64_t)n : (uint64_t)n;
-}
-
 static void packInteger(luaL_Buffer *out, const format *f, double n) {
-    uint64_t value = toBits64(n);
+    uint64_t value = luaToBits64(n);
     for (size_t i = 0; i < f->size; i++) {
         size_t byte = f->big_endian ? f->size - 1 - i : i;
         luaL_addchar(out, byte < 8 ? (char)(value >> 8 * byte) : 0);
@@ -229,13 +230,13 @@ static int structUnpack(lua_State *L) {
     const char *data = luaL_checklstring(L, 2, &len);
     ptrdiff_t from = luaL_optinteger(L, 3, 1);
     luaL_argcheck(L, from != 0, 3, "offset must be 1 or greater");
-    luaL_argcheck(L, from > 0, 2, "data string too short");
+    f.checks = true;
+    f.len = len;
     size_t pos = (size_t)from - 1;
     int count = 0;
     lua_settop(L, 2);
     while (nextItem(&f, pos)) {
         pos += f.padding;
-        luaL_argcheck(L, pos <= len && f.size <= len - pos, 2, "data string too short");
         luaL_checkstack(L, 2, "too many results");
         const char *at = data + pos;
         size_t used = f.size;

@@ -43,11 +43,11 @@ static int tableForeachi(lua_State *L) {
 /* For a position far below 1 the elements before the first are moved, too, as in Lua: 2^31 at most. */
 static int tableInsert(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
-    luaRefuseProxy(L, 1);
     luaVm *vm = luaVmOf(L);
     int end = (int)lua_objlen(L, 1) + 1, pos = end, argc = lua_gettop(L);
     if (argc != 2 && argc != 3) return luaL_error(L, "wrong number of arguments to 'insert'");
     if (argc == 3) pos = (int)luaL_checkinteger(L, 2);
+    luaRefuseProxy(L, 1);
     for (int i = pos > end ? pos : end; i > pos; i--) {
         luaVmStep(L, vm, 1);
         lua_rawgeti(L, 1, i - 1);

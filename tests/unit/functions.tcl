@@ -71,7 +71,8 @@ start_server {tags {scripting functions} overrides {save {} enable-debug-command
             1 {calling server.register_function with a single argument is only applicable to Lua table (representing named arguments).}
             {{}, 1} {first argument to server.register_function must be a string}
             {'f', 1} {second argument to server.register_function must be a function}
-            {{{1}}} {named argument key given to server.register_function is not a string}
+            {{[true]=1}} {named argument key given to server.register_function is not a string}
+            {{1}} {unknown argument given to server.register_function}
             {{function_name={}}} {function_name argument given to server.register_function must be a string}
             {{description={}}} {description argument given to server.register_function must be a string}
             {{callback=1}} {callback argument given to server.register_function must be a function}
