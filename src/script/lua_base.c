@@ -95,6 +95,7 @@ static int basePcall(lua_State *L) {
     }
     luaCheckCStack(L, luaVmOf(L));
     int st = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+    if (st) luaNameOverflow(L, luaVmOf(L), st);
     lua_pushboolean(L, st == 0);
     lua_insert(L, 1);
     if (st && lua_istable(L, 2)) {
@@ -110,6 +111,7 @@ static int baseXpcall(lua_State *L) {
     lua_settop(L, 2);
     lua_insert(L, 1); /* the handler below the function */
     int st = lua_pcall(L, 0, LUA_MULTRET, 1);
+    if (st) luaNameOverflow(L, luaVmOf(L), st);
     lua_pushboolean(L, st == 0);
     lua_replace(L, 1);
     return lua_gettop(L);
@@ -291,6 +293,7 @@ static int resume(lua_State *L, lua_State *co, int argc) {
     if (unlikely(vm->killed)) luaGuardSetHook(vm, L);
     if (st != 0 && st != LUA_YIELD) {
         lua_xmove(co, L, 1);
+        luaNameOverflow(L, vm, st);
         return -1;
     }
     int count = lua_gettop(co);

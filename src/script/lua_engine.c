@@ -24,8 +24,11 @@ static void *allocate(void *state, void *ptr, size_t old_size, size_t new_size) 
         memFreeKnown(ptr, old_size);
         return NULL;
     }
-    if (!vm->held && new_size > old_size && vm->used + (new_size - old_size) > vm->limit)
+    if (!vm->held && new_size > old_size && vm->used + (new_size - old_size) > vm->limit) {
+        if (vm->limit_kept) vm->limit = vm->limit_kept; /* this failure was wanted */
+        vm->limit_kept = 0;
         return NULL;
+    }
     void *moved = NULL;
     if (likely(!ptr)) moved = memTryAllocKnown(new_size);
     if (unlikely(!moved))
@@ -244,7 +247,9 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
     if (st == LUA_ERRMEM || !lua_istable(L, -1)) {
         /* The handler did not run: there was no memory, or no stack, which cannot be told from an error in it. */
         strAppendFormat(&text, "ERR %s script: on %s:1.",
-                        st == LUA_ERRMEM ? "script exceeds script-memory-limit" : "stack overflow",
+                        vm->overflowed     ? "C stack overflow"
+                        : st == LUA_ERRMEM ? "script exceeds script-memory-limit"
+                                           : "stack overflow",
                         run->is_function ? "@user_function" : "@user_script");
     } else {
         lua_pushliteral(L, "err");
@@ -298,6 +303,7 @@ static void call(void *state, int handle, scriptRun *run) {
     luaVm *vm = state;
     lua_State *L = vm->L;
     vm->limit = memoryLimitNow();
+    vm->overflowed = false;
     vm->run = run;
     vm->debugged = debugNow() != NULL;
     luaVmHold(vm);
@@ -316,7 +322,7 @@ static void call(void *state, int handle, scriptRun *run) {
     if (st) {
         replyFailure(vm, run, st);
     } else {
-        luaReplyValue(L, run->caller, run->proto);
+        luaReplyValue(vm, run);
     }
     endRun(vm);
     if (st == LUA_ERRMEM) lua_gc(L, LUA_GCCOLLECT, 0);

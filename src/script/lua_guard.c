@@ -127,6 +127,19 @@ void luaGuardEnd(luaVm *vm) {
     if (lua_gethookmask(vm->L)) luaGuardSetHook(vm, vm->L);
 }
 
+const char *luaKillText(const luaVm *vm) {
+    return vm->run->is_function ? "ERR Script killed by user with FUNCTION KILL."
+                                : "ERR Script killed by user with SCRIPT KILL.";
+}
+
+static void noteKilled(luaVm *vm) {
+    if (vm->killed) return;
+    vm->killed = true;
+    luaGuardSetHook(vm, vm->running);
+    logNotice("Lua script killed by user with %s.",
+              vm->run->is_function ? "FUNCTION KILL" : "SCRIPT KILL");
+}
+
 void luaVmPoll(lua_State *L, luaVm *vm) {
     vm->steps_left = LUA_STEPS_PER_POLL;
     if (alarm_now.rang) {
@@ -138,18 +151,18 @@ void luaVmPoll(lua_State *L, luaVm *vm) {
     if (vm->load && clockMonoUs() > vm->load->deadline_us) (void)luaRaise(L, LOAD_TIMEOUT_TEXT);
     if (!vm->run) return;
     if (luaStackIsLow(vm, LUA_STACK_RECURSION)) (void)luaRaiseStackOverflow(L);
-    if (scriptRunPoll(vm->run) != SCRIPT_KILLED) return;
-    bool first = !vm->killed;
-    vm->killed = true;
-    if (first) {
-        luaGuardSetHook(vm, vm->running);
-        logNotice("Lua script killed by user with %s.",
-                  vm->run->is_function ? "FUNCTION KILL" : "SCRIPT KILL");
-    }
-    (void)luaRaise(L, vm->run->is_function ? "ERR Script killed by user with FUNCTION KILL."
-                                           : "ERR Script killed by user with SCRIPT KILL.");
+    if (scriptRunPoll(vm->run) == SCRIPT_KILLED) noteKilled(vm);
+    if (vm->killed) (void)luaRaise(L, luaKillText(vm));
 }
 
+bool luaGuardServe(luaVm *vm) {
+    vm->steps_left = LUA_STEPS_PER_POLL;
+    alarm_now.rang = 0;
+    if (!vm->debugged) setAlarm(vm->run->is_busy ? ALARM_BUSY_MS : ALARM_FIRST_MS);
+    if (luaStackIsLow(vm, LUA_STACK_RECURSION)) return false;
+    if (scriptRunPoll(vm->run) == SCRIPT_KILLED) noteKilled(vm);
+    return vm->killed;
+}
 /* ------------------------------------------------------------------ the stack */
 
 uintptr_t luaGuardStackLow(void) {
@@ -168,7 +181,19 @@ uintptr_t luaGuardStackLow(void) {
 }
 
 int luaRaiseStackOverflow(lua_State *L) {
-    if (!lua_checkstack(L, 2)) lua_settop(L, 0);
+    luaVm *vm = luaVmOf(L);
+    check(vm->held == 0);
+    vm->overflowed = true;
+    vm->limit_kept = vm->limit;
+    vm->limit = 0;
+    if (!lua_checkstack(L, 1)) lua_settop(L, 0);
+    (void)lua_newuserdata(L, 1);
+    return 0; /* not reached */
+}
+
+void luaNameOverflow(lua_State *L, luaVm *vm, int st) {
+    if (st != LUA_ERRMEM || !vm->overflowed) return;
+    vm->overflowed = false;
+    lua_pop(L, 1);
     lua_pushliteral(L, "C stack overflow");
-    return lua_error(L);
 }

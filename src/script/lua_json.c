@@ -235,8 +235,8 @@ static void encodeObject(encoder *e) {
 }
 
 static void encodeTable(encoder *e) {
-    if (++e->depth > e->set->encode_depth || luaStackIsLow(e->vm, LUA_STACK_RECURSION) ||
-        !lua_checkstack(e->L, 4))
+    if (luaStackIsLow(e->vm, LUA_STACK_RECURSION)) (void)luaRaiseStackOverflow(e->L);
+    if (++e->depth > e->set->encode_depth || !lua_checkstack(e->L, 4))
         (void)luaL_error(e->L, "Cannot serialise, excessive nesting (%d)", e->depth);
     bool behind = luaPushBehindProxy(e->L, lua_gettop(e->L));
     int count = arrayLength(e);

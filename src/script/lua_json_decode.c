@@ -274,8 +274,8 @@ static void next(decoder *d) {
 static void parseValue(decoder *d);
 
 static void descend(decoder *d) {
-    bool fits = ++d->depth <= d->set->decode_depth && !luaStackIsLow(d->vm, LUA_STACK_RECURSION);
-    if (fits && lua_checkstack(d->L, 4)) return;
+    if (luaStackIsLow(d->vm, LUA_STACK_RECURSION)) (void)luaRaiseStackOverflow(d->L);
+    if (++d->depth <= d->set->decode_depth && lua_checkstack(d->L, 4)) return;
     (void)luaL_error(d->L, "Found too many nested data structures (%d) at character %d", d->depth,
                      (int)(d->token_at - d->from + 1));
 }

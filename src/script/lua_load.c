@@ -52,6 +52,7 @@ int luaLoadText(lua_State *L, slice code, const char *name, int64_t limit_ms) {
 /* What Lua's own functions return. */
 static int loaded(lua_State *L, int st) {
     if (st == 0) return 1;
+    luaNameOverflow(L, luaVmOf(L), st);
     lua_pushnil(L);
     lua_insert(L, -2);
     return 2;

@@ -78,8 +78,8 @@ static bool itemMatches(const char *at, const char *p, const char *end) {
 static const char *match(patternMatch *m, const char *at, const char *p);
 
 static const char *matchRest(patternMatch *m, const char *at, const char *p) {
-    if (++m->depth > PATTERN_DEPTH_MAX || luaStackIsLow(m->vm, LUA_STACK_RECURSION))
-        (void)luaL_error(m->L, "pattern too complex");
+    if (luaStackIsLow(m->vm, LUA_STACK_RECURSION)) (void)luaRaiseStackOverflow(m->L);
+    if (++m->depth > PATTERN_DEPTH_MAX) (void)luaL_error(m->L, "pattern too complex");
     const char *end = match(m, at, p);
     m->depth--;
     return end;

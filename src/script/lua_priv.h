@@ -34,12 +34,15 @@ typedef struct luaVm {
     size_t used, limit;
     int held;            /* > 0: allocations do not fail */
     uintptr_t stack_low; /* end of the C stack, which grows towards it */
+    bool overflowed;     /* an error for lack of memory is in truth one of the C stack */
+    size_t limit_kept;   /* what `limit` is again after that */
     bool killed;         /* the current run was ended: every instruction raises the error again */
     bool debugged;       /* the current run has a debugger: the hook is called for each line */
     bool insecure;       /* lua-enable-insecure-api when it was opened */
     bool gc_stopped;     /* by the script, until its end */
     uint64_t random;     /* state of math.random */
-    uint32_t steps_left; /* until luaVmStep() polls */
+    int64_t
+        steps_left; /* until luaVmStep() polls; the alarm sets it to 0 at any moment, so it can be below */
     int globals, load_globals; /* references: real tables behind the proxy of the globals */
     int global_proxy;          /* what scripts have as environment */
     int global_meta;           /* metatable of the proxy */
@@ -68,12 +71,15 @@ bool luaVmHasRoom(const luaVm *vm, size_t bytes);
 enum { LUA_STEPS_PER_POLL = 20000 };
 void luaVmPoll(lua_State *L, luaVm *vm);
 static inline void luaVmStep(lua_State *L, luaVm *vm, uint32_t steps) {
-    if (steps < vm->steps_left) {
+    if ((int64_t)steps < vm->steps_left) {
         vm->steps_left -= steps;
     } else {
         luaVmPoll(L, vm);
     }
 }
+/* To be called when `steps_left` is 0 by what must not raise errors. True: the script was killed. */
+bool luaGuardServe(luaVm *vm);
+const char *luaKillText(const luaVm *vm);
 /* Code of scripts begins and ends. Until then an alarm makes the interpreter poll every few ms, whatever it does. */
 void luaGuardBegin(luaVm *vm);
 void luaGuardEnd(luaVm *vm);
@@ -92,7 +98,10 @@ enum {
 static inline bool luaStackIsLow(const luaVm *vm, size_t need) {
     return unlikely((uintptr_t)__builtin_frame_address(0) < vm->stack_low + need);
 }
+/* Raises "C stack overflow" without calling the handler of errors, which would need stack and could fail likewise. Until
+ * luaNameOverflow() it is an error for lack of memory, the only kind without a handler. */
 int luaRaiseStackOverflow(lua_State *L);
+void luaNameOverflow(lua_State *L, luaVm *vm, int st);
 /* Before each call of Lua by a function in C. Lua counts nested calls, 200 over all coroutines, but not their bytes. */
 static inline void luaCheckCStack(lua_State *L, const luaVm *vm) {
     if (luaStackIsLow(vm, LUA_STACK_CALL)) (void)luaRaiseStackOverflow(L);
@@ -163,6 +172,7 @@ typedef struct luaReply {
     int depth;
     uint8_t proto;
     bool is_error, broken;
+    size_t granted;   /* bytes that it may take before room is asked for */
     uint64_t to_drop; /* items of attributes to come */
     struct {
         replyKind kind;
@@ -171,8 +181,9 @@ typedef struct luaReply {
     } open[REPLY_DEPTH_MAX];
 } luaReply;
 void luaReplyTake(void *state, const replyEvent *event);
-/* Replies the value at the top of the stack. */
-void luaReplyValue(lua_State *L, ctx *c, uint8_t script_proto);
+enum { LUA_REPLY_GRANTED = 16 << 10 };
+/* Replies the value at the top of the stack; an error if it does not fit into memory or the script is killed meanwhile. */
+void luaReplyValue(luaVm *vm, scriptRun *run);
 /* Truncates; what does not fit becomes INT32_MIN. */
 static inline int luaToInt(double n) {
     return n > -2147483649.0 && n < 2147483648.0 ? (int)n : INT32_MIN;

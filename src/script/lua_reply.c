@@ -126,9 +126,34 @@ static bool isDropped(luaReply *r, const replyEvent *e) {
     return true;
 }
 
+/* Allocations for a reply must not fail, because it arrives in the middle of a command: so they are asked for before, in
+ * large amounts. False: there is not enough. */
+static bool hasRoom(luaReply *r, size_t bytes) {
+    enum { GRANTED = 256 << 10 };
+    if (unlikely(bytes > r->granted)) {
+        if (!luaVmHasRoom(luaVmOf(r->L), bytes + bytes / 4 + 8 * GRANTED)) return false;
+        r->granted = bytes + GRANTED;
+    }
+    r->granted -= bytes;
+    return true;
+}
+
+/* About what an item takes in Lua: tables grow by doubling, and are copied. */
+static size_t bytesOf(const replyEvent *e) {
+    enum { ITEM = 64, ELEMENT = 32, ENTRY = 80 };
+    bool is_list = e->kind == REPLY_ARRAY || e->kind == REPLY_PUSH;
+    if (e->kind >= REPLY_ARRAY && e->kind <= REPLY_PUSH)
+        return ITEM * 2 + (size_t)e->integer * (is_list ? ELEMENT : ENTRY);
+    return ITEM + e->text.len;
+}
+
 void luaReplyTake(void *state, const replyEvent *e) {
     luaReply *r = state;
     if (r->broken || isDropped(r, e)) return;
+    if (!hasRoom(r, bytesOf(e))) {
+        r->broken = true;
+        return;
+    }
     if (e->kind >= REPLY_ARRAY && e->kind <= REPLY_PUSH) {
         openAggregate(r, e->kind, e->integer);
         return;
@@ -145,13 +170,39 @@ void luaReplyTake(void *state, const replyEvent *e) {
 
 typedef struct writer {
     lua_State *L;
-    const luaVm *vm;
+    luaVm *vm;
+    const char *failure; /* why the reply is given up, NULL: it is not */
+    size_t granted;      /* bytes to write before memory is asked for */
+    size_t written;      /* about, before that */
     ctx *c;
     uint8_t script_proto;
     int depth;
 } writer;
 
 static void writeValue(writer *w);
+
+/* False: the reply ends here, because memory is too short for so many bytes or the script is killed. A reply may be as
+ * large as the script itself. */
+static bool mayWrite(writer *w, size_t bytes) {
+    enum { GRANTED = 1 << 20, SPARE = 4 << 20 };
+    static const char too_large[] = "ERR the reply of the script does not fit into memory";
+    if (unlikely(w->vm->steps_left <= 1)) {
+        if (luaGuardServe(w->vm)) w->failure = luaKillText(w->vm);
+    } else {
+        w->vm->steps_left--;
+    }
+    if (unlikely(bytes > w->granted)) {
+        size_t more = bytes + GRANTED;
+        w->written += more;
+        /* Blocks of output take more than their bytes; and something must be left. */
+        void *trial = w->written > w->vm->limit ? NULL : memTryAlloc(more + more / 2 + SPARE);
+        if (!trial && !w->failure) w->failure = too_large;
+        memFree(trial);
+        w->granted = more;
+    }
+    w->granted -= bytes;
+    return !w->failure;
+}
 
 static void writeNumber(ctx *c, double n) {
     bool fits = n > -9223372036854775808.0 && n < 9223372036854775808.0;
@@ -225,6 +276,10 @@ static void writeEntries(writer *w, bool is_map) {
         } else {
             lua_pop(L, 1);
         }
+        if (unlikely(w->failure != NULL)) {
+            lua_pop(L, 1);
+            return;
+        }
     }
 }
 
@@ -239,7 +294,7 @@ static void writeArray(writer *w) {
         count++;
     }
     replyArray(w->c, count);
-    for (int i = 1; i <= count; i++) {
+    for (int i = 1; i <= count && !w->failure; i++) {
         lua_rawgeti(L, -1, i);
         writeValue(w);
     }
@@ -294,8 +349,14 @@ static bool writeTagged(writer *w) {
 
 /* Writes the value on top of the stack and removes it. */
 static void writeValue(writer *w) {
+    enum { ITEM = 24 };
     lua_State *L = w->L;
-    switch (lua_type(L, -1)) {
+    int type = lua_type(L, -1);
+    if (unlikely(!mayWrite(w, ITEM + (type == LUA_TSTRING ? lua_objlen(L, -1) : 0)))) {
+        lua_pop(L, 1);
+        return;
+    }
+    switch (type) {
     case LUA_TSTRING: replyBulk(w->c, sliceAt(L, -1)); break;
     case LUA_TNUMBER: writeNumber(w->c, lua_tonumber(L, -1)); break;
     case LUA_TBOOLEAN: writeBoolean(w, lua_toboolean(L, -1)); break;
@@ -314,9 +375,15 @@ static void writeValue(writer *w) {
     lua_pop(L, 1);
 }
 
-void luaReplyValue(lua_State *L, ctx *c, uint8_t script_proto) {
-    writer w = {.L = L, .vm = luaVmOf(L), .c = c, .script_proto = script_proto};
+void luaReplyValue(luaVm *vm, scriptRun *run) {
+    ctx *c = run->caller;
+    writer w = {
+        .L = vm->L, .vm = vm, .c = c, .granted = LUA_REPLY_GRANTED, .script_proto = run->proto};
+    outmark begin = outbufMark(c->out);
     writeValue(&w);
+    if (likely(!w.failure)) return;
+    outbufCutTo(c->out, begin);
+    scriptReplyError(c, sliceOf(w.failure), false);
 }
 
 size_t luaPrintNumber(char *dst, double n) {

@@ -80,7 +80,7 @@ static int runCommand(lua_State *L, bool raise) {
     }
     if (luaStackIsLow(vm, LUA_STACK_COMMAND)) return luaRaiseStackOverflow(L);
     luaVmStep(L, vm, STEPS_PER_COMMAND);
-    luaReply reply = {.L = L, .proto = vm->run->proto};
+    luaReply reply = {.L = L, .proto = vm->run->proto, .granted = LUA_REPLY_GRANTED};
     replySink sink = {.take = luaReplyTake, .state = &reply};
     luaVmHold(vm);
     scriptRunCommand(vm->run, arguments.argv, argc, &sink);

@@ -2,7 +2,7 @@
 #
 # Starts, asks and stops servers for the tests of one file.
 #
-#   start_server {tags {..} overrides {..} args {..} crash ok} { tests }
+#   start_server {tags {..} overrides {..} args {..} crash ok ulimit {-s 1024}} { tests }
 #   srv ?-level? field     host port pid dir config stdout stderr unixsocket; level -1 is the one outside
 #   r ?-level? cmd args    the current server's own client
 #   connect ?resp?         a further client
@@ -137,7 +137,7 @@ proc server_new {name options} {
     set settings [dict merge $::server_defaults $threads [dict create dir $dir] [dict get $options overrides]]
     array set server [list host 127.0.0.1 port {} pid 0 dir $dir config $dir/server.conf stdout $dir/stdout \
         stderr $dir/stderr client {} mark 0 settings $settings arguments [dict get $options args] \
-        crash [dict get $options crash]]
+        crash [dict get $options crash] ulimit [dict get $options ulimit]]
     foreach {field option} {unixsocket unixsocket password requirepass} {
         set server($field) [expr {[dict exists $settings $option] ? [dict get $settings $option] : {}}]
     }
@@ -157,7 +157,9 @@ proc server_launch {name} {
         set server(port) [expr {[dict get $server(settings) port] eq "" ? [free_port] : [dict get $server(settings) port]}]
         write_config $server(config) [dict merge $server(settings) [port_settings $server(port)]]
         set server(seen) [expr {[file exists $server(stdout)] ? [file size $server(stdout)] : 0}]
-        set server(channel) [open "|[list $::binary $server(config) {*}$server(arguments)] >>$server(stdout) 2>>$server(stderr)" w]
+        set command [list $::binary $server(config) {*}$server(arguments)]
+        if {$server(ulimit) ne ""} {set command [list sh -c "ulimit $server(ulimit) && exec \"\$0\" \"\$@\"" {*}$command]}
+        set server(channel) [open "|$command >>$server(stdout) 2>>$server(stderr)" w]
         set server(pid) [lindex [pid $server(channel)] 0]
         note_pids $server(pid)
         set state [server_wait_ready $name]
@@ -334,9 +336,9 @@ proc write_pids {} {
 # ---- start_server ----
 
 proc start_server {options code} {
-    set options [dict merge {tags {} overrides {} args {} crash no} $options]
+    set options [dict merge {tags {} overrides {} args {} crash no ulimit {}} $options]
     set needs [dict get $options tags]
-    if {$::external && ([dict get $options overrides] ne "" || [dict get $options args] ne "")} {
+    if {$::external && ([dict get $options overrides] ne "" || [dict get $options args] ne "" || [dict get $options ulimit] ne "")} {
         lappend needs needs:config
     }
     set outer $::current_tags
