@@ -37,10 +37,11 @@ struct blockWait {
     blockKind kind;
     valueType type;
     bool when_gone;
-    bool silent; /* its reply is suppressed by CLIENT REPLY */
-    bool again;  /* it ran again and still found nothing */
-    bool over;   /* blockFinish() was called */
-    slice error; /* the reply, while it ends with an error */
+    bool silent;      /* its reply is suppressed by CLIENT REPLY */
+    bool again;       /* it ran again and still found nothing */
+    bool over;        /* blockFinish() was called */
+    slice error;      /* the reply, while it ends with an error */
+    uint64_t secrets; /* arguments that the command log must not show */
     blockReadyProc *ready;
     engineTimer deadline;
     commandProc *timed_out, *finish;
@@ -159,6 +160,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .type = params->type,
                      .when_gone = params->when_gone,
                      .silent = c->out != &s->out,
+                     .secrets = ctxSecrets(c),
                      .ready = params->ready,
                      .deadline = {.due = timeIsUp},
                      .timed_out = params->timed_out,
@@ -237,6 +239,7 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     outbuf silence;
     ctx c;
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
+    ctxSetSecrets(&c, w->secrets);
     w->error = error;
     executeLater(&c, error.len ? replyGivenError : reply);
     executeAccount(s, c.cmd, error.len != 0);

@@ -21,6 +21,14 @@ void ctxRedact(ctx *c, int i) {
     secrets |= secretBit(i);
 }
 
+uint64_t ctxSecrets(const ctx *c) { return c->flags & CTX_SECRETS ? secrets : 0; }
+
+void ctxSetSecrets(ctx *c, uint64_t marked) {
+    if (!marked) return;
+    c->flags |= CTX_SECRETS;
+    secrets = marked;
+}
+
 bool ctxArgIsSecret(const ctx *c, int i) {
     return (c->flags & CTX_SECRETS) && (secrets & secretBit(i));
 }

@@ -104,6 +104,9 @@ void ctxPropagateTo(ctx *c, uint32_t targets);
 void ctxPropagateNothing(ctx *c);
 /* Marks argument `i` as secret: MONITOR and the command log redact it. Called by the command while it runs. */
 void ctxRedact(ctx *c, int i);
+/* What was marked, and the same for a ctx that goes on later: a value that only these two interpret. */
+uint64_t ctxSecrets(const ctx *c);
+void ctxSetSecrets(ctx *c, uint64_t marked);
 /* True if it was marked; for command observers, after the command. */
 bool ctxArgIsSecret(const ctx *c, int i);
 

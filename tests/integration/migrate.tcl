@@ -196,6 +196,24 @@ start_server {tags {migrate tls:skip}} {
     }
 
     start_server {tags {migrate tls:skip} overrides {requirepass secret}} {
+        test {MIGRATE: the command log shows no password} {
+            r -1 config set slowlog-log-slower-than 0
+            r -1 slowlog reset
+            r -1 set k v
+            assert_equal OK [r -1 migrate [srv host] [srv port] k 0 5000 auth secret]
+            assert_equal OK [r -1 eval {return redis.call('set', 'k', 'v')} 0]
+            assert_error "*" {r -1 migrate [srv host] [srv port] k 0 5000 auth2 default wrong}
+            set logged [lsearch -all -inline [lmap e [r -1 slowlog get 20] {lindex $e 3}] migrate*]
+            assert_equal 2 [llength $logged]
+            foreach argv $logged {
+                assert {[lsearch -regexp $argv {secret|wrong}] < 0} $argv
+                assert_equal (redacted) [lindex $argv end]
+            }
+            r -1 config set slowlog-log-slower-than 10000
+            r -1 del k
+            r flushall
+        }
+
         test {MIGRATE: AUTH and AUTH2; nothing is sent to a target that refuses} {
             set host [srv host]
             set port [srv port]
