@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 status pipeOpen(bytePipe *p, int capacity, reason *why) {
@@ -43,6 +44,11 @@ status pipeWrite(int fd, const void *bytes, size_t len, reason *why) {
     while (len) {
         ssize_t n = write(fd, at, len);
         if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && errno == EAGAIN) {
+            struct pollfd writable = {.fd = fd, .events = POLLOUT};
+            (void)poll(&writable, 1, -1); /* whatever it returns, the next write tells */
+            continue;
+        }
         if (n <= 0) return reasonSetErrno(why, "Can't write to a pipe");
         at += n;
         len -= (size_t)n;

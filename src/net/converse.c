@@ -4,9 +4,11 @@
  * forked from it. Neither uses the event loop, which a forked process shares with its parent. Main thread only. */
 #include <errno.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "net/client.h"
+#include "net/net.h"
 
 enum { IOVECS = 16 };
 
@@ -26,6 +28,20 @@ bool converseWriteAll(session *s) {
         netTotals()->bytes_out += (uint64_t)written;
     }
     return true;
+}
+
+int netLendToChild(session *s) {
+    client *cl = clientOf(s);
+    if (netIsTls(s) || s->flags & SESSION_LENT) return -1;
+    struct iovec iov[IOVECS];
+    int count = outbufIovecs(&s->out, iov, IOVECS);
+    ssize_t written = count ? connWritev(&cl->conn, iov, count) : 0;
+    if (written < 0) return -1;
+    outbufConsume(&s->out, (size_t)written);
+    outbufReap(&s->out);
+    s->bytes_out += (uint64_t)written;
+    netTotals()->bytes_out += (uint64_t)written;
+    return outbufPending(&s->out) ? -1 : dup(cl->conn.fd);
 }
 
 size_t converseReadWait(session *s, void *dst, size_t cap) {

@@ -79,6 +79,9 @@ void netCountDataset(size_t received);
 size_t netReplicaOutputLimit(void);
 /* The connection of a client, for direct output. */
 conn *netOutgoingConn(session *s);
+/* Sends what is pending. Returns a descriptor of the connection for a child, to which nothing is sent by this process from
+ * then on; the caller closes it. -1: it uses TLS, has failed, or does not take what is pending. */
+int netLendToChild(session *s);
 /* Bytes that were received, but not executed: incomplete requests, and those that a pause holds. */
 size_t netOutgoingWaiting(session *s);
 /* protected-mode: without a password, only local connections are accepted. */

@@ -48,7 +48,10 @@ static status writeToFile(rdbSink *sink, const void *bytes, size_t len, reason *
 }
 
 static status writeToPipe(rdbSink *sink, const void *bytes, size_t len, reason *why) {
-    return pipeWrite(((pipeSink *)sink)->fd, bytes, len, why);
+    status st = pipeWrite(((pipeSink *)sink)->fd, bytes, len, why);
+    childProgress now = childProgressNow();
+    childReportProgress(now.done, now.total); /* a sign of life within long values, too */
+    return st;
 }
 
 /* A key that the format's version has no type for. */

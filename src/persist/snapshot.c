@@ -26,7 +26,8 @@ static struct {
     bool running, scheduled, cancelled;
     bool
         to_pipe; /* the child writes to replicas: the file and the result of the last save are unaffected */
-    bool is_inline; /* the child is a job of this process */
+    bool to_connection; /* of the only replica, not to a pipe */
+    bool is_inline;     /* the child is a job of this process */
     bool for_replicas;
     int process; /* of the child */
     bool failed; /* the last save */
@@ -196,6 +197,7 @@ status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) {
     pipeSave save = {.to = to, .content = content};
     bool was = snapshot.to_pipe;
     snapshot.to_pipe = true;
+    snapshot.to_connection = to->is_connection;
     int64_t now_ms = clockMonoMs();
     status st = startChild(sendInChild, &save, why);
     pipeCloseWriting(&to->data); /* the child's ends */
@@ -280,8 +282,9 @@ void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal_number
             logNotice(snapshot.to_pipe ? "RDB transfer started in this process"
                                        : "Background saving started in this process");
         } else if (snapshot.to_pipe) {
-            logNotice("Background RDB transfer started by pid %d to pipe through parent process",
-                      snapshot.process);
+            logNotice("Background RDB transfer started by pid %d to %s", snapshot.process,
+                      snapshot.to_connection ? "direct socket to replica"
+                                             : "pipe through parent process");
         } else {
             logNotice("Background saving started by pid %d", snapshot.process);
         }

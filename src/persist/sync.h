@@ -28,8 +28,9 @@ status syncSaveToFile(const syncContent *content, reason *why) MUST_USE;
  * child's ends of both pipes are closed in the parent, the others stay the caller's. */
 enum { SYNC_MARK_LEN = 40 };
 typedef struct syncPipe {
-    bytePipe data, end;
+    bytePipe data, end; /* `data.write_fd` may be a connection */
     const char *mark;
+    bool is_connection;
 } syncPipe;
 status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) MUST_USE;
 /* The same in this process, without a child and pipes (persist/inline_save.h): the dataset is taken with

@@ -7,6 +7,8 @@
  * the pace and the parent holds at most RELAY_AHEAD bytes for each; one copy serves all. The child waits before it ends
  * until the parent has read everything (it reads the pipe `end` to its end).
  *
+ * The child of a dual-channel synchronisation with one replica writes to its connection itself, unless that uses TLS.
+ *
  * Without a child (syncIsInline()) the bytes come from this process, at the same pace. As changed keys are then put
  * aside for the time of the transfer, replicas that are too slow are disconnected when that exceeds a limit. */
 #include <errno.h>
@@ -21,6 +23,7 @@
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "format/rdb_format.h"
+#include "net/net.h"
 #include "persist/sync.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
@@ -39,6 +42,8 @@ static struct {
     bytePipe data, end;    /* the parent's ends */
     bool watched;          /* `data` is watched */
     bool is_inline;        /* the bytes come from this process */
+    bool is_direct;        /* the child writes to the connection of the only receiver */
+    int64_t reported_us;   /* its last report that counted as a sign of life of the receiver */
     bool has_begun;        /* the mark in front of them was sent */
     bool waits;            /* for receivers; there may be more bytes */
     int64_t dropped_ms;    /* when a slow receiver was disconnected */
@@ -150,6 +155,41 @@ static status startPipe(replPrimary *p, const syncContent *content, reason *why)
     return OK;
 }
 
+/* ------------------------------------------------------------------ to the connection */
+
+/* The descriptor of a connection to which the child can write, if there is one receiver; else -1. */
+static int takeConnection(const replPrimary *p) {
+    if (countReceivers(p) != 1) return -1;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        if (isReceiver(peerOf(n))) return netLendToChild(replicasConn(peerOf(n))->who);
+    return -1;
+}
+
+/* The child writes to `fd`, which it alone has then. What it sends does not pass through this process, which may be busy
+ * or stopped meanwhile. */
+static status startDirect(int fd, const syncContent *content, reason *why) {
+    char mark[SYNC_MARK_LEN];
+    syncPipe to = {.data = {-1, fd}, .mark = mark, .is_connection = true};
+    status st = pipeOpen(&to.end, 0, why);
+    if (st != OK) {
+        pipeCloseWriting(&to.data);
+        return st;
+    }
+    randomHex(mark, sizeof(mark));
+    st = syncSaveToPipe(&to, content, why);
+    pipeCloseWriting(&to.end); /* the child has nothing to wait for at its end */
+    return st;
+}
+
+/* A child that reports makes progress: the replica takes what it writes. */
+static void noteDirectProgress(const replPrimary *p) {
+    int64_t reported_us = childProgressNow().reported_us;
+    if (!transfer.is_direct || !transfer.running || reported_us == transfer.reported_us) return;
+    transfer.reported_us = reported_us;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        if (isReceiver(peerOf(n))) peerOf(n)->heard_ms = engineHot.now_ms;
+}
+
 /* ------------------------------------------------------------------ without a child */
 
 static void sendToReceivers(replPrimary *p, slice bytes) {
@@ -209,11 +249,15 @@ status fullSyncStart(replPrimary *p, const primarySave *save, reason *why) {
                                  .no_keys = save->filter & PEER_NO_KEYS,
                                  .no_functions = save->filter & PEER_NO_FUNCTIONS,
                                  .no_checksum = save->no_checksum};
-    transfer.is_inline = false;
-    status st = save->to_file    ? syncSaveToFile(&content, why)
-                : syncIsInline() ? startInline(&content, why)
-                                 : startPipe(p, &content, why);
+    transfer.is_inline = transfer.is_direct = false;
+    bool forks = !save->to_file && !syncIsInline();
+    int fd = forks && save->dual_channel ? takeConnection(p) : -1;
+    status st = save->to_file ? syncSaveToFile(&content, why)
+                : !forks      ? startInline(&content, why)
+                : fd >= 0     ? startDirect(fd, &content, why)
+                              : startPipe(p, &content, why);
     if (st != OK) return st;
+    transfer.is_direct = fd >= 0;
     transfer.running = true;
     transfer.ended = false;
     transfer.to_file = save->to_file;
@@ -378,6 +422,7 @@ void fullSyncPrintInfo(const replPeer *peer, int number, str *out) {
 
 void fullSyncTick(replPrimary *p) {
     int64_t now_ms = clockMonoMs();
+    noteDirectProgress(p);
     logChildProgress(p, now_ms);
     for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
         logFileProgress(p, peerOf(n), now_ms);

@@ -155,7 +155,8 @@ struct replPrimary {
         stream; /* shared with the replica's side; its first byte after history.offset is the backlog's next */
     bool is_replica, link_is_up; /* the role: primarySetRole() */
     bool is_failing_over;
-    bool is_paused; /* for a failover nothing is added to the stream: no PING, no GETACK */
+    bool starts_soon; /* primaryStartSoon() is to be called */
+    bool is_paused;   /* for a failover nothing is added to the stream: no PING, no GETACK */
     list peers;
     int stream_db;  /* database selected last in the stream; -1: unknown, SELECT comes first */
     bool is_saving; /* a child saves for replicas */
@@ -218,6 +219,8 @@ void primarySaveEnded(replPrimary *p, bool success, int64_t now_ms);
 void primaryFileSent(replPrimary *p, replPeer *peer, int64_t now_ms);
 /* Starts a waiting synchronisation if it is time and no child exists. */
 void primaryStartWaiting(replPrimary *p, int64_t now_ms);
+/* After the commands of a turn, if `starts_soon`: begins the synchronisations that they have asked for. */
+void primaryStartSoon(replPrimary *p, int64_t now_ms);
 /* Once per second: PING, timeouts, waiting synchronisations, the backlog's time to live. */
 void primaryTick(replPrimary *p, int64_t now_ms);
 

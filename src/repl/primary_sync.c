@@ -127,29 +127,41 @@ static bool planSave(const replPrimary *p, savePlan *plan) {
     return true;
 }
 
+static void beginTransfers(replPrimary *p, const savePlan *plan, int64_t now_ms) {
+    int64_t offset = p->stream->history.offset;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n))
+        if (takesPart(plan, peerOf(n))) beginTransfer(p, peerOf(n), offset, now_ms);
+}
+
+/* There is no child. `begun`: beginTransfers() was called. */
+static void giveUp(replPrimary *p, const savePlan *plan, bool begun) {
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        replPeer *peer = peerOf(n);
+        if (!takesPart(plan, peer) && !(begun && peer->state == PEER_WAITING_END)) continue;
+        peer->state = PEER_TRANSMITTED; /* not to be tried again */
+        p->env->close(peer);
+    }
+}
+
 static void startSave(replPrimary *p, const savePlan *plan, int64_t now_ms) {
     logNotice("Starting BGSAVE for SYNC with target: %s using: %s%s",
               plan->save.to_file ? "disk" : "replicas sockets",
               plan->save.dual_channel ? "dual-channel" : "normal sync",
               plan->save.no_checksum ? " while skipping RDB checksum for this transfer" : "");
     reason why;
-    int64_t offset = p->stream->history.offset;
-    status st = p->env->start_save(p, &plan->save, &why);
-    if (st != OK) logWarning("BGSAVE for replication failed: %s", why.text);
     const replPeer first = *plan->first; /* its state changes */
     savePlan group = *plan;
     group.first = &first;
-    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        replPeer *peer = peerOf(n);
-        if (!takesPart(&group, peer)) continue;
-        if (st == OK) {
-            beginTransfer(p, peer, offset, now_ms);
-        } else {
-            peer->state = PEER_TRANSMITTED; /* not to be tried again */
-            p->env->close(peer);
-        }
+    /* On a dataset channel the child may write to the connection itself, so what precedes the dataset is sent before. */
+    bool before = plan->save.dual_channel;
+    if (before) beginTransfers(p, &group, now_ms);
+    status st = p->env->start_save(p, &plan->save, &why);
+    if (st != OK) {
+        logWarning("BGSAVE for replication failed: %s", why.text);
+        giveUp(p, &group, before);
+        return;
     }
-    if (st != OK) return;
+    if (!before) beginTransfers(p, &group, now_ms);
     p->is_saving = true;
     p->save = plan->save;
     p->save_capabilities = plan->capabilities;
@@ -197,8 +209,19 @@ void primaryFullSync(replPrimary *p, replPeer *peer, int64_t now_ms) {
         beginTransfer(p, peer, other->sync_offset, now_ms);
         return;
     }
+    if (peer->is_dataset_channel) {
+        p->starts_soon = true; /* its connection takes nothing while its command runs */
+        return;
+    }
     primaryStartWaiting(p, now_ms);
     if (peer->state == PEER_WAITING_START) logWaiting(p);
+}
+
+void primaryStartSoon(replPrimary *p, int64_t now_ms) {
+    savePlan plan;
+    p->starts_soon = false;
+    primaryStartWaiting(p, now_ms);
+    if (planSave(p, &plan) && plan.first->is_dataset_channel) logWaiting(p);
 }
 
 /* ------------------------------------------------------------------ the end of a child */

@@ -334,6 +334,8 @@ static void checkLimits(replPrimary *p) {
 
 void replicasFeed(void) {
     replPrimary *p = &replicas.primary;
+    if (unlikely(p->starts_soon) && !engineHot.current && loopDepth(engineLoop()) == 1)
+        primaryStartSoon(p, engineHot.now_ms);
     fullSyncContinue(p);
     primaryFeed(p);
     bool has_more =

@@ -47,6 +47,42 @@ start_server {tags {repl dual tls:skip} overrides {save {} repl-diskless-sync-de
         ] {assert_match $line [server_log]}
     }
 
+    test {dual channel: the child writes to the connection, and goes on while the primary is stopped} {
+        r config set snapshot-mode fork
+        r debug populate 20000 long 100
+        r debug pause-after-fork 1
+        set m [replica_connect $dual]
+        replica_psync $m
+        assert_equal +DUALCHANNELSYNC [replica_answer $m]
+        set d [replica_connect $channel]
+        raw_send $d "SYNC\r\n"
+        set line [replica_answer $d]
+        assert_match "\$ENDOFF:*" $line
+        assert_match "VALKEY080*long:19999*" [replica_dataset $d]
+        wait_for_condition 100 20 {[regexp {State:\s+T} [read_bytes /proc/[srv pid]/status]]}
+        exec kill -CONT [srv pid]
+        r debug pause-after-fork 0
+        raw_send $m [resp_request replconf set-rdb-client-id [lindex $line 3]]
+        assert_equal +OK [replica_answer $m]
+        replica_psync $m [lindex $line 1] [expr {[string range [lindex $line 0] 8 end] + 1}]
+        assert_equal "+CONTINUE [lindex $line 1]" [replica_answer $m]
+        raw_rest $d
+        replica_ack $m [string range [lindex $line 0] 8 end]
+        wait_for_condition 100 20 {[string match "*slave?:*state=online,*" [r info replication]]}
+        assert_match "*Background RDB transfer started by pid * to direct socket to replica*" [server_log]
+        raw_close $m
+        # A replica that has gone ends the child, as through a pipe.
+        r config set rdb-key-save-delay 100000
+        set d [replica_connect $channel]
+        raw_send $d "SYNC\r\n"
+        assert_match "\$ENDOFF:*" [replica_answer $d]
+        assert_equal 1 [info_field rdb_bgsave_in_progress]
+        raw_close $d
+        wait_for_condition 200 20 {[info_field rdb_bgsave_in_progress] == 0}
+        r config set rdb-key-save-delay 0 snapshot-mode auto
+        r flushall
+    } {needs:linux}
+
     test {dual channel: a main channel that does not come ends the dataset channel after the grace period} {
         r config set repl-backlog-size 16kb
         r debug delay-rdb-client-free-seconds 2

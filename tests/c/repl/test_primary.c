@@ -304,6 +304,7 @@ static void test_dual_channel_holds_the_stream_for_the_main_channel(void **state
     assert_int_equal(peer(0)->state, PEER_NONE);
     peer(1)->is_dataset_channel = peer(1)->only_dataset = true;
     primarySync(&t.primary, peer(1), 1000);
+    primaryStartSoon(&t.primary, 1000);
     assert_int_equal(strncmp(sent(1), "$ENDOFF:0 ", 10), 0);
     assert_true(primaryHasDatasetChannel(&t.primary, 2));
     append("since");
@@ -327,6 +328,7 @@ static void test_chained_primary_tells_the_database_of_its_stream(void **state) 
     primarySetRole(&t.primary, true, true);
     peer(1)->is_dataset_channel = peer(1)->only_dataset = true;
     primarySync(&t.primary, peer(1), 1000);
+    primaryStartSoon(&t.primary, 1000);
     str expected = STR_EMPTY;
     strAppendFormat(&expected, "$ENDOFF:0 %s 7 2\r\n", t.stream.history.id);
     assert_string_equal(sent(1), strText(&expected));
@@ -337,6 +339,7 @@ static void test_dataset_channel_without_main_channel_is_closed(void **state) {
     (void)state;
     peer(1)->is_dataset_channel = peer(1)->only_dataset = true;
     primarySync(&t.primary, peer(1), 1000);
+    primaryStartSoon(&t.primary, 1000);
     childEnds(true, 2000);
     primaryTick(&t.primary, 6900);
     assert_false(t.peers[1].closed);
