@@ -236,12 +236,12 @@ static int readFormat(formatState *s, va_list *ap) {
         if (*s->at == ' ') {
             s->inside = false;
             s->at++;
-        } else if (*s->at == '%') {
+        } else if (*s->at == '%' && s->at[1]) {
             s->at++;
-            if (!*s->at) return -2;
             result = readConversion(s, ap);
         } else {
-            size_t len = strcspn(s->at, " %");
+            /* A percent sign at the end is one. */
+            size_t len = *s->at == '%' ? 1 : strcspn(s->at, " %");
             result = addPiece(s, s->at, 0, len) ? 1 : -1;
             s->at += len;
         }

@@ -27,6 +27,7 @@ static void formatsArguments(void **state) {
     EXPECT("*3\r\n$3\r\nSET\r\n$7\r\nkey:1:x\r\n$1\r\n%\r\n", "SET key:%d:%s %%", 1, "x");
     EXPECT("*2\r\n$1\r\n%\r\n$5\r\na b c\r\n", "%% %s", "a b c");
     EXPECT("*1\r\n$4\r\nPING\r\n", "PING");
+    EXPECT("*2\r\n$1\r\na\r\n$2\r\nb%\r\n", "a b%");
     EXPECT("*0\r\n", "");
 }
 
@@ -56,7 +57,7 @@ static int formatList(char **cmd, const char *format, ...) {
 static void refusesInvalidFormats(void **state) {
     (void)state;
     static const char *const formats[] = {
-        "key:%08p %b", "%", "%l", "%hs", "%Lf", "SET %y", "%000000000000000000000000000000000000d",
+        "key:%08p %b", "%l", "%hs", "%Lf", "SET %y", "%000000000000000000000000000000000000d",
         "%lf"};
     for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
         char *cmd = NULL;
