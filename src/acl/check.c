@@ -276,6 +276,14 @@ bool aclLimitsDatabases(const aclRules *rules) {
     return false;
 }
 
+bool aclMayReadAll(const aclRules *rules) {
+    for (uint32_t i = 0; i < rules->selector_count; i++) {
+        const uint32_t all = ACL_ALL_KEYS | ACL_ALL_DBS;
+        if ((rules->selectors[i].flags & all) == all) return true;
+    }
+    return false;
+}
+
 bool aclMayRead(const aclRules *rules, int db_id, slice key) {
     for (uint32_t i = 0; i < rules->selector_count; i++) {
         const aclSelector *s = &rules->selectors[i];

@@ -117,6 +117,8 @@ static bool mayRead(const user *u, int db_id, slice key) {
     return aclMayRead(((const aclUser *)u)->rules, db_id, key);
 }
 
+static bool mayReadAll(const user *u) { return aclMayReadAll(((const aclUser *)u)->rules); }
+
 static bool isOn(const user *u) { return ((const aclUser *)u)->rules->on; }
 
 static const userPolicy policy = {.find = findUser,
@@ -125,6 +127,7 @@ static const userPolicy policy = {.find = findUser,
                                   .may_run = mayRun,
                                   .may_receive = mayReceive,
                                   .may_read = mayRead,
+                                  .may_read_all = mayReadAll,
                                   .is_on = isOn,
                                   .log_certificate = aclLogCertificate};
 

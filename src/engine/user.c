@@ -44,6 +44,10 @@ bool userMayRead(const session *s, int db_id, slice key) {
     return policy->may_read(s->user, db_id, key);
 }
 
+bool userMayReadAll(const session *s) {
+    return !policy || !s->user || policy->may_read_all(s->user);
+}
+
 void userCloseSession(session *s) {
     if (sessionIsExecuting(s)) {
         sessionCloseSoon(s);

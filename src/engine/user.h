@@ -25,6 +25,7 @@ typedef struct userPolicy {
     bool (*may_run)(const session *s, const command *cmd, const slice *argv, int argc);
     bool (*may_receive)(const user *u, slice channel, bool is_pattern);
     bool (*may_read)(const user *u, int db_id, slice key);
+    bool (*may_read_all)(const user *u);
     bool (*is_on)(const user *u);
     void (*log_certificate)(const session *s, slice name);
 } userPolicy;
@@ -56,6 +57,8 @@ bool userMayRun(const session *s, const command *cmd, const slice *argv, int arg
 bool userMayReceive(const session *s, slice channel, bool is_pattern);
 /* True if the session's user may read this key, whatever the command. */
 bool userMayRead(const session *s, int db_id, slice key);
+/* True if that holds for all keys of all databases, as it mostly does; false if each has to be asked for. */
+bool userMayReadAll(const session *s);
 /* Closes a session whose user was removed or has lost what it uses: after the reply if its command is running, else at
  * once. */
 void userCloseSession(session *s);

@@ -263,16 +263,11 @@ typedef struct wholeMessage {
     blob *encoded[2];
 } wholeMessage;
 
-static void sendNames(tracker *t, const slice *names, int64_t count, wholeMessage *whole) {
-    if (!count) return;
-    if (count != whole->count) {
-        invalidate(t, names, count);
-        return;
-    }
+static void sendWhole(tracker *t, wholeMessage *whole) {
     session *target = invalidationTarget(t);
     if (!target) return;
     blob **encoded = &whole->encoded[target->proto == 3];
-    if (!*encoded) *encoded = invalidationEncode(target->proto, whole->names, count);
+    if (!*encoded) *encoded = invalidationEncode(target->proto, whole->names, whole->count);
     sessionDeliverShared(target, DELIVER_PUSH, *encoded, 0, (*encoded)->len);
 }
 
@@ -287,7 +282,12 @@ static void sendPrefix(const prefix *p) {
         whole.count = addName(names, whole.count, keyOf(&broadcast.keys[first + i]));
     for (uint32_t i = 0; i < p->count; i++) {
         tracker *t = p->trackers[i];
-        sendNames(t, some, namesFor(t, first, count, some), &whole);
+        if (!(t->flags & TRACK_NOLOOP) && userMayReadAll(t->who)) {
+            sendWhole(t, &whole);
+            continue;
+        }
+        int64_t selected = namesFor(t, first, count, some);
+        if (selected) invalidate(t, some, selected);
     }
     blobRelease(whole.encoded[0]);
     blobRelease(whole.encoded[1]);
