@@ -73,6 +73,14 @@ def cycle(program, folder, policy, counts, rng):
                     "--aof-use-rdb-preamble", rng.choice(["yes", "no"]),
                     "--snapshot-mode", rng.choice(["fork", "inline"]), "--rdb-key-save-delay", rng.choice(["0", "200"]),
                     "--aof-timestamp-enabled", rng.choice(["yes", "no"]))
+    try:
+        return write_until_killed(server, folder, policy, counts, before, rng)
+    finally:
+        server.kill()
+
+
+def write_until_killed(server, folder, policy, counts, before, rng):
+    """The cycle of a started server."""
     client = server.connect()
     if client is None:
         return f"the server does not start: {server.log()[-2000:]}"
