@@ -19,8 +19,8 @@ typedef struct client {
     char *in; /* bytes waiting for the rest of a request, or for the session to continue */
     size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
     requestParser parser;
-    size_t counted;     /* its memory as included in the sum limited by maxmemory-clients */
-    size_t before_auth; /* its memory as included in that of clients that have not logged in */
+    uint64_t counted : 63;    /* its memory as included in the sums that are limited (limits.c) */
+    uint64_t before_auth : 1; /* it is also included in that of clients that have not logged in */
     int64_t
         soft_limit_since_ms; /* time at which the output exceeded the soft limit; 0: it does not */
 } client;
@@ -70,8 +70,8 @@ void writerWrite(client *cl);
 bool limitsCheckOutput(client *cl);
 bool limitsCheckInput(client *cl);
 
-/* maxmemory-clients: update the sum after a client's memory changed, and before it is freed. No effect without the
- * directive. */
+/* Update the sums that are limited after a client's memory changed, and before it is closed. No effect on a client that has
+ * logged in unless there is a limit (maxmemory-clients). */
 void limitsRecount(client *cl);
 void limitsUncount(client *cl);
 /* Closes the largest clients until maxmemory-clients is met: at the end of stage WRITE, and before keys are
@@ -81,11 +81,10 @@ size_t limitsEvict(void);
  * this exceeds maxmemory-clients. False if it is one of them. */
 bool limitsAdmitInput(client *cl, size_t bytes);
 
-/* Updates the memory of clients that have not logged in after that of this one has changed, and closes the largest
- * ones if they have too much (client-memory-before-auth). */
-void beforeAuthRecount(client *cl);
-/* The client has logged in or is being closed. */
-void beforeAuthUncount(client *cl);
+/* Adds to, or subtracts from, the memory of clients that have not logged in what this one has `counted`. Adding closes the
+ * largest ones if they have too much (client-memory-before-auth). */
+void beforeAuthAdd(client *cl);
+void beforeAuthSubtract(client *cl);
 
 /* sessionAppendMemoryClasses(): the classes are powers of two. */
 bool limitsAppendClasses(str *out);

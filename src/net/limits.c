@@ -91,14 +91,10 @@ bool limitsCheckInput(client *cl) {
 
 static size_t counted_sum; /* sum of `counted` of all clients */
 
-static void uncount(client *cl) {
+void limitsUncount(client *cl) {
+    if (unlikely(cl->before_auth)) beforeAuthSubtract(cl);
     counted_sum -= cl->counted;
     cl->counted = 0;
-}
-
-void limitsUncount(client *cl) {
-    beforeAuthUncount(cl);
-    uncount(cl);
 }
 
 /* Bytes to send that are not in the output's own memory: messages are kept once for all their receivers, but a client
@@ -115,31 +111,40 @@ static size_t unusedInput(const client *cl) {
 }
 
 static void count(client *cl, size_t more) {
-    uncount(cl);
+    limitsUncount(cl);
     cl->counted = clientMemory(cl) - unusedInput(cl) + sharedPending(&cl->session.out) + more;
     counted_sum += cl->counted;
 }
 
-void limitsRecount(client *cl) {
-    const uint32_t trusted = SESSION_AUTHENTICATED | SESSION_PRIMARY | SESSION_INTERNAL;
-    bool has_limit = netConf.maxmemory_clients, before_auth = !(cl->session.flags & trusted);
-    if (likely(!(has_limit | before_auth | (cl->before_auth != 0)))) return;
+/* What others decide to send to a server without knowing its password. */
+static void countBeforeAuth(client *cl) {
+    cl->counted = sizeof(*cl) + clientInputMemory(cl) + outbufMemory(&cl->session.out);
+    counted_sum += cl->counted;
+    beforeAuthAdd(cl);
+}
+
+enum { SESSION_TRUSTED = SESSION_AUTHENTICATED | SESSION_PRIMARY | SESSION_INTERNAL };
+
+static NO_INLINE void recount(client *cl) {
+    limitsUncount(cl);
     if (listHas(&cl->closing)) return;
-    if (before_auth) {
-        beforeAuthRecount(cl);
-    } else {
-        beforeAuthUncount(cl); /* it has logged in */
+    if (!(cl->session.flags & SESSION_TRUSTED)) {
+        countBeforeAuth(cl);
+    } else if (netConf.maxmemory_clients) {
+        count(cl, 0);
     }
-    if (!has_limit || listHas(&cl->closing)) return;
-    count(cl, 0);
+}
+
+void limitsRecount(client *cl) {
+    bool is_trusted = cl->session.flags & SESSION_TRUSTED;
+    if (unlikely(netConf.maxmemory_clients || !is_trusted || cl->counted)) recount(cl);
 }
 
 status limitsApplyClientMemory(reason *why) {
     (void)why; /* cannot fail */
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
-        uncount(LIST_OWNER(n, client, all));
-        limitsRecount(LIST_OWNER(n, client, all));
+        recount(LIST_OWNER(n, client, all));
     }
     return OK;
 }

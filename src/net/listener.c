@@ -68,7 +68,7 @@ static void refuse(int fd, const char *text, size_t len) {
 
 bool clientAdmit(client *cl) {
     netStats()->connections++;
-    if (!sessionIsAuthenticated(&cl->session)) beforeAuthRecount(cl);
+    limitsRecount(cl);
     /* A session that is authenticated from the start needs no password: then only local connections are
      * accepted. */
     bool local = cl->session.flags & SESSION_LOCAL;
