@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #ifdef USE_JEMALLOC
@@ -260,14 +261,56 @@ uint64_t memMachineBytes(void) {
     return group < own ? group : own;
 }
 
-/* Resident set size of the process in bytes; 0 if the kernel does not report it. */
-static size_t residentBytes(void) {
-    unsigned long long pages = 0;
+/* Sizes of the process in bytes, as the kernel reports them; 0 if it does not. */
+typedef struct processSize {
+    size_t address_space, resident;
+} processSize;
+
+static processSize readProcessSize(void) {
+    unsigned long long all = 0, resident = 0;
     FILE *f = fopen("/proc/self/statm", "re");
-    if (!f) return 0;
-    if (fscanf(f, "%*s %llu", &pages) != 1) pages = 0;
+    if (!f) return (processSize){0, 0};
+    if (fscanf(f, "%llu %llu", &all, &resident) != 2) all = resident = 0;
     fclose(f); /* opened read-only: an error here loses nothing */
-    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (processSize){(size_t)all * page, (size_t)resident * page};
+}
+
+static size_t residentBytes(void) { return readProcessSize().resident; }
+
+/* Allocates and frees the bytes. */
+static bool tryBytes(size_t bytes, bool in_pieces) {
+    enum { PIECE = 4 << 20 };
+    void **pieces = NULL;
+    bool ok = true;
+    for (size_t done = 0; done < bytes && ok;) {
+        size_t size = in_pieces && bytes - done > PIECE ? PIECE : bytes - done;
+        done += size;
+        if (size < sizeof(void *)) size = sizeof(void *);
+        void **piece = memTryAlloc(size);
+        ok = piece != NULL;
+        if (!ok) break;
+        *piece = (void *)pieces;
+        pieces = piece;
+    }
+    while (pieces) {
+        void **next = *pieces;
+        memFree((void *)pieces);
+        pieces = next;
+    }
+    return ok;
+}
+
+bool memHasRoom(size_t bytes, bool in_pieces) {
+    /* The allocator needs space for its own records, too, when it uses memory that it has kept. */
+    enum { SPARE = 64 << 20, SPARE_FOR_RECORDS = 24 << 20 };
+    struct rlimit limit;
+    bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    size_t before = is_limited ? readProcessSize().address_space : 0;
+    if (!tryBytes(bytes, in_pieces)) return false;
+    if (!is_limited) return true;
+    size_t after = readProcessSize().address_space;
+    return after + (after == before ? SPARE_FOR_RECORDS : SPARE) <= limit.rlim_cur;
 }
 
 #ifdef USE_JEMALLOC

@@ -5,6 +5,7 @@
 #ifndef BASE_ALLOC_H
 #define BASE_ALLOC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,10 @@ void memFree(void *ptr);
  * the last allocation, by whichever function. */
 void *memTryAllocKnown(size_t size) MUST_USE;
 void memFreeKnown(void *ptr, size_t size);
+/* True if `bytes` can be allocated now, in blocks of up to 4 MB if `in_pieces`, and enough remains of a limited address
+ * space (ulimit -v) for all else. For sizes that users choose and that memAlloc() is going to ask for. Takes some us and
+ * more for many bytes. ANY_THREAD. */
+bool memHasRoom(size_t bytes, bool in_pieces);
 /* Usable size of the block at `ptr` in bytes, at least the requested size. ANY_THREAD. */
 size_t memSizeOf(const void *ptr);
 /* The usable size of a block allocated with `size` bytes (an estimate with libc). Callers that can

@@ -17,6 +17,18 @@ const char LOAD_TIMEOUT_TEXT[] = "ERR FUNCTION LOAD timeout";
 
 /* ------------------------------------------------------------------ memory */
 
+/* `used` is going to be more than what was granted. */
+static NO_INLINE bool mayGrow(luaVm *vm, size_t used) {
+    enum { GRANTED = 16 << 20 };
+    if (vm->fails_once) {
+        vm->fails_once = false;
+        return false;
+    }
+    if (used > vm->limit || !memHasRoom(used - vm->used + GRANTED, false)) return false;
+    vm->granted = sizeMin(used + GRANTED, vm->limit);
+    return true;
+}
+
 static void *allocate(void *state, void *ptr, size_t old_size, size_t new_size) {
     luaVm *vm = state;
     if (new_size == 0) {
@@ -24,16 +36,14 @@ static void *allocate(void *state, void *ptr, size_t old_size, size_t new_size) 
         memFreeKnown(ptr, old_size);
         return NULL;
     }
-    if (!vm->held && new_size > old_size && vm->used + (new_size - old_size) > vm->limit) {
-        if (vm->limit_kept) vm->limit = vm->limit_kept; /* this failure was wanted */
-        vm->limit_kept = 0;
+    size_t used = vm->used + new_size - old_size;
+    if (!vm->held && new_size > old_size && unlikely(used > vm->granted) && !mayGrow(vm, used))
         return NULL;
-    }
     void *moved = NULL;
     if (likely(!ptr)) moved = memTryAllocKnown(new_size);
     if (unlikely(!moved))
         moved = vm->held ? memRealloc(ptr, new_size) : memTryRealloc(ptr, new_size);
-    if (moved) vm->used += new_size - old_size;
+    if (moved) vm->used = used;
     return moved;
 }
 
@@ -61,9 +71,22 @@ static size_t memory(const void *state) { return ((const luaVm *)state)->used; }
 
 bool luaVmHasRoom(const luaVm *vm, size_t bytes) {
     if (vm->used > vm->limit || bytes > vm->limit - vm->used) return false;
-    void *trial = memTryAlloc(bytes);
-    memFree(trial);
-    return trial != NULL;
+    return memHasRoom(bytes, false);
+}
+
+void luaCheckGrowth(lua_State *L, const str *text, size_t need) {
+    enum { SMALL = 1 << 20 };
+    size_t size = text->len + need;
+    if (size < SMALL || size <= text->cap) return;
+    if (text->cap > size / 2) size = text->cap * 2;
+    if (size > luaVmOf(L)->limit || !memHasRoom(size + size / 4, false))
+        (void)luaL_error(L, "not enough memory");
+}
+
+/* Before code of scripts runs. */
+static void setLimit(luaVm *vm) {
+    vm->limit = memoryLimitNow();
+    if (vm->granted > vm->limit) vm->granted = vm->limit;
 }
 
 int luaRaise(lua_State *L, const char *text) {
@@ -94,7 +117,7 @@ static void *openVm(scriptUse use) {
     check(st == 0);
     lua_gc(vm->L, LUA_GCCOLLECT, 0);
     vm->held = 0;
-    vm->limit = memoryLimitNow();
+    setLimit(vm);
 #ifdef HOT_CHECKS
     vm->digest = luaHostDigest(vm);
 #endif
@@ -139,7 +162,7 @@ static void takeError(lua_State *L, str *error) {
 /* Compiles with the chunk name "@name". */
 static bool compileChunk(luaVm *vm, slice code, const char *name, int64_t limit_ms, str *error) {
     lua_State *L = vm->L;
-    vm->limit = memoryLimitNow();
+    setLimit(vm);
     lua_pushstring(L, name);
     luaVmRelease(vm);
     int st = luaLoadText(L, code, lua_tostring(L, -1), limit_ms);
@@ -302,7 +325,7 @@ static void resetEnvironment(luaVm *vm, int function_at) {
 static void call(void *state, int handle, scriptRun *run) {
     luaVm *vm = state;
     lua_State *L = vm->L;
-    vm->limit = memoryLimitNow();
+    setLimit(vm);
     vm->overflowed = false;
     vm->run = run;
     vm->debugged = debugNow() != NULL;
@@ -336,7 +359,7 @@ static bool load(void *state, slice code, scriptRegisterProc *add, void *arg, in
     luaVm *vm = state;
     lua_State *L = vm->L;
     luaLoad load = {.add = add, .arg = arg, .deadline_us = clockMonoUs() + limit_ms * 1000};
-    vm->limit = memoryLimitNow();
+    setLimit(vm);
     luaVmHold(vm);
     lua_settop(L, 0);
     lua_rawgeti(L, LUA_REGISTRYINDEX, vm->handler);

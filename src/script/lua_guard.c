@@ -184,8 +184,8 @@ int luaRaiseStackOverflow(lua_State *L) {
     luaVm *vm = luaVmOf(L);
     check(vm->held == 0);
     vm->overflowed = true;
-    vm->limit_kept = vm->limit;
-    vm->limit = 0;
+    vm->granted = 0;
+    vm->fails_once = true;
     if (!lua_checkstack(L, 1)) lua_settop(L, 0);
     (void)lua_newuserdata(L, 1);
     return 0; /* not reached */

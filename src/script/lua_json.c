@@ -27,7 +27,7 @@ static str buffer; /* of the text being built; its length is not kept up to date
 
 static NO_INLINE void growBuffer(encoder *e, size_t need) {
     buffer.len = (size_t)(e->at - buffer.ptr);
-    if (buffer.len > e->vm->limit) (void)luaL_error(e->L, "not enough memory");
+    luaCheckGrowth(e->L, &buffer, need);
     e->at = strReserve(&buffer, need);
     e->end = buffer.ptr + buffer.cap;
 }

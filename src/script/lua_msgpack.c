@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "script/lua_priv.h"
 
-enum { DEPTH_MAX = 16, BUFFER_KEPT_MAX = 1 << 16 };
+enum { DEPTH_MAX = 16, BUFFER_KEPT_MAX = 1 << 16, PACKED_MAX = 16 };
 
 /* ------------------------------------------------------------------ pack */
 
@@ -135,8 +135,8 @@ static void packTable(lua_State *L, luaVm *vm, int level) {
 /* Packs the value on top and removes it. */
 static void packValue(lua_State *L, luaVm *vm, int level) {
     luaVmStep(L, vm, 1);
-    if (buffer.len > vm->limit) (void)luaL_error(L, "not enough memory");
     int type = lua_type(L, -1);
+    luaCheckGrowth(L, &buffer, PACKED_MAX + (type == LUA_TSTRING ? lua_objlen(L, -1) : 0));
     if (type == LUA_TTABLE && level == DEPTH_MAX) type = LUA_TNIL;
     switch (type) {
     case LUA_TSTRING: {

@@ -32,10 +32,11 @@ typedef struct luaVm {
     scriptRun *run; /* NULL: none */
     luaLoad *load;  /* NULL: none */
     size_t used, limit;
+    size_t granted;      /* `used` may grow to this before room is asked for; at most the limit */
     int held;            /* > 0: allocations do not fail */
     uintptr_t stack_low; /* end of the C stack, which grows towards it */
+    bool fails_once;     /* the next allocation must fail */
     bool overflowed;     /* an error for lack of memory is in truth one of the C stack */
-    size_t limit_kept;   /* what `limit` is again after that */
     bool killed;         /* the current run was ended: every instruction raises the error again */
     bool debugged;       /* the current run has a debugger: the hook is called for each line */
     bool insecure;       /* lua-enable-insecure-api when it was opened */
@@ -64,6 +65,8 @@ void luaVmRelease(luaVm *vm);
 int luaRaise(lua_State *L, const char *text);
 /* True if another `bytes` can be had, below the limit and from the allocator. */
 bool luaVmHasRoom(const luaVm *vm, size_t bytes);
+/* Raises an error if there is no memory for the text to grow by `need` bytes, which it does not have room for. */
+void luaCheckGrowth(lua_State *L, const str *text, size_t need);
 
 /* ------------------------------------------------------------------ lua_guard.c: time and stack */
 

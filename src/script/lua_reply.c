@@ -131,7 +131,7 @@ static bool isDropped(luaReply *r, const replyEvent *e) {
 static bool hasRoom(luaReply *r, size_t bytes) {
     enum { GRANTED = 256 << 10 };
     if (unlikely(bytes > r->granted)) {
-        if (!luaVmHasRoom(luaVmOf(r->L), bytes + bytes / 4 + 8 * GRANTED)) return false;
+        if (!luaVmHasRoom(luaVmOf(r->L), bytes + GRANTED)) return false;
         r->granted = bytes + GRANTED;
     }
     r->granted -= bytes;
@@ -184,7 +184,7 @@ static void writeValue(writer *w);
 /* False: the reply ends here, because memory is too short for so many bytes or the script is killed. A reply may be as
  * large as the script itself. */
 static bool mayWrite(writer *w, size_t bytes) {
-    enum { GRANTED = 1 << 20, SPARE = 4 << 20 };
+    enum { GRANTED = 1 << 20 };
     static const char too_large[] = "ERR the reply of the script does not fit into memory";
     if (unlikely(w->vm->steps_left <= 1)) {
         if (luaGuardServe(w->vm)) w->failure = luaKillText(w->vm);
@@ -194,10 +194,9 @@ static bool mayWrite(writer *w, size_t bytes) {
     if (unlikely(bytes > w->granted)) {
         size_t more = bytes + GRANTED;
         w->written += more;
-        /* Blocks of output take more than their bytes; and something must be left. */
-        void *trial = w->written > w->vm->limit ? NULL : memTryAlloc(more + more / 2 + SPARE);
-        if (!trial && !w->failure) w->failure = too_large;
-        memFree(trial);
+        /* Blocks of output take more than their bytes. */
+        bool fits = w->written <= w->vm->limit && memHasRoom(more + more / 2, true);
+        if (!fits && !w->failure) w->failure = too_large;
         w->granted = more;
     }
     w->granted -= bytes;

@@ -106,3 +106,26 @@ start_server {tags {scripting}} {
         assert_equal 1 [r eval "local a $statement return 1" 0]
     }
 }
+
+# A sanitizer needs more address space than any limit.
+if {![regexp {asan|tsan} $::binary]} {
+    start_server {tags {scripting} ulimit {-v 1500000} overrides {busy-reply-threshold 0 save ""}} {
+        test {at the limit of the address space scripts end with an error, the server stays} {
+            r eval {for i = 1, 50000 do redis.call('hset', 'h', i, ('y'):rep(100)) end redis.call('set', 'big', ('x'):rep(20000000))} 0
+            foreach script {
+                {local t = {} for i = 1, 20 do t[i] = ('x'):rep(1000000) end local u = {} for i = 1, 100 do u[i] = t end return u}
+                {local r = {} for i = 1, 1e9 do r[i] = redis.call('hgetall', 'h') end}
+                {local r = {} for i = 1, 1e9 do r[i] = redis.call('get', 'big') .. i end}
+                {local r = {} for i = 1, 1e9 do r[i] = redis.call('dump', 'h') .. i end}
+                {local s = ('\1'):rep(100000000) return cjson.encode(s)}
+                {local s = ('x'):rep(50000000) local t = {} for i = 1, 100 do t[i] = s end return cmsgpack.pack(t)}
+                {local t = {} for i = 1, 1e9 do t[i] = ('x' .. i):rep(10000) end}
+                {return ('x'):rep(1000000000)}
+            } {
+                catch {r eval $script 0} reply
+                assert_match "ERR *" $reply $script
+                assert_equal PONG [r ping] $script
+            }
+        } {resp:3 needs:native}
+    }
+}
