@@ -6,8 +6,9 @@
  *
  * Invariants: only one thread reports; other threads that crash meanwhile wait forever. Users'
  * secrets are never printed, other user data only if hide-user-data-from-log is off. The signal
- * handlers call functions that are not async-signal-safe, since the process is going to end anyway;
- * an alarm ends a report that hangs. */
+ * handlers call functions that are not async-signal-safe, since the process is going to end anyway.
+ * If one waits for a lock that the crashed thread holds (the fault may be inside the allocator), an
+ * alarm ends the report within a second; the trace, which needs none, is printed before. */
 #define _GNU_SOURCE
 #include "base/build_info.h"
 #include "server/crash.h"
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -34,7 +36,7 @@
 #include "server/trace.h"
 
 enum {
-    REPORT_SECONDS = 30,           /* limit for the report, which may hang */
+    REPORT_MS = 900,               /* limit for the report, which may hang */
     MEMCHECK_US = 5 * 1000 * 1000, /* limit for the memory test */
     ARGUMENTS_SHOWN = 32,
     ARGUMENT_BYTES_SHOWN = 128,
@@ -46,6 +48,7 @@ static char handler_stack[256 * 1024];
 
 static struct {
     int tid;             /* the reporting thread */
+    int signal_number;   /* that ends the process if the report hangs */
     bool report_written; /* the report is complete: the next signal only ends the process */
     bool is_nested;      /* crashed inside the report */
     volatile sig_atomic_t tests_memory;
@@ -80,6 +83,24 @@ static void __attribute__((noreturn)) endBySignal(int signal_number) {
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
     (void)raise(signal_number);
     _exit(1); /* not reached */
+}
+
+/* The report hangs: what is missing needs a lock that will never be free. */
+static void onReportTimeout(int signal_number) {
+    (void)signal_number;
+    logRaw("\n------ THE REPORT HANGS: THE REST IS MISSING ------\n");
+    reportEnd();
+    endBySignal(crash.signal_number);
+}
+
+/* Sets or removes the limit of time of a report that `signal_number` ends. */
+static void limitReport(int signal_number, int ms) {
+    struct sigaction action = {.sa_handler = onReportTimeout};
+    struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+    crash.signal_number = signal_number;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    (void)setitimer(ITIMER_REAL, &timer, NULL); /* the time is valid */
 }
 
 /* ------------------------------------------------------------------ state of the process */
@@ -274,12 +295,11 @@ static void onCrash(int signal_number, siginfo_t *info, void *context) {
         }
         crashAgain(signal_number, info, context);
     }
-    signal(SIGALRM, SIG_DFL);
-    alarm(REPORT_SECONDS);
+    limitReport(signal_number, REPORT_MS);
     reportBegin();
     printSignal(signal_number, info, context);
     printProcess(context);
-    alarm(0);
+    limitReport(signal_number, 0);
     if (serverConf.crash_memcheck_enabled) testMemory();
     logRaw("\n------ DUMPING CODE AROUND EIP ------\n");
     tracePrintCode(context);
@@ -297,10 +317,9 @@ static void onFailure(const char *what, const char *file, int line) {
     (void)what, (void)file, (void)line; /* already logged */
     crash.tid = ownTid();
     if (serverConf.crash_log_enabled) {
-        signal(SIGALRM, SIG_DFL);
-        alarm(REPORT_SECONDS);
+        limitReport(SIGABRT, REPORT_MS);
         printProcess(NULL);
-        alarm(0);
+        limitReport(SIGABRT, 0);
     }
     reportEnd();
     if (serverConf.use_exit_on_panic) _exit(1);

@@ -173,3 +173,17 @@ start_server {tags {crash needs:config} overrides {save {900 1} shutdown-on-sigi
         assert_equal {} [glob -nocomplain [srv dir]/*.rdb]
     }
 }
+
+# Large blocks are allocated and freed all the time, so the signal often arrives while a lock of the allocator is held.
+for {set round 1} {$round <= 4} {incr round} {
+    start_server {tags {crash needs:config} overrides {crash-memcheck-enabled no busy-reply-threshold 20} crash ok} {
+        test "a fault inside the allocator leaves a report that ends ($round)" {
+            set c [connect]
+            $c -send eval {local t = {} while true do for i = 1, 64 do t[i] = ('x'):rep(20000 * i) end t = {} collectgarbage() end} 0
+            wait_for_condition 400 10 {[catch {r ping} e] && [string match BUSY* $e]} else {fail "not busy"}
+            send_signal SEGV [srv pid]
+            wait_for_condition 1000 10 {[process_ended [srv pid]]} else {fail "the report hangs: [server_log]"}
+            assert_match "*STACK TRACE*=== VALKEY BUG REPORT END.*" [server_log]
+        } resp:3
+    }
+}
