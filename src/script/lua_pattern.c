@@ -139,7 +139,8 @@ static const char *matchBack(patternMatch *m, const char *at, char digit) {
     int i = digit - '1';
     if (i < 0 || i >= m->captures || m->capture[i].len == CAPTURE_OPEN)
         (void)luaL_error(m->L, "invalid capture index");
-    size_t len = m->capture[i].len < 0 ? 0 : (size_t)m->capture[i].len;
+    if (m->capture[i].len < 0) return NULL; /* a position matches nothing, as in Lua */
+    size_t len = (size_t)m->capture[i].len;
     luaVmStep(m->L, m->vm, (uint32_t)(len / 64));
     if ((size_t)(m->text_end - at) < len || memcmp(m->capture[i].from, at, len) != 0) return NULL;
     return at + len;

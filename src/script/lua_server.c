@@ -109,9 +109,20 @@ static int errorReply(lua_State *L) {
         return fail(L, "ERR wrong number or type of arguments", false);
     const char *text = lua_tostring(L, 1); /* as in Valkey, to the first NUL */
     if (*text == '-') text++;
+    const char *blank = strchr(text, ' ');
     lua_createtable(L, 0, 1);
-    lua_pushstring(L, strchr(text, ' ') ? "" : "ERR ");
-    lua_pushstring(L, text);
+    if (blank) {
+        /* After the code line breaks at both ends are dropped, as in Valkey. */
+        const char *rest = blank + 1;
+        while (*rest == '\r' || *rest == '\n') rest++;
+        size_t len = strlen(rest);
+        while (len && (rest[len - 1] == '\r' || rest[len - 1] == '\n')) len--;
+        lua_pushlstring(L, text, (size_t)(blank + 1 - text));
+        lua_pushlstring(L, rest, len);
+    } else {
+        lua_pushliteral(L, "ERR ");
+        lua_pushstring(L, text);
+    }
     lua_concat(L, 2);
     lua_setfield(L, -2, "err");
     return 1;

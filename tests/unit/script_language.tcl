@@ -61,6 +61,7 @@ start_server {tags {scripting}} {
         assert_error "*malformed pattern (missing ']')*" {ev "return string.find('', '\[\\0\]*')"}
         assert_error "*unfinished capture*" {ev {return string.match('abc', "(\0?),")}}
         assert_equal 1 [ev {return select(2, string.gsub('', "(\0?)%u+", ''))}]
+        assert_equal 0 [ev {return select(2, string.gsub('key', '(())%2[%a-z]', ''))}]
     }
 
     test {numbers beyond integers: formats, random, keys of arrays} {
@@ -85,6 +86,7 @@ start_server {tags {scripting}} {
         assert_error "ERR " {ev {return redis.error_reply("\0-")}}
         assert_equal "ERR x\n\nx\r\n" [ev {return redis.error_reply("x\n\nx\r\n").err}]
         assert_equal "\nMyx " [ev {return redis.error_reply("\nMyx ").err}]
+        assert_equal {{ERR x} { My}} [ev {return {redis.error_reply("ERR \r\nx").err, redis.error_reply(" My\r\n").err}}]
         assert_error "a" {ev {return {err = "a\0b"}}}
         assert_equal 1 [ev {return {big_number = "1\0x"}}]
     }
