@@ -43,6 +43,9 @@ proc assert_error {pattern code} {
     if {![string match $pattern $result]} {fail "expected an error '$pattern', got the error [shown $result]"}
 }
 
+# True for builds with sanitizers: they need more address space than any limit, which must not be tested with them.
+proc is_sanitized {} {return [regexp {asan|tsan|hostile} $::binary]}
+
 # wait_for_condition tries delay_ms {condition} else {code}: asks until true, at most `tries` times.
 proc wait_for_condition {tries delay condition {else else} {otherwise {}}} {
     for {set i 0} {$i < $tries} {incr i} {

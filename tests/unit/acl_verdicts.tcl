@@ -44,7 +44,7 @@ proc cases {words} {
     return $cases
 }
 
-start_server {tags {acl}} {
+start_server {tags {acl} overrides {enable-module-command yes}} {
     set file [open $::tests_dir/assets/acl_verdicts.txt]
     set lines [lrange [split [string trim [read $file]] \n] 1 end]
     close $file

@@ -309,17 +309,19 @@ start_server {tags {io-threads needs:config} overrides {io-threads 3 io-threads-
     }
 }
 
-start_server {tags {io-threads needs:config} overrides {io-threads 1}} {
-    test {a thread that cannot be started costs no memory} {
-        assert {[regexp {VmSize:\s+(\d+) kB} [read_bytes /proc/[srv pid]/status] -> size]}
-        # Enough for buffers of a thread, but not for its stack.
-        exec prlimit --pid [srv pid] --as=[expr {($size + 6 * 1024) * 1024}]:
-        assert_error "*" {r config set io-threads 2}
-        set before [info_field used_memory]
-        for {set i 0} {$i < 10} {incr i} {assert_error "*" {r config set io-threads 2}}
-        assert {[info_field used_memory] < $before + 1024 * 1024} "[info_field used_memory] bytes, $before before"
-        exec prlimit --pid [srv pid] --as=unlimited:
-        r config set io-threads 2
-        assert_equal PONG [r ping]
-    } {needs:linux}
+if {![is_sanitized]} {
+    start_server {tags {io-threads needs:config} overrides {io-threads 1}} {
+        test {a thread that cannot be started costs no memory} {
+            assert {[regexp {VmSize:\s+(\d+) kB} [read_bytes /proc/[srv pid]/status] -> size]}
+            # Enough for buffers of a thread, but not for its stack.
+            exec prlimit --pid [srv pid] --as=[expr {($size + 6 * 1024) * 1024}]:
+            assert_error "*" {r config set io-threads 2}
+            set before [info_field used_memory]
+            for {set i 0} {$i < 10} {incr i} {assert_error "*" {r config set io-threads 2}}
+            assert {[info_field used_memory] < $before + 1024 * 1024} "[info_field used_memory] bytes, $before before"
+            exec prlimit --pid [srv pid] --as=unlimited:
+            r config set io-threads 2
+            assert_equal PONG [r ping]
+        } {needs:linux}
+    }
 }

@@ -107,8 +107,7 @@ start_server {tags {scripting}} {
     }
 }
 
-# A sanitizer needs more address space than any limit.
-if {![regexp {asan|tsan} $::binary]} {
+if {![is_sanitized]} {
     start_server {tags {scripting} ulimit {-v 1500000} overrides {busy-reply-threshold 0 save ""}} {
         test {at the limit of the address space scripts end with an error, the server stays} {
             r eval {for i = 1, 50000 do redis.call('hset', 'h', i, ('y'):rep(100)) end redis.call('set', 'big', ('x'):rep(20000000))} 0
