@@ -666,9 +666,7 @@ uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void
 }
 
 robj *dbRandom(db *d, storeLook look) {
-    enum {
-        TRIES_MAX = 100
-    }; /* with EXPIRY_HIDE all keys may be expired: one of them is returned then */
+    enum { TRIES_MAX = 100 }; /* with EXPIRY_HIDE all keys may be expired */
     for (int tries = 0;; tries++) {
         robj *o = kvstoreRandom(d->keys, NULL);
         if (!o || !storeIsExpired(o, look)) return o;
