@@ -55,7 +55,7 @@ start_server {tags {client-eviction} overrides {maxmemory-clients 0}} {
             raw_close $s
             assert_equal $runs [r exists k] "$limit $bytes"
         }
-    }
+    } tls:skip
 
     test {DEBUG CLIENT-EVICTION counts clients by powers of two of their memory} {
         begin

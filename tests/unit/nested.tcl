@@ -26,8 +26,8 @@ proc is_busy {} {
     wait_for_condition 500 5 {[catch {r get none} e] && [string match BUSY* $e]} else {fail "no script is running"}
 }
 
-start_server {tags {nested} overrides {repl-diskless-sync-delay 0}} {
-    start_server {tags {nested} overrides {repl-diskless-sync-delay 0}} {
+start_server {tags {nested tls:skip} overrides {repl-diskless-sync-delay 0}} {
+    start_server {tags {nested tls:skip} overrides {repl-diskless-sync-delay 0}} {
         test {the keys that MIGRATE has moved are deleted on replicas} {
             r set k v
             r set other v
