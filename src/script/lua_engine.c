@@ -159,6 +159,14 @@ static void takeError(lua_State *L, str *error) {
     lua_pop(L, 1);
 }
 
+/* How long the compiler of a script may keep others waiting; 0: without a limit. A short threshold must not refuse small
+ * scripts on a machine that is busy. */
+static int64_t compileLimitMs(void) {
+    enum { LEAST_MS = 500 };
+    int64_t limit_ms = scriptConf.busy_reply_threshold;
+    return limit_ms && limit_ms < LEAST_MS ? LEAST_MS : limit_ms;
+}
+
 /* Compiles with the chunk name "@name". */
 static bool compileChunk(luaVm *vm, slice code, const char *name, int64_t limit_ms, str *error) {
     lua_State *L = vm->L;
@@ -176,7 +184,7 @@ static int compile(void *state, slice code, str *error) {
     luaVm *vm = state;
     luaVmHold(vm);
     int handle = -1;
-    if (compileChunk(vm, code, "@user_script", scriptConf.busy_reply_threshold, error))
+    if (compileChunk(vm, code, "@user_script", compileLimitMs(), error))
         handle = luaL_ref(vm->L, LUA_REGISTRYINDEX);
     luaVmRelease(vm);
     return handle;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <cmocka.h>
 
 #include "base/base.h"
@@ -52,8 +53,10 @@ static void libraries_within_both_limits_are_restored(void **state) {
 static void expectTimeout(int64_t limit_ms, int64_t total_ms) {
     str error = STR_EMPTY;
     assert_false(librariesRestore(codes, CODES, RESTORE_APPEND, limit_ms, total_ms, &error));
-    assert_string_equal(strText(&error),
-                        "ERR Error registering functions: ERR FUNCTION LOAD timeout");
+    /* Which of the two steps finds that the time is over depends on the machine. */
+    if (strcmp(strText(&error), "ERR Error compiling function: compilation takes too long") != 0)
+        assert_string_equal(strText(&error),
+                            "ERR Error registering functions: ERR FUNCTION LOAD timeout");
     strFree(&error);
     assert_int_equal(librariesAll()->count, 0);
 }
