@@ -232,8 +232,7 @@ uint64_t dbSample(const db *d, uint64_t most, dbVisitProc *visit, void *arg);
  * cursor. An object present from the first call to the last is visited exactly once; see ds/hashtable.h. `slot` -1:
  * all. */
 uint64_t dbScan(const db *d, uint64_t cursor, int slot, dbVisitProc *visit, void *arg);
-/* The object of a random key that is not expired, or NULL; removes expired ones that it finds. Where they are hidden and all
- * of many tries have expired, one of them is returned, as Valkey does on a replica and during a pause. */
+/* The object of a random key, or NULL; removes expired ones that it finds, and returns hidden ones only if all are. */
 robj *dbRandom(db *d, storeLook look);
 
 /* One turn of active expiry over all databases of a keyspace: removes expired keys, for at most `budget_us`,
