@@ -30,6 +30,7 @@ run sizes utils/check_sizes.py
 run generated utils/check_generated.sh
 run conf utils/check_conf.py
 run docs utils/gen_docs.py --check
+run readmes utils/check_readmes.py
 run page utils/check_page.py
 run output utils/check_output.sh
 run words utils/check_words.sh

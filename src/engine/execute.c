@@ -5,7 +5,7 @@
  * command, a session or the server is a bit in the mask and leads to runSlow(). Main thread only, except
  * executeResolve().
  *
- * Cost on the development machine: see the budget table in src/README.md. */
+ * Cost on the development machine: see docs/measurements.md. */
 #include "engine/execute.h"
 
 #include "base/base.h"

@@ -2,7 +2,7 @@
  *
  * What a request costs between the bytes read and the bytes to write: parsing, lookup, prefetch, admission,
  * command, reply, statistics; without a socket. And what single items on that path cost, for the budget table
- * in src/README.md. Prints nanoseconds: the least of many short rounds, which other programs seldom disturb.
+ * in docs/measurements.md. Prints nanoseconds: the least of many short rounds, which other programs seldom disturb.
  *
  *   bench_request [KEYS]     in millions (default 1) */
 #include <stdio.h>
