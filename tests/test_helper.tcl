@@ -22,7 +22,7 @@ set usage {usage: runtest [options]
   --resp 2|3|both     protocol of the clients (default both: every file runs twice)
   --tls               servers and clients speak TLS; tests tagged tls:skip are left out
   --io-threads N      servers use so many I/O threads all the time (default 1)
-  --clients N         files at a time (default: processors)
+  --clients N         files at a time (default: 3 per processor, as most tests wait for something)
   --timeout S         seconds a file may take (default 300)
   --scale F           factor on counts of rounds, for slow builds (default 1)
   --seed N            of the random tests
@@ -51,18 +51,32 @@ proc read_options {arguments} {
     }
 }
 
-# All test files, the largest first: they take longest, and should not be what is waited for at the end.
+# Seconds that files take, where support/long_files.txt has them.
+proc known_seconds {} {
+    set seconds {}
+    foreach line [split [string trim [file_text $::tests_dir/support/long_files.txt]] "\n"] {
+        if {[string index $line 0] ne "#"} {dict set seconds [lindex $line 1] [lindex $line 0]}
+    }
+    return $seconds
+}
+
+# All test files, those that take longest first: they should not be what is waited for at the end. Among files that are
+# not known to be long, the largest come first.
 proc test_files {} {
     set root [file normalize $::options(root)]
+    set seconds [known_seconds]
     set found {}
     foreach group {unit integration cluster sentinel moduleapi} {
         foreach depth {*.tcl */*.tcl */*/*.tcl} {
             foreach path [glob -nocomplain -directory $root/$group $depth] {
-                lappend found [list [file size $path] [string range $path [string length $root/] end-4]]
+                set name [string range $path [string length $root/] end-4]
+                set known [expr {[dict exists $seconds $name] ? [dict get $seconds $name] : 0}]
+                lappend found [list $known [file size $path] $name]
             }
         }
     }
-    set names [lmap pair [lsort -integer -decreasing -index 0 [lsort -index 1 $found]] {lindex $pair 1}]
+    set found [lsort -real -decreasing -index 0 [lsort -integer -decreasing -index 1 [lsort -index 2 $found]]]
+    set names [lmap row $found {lindex $row 2}]
     if {$::options(single) eq ""} {return $names}
     set chosen {}
     foreach name $names {
@@ -131,7 +145,7 @@ proc main {arguments} {
         set ::options(clients) 1 ;# the files would flush each other's data
         if {$::options(port) eq ""} {set ::options(port) 6379}
     }
-    coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : [processors]}]
+    coordinator::run [make_jobs] [expr {$::options(clients) > 0 ? $::options(clients) : 3 * [processors]}]
     if {!$::options(keep) && !$coordinator::failed} {file delete -force $::options(tmp)/certificates}
     catch {file delete $::options(tmp)} ;# succeeds when it is empty: nothing failed, nothing was kept
     exit [expr {$coordinator::failed > 0}]

@@ -66,7 +66,7 @@ proc coordinator::start {job first} {
     chan configure $channel -blocking 0 -encoding utf-8
     set timer [after [expr {1000 * $::options(timeout)}] [list coordinator::expire $channel]]
     set running($channel) [dict create job $job timer $timer started [clock milliseconds] ok 0 bad 0 skip 0 \
-        at "" finished 0 output {} first $first failed_names {}]
+        at "" finished 0 cpu {} output {} first $first failed_names {}]
     chan event $channel readable [list coordinator::heard $channel]
 }
 
@@ -113,7 +113,10 @@ proc coordinator::verdict {channel kind name detail} {
             if {$::options(verbose)} {puts "\[skip\] [label $channel]: $name"}
         }
         fail {failure $channel $name $detail}
-        done {dict set running($channel) finished 1}
+        done {
+            dict set running($channel) finished 1
+            dict set running($channel) cpu $detail
+        }
     }
 }
 
@@ -194,7 +197,9 @@ proc coordinator::ended {channel} {
     }
     incr done
     set seconds [format %.1f [expr {([clock milliseconds] - [dict get $state started]) / 1000.0}]]
-    puts "\[$done/$total\] [label $channel]: [dict get $state ok] passed, [dict get $state bad] failed ($seconds s)"
+    set cpu [dict get $state cpu]
+    if {$cpu ne ""} {append seconds " s, $cpu s of CPU"} else {append seconds " s"}
+    puts "\[$done/$total\] [label $channel]: [dict get $state ok] passed, [dict get $state bad] failed ($seconds)"
     flush stdout
     unset running($channel)
     next

@@ -12,7 +12,7 @@ set server_serial 0
 proc escape_line {text} {string map {% %25 \n %0A \r %0D \0 %00} $text}
 proc unescape_line {text} {string map {%25 % %0A \n %0D \r %00 \0} $text}
 
-# kind: ok, fail, skip, done. `detail` of a failure is its message, of a success its milliseconds.
+# kind: ok, fail, skip, done. `detail` of a failure is its message, of a success its milliseconds, of done cpu_seconds.
 proc report {kind name {detail {}}} {
     puts "@[escape_line [list $kind $name $detail]]"
     flush stdout
@@ -145,11 +145,19 @@ proc run_job {job} {
     dict for {name value} $job {set ::$name $value}
     chan configure stdout -encoding utf-8
     expr {srand($::seed)}
-    set ::next_port [expr {11000 + ([pid] * 97) % 9900}]
+    set ::next_port 0 ;# until the first is needed
     note_pids [pid]
     if {[catch run_file message options]} {
         report fail {[outside of a test]} [dict get $options -errorinfo]
         foreach name $::servers {catch {server_reap $name}}
     }
-    report done $::job_name
+    report done $::job_name [cpu_seconds]
+}
+
+# What this process and the servers it has reaped have used of the processors; "" where that is unknown.
+proc cpu_seconds {} {
+    if {[catch {file_text /proc/self/stat} stat]} {return ""}
+    set ticks 0
+    foreach count [lrange [regsub {^.*\) } $stat {}] 11 14] {incr ticks $count}
+    return [format %.1f [expr {$ticks / 100.0}]]
 }

@@ -5,10 +5,11 @@ import socket
 
 
 def reserve_port():
-    """A port where nothing listens, below those that the kernel gives to clients; and a UDP socket bound to it, which keeps
-    it from other tests, also of other processes, until it is closed."""
+    """A port where nothing listens, above those of the Tcl suite (support/server.tcl) and below those that the kernel gives
+    to clients; and a UDP socket bound to it, which keeps it from other users of this function, also in other processes,
+    until it is closed."""
     while True:
-        port = random.randrange(21100, 32000)
+        port = random.randrange(31000, 32700)
         guard = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
             guard.bind(("127.0.0.1", port))

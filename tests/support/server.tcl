@@ -111,12 +111,28 @@ proc port_is_free {port} {
     return 1
 }
 
-# A free port whose cluster bus port (+10,000) is free too. Jobs start searching at different ports.
+# Takes 100 ports for this job, and as many for their cluster buses (+10,000). What keeps them from other jobs, also of
+# other suites, until the job ends: it listens on the first of them, which nothing else uses.
+proc reserve_ports {} {
+    for {set try 0} {$try < 100} {incr try} {
+        set ::first_port [expr {11000 + ([pid] + $try) % 100 * 100}]
+        if {![catch {socket -server {} -myaddr 127.0.0.1 $::first_port} ::ports_guard]} {
+            set ::next_port $::first_port
+            return
+        }
+    }
+    error "all ports for tests are taken"
+}
+
+# A port of this job where nothing listens, nor on that of its cluster bus. The same one comes again only after all
+# others.
 proc free_port {} {
-    while 1 {
-        set ::next_port [expr {$::next_port >= 21000 ? 11000 : $::next_port + 1}]
+    if {$::next_port == 0} reserve_ports
+    for {set try 0} {$try < 99} {incr try} {
+        set ::next_port [expr {$::first_port + 1 + ($::next_port - $::first_port) % 99}]
         if {[port_is_free $::next_port] && [port_is_free [expr {$::next_port + 10000}]]} {return $::next_port}
     }
+    error "the test uses all its ports"
 }
 
 proc write_config {path options} {
