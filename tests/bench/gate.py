@@ -10,7 +10,7 @@
 
 `make bench-gate` runs budgets and compare, `make test` the first, which gives the same every time: instructions are counted by
 valgrind over fixed work (gate.c), whose clocks stand still. A figure fails above its limit by 2 % (instructions) or
-0.5 B (bytes). A row without a budget fails, and so does a budget without a row. The budgets are for the compiler that
+0.5 B (bytes) and 0.5 % of that, and is reported as OVER within the last 0.5 %. A row without a budget fails, and so does a budget without a row. The budgets are for the compiler that
 budgets.txt names: with another one the instructions are not judged, which is a failure where CI is set.
 
 REF is by default where this branch left origin/main or, on it, the commit before. With the CPU of a server what counts
@@ -33,6 +33,9 @@ from ports import reserve_port  # noqa: E402
 
 BUDGETS = "tests/bench/budgets.txt"
 ROOM = {"instructions": lambda limit: limit * 1.02, "bytes": lambda limit: limit + 0.5}
+# What exceeds that by less than this factor is reported and does not fail: other versions of compiler and libraries
+# make as much difference.
+NEARLY = 1.005
 # The choice of libc's memory functions and the return of pages by the allocator must not depend on
 # machine or time.
 QUIET = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-ERMS",
@@ -51,6 +54,10 @@ class Report:
 
     def __init__(self):
         self.passed = self.failed = 0
+
+    def tolerate(self, text):
+        self.passed += 1
+        print(f"OVER    {text}", flush=True)
 
     def judge(self, good, text):
         if good:
@@ -97,9 +104,13 @@ def judge_budgets(report, measured, rows):
             report.judge(False, f"{name}: {value:.1f} {unit}, and no budget for it in {BUDGETS}")
             continue
         limit, of_unit = rows[name]
-        good = unit == of_unit and value <= ROOM[unit](limit)
+        room = ROOM[unit](limit)
         note = f"; {BUDGETS} may be lowered" if value < limit * 0.97 - 0.5 else ""
-        report.judge(good, f"{name:28}{value:10.1f} of {limit:.1f} {unit}{note}")
+        text = f"{name:28}{value:10.1f} of {limit:.1f} {unit}{note}"
+        if unit == of_unit and room < value <= room * NEARLY:
+            report.tolerate(f"{text}; {value / room - 1:.2%} above what is allowed")
+        else:
+            report.judge(unit == of_unit and value <= room, text)
     for name in rows:
         if name not in measured:
             report.judge(False, f"{name}: a budget, and no such row")
