@@ -5,27 +5,46 @@
 # "N passed, N failed". tests/long.sh has what takes longer.
 #
 #   FUZZ_SMOKE=10    seconds per fuzzer
+#
+# What runs in which build, and what each finds that the others do not:
+#
+#   Tcl suite  release   RESP2 and RESP3   the programs as they are installed: -O3, LTO, jemalloc, all rounds
+#              hostile   RESP2 and RESP3   boundaries of buffers, rings and tables, with sanitizers
+#              asan      RESP3             wrong accesses at the sizes of buffers that are in use
+#              release   RESP3, TLS        what a transport that delivers and accepts other pieces changes
+#              release   RESP3, threads    what reading and writing by I/O threads changes
+#   C tests    debug, hostile, asan        debug has the allocator of release, and the checks; make test-long has release
+#
+# Two lanes keep two processors busy: most tests of the first wait, most phases of the second use one processor.
 cd "$(dirname "$0")/.." || exit 1
 make=${MAKE:-make}
 . tests/phases.sh
 
 gate() { made release gate benches && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
-snapshots() { tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
+snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
+suites() {
+    phase "suite release" tests/runtest
+    phase "suite over TLS" tests/runtest --tls --resp 3
+    phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
+    suite hostile --scale 0.1 --timeout 900
+    suite asan --resp 3 --scale 0.2 --timeout 900
+}
+others() {
+    phase check utils/check.sh
+    phase "tests of scripts" tests/utils/run.py
+    phase "budgets of a request" gate
+    phase "durability" durability
+    phase "simulation of replication" sim
+    phase "C tests debug" c_tests debug
+    phase "fuzz smoke" fuzz
+    phase "C tests hostile" c_tests hostile
+    phase "snapshots without a fork" snapshots
+    phase "C tests asan" c_tests asan
+}
 phase "programs in src/" made release all
-phase check utils/check.sh
-phase "tests of scripts" tests/utils/run.py
-phase "budgets of a request" gate
-profile release
-phase "suite over TLS" tests/runtest --tls --resp 3
-phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
-phase "durability" durability
-phase "simulation of replication" sim
-profile hostile --scale 0.1 --timeout 900
-phase "snapshots without a fork" snapshots
-profile asan --scale 0.2 --timeout 900
-phase "fuzz smoke" fuzz
+lanes suites others
 summary

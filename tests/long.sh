@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# `make test-long`: what is too slow for each change: the suite under ThreadSanitizer, the tests on arm64 in an
-# emulator, every fuzzer for minutes, thousands of killed servers and 200,000 snapshots without a fork. The last line is
-# "N passed, N failed".
+# `make test-long`: what is too slow for each change: the suite under ThreadSanitizer, the C tests as in a release, the
+# tests on arm64 in an emulator, every fuzzer for minutes, thousands of killed servers and 200,000 snapshots without a
+# fork. The last line is "N passed, N failed".
 #
 #   FUZZ_SECONDS=300    per fuzzer
 cd "$(dirname "$0")/.." || exit 1
@@ -15,7 +15,9 @@ durability() { made release build durability-programs && tests/durability/run.py
 snapshots() { made "$1" build && tests/durability/snapshots.py --server "build/$1/valkey-server" --rounds 100000; }
 arm64() { MAKE=$make tests/arm64.sh; }
 
-profile tsan --scale 0.1 --timeout 1800
+suite tsan --scale 0.1 --timeout 1800
+phase "C tests tsan" c_tests tsan
+phase "C tests release" c_tests release
 phase "suite tsan with I/O threads" tests/runtest --binary build/tsan/valkey-server --io-threads 4 --resp 3 --scale 0.1 --timeout 1800
 phase arm64 arm64
 phase fuzz fuzz

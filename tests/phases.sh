@@ -2,69 +2,101 @@
 #
 # Sourced by all.sh, quick.sh and long.sh: phases of tests, their counts and the summary. A phase's program ends with
 # a line "N passed, N failed", perhaps after a line "N flaky". A phase that fails without one counts as a failure.
-# Needs $make. Ends with summary(), which repeats what was printed about failures: of a long output often only the end
-# is kept. Its last line is "N passed, N failed".
-passed=0
-failed=0
-flaky=0
-lines=
-failures=
-mkdir -p build
+# Needs $make. Ends with summary(): a row per phase, then what failed in each phase that failed, in few enough lines to
+# be within the last 40 of all output, which is all that some CI keeps. The last line is "N passed, N failed".
+#
+# lanes() runs sequences of phases side by side. A phase in a lane is printed whole, when it has ended.
+# Invariant: a phase that has ended is a line of $phases/ended, name|passed|failed|flaky|seconds|log|exit code, and
+# only publish() writes it.
+phases=build/phases
+lane=
+phase_number=0
+rm -rf "$phases"
+mkdir -p "$phases"
+: >"$phases/ended"
 
 # phase NAME COMMAND...: runs it, shows its output, adds its counts and its time to the summary.
 phase() {
     name=$1
     shift
-    echo "=== $name"
+    phase_number=$((phase_number + 1))
+    log=$phases/$lane$phase_number.log
     begun=$(date +%s)
-    { "$@" 2>&1 </dev/null; echo $? >build/phase.code; } | tee build/phase.log
-    code=$(cat build/phase.code)
-    counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' build/phase.log | tail -1)
-    good=$(echo "${counts:-0}" | cut -d' ' -f1)
-    bad=$(echo "${counts:-0 passed, 0}" | cut -d' ' -f3)
-    unsteady=$(sed -nE 's/^([0-9]+) flaky$/\1/p' build/phase.log | tail -1)
-    if [ "$code" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
-    passed=$((passed + good))
-    failed=$((failed + bad))
-    flaky=$((flaky + ${unsteady:-0}))
-    lines="$lines$(printf '%-32s %6d passed %4d failed %5d s' "$name" "$good" "$bad" $(($(date +%s) - begun)))${unsteady:+ $unsteady flaky}
-"
-    if [ "$code" != 0 ] || [ "${unsteady:-0}" != 0 ]; then note_failures; fi
+    if [ -n "$lane" ]; then
+        echo "=== $name begins"
+        ("$@") >"$log" 2>&1 </dev/null
+        code=$?
+    else
+        echo "=== $name"
+        { ("$@") 2>&1 </dev/null; echo $? >"$log.code"; } | tee "$log"
+        code=$(cat "$log.code")
+    fi
+    seconds=$(($(date +%s) - begun))
+    (flock 9 && publish) 9>"$phases/lock"
     [ "$code" = 0 ]
 }
 
-# Keeps for the summary what the phase printed about its failures, or its last lines.
-note_failures() {
-    found=$(grep -a -A 2 -E 'FAILED|\[FLAKY\]' build/phase.log | head -60)
-    failures="$failures--- $name
-${found:-$(tail -10 build/phase.log)}
-"
+# Adds the phase to those that have ended.
+publish() {
+    if [ -n "$lane" ]; then
+        echo "=== $name: $seconds s"
+        cat "$log"
+    fi
+    counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$log" | tail -1)
+    good=$(echo "${counts:-0}" | cut -d' ' -f1)
+    bad=$(echo "${counts:-0 passed, 0}" | cut -d' ' -f3)
+    unsteady=$(sed -nE 's/^([0-9]+) flaky$/\1/p' "$log" | tail -1)
+    if [ "$code" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
+    echo "$name|$good|$bad|${unsteady:-0}|$seconds|$log|$code" >>"$phases/ended"
 }
 
-# made PROFILE GOALS...: makes them, quietly unless something is wrong.
+# lanes FUNCTION...: runs the functions side by side, each a sequence of phases, and waits for all of them.
+lanes() {
+    # A shell's background commands ignore Ctrl-C, so what else it interrupts is told.
+    trap 'trap "" TERM; kill -TERM 0; exit 130' INT
+    for lane in "$@"; do "$lane" & done
+    wait
+    trap - INT
+    lane=
+}
+
+# made PROFILE GOALS...: makes them, quietly unless something is wrong. Lanes take turns at a profile.
 made() {
-    log=build/make-$1.log
-    $make --no-print-directory BUILD="$@" >"$log" 2>&1 && return
-    grep -E 'error|warning|undefined|\*\*\*' "$log" | head -40
-    return 1
+    record=build/make-$1.log
+    (
+        flock 8
+        $make --no-print-directory BUILD="$@" >"$record" 2>&1 8>&- && exit
+        grep -E 'error|warning|undefined|\*\*\*' "$record" | head -40
+        exit 1
+    ) 8>"build/make-$1.lock"
 }
 c_tests() { made "$1" c-tests && $make --no-print-directory BUILD="$1" c-test; }
 
-# profile NAME SUITE-OPTIONS...: its build, its C tests, and the Tcl suite on its server.
-profile() {
+# suite NAME OPTIONS...: the build and the Tcl suite on its server.
+suite() {
     profile=$1
     shift
-    if phase "build $profile" made "$profile" build; then
-        phase "suite $profile" tests/runtest --binary "build/$profile/valkey-server" "$@"
-    fi
-    phase "C tests $profile" c_tests "$profile"
+    phase "build $profile" made "$profile" build || return
+    phase "suite $profile" tests/runtest --binary "build/$profile/valkey-server" "$@"
+}
+
+# reasons LOG LINES: what the phase printed about its failures, or its last lines; not more than LINES lines.
+reasons() {
+    found=$(grep -a -A 2 -E 'FAILED|\[FLAKY\]|^FLAKY' "$1" | grep -av -e '^--$' -e 'FAILED AGAIN' | head -n "$2")
+    if [ -n "$found" ]; then echo "$found"; else tail -n "$2" "$1"; fi | cut -c 1-200
 }
 
 summary() {
-    [ -z "$failures" ] || printf '=== failures\n%s' "$failures"
     echo "=== summary"
-    printf '%s' "$lines"
-    [ "$flaky" = 0 ] || echo "$flaky flaky: failed, then passed alone; see FLAKY above"
-    echo "$passed passed, $failed failed"
-    [ "$failed" = 0 ]
+    awk -F'|' '{ printf "%-32s %6d passed %4d failed %5d s%s\n", $1, $2, $3, $5, $4 ? " " $4 " flaky" : "" }' "$phases/ended"
+    awk -F'|' '$7 || $4 { print $6 "|" $1 }' "$phases/ended" >"$phases/notable"
+    notable=$(wc -l <"$phases/notable")
+    while IFS='|' read -r log name; do
+        echo "--- $name"
+        reasons "$log" $((36 / notable > 2 ? 36 / notable - 1 : 1))
+    done <"$phases/notable"
+    awk -F'|' '{ passed += $2; failed += $3; flaky += $4 }
+        END { if (flaky) print flaky " flaky: failed, then passed alone; see FLAKY above"
+              print passed + 0 " passed, " failed + 0 " failed"
+              exit failed > 0 }' "$phases/ended"
 }

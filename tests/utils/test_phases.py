@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests/phases.sh prints and counts: phases side by side, and failures at the end of all output."""
+
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+GOOD = "good() { echo 'ok line'; echo '3 passed, 0 failed'; }\n"
+# A failure is followed by much output, as of other tests.
+BAD = "bad() { echo 'FAILED  test of parsing'; echo '    expected 1'; seq 500; echo '4 passed, 2 failed'; false; }\n"
+
+
+class Phases(unittest.TestCase):
+    def run_phases(self, script):
+        with tempfile.TemporaryDirectory() as folder:
+            return subprocess.run(["sh", "-c", f"make=true\n. {TESTS}/phases.sh\n{GOOD}{BAD}{script}"], cwd=folder,
+                                  capture_output=True, text=True)
+
+    def test_counts_of_all_phases_are_added(self):
+        done = self.run_phases("phase one good\nphase two bad\nsummary\n")
+        self.assertEqual(done.stdout.splitlines()[-1], "7 passed, 2 failed")
+        self.assertEqual(done.returncode, 1)
+        done = self.run_phases("phase one good\nsummary\n")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
+        self.assertEqual(done.returncode, 0)
+
+    def test_phase_says_whether_it_failed(self):
+        done = self.run_phases("phase one good && echo 'after one'\nphase two bad || echo 'after two'\nsummary\n")
+        self.assertIn("after one\n", done.stdout)
+        self.assertIn("after two\n", done.stdout)
+
+    def test_lanes_are_counted_and_their_output_is_not_mixed(self):
+        done = self.run_phases("""
+slow() { seq 1 4000 | sed "s/^/$1 /"; while [ ! -e $2 ]; do sleep 0.01; done; echo '1 passed, 0 failed'; }
+left() { phase left slow left meet; phase 'left end' good; }
+right() { phase right1 bad; touch meet; phase right2 slow right meet; }
+lanes left right
+phase last good
+summary
+""")
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[-1], "12 passed, 2 failed")
+        for word in ("left", "right"):
+            at = lines.index(f"{word} 1")
+            self.assertEqual(lines[at:at + 4000], [f"{word} {n}" for n in range(1, 4001)])
+        self.assertEqual(lines[0:2].count("=== left begins"), 1, "it is told at once what runs")
+
+    def test_reason_of_a_failure_is_in_the_last_40_lines(self):
+        after = "".join(f"phase after{n} good\n" for n in range(30))
+        tail = self.run_phases(f"phase parser bad\n{after}summary\n").stdout.splitlines()[-40:]
+        self.assertIn("--- parser", tail)
+        self.assertIn("FAILED  test of parsing", tail)
+        self.assertIn("    expected 1", tail)
+
+    def test_reasons_of_many_failures_are_in_the_last_40_lines(self):
+        script = "".join(f"phase many{n} bad\n" for n in range(12))
+        tail = self.run_phases(script + "summary\n").stdout.splitlines()[-40:]
+        for n in range(12):
+            self.assertIn(f"--- many{n}", tail)
+        self.assertEqual(tail.count("FAILED  test of parsing"), 12)
+
+    def test_phase_that_ends_without_a_count_is_a_failure_with_its_last_lines(self):
+        done = self.run_phases("dies() { echo 'cannot open it'; exit 3; }\nphase dies dies\nsummary\n")
+        tail = done.stdout.splitlines()[-40:]
+        self.assertEqual(tail[-1], "0 passed, 1 failed")
+        self.assertEqual(tail[tail.index("--- dies") + 1], "cannot open it")
+
+    def test_phase_that_dies_in_a_lane_is_a_failure(self):
+        done = self.run_phases("side() { phase dies sh -c 'kill -9 $$'; phase later good; }\nlanes side\nsummary\n")
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 1 failed")
+
+    def test_flaky_tests_are_shown_and_do_not_fail(self):
+        done = self.run_phases("unsteady() { echo '[FLAKY] unit/x resp2: waits'; echo '1 flaky'; echo '5 passed, 0 failed'; }\n"
+                               "phase unsteady unsteady\nsummary\n")
+        tail = done.stdout.splitlines()
+        self.assertTrue(re.search(r"^unsteady +5 passed +0 failed +\d+ s 1 flaky$", done.stdout, re.MULTILINE))
+        self.assertIn("[FLAKY] unit/x resp2: waits", tail[-5:])
+        self.assertEqual(done.returncode, 0)
+
+    def test_interrupted_lanes_end(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"make=true\n. {TESTS}/phases.sh\nside() {{ phase long tail -f /dev/null; }}\nlanes side\n"
+            shell = subprocess.Popen(["sh", "-c", script], cwd=folder, stdout=subprocess.PIPE, start_new_session=True)
+            self.assertEqual(shell.stdout.readline(), b"=== long begins\n")
+            os.killpg(shell.pid, signal.SIGINT)
+            shell.stdout.read()  # until all processes have closed it
+            self.assertEqual(shell.wait(60), 130)
+
+
+if __name__ == "__main__":
+    unittest.main()
