@@ -9,6 +9,7 @@
 #include "cluster/cluster_report.h"
 #include "cluster/migrate.h"
 #include "cluster/nodes.h"
+#include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
 
@@ -23,6 +24,14 @@ static void printClusterInfo(str *out) {
     if (clusterIsEnabled()) clusterPrintInfo(out);
 }
 
+static slice ownId(void) {
+    return clusterIsEnabled() ? sliceMake(nodeMyself()->id, NODE_ID_LEN) : SLICE("");
+}
+
+static bool knows(slice id) { return clusterIsEnabled() && nodeFind(id); }
+
+static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
+
 static status init(reason *why) {
     if (!clusterIsEnabled()) return OK;
     bool found;
@@ -33,6 +42,7 @@ static status init(reason *why) {
                     : "No cluster configuration found, I'm %.40s",
               nodeMyself()->id);
     nodesChanged();
+    replSetCluster(&repl_cluster);
     gateArm(&clusterRedirectGate, true);
     return OK;
 }

@@ -8,6 +8,7 @@
 #include "engine/lifecycle.h"
 #include "engine/options.h"
 #include "engine/reply.h"
+#include "engine/server_event.h"
 #include "engine/stats.h"
 
 /* CONFIG GET pattern [pattern ...]. Reply: a map of names and values. */
@@ -26,6 +27,15 @@ void configGetCommand(ctx *c) {
     memFree(found);
 }
 
+static void signalSet(const ctx *c) {
+    if (likely(!serverEventIsWanted(SERVER_CONFIG))) return;
+    int count = (c->argc - 2) / 2;
+    slice *names = memNewArray(slice, (size_t)count);
+    for (int i = 0; i < count; i++) names[i] = c->argv[2 + 2 * i];
+    serverEventSignal(&(serverEvent){.kind = SERVER_CONFIG, .config = {names, count}});
+    memFree(names);
+}
+
 /* CONFIG SET name value [name value ...]: sets all or none. */
 void configSetCommand(ctx *c) {
     if (c->argc % 2) {
@@ -40,6 +50,7 @@ void configSetCommand(ctx *c) {
     unsigned allowed = loads ? 0 : CONFIG_ALLOW_NOT_WHILE_LOADING;
     if (enginePermits(RESTRICTED_CONFIGS, c->who)) allowed |= CONFIG_ALLOW_PROTECTED;
     if (configSet(c->argv + 2, (c->argc - 2) / 2, allowed, &error) == OK) {
+        signalSet(c);
         replyOk(c);
     } else {
         replyError(c, strSlice(&error));

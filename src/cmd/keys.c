@@ -245,9 +245,9 @@ static bool parseFlush(ctx *c) {
 
 /* Flushes a database, or all if `id` is -1. */
 static void flush(ctx *c, int id) {
-    dbEvent event = {.kind = DB_FLUSHING, .db_id = id};
-    hooksDbEvent(&event);
     bool later = c->argc > 1 ? ctxArgIs(c, 1, "async") : keyspaceFlushesLater();
+    dbEvent event = {.kind = DB_FLUSHING, .db_id = id, .later = later};
+    hooksDbEvent(&event);
     uint64_t removed = id < 0 ? storeFlush(keyspaceMain(), later) : dbFlush(storeDb(id), later);
     ctxDatasetChanged(c, removed); /* before the event: a snapshot then contains the change */
     event.kind = DB_FLUSHED;

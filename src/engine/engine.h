@@ -17,6 +17,7 @@ extern const feature keyspaceFeature;
 #ifdef HOT_CHECKS
 /* Records what is propagated, for tests. */
 extern const feature recordFeature;
+extern const feature recordEventsFeature;
 #endif
 
 #endif

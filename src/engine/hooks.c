@@ -10,6 +10,7 @@
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
+#include "engine/server_event_priv.h"
 #include "engine/session_priv.h"
 #include "engine/session_slot.h"
 
@@ -105,6 +106,7 @@ void hooksUninstall(void) {
     memFree(hooks.stage_jobs);
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
+    serverEventUninstall();
     engineHot.sinks = engineHot.command_observers = 0;
     engineHot.observers = 0;
 }
@@ -239,6 +241,7 @@ void hooksDbEvent(const dbEvent *e) {
     for (int i = 0; i < hooksFeatureCount(); i++) {
         if (hooksFeature(i)->on_db) hooksFeature(i)->on_db(e);
     }
+    serverEventOnDb(e);
 }
 
 void hooksSessionEvent(session *s, sessionEvent e) {
@@ -251,6 +254,7 @@ void hooksChildEvent(childEvent e, int kind, int exit_code, int signal) {
     for (int i = 0; i < hooksFeatureCount(); i++) {
         if (hooksFeature(i)->on_child) hooksFeature(i)->on_child(e, kind, exit_code, signal);
     }
+    serverEventOnChild(e, kind, exit_code);
 }
 
 size_t hooksPressure(void) {
@@ -277,12 +281,6 @@ status hooksShutdown(uint32_t flags, reason *why) {
         if (st != OK) return st;
     }
     return OK;
-}
-
-void hooksRoleChanged(void) {
-    for (int i = 0; i < hooksFeatureCount(); i++) {
-        if (hooksFeature(i)->on_role) hooksFeature(i)->on_role();
-    }
 }
 
 void stagesRun(stage from, stage to) {

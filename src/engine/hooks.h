@@ -87,6 +87,7 @@ typedef struct dbEvent {
     dbEventKind kind;
     int db_id, other_id; /* -1: all databases */
     const char *path;
+    bool later; /* of a flush: memory is freed in the background */
 } dbEvent;
 typedef void dbEventProc(const dbEvent *e);
 
@@ -222,7 +223,6 @@ typedef struct feature {
     pressureProc *on_pressure;
     authProc *on_auth;
     void (*on_stats_reset)(void); /* CONFIG RESETSTAT */
-    void (*on_role)(void);        /* the server became a replica or a primary */
     status (*init)(
         reason *why);          /* in the order of the features, after the configuration was read */
     shutdownProc *on_shutdown; /* in reverse order */
@@ -244,7 +244,6 @@ void hooksChildEvent(childEvent e, int kind, int exit_code, int signal);
 size_t hooksPressure(void);
 authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who);
 status hooksShutdown(uint32_t flags, reason *why);
-void hooksRoleChanged(void);
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg);
 
 #endif

@@ -14,6 +14,21 @@ typedef struct dueTime {
 
 static bool ticks_paused;
 
+static struct {
+    tickHzProc *draw;
+    int hz;
+} rate_now = {.hz = 10};
+
+int tickHz(void) { return rate_now.hz; }
+
+void tickSetHzProc(tickHzProc *draw) { rate_now.draw = draw; }
+
+int tickDrawHz(void) {
+    if (rate_now.draw) rate_now.hz = rate_now.draw();
+    check(rate_now.hz > 0);
+    return rate_now.hz;
+}
+
 void ticksSetPaused(bool paused) { ticks_paused = paused; }
 
 bool ticksArePaused(void) { return ticks_paused; }

@@ -9,6 +9,7 @@
 #include "engine/block.h"
 #include "engine/deliver.h"
 #include "engine/hot.h"
+#include "engine/server_event.h"
 #include "engine/session_slot.h"
 #include "engine/transaction.h"
 #include "engine/watch.h"
@@ -40,6 +41,10 @@ netStatistics *netStats(void) {
     return &clients.stats;
 }
 
+static void signalClient(client *cl, bool connected) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_CLIENT, .client = {&cl->session, connected}});
+}
+
 client *clientNew(int fd, const connType *type, bool local) {
     list *all = clientAll();
     client *cl = memNew(client);
@@ -55,6 +60,7 @@ client *clientNew(int fd, const connType *type, bool local) {
     if (type == &connUnix) flags |= SESSION_UNIX_SOCKET | SESSION_LOCAL;
     sessionInit(&cl->session, &clientCarrier, flags);
     listAppend(all, &cl->all);
+    signalClient(cl, true);
     return cl;
 }
 
@@ -77,6 +83,8 @@ void clientCloseLater(client *cl) {
 static void clientFree(client *cl) {
     listRemove(&clients.closing, &cl->closing);
     listRemove(&clients.all, &cl->all);
+    /* The link to the primary was opened by this server. */
+    if (cl->session.origin != ORIGIN_PRIMARY) signalClient(cl, false);
     sessionClear(&cl->session);
     connClose(&cl->conn);
     requestParserClear(&cl->parser);

@@ -18,6 +18,7 @@
 
 #include "base/base.h"
 #include "engine/latency.h"
+#include "engine/server_event.h"
 #include "io/bio.h"
 #include "io/file.h"
 #include "io/file_stream.h"
@@ -313,8 +314,10 @@ status aofFilesCreateBase(reason *why) {
                             .is_aof_base = true,
                             .as_commands = as_commands,
                             .syncs = persistConf.aof_rewrite_incremental_fsync};
+    serverEventSaving(EVENT_BEGINS, true, true);
     st = rdbSaveTo(&job, why);
     if (st == OK) st = addToManifest(AOF_BASE, strText(&name), seq, why);
+    serverEventSaving(st == OK ? EVENT_ENDED : EVENT_FAILED, true, true);
     strFree(&name);
     strFree(&path);
     return st;

@@ -170,7 +170,9 @@ static status loadPreamble(const loadedFile *f, uint64_t *end) {
     bool old_style = aofFilesIsOldStyle(f->name);
     logNotice(old_style ? "Reading RDB preamble from AOF file..."
                         : "Reading RDB base file on AOF loading...");
+    loadingSetFormat(false);
     st = rdbLoadPreamble(f->path, end, &why);
+    loadingSetFormat(true);
     if (st != OK) {
         logWarning("Error reading the RDB preamble of the AOF file %s, AOF loading aborted",
                    f->name);
@@ -248,8 +250,8 @@ status aofLoad(void) {
     int64_t total;
     status st = totalSize(m, &total);
     if (st != OK) return ERR_IO;
-    loadingBegin(persistConf.appendfilename, total);
+    loadingBegin(DATASET_AOF, persistConf.appendfilename, total);
     for (int i = 0; i < m->count && st == OK; i++) st = loadListed(m, i);
-    loadingEnd(persistConf.appendfilename);
+    loadingEnd(persistConf.appendfilename, st == OK);
     return st == ERR_NOT_FOUND ? ERR_IO : st;
 }

@@ -10,6 +10,7 @@
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
+#include "engine/tick.h"
 #include "persist/persist.h"
 #include "persist/persist_priv.h"
 #include "persist/sync_load.h"
@@ -24,6 +25,8 @@ static struct {
     uint64_t files_bytes;    /* of the files before the current one */
     uint64_t done_bytes, next_serve;
     bool beside;
+    bool is_aof;          /* for events */
+    int64_t signalled_ms; /* when their progress was */
     loadingServeProc *observer;
     void *observer_arg;
 } progress;
@@ -42,7 +45,11 @@ static bool selectsExclusive(const commandSpec *spec) { return spec->flags & CMD
 const gate asyncLoadingGate = {
     .name = "async loading", .selects = selectsExclusive, .admit = refuse};
 
-static void begin(const char *path, int64_t bytes) {
+static void signalPhase(serverEventKind kind, serverEventPhase phase, serverDatasetSource source) {
+    serverEventSignal(&(serverEvent){.kind = kind, .phase = phase, .loading = {source}});
+}
+
+static void begin(serverDatasetSource source, const char *path, int64_t bytes) {
     progressMeterBegin(&progress.meter, clockMonoMs());
     progress.path = path;
     progress.started_s = clockWallMs() / 1000;
@@ -52,19 +59,23 @@ static void begin(const char *path, int64_t bytes) {
     progress.done_bytes = progress.files_bytes = 0;
     progress.next_serve = (uint64_t)persistConf.loading_process_events_interval_bytes;
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_BEGINS, .db_id = -1, .other_id = -1, .path = path});
+    progress.is_aof = source == DATASET_AOF;
+    progress.signalled_ms = clockMonoMs();
+    if (progress.beside) signalPhase(SERVER_LOADING_BESIDE, EVENT_BEGINS, source);
+    signalPhase(SERVER_LOADING, EVENT_BEGINS, source);
 }
 
-void loadingBegin(const char *path, int64_t bytes) {
+void loadingBegin(serverDatasetSource source, const char *path, int64_t bytes) {
     engineHot.loading = true;
     gateArm(&loadingGate, true);
-    begin(path, bytes);
+    begin(source, path, bytes);
 }
 
 void loadingBeginBeside(int64_t bytes) {
     progress.beside = true;
     engineSetLoadsBeside(true);
     gateArm(&asyncLoadingGate, true);
-    begin(NULL, bytes);
+    begin(DATASET_PRIMARY, NULL, bytes);
 }
 
 bool loadingIsBeside(void) { return progress.beside; }
@@ -74,14 +85,20 @@ void loadingSetObserver(loadingServeProc *proc, void *arg) {
     progress.observer_arg = arg;
 }
 
-void loadingEnd(const char *path) {
+void loadingEnd(const char *path, bool success) {
+    bool beside = progress.beside;
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_ENDED, .db_id = -1, .other_id = -1, .path = path});
     gateArm(progress.beside ? &asyncLoadingGate : &loadingGate, false);
     engineHot.loading = false;
     progress.beside = false;
     engineSetLoadsBeside(false);
     progress.observer = NULL;
+    serverEventPhase phase = success ? EVENT_ENDED : EVENT_FAILED;
+    signalPhase(SERVER_LOADING, phase, DATASET_RDB);
+    if (beside) signalPhase(SERVER_LOADING_BESIDE, phase, DATASET_PRIMARY);
 }
+
+void loadingSetFormat(bool is_aof) { progress.is_aof = is_aof; }
 
 static void logProgress(void) {
     int64_t now_ms = clockMonoMs();
@@ -93,10 +110,34 @@ static void logProgress(void) {
     strFree(&line);
 }
 
+/* What is done of what: bytes of the file, or of the memory that the dataset will need if it comes from a socket. */
+static void measure(int64_t *done, int64_t *total) {
+    *done = (int64_t)progress.done_bytes;
+    *total = progress.total_bytes;
+    if (*total > 0) return;
+    size_t used = memUsed();
+    *done = used > progress.used_before ? (int64_t)(used - progress.used_before) : 0;
+    *total = progress.used_when_saved;
+    if (*done > *total) *done = *total; /* it may need more here than where it was saved */
+}
+
+static void signalProgress(void) {
+    if (likely(!serverEventIsWanted(SERVER_LOADING_PROGRESS))) return;
+    int64_t now_ms = clockMonoMs(), done, total;
+    if (now_ms - progress.signalled_ms < 1000 / tickHz()) return;
+    progress.signalled_ms = now_ms;
+    measure(&done, &total);
+    int per_1024 = total > 0 ? (int)(1024.0 * (double)done / (double)total) : -1;
+    serverEventSignal(&(serverEvent){
+        .kind = SERVER_LOADING_PROGRESS,
+        .progress = {.is_aof = progress.is_aof, .per_1024 = per_1024, .hz = tickHz()}});
+}
+
 /* Clients use the main keyspace, whichever is being filled. */
 void loadingServe(void) {
     logProgress();
     keyspace *filled = keyspaceUse(keyspaceMain());
+    signalProgress();
     if (progress.observer) progress.observer(progress.observer_arg);
     engineServe();
     (void)keyspaceUse(filled); /* the main one again */
@@ -130,17 +171,6 @@ void loadingDelayKey(void) {
 }
 
 void loadingNoteUsedMemory(int64_t bytes) { progress.used_when_saved = bytes > 0 ? bytes : 0; }
-
-/* What is done of what: bytes of the file, or of the memory that the dataset will need if it comes from a socket. */
-static void measure(int64_t *done, int64_t *total) {
-    *done = (int64_t)progress.done_bytes;
-    *total = progress.total_bytes;
-    if (*total > 0) return;
-    size_t used = memUsed();
-    *done = used > progress.used_before ? (int64_t)(used - progress.used_before) : 0;
-    *total = progress.used_when_saved;
-    if (*done > *total) *done = *total; /* it may need more here than where it was saved */
-}
 
 int64_t persistSyncSecondsLeft(void) {
     int64_t done, total;

@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "engine/server_event.h"
 
 /* Begins a load of `bytes` in total, possibly from several files. `path` is for hook 5. */
-void loadingBegin(const char *path, int64_t bytes);
+void loadingBegin(serverDatasetSource source, const char *path, int64_t bytes);
 /* Between two keys or commands: `done` bytes of the current file are loaded. Serves clients from time to time, which
  * may move objects. */
 void loadingProgress(uint64_t done);
@@ -20,7 +21,9 @@ bool loadingAdvance(uint64_t done);
 void loadingServe(void);
 /* The current file is loaded. */
 void loadingNextFile(void);
-void loadingEnd(const char *path);
+void loadingEnd(const char *path, bool success);
+/* What is read now has the format of the append only file, or that of a snapshot: its beginning may have. */
+void loadingSetFormat(bool is_aof);
 /* Begins a load beside the dataset that clients use. Ends with loadingEnd(). */
 void loadingBeginBeside(int64_t bytes);
 bool loadingIsBeside(void);

@@ -314,9 +314,9 @@ status rdbLoadFile(const char *path, unsigned flags, reason *why) {
     status st = rdbFileSourceOpen(&from, path, why);
     if (st != OK) return st;
     uint64_t end;
-    loadingBegin(path, from.file.size);
+    loadingBegin(DATASET_RDB, path, from.file.size);
     st = load(&from.source, flags, NULL, &end, why);
-    loadingEnd(path);
+    loadingEnd(path, st == OK);
     fileReaderClose(&from.file);
     return st;
 }
@@ -328,11 +328,11 @@ status rdbLoadSync(syncLoad *sync, reason *why) {
     if (sync->serves) {
         loadingBeginBeside(sync->bytes);
     } else {
-        loadingBegin(sync->path, sync->bytes);
+        loadingBegin(DATASET_PRIMARY, sync->path, sync->bytes);
     }
     loadingSetObserver(sync->progress, sync->arg);
     status st = load(sync->source, RDB_LOAD_KEEP_EXPIRED, sync, &end, why);
-    loadingEnd(sync->path);
+    loadingEnd(sync->path, st == OK);
     if (sync->into) (void)keyspaceUse(before); /* was sync->into */
     return st;
 }

@@ -11,6 +11,7 @@
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
+#include "engine/server_event.h"
 #include "io/thread.h"
 #include "persist/aof.h"
 #include "persist/inline_save.h"
@@ -81,10 +82,12 @@ static void noteSuccess(uint64_t dirty) {
 status snapshotSave(reason *why) {
     if (snapshot.running) return reasonSet(why, ERR_EXISTS, "Background save already in progress");
     snapshot.saves++;
+    serverEventSaving(EVENT_BEGINS, false, true);
     int64_t began_ms = clockMonoMs();
     uint64_t dirty = engineHot.dirty;
     status st = rdbSaveFile(persistConf.dbfilename, false, NULL, why);
     snapshot.last_try_ms = clockMonoMs();
+    serverEventSaving(st == OK ? EVENT_ENDED : EVENT_FAILED, false, true);
     if (st != OK) {
         logWarning("Write error while saving DB to the disk(rdbSaveRio): %s", why->text);
         return st;

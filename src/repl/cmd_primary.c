@@ -13,6 +13,7 @@
 #include "repl/repl_priv.h"
 #include "repl/replica.h"
 #include "repl/replicas.h"
+#include "repl/role_priv.h"
 #include "store/store.h"
 
 enum { IP_MAX = 255 };
@@ -141,15 +142,18 @@ static bool setDatasetClient(ctx *c, replPeer *peer, slice value) {
     return true;
 }
 
-/* No other node is known yet. */
 static bool setClusterNode(ctx *c, replPeer *peer, slice value) {
-    (void)peer; /* has no node */
     if (!storeIsSlotted()) {
         replyError(c, SLICE("ERR This instance has cluster support disabled"));
-    } else {
-        replyErrorFormat(c, "ERR Unknown node %.*s", (int)sizeMin(value.len, 128), value.ptr);
+        return false;
     }
-    return false;
+    if (!roleKnowsNode(value)) {
+        replyErrorFormat(c, "ERR Unknown node %.*s", (int)sizeMin(value.len, 128), value.ptr);
+        return false;
+    }
+    strFree(&peer->node_id);
+    peer->node_id = strNew(value);
+    return true;
 }
 
 static const struct {
@@ -248,7 +252,7 @@ static bool takeOver(ctx *c) {
         return false;
     }
     logNotice("Failover request received for replid %s.", h->id);
-    replicaPromote();
+    replPromote();
     str client = STR_EMPTY;
     (void)netDescribeForLog(c->who, &client); /* empty without a connection */
     logNotice("PRIMARY MODE enabled (failover request from '%s')", strText(&client));
@@ -285,29 +289,33 @@ static void replyText(ctx *c, int64_t number) {
     replyBulk(c, sliceMake(digits, numberPrintInt(digits, number)));
 }
 
+typedef struct roleReply {
+    ctx *c;
+    int count;
+} roleReply;
+
+static bool replyPeer(const replPeerInfo *peer, void *arg) {
+    roleReply *reply = arg;
+    if (!peer->online) return true;
+    replyArray(reply->c, 3);
+    replyBulk(reply->c, peer->ip);
+    replyText(reply->c, peer->port);
+    replyText(reply->c, peer->offset);
+    reply->count++;
+    return true;
+}
+
 /* ROLE. Reply: the role and what belongs to it. */
 void roleCommand(ctx *c) {
-    const replPrimary *p = replicasThis();
     if (replicaIsOn()) {
         replicaReplyRole(c);
         return;
     }
     replyArray(c, 3);
     replyBulkText(c, "master");
-    replyInteger(c, p->stream->history.offset);
+    replyInteger(c, replOffset());
     respDeferred replicas = respDeferBegin(c->out);
-    int count = 0;
-    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
-        const replPeer *peer = peerOf(n);
-        if (peer->state != PEER_ONLINE) continue;
-        str ip = STR_EMPTY;
-        replicasAppendIp(peer, &ip);
-        replyArray(c, 3);
-        replyBulk(c, strSlice(&ip));
-        replyText(c, peer->port);
-        replyText(c, peer->acked);
-        strFree(&ip);
-        count++;
-    }
-    respDeferEnd(c->out, replicas, '*', c->proto, count);
+    roleReply reply = {.c = c};
+    replPeersEach(replyPeer, &reply);
+    respDeferEnd(c->out, replicas, '*', c->proto, reply.count);
 }

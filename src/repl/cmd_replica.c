@@ -7,7 +7,7 @@
 #include "net/net.h"
 #include "repl/procs.h"
 #include "repl/repl_priv.h"
-#include "repl/replica.h"
+#include "repl/role.h"
 #include "store/store.h"
 
 static void logRequest(const ctx *c, const char *what) {
@@ -18,15 +18,13 @@ static void logRequest(const ctx *c, const char *what) {
 }
 
 static void follow(ctx *c, slice host, int port) {
-    if (replicaIsOn() && sliceIs(host, strText(&replConf.primary_host)) &&
-        port == replConf.primary_port) {
+    if (!replFollow(host, port)) {
         logNotice("REPLICAOF would result into synchronization with the primary we are already "
                   "connected with. No operation performed.");
         replyStatus(c, SLICE("OK Already connected to specified master"));
         return;
     }
     str what = STR_EMPTY;
-    replicaFollow(host, port);
     strAppendFormat(&what, "REPLICAOF %s:%d", strText(&replConf.primary_host), port);
     logRequest(c, strText(&what));
     strFree(&what);
@@ -40,8 +38,8 @@ void replicaofCommand(ctx *c) {
         return;
     }
     if (ctxArgIs(c, 1, "no") && ctxArgIs(c, 2, "one")) {
-        if (replicaIsOn()) {
-            replicaPromote();
+        if (replIsReplica()) {
+            replPromote();
             logRequest(c, "PRIMARY MODE");
         }
         replyOk(c);

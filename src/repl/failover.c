@@ -13,6 +13,7 @@
 #include "repl/replica.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
+#include "repl/role.h"
 #include "store/store.h"
 
 static replFailover failover;
@@ -39,7 +40,8 @@ static void envPromote(void *arg) {
 static void envChanged(void *arg, failoverState state) {
     (void)arg;
     replPrimary *p = replicasThis();
-    p->is_failing_over = p->is_paused = state != FAILOVER_NONE;
+    p->is_failing_over = state != FAILOVER_NONE;
+    replHoldStream(p->is_failing_over);
     if (state == FAILOVER_NONE) {
         pauseEnd(PAUSE_FOR_FAILOVER);
     } else {

@@ -44,10 +44,6 @@ void replAfterLoad(void) { replicaAfterStart(); }
 
 void replStop(void) { replicaStop(); }
 
-bool replIsReplica(void) { return replicaIsOn(); }
-
-const char *replRole(void) { return replicaIsOn() ? "replica" : "master"; }
-
 static void printReplication(str *out) {
     strAppendFormat(out, "role:%s\r\n", replicaIsOn() ? "slave" : "master");
     if (replicaIsOn()) replicaPrintInfo(out);

@@ -9,6 +9,7 @@
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
 #include "repl/rules.h"
+#include "store/store.h"
 
 replConfig replConf;
 
@@ -54,9 +55,9 @@ static void getReplicaof(str *out) {
     strAppendFormat(out, " %d", replConf.primary_port);
 }
 
-/* A primary has no replicaof line. */
+/* A primary has no replicaof line, and in a cluster the roles are in its own file. */
 static void rewriteReplicaof(configLines *lines) {
-    if (replConf.primary_host.len == 0) return;
+    if (replConf.primary_host.len == 0 || storeIsSlotted()) return;
     str rest = STR_EMPTY;
     configAppendWord(&rest, strSlice(&replConf.primary_host));
     strAppendFormat(&rest, " %d", replConf.primary_port);

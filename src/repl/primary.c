@@ -65,6 +65,7 @@ void peerInit(replPeer *peer, void *owner) {
 void peerClear(replPeer *peer) {
     check(!listHas(&peer->node));
     strFree(&peer->ip);
+    strFree(&peer->node_id);
 }
 
 const char *primaryPeerName(const replPrimary *p, const replPeer *peer, str *name) {
@@ -163,10 +164,15 @@ void primaryAddPeer(replPrimary *p, replPeer *peer, peerState state) {
     p->without_replicas_ms = 0;
 }
 
+static void signalOnline(replPrimary *p, replPeer *peer, bool online) {
+    if (p->env->online_changed) p->env->online_changed(peer, online);
+}
+
 void primarySetOnline(replPrimary *p, replPeer *peer, int64_t now_ms) {
     peer->state = PEER_ONLINE;
     peer->heard_ms = now_ms;
     p->env->changed(p);
+    signalOnline(p, peer, true);
 }
 
 /* Logs why the replica cannot continue. */
@@ -339,7 +345,7 @@ void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
         logNotice("Connection with replica %s lost.", strText(&name));
     }
     strFree(&name);
-    bool was_saved_for = peer->state == PEER_WAITING_END;
+    bool was_saved_for = peer->state == PEER_WAITING_END, was_online = peer->state == PEER_ONLINE;
     if (p->stream->has_backlog) backlogClose(&p->stream->backlog, &peer->at);
     listRemove(&p->peers, &peer->node);
     peer->state = PEER_NONE;
@@ -347,6 +353,7 @@ void primaryForget(replPrimary *p, replPeer *peer, int64_t now_ms) {
     if (!p->peers.count) p->without_replicas_ms = now_ms;
     if (was_saved_for) primarySaveLostPeer(p);
     p->env->changed(p);
+    if (was_online) signalOnline(p, peer, false);
 }
 
 /* ------------------------------------------------------------------ time */

@@ -75,7 +75,8 @@ struct replPeer {
     peerState state;
     /* What it announced. */
     int64_t port;
-    str ip; /* empty: the address of the connection */
+    str ip;      /* empty: the address of the connection */
+    str node_id; /* in a cluster; empty: not told */
     uint32_t capabilities;
     uint32_t filter;
     int server_version; /* 0x090102 for 9.1.2; 0: unknown */
@@ -128,6 +129,8 @@ typedef struct primaryEnv {
     bool (*is_busy)(replPrimary *p);
     /* Begins to send the saved file; primaryFileSent() follows. */
     status (*send_file)(replPeer *to, reason *why);
+    /* The replica is online, or is so no more. NULL: of no interest. */
+    void (*online_changed)(replPeer *peer, bool online);
     /* The number of online replicas, or their acknowledgements, have changed. */
     void (*changed)(replPrimary *p);
     /* The backlog was created (the stream has to be fed from now on) or freed. */

@@ -13,11 +13,8 @@ extern const gate replicaDiskGate;
 
 /* After the dataset was loaded at the start: its file may tell where in a stream it belongs. */
 void replAfterLoad(void);
-bool replIsReplica(void);
 /* The process ends: closes the link to the primary and removes an unfinished download. */
 void replStop(void);
-/* "master" or "replica". */
-const char *replRole(void);
 
 /* Memory of the replication stream in bytes. */
 typedef struct replMemory {

@@ -16,6 +16,7 @@
 #include "engine/keyspace.h"
 #include "engine/lifecycle.h"
 #include "engine/reply.h"
+#include "engine/server_event.h"
 #include "engine/stream.h"
 #include "io/net_addr.h"
 #include "io/resolve.h"
@@ -24,6 +25,7 @@
 #include "repl/local_expiry.h"
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
+#include "repl/role_priv.h"
 #include "repl/rules.h"
 #include "repl/server_state.h"
 #include "repl/transfer.h"
@@ -321,6 +323,7 @@ static linkSettings envSettings(void *arg) {
                           .announce_port = announcedPort(),
                           .announce_address = sliceOf(replConf.replica_announce_ip),
                           .version = SERVER_VERSION,
+                          .node_id = roleOwnNode(),
                           .skips_checksum = direct && netTlsForReplication(),
                           .dual_channel = replConf.dual_channel_replication_enabled,
                           .timeout_ms = (int64_t)replConf.repl_timeout * 1000,
@@ -343,10 +346,18 @@ static void transferHeard(void *arg) {
 }
 
 static void updateRules(void) {
-    bool up = replicaIsConnected();
+    bool up = replicaIsConnected(), was_up = replica.was_up;
     replica.was_up = up;
     rulesUpdate(replicaIsOn(), up);
     replicasSetRole(replicaIsOn(), up);
+    if (up != was_up) serverEventSignal(&(serverEvent){.kind = SERVER_LINK, .link = {up}});
+}
+
+static void signalRole(void) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_ROLE,
+                                     .role = {.is_replica = replicaIsOn(),
+                                              .host = strSlice(&replConf.primary_host),
+                                              .port = replConf.primary_port}});
 }
 
 static void transferEnded(void *arg, linkResult result, slice rest) {
@@ -492,6 +503,7 @@ static void follow(slice host, int port) {
     }
     linkStart(&replica.link, now_ms);
     updateRules();
+    signalRole();
     linkTick(&replica.link, now_ms);
 }
 
@@ -527,6 +539,7 @@ void replicaPromote(void) {
     }
     linkSetContinuable(&replica.link, false);
     updateRules();
+    signalRole();
 }
 
 /* ------------------------------------------------------------------ registration */
@@ -548,6 +561,7 @@ status replicaInit(reason *why) {
     if (replConf.primary_host.len) {
         linkStart(&replica.link, clockMonoMs());
         updateRules();
+        signalRole();
     }
     return OK;
 }

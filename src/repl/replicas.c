@@ -16,6 +16,7 @@
 #include "engine/memory.h"
 #include "engine/propagate.h"
 #include "engine/reply.h"
+#include "engine/server_event.h"
 #include "engine/session_report.h"
 #include "engine/session_slot.h"
 #include "net/net.h"
@@ -136,9 +137,11 @@ void replicasSettle(session *s) {
 
 /* ------------------------------------------------------------------ names */
 
-void replicasAppendIp(const replPeer *peer, str *out) {
-    strAppendSlice(out, strSlice(peer->ip.len ? &peer->ip : &replicasConn(peer)->ip));
+slice replicasIp(const replPeer *peer) {
+    return strSlice(peer->ip.len ? &peer->ip : &replicasConn(peer)->ip);
 }
+
+void replicasAppendIp(const replPeer *peer, str *out) { strAppendSlice(out, replicasIp(peer)); }
 
 static void envName(const replPeer *peer, str *out) {
     replicasAppendIp(peer, out);
@@ -244,6 +247,10 @@ static bool envKeepsFile(replPrimary *p) {
     return persistSavesItself();
 }
 
+static void envOnlineChanged(replPeer *peer, bool online) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_REPLICA, .replica = {online, sessionOf(peer)}});
+}
+
 static void envChanged(replPrimary *p) {
     minReplicasUpdate(p);
     blockNotify(BLOCK_OFFSET);
@@ -285,6 +292,7 @@ static const primaryEnv environment = {
     .keeps_file = envKeepsFile,
     .is_busy = envIsBusy,
     .send_file = fullSyncSendFile,
+    .online_changed = envOnlineChanged,
     .changed = envChanged,
     .backlog_changed = envBacklogChanged,
     .stream_db = envStreamDb,

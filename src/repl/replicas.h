@@ -36,6 +36,7 @@ static inline replicaConn *replicasConn(const replPeer *peer) { return peer->own
 void replicasEnlist(session *s);
 void replicasSettle(session *s);
 /* The replica's IP address: announced, or that of the connection. */
+slice replicasIp(const replPeer *peer);
 void replicasAppendIp(const replPeer *peer, str *out);
 /* The role of this server or the state of its link has changed. */
 void replicasSetRole(bool is_replica, bool link_is_up);

@@ -209,7 +209,6 @@ void rulesTick(void) {
 }
 
 void rulesUpdate(bool is_replica, bool link_is_up) {
-    bool changed = role.is_replica != is_replica;
     role.is_replica = is_replica;
     role.link_is_up = link_is_up;
     arm(&replicaRedirectGate, is_replica);
@@ -221,7 +220,6 @@ void rulesUpdate(bool is_replica, bool link_is_up) {
     localExpirySet(is_replica && !replConf.replica_read_only);
     rulesTick();
     logSetRole(is_replica ? 'S' : 'M');
-    if (changed) hooksRoleChanged();
 }
 
 status rulesApply(reason *why) {

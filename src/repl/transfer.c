@@ -78,7 +78,8 @@ static void noteReceived(transfer *t, int64_t received) {
 /* ------------------------------------------------------------------ the old dataset */
 
 static void signalAll(dbEventKind kind) {
-    hooksDbEvent(&(dbEvent){.kind = kind, .db_id = -1, .other_id = -1});
+    hooksDbEvent(&(dbEvent){
+        .kind = kind, .db_id = -1, .other_id = -1, .later = replConf.replica_lazy_flush});
 }
 
 /* Within a load: save points must not save what is empty only for a moment. */

@@ -9,6 +9,7 @@
 #include "base/base.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
+#include "engine/server_event.h"
 #include "engine/tick.h"
 #include "server/server.h"
 #include "server/server_priv.h"
@@ -35,7 +36,7 @@ static bool isQuiet(int64_t period_ms) {
 
 static bool mayRest(int64_t period_ms) {
     return isQuiet(period_ms) && !serverConf.watchdog_period && shutdownRemainingMs() < 0 &&
-           !ticksAreBusy();
+           !ticksAreBusy() && !serverEventIsWanted(SERVER_CRON);
 }
 
 void cronWake(void) {
@@ -53,7 +54,7 @@ static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
     (void)l, (void)id, (void)arg; /* there is one loop and one cron */
     executeNewTurn();
     watchdogKick();
-    int64_t period_ms = 1000 / serverConf.hz;
+    int64_t period_ms = 1000 / tickDrawHz();
     /* In a nested turn a command, such as a slow script, is not finished: a shutdown would save half of its changes. */
     if (engineHot.current) return period_ms;
     signalsPoll();
@@ -62,11 +63,16 @@ static int64_t cronTurn(loop *l, uint64_t id, void *arg) {
     if (engineHot.loading) return period_ms;
     int64_t began_us = clockMonoUs();
     ticksRun(period_ms * 1000 / 4); /* jobs may use a quarter of the time */
+    serverEventSignal(&(serverEvent){.kind = SERVER_CRON, .cron = {.hz = tickHz()}});
     serverRunNow()->cron_us += (uint64_t)(clockMonoUs() - began_us);
     enum { REST_MS = 1000 };
     if (period_ms >= REST_MS || !mayRest(period_ms)) return period_ms;
     cron.rest_until_ms = clockMonoMs() + REST_MS;
     return REST_MS;
 }
+
+static int configuredHz(void) { return serverConf.hz; }
+
+void cronInit(void) { tickSetHzProc(configuredHz); }
 
 void cronStart(void) { cron.timer = loopAddTimer(serverRunNow()->loop, 0, cronTurn, NULL); }

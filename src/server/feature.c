@@ -2,6 +2,7 @@
  *
  * The feature of `server` itself: directives of the process, its INFO sections and periodic
  * jobs. */
+#include "engine/server_event.h"
 #include "server/kernel.h"
 #include "server/server.h"
 #include "server/server_priv.h"
@@ -14,8 +15,15 @@ static const tickJob ticks[] = {
 };
 
 /* The kernel's score of this process for the case of too little memory depends on the role. */
-static void applyRole(void) {
+static void applyRole(const serverEvent *e) {
+    (void)e;                     /* asks for the role itself */
     (void)kernelApplyOomScore(); /* a failure is logged; the server can run anyway */
+}
+
+static status init(reason *why) {
+    (void)why; /* cannot fail */
+    serverEventsListen(applyRole, 1u << SERVER_ROLE);
+    return OK;
 }
 
 const feature serverFeature = {.name = "server",
@@ -24,4 +32,4 @@ const feature serverFeature = {.name = "server",
                                .ticks = ticks,
                                .on_child = kernelChildEvent,
                                .on_stats_reset = infoResetStats,
-                               .on_role = applyRole};
+                               .init = init};

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "engine/execute.h"
 #include "engine/hot.h"
+#include "engine/tick.h"
 #include "net/net.h"
 #include "persist/persist.h"
 #include "server/server.h"
@@ -57,7 +58,7 @@ static void printServer(str *out) {
                     "server_time_usec:%lld\r\nuptime_in_seconds:%lld\r\nuptime_in_days:%lld\r\n",
                     (long long)clockWallUs(), (long long)uptime_s, (long long)(uptime_s / 86400));
     strAppendFormat(out, "hz:%d\r\nconfigured_hz:%d\r\nclients_hz:%d\r\nlru_clock:%llu\r\n",
-                    serverConf.hz, serverConf.hz, serverConf.hz, lruClock());
+                    tickHz(), serverConf.hz, tickHz(), lruClock());
     strAppendFormat(
         out, "executable:%s\r\nconfig_file:%s\r\nio_threads_active:%d\r\navailability_zone:%s\r\n",
         run->executable, serverConfigFile(), netThreadsAreActive(), serverConf.availability_zone);

@@ -27,6 +27,7 @@
 #include "net/net.h"
 #include "persist/persist.h"
 #include "repl/repl.h"
+#include "repl/role.h"
 #include "server/crash.h"
 #include "server/kernel.h"
 #include "server/server.h"
@@ -243,6 +244,7 @@ int main(int argc, char **argv) {
     installOptions();
     commandInstall(serverCommands, serverCommandCount, false);
     registerHandlers();
+    cronInit();
     commandLineRunConfig(argc, argv);
     loadConfiguration(argc, argv);
     serverApplyLogging();

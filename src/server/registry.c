@@ -36,6 +36,7 @@ const feature *const serverFeatures[] = {
     &metricsFeature,
 #ifdef HOT_CHECKS
     &recordFeature,
+    &recordEventsFeature,
 #endif
 };
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);

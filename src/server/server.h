@@ -77,6 +77,8 @@ void signalsPoll(void);
 /* Forgets a signal that has requested a shutdown which has not begun. False: there is none. */
 bool signalsForget(void);
 
+/* Before the features start: they may draw the cron's rate themselves (tickSetHzProc()). */
+void cronInit(void);
 /* Starts the cron timer: hz times per second, once per second while nothing happens. */
 void cronStart(void);
 /* Called when the loop has woken: ends the rest of the cron, which runs in this turn. */

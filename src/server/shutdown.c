@@ -11,6 +11,7 @@
 #include "engine/hot.h"
 #include "engine/lifecycle.h"
 #include "engine/pause.h"
+#include "engine/server_event.h"
 #include "metrics/metrics.h"
 #include "net/net.h"
 #include "repl/repl.h"
@@ -28,6 +29,7 @@ static struct {
 
 /* Removes the files of this run and exits. */
 static void __attribute__((noreturn)) finish(void) {
+    serverEventSignal(&(serverEvent){.kind = SERVER_SHUTDOWN});
     metricsStop();
     netStopListening();
     replStop();

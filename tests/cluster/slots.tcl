@@ -26,6 +26,11 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         assert_equal 1 [info_field cluster_enabled]
     }
 
+    test {a replica may tell the id of a node that is known, and only that} {
+        assert_equal OK [r replconf set-cluster-node-id [r cluster myid]]
+        assert_error "ERR Unknown node abc" {r replconf set-cluster-node-id abc}
+    }
+
     test {commands with keys are refused, those without work} {
         foreach command {{get a} {set a 1} {exists x{t}a y{t}b} {object encoding a} {memory usage a} {watch a}} {
             assert_error [no_slot] {r {*}$command}

@@ -12,6 +12,7 @@ int test_measure(void);
 int test_pause(void);
 int test_propagate(void);
 int test_registries(void);
+int test_server_event(void);
 int test_session(void);
 int test_subsystem(void);
 int test_transaction(void);
@@ -29,6 +30,7 @@ int main(void) {
     failed += test_pause();
     failed += test_propagate();
     failed += test_registries();
+    failed += test_server_event();
     failed += test_session();
     failed += test_subsystem();
     failed += test_transaction();

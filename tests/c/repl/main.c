@@ -5,6 +5,7 @@ int test_backlog(void);
 int test_history(void);
 int test_primary(void);
 int test_link(void);
+int test_role(void);
 
 int main(void) {
     int failed = 0;
@@ -12,5 +13,6 @@ int main(void) {
     failed += test_history();
     failed += test_primary();
     failed += test_link();
+    failed += test_role();
     return failed != 0;
 }

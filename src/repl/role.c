@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The role of this server (role.h): both sides of replication, as seen from outside. It has no state of its own but the
+ * cluster's functions. */
+#include "repl/role.h"
+
+#include "base/base.h"
+#include "engine/hot.h"
+#include "repl/repl_priv.h"
+#include "repl/replica.h"
+#include "repl/replicas.h"
+#include "repl/role_priv.h"
+
+static const replCluster *cluster;
+
+void replSetCluster(const replCluster *procs) { cluster = procs; }
+
+slice roleOwnNode(void) { return cluster ? cluster->own_id() : SLICE(""); }
+
+bool roleKnowsNode(slice id) { return cluster && cluster->knows(id); }
+
+bool replIsReplica(void) { return replicaIsOn(); }
+
+const char *replRole(void) { return replicaIsOn() ? "replica" : "master"; }
+
+bool replFollow(slice host, int port) {
+    bool same = replicaIsOn() && sliceEqualFold(host, strSlice(&replConf.primary_host)) &&
+                port == replConf.primary_port;
+    if (!same) replicaFollow(host, port);
+    return !same;
+}
+
+void replPromote(void) { replicaPromote(); }
+
+/* ------------------------------------------------------------------ the stream */
+
+int64_t replOffset(void) {
+    if (replicaIsOn() && !replicaIsConnected() && !replicaLink()->can_continue) return 0;
+    return replThis()->history.offset;
+}
+
+const char *replId(void) { return replThis()->history.id; }
+const char *replSecondId(void) { return replThis()->history.id2; }
+int64_t replSecondOffset(void) { return replThis()->history.second_offset; }
+
+void replHoldStream(bool held) { replicasThis()->is_paused = held; }
+
+/* ------------------------------------------------------------------ the link */
+
+static replLinkPhase phaseOf(const replLink *link) {
+    if (link->state == LINK_NONE) return REPL_LINK_NONE;
+    if (link->state == LINK_CONNECTED) return REPL_LINK_UP;
+    return link->state >= LINK_ANNOUNCED ? REPL_LINK_SYNCING : REPL_LINK_CONNECTING;
+}
+
+static int64_t since(int64_t ms) {
+    int64_t passed_ms = clockMonoMs() - ms;
+    return passed_ms > 0 ? passed_ms : 0;
+}
+
+void replLinkRead(replLinkInfo *out) {
+    const replLink *link = replicaLink();
+    *out = (replLinkInfo){.host = strSlice(&replConf.primary_host),
+                          .port = replConf.primary_port,
+                          .phase = phaseOf(link),
+                          .state = linkStateName(link->state)};
+    if (out->phase == REPL_LINK_UP) {
+        out->silent_ms = since(link->heard_ms);
+    } else if (out->phase != REPL_LINK_NONE) {
+        out->down_ms = link->down_ms < 0 ? -1 : since(link->down_ms);
+    }
+}
+
+int64_t replLinkAgeMs(void) {
+    replLinkInfo link;
+    replLinkRead(&link);
+    return link.phase == REPL_LINK_UP ? link.silent_ms : link.down_ms;
+}
+
+/* ------------------------------------------------------------------ replicas */
+
+static void describe(const replPeer *peer, replPeerInfo *out) {
+    int64_t silent_ms = engineHot.now_ms - peer->heard_ms;
+    *out = (replPeerInfo){.who = replicasConn(peer)->who,
+                          .ip = replicasIp(peer),
+                          .port = peer->port,
+                          .online = peer->state == PEER_ONLINE,
+                          .state = peerStateName(peer->state),
+                          .offset = peer->acked,
+                          .silent_ms = silent_ms > 0 ? silent_ms : 0,
+                          .node_id = strSlice(&peer->node_id),
+                          .version = peer->server_version};
+}
+
+void replPeersEach(replPeerProc *proc, void *arg) {
+    const replPrimary *p = replicasThis();
+    replPeerInfo info;
+    for (listNode *n = listFirst(&p->peers); n; n = listNext(&p->peers, n)) {
+        describe(peerOf(n), &info);
+        if (!proc(&info, arg)) return;
+    }
+}
+
+bool replPeerRead(const session *who, replPeerInfo *out) {
+    const replPeer *peer = replicasFind(who);
+    if (!peer || peer->state == PEER_NONE) return false;
+    describe(peer, out);
+    return true;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The role of this server, for commands, the cluster and modules: which server it follows, how far it is, and who follows
+ * it. Changes are signalled as SERVER_ROLE, SERVER_LINK and SERVER_REPLICA (engine/server_event.h). Main thread only. */
+#ifndef REPL_ROLE_H
+#define REPL_ROLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "engine/session.h"
+
+bool replIsReplica(void);
+/* "master" or "replica". */
+const char *replRole(void);
+
+/* Becomes a replica of this server, in cluster mode, too, where REPLICAOF is refused to clients. Blocked clients whose
+ * waits only a primary can serve are told so. False: it is that primary's replica already, and nothing was done. */
+bool replFollow(slice host, int port);
+/* Becomes a primary; no effect on one. If the dataset is complete, replicas of the old primary can continue with this
+ * server. */
+void replPromote(void);
+
+/* ------------------------------------------------------------------ the stream */
+
+/* Number of the last byte: sent by a primary, applied by a replica; 0: a replica without a complete dataset. */
+int64_t replOffset(void);
+/* The stream's id, and the one that it had up to before replSecondOffset(): 40 characters; offset -1: none. */
+const char *replId(void);
+const char *replSecondId(void);
+int64_t replSecondOffset(void);
+/* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h) the offset stands still
+ * until all replicas have reached it. */
+void replHoldStream(bool held);
+
+/* ------------------------------------------------------------------ the link to the primary */
+
+typedef enum replLinkPhase {
+    REPL_LINK_NONE,       /* this server is a primary */
+    REPL_LINK_CONNECTING, /* or waiting to, or in the handshake */
+    REPL_LINK_SYNCING,    /* the whole dataset is being received or loaded */
+    REPL_LINK_UP,
+} replLinkPhase;
+
+typedef struct replLinkInfo {
+    slice host; /* of the primary; borrowed until the role changes */
+    int port;
+    replLinkPhase phase;
+    const char *state; /* as in ROLE */
+    int64_t silent_ms; /* up: since something was received from the primary */
+    int64_t down_ms;   /* not up: since when; -1: it never was */
+} replLinkInfo;
+void replLinkRead(replLinkInfo *out);
+/* Age of the dataset: how long the primary may have had changes that are not here. -1: unknown, because the link has never
+ * been up; 0 for a primary. */
+int64_t replLinkAgeMs(void);
+
+/* ------------------------------------------------------------------ replicas of this server */
+
+typedef struct replPeerInfo {
+    session *who;
+    slice ip;     /* announced by it, or of its connection */
+    int64_t port; /* announced; 0: not */
+    bool online;
+    const char *state; /* as in INFO */
+    int64_t offset;    /* acknowledged */
+    int64_t silent_ms; /* since something was received from it */
+    slice node_id;     /* of a cluster; empty: not told */
+    int version;       /* 0x090102 for 9.1.2; 0: not told */
+} replPeerInfo;
+/* False ends the walk. It must not change the role or close a session. */
+typedef bool replPeerProc(const replPeerInfo *peer, void *arg);
+void replPeersEach(replPeerProc *proc, void *arg);
+/* One of them. False: `who` is none. */
+bool replPeerRead(const session *who, replPeerInfo *out);
+
+/* ------------------------------------------------------------------ what replication asks the cluster */
+
+typedef struct replCluster {
+    slice (*own_id)(void); /* told to the primary; empty: not in cluster mode */
+    bool (*knows)(slice node_id);
+} replCluster;
+/* Set by the cluster's init. Without it replication knows no nodes. */
+void replSetCluster(const replCluster *cluster);
+
+#endif
