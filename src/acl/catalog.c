@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The catalog of commands (catalog.h). Invariant: it describes the commands with ids below `count`; a command that was
- * added since makes the next function rebuild it. About 400 entries, built in some 100 us. Main thread only. */
+ * The catalog of commands (catalog.h). Invariant: it describes the commands with ids below `count`;
+ * a command that was added since makes the next function rebuild it. About 400 entries, built in
+ * some 100 us. Main thread only. */
 #include "acl/catalog.h"
 
 #include <stdlib.h>
@@ -31,8 +32,8 @@ uint32_t aclAccessOf(uint32_t key_flags) {
 
 static bool nameIs(const char *name, const char *word) { return name && strcmp(name, word) == 0; }
 
-/* Channels are the first argument or arguments of a command flagged `pubsub`, unless they are optional: leaving a
- * channel and asking for statistics is free. */
+/* Channels are the first argument or arguments of a command flagged `pubsub`, unless they are
+ * optional: leaving a channel and asking for statistics is free. */
 static int channelsOf(const commandSpec *spec) {
     if (!(spec->flags & CMD_PUBSUB) || spec->arg_count == 0) return CHANNELS_NONE;
     const commandArg *arg = &spec->args[0];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What rules and checks need to know of the commands: lookup by the names of the specs (whatever rename-command says),
- * the commands of each category as bits, and per command where its keys, channels and databases are. Built on first
- * use, and again when commands were added. Main thread only. */
+ * What rules and checks need to know of the commands: lookup by the names of the specs (whatever
+ * rename-command says), the commands of each category as bits, and per command where its keys,
+ * channels and databases are. Built on first use, and again when commands were added. Main thread
+ * only. */
 #ifndef ACL_CATALOG_H
 #define ACL_CATALOG_H
 
@@ -17,7 +18,8 @@ enum { CHANNELS_NONE, CHANNELS_GLOB, CHANNELS_LITERAL };
 /* The databases it accesses; the named ones are arguments. */
 enum { DBS_NONE, DBS_CURRENT, DBS_SELECT, DBS_SWAP, DBS_MOVE, DBS_COPY, DBS_ALL };
 
-/* Commands that also need the right to read because they reply data, though their key specifications do not say so. */
+/* Commands that also need the right to read because they reply data, though their key
+ * specifications do not say so. */
 enum { RETURNS_NOTHING, RETURNS_CLAIMED, RETURNS_SCORE };
 
 typedef struct aclNeeds {
@@ -32,7 +34,8 @@ typedef struct aclNeeds {
 
 /* Number of 64-bit words of a set of commands, one bit per command id. */
 int aclCommandWords(void);
-/* The bits of a category in aclCommandWords() words; NULL if there is no such category. Ignores case. */
+/* The bits of a category in aclCommandWords() words; NULL if there is no such category. Ignores
+ * case. */
 const uint64_t *aclCategoryBits(slice name);
 /* Finds "get" or "config|get" by the names of the specs, ignoring case; NULL if there is none. */
 const command *aclCommandFind(slice name);

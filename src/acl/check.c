@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Decisions about requests (check.h). The keys of a request are found once and compared with the patterns of each
- * selector. Main thread only. */
+ * Decisions about requests (check.h). The keys of a request are found once and compared with the
+ * patterns of each selector. Main thread only. */
 #include "acl/check.h"
 
 #include "acl/catalog.h"
@@ -120,7 +120,8 @@ static NO_INLINE void findKeys(keyList *list, const aclRequest *q, int returns) 
     if (list->count && returns && returnsData(q, returns)) list->keys[0].flags |= KEY_ACCESS;
 }
 
-/* Returns the index of the first refused key, 0 if all are allowed. `list` may be NULL unless keys have to be found. */
+/* Returns the index of the first refused key, 0 if all are allowed. `list` may be NULL unless keys
+ * have to be found. */
 static int refusedKey(const aclSelector *s, const aclRequest *q, const aclNeeds *needs,
                       keyList *list) {
     if (needs->keys == KEYS_NONE || s->flags & ACL_ALL_KEYS) return 0;

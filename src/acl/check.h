@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The decision whether rules allow a request. A selector must allow everything by itself: database, command, keys,
- * channels, in this order. Cost: a bit test for the command, and per key the patterns until one matches. Main thread
- * only. */
+ * The decision whether rules allow a request. A selector must allow everything by itself: database,
+ * command, keys, channels, in this order. Cost: a bit test for the command, and per key the
+ * patterns until one matches. Main thread only. */
 #ifndef ACL_CHECK_H
 #define ACL_CHECK_H
 
 #include "acl/rules.h"
 #include "engine/command.h"
 
-/* Kinds of refusals in the order of precedence: with several selectors, the one that came furthest is reported. */
+/* Kinds of refusals in the order of precedence: with several selectors, the one that came furthest
+ * is reported. */
 typedef enum aclVerdict {
     ACL_ALLOWED,
     ACL_DENIED_DATABASE,
@@ -27,8 +28,9 @@ typedef struct aclRequest {
 
 /* `*arg_index` receives the refused argument; 0 if it is the command or the current database. */
 aclVerdict aclDecide(const aclRules *rules, const aclRequest *q, int *arg_index);
-/* What the root permissions say about a command, one byte per command id, so that usual requests need no further
- * decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern with this access. */
+/* What the root permissions say about a command, one byte per command id, so that usual requests
+ * need no further decision: ask aclDecide(), allow, or allow if argument 1 matches a key pattern
+ * with this access. */
 enum { ACTION_DECIDE, ACTION_ALLOW, ACTION_KEY /* + enum aclAccess */ };
 /* Fills the actions of the first `count` ids. */
 void aclActionsFill(const aclRules *rules, uint8_t *actions, int count);
@@ -41,7 +43,8 @@ ALWAYS_INLINE bool aclAllowsKey(const aclPattern *p, uint32_t count, slice key, 
 }
 /* True if a selector allows the command and reading every key (BY and GET of SORT). */
 bool aclReadsEverything(const aclRules *rules, const command *cmd);
-/* True if some selector allows the channel, or the pattern of a subscription, which must be listed literally. */
+/* True if some selector allows the channel, or the pattern of a subscription, which must be listed
+ * literally. */
 bool aclAllowsChannel(const aclRules *rules, slice channel, bool is_pattern);
 
 /* Which requests need a decision at all; see gate.c. */
@@ -49,7 +52,8 @@ enum aclCheckFlag { ACL_CHECK_ALL = 1, ACL_CHECK_KEYS = 2, ACL_CHECK_CHANNELS = 
 uint32_t aclChecksOf(const aclRules *rules);
 /* True if some selector allows the key of the database to be read. */
 bool aclMayRead(const aclRules *rules, int db_id, slice key);
-/* True if a selector allows every key of every database; false does not mean that some may not be read. */
+/* True if a selector allows every key of every database; false does not mean that some may not be
+ * read. */
 bool aclMayReadAll(const aclRules *rules);
 /* True if some selector does not allow every database. */
 bool aclLimitsDatabases(const aclRules *rules);

@@ -22,7 +22,7 @@ static const slice NO_FILE_TEXT = SLICE(
 
 static bool allChannels(void) { return aclConf.acl_pubsub_default == PUBSUB_ALLCHANNELS; }
 
-/* ------------------------------------------------------------------ ACL CAT, GENPASS, HELP, WHOAMI */
+/* --------------------------------------------------------------- ACL CAT, GENPASS, HELP, WHOAMI */
 
 /* ACL CAT [category]. Reply: the categories, or the commands of one. */
 void aclCatCommand(ctx *c) {

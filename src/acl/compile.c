@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compiles drafts to immutable rules (rules.h). A first pass measures, a second one fills one block: structures first,
- * then texts. Invariant: both passes go through the draft in the same order, which check() verifies at the end. Main
- * thread only. */
+ * Compiles drafts to immutable rules (rules.h). A first pass measures, a second one fills one
+ * block: structures first, then texts. Invariant: both passes go through the draft in the same
+ * order, which check() verifies at the end. Main thread only. */
 #define _GNU_SOURCE /* memmem() */
 #include <string.h>
 
@@ -46,8 +46,8 @@ static uint8_t kindOf(slice text, size_t plain) {
     return stars <= STARS_MAX ? PATTERN_STARS : PATTERN_GLOB;
 }
 
-/* Number of literal bytes after the last star, with which every match ends; 0 for patterns in which a star may be
- * escaped or in a class. */
+/* Number of literal bytes after the last star, with which every match ends; 0 for patterns in which
+ * a star may be escaped or in a class. */
 static uint16_t suffixOf(slice text) {
     size_t len = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -72,7 +72,8 @@ static aclPattern classify(slice text, uint8_t access) {
     return p;
 }
 
-/* Stars with literals between them: each literal is found at its first place after the one before. */
+/* Stars with literals between them: each literal is found at its first place after the one
+ * before. */
 static bool segmentsMatch(slice pattern, slice text) {
     check(pattern.len > 0);
     check(pattern.ptr[0] == '*');

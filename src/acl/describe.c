@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules as text, in the order and form of ACL LIST. Applied to a new user, the text gives the same rules again. Main
- * thread only. */
+ * Rules as text, in the order and form of ACL LIST. Applied to a new user, the text gives the same
+ * rules again. Main thread only. */
 #include "acl/catalog.h"
 #include "acl/rules.h"
 #include "base/base.h"
@@ -21,8 +21,8 @@ static void endParts(str *out, size_t start) {
     if (out->len > start && out->ptr[out->len - 1] == ' ') strCut(out, out->len - 1);
 }
 
-/* Words of a selector are parsed like a configuration line. Quotes are necessary where quotes would be recognised, and
- * where the word would end the selector. */
+/* Words of a selector are parsed like a configuration line. Quotes are necessary where quotes would
+ * be recognised, and where the word would end the selector. */
 static void appendPattern(str *out, const char *prefix, const aclPattern *p, bool in_selector) {
     slice text = sliceMake(p->text, p->len);
     bool quoted = in_selector && text.len &&

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Drafts: the rules of a user while they are edited (rules.h). Invariant: a function that returns an error text has
- * changed nothing. Adding a pattern compares it with those that exist. Main thread only. */
+ * Drafts: the rules of a user while they are edited (rules.h). Invariant: a function that returns
+ * an error text has changed nothing. Adding a pattern compares it with those that exist. Main
+ * thread only. */
 #include <stdlib.h>
 
 #include "acl/catalog.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Users from files (file.h). A file is parsed completely before anything is replaced. Its lines are split at single
- * blanks, without quotes: no name or rule contains blanks. Main thread only. */
+ * Users from files (file.h). A file is parsed completely before anything is replaced. Its lines are
+ * split at single blanks, without quotes: no name or rule contains blanks. Main thread only. */
 #include "acl/file.h"
 
 #include <errno.h>
@@ -119,7 +119,8 @@ static int compareByName(const void *a, const void *b) {
     return x->line - y->line;
 }
 
-/* Sorts the users and reports those with several lines. Returns true if the default user is among them. */
+/* Sorts the users and reports those with several lines. Returns true if the default user is among
+ * them. */
 static bool findRepeated(loading *l) {
     bool has_default = false;
     if (l->count) qsort(l->users, (size_t)l->count, sizeof(*l->users), compareByName);

@@ -8,8 +8,9 @@
 #include "base/error.h"
 #include "config/config.h"
 
-/* Replaces all users by those of the ACL file, or none if it has an error: then `errors` receives the texts of all of
- * them. Without a line for the default user it has the password of `requirepass`, or none. */
+/* Replaces all users by those of the ACL file, or none if it has an error: then `errors` receives
+ * the texts of all of them. Without a line for the default user it has the password of
+ * `requirepass`, or none. */
 status aclFileLoad(str *errors) MUST_USE;
 /* Parses the contents of an ACL file without applying them. `path` is for the error texts. */
 status aclFileCheck(const char *path, slice content, str *errors) MUST_USE;
@@ -18,7 +19,8 @@ status aclFileSave(reason *why) MUST_USE;
 
 /* Validates a line of the configuration as far as possible before all commands are known. */
 status aclUserLineCheck(const slice *words, int count, reason *why) MUST_USE;
-/* Sets the users of the configuration's lines. `requirepass` applies to the default user without a line. */
+/* Sets the users of the configuration's lines. `requirepass` applies to the default user without a
+ * line. */
 status aclUserLinesApply(reason *why) MUST_USE;
 /* CONFIG REWRITE: one line per user, unless they are in an ACL file. */
 void aclUserLinesRewrite(configLines *lines);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gates that ask for the rights of a session's user. They are armed per session, and only those that can refuse
- * something: none for +@all ~* &*, only that for commands with keys (or channels) if just keys (or channels) are
- * limited, else the one for all commands. Invariant: a request meets at most one armed gate of these. Main thread
- * only. */
+ * Gates that ask for the rights of a session's user. They are armed per session, and only those
+ * that can refuse something: none for +@all ~* &*, only that for commands with keys (or channels)
+ * if just keys (or channels) are limited, else the one for all commands. Invariant: a request meets
+ * at most one armed gate of these. Main thread only. */
 #include "acl/acl.h"
 #include "acl/catalog.h"
 #include "acl/check.h"
@@ -17,10 +17,10 @@
 #include "engine/stats.h"
 #include "engine/transaction.h"
 
-/* ------------------------------------------------------------------ the database of a queued command */
+/* ------------------------------------------------------------- the database of a queued command */
 
-/* For a user with limited databases: the database that the commands queued since MULTI have selected, plus 1. Nothing is
- * allocated for it. */
+/* For a user with limited databases: the database that the commands queued since MULTI have
+ * selected, plus 1. Nothing is allocated for it. */
 static const sessionSlot queued_db_slot = {.name = "acl-queued-db"};
 
 static int queuedDbSlot(void) {
@@ -50,7 +50,8 @@ static void noteQueued(const ctx *c) {
     sessionSlotSet(c->who, queuedDbSlot(), (void *)(uintptr_t)(db + 1));
 }
 
-/* True if the queue may run: if a queued SELECT were refused, the commands after it would run in the wrong database. */
+/* True if the queue may run: if a queued SELECT were refused, the commands after it would run in
+ * the wrong database. */
 static bool selectIsAllowed(void *arg, const command *cmd, const slice *argv, int argc) {
     if (aclNeedsOf(cmd)->databases != DBS_SELECT) return true;
     aclRequest q = {.cmd = cmd, .argv = argv, .argc = argc};

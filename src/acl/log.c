@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ACL LOG. Equal refusals within a minute are one entry, which moves to the front; ten entries are compared. Entries
- * over `acllog-max-len` are dropped when one is added. Main thread only. */
+ * ACL LOG. Equal refusals within a minute are one entry, which moves to the front; ten entries are
+ * compared. Entries over `acllog-max-len` are dropped when one is added. Main thread only. */
 #include "acl/log.h"
 
 #include "acl/acl_priv.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The rules of a user, in two forms. A draft is edited rule by rule (ACL SETUSER, a line of an ACL file). The compiled
- * form is one immutable block that answers checks: a set of command ids, patterns classified by the work they need.
- * Drafts are made from compiled rules and compiled again, so that a rule that fails changes nothing. Main thread
- * only. */
+ * The rules of a user, in two forms. A draft is edited rule by rule (ACL SETUSER, a line of an ACL
+ * file). The compiled form is one immutable block that answers checks: a set of command ids,
+ * patterns classified by the work they need. Drafts are made from compiled rules and compiled
+ * again, so that a rule that fails changes nothing. Main thread only. */
 #ifndef ACL_RULES_H
 #define ACL_RULES_H
 
@@ -49,11 +49,12 @@ typedef struct aclDraft {
 /* A new user: off, without passwords and rights. `all_channels` is acl-pubsub-default. */
 void aclDraftInit(aclDraft *d, bool all_channels);
 void aclDraftClear(aclDraft *d);
-/* Applies one rule; a selector is a single word in brackets. Returns NULL, or the error text (constant) for which
- * nothing has changed. */
+/* Applies one rule; a selector is a single word in brackets. Returns NULL, or the error text
+ * (constant) for which nothing has changed. */
 const char *aclDraftApply(aclDraft *d, slice rule, bool all_channels);
-/* Joins the words of selectors: from one starting with '(' to one ending with ')'. `joined` receives an array of
- * `*count` words, to be freed with strFreeWords(). Returns -1, or the index of the word with an unmatched bracket. */
+/* Joins the words of selectors: from one starting with '(' to one ending with ')'. `joined`
+ * receives an array of `*count` words, to be freed with strFreeWords(). Returns -1, or the index of
+ * the word with an unmatched bracket. */
 int aclJoinSelectors(const slice *words, int word_count, str **joined, int *count);
 
 /* ---- compiled rules */
@@ -98,7 +99,8 @@ typedef struct aclRules {
     aclSelector selectors[];
 } aclRules;
 
-/* Compiles a draft. The result is one block, freed with memFree(); it does not refer to the draft. */
+/* Compiles a draft. The result is one block, freed with memFree(); it does not refer to the
+ * draft. */
 aclRules *aclRulesNew(const aclDraft *d);
 /* The draft that compiles to these rules. */
 void aclDraftFrom(aclDraft *d, const aclRules *rules);

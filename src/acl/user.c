@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The subsystem: sessions get the default user, AUTH and HELLO another one, `requirepass` is the password of the
- * default user. Main thread only. */
+ * The subsystem: sessions get the default user, AUTH and HELLO another one, `requirepass` is the
+ * password of the default user. Main thread only. */
 #include "acl/acl.h"
 #include "acl/acl_priv.h"
 #include "acl/catalog.h"
@@ -14,7 +14,8 @@
 
 /* ------------------------------------------------------------------ passwords */
 
-/* True if the user may log in with this password. The time does not depend on which of the passwords it is. */
+/* True if the user may log in with this password. The time does not depend on which of the
+ * passwords it is. */
 static bool passwordFits(const aclUser *u, slice password) {
     uint8_t hash[ACL_HASH_SIZE];
     passwordHash(password,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The registry of users (users.h). Invariant: the array is sorted by name and contains "default"; a user outside of it
- * is `removed` and has at least one session. Lookup takes O(log n), adding one user O(n). Main thread only. */
+ * The registry of users (users.h). Invariant: the array is sorted by name and contains "default"; a
+ * user outside of it is `removed` and has at least one session. Lookup takes O(log n), adding one
+ * user O(n). Main thread only. */
 #include "acl/users.h"
 
 #include <stdlib.h>

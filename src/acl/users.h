@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The registered users. A user is a name with compiled rules, which are replaced as a whole; sessions refer to the
- * user, so they follow at their next request. A removed user exists until its last session has ended. Main thread
- * only. */
+ * The registered users. A user is a name with compiled rules, which are replaced as a whole;
+ * sessions refer to the user, so they follow at their next request. A removed user exists until its
+ * last session has ended. Main thread only. */
 #ifndef ACL_USERS_H
 #define ACL_USERS_H
 
@@ -26,11 +26,11 @@ aclUser *usersFind(slice name);
 aclUser *const *usersAll(int *count);
 aclUser *usersDefault(void);
 
-/* Adds a user or replaces the rules of an existing one; takes `rules`. Sessions that use a channel they have lost are
- * closed. */
+/* Adds a user or replaces the rules of an existing one; takes `rules`. Sessions that use a channel
+ * they have lost are closed. */
 void usersSetTake(slice name, aclRules *rules);
-/* Removes a user other than the default one and closes its sessions, the caller's after the reply. False if there is
- * none of that name. */
+/* Removes a user other than the default one and closes its sessions, the caller's after the reply.
+ * False if there is none of that name. */
 bool usersRemove(slice name);
 
 /* A set of users that replaces all (ACL LOAD): those of the same name keep their sessions. */
@@ -48,7 +48,8 @@ bool userNameIsValid(slice name);
 void gatesArmFor(session *s);
 /* Allocates and fills the actions of a user. */
 void userActionsNew(aclUser *u);
-/* The rules of the default user without further configuration; `password` (requirepass) may be empty. */
+/* The rules of the default user without further configuration; `password` (requirepass) may be
+ * empty. */
 aclRules *defaultRulesNew(slice password);
 /* The last session of a user has left it. */
 void userLastLeft(user *u);

@@ -167,7 +167,8 @@ void memFree(void *ptr) {
 }
 
 #ifdef USE_JEMALLOC
-/* What jemalloc makes of small sizes, by (size + 15) / 16; 0: not asked for yet. All threads would write the same. */
+/* What jemalloc makes of small sizes, by (size + 15) / 16; 0: not asked for yet. All threads would
+ * write the same. */
 enum { KNOWN_MAX = 1024 };
 static uint16_t known_sizes[KNOWN_MAX / 16 + 1];
 

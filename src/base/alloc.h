@@ -27,13 +27,13 @@ void *memTryAlloc(size_t size) MUST_USE;
 void *memTryRealloc(void *ptr, size_t size) MUST_USE;
 /* Frees `ptr`, which may be NULL. ANY_THREAD. */
 void memFree(void *ptr);
-/* The same for owners that remember what size they asked for, as interpreters do: nothing is looked up. `size` is that of
- * the last allocation, by whichever function. */
+/* The same for owners that remember what size they asked for, as interpreters do: nothing is looked
+ * up. `size` is that of the last allocation, by whichever function. */
 void *memTryAllocKnown(size_t size) MUST_USE;
 void memFreeKnown(void *ptr, size_t size);
-/* True if `bytes` can be allocated now, in blocks of up to 4 MB if `in_pieces`, and enough remains of a limited address
- * space (ulimit -v) for all else. For sizes that users choose and that memAlloc() is going to ask for. Takes some us and
- * more for many bytes. ANY_THREAD. */
+/* True if `bytes` can be allocated now, in blocks of up to 4 MB if `in_pieces`, and enough remains
+ * of a limited address space (ulimit -v) for all else. For sizes that users choose and that
+ * memAlloc() is going to ask for. Takes some us and more for many bytes. ANY_THREAD. */
 bool memHasRoom(size_t bytes, bool in_pieces);
 /* Usable size of the block at `ptr` in bytes, at least the requested size. ANY_THREAD. */
 size_t memSizeOf(const void *ptr);
@@ -79,19 +79,20 @@ void memReportRead(memReport *out);
 const char *memAllocatorName(void);
 /* Returns unused pages to the kernel now. */
 void memPurge(void);
-/* Moves a block of memAlloc() if it is in a page run that is emptier than the average run of its size class. Returns the
- * new address (the old one is invalid then), or NULL if the block was not moved. Blocks of 16 KB and more stay: they have
- * pages of their own and leave no holes. */
+/* Moves a block of memAlloc() if it is in a page run that is emptier than the average run of its
+ * size class. Returns the new address (the old one is invalid then), or NULL if the block was not
+ * moved. Blocks of 16 KB and more stay: they have pages of their own and leave no holes. */
 void *memMoveIfSparse(void *ptr);
 /* Upper bound of the bytes that moving all blocks could save; 0 if memMoveIfSparse() never moves a
  * block. Takes about 10 us. */
 size_t memSparseBytes(void);
 /* Starts or stops the allocator's background thread; no effect if it has none. */
 void memSetBackgroundThread(int on);
-/* In a child that replaces its parent: starts that thread again, because fork() copies only the caller. */
+/* In a child that replaces its parent: starts that thread again, because fork() copies only the
+ * caller. */
 void memAfterFork(void);
-/* Reads an integer setting of the allocator, mallctl() of jemalloc, and changes it to `*set` unless that is NULL. Returns 0
- * or a value of errno. */
+/* Reads an integer setting of the allocator, mallctl() of jemalloc, and changes it to `*set` unless
+ * that is NULL. Returns 0 or a value of errno. */
 int memControlInt(const char *name, const int64_t *set, int64_t *value) MUST_USE;
 /* Reads a text of the allocator, which is its own. Returns 0 or a value of errno. */
 int memControlText(const char *name, const char **text) MUST_USE;

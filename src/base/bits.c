@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Bit strings (bits.h). Counting uses the population count of vectors where the processor has it, else it processes 512
- * bytes per step with AVX2, else single words. The bitwise operations use the compiler's vectors. */
+ * Bit strings (bits.h). Counting uses the population count of vectors where the processor has it,
+ * else it processes 512 bytes per step with AVX2, else single words. The bitwise operations use the
+ * compiler's vectors. */
 #include "base/bits.h"
 
 #include "base/base.h"
@@ -71,7 +72,8 @@ __attribute__((target("avx2"))) static inline __m256i addEight(bitSums *s, const
     return addBits(&s->fours, first, addBits(&s->twos, a, b));
 }
 
-/* Four counters, because an addition has to wait for the previous one. `len` is a multiple of BLOCK. */
+/* Four counters, because an addition has to wait for the previous one. `len` is a multiple of
+ * BLOCK. */
 __attribute__((target("avx512f,avx512vpopcntdq"))) static uint64_t countWide(const char *bytes,
                                                                              size_t len) {
     enum { COUNTERS = 4, WIDE = 64 };

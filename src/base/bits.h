@@ -17,7 +17,8 @@ uint64_t bitsCountRange(const char *bytes, uint64_t from, uint64_t end);
 /* Index of the first bit in [from, end) equal to `bit`; BITS_NONE if there is none. */
 uint64_t bitsFind(const char *bytes, uint64_t from, uint64_t end, bool bit);
 
-/* Store the result of the operation in `to`, which may be `a` or `b`; otherwise the buffers must not overlap. */
+/* Store the result of the operation in `to`, which may be `a` or `b`; otherwise the buffers must
+ * not overlap. */
 void bitsAnd(char *to, const char *a, const char *b, size_t len);
 void bitsOr(char *to, const char *a, const char *b, size_t len);
 void bitsXor(char *to, const char *a, const char *b, size_t len);

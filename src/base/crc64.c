@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * CRC-64/Jones: eight bytes per step with tables, or 64 bytes per step by carry-less multiplication where the processor
- * has it (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel 2009).
+ * CRC-64/Jones: eight bytes per step with tables, or 64 bytes per step by carry-less multiplication
+ * where the processor has it (Gopal et al., "Fast CRC Computation for Generic Polynomials Using
+ * PCLMULQDQ Instruction", Intel 2009).
  *
  * Invariant: tables[k][b] is the checksum of byte b followed by k zero bytes, so the checksum of
  * eight bytes is the XOR of eight independent table lookups. ANY_THREAD. */
@@ -56,8 +57,8 @@ static uint64_t crcByTables(uint64_t crc, const uint8_t *p, size_t len) {
 
 enum { FOLD_BYTES = 64, LANE_BYTES = 16, FOLD_MIN = 4 * FOLD_BYTES };
 
-/* Moves a lane `d` bits towards the end of the message, where `keys` are the reflected x^(d+63) (for the lane's first
- * half) and x^(d-1) modulo the polynomial, and adds what is there. */
+/* Moves a lane `d` bits towards the end of the message, where `keys` are the reflected x^(d+63)
+ * (for the lane's first half) and x^(d-1) modulo the polynomial, and adds what is there. */
 #define FOLD(lane, keys, there) \
     _mm_xor_si128(_mm_xor_si128(_mm_clmulepi64_si128((lane), (keys), 0x00), \
                                 _mm_clmulepi64_si128((lane), (keys), 0x11)), \

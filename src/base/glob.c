@@ -7,8 +7,8 @@
  * rest fails, only that star has to match one more character. Worst case O(pattern x text).
  *
  * Corner cases follow Valkey: an unterminated class ends with the pattern, [z-a] means [a-z], a ']'
- * directly after '[' closes an empty class, a trailing backslash matches itself, and an empty text matches only the empty
- * pattern, not even "*". ANY_THREAD. */
+ * directly after '[' closes an empty class, a trailing backslash matches itself, and an empty text
+ * matches only the empty pattern, not even "*". ANY_THREAD. */
 #include "base/glob.h"
 
 #include <string.h>

@@ -33,8 +33,8 @@ void *memReserve(size_t size, size_t align) MUST_USE;
 /* Commits a part of a reserved range: it then reads as zeros and uses memory where written. False
  * if the system refuses (strict overcommit). ANY_THREAD. */
 bool memReserveOpen(void *ptr, size_t size) MUST_USE;
-/* Makes all pages of a committed part resident with one call instead of a page fault for each. Contents are kept. Does
- * nothing if the kernel does not support it. ANY_THREAD. */
+/* Makes all pages of a committed part resident with one call instead of a page fault for each.
+ * Contents are kept. Does nothing if the kernel does not support it. ANY_THREAD. */
 void memReserveFill(void *ptr, size_t size);
 /* Returns the memory of a committed part to the kernel. The part stays usable; its contents are
  * lost. ANY_THREAD. */

@@ -312,8 +312,8 @@ static size_t printDecimals(char *dst, long double value) {
     if (value < 0 && (whole || decimals)) *at++ = '-';
     at += numberPrintUint(at, whole);
     if (decimals) {
-        char digits
-            [NUMBER_TEXT_MAX]; /* adding `unit` puts a digit 1 first, which preserves leading zeros */
+        /* Adding `unit` puts a digit 1 first, which preserves leading zeros. */
+        char digits[NUMBER_TEXT_MAX];
         size_t len = numberPrintUint(digits, unit + decimals);
         while (digits[len - 1] == '0') len--;
         digits[0] = '.';

@@ -7,8 +7,9 @@
 
 #include <valkey/alloc.h>
 
-/* Not strdup(): in a library that was loaded with its own C library first (RTLD_DEEPBIND, as servers load modules), it
- * may allocate with another malloc() than the one that belongs to our free(). */
+/* Not strdup(): in a library that was loaded with its own C library first (RTLD_DEEPBIND, as
+ * servers load modules), it may allocate with another malloc() than the one that belongs to our
+ * free(). */
 static char *duplicate(const char *text) {
     size_t size = strlen(text) + 1;
     char *copy = malloc(size);

@@ -2,10 +2,11 @@
  *
  * Asynchronous contexts: commands with callbacks.
  *
- * ac->replies has an entry for each command in the order of sending. A reply belongs to the first entry, except for
- * pushes, messages and lines of MONITOR. With RESP2, where messages are arrays like other replies, an array is a message
- * or confirmation if subscriptions are in effect (the server then accepts few other commands), or if the first entry is a
- * SUBSCRIBE. An entry of (UN)SUBSCRIBE remains until all its confirmations, or an error, have come.
+ * ac->replies has an entry for each command in the order of sending. A reply belongs to the first
+ * entry, except for pushes, messages and lines of MONITOR. With RESP2, where messages are arrays
+ * like other replies, an array is a message or confirmation if subscriptions are in effect (the
+ * server then accepts few other commands), or if the first entry is a SUBSCRIBE. An entry of
+ * (UN)SUBSCRIBE remains until all its confirmations, or an error, have come.
  *
  * A callback may free the context, which is done when it returns. */
 #include <limits.h>
@@ -36,10 +37,11 @@ static void cleanupEvents(valkeyAsyncContext *ac) {
 
 /* ------------------------------------------------------------------ time limits
  *
- * The limit is for the time since the server gave its last sign of life while something is expected of it: connecting,
- * or a reply. What this side sends is no sign of life, except for the bytes of the first command that is expected, so
- * that a long one may take its time. The adapter has one timer, which cannot be stopped: it may expire too early, and is
- * then started again for the rest. */
+ * The limit is for the time since the server gave its last sign of life while something is expected
+ * of it: connecting, or a reply. What this side sends is no sign of life, except for the bytes of
+ * the first command that is expected, so that a long one may take its time. The adapter has one
+ * timer, which cannot be stopped: it may expire too early, and is then started again for the
+ * rest. */
 
 /* Microseconds of the limit that applies now; 0: none. */
 static long long limitOf(const valkeyAsyncContext *ac) {
@@ -71,7 +73,8 @@ static void watchTime(valkeyAsyncContext *ac) {
                                                        .tv_usec = (suseconds_t)(rest % 1000000)});
 }
 
-/* The timer has expired. True if the limit is exceeded; otherwise the timer was started again if that is needed. */
+/* The timer has expired. True if the limit is exceeded; otherwise the timer was started again if
+ * that is needed. */
 static bool timeIsUp(valkeyAsyncContext *ac) {
     ac->timeout_reply_count = VALKEY_TIMEOUT_INACTIVE;
     if (!isWaiting(ac)) return false;
@@ -382,7 +385,8 @@ static bool dispatch(valkeyAsyncContext *ac, valkeyReply *r) {
     return true;
 }
 
-/* A reply that nothing waits for: an error that the server sends before it closes the connection. */
+/* A reply that nothing waits for: an error that the server sends before it closes the
+ * connection. */
 static void unexpectedReply(valkeyAsyncContext *ac, valkeyReply *r) {
     vkSetError(&ac->c, VALKEY_ERR_OTHER,
                r->type == VALKEY_REPLY_ERROR ? r->str : "Reply without a command");
@@ -602,7 +606,8 @@ int valkeyAsyncCommandArgv(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *p
 
 int valkeyAsyncFormattedCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                                 const char *cmd, size_t len) {
-    /* Anything else than one command would give its reply to another callback, or none to this one. */
+    /* Anything else than one command would give its reply to another callback, or none to this
+     * one. */
     if (!mayQueue(ac) || !vkIsOneCommand(cmd, len)) return VALKEY_ERR;
     size_t from = vkTextLen(ac->c.obuf);
     if (!vkTextAppend(&ac->c.obuf, cmd, len)) return VALKEY_ERR;

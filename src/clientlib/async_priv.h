@@ -69,18 +69,20 @@ static inline struct dict *vkSubs(const valkeyAsyncContext *ac, subKind kind) {
 /* Number of subscriptions of all kinds. */
 size_t vkSubsCount(const valkeyAsyncContext *ac);
 
-/* True if `r` is a message or a confirmation of a subscription: its kind and the word without prefix (one of
- * "subscribe", "unsubscribe", "message"). */
+/* True if `r` is a message or a confirmation of a subscription: its kind and the word without
+ * prefix (one of "subscribe", "unsubscribe", "message"). */
 bool vkSubsRecognise(const valkeyReply *r, subKind *kind, const char **word);
-/* Enters the subscriptions of a SUBSCRIBE, or notes those that an UNSUBSCRIBE ends. `cursor` is after the command's
- * name. False if memory is exhausted; nothing has changed then. `*confirmations` is how many will come. */
+/* Enters the subscriptions of a SUBSCRIBE, or notes those that an UNSUBSCRIBE ends. `cursor` is
+ * after the command's name. False if memory is exhausted; nothing has changed then.
+ * `*confirmations` is how many will come. */
 bool vkSubsSent(valkeyAsyncContext *ac, subKind kind, bool subscribe, vkCommandCursor cursor,
                 valkeyCallbackFn *fn, void *privdata, int *confirmations);
-/* The callback for a message or confirmation; a subscription that ends with it is removed. False if there is none.
- * `*spontaneous`: the server has ended it by itself. */
+/* The callback for a message or confirmation; a subscription that ends with it is removed. False if
+ * there is none. `*spontaneous`: the server has ended it by itself. */
 bool vkSubsReceived(valkeyAsyncContext *ac, subKind kind, const char *word, const valkeyReply *r,
                     valkeyCallback *callback, bool *spontaneous);
-/* Removes the subscriptions of a SUBSCRIBE that the server refused; calls `refuse` for each before. */
+/* Removes the subscriptions of a SUBSCRIBE that the server refused; calls `refuse` for each
+ * before. */
 void vkSubsRefused(valkeyAsyncContext *ac, subKind kind, vkCommandCursor cursor,
                    void (*refuse)(valkeyAsyncContext *ac, const valkeyCallback *callback,
                                   void *arg),

@@ -11,7 +11,8 @@
 #include <valkey/valkey.h>
 
 /* ------------------------------------------------------------------ text.c
- * A text is a length-prefixed string that is followed by a NUL; its pointer changes when it grows. */
+ * A text is a length-prefixed string that is followed by a NUL; its pointer changes when it
+ * grows. */
 
 enum { VK_TEXT_HEAD = 17 };
 
@@ -34,7 +35,8 @@ static inline void vkTextSetLen(char *text, size_t len) {
     memcpy(text - VK_TEXT_HEAD, &value, sizeof(value));
     text[len] = '\0';
 }
-/* Makes space for `extra` bytes after the text. False if memory is exhausted; the text is unchanged then. */
+/* Makes space for `extra` bytes after the text. False if memory is exhausted; the text is unchanged
+ * then. */
 bool vkTextReserve(char **text, size_t extra);
 bool vkTextAppend(char **text, const char *bytes, size_t len);
 /* Removes the first `len` bytes; an empty text gives back a large buffer. */
@@ -42,8 +44,8 @@ void vkTextConsume(char **text, size_t len);
 
 /* ------------------------------------------------------------------ format.c */
 
-/* Append a command to a text; return its length, -1 if memory is exhausted, -2 if the format or an argument is not
- * valid. */
+/* Append a command to a text; return its length, -1 if memory is exhausted, -2 if the format or an
+ * argument is not valid. */
 long long vkAppendFormat(char **text, const char *format, va_list ap);
 long long vkAppendArgv(char **text, int argc, const char **argv, const size_t *argvlen);
 
@@ -61,7 +63,8 @@ typedef struct vkCommandCursor {
 bool vkCommandOpen(vkCommandCursor *cursor, const char *cmd, size_t len);
 /* The next argument; false after the last, or if the bytes are not a command. */
 bool vkCommandNext(vkCommandCursor *cursor, vkArg *arg);
-/* True if the bytes are one complete command with at least its name, which gets exactly one reply. */
+/* True if the bytes are one complete command with at least its name, which gets exactly one
+ * reply. */
 bool vkIsOneCommand(const char *cmd, size_t len);
 /* True if `arg` is the lower-case `word`, in any case. */
 bool vkArgIs(vkArg arg, const char *word);
@@ -84,9 +87,11 @@ bool vkCopyString(char **to, const char *from);
 
 /* The transport over plain sockets. */
 extern const valkeyContextFuncs vkSocketFuncs;
-/* Milliseconds of a timeout, rounded up; -1 for NULL. False (c->err) if it is too long or negative. */
+/* Milliseconds of a timeout, rounded up; -1 for NULL. False (c->err) if it is too long or
+ * negative. */
 bool vkTimeoutMs(valkeyContext *c, const struct timeval *tv, long *ms);
-/* Waits until the socket can be read or written (`events` of poll); false (errno ETIMEDOUT) after `ms`. */
+/* Waits until the socket can be read or written (`events` of poll); false (errno ETIMEDOUT) after
+ * `ms`. */
 bool vkSocketWait(valkeyContext *c, short events, long ms);
 /* The clock: microseconds of a monotonic clock. Tests replace it. */
 extern long long (*vkClock)(void);

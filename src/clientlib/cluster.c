@@ -2,9 +2,9 @@
  *
  * The synchronous cluster client.
  *
- * A pipeline is one text of encoded commands with an entry for each: offset, length, slot. valkeyClusterGetReply() sends
- * the commands to their nodes, reads all replies, and then sends again, from the same bytes, only those commands that
- * were redirected. */
+ * A pipeline is one text of encoded commands with an entry for each: offset, length, slot.
+ * valkeyClusterGetReply() sends the commands to their nodes, reads all replies, and then sends
+ * again, from the same bytes, only those commands that were redirected. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -121,7 +121,8 @@ static void dropConnection(valkeyClusterContext *cc, valkeyClusterNode *node) {
 
 /* ------------------------------------------------------------------ the map */
 
-/* Uses the reply to a query of the map that was sent to `node`, which may be freed by the new map. */
+/* Uses the reply to a query of the map that was sent to `node`, which may be freed by the new
+ * map. */
 static bool readMap(valkeyClusterContext *cc, valkeyClusterNode *node) {
     void *reply;
     if (valkeyGetReply(node->con, &reply) != VALKEY_OK) {
@@ -205,7 +206,8 @@ int valkeyClusterSetOptionTimeout(valkeyClusterContext *cc, const struct timeval
 
 /* ------------------------------------------------------------------ one command */
 
-/* Notes whether the connection to a node is within MULTI, where queries of the library would be queued, too. */
+/* Notes whether the connection to a node is within MULTI, where queries of the library would be
+ * queued, too. */
 static void noteTransaction(valkeyClusterNode *node, const char *cmd, size_t len) {
     vkCommandCursor cursor;
     vkArg name;
@@ -215,8 +217,9 @@ static void noteTransaction(valkeyClusterNode *node, const char *cmd, size_t len
         node->in_transaction = 0;
 }
 
-/* Sends a command to a node and reads its reply; NULL with cc->err. If the map may be outdated, it is read from the node
- * with the same round trip, which may free the node. `*sent` is false if there is no connection. */
+/* Sends a command to a node and reads its reply; NULL with cc->err. If the map may be outdated, it
+ * is read from the node with the same round trip, which may free the node. `*sent` is false if
+ * there is no connection. */
 static valkeyReply *call(valkeyClusterContext *cc, valkeyClusterNode *node, const char *cmd,
                          size_t len, bool asking, bool *sent) {
     void *reply = NULL;
@@ -245,8 +248,9 @@ static valkeyClusterNode *redirected(valkeyClusterContext *cc, const redirect *d
     return vkClusterNodeAt(cc, d->host[0] ? d->host : from_host, d->port);
 }
 
-/* Follows MOVED: reads the map from the node that said it (NULL: the map was read since), as the target, if it is new,
- * may not know the whole map. If no map can be had, the redirect is followed nevertheless. */
+/* Follows MOVED: reads the map from the node that said it (NULL: the map was read since), as the
+ * target, if it is new, may not know the whole map. If no map can be had, the redirect is followed
+ * nevertheless. */
 static valkeyClusterNode *moved(valkeyClusterContext *cc, const redirect *d, const char *from_host,
                                 valkeyClusterNode *from) {
     valkeyClusterNode *to = redirected(cc, d, from_host);
@@ -260,8 +264,8 @@ static valkeyClusterNode *moved(valkeyClusterContext *cc, const redirect *d, con
     return to;
 }
 
-/* The node of a slot; with `update`, if it is not known, or if it has failed, the map is read first. NULL with
- * cc->err. */
+/* The node of a slot; with `update`, if it is not known, or if it has failed, the map is read
+ * first. NULL with cc->err. */
 static valkeyClusterNode *nodeOfSlot(valkeyClusterContext *cc, int slot, bool update) {
     const valkeyClusterNode *node = cc->table[slot];
     bool in_doubt = node && cc->need_update_route && node->failure_count > 0 && cc->nodes->next;
@@ -279,7 +283,8 @@ typedef struct execution {
     bool unreachable;        /* no connection to the last node */
 } execution;
 
-/* The node to send the command to, after the reply `r` (freed) of the last one, if any. NULL with cc->err. */
+/* The node to send the command to, after the reply `r` (freed) of the last one, if any. NULL with
+ * cc->err. */
 static valkeyClusterNode *nextNode(valkeyClusterContext *cc, execution *e, valkeyReply *r) {
     redirect d = r ? vkRedirectOf(r) : (redirect){.kind = REDIRECT_NONE};
     freeReplyObject(r);
@@ -297,8 +302,8 @@ static valkeyClusterNode *nextNode(valkeyClusterContext *cc, execution *e, valke
     return nodeOfSlot(cc, e->slot, e->unreachable);
 }
 
-/* Executes a command at the node of its slot, which `first` may have refused already (taken), following redirects;
- * `from` is the node that sent it, with this host, or NULL. */
+/* Executes a command at the node of its slot, which `first` may have refused already (taken),
+ * following redirects; `from` is the node that sent it, with this host, or NULL. */
 static valkeyReply *execute(valkeyClusterContext *cc, const char *cmd, size_t len, int slot,
                             valkeyReply *take_first, valkeyClusterNode *from, const char *host) {
     execution e = {.slot = slot, .node = from};
@@ -313,7 +318,8 @@ static valkeyReply *execute(valkeyClusterContext *cc, const char *cmd, size_t le
         bool sent;
         r = call(cc, node, cmd, len, e.asking, &sent);
         e.node = cc->route_version == version ? node : NULL;
-        /* A node that cannot be reached may have been replaced; a command that was sent is not repeated. */
+        /* A node that cannot be reached may have been replaced; a command that was sent is not
+         * repeated. */
         e.unreachable = !sent && cc->err != VALKEY_ERR_OOM;
         if (!r && (!e.unreachable || cc->retry_count >= cc->max_retry_count)) return NULL;
     }
@@ -394,7 +400,8 @@ void *valkeyClustervCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *n
     int len;
     char *cmd = format(cc, text, ap, &len);
     if (!cmd) return NULL;
-    /* A node that fails again may have left: others are asked, and its successor is in the map afterwards. */
+    /* A node that fails again may have left: others are asked, and its successor is in the map
+     * afterwards. */
     if (cc->need_update_route && node->failure_count > 0) valkeyClusterUpdateSlotmap(cc);
     clearError(cc);
     bool sent;
@@ -529,7 +536,8 @@ static bool isInMap(const valkeyClusterContext *cc, const valkeyClusterNode *nod
     return n != NULL;
 }
 
-/* Reads the map if it may be outdated or a slot of the pipeline is not in it. False with cc->err. */
+/* Reads the map if it may be outdated or a slot of the pipeline is not in it. False with
+ * cc->err. */
 static bool prepareMap(valkeyClusterContext *cc) {
     const struct valkeyClusterPipeline *p = cc->requests;
     bool update = cc->need_update_route;
@@ -557,7 +565,8 @@ static void sendOne(valkeyClusterContext *cc, queuedCommand *q) {
     q->err = node->unreachable;
     if (q->err) return;
     q->state = QUEUED_DONE;
-    /* Not over a new connection, whose first reply would be taken for that of an earlier command. */
+    /* Not over a new connection, whose first reply would be taken for that of an earlier
+     * command. */
     q->err = node->con ? node->con->err : 0;
     if (q->err) return;
     valkeyContext *c = valkeyClusterGetValkeyContext(cc, node);

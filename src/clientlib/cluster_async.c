@@ -2,14 +2,16 @@
  *
  * The asynchronous cluster client: a connection per node, made when it is needed.
  *
- * A request keeps its encoded command until its reply is final, so that it can be sent again to another node. Requests of
- * subscriptions are kept until their connection ends, because their messages may come at any time. */
+ * A request keeps its encoded command until its reply is final, so that it can be sent again to
+ * another node. Requests of subscriptions are kept until their connection ends, because their
+ * messages may come at any time. */
 #include <stdio.h>
 
 #include "clientlib/cluster_priv.h"
 
 enum {
-    /* Without success, the map is asked for at most once in this time: every failed command asks for it. */
+    /* Without success, the map is asked for at most once in this time: every failed command asks
+     * for it. */
     UPDATE_INTERVAL_US = 1000000,
     /* Delays between searches for the first map; each is twice the one before. */
     WAKE_FIRST_MS = 50,
@@ -208,7 +210,8 @@ static bool sendTo(vkClusterRequest *q, valkeyClusterNode *node, bool asking) {
     return false;
 }
 
-/* What became of an error reply: it is the final one, the command was sent again, or that failed (acc->err). */
+/* What became of an error reply: it is the final one, the command was sent again, or that failed
+ * (acc->err). */
 typedef enum followed { FOLLOW_FINAL, FOLLOW_SENT, FOLLOW_FAILED } followed;
 
 static followed follow(vkClusterRequest *q, valkeyAsyncContext *from, const valkeyReply *r) {
@@ -329,7 +332,8 @@ static bool ask(valkeyClusterAsyncContext *acc, valkeyAsyncContext *ac) {
     return true;
 }
 
-/* Begins a search for the map: `from` is asked first, if it is not NULL, then every node until one sends it. */
+/* Begins a search for the map: `from` is asked first, if it is not NULL, then every node until one
+ * sends it. */
 static void search(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from) {
     valkeyClusterNode *node = from ? ((vkClusterLink *)from->data)->node : NULL;
     acc->lastSlotmapUpdateAttempt = vkNowUs();
@@ -362,7 +366,8 @@ static void askNext(valkeyClusterAsyncContext *acc) {
     acc->wake = vkWakeStart(acc, acc->wake_ms, searchAgain);
 }
 
-/* The map may be outdated: begins a search, unless one is under way, will begin, or began a short while ago. */
+/* The map may be outdated: begins a search, unless one is under way, will begin, or began a short
+ * while ago. */
 static void requestMap(valkeyClusterAsyncContext *acc, valkeyAsyncContext *from) {
     if (acc->updating || isEnding(acc)) return;
     int64_t last = acc->lastSlotmapUpdateAttempt, age = vkNowUs() - last;
@@ -436,7 +441,8 @@ void valkeyClusterAsyncDisconnect(valkeyClusterAsyncContext *acc) {
 void valkeyClusterAsyncFree(valkeyClusterAsyncContext *acc) {
     if (!acc || (acc->cc.flags & VALKEY_FREEING)) return;
     vkClusterEvent(&acc->cc, VALKEYCLUSTER_EVENT_FREE_CONTEXT);
-    /* A connection whose callback is running is freed when that returns, and `acc` with the last one. */
+    /* A connection whose callback is running is freed when that returns, and `acc` with the last
+     * one. */
     acc->cc.flags |= VALKEY_FREEING;
     for (vkClusterLink *link = acc->links; link; link = link->next) link->ending = false;
     endConnections(acc, valkeyAsyncFree);

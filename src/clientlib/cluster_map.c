@@ -2,8 +2,8 @@
  *
  * The nodes of a cluster and the table of slots, from CLUSTER SLOTS or CLUSTER NODES.
  *
- * A new map is built beside the old one and replaces it as a whole (but nodes in both remain the same objects), so that
- * an incomplete reply or a lack of memory leaves the old one in use. */
+ * A new map is built beside the old one and replaces it as a whole (but nodes in both remain the
+ * same objects), so that an incomplete reply or a lack of memory leaves the old one in use. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,8 +33,9 @@ static void endConnection(valkeyClusterNode *n) {
     n->con = NULL;
     if (!n->acon) return;
     vkClusterLink *link = n->acon->data;
-    /* A node of the map that has left it may never reply: what waits there is called back with NULL. The node that has
-     * just sent the map does reply, with redirects; so does the target of a redirect that is not in the map yet. */
+    /* A node of the map that has left it may never reply: what waits there is called back with
+     * NULL. The node that has just sent the map does reply, with redirects; so does the target of a
+     * redirect that is not in the map yet. */
     if (n->in_map && !(n->acon->c.flags & VALKEY_IN_CALLBACK)) {
         valkeyAsyncFree(n->acon); /* clears n->acon */
     } else {
@@ -112,7 +113,8 @@ static int compareToAsk(const valkeyClusterNode *a, const valkeyClusterNode *b) 
 
 valkeyClusterNode *vkClusterNextToAsk(valkeyClusterContext *cc) {
     valkeyClusterNode *best = NULL;
-    /* Any of those that are equally good, so that not all clients ask the same one; initial nodes in their order. */
+    /* Any of those that are equally good, so that not all clients ask the same one; initial nodes
+     * in their order. */
     unsigned long long equal = 1, random = (unsigned long long)vkNowUs();
     for (valkeyClusterNode *n = cc->nodes; n; n = n->next) {
         if (n->asked_round == cc->map_round) continue;
@@ -277,8 +279,8 @@ static char *nextWord(char **line) {
 
 enum { NODE_WORDS = 8 };
 
-/* "id host:port@bus,name flags primary ping pong epoch state slots ...". Replicas are entered in a second pass, when
- * their primaries are known. */
+/* "id host:port@bus,name flags primary ping pong epoch state slots ...". Replicas are entered in a
+ * second pass, when their primaries are known. */
 static void draftLine(mapDraft *d, char *line, const char *from_host, bool replicas) {
     char *words[NODE_WORDS];
     for (int i = 0; i < NODE_WORDS; i++) {
@@ -382,8 +384,9 @@ static valkeyClusterNode *reversed(valkeyClusterNode *list) {
     return result;
 }
 
-/* Makes the draft the map. Nodes that are known stay where they are, with their connections, and keep their order, so that
- * iterators go on if there are no others; new nodes follow. Returns those that are no longer in the map. */
+/* Makes the draft the map. Nodes that are known stay where they are, with their connections, and
+ * keep their order, so that iterators go on if there are no others; new nodes follow. Returns those
+ * that are no longer in the map. */
 static valkeyClusterNode *adopt(valkeyClusterContext *cc, mapDraft *d) {
     valkeyClusterNode *left = NULL, *replaced = NULL, **end = &cc->nodes, *next;
     for (valkeyClusterNode *n = cc->nodes; n; n = next) {

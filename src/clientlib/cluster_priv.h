@@ -46,8 +46,9 @@ bool vkClusterCheckOptions(valkeyClusterContext *cc);
 bool vkClusterCheckCommand(valkeyClusterContext *cc, const char *cmd, int len);
 void vkClusterClear(valkeyClusterContext *cc);
 void vkClusterError(valkeyClusterContext *cc, int type, const char *text);
-/* Replaces nodes and table by those of a reply to the command of vkClusterMapQuery(); `from` is the node that sent it.
- * Connections to nodes that remain are kept. False with cc->err; nothing has changed then. */
+/* Replaces nodes and table by those of a reply to the command of vkClusterMapQuery(); `from` is the
+ * node that sent it. Connections to nodes that remain are kept. False with cc->err; nothing has
+ * changed then. */
 bool vkClusterApplyMap(valkeyClusterContext *cc, const valkeyReply *r, const char *from_host);
 /* "CLUSTER SLOTS" or "CLUSTER NODES". */
 const char *vkClusterMapQuery(const valkeyClusterContext *cc);
@@ -55,7 +56,8 @@ const char *vkClusterMapQuery(const valkeyClusterContext *cc);
 valkeyClusterNode *vkClusterNodeAt(valkeyClusterContext *cc, const char *host, int port);
 /* Adds the initial nodes. False with cc->err. */
 bool vkClusterAddSeeds(valkeyClusterContext *cc);
-/* The next node to be asked for the map in this round (cc->map_round): one that has failed least. NULL if all were. */
+/* The next node to be asked for the map in this round (cc->map_round): one that has failed least.
+ * NULL if all were. */
 valkeyClusterNode *vkClusterNextToAsk(valkeyClusterContext *cc);
 /* Options of a connection to a node. */
 valkeyOptions vkClusterNodeOptions(const valkeyClusterContext *cc, const valkeyClusterNode *node);
@@ -69,8 +71,8 @@ void vkClusterFreePipeline(valkeyClusterContext *cc);
 
 /* ------------------------------------------------------------------ cluster_wake.c */
 
-/* Calls `proc` from the event loop after `ms`. Freed with valkeyAsyncFree() to cancel it; by itself before the call.
- * NULL if it cannot be watched. */
+/* Calls `proc` from the event loop after `ms`. Freed with valkeyAsyncFree() to cancel it; by itself
+ * before the call. NULL if it cannot be watched. */
 valkeyAsyncContext *vkWakeStart(valkeyClusterAsyncContext *acc, int ms,
                                 void (*proc)(valkeyClusterAsyncContext *acc));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A delayed call on the caller's event loop: a timer of the kernel in an asynchronous context of its own, which every
- * adapter can watch. */
+ * A delayed call on the caller's event loop: a timer of the kernel in an asynchronous context of
+ * its own, which every adapter can watch. */
 #include <valkey/net.h>
 
 #include "clientlib/cluster_priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Where the first key of a command is, which determines its slot. The table is generated from the specs of the commands
- * and sorted by name. */
+ * Where the first key of a command is, which determines its slot. The table is generated from the
+ * specs of the commands and sorted by name. */
 #ifndef CLIENTLIB_COMMAND_KEYS_H
 #define CLIENTLIB_COMMAND_KEYS_H
 
@@ -13,8 +13,8 @@
 typedef struct vkCommandKeys {
     const char *name;    /* "get", "xgroup|create" */
     const char *keyword; /* the key is after this word; NULL: it has a fixed place */
-    int8_t
-        at; /* index of the argument; with a keyword: where its search begins, from the end if negative */
+    /* Index of the argument; with a keyword: where its search begins, from the end if negative. */
+    int8_t at;
     uint8_t counted; /* at `at` is the number of keys, then the keys */
 } vkCommandKeys;
 

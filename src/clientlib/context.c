@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Contexts: their life, and the synchronous functions. How bytes are transferred is the matter of c->funcs. */
+ * Contexts: their life, and the synchronous functions. How bytes are transferred is the matter of
+ * c->funcs. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Encodes commands: printf-like formats and vectors of arguments, each in two steps. The first collects the pieces that
- * the arguments consist of, without copying strings; the second writes them to memory of exactly their size. */
+ * Encodes commands: printf-like formats and vectors of arguments, each in two steps. The first
+ * collects the pieces that the arguments consist of, without copying strings; the second writes
+ * them to memory of exactly their size. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -42,7 +43,8 @@ static char *writeBytes(char *to, const char *bytes, size_t len) {
 
 /* ------------------------------------------------------------------ vectors */
 
-/* 0 if the arguments are not valid: none has no bytes but a length, and the sum is a size of memory. */
+/* 0 if the arguments are not valid: none has no bytes but a length, and the sum is a size of
+ * memory. */
 static size_t argvSize(int argc, const char **argv, const size_t *argvlen) {
     if (argc < 0) return 0;
     size_t size = headerSize((size_t)argc);
@@ -154,7 +156,8 @@ static int printNumber(char *to, size_t cap, const char *conversion, char kind, 
     }
 }
 
-/* Reads a numeric conversion at s->at, which is after the percent sign. 1, -1 without memory, -2 if not valid. */
+/* Reads a numeric conversion at s->at, which is after the percent sign. 1, -1 without memory, -2 if
+ * not valid. */
 static int readNumeric(formatState *s, va_list *ap) {
     const char *p = s->at;
     p += strspn(p, "#0-+ ");

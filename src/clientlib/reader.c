@@ -2,13 +2,15 @@
  *
  * The reader: a buffer and a parser that continues where the bytes ended.
  *
- * Bytes are received at the tail of one buffer. Before a read that needs more space the part that is not parsed yet is
- * moved to the front, once; parsing moves nothing. The buffer grows at most to twice the bytes received, whatever
- * lengths the server announces, and is given back when it has been parsed to its end, unless it is small: an idle
- * reader holds up to IDLE_MAX bytes, or `maxbuf` if that was set. If the end of what was received is always a part of
- * a reply, a buffer larger than SHRINK_MIN is replaced when that part takes little of it.
+ * Bytes are received at the tail of one buffer. Before a read that needs more space the part that
+ * is not parsed yet is moved to the front, once; parsing moves nothing. The buffer grows at most to
+ * twice the bytes received, whatever lengths the server announces, and is given back when it has
+ * been parsed to its end, unless it is small: an idle reader holds up to IDLE_MAX bytes, or
+ * `maxbuf` if that was set. If the end of what was received is always a part of a reply, a buffer
+ * larger than SHRINK_MIN is replaced when that part takes little of it.
  *
- * Invariant: pos <= len <= capacity. task[0..ridx] are the aggregates that are open, and last the item being read. */
+ * Invariant: pos <= len <= capacity. task[0..ridx] are the aggregates that are open, and last the
+ * item being read. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -138,8 +140,8 @@ static bool reserve(valkeyReader *r, size_t want) {
     return true;
 }
 
-/* Bytes to make space for if `want` bytes are expected: more for a long item, but not more than as much again as was
- * received. */
+/* Bytes to make space for if `want` bytes are expected: more for a long item, but not more than as
+ * much again as was received. */
 static size_t wantedSpace(const readerState *s, size_t want) {
     size_t unparsed = s->pub.len - s->pub.pos;
     if (s->awaited <= unparsed) return want;
@@ -206,8 +208,8 @@ static void releaseBuffer(valkeyReader *r) {
     }
 }
 
-/* What remains is a part of a reply: replaces a buffer of which it and the rest of its item take less than a quarter.
- * The copy is paid for by the bytes that made the buffer grow. */
+/* What remains is a part of a reply: replaces a buffer of which it and the rest of its item take
+ * less than a quarter. The copy is paid for by the bytes that made the buffer grow. */
 static void shrinkBuffer(valkeyReader *r) {
     readerState *s = stateOf(r);
     size_t unparsed = r->len - r->pos, needed = s->awaited > unparsed ? s->awaited : unparsed;
@@ -225,7 +227,8 @@ static void shrinkBuffer(valkeyReader *r) {
 
 /* ------------------------------------------------------------------ tokens */
 
-/* The line after the type byte at `pos`. On ITEM_READ `*used` is the length of the item with its CRLF. */
+/* The line after the type byte at `pos`. On ITEM_READ `*used` is the length of the item with its
+ * CRLF. */
 static itemResult readLine(valkeyReader *r, char **line, size_t *len, size_t *used) {
     readerState *s = stateOf(r);
     const char *at = r->buf + r->pos;
@@ -513,7 +516,8 @@ static itemResult readItem(valkeyReader *r, bool *opened) {
     }
 }
 
-/* The current item has ended: makes the next one current, after closing the aggregates that end with it. */
+/* The current item has ended: makes the next one current, after closing the aggregates that end
+ * with it. */
 static void nextItem(valkeyReader *r) {
     readerState *s = stateOf(r);
     while (r->ridx >= 0) {

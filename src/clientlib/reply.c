@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Trees of replies. A reply is one block with its string after the struct; so are aggregates of up to EMBEDDED_MAX
- * items. Longer ones have a vector that grows with the items received, so that an announced count alone never
- * determines an allocation.
+ * Trees of replies. A reply is one block with its string after the struct; so are aggregates of up
+ * to EMBEDDED_MAX items. Longer ones have a vector that grows with the items received, so that an
+ * announced count alone never determines an allocation.
  *
  * Invariant: while an aggregate is being built, `elements` is the number of items it has. */
 #include "clientlib/client_priv.h"
@@ -21,7 +21,8 @@ void freeReplyObject(void *reply) {
     vk_free(r);
 }
 
-/* Adds an item to an aggregate. A vector is full if the count is VECTOR_FIRST or a larger power of two. */
+/* Adds an item to an aggregate. A vector is full if the count is VECTOR_FIRST or a larger power of
+ * two. */
 static bool appendElement(const valkeyReadTask *parent, valkeyReply *item) {
     valkeyReply *r = parent->obj;
     size_t count = r->elements, total = (size_t)parent->elements;

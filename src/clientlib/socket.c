@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The transport over plain sockets: connecting with a time limit, reading, writing, socket options. The only file of the
- * library that makes system calls. */
+ * The transport over plain sockets: connecting with a time limit, reading, writing, socket options.
+ * The only file of the library that makes system calls. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -364,7 +364,8 @@ static int connectUnix(valkeyContext *c, const valkeyOptions *options) {
         vkSetError(c, VALKEY_ERR_IO, NULL);
         return VALKEY_ERR;
     }
-    /* Such a connection is accepted at once, or when the backlog has space: a blocking attempt with a limit. */
+    /* Such a connection is accepted at once, or when the backlog has space: a blocking attempt with
+     * a limit. */
     struct timeval none = {0};
     bool blocking = c->flags & VALKEY_BLOCK;
     if (!blocking && !setBlocking(c, false)) return VALKEY_ERR;

@@ -2,8 +2,8 @@
  *
  * Subscriptions of an asynchronous context: a hash table per kind, from names to callbacks.
  *
- * A subscription exists from sending SUBSCRIBE until the confirmation of UNSUBSCRIBE, unless another SUBSCRIBE was sent
- * after that. */
+ * A subscription exists from sending SUBSCRIBE until the confirmation of UNSUBSCRIBE, unless
+ * another SUBSCRIBE was sent after that. */
 #include <strings.h>
 
 #include "clientlib/async_priv.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Length-prefixed strings: 8 bytes length, 8 bytes capacity, the number 4, then the bytes and a NUL. The pointer is that
- * of the bytes, so a text can be printed, and programs that know the layout can read its length. */
+ * Length-prefixed strings: 8 bytes length, 8 bytes capacity, the number 4, then the bytes and a
+ * NUL. The pointer is that of the bytes, so a text can be printed, and programs that know the
+ * layout can read its length. */
 #include "clientlib/client_priv.h"
 
 enum {

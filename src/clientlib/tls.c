@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS as a transport of contexts, by OpenSSL. A library of its own, so it uses only what libvalkey exports. */
+ * TLS as a transport of contexts, by OpenSSL. A library of its own, so it uses only what libvalkey
+ * exports. */
 #ifdef HAVE_TLS
 
 #include <errno.h>
@@ -126,8 +127,8 @@ valkeyTLSContext *valkeyCreateTLSContext(const char *cacert_filename, const char
 
 /* ------------------------------------------------------------------ transfer */
 
-/* Result of a read or write that returned `n`: bytes, 0 to try later, or -1 with c->err. `*other` is set if it waits for
- * `wants`. */
+/* Result of a read or write that returned `n`: bytes, 0 to try later, or -1 with c->err. `*other`
+ * is set if it waits for `wants`. */
 static ssize_t transferred(valkeyContext *c, int n, int wants, bool *other) {
     tlsState *s = c->privctx;
     *other = false;

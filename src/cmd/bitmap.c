@@ -193,7 +193,8 @@ static void combineChunk(bitOperation op, const bitSources *s, char *to, size_t 
         bitsNot(to, first.ptr + from, end - from);
         return;
     }
-    /* The first source is read where it is, if it is long enough; otherwise it is copied and extended. */
+    /* The first source is read where it is, if it is long enough; otherwise it is copied and
+     * extended. */
     const char *so_far = first.ptr + from;
     if (first.len < end || s->count == 1) {
         size_t len = first.len > from ? first.len - from : 0;

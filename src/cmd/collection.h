@@ -48,8 +48,8 @@ typedef struct collectionPop {
     bool last;      /* from the end instead of the front */
     int64_t count;
 } collectionPop;
-/* Parses numkeys at argument `arg_index`, the keys, the word for one end, and [COUNT count]. False: the
- * error was replied. */
+/* Parses numkeys at argument `arg_index`, the keys, the word for one end, and [COUNT count]. False:
+ * the error was replied. */
 bool collectionParsePop(ctx *c, int arg_index, const char *first_word, const char *last_word,
                         collectionPop *out);
 /* Propagates the plain command `name` on the key at `arg_index` instead of the current one, with a
@@ -87,8 +87,8 @@ static inline void replyItem(ctx *c, const listpackItem *item) {
 typedef struct collectionScanned {
     int64_t visited, replied;
 } collectionScanned;
-/* Replies elements of the value from `cursor` on, counts them in a collectionScanned, and returns the
- * next cursor. */
+/* Replies elements of the value from `cursor` on, counts them in a collectionScanned, and returns
+ * the next cursor. */
 typedef uint64_t collectionScanProc(ctx *c, const robj *o, uint64_t cursor, void *arg);
 /* Reply of SSCAN and similar commands: the next cursor, and the elements replied by `scan`, which
  * is called until `count` elements were visited. */

@@ -174,8 +174,8 @@ static void debugDigestValue(ctx *c) {
     }
 }
 
-/* DEBUG is permitted while a dataset is loaded, but its subcommands that change the dataset are not: a key that is in the
- * file as well would make the load fail. True: the error was replied. */
+/* DEBUG is permitted while a dataset is loaded, but its subcommands that change the dataset are
+ * not: a key that is in the file as well would make the load fail. True: the error was replied. */
 static bool refusedByLoad(ctx *c) {
     if (likely(!engineHot.loading)) return false;
     replyError(c, ERR_LOADING_TEXT);
@@ -397,12 +397,13 @@ static void debugDictResizing(ctx *c) {
     replyOk(c);
 }
 
-/* Words of tests that need no action: CLIENT-ENFORCE-REPLY-LIST, because replies are in a list of blocks anyway;
- * HASHTABLE-CAN-ABORT-SHRINK, because a resize is never given up; FORCE-FREE-PRIMARY-ASYNC, because all clients are
- * freed at the end of a turn. */
+/* Words of tests that need no action: CLIENT-ENFORCE-REPLY-LIST, because replies are in a list of
+ * blocks anyway; HASHTABLE-CAN-ABORT-SHRINK, because a resize is never given up;
+ * FORCE-FREE-PRIMARY-ASYNC, because all clients are freed at the end of a turn. */
 static void debugNothing(ctx *c) { replyOk(c); }
 
-/* DEBUG PROTECT-CLIENT id: all clients are freed at the end of a turn anyway, so only the id is checked. */
+/* DEBUG PROTECT-CLIENT id: all clients are freed at the end of a turn anyway, so only the id is
+ * checked. */
 static void debugProtectClient(ctx *c) {
     int64_t id;
     if (!numberParseInt(c->argv[2], &id)) {

@@ -54,8 +54,8 @@ void debugMallctlStr(ctx *c) {
     }
 }
 
-/* DEBUG REPLYBUFFER PEAK-RESET-TIME|RESIZING value: an idle client has no reply buffer, and those of others are not resized,
- * so only the arguments are checked. */
+/* DEBUG REPLYBUFFER PEAK-RESET-TIME|RESIZING value: an idle client has no reply buffer, and those
+ * of others are not resized, so only the arguments are checked. */
 void debugReplyBuffer(ctx *c) {
     int64_t ms;
     if (ctxArgIs(c, 2, "peak-reset-time")) {
@@ -68,7 +68,8 @@ void debugReplyBuffer(ctx *c) {
     replyOk(c);
 }
 
-/* DEBUG CLIENT-EVICTION. Reply: the clients by classes of the memory that maxmemory-clients limits. */
+/* DEBUG CLIENT-EVICTION. Reply: the clients by classes of the memory that maxmemory-clients
+ * limits. */
 void debugClientEviction(ctx *c) {
     str text = STR_EMPTY;
     if (sessionAppendMemoryClasses(&text)) {

@@ -63,7 +63,8 @@ static bool parseOptions(ctx *c, restoreOptions *out) {
     return true;
 }
 
-/* Parses argument 2 into the Unix time in ms, OBJECT_NO_EXPIRE for 0. False: the error was replied. */
+/* Parses argument 2 into the Unix time in ms, OBJECT_NO_EXPIRE for 0. False: the error was
+ * replied. */
 static bool parseTtl(ctx *c, restoreOptions *options, int64_t *expire_ms) {
     if (!ctxArgInt(c, 2, &options->ttl)) return false;
     if (options->ttl < 0) {
@@ -103,7 +104,8 @@ static bool readPayload(ctx *c, robj **out) {
     return false;
 }
 
-/* The absolute time that was set is propagated, so that replicas and the AOF do not depend on their own clocks. */
+/* The absolute time that was set is propagated, so that replicas and the AOF do not depend on their
+ * own clocks. */
 static void propagateRestore(ctx *c, const restoreOptions *options, int64_t expire_ms) {
     if (!engineHot.sinks || options->absolute || expire_ms == OBJECT_NO_EXPIRE) return;
     char digits[NUMBER_TEXT_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registration of the commands' directives, of the gates of DEBUG and MODULE, and of the count of checked
- * payloads. Main thread only. */
+ * Registration of the commands' directives, of the gates of DEBUG and MODULE, and of the count of
+ * checked payloads. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
 #include "cmd/cmd.h"
@@ -20,7 +20,8 @@ static const infoSection sections[] = {
     {0},
 };
 
-/* The gates are always armed: they select DEBUG and MODULE only, so other commands are not affected. */
+/* The gates are always armed: they select DEBUG and MODULE only, so other commands are not
+ * affected. */
 static status init(reason *why) {
     (void)why; /* cannot fail */
     gateArm(&debugGate, true);

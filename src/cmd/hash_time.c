@@ -461,7 +461,8 @@ static bool setIsAllowed(const ctx *c, const robj *o, uint32_t given, const fiel
     return true;
 }
 
-/* The expiry time is in the past: the fields are set and deleted again, also those that have expired. */
+/* The expiry time is in the past: the fields are set and deleted again, also those that have
+ * expired. */
 static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
     slice *gone = memNewArray(slice, (size_t)f->size);
     int64_t count = 0;

@@ -10,7 +10,9 @@
 typedef struct infoRequest {
     const ctx *c;
     uint32_t sets; /* INFO_IN_... flags: the requested sets of sections */
-    int last_order; /* order of the section printed last; a section with the same order continues under its title */
+    /* Order of the section printed last; a section with the same order continues under its title.
+     * */
+    int last_order;
     str text;
 } infoRequest;
 

@@ -77,8 +77,8 @@ static bool readPicture(ctx *c, int first, picture *p) {
     return true;
 }
 
-/* Reads up to `count` whole numbers from argv[first] on into `values`, which hold the defaults, and limits each to
- * 1 .. max[i]; the error is replied. */
+/* Reads up to `count` whole numbers from argv[first] on into `values`, which hold the defaults, and
+ * limits each to 1 .. max[i]; the error is replied. */
 static bool readSizes(ctx *c, int first, int count, int64_t *values, const int64_t *max) {
     for (int i = 0; i < count; i++) {
         if (first + i < c->argc && !ctxArgInt(c, first + i, &values[i])) return false;
@@ -115,7 +115,8 @@ static bool drawVersion9(ctx *c, int first, str *out) {
     return true;
 }
 
-/* LOLWUT [VERSION n] [arguments of the drawing]. Reply: the drawing, the server's version at its end. */
+/* LOLWUT [VERSION n] [arguments of the drawing]. Reply: the drawing, the server's version at its
+ * end. */
 void lolwutCommand(ctx *c) {
     int64_t version = DRAWN_VERSION;
     int first = 1;

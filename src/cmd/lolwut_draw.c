@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Two small raster drawings (lolwut_draw.h).
- * Invariant: a canvas holds width x height bytes, one per pixel; pixels outside of it are dropped. */
+ * Invariant: a canvas holds width x height bytes, one per pixel; pixels outside of it are
+ * dropped. */
 #include "cmd/lolwut_draw.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * MODULE, as far as it exists: there is one module, `lua`, the built-in engine of scripts; others cannot be loaded.
- * Main thread only. */
+ * MODULE, as far as it exists: there is one module, `lua`, the built-in engine of scripts; others
+ * cannot be loaded. Main thread only. */
 #include "base/base.h"
 #include "cmd/cmd.h"
 #include "cmd/cmd_priv.h"

@@ -159,8 +159,8 @@ static void deleteExpired(keyScan *s) {
 
 /* The cursor is sent before the names but is known only after them. */
 static void replyScan(keyScan *s, uint64_t cursor, int slot) {
-    /* Limit of buckets to visit, as many may be empty. COUNT limits the keys visited, not those found: so a pattern
-     * without matches does not block other clients. */
+    /* Limit of buckets to visit, as many may be empty. COUNT limits the keys visited, not those
+     * found: so a pattern without matches does not block other clients. */
     int64_t remaining = s->options.count > INT64_MAX / 10 ? INT64_MAX : s->options.count * 10;
     outbuf names, *out = s->c->out;
     outbufInit(&names);

@@ -304,8 +304,9 @@ static bool isCollated(const sorter *s) {
 /* True if an item is sorted by its own text, which was copied already. */
 static bool isOwnText(const sorter *s, size_t index) { return !s->by && s->items[index].ptr; }
 
-/* Copies a text to s->text_bytes; `collated`: up to its first NUL, and transformed so that the order of the bytes is that
- * of the locale, which costs less than strcoll() for each comparison. The result is valid until the next call. */
+/* Copies a text to s->text_bytes; `collated`: up to its first NUL, and transformed so that the
+ * order of the bytes is that of the locale, which costs less than strcoll() for each comparison.
+ * The result is valid until the next call. */
 static slice keepText(sorter *s, slice text, bool collated) {
     size_t begin = s->text_bytes.len;
     if (collated) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Stream commands that add and remove entries: XADD, XTRIM, XDEL, XSETID, XLEN. Main thread only. */
+ * Stream commands that add and remove entries: XADD, XTRIM, XDEL, XSETID, XLEN. Main thread
+ * only. */
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/procs.h"
@@ -150,8 +151,8 @@ static void propagateExact(ctx *c, const addOptions *p, const stream *s) {
 
 /* ------------------------------------------------------------------ XADD */
 
-/* Completes a partial or automatic id from the stream's last one (`last`; 0-0 for a new stream). False: the error was
- * replied. */
+/* Completes a partial or automatic id from the stream's last one (`last`; 0-0 for a new stream).
+ * False: the error was replied. */
 static bool chooseId(ctx *c, addOptions *p, streamId last) {
     if (streamIdEqual(last, STREAM_ID_MAX)) {
         replyError(c, SLICE("ERR The stream has exhausted the last possible ID, unable to add more "
@@ -185,8 +186,8 @@ static bool entryFits(ctx *c, const slice *fields, size_t count) {
     return false;
 }
 
-/* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value ...]. Reply: the
- * entry's id; null with NOMKSTREAM if there is no stream. */
+/* XADD key [NOMKSTREAM] [MAXLEN|MINID [=|~] threshold [LIMIT count]] *|id field value [field value
+ * ...]. Reply: the entry's id; null with NOMKSTREAM if there is no stream. */
 void xaddCommand(ctx *c) {
     addOptions p;
     if (!parseOptions(c, true, &p)) return;
@@ -237,7 +238,8 @@ void xtrimCommand(ctx *c) {
     collectionChanged(c, c->argv[1], "xtrim", removed);
 }
 
-/* Parses arguments from..argc-1 as ids into a block that the caller frees. NULL: the error was replied. */
+/* Parses arguments from..argc-1 as ids into a block that the caller frees. NULL: the error was
+ * replied. */
 static streamId *parseIds(ctx *c, int from) {
     streamId *ids = memNewArray(streamId, (size_t)(c->argc - from));
     for (int i = from; i < c->argc; i++) {

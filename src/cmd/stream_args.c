@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions shared by the stream commands: ids as arguments, replies with entries, propagation of group changes. Main
- * thread only. */
+ * Functions shared by the stream commands: ids as arguments, replies with entries, propagation of
+ * group changes. Main thread only. */
 #include "base/base.h"
 #include "cmd/cmd_priv.h"
 #include "cmd/stream_priv.h"
@@ -26,8 +26,9 @@ static bool parseDigits(slice text, uint64_t *out) {
     return true;
 }
 
-/* Parses one of an id's two numbers as Valkey does: canonical negative numbers are refused, everything else follows
- * strtoull(), which accepts blanks and a sign before the digits and wraps a negated number. */
+/* Parses one of an id's two numbers as Valkey does: canonical negative numbers are refused,
+ * everything else follows strtoull(), which accepts blanks and a sign before the digits and wraps a
+ * negated number. */
 static bool parsePart(slice text, uint64_t *out) {
     int64_t negative;
     if (parseDigits(text, out)) return true;

@@ -107,8 +107,8 @@ static void replyPending(ctx *c, const streamGroup *g, const pendingRange *range
     respDeferEnd(c->out, array, '*', c->proto, found);
 }
 
-/* XPENDING key group [[IDLE min-idle-time] start end count [consumer]]. Reply: number, first and last id and owners of
- * the pending entries, or the entries themselves. */
+/* XPENDING key group [[IDLE min-idle-time] start end count [consumer]]. Reply: number, first and
+ * last id and owners of the pending entries, or the entries themselves. */
 void xpendingCommand(ctx *c) {
     pendingRange range;
     stream *s;
@@ -248,8 +248,8 @@ static bool parseClaim(ctx *c, claim *how, claimOptions *out) {
     return true;
 }
 
-/* XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-ms] [RETRYCOUNT count] [FORCE]
- * [JUSTID] [LASTID last-id]. Reply: the claimed entries, or their ids. */
+/* XCLAIM key group consumer min-idle-time id [id ...] [IDLE ms] [TIME unix-time-ms] [RETRYCOUNT
+ * count] [FORCE] [JUSTID] [LASTID last-id]. Reply: the claimed entries, or their ids. */
 void xclaimCommand(ctx *c) {
     claim how = {0};
     claimOptions p;
@@ -301,8 +301,9 @@ static bool parseAutoclaim(ctx *c, claim *how, autoclaimOptions *out) {
     return true;
 }
 
-/* XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]. Reply: the id to continue from, the claimed
- * entries or their ids, and the pending ids whose entries were removed from the stream. */
+/* XAUTOCLAIM key group consumer min-idle-time start [COUNT count] [JUSTID]. Reply: the id to
+ * continue from, the claimed entries or their ids, and the pending ids whose entries were removed
+ * from the stream. */
 void xautoclaimCommand(ctx *c) {
     enum { ATTEMPTS = 10 }; /* pending entries examined per requested one */
     claim how = {0};

@@ -66,7 +66,8 @@ static void replyEnd(ctx *c, const char *name, const stream *s, bool last) {
     streamCursorClear(&at);
 }
 
-/* Replies the pending entries of one consumer, or those of the whole group with their consumers' names. */
+/* Replies the pending entries of one consumer, or those of the whole group with their consumers'
+ * names. */
 static void replyPending(ctx *c, const streamGroup *g, const streamConsumer *of, uint64_t most) {
     streamPendingCursor at;
     streamPending p;

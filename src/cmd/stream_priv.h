@@ -13,8 +13,8 @@
 slice streamBeforeZero(slice text);
 /* True if the text is that one character. */
 bool streamIsWord(slice text, char word);
-/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. Blanks and a sign before a number are accepted. False: `text`
- * is not an id. */
+/* Parses "ms-seq", or "ms", which means ms-`missing_seq`. Blanks and a sign before a number are
+ * accepted. False: `text` is not an id. */
 bool streamParseId(slice text, uint64_t missing_seq, streamId *out);
 /* Parses argument `i` as such an id. False: the error was replied. */
 bool streamArgId(ctx *c, int i, uint64_t missing_seq, streamId *out);
@@ -31,8 +31,8 @@ slice streamIdText(streamId id, char *text);
 
 /* ---- streams ---- */
 
-/* Looks up the stream of the key at argument `arg_index`; NULL if the key does not exist. False: WRONGTYPE was
- * replied. */
+/* Looks up the stream of the key at argument `arg_index`; NULL if the key does not exist. False:
+ * WRONGTYPE was replied. */
 bool streamFindRead(ctx *c, int arg_index, stream **out);
 bool streamFindWrite(ctx *c, int arg_index, stream **out);
 streamLimits streamLimitsNow(void);
@@ -42,7 +42,8 @@ streamLimits streamLimitsNow(void);
 void streamReplyId(ctx *c, streamId id);
 /* [id, [field, value, ...]] */
 void streamReplyEntry(ctx *c, streamId id, streamFields fields);
-/* Replies the entries from start to end, or in reverse, as an array; `count` 0: no limit. Returns their number. */
+/* Replies the entries from start to end, or in reverse, as an array; `count` 0: no limit. Returns
+ * their number. */
 int64_t streamReplyRange(ctx *c, const stream *s, streamId start, streamId end, bool backwards,
                          uint64_t count);
 /* Replies the entry with this id; false if there is none, and nothing was replied. */
@@ -50,10 +51,11 @@ bool streamReplyOne(ctx *c, const stream *s, streamId id);
 
 /* ---- groups ---- */
 
-/* Signals a change of groups or ids that does not affect WATCH and client caches: it is counted, propagated and
- * notified as `event`. */
+/* Signals a change of groups or ids that does not affect WATCH and client caches: it is counted,
+ * propagated and notified as `event`. */
 void streamGroupChanged(ctx *c, slice key, const char *event);
-/* Returns the consumer of that name; creates it with an event if missing. Its seen time is set to now. */
+/* Returns the consumer of that name; creates it with an event if missing. Its seen time is set to
+ * now. */
 streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name, bool *created);
 /* Propagates a command that makes a replica's pending entry equal to `p`. */
 void streamPropagateClaim(ctx *c, slice key, const streamGroup *g, const streamPending *p);

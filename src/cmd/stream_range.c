@@ -36,7 +36,8 @@ static void replyRange(ctx *c, bool backwards) {
     }
 }
 
-/* XRANGE key start end [COUNT count]. Reply: the entries, each with its id and an array of fields and values. */
+/* XRANGE key start end [COUNT count]. Reply: the entries, each with its id and an array of fields
+ * and values. */
 void xrangeCommand(ctx *c) { replyRange(c, false); }
 
 /* XREVRANGE key end start [COUNT count]. Reply: the same in reverse order. */

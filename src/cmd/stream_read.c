@@ -97,8 +97,8 @@ static bool parseRead(ctx *c, bool of_group, readOptions *out) {
     return true;
 }
 
-/* Parses `$`, `+` and `>`; false: the argument is none of them. *valid: it is allowed here, else the error was
- * replied. */
+/* Parses `$`, `+` and `>`; false: the argument is none of them. *valid: it is allowed here, else
+ * the error was replied. */
 static bool planSpecial(ctx *c, const readOptions *p, slice id, readPlan *plan, bool *valid) {
     *valid = true;
     if (streamIsWord(id, '$') || streamIsWord(id, '+')) {
@@ -302,10 +302,11 @@ done:
     memFree(plans);
 }
 
-/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: the key and the entries of each stream that
- * has entries after its id; null if none has. */
+/* XREAD [COUNT count] [BLOCK ms] STREAMS key [key ...] id [id ...]. Reply: the key and the entries
+ * of each stream that has entries after its id; null if none has. */
 void xreadCommand(ctx *c) { readOrBlock(c, false); }
 
-/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id ...]. Reply: the same,
- * with entries not delivered to the group before (">"), or the consumer's pending entries. */
+/* XREADGROUP GROUP group consumer [COUNT count] [BLOCK ms] [NOACK] STREAMS key [key ...] id [id
+ * ...]. Reply: the same, with entries not delivered to the group before (">"), or the consumer's
+ * pending entries. */
 void xreadgroupCommand(ctx *c) { readOrBlock(c, true); }

@@ -139,8 +139,8 @@ void zaddCommand(ctx *c) {
     parseAndAdd(c, &a);
 }
 
-/* ZINCRBY key increment member. Reply: the new score. An option of ZADD in place of the increment leaves no pair of
- * increment and member, so it is a syntax error. */
+/* ZINCRBY key increment member. Reply: the new score. An option of ZADD in place of the increment
+ * leaves no pair of increment and member, so it is a syntax error. */
 void zincrbyCommand(ctx *c) {
     zsetAdding a = {.step = 2};
     if (parseFlags(c, &a) != 2) {

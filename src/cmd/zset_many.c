@@ -28,7 +28,8 @@ static size_t sourceLength(const source *s) {
     return isSet(s->o) ? setLength(s->o) : zsetLength(s->o);
 }
 
-/* Looks up the members of `count` pairs, at most ZSET_MANY: the same result as that of zsetScoreMany(). */
+/* Looks up the members of `count` pairs, at most ZSET_MANY: the same result as that of
+ * zsetScoreMany(). */
 static uint32_t sourceScores(const source *s, const zsetPair *pairs, unsigned count,
                              double *scores) {
     if (!s->o) return 0;
@@ -275,8 +276,8 @@ static void subtractFound(const job *j, zsetBuilder *into) {
     sourceEnd(&it);
 }
 
-/* Members of the first source contained in no other. If the others are small, their members are removed from a copy of
- * the first one. */
+/* Members of the first source contained in no other. If the others are small, their members are
+ * removed from a copy of the first one. */
 static void subtract(const job *j, zsetBuilder *into) {
     const source *first = &j->sources[0];
     size_t length = sourceLength(first), others = 0;
@@ -367,12 +368,12 @@ void zinterCommand(ctx *c) { replyJob(c, OPERATION_INTER); }
  * other. */
 void zdiffCommand(ctx *c) { replyJob(c, OPERATION_DIFF); }
 
-/* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX]. Reply: number of
- * members. */
+/* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
+ * Reply: number of members. */
 void zunionstoreCommand(ctx *c) { storeJob(c, OPERATION_UNION, "zunionstore"); }
 
-/* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX]. Reply: number of
- * members. */
+/* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
+ * Reply: number of members. */
 void zinterstoreCommand(ctx *c) { storeJob(c, OPERATION_INTER, "zinterstore"); }
 
 /* ZDIFFSTORE destination numkeys key [key ...]. Reply: number of members. */

@@ -13,8 +13,8 @@ bool zsetArgPositive(ctx *c, int arg_index, int64_t *out) {
                        "ERR value is out of range, must be positive");
 }
 
-/* Pops `count` > 0 members, or all, from one end of the value at argument `arg_index` and replies them;
- * the reply header was already written. `arrays`: each member and its score form an array. */
+/* Pops `count` > 0 members, or all, from one end of the value at argument `arg_index` and replies
+ * them; the reply header was already written. `arrays`: each member and its score form an array. */
 static void popMembers(ctx *c, int arg_index, robj *o, bool max, uint64_t count, bool arrays) {
     uint64_t length = zsetLength(o);
     zsetRange range = {max ? length - count : 0, count};

@@ -35,7 +35,8 @@ bool zsetArgScoreBounds(ctx *c, int min_index, int max_index, zsetBound *min, zs
 bool zsetArgLexBounds(ctx *c, int min_index, int max_index, zsetBound *min, zsetBound *max);
 /* Parses argument `arg_index` as a number of members to pop. False: the error was replied. */
 bool zsetArgPositive(ctx *c, int arg_index, int64_t *out);
-/* Removes a range from the value `o` at argument `arg_index`, which must be the most recent lookup. */
+/* Removes a range from the value `o` at argument `arg_index`, which must be the most recent
+ * lookup. */
 void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const char *event);
 
 #endif

@@ -196,8 +196,9 @@ void zrevrangebylexCommand(ctx *c) { runQuery(c, BY_LEX, GO_BACK); }
 
 /* ------------------------------------------------------------------ storing */
 
-/* A new object with the selected members. In Valkey only a range of ranks is sized in advance: the others begin packed,
- * where a score of -0 becomes 0, also when they outgrow that encoding later. */
+/* A new object with the selected members. In Valkey only a range of ranks is sized in advance: the
+ * others begin packed, where a score of -0 becomes 0, also when they outgrow that encoding
+ * later. */
 static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     zsetRange r = findMembers(q, o);
     if (r.count == 0) return NULL;
@@ -216,7 +217,8 @@ static robj *copyRange(const ctx *c, const query *q, const robj *o) {
     return zsetBuilderTake(&into, c->argv[1], &most);
 }
 
-/* ZRANGESTORE destination key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count]. Reply: number of members. */
+/* ZRANGESTORE destination key start stop [BYSCORE|BYLEX] [REV] [LIMIT offset count]. Reply: number
+ * of members. */
 void zrangestoreCommand(ctx *c) {
     query q = {.stores = true};
     robj *o;

@@ -2,8 +2,9 @@
  *
  * The registry of directives: names, parsing, limits, CONFIG GET and SET.
  *
- * Invariant: between calls every value has passed the checks of its option, and after a failed CONFIG SET all
- * values and effects are as before. A lookup takes O(log n) steps. Main thread only. */
+ * Invariant: between calls every value has passed the checks of its option, and after a failed
+ * CONFIG SET all values and effects are as before. A lookup takes O(log n) steps. Main thread
+ * only. */
 #include "config/config.h"
 
 #include <stdio.h>
@@ -170,7 +171,8 @@ static status parseMemory(const configOption *o, slice text, int64_t *out, reaso
     return checkBounds(o, *out, why);
 }
 
-/* A CONFIG_MEMORY_LIMIT stores percentages in a range of values that are not realistic numbers of bytes. */
+/* A CONFIG_MEMORY_LIMIT stores percentages in a range of values that are not realistic numbers of
+ * bytes. */
 enum { SHARE_MAX = 100 };
 static const int64_t limit_shares = (int64_t)0xF000000000000000;
 
@@ -416,7 +418,8 @@ static void addTable(const configOption *o) {
     }
 }
 
-/* Sorts the entries and connects each with that of its option's name. Sets the defaults of a table's options. */
+/* Sorts the entries and connects each with that of its option's name. Sets the defaults of a
+ * table's options. */
 static void settle(const configOption *added) {
     qsort(registry.entries, (size_t)registry.count, sizeof(configEntry), compareEntries);
     for (int i = 0; i < registry.count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Configuration. Folders export const tables of options. The registry reads values from a file and the
- * command line, implements CONFIG GET, SET and REWRITE, and records the origin of each value. It does not
- * know any option by name.
+ * Configuration. Folders export const tables of options. The registry reads values from a file and
+ * the command line, implements CONFIG GET, SET and REWRITE, and records the origin of each value.
+ * It does not know any option by name.
  *
- * A value is stored in a static struct of the folder that owns it; only the registry writes it, through the
- * pointer in the option's row. Main thread only. */
+ * A value is stored in a static struct of the folder that owns it; only the registry writes it,
+ * through the pointer in the option's row. Main thread only. */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -48,7 +48,8 @@ enum configFlag {
         1u << 9, /* CONFIG SET calls `apply` even if the value is the same: names of files */
 };
 
-/* A word of an enum. With CONFIG_MULTI_WORD the values are bits, and the word for 0 means "none". */
+/* A word of an enum. With CONFIG_MULTI_WORD the values are bits, and the word for 0 means
+ * "none". */
 typedef struct configWord {
     const char *name;
     int value;
@@ -59,14 +60,14 @@ typedef struct configLines configLines;
 
 /* Functions of an option that no other kind can describe. */
 typedef struct configSpecial {
-    /* Sets the value. If it is invalid, fails with a reason and changes nothing. `more`: the option was
-     * already set during this start; options whose lines accumulate add to the value. */
+    /* Sets the value. If it is invalid, fails with a reason and changes nothing. `more`: the option
+     * was already set during this start; options whose lines accumulate add to the value. */
     status (*set)(const slice *words, int count, bool more, reason *why);
     /* Appends the value in the format of CONFIG GET, which set() accepts (multi-word: separated by
      * blanks). */
     void (*get)(str *out);
-    /* Adds the lines for CONFIG REWRITE; adding none removes the option from the file. NULL: one line with
-     * the words of get(). */
+    /* Adds the lines for CONFIG REWRITE; adding none removes the option from the file. NULL: one
+     * line with the words of get(). */
     void (*rewrite)(configLines *lines);
 } configSpecial;
 
@@ -97,15 +98,15 @@ typedef struct configOption {
     const char *alias; /* an older name */
     /* Validates a value after parsing. `text` is unquoted; `number` is set if the kind has one. */
     status (*accept)(slice text, int64_t number, reason *why);
-    /* Applies a new value after CONFIG SET, once for all options of that CONFIG SET which share the function.
-     * If it fails it must have changed nothing, and all values are restored. It may adjust the value
-     * (clamping). */
+    /* Applies a new value after CONFIG SET, once for all options of that CONFIG SET which share the
+     * function. If it fails it must have changed nothing, and all values are restored. It may
+     * adjust the value (clamping). */
     status (*apply)(reason *why);
 } configOption;
 
 /* clang-format off */
-/* Rows of a table. The type of the field is checked. The last arguments may be .flags, .alias, .accept and
- * .apply, as designated initializers. */
+/* Rows of a table. The type of the field is checked. The last arguments may be .flags, .alias,
+ * .accept and .apply, as designated initializers. */
 #define CONFIG_BOOL(name_, field, default_, ...)                                    \
     {.kind = CONFIG_KIND_BOOL, .name = (name_), CONFIG_AT_(field, bool),            \
      .number = (default_), ##__VA_ARGS__}
@@ -125,12 +126,14 @@ typedef struct configOption {
 #define CONFIG_MEMORY_UNSIGNED(name_, field, default_, ...)                         \
     {.kind = CONFIG_KIND_MEMORY, .name = (name_), CONFIG_AT_(field, uint64_t),      \
      .number = (default_), CONFIG_BOUNDS_(0, UINT64_MAX), ##__VA_ARGS__}
-/* Bytes, or with a % sign a percentage of maxmemory, stored as a negative number (-5 is 5%) in an int64_t. */
+/* Bytes, or with a % sign a percentage of maxmemory, stored as a negative number (-5 is 5%) in an
+ * int64_t. */
 #define CONFIG_MEMORY_OR_PERCENT(name_, field, default_, ...)                       \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      .number = (default_), CONFIG_BOUNDS_(0, INT64_MAX), ##__VA_ARGS__}
-/* For maxmemory: percentages are of the machine's memory, and the errors are those of CONFIG_MEMORY. Any
- * unsigned number of bytes is allowed and stored as its bits; configLimitShare() recognises percentages. */
+/* For maxmemory: percentages are of the machine's memory, and the errors are those of
+ * CONFIG_MEMORY. Any unsigned number of bytes is allowed and stored as its bits; configLimitShare()
+ * recognises percentages. */
 #define CONFIG_MEMORY_LIMIT(name_, field, ...)                                      \
     {.kind = CONFIG_KIND_MEMORY_OR_PERCENT, .name = (name_), CONFIG_AT_(field, int64_t), \
      CONFIG_BOUNDS_(0, UINT64_MAX), ##__VA_ARGS__}
@@ -138,8 +141,8 @@ typedef struct configOption {
 #define CONFIG_ENUM(name_, field, words_, default_, ...)                            \
     {.kind = CONFIG_KIND_ENUM, .name = (name_), CONFIG_AT_(field, int),             \
      .words = (words_), .number = (default_), ##__VA_ARGS__}
-/* `field` is a char * (never NULL, must not contain NUL bytes) or, for secrets and values with any bytes, a str.
- * The registry owns it. */
+/* `field` is a char * (never NULL, must not contain NUL bytes) or, for secrets and values with any
+ * bytes, a str. The registry owns it. */
 #define CONFIG_STRING(name_, field, default_, ...)                                  \
     {.kind = CONFIG_KIND_STRING, .name = (name_), CONFIG_AT_EITHER_(field, char *, str), \
      .text = (default_), ##__VA_ARGS__}
@@ -169,19 +172,21 @@ extern const configFileOnly configIgnored;
 
 /* ------------------------------------------------------------------ initialisation */
 
-/* Registers the tables and sets all defaults. Names must be unique. Called once, before configLoad(). */
+/* Registers the tables and sets all defaults. Names must be unique. Called once, before
+ * configLoad(). */
 void configInstall(const configOption *const *tables, int count);
-/* Registers one more table while the server runs (a module's), with its defaults. ERR_EXISTS: a name of it is in use,
- * nothing has changed. */
+/* Registers one more table while the server runs (a module's), with its defaults. ERR_EXISTS: a
+ * name of it is in use, nothing has changed. */
 status configAdd(const configOption *table);
 /* Frees the values of such a table and unregisters it. */
 void configRemove(const configOption *table);
 /* Frees all values and unregisters the tables (for tests and leak checkers). */
 void configUninstall(void);
 
-/* Reads the configuration given by argv. argv[1] is the file unless it begins with '-' ("-" is standard
- * input); "--name value ..." are lines after it. All errors are reported: `report` receives their texts
- * without a headline, and ERR_SYNTAX is returned. The caller frees `report`. */
+/* Reads the configuration given by argv. argv[1] is the file unless it begins with '-' ("-" is
+ * standard input); "--name value ..." are lines after it. All errors are reported: `report`
+ * receives their texts without a headline, and ERR_SYNTAX is returned. The caller frees
+ * `report`. */
 status configLoad(int argc, const char *const *argv, str *report) MUST_USE;
 /* Absolute path of the file, NULL if there is none. */
 const char *configFilePath(void);
@@ -201,15 +206,17 @@ typedef struct configMatch {
     slice name; /* the option's name for a pattern, the given name otherwise */
     const configOption *option;
 } configMatch;
-/* The result of CONFIG GET for names and patterns: each option once, sorted by displayed name. Returns their
- * number. The caller frees *found with memFree(); its names point into `patterns` and the tables. */
+/* The result of CONFIG GET for names and patterns: each option once, sorted by displayed name.
+ * Returns their number. The caller frees *found with memFree(); its names point into `patterns` and
+ * the tables. */
 int configMatchAll(const slice *patterns, int count, configMatch **found);
 
 /* Permissions of the caller of configSet(). */
 enum { CONFIG_ALLOW_PROTECTED = 1, CONFIG_ALLOW_NOT_WHILE_LOADING = 2, CONFIG_ALLOW_ALL = 3 };
-/* CONFIG SET: `pairs` are `count` names, each followed by its value; `allowed` are CONFIG_ALLOW_ bits.
- * Changes all or nothing. On failure `error` receives the complete reply ("ERR ..."). ERR_NOT_FOUND: unknown
- * name; ERR_DENIED: not permitted now; others: a value was invalid or could not be applied. */
+/* CONFIG SET: `pairs` are `count` names, each followed by its value; `allowed` are CONFIG_ALLOW_
+ * bits. Changes all or nothing. On failure `error` receives the complete reply ("ERR ...").
+ * ERR_NOT_FOUND: unknown name; ERR_DENIED: not permitted now; others: a value was invalid or could
+ * not be applied. */
 status configSet(const slice *pairs, int count, unsigned allowed, str *error) MUST_USE;
 /* True if values of that option must not be shown in logs and MONITOR. */
 bool configIsSensitive(slice name);
@@ -218,9 +225,9 @@ void configReport(str *out);
 
 /* ------------------------------------------------------------------ CONFIG REWRITE */
 
-/* Writes the current values to the file (with `all` also defaults). Comments, order and unknown lines are
- * kept, changed lines are replaced in place, repeated ones removed, new ones appended. The file is replaced
- * atomically. ERR_NOT_FOUND if there is no file. */
+/* Writes the current values to the file (with `all` also defaults). Comments, order and unknown
+ * lines are kept, changed lines are replaced in place, repeated ones removed, new ones appended.
+ * The file is replaced atomically. ERR_NOT_FOUND if there is no file. */
 status configRewrite(bool all, reason *why) MUST_USE;
 /* Adds a line with the option's name and `rest`, which must not contain a line end. */
 void configLinesAdd(configLines *lines, slice rest);

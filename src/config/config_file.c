@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reads the configuration at start: a file, included files, the command line. Parsing continues after errors,
- * so that all are reported together.
+ * Reads the configuration at start: a file, included files, the command line. Parsing continues
+ * after errors, so that all are reported together.
  *
  * Invariant: a file does not include itself, directly or indirectly. Main thread only. */
 #include "config/config.h"
@@ -259,7 +259,8 @@ static status takeFile(loader *l, const char *path, int *newlines, reason *why) 
     return OK;
 }
 
-/* Processes the main file or standard input. If it cannot be read, there is no line to show in the error. */
+/* Processes the main file or standard input. If it cannot be read, there is no line to show in the
+ * error. */
 static int takeMain(loader *l, const char *path) {
     reason why;
     int newlines;
@@ -272,9 +273,9 @@ static int takeMain(loader *l, const char *path) {
 
 /* ------------------------------------------------------------------ command line */
 
-/* True if `arg` starts a new option after `values` values of the one in `line`. The first word after an
- * option is its value even if it looks like an option (a password "--x"), unless the option may have no
- * value. */
+/* True if `arg` starts a new option after `values` values of the one in `line`. The first word
+ * after an option is its value even if it looks like an option (a password "--x"), unless the
+ * option may have no value. */
 static bool startsOption(const char *arg, slice line, int values) {
     if (strncmp(arg, "--", 2) != 0) return false;
     if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Declarations shared by the files of the configuration: the index of names, and assigning values. */
+ * Declarations shared by the files of the configuration: the index of names, and assigning
+ * values. */
 #ifndef CONFIG_CONFIG_PRIV_H
 #define CONFIG_CONFIG_PRIV_H
 

@@ -2,9 +2,9 @@
  *
  * CONFIG REWRITE: writes the current values to the file the server was started with.
  *
- * Invariant: lines that are not options (comments, blank lines, includes, unknown names) are unchanged.
- * Values with blanks, quotes or line ends are quoted, so no value can produce an additional line. Costs lines
- * x options. Main thread only. */
+ * Invariant: lines that are not options (comments, blank lines, includes, unknown names) are
+ * unchanged. Values with blanks, quotes or line ends are quoted, so no value can produce an
+ * additional line. Costs lines x options. Main thread only. */
 #include "config/config.h"
 
 #include "base/base.h"
@@ -186,8 +186,8 @@ static bool isDefault(const configOption *o) {
     return same;
 }
 
-/* The new lines of an option replace its old ones in order; remaining old lines are removed, remaining new
- * ones appended. */
+/* The new lines of an option replace its old ones in order; remaining old lines are removed,
+ * remaining new ones appended. */
 static void placeOption(rewrite *r, const configOption *o) {
     configLines lines = {.name = o->name};
     addOptionLines(o, &lines);

@@ -2,9 +2,9 @@
  *
  * Fenwick tree: prefix sums over an array of counts.
  *
- * Counting from 1, node i holds the sum of the (i & -i) counts that end at count i. It is stored in node[i -
- * 1], so that 16,384 counts take exactly 128 KB. Invariant: `total` is the sum of all counts. Update and
- * search take O(log n) steps. Not thread-safe. */
+ * Counting from 1, node i holds the sum of the (i & -i) counts that end at count i. It is stored in
+ * node[i - 1], so that 16,384 counts take exactly 128 KB. Invariant: `total` is the sum of all
+ * counts. Update and search take O(log n) steps. Not thread-safe. */
 #include "ds/fenwick.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fenwick tree: an array of counts with O(log n) prefix sums and search by rank. 8 bytes per count. Not
- * thread-safe: one owner at a time. */
+ * Fenwick tree: an array of counts with O(log n) prefix sums and search by rank. 8 bytes per count.
+ * Not thread-safe: one owner at a time. */
 #ifndef DS_FENWICK_H
 #define DS_FENWICK_H
 
@@ -24,8 +24,8 @@ void fenwickAdd(fenwick *f, size_t index, int64_t delta);
 uint64_t fenwickSumBefore(const fenwick *f, size_t index);
 /* Count `index` itself. */
 uint64_t fenwickGet(const fenwick *f, size_t index);
-/* The index whose count contains item number `rank` (0..total-1) if all items are numbered in order. If
- * `rest` is not NULL, *rest is set to the item's number within that count. */
+/* The index whose count contains item number `rank` (0..total-1) if all items are numbered in
+ * order. If `rest` is not NULL, *rest is set to the item's number within that count. */
 size_t fenwickFind(const fenwick *f, uint64_t rank, uint64_t *rest);
 /* The first index at or after `index` with a non-zero count, or `count` if there is none. */
 size_t fenwickNext(const fenwick *f, size_t index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Shapes on the map (geo_shape.h). A shape is covered by the cell of its centre and the eight cells around
- * it, at a depth at which a cell is as large as the shape. ANY_THREAD. */
+ * Shapes on the map (geo_shape.h). A shape is covered by the cell of its centre and the eight cells
+ * around it, at a depth at which a cell is as large as the shape. ANY_THREAD. */
 #include "ds/geo_shape.h"
 
 #include <math.h>
@@ -40,8 +40,9 @@ void geoShapeShrink(geoShape *s, double metres) {
     s->far = angle < 1.57 ? sin(angle) * sin(angle) : (double)INFINITY;
 }
 
-/* Distance to the centre as computed by geoDistance(), reusing what is known of the centre. Points clearly
- * inside or outside are decided by a cheaper test; near the edge the rounded distance itself decides. */
+/* Distance to the centre as computed by geoDistance(), reusing what is known of the centre. Points
+ * clearly inside or outside are decided by a cheaper test; near the edge the rounded distance
+ * itself decides. */
 static bool withinCircle(const geoShape *s, const geoPoint *p, bool measured, double *distance) {
     const double sure = 1e-9;
     double lat = geoRadians(p->lat);
@@ -128,7 +129,8 @@ static double reachOf(const geoShape *s, const geoBox *bounds) {
     return reach;
 }
 
-/* A depth at which nine cells contain a shape around this latitude, except possibly near its edges. */
+/* A depth at which nine cells contain a shape around this latitude, except possibly near its
+ * edges. */
 static unsigned depthFor(double reach, double lat) {
     const double half_equator = 20037726.37;
     if (reach == 0) return GEO_DEPTH_MAX;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Points and cells (geohash.h). The order of floating-point operations is significant: it gives the same
- * doubles as Valkey. ANY_THREAD. */
+ * Points and cells (geohash.h). The order of floating-point operations is significant: it gives the
+ * same doubles as Valkey. ANY_THREAD. */
 #include "ds/geohash.h"
 
 #include <math.h>
@@ -36,8 +36,8 @@ static uint32_t gather(uint64_t x) {
 
 /* ------------------------------------------------------------------ intervals */
 
-/* The index of the interval containing `v` when [-max, max] is divided into 2^depth intervals; 2^depth for
- * the upper edge itself. */
+/* The index of the interval containing `v` when [-max, max] is divided into 2^depth intervals;
+ * 2^depth for the upper edge itself. */
 static uint32_t stripOf(double v, double max, unsigned depth) {
     return (uint32_t)((v + max) / (max + max) * (double)(1ull << depth));
 }
@@ -63,8 +63,8 @@ geoPoint geohashDecode(uint64_t cell) {
                       stripMiddle(gather(cell), GEO_LAT_MAX)};
 }
 
-/* Converts like processors without an instruction for unsigned numbers; in C the result is undefined for some
- * values. */
+/* Converts like processors without an instruction for unsigned numbers; in C the result is
+ * undefined for some values. */
 uint64_t geohashOfScore(double score) {
     const double half = 9223372036854775808.0; /* 2^63 */
     const uint64_t none = 1ull << 63;
@@ -107,7 +107,8 @@ geoCell geoCellOf(const geoPoint *p, unsigned depth) {
 geoCell geoCellMove(const geoCell *cell, int east, int north) {
     uint32_t mask = (1u << cell->depth) - 1;
     geoCell moved = *cell;
-    /* An index of 2^depth (a point on the edge of the map) is kept in a direction without movement. */
+    /* An index of 2^depth (a point on the edge of the map) is kept in a direction without
+     * movement. */
     if (east) moved.lon = (cell->lon + (uint32_t)east) & mask;
     if (north) moved.lat = (cell->lat + (uint32_t)north) & mask;
     return moved;

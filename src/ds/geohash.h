@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Points on Earth and geohash cells. A cell is a number of 52 bits: latitude and longitude are each divided
- * into 2^26 intervals, and the bits of the two indexes are interleaved, longitude first. So the cells of a
- * region are a few ranges of numbers, and a double represents a cell exactly. Latitudes are limited to 85.05
- * degrees (Web Mercator).
+ * Points on Earth and geohash cells. A cell is a number of 52 bits: latitude and longitude are each
+ * divided into 2^26 intervals, and the bits of the two indexes are interleaved, longitude first. So
+ * the cells of a region are a few ranges of numbers, and a double represents a cell exactly.
+ * Latitudes are limited to 85.05 degrees (Web Mercator).
  *
  * All results are bit-identical to Valkey's. Pure functions. ANY_THREAD. */
 #ifndef DS_GEOHASH_H
@@ -40,8 +40,8 @@ uint64_t geohashEncode(const geoPoint *p);
 geoPoint geohashDecode(uint64_t cell);
 /* The cell of a score, which may be any double. */
 uint64_t geohashOfScore(double score);
-/* The standard geohash text, for latitudes of -90..90: GEO_TEXT_LEN characters, of which the last is always
- * '0', and a NUL. */
+/* The standard geohash text, for latitudes of -90..90: GEO_TEXT_LEN characters, of which the last
+ * is always '0', and a NUL. */
 void geohashPrint(char *dst, const geoPoint *p);
 
 /* Distance between two points on a sphere in metres. */

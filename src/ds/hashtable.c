@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: a set of entries found by key, with hash-ordered open addressing in cache-line buckets. This
- * file contains operations on single entries and on the table as a whole; hashtable_layout.h explains the
- * data structure.
+ * hashtable: a set of entries found by key, with hash-ordered open addressing in cache-line
+ * buckets. This file contains operations on single entries and on the table as a whole;
+ * hashtable_layout.h explains the data structure.
  *
- * Invariants: those of hashtable_layout.h; an empty table has no body unless space was reserved. Cost of a
- * lookup: the header (usually cached), one bucket, the entry. Insert and delete cost the same, plus moving
- * about 5 words on average while the table grows. Not thread-safe. */
+ * Invariants: those of hashtable_layout.h; an empty table has no body unless space was reserved.
+ * Cost of a lookup: the header (usually cached), one bucket, the entry. Insert and delete cost the
+ * same, plus moving about 5 words on average while the table grows. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -36,7 +36,8 @@ void hashtablePrefetchEntry(const hashtable *t, uint64_t hash) {
     (void)hashtableInlinePrefetchEntry((tableHint){p.home, p.tag});
 }
 
-/* The position of an entry given by address; its `word` is NULL if the entry is not in the table. */
+/* The position of an entry given by address; its `word` is NULL if the entry is not in the
+ * table. */
 static hashtablePosition findEntry(const hashtable *t, uint64_t mark, uint64_t hash,
                                    const void *entry) {
     hashtablePosition position = {.hash = hash};
@@ -145,7 +146,8 @@ void hashtableInsertAt(hashtable *t, const hashtableType *type, const hashtableP
 
 /* ---- deleting ---- */
 
-/* A larger table is not rebuilt at once, but shrinks first. It has few entries left only if it could not shrink before. */
+/* A larger table is not rebuilt at once, but shrinks first. It has few entries left only if it
+ * could not shrink before. */
 #define REBUILD_MAX (8 * BIG_MIN)
 
 static void smallDeleteAt(hashtable *t, const hashtableType *type,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: a set of entries found by key. An entry is a pointer supplied by the caller; the table stores it
- * in a word with two flags and reads keys only through the caller's hashtableType.
+ * hashtable: a set of entries found by key. An entry is a pointer supplied by the caller; the table
+ * stores it in a word with two flags and reads keys only through the caller's hashtableType.
  *
- * The handle has 8 bytes and is all zero when empty, so many empty tables cost nothing. The table grows and
- * shrinks in place, incrementally with each insert and delete. It uses 9 to 10.3 bytes per entry at any size.
- * The implementation is not visible in this header (ds/hashtable_inline.h is the exception, for lookups on
- * the hot path).
+ * The handle has 8 bytes and is all zero when empty, so many empty tables cost nothing. The table
+ * grows and shrinks in place, incrementally with each insert and delete. It uses 9 to 10.3 bytes
+ * per entry at any size. The implementation is not visible in this header (ds/hashtable_inline.h is
+ * the exception, for lookups on the hot path).
  *
- * Scans and iterators visit entries in an order that keeps a table evenly filled if entries are deleted
- * meanwhile, or inserted into another table in that order.
+ * Scans and iterators visit entries in an order that keeps a table evenly filled if entries are
+ * deleted meanwhile, or inserted into another table in that order.
  *
- * Not thread-safe: one owner at a time. hashtableFree() may run on a different thread than the one that
- * filled the table. */
+ * Not thread-safe: one owner at a time. hashtableFree() may run on a different thread than the one
+ * that filled the table. */
 #ifndef DS_HASHTABLE_H
 #define DS_HASHTABLE_H
 
@@ -24,27 +24,31 @@ typedef struct hashtable {
     void *body; /* NULL when empty */
 } hashtable;
 
-/* How to access entries. Functions that may need it take it as an argument; all calls on one table must pass
- * the same one. */
+/* How to access entries. Functions that may need it take it as an argument; all calls on one table
+ * must pass the same one. */
 typedef struct hashtableType {
     /* The hash with which an entry was inserted. */
     uint64_t (*hash_of)(const void *entry);
     /* True if the entry has this key. */
     bool (*match)(const void *entry, const void *key, size_t len);
-    /* HASHTABLE_MARK: entries are words of 46 bits, whose lowest bit is the mark: entries with it need not be
-     * addresses. The functions that take this type give and take such entries with the mark in its place; a
-     * hashtableVisitProc finds it in the flags. 0: all entries are addresses, and the mark is a flag beside them. */
+    /* HASHTABLE_MARK: entries are words of 46 bits, whose lowest bit is the mark: entries with it
+     * need not be addresses. The functions that take this type give and take such entries with the
+     * mark in its place; a hashtableVisitProc finds it in the flags. 0: all entries are addresses,
+     * and the mark is a flag beside them. */
     uint64_t entry_mark;
-    /* Prefetches what a visitor of the entry reads beyond its first 41 bytes, which are in the cache. NULL: nothing. */
+    /* Prefetches what a visitor of the entry reads beyond its first 41 bytes, which are in the
+     * cache. NULL: nothing. */
     void (*prefetch_rest)(const void *entry);
 } hashtableType;
 
-/* Flags of an entry, readable without accessing the entry. Volatile entries have an expiry time: the table
- * counts them and can find them quickly. The meaning of the mark is defined by the caller. */
+/* Flags of an entry, readable without accessing the entry. Volatile entries have an expiry time:
+ * the table counts them and can find them quickly. The meaning of the mark is defined by the
+ * caller. */
 enum { HASHTABLE_VOLATILE = 1, HASHTABLE_MARK = 4 };
 
-/* True for an address that a table can keep: 8-byte aligned and below 2^48, as Linux gives them on x86-64 and arm64
- * unless a process asks for more. Inserting another one is a failed check. ANY_THREAD. */
+/* True for an address that a table can keep: 8-byte aligned and below 2^48, as Linux gives them on
+ * x86-64 and arm64 unless a process asks for more. Inserting another one is a failed check.
+ * ANY_THREAD. */
 bool hashtableCanHold(const void *address);
 
 /* Receives an entry and its flags. */
@@ -52,8 +56,8 @@ typedef void hashtableVisitProc(void *context, void *entry, unsigned flags);
 
 /* ---- single entries ---- */
 
-/* An entry is a non-zero multiple of 8, below 2^48: a pointer, or an integer in that form. Hashes must be
- * strong (keyed): the table relies on all 64 bits being random. */
+/* An entry is a non-zero multiple of 8, below 2^48: a pointer, or an integer in that form. Hashes
+ * must be strong (keyed): the table relies on all 64 bits being random. */
 
 void *hashtableFind(const hashtable *t, const hashtableType *type, uint64_t hash, const void *key,
                     size_t len);
@@ -66,7 +70,8 @@ void *hashtableDelete(hashtable *t, const hashtableType *type, uint64_t hash, co
 /* Removes the entry with this address; false if it is not in the table. Does not read keys. */
 bool hashtableDeleteEntry(hashtable *t, const hashtableType *type, uint64_t hash,
                           const void *entry);
-/* True if the entry with this address is in the table. The entry is not accessed and may have been freed. */
+/* True if the entry with this address is in the table. The entry is not accessed and may have been
+ * freed. */
 bool hashtableHasEntry(const hashtable *t, uint64_t hash, const void *entry);
 /* Replaces the address `old` by `entry`; the flags are kept. False if `old` is not in the table. */
 bool hashtableReplace(hashtable *t, const hashtableType *type, uint64_t hash, const void *old,
@@ -76,7 +81,8 @@ bool hashtableSetFlags(hashtable *t, uint64_t hash, const void *entry, unsigned 
 
 /* ---- single entries, with one lookup ---- */
 
-/* A position is the result of a lookup: an entry or its absence. Valid until the next change of the table. */
+/* A position is the result of a lookup: an entry or its absence. Valid until the next change of the
+ * table. */
 
 typedef struct hashtablePosition {
     uint64_t hash;
@@ -97,8 +103,9 @@ void hashtableReplaceAt(const hashtablePosition *position, void *entry);
 void hashtableSetFlagsAt(hashtable *t, const hashtablePosition *position, unsigned flags);
 unsigned hashtableFlagsAt(const hashtablePosition *position);
 
-/* Prefetch the cache lines that a later lookup of this hash will read: first those of the table, then, one
- * memory latency later, those of the entry. These are only hints; the table may change in between. */
+/* Prefetch the cache lines that a later lookup of this hash will read: first those of the table,
+ * then, one memory latency later, those of the entry. These are only hints; the table may change in
+ * between. */
 void hashtablePrefetch(const hashtable *t, uint64_t hash);
 void hashtablePrefetchEntry(const hashtable *t, uint64_t hash);
 
@@ -110,18 +117,18 @@ uint64_t hashtableVolatileCount(const hashtable *t);
 /* A scan cursor is below 2^HASHTABLE_CURSOR_BITS; any number of that size is accepted. */
 #define HASHTABLE_CURSOR_BITS 39
 
-/* Visits some entries (one or two buckets, about 8) and returns the cursor for the next call. Start with 0; a
- * returned 0 means that all were visited. The part of the hash space covered so far does not depend on
- * changes of the table's size. So an entry that is present from the first to the last call is visited exactly
- * once, and no entry is visited twice, even if it is deleted and inserted again. Exception: if the table
- * shrinks to less than 1/64 during a scan, the scan restarts; then nothing is missed, but entries may be
- * visited twice. `visit` may delete the given entry and may insert entries; it must not free other
- * entries. */
+/* Visits some entries (one or two buckets, about 8) and returns the cursor for the next call. Start
+ * with 0; a returned 0 means that all were visited. The part of the hash space covered so far does
+ * not depend on changes of the table's size. So an entry that is present from the first to the last
+ * call is visited exactly once, and no entry is visited twice, even if it is deleted and inserted
+ * again. Exception: if the table shrinks to less than 1/64 during a scan, the scan restarts; then
+ * nothing is missed, but entries may be visited twice. `visit` may delete the given entry and may
+ * insert entries; it must not free other entries. */
 uint64_t hashtableScan(const hashtable *t, const hashtableType *type, uint64_t cursor,
                        hashtableVisitProc *visit, void *context);
-/* Like hashtableScan(), with the same guarantees, for volatile entries only. Other parts of the table are
- * skipped at almost no cost: if there are few volatile entries, a complete scan takes about 1 us per volatile
- * entry. */
+/* Like hashtableScan(), with the same guarantees, for volatile entries only. Other parts of the
+ * table are skipped at almost no cost: if there are few volatile entries, a complete scan takes
+ * about 1 us per volatile entry. */
 uint64_t hashtableScanVolatile(const hashtable *t, const hashtableType *type, uint64_t cursor,
                                hashtableVisitProc *visit, void *context);
 
@@ -131,16 +138,17 @@ void *hashtableRandom(const hashtable *t, const hashtableType *type);
 void *hashtableRandomVolatile(const hashtable *t, const hashtableType *type);
 /* Removes and returns a random entry; NULL if the table is empty. */
 void *hashtablePop(hashtable *t, const hashtableType *type);
-/* Stores up to `want` distinct entries in `out`, adjacent ones from a random start: cheap (seven per cache
- * line) and random enough for eviction, but not independent. Returns their number, 0 only if there are
- * none. */
+/* Stores up to `want` distinct entries in `out`, adjacent ones from a random start: cheap (seven
+ * per cache line) and random enough for eviction, but not independent. Returns their number, 0 only
+ * if there are none. */
 size_t hashtableSample(const hashtable *t, const hashtableType *type, void **out, size_t want);
 size_t hashtableSampleVolatile(const hashtable *t, const hashtableType *type, void **out,
                                size_t want);
 
-/* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more. *position is 0 at
- * first; returns 0 at the end. The table must not change meanwhile. This is the cheapest iteration. Its order is a
- * coarser one than that of scans: runs are several times longer in a table that is filled in this order. */
+/* Stores the entries of the next buckets in `out`, at most `cap`, which must be 8 or more.
+ * *position is 0 at first; returns 0 at the end. The table must not change meanwhile. This is the
+ * cheapest iteration. Its order is a coarser one than that of scans: runs are several times longer
+ * in a table that is filled in this order. */
 size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *position,
                             void **out, size_t cap);
 /* Words of a table, collected before callbacks that may change the table are called. Private. */
@@ -150,8 +158,8 @@ typedef struct hashtableWords {
     size_t count, cap;
     uint64_t local[HASHTABLE_WORDS_LOCAL];
 } hashtableWords;
-/* Iterates over all entries in scan order, with the guarantees of hashtableScan() except this: some entries
- * are fetched ahead, so entries not returned yet must not be freed. Must not be copied. */
+/* Iterates over all entries in scan order, with the guarantees of hashtableScan() except this: some
+ * entries are fetched ahead, so entries not returned yet must not be freed. Must not be copied. */
 typedef struct hashtableIterator {
     const hashtable *table;
     const hashtableType *type;
@@ -169,20 +177,21 @@ void hashtableIteratorClear(hashtableIterator *it);
 
 /* ---- the whole table ---- */
 
-/* Makes space for `count` entries, so that filling the table requires no resize. On a non-empty table all
- * entries are moved before it returns. Never shrinks. */
+/* Makes space for `count` entries, so that filling the table requires no resize. On a non-empty
+ * table all entries are moved before it returns. Never shrinks. */
 void hashtableReserve(hashtable *t, const hashtableType *type, uint64_t count);
 /* Continues a running resize by about `buckets` buckets. Returns true if there is more to do. */
 bool hashtableWork(hashtable *t, const hashtableType *type, unsigned buckets);
 bool hashtableIsResizing(const hashtable *t);
-/* Applies to all tables: while a forked child shares our pages, resizes are neither started nor continued,
- * unless a table is nearly full. Main thread. */
+/* Applies to all tables: while a forked child shares our pages, resizes are neither started nor
+ * continued, unless a table is nearly full. Main thread. */
 void hashtableSetPaused(bool paused);
-/* Moves the table's own blocks to denser pages (memMoveIfSparse()): all blocks below 16 KB, so it takes some microseconds.
- * Larger arrays have pages of their own and leave no holes. Returns the number of moved blocks. */
+/* Moves the table's own blocks to denser pages (memMoveIfSparse()): all blocks below 16 KB, so it
+ * takes some microseconds. Larger arrays have pages of their own and leave no holes. Returns the
+ * number of moved blocks. */
 unsigned hashtableCompact(hashtable *t);
-/* Frees the table after calling `visit` (may be NULL) for every entry; the handle is empty afterwards.
- * ANY_THREAD, if no other thread uses the table. */
+/* Frees the table after calling `visit` (may be NULL) for every entry; the handle is empty
+ * afterwards. ANY_THREAD, if no other thread uses the table. */
 void hashtableFree(hashtable *t, hashtableVisitProc *visit, void *context);
 /* Memory of the table in bytes, without the handle. */
 size_t hashtableBytes(const hashtable *t);
@@ -204,8 +213,8 @@ typedef struct hashtableStats {
 
 /* Walks the whole table; for debugging. */
 void hashtableStatsRead(const hashtable *t, const hashtableType *type, hashtableStats *out);
-/* Checks all invariants, including the hashes of all entries. Returns NULL if they hold, else a description
- * of the violation. For tests. */
+/* Checks all invariants, including the hashes of all entries. Returns NULL if they hold, else a
+ * description of the violation. For tests. */
 const char *hashtableVerify(const hashtable *t, const hashtableType *type);
 
 #endif

@@ -2,9 +2,10 @@
  *
  * hashtable: memory of the small and the big form, and rebuilding a table.
  *
- * Invariant: a small table is one block of whole buckets. A big table has a header and a cache-aligned array,
- * which is part of an allocator block or, from MAP_MIN on, of a mapping that grows without copying.
- * Rebuilding costs a pass over all words. Not thread-safe; freeing may be done by any thread. */
+ * Invariant: a small table is one block of whole buckets. A big table has a header and a
+ * cache-aligned array, which is part of an allocator block or, from MAP_MIN on, of a mapping that
+ * grows without copying. Rebuilding costs a pass over all words. Not thread-safe; freeing may be
+ * done by any thread. */
 #include "ds/hashtable_private.h"
 
 #include "base/alloc.h"
@@ -94,7 +95,8 @@ uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, ui
 
 /* ---- rebuilding ---- */
 
-/* Number of buckets that fit in the block which the allocator provides for a small table of `buckets`. */
+/* Number of buckets that fit in the block which the allocator provides for a small table of
+ * `buckets`. */
 static uint64_t smallBuckets(uint64_t buckets) {
     size_t good = memGoodSize(sizeof(tableSmall) + buckets * sizeof(tableBucket));
     return (good - sizeof(tableSmall)) / sizeof(tableBucket);

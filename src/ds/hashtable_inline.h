@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Lookups in a hashtable with the match function inlined, for the hot path, where an indirect call per lookup
- * is measurable. Other code uses ds/hashtable.h.
+ * Lookups in a hashtable with the match function inlined, for the hot path, where an indirect call
+ * per lookup is measurable. Other code uses ds/hashtable.h.
  *
- * Lookups of a batch run in steps, so that their cache misses overlap: hashtableInlinePrefetch() for each,
- * then hashtableInlinePrefetchEntry() for each, then hashtableInlineFind() for each. */
+ * Lookups of a batch run in steps, so that their cache misses overlap: hashtableInlinePrefetch()
+ * for each, then hashtableInlinePrefetchEntry() for each, then hashtableInlineFind() for each. */
 #ifndef DS_HASHTABLE_INLINE_H
 #define DS_HASHTABLE_INLINE_H
 
@@ -31,8 +31,8 @@ ALWAYS_INLINE tableProbe tableProbeAt(const hashtable *t, uint64_t hash) {
         uint64_t unit = scaleUnit(sc, hash);
         p.home = g->buckets + scaleUnitHome(sc, unit);
         p.tag = unit & TAG_MASK;
-        /* Units met in one search differ by less than 2^15, so the difference of their tags has the correct
-         * sign; tags that are whole units are compared as unsigned numbers. */
+        /* Units met in one search differ by less than 2^15, so the difference of their tags has the
+         * correct sign; tags that are whole units are compared as unsigned numbers. */
         p.base = sc->shift == TAG_SHIFT ? 0x8000 : p.tag;
         p.unordered = sc->inexact;
     } else {
@@ -66,8 +66,8 @@ ALWAYS_INLINE uint64_t *tableProbeFind(const tableProbe *p, const hashtableType 
     }
 }
 
-/* Half of tableProbeFind(), for batches that prefetch entries between the halves: the first word with the tag, whose
- * entry need not have the key. NULL: the key is not in the table. */
+/* Half of tableProbeFind(), for batches that prefetch entries between the halves: the first word
+ * with the tag, whose entry need not have the key. NULL: the key is not in the table. */
 ALWAYS_INLINE uint64_t *tableProbeCandidate(const tableProbe *p) {
     for (tableBucket *b = p->home;; b++) {
         tagVector tags = bucketTags(b);
@@ -95,11 +95,12 @@ ALWAYS_INLINE void tableProbePrefetchRun(const tableProbe *p) {
     prefetchRead(p->home + 3);
 }
 
-/* Result of a short search: what position->word says is certain, or a whole search must find out. */
+/* Result of a short search: what position->word says is certain, or a whole search must find
+ * out. */
 typedef enum tableNear { NEAR_FOUND, NEAR_MISSING, NEAR_UNKNOWN } tableNear;
 
-/* Looks where most keys are: in the first two buckets of a search in a big table. Needs fewer registers than a whole
- * search. */
+/* Looks where most keys are: in the first two buckets of a search in a big table. Needs fewer
+ * registers than a whole search. */
 ALWAYS_INLINE tableNear hashtableInlineFindNear(const tableBig *g, const hashtableType *type,
                                                 uint64_t hash, hashtableMatchProc *match,
                                                 const void *key, size_t len,
@@ -153,13 +154,15 @@ ALWAYS_INLINE void *hashtableInlineFindPosition(const hashtable *t, const hashta
 /* Step 0, useful with many tables: prefetches the header of the table. */
 ALWAYS_INLINE void hashtableInlinePrefetchHead(const hashtable *t) { prefetchRead(t->body); }
 
-/* Where the search for a hash begins, as step 2 of a batch needs it; `home` is NULL if the table is empty. */
+/* Where the search for a hash begins, as step 2 of a batch needs it; `home` is NULL if the table is
+ * empty. */
 typedef struct tableHint {
     const tableBucket *home;
     uint64_t tag;
 } tableHint;
 
-/* Step 1 of a batch: prefetches the home bucket, and the next one: at a fill of 95 % many entries are displaced. */
+/* Step 1 of a batch: prefetches the home bucket, and the next one: at a fill of 95 % many entries
+ * are displaced. */
 ALWAYS_INLINE tableHint hashtableInlinePrefetch(const hashtable *t, uint64_t hash) {
     if (unlikely(!t->body)) return (tableHint){NULL, 0};
     tableProbe p = tableProbeAt(t, hash);
@@ -168,8 +171,8 @@ ALWAYS_INLINE tableHint hashtableInlinePrefetch(const hashtable *t, uint64_t has
     return (tableHint){p.home, p.tag};
 }
 
-/* Step 2 of a batch: prefetches the entry and returns its word, or that of another one: only a hint. 0 if there is none
- * near the home bucket. */
+/* Step 2 of a batch: prefetches the entry and returns its word, or that of another one: only a
+ * hint. 0 if there is none near the home bucket. */
 ALWAYS_INLINE uint64_t hashtableInlinePrefetchWord(tableHint hint) {
     enum { BUCKETS = 3 }; /* the third was perhaps fetched by the processor */
     const tableBucket *b = hint.home;

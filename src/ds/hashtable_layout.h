@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory layout of a hashtable: words, buckets, scales, the small and the big form. Private to hashtable*.c
- * and hashtable_inline.h. The data structure:
+ * Memory layout of a hashtable: words, buckets, scales, the small and the big form. Private to
+ * hashtable*.c and hashtable_inline.h. The data structure:
  *
  * A bucket is one cache line of 8 words. A word holds an entry; 0 means free:
  *
@@ -9,21 +9,21 @@
  *
  * Flags 0 and 2 belong to the user; flag 1 of the last word is the bucket's OVERFLOW bit.
  *
- * A scale maps hashes to an array of n buckets; n can be any number. It uses only the leading bits of the
- * hash, called the unit: some prefix bits, about log2(n) - 5, followed by 16 bits, the tag.
+ * A scale maps hashes to an array of n buckets; n can be any number. It uses only the leading bits
+ * of the hash, called the unit: some prefix bits, about log2(n) - 5, followed by 16 bits, the tag.
  *
  *     unit = hash >> shift      home = unit * n / 2^(bits of a unit)      tag = unit & 0xffff
  *
- * So buckets are in the order of hashes. The home bucket depends only on the unit; therefore the unit can be
- * computed from the position of a word and its tag (regionDistance). When n changes, entries are moved
- * without reading their keys. Only after n has grown eightfold does a resize read the keys, to obtain new bits
- * for the tags.
+ * So buckets are in the order of hashes. The home bucket depends only on the unit; therefore the
+ * unit can be computed from the position of a word and its tag (regionDistance). When n changes,
+ * entries are moved without reading their keys. Only after n has grown eightfold does a resize read
+ * the keys, to obtain new bits for the tags.
  *
- * Invariants. (1) No word is in a bucket before its home, and every unit in a bucket is <= every unit in the
- * next one; within a bucket there is no order. (2) OVERFLOW of bucket q is set if and only if an entry with
- * home <= q is in bucket q + 1; bucket q is full then. (3) So the layout, except for the order in a bucket,
- * is determined by the set of hashes. A lookup reads buckets from the home bucket on while OVERFLOW is set
- * and no greater unit was found. */
+ * Invariants. (1) No word is in a bucket before its home, and every unit in a bucket is <= every
+ * unit in the next one; within a bucket there is no order. (2) OVERFLOW of bucket q is set if and
+ * only if an entry with home <= q is in bucket q + 1; bucket q is full then. (3) So the layout,
+ * except for the order in a bucket, is determined by the set of hashes. A lookup reads buckets from
+ * the home bucket on while OVERFLOW is set and no greater unit was found. */
 #ifndef DS_HASHTABLE_LAYOUT_H
 #define DS_HASHTABLE_LAYOUT_H
 
@@ -192,10 +192,11 @@ typedef struct volatileIndex volatileIndex;
 /* RESIZE_CHECK: nothing is moved yet, the table is read to see whether it can shrink. */
 typedef enum tableResize { RESIZE_NONE, RESIZE_CHECK, RESIZE_GROW, RESIZE_SHRINK } tableResize;
 
-/* A separate array that is resized in place. During a resize both scales are in use: hashes below `bound`
- * follow scales[0] and are in the lower region, the buckets before `limit`; the others follow scales[1]. The
- * regions never overlap. Otherwise bound is 0, so that only scales[1] is used. During a check, scales[0] is that of
- * the shrink, buckets before `resize_at` have been read, and `limit` is the word after theirs in the new scale. */
+/* A separate array that is resized in place. During a resize both scales are in use: hashes below
+ * `bound` follow scales[0] and are in the lower region, the buckets before `limit`; the others
+ * follow scales[1]. The regions never overlap. Otherwise bound is 0, so that only scales[1] is
+ * used. During a check, scales[0] is that of the shrink, buckets before `resize_at` have been read,
+ * and `limit` is the word after theirs in the new scale. */
 typedef struct tableBig {
     /* Read by lookups: one cache line. */
     tableBucket *buckets;
@@ -206,15 +207,15 @@ typedef struct tableBig {
     uint64_t grow_at;   /* grow if the count exceeds it, unless resizing */
     uint64_t shrink_at; /* shrink if the count falls below it, unless resizing */
     uint64_t allocated; /* buckets in the array: those of the scale and spare ones for overflow */
-    uint64_t
-        resize_at; /* old home buckets below it (growing) or from it on (shrinking) still have to be moved */
+    /* Old home buckets below it (growing) or from it on (shrinking) still have to be moved. */
+    uint64_t resize_at;
     uint64_t limit;
     uint32_t credit; /* buckets of resize work that are due */
     tableResize state;
     volatileIndex *volatiles; /* counts all volatile entries; NULL until there is one */
-    volatileIndex
-        *volatiles_next; /* counts the moved ones, during a resize that changes the prefix bits */
-    void *block;         /* memory that contains the array */
+    /* Counts the moved ones, during a resize that changes the prefix bits. */
+    volatileIndex *volatiles_next;
+    void *block; /* memory that contains the array */
     size_t block_bytes;
     bool mapped; /* `block` comes from memMap() */
 } tableBig;

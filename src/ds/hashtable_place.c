@@ -2,9 +2,10 @@
  *
  * hashtable: storing words in an array of buckets and removing them, preserving the order.
  *
- * Invariants (hashtable_layout.h): units ascend from bucket to bucket; OVERFLOW is set if and only if a word
- * of this bucket or earlier ones is in the next bucket; such a bucket is full. They hold after each function.
- * Cost: usually one cache line; at 88 % fill half of the calls access about 4 more. Not thread-safe. */
+ * Invariants (hashtable_layout.h): units ascend from bucket to bucket; OVERFLOW is set if and only
+ * if a word of this bucket or earlier ones is in the next bucket; such a bucket is full. They hold
+ * after each function. Cost: usually one cache line; at 88 % fill half of the calls access about 4
+ * more. Not thread-safe. */
 #include "ds/hashtable_private.h"
 
 void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
@@ -23,7 +24,8 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
                           : reach > 0                           ? reach - 1
                                                                 : 0);
     if (prefix_bits == 0) {
-        /* Small tables compute this for every change; for few buckets this precision is sufficient. */
+        /* Small tables compute this for every change; for few buckets this precision is
+         * sufficient. */
         sc->reciprocal = UINT64_MAX / bucket_count;
         sc->reciprocal_shift = (uint8_t)(64 - unit_bits);
     } else {
@@ -32,8 +34,8 @@ void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits) {
     }
 }
 
-/* A word of `unit` is going to be in bucket `at`: marks the scale as inexact if tags no longer determine the distance
- * from home. Tags that are whole units always do. */
+/* A word of `unit` is going to be in bucket `at`: marks the scale as inexact if tags no longer
+ * determine the distance from home. Tags that are whole units always do. */
 static inline void noteDistance(tableScale *sc, uint64_t at, uint64_t unit) {
     if (sc->shift == TAG_SHIFT || likely(at - scaleUnitHome(sc, unit) <= sc->reach)) return;
     if (scaleLastUnit(sc, at) - unit > DISTANCE_MAX) sc->inexact = true;
@@ -54,16 +56,16 @@ static NO_INLINE unsigned bucketGreatest(const tableRegion *r, const tableBucket
     return index;
 }
 
-/* One bucket of placeDisplaced(): stores `*word` in the full bucket `at` unless its unit is the greatest, and replaces both
- * by the word and unit to pass on. */
+/* One bucket of placeDisplaced(): stores `*word` in the full bucket `at` unless its unit is the
+ * greatest, and replaces both by the word and unit to pass on. */
 static inline void bucketPassOn(const tableRegion *r, uint64_t at, uint64_t *unit, uint64_t *word) {
     tableBucket *b = &r->buckets[at];
     unsigned index;
     uint64_t beyond; /* by how much the greatest unit of the bucket is greater; 0: it is not */
 #if HASHTABLE_SIMD
     if (likely(!r->sc->inexact)) {
-        /* Tags that are whole units are compared as they are; of others the difference to `*unit` is signed, which is
-         * put in the middle of the unsigned range (see tableProbeAt()). */
+        /* Tags that are whole units are compared as they are; of others the difference to `*unit`
+         * is signed, which is put in the middle of the unsigned range (see tableProbeAt()). */
         uint64_t base = r->sc->shift == TAG_SHIFT ? 0 : *unit - 0x8000;
         __m128i from = _mm_sub_epi16(bucketTags(b), _mm_set1_epi16((short)base));
         __m128i inverse = _mm_xor_si128(from, _mm_set1_epi16(-1));
@@ -87,8 +89,8 @@ static inline void bucketPassOn(const tableRegion *r, uint64_t at, uint64_t *uni
     bucketSetOverflow(b);
 }
 
-/* Number of words in a bucket whose home is before it (distance >= `width`); sets `index` to the word with
- * the smallest unit. The bucket must not be empty. */
+/* Number of words in a bucket whose home is before it (distance >= `width`); sets `index` to the
+ * word with the smallest unit. The bucket must not be empty. */
 static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint64_t last,
                                 uint64_t width, unsigned *index) {
 #if HASHTABLE_SIMD
@@ -120,8 +122,8 @@ static unsigned bucketDisplaced(const tableRegion *r, const tableBucket *b, uint
     return count;
 }
 
-/* The home bucket is full: from there up to the first free word, each bucket passes its greatest unit on to
- * the next one. */
+/* The home bucket is full: from there up to the first free word, each bucket passes its greatest
+ * unit on to the next one. */
 static NO_INLINE uint64_t placeDisplaced(tableRegion *r, uint64_t home, uint64_t unit,
                                          uint64_t word) {
     uint64_t end = home + 1;
@@ -160,7 +162,8 @@ void regionRemove(tableRegion *r, uint64_t at, unsigned index, bool displaced) {
     unsigned next_index;
     hotCheck((b->word[index] & WORD_ENTRY) != 0);
     if (displaced) {
-        /* If it was the only one displaced into this bucket, the bucket before no longer overflows. */
+        /* If it was the only one displaced into this bucket, the bucket before no longer
+         * overflows. */
         uint64_t width = last - scaleLastUnit(r->sc, at - 1);
         if (bucketDisplaced(r, b, last, width, &next_index) < 2) bucketClearOverflow(b - 1);
     }
@@ -218,8 +221,8 @@ unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *
         }
         return count;
     }
-    /* Relative to `last`, tags are in the order of units, and so are words with the tag in their upper
-     * bits. */
+    /* Relative to `last`, tags are in the order of units, and so are words with the tag in their
+     * upper bits. */
     uint64_t keys[BUCKET_WORDS], base = (last + 1) << TAG_SHIFT;
     for (unsigned i = 0; i < BUCKET_WORDS; i++) {
         uint64_t word = b->word[i] & ~WORD_OVERFLOW;

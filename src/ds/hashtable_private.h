@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Declarations shared by hashtable*.c: tuning, regions, internal functions. Read hashtable_layout.h first. */
+ * Declarations shared by hashtable*.c: tuning, regions, internal functions. Read hashtable_layout.h
+ * first. */
 #ifndef DS_HASHTABLE_PRIVATE_H
 #define DS_HASHTABLE_PRIVATE_H
 
@@ -30,17 +31,17 @@
 #define RUN_MAX 128
 #endif
 
-/* Fill limits in percent of all words. Above GROW, misses and inserts become expensive quickly (the mean run
- * of overflowing buckets is 4 at 88, 9 at 92, 24 at 95). Above GROW_PAUSED, words are so far from home that
- * tags do not determine the unit, and an insert takes microseconds. */
+/* Fill limits in percent of all words. Above GROW, misses and inserts become expensive quickly (the
+ * mean run of overflowing buckets is 4 at 88, 9 at 92, 24 at 95). Above GROW_PAUSED, words are so
+ * far from home that tags do not determine the unit, and an insert takes microseconds. */
 #define FILL_GROW 88
 #define FILL_GROW_PAUSED 95
 #define FILL_GROW_SKEWED 55
 #define FILL_SHRINK 45
 #define FILL_SHRUNK 75
-/* A table with a mapping grows by 1/4, a smaller one by 1/8, because the allocator rounds its block up, too. A growth moves all
- * words, so a smaller step costs time, a larger one memory: 1/4 instead of 1/8 takes half the moves and 0.6 bytes more per
- * entry on average. */
+/* A table with a mapping grows by 1/4, a smaller one by 1/8, because the allocator rounds its block
+ * up, too. A growth moves all words, so a smaller step costs time, a larger one memory: 1/4 instead
+ * of 1/8 takes half the moves and 0.6 bytes more per entry on average. */
 #define GROW_STEP 4
 #define GROW_STEP_SMALL 8
 _Static_assert(RESIZE_QUOTA > GROW_STEP_SMALL * 100 / FILL_GROW / 8,
@@ -48,7 +49,8 @@ _Static_assert(RESIZE_QUOTA > GROW_STEP_SMALL * 100 / FILL_GROW / 8,
 
 /* Buckets after the last one of the scale, for overflow; more are added if needed. */
 #define SPARE_BUCKETS 16
-/* Larger distances make a scale inexact: up to here 16-bit tags determine order and unit with a margin. */
+/* Larger distances make a scale inexact: up to here 16-bit tags determine order and unit with a
+ * margin. */
 #define DISTANCE_MAX 0x6fffu
 
 /* ---- scales and regions ---- */
@@ -72,8 +74,8 @@ static inline unsigned prefixBitsFor(uint64_t n) {
 }
 void scaleInit(tableScale *sc, uint64_t bucket_count, unsigned prefix_bits);
 
-/* The greatest unit with home <= `at`: ceil((at + 1) * units / n) - 1. Uses a reciprocal instead of a
- * division, corrected by at most one. */
+/* The greatest unit with home <= `at`: ceil((at + 1) * units / n) - 1. Uses a reciprocal instead of
+ * a division, corrected by at most one. */
 static inline uint64_t scaleLastUnit(const tableScale *sc, uint64_t at) {
     if (unlikely(at + 1 >= sc->bucket_count)) return ~0ull >> sc->shift;
     uint64_t unit =
@@ -109,11 +111,12 @@ static inline uint64_t regionDistance(const tableRegion *r, uint64_t last, uint6
 
 #define PLACE_FULL UINT64_MAX
 
-/* Stores `word`, which has the tag of this region; full buckets pass on their greatest unit. Returns the
- * bucket in which a free word was used, or PLACE_FULL, without changes, if there is none before the limit. */
+/* Stores `word`, which has the tag of this region; full buckets pass on their greatest unit.
+ * Returns the bucket in which a free word was used, or PLACE_FULL, without changes, if there is
+ * none before the limit. */
 uint64_t regionPlace(tableRegion *r, uint64_t hash, uint64_t word);
-/* Removes word `index` of bucket `at` and closes the gap from the right. `displaced`: its home is not
- * `at`. */
+/* Removes word `index` of bucket `at` and closes the gap from the right. `displaced`: its home is
+ * not `at`. */
 void regionRemove(tableRegion *r, uint64_t at, unsigned index, bool displaced);
 
 /* A word being moved; only the known bits of the hash are set. */
@@ -122,8 +125,8 @@ typedef struct tableItem {
     uint64_t word;
 } tableItem;
 
-/* Stores the words of a bucket, without overflow bits and sorted by hash, in `items` (8); returns their
- * number. `rehash`: with complete hashes, computed from the keys. */
+/* Stores the words of a bucket, without overflow bits and sorted by hash, in `items` (8); returns
+ * their number. `rehash`: with complete hashes, computed from the keys. */
 unsigned bucketItems(const tableRegion *r, uint64_t at, bool rehash, tableItem *items);
 /* Inserts `item` into `count` sorted items; there must be space for one more. */
 void itemsInsert(tableItem *items, size_t count, tableItem item);
@@ -171,16 +174,17 @@ static inline tableRegion bigRegion(tableBig *g, const hashtableType *type, uint
                          .type = type,
                          .limit = side ? g->allocated : g->limit};
 }
-/* Rebuilds the table with at least `bucket_count` buckets, adding `extra` (may be NULL). Not during a
- * resize. */
+/* Rebuilds the table with at least `bucket_count` buckets, adding `extra` (may be NULL). Not during
+ * a resize. */
 void tableRebuild(hashtable *t, const hashtableType *type, uint64_t bucket_count,
                   const tableItem *extra);
 /* Frees the memory, not the entries. */
 void tableFreeBody(hashtable *t);
-/* Resizes the array to at least `buckets` buckets (and not many more); contents are kept, new ones are
- * free. */
+/* Resizes the array to at least `buckets` buckets (and not many more); contents are kept, new ones
+ * are free. */
 void bigResizeArray(tableBig *g, uint64_t buckets);
-/* Stores a word of the region of scales[1], extending the array if necessary. Returns the bucket. */
+/* Stores a word of the region of scales[1], extending the array if necessary. Returns the
+ * bucket. */
 uint64_t bigPlaceUpper(tableBig *g, const hashtableType *type, uint64_t hash, uint64_t word,
                        bool *long_run);
 void bigSetThresholds(tableBig *g);
@@ -193,12 +197,13 @@ static inline bool resizeMoves(const tableBig *g) {
 }
 
 void resizeBeginGrowth(tableBig *g, const hashtableType *type, uint64_t bucket_count);
-/* Begins with a check (RESIZE_CHECK); without effect on the array if entries are distributed too unevenly. */
+/* Begins with a check (RESIZE_CHECK); without effect on the array if entries are distributed too
+ * unevenly. */
 void resizeBeginShrink(tableBig *g, uint64_t bucket_count);
 /* Performs one step of a resize. */
 void resizeStep(tableBig *g, const hashtableType *type);
-/* Called by inserts, deletes and the cron: adds `buckets` to the work due and performs a step if enough is
- * due. */
+/* Called by inserts, deletes and the cron: adds `buckets` to the work due and performs a step if
+ * enough is due. */
 void resizeWork(tableBig *g, const hashtableType *type, unsigned buckets);
 /* Starts growing if required by the count or a long run. */
 void resizeConsiderGrowth(tableBig *g, const hashtableType *type, bool long_run);
@@ -206,9 +211,10 @@ bool resizeIsPaused(void);
 
 /* ---- volatile entries (hashtable_volatile.c) ---- */
 
-/* Counts volatile entries per block of hashes. A block is all hashes with equal prefix bits, in a table the
- * words of 32 to 128 buckets. Because blocks are defined by hashes, moving words does not change the counts.
- * Block numbers are bit-reversed, so iterating over the counts follows the scan order. */
+/* Counts volatile entries per block of hashes. A block is all hashes with equal prefix bits, in a
+ * table the words of 32 to 128 buckets. Because blocks are defined by hashes, moving words does not
+ * change the counts. Block numbers are bit-reversed, so iterating over the counts follows the scan
+ * order. */
 struct volatileIndex {
     fenwick counts;
     unsigned bits;
@@ -230,8 +236,8 @@ typedef hashtableWords wordList;
 void wordListInit(wordList *list);
 void wordListClear(wordList *list);
 
-/* A decoded scan cursor. The hash space is divided into 2^block_bits blocks, visited in bit-reversed
- * order. */
+/* A decoded scan cursor. The hash space is divided into 2^block_bits blocks, visited in
+ * bit-reversed order. */
 typedef struct scanPlace {
     unsigned block_bits;
     uint64_t position; /* bit-reversed block number, then the cell within the block */
@@ -250,8 +256,8 @@ uint64_t scanPlaceHash(const scanPlace *place);
 /* Appends the words with one of `flags` (0: all words) and hashes in [low, high]. */
 void scanCollect(const hashtable *t, const hashtableType *type, uint64_t low, uint64_t high,
                  uint64_t flags, wordList *list);
-/* Collects the words at `place`, up to the end of its bucket (`whole_block`: of its block), and advances
- * it. */
+/* Collects the words at `place`, up to the end of its bucket (`whole_block`: of its block), and
+ * advances it. */
 void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place, bool whole_block,
                  uint64_t flags, wordList *list);
 

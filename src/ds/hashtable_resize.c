@@ -2,12 +2,12 @@
  *
  * hashtable: incremental resizing in place.
  *
- * Growing proceeds from the end of the array to its start: steps of several old buckets move up to their
- * positions in the new scale, where all greater hashes have been moved already. Shrinking proceeds in the
- * other direction. `bound` is the hash that separates moved and unmoved entries; each hash follows exactly
- * one scale at any time, so lookups need not know about resizes. Invariant: the lower region ends before
- * bucket `limit`, the upper one starts there or later. Cost: about 5 ns per word, 5 words per insert while a
- * table grows from empty. Not thread-safe. */
+ * Growing proceeds from the end of the array to its start: steps of several old buckets move up to
+ * their positions in the new scale, where all greater hashes have been moved already. Shrinking
+ * proceeds in the other direction. `bound` is the hash that separates moved and unmoved entries;
+ * each hash follows exactly one scale at any time, so lookups need not know about resizes.
+ * Invariant: the lower region ends before bucket `limit`, the upper one starts there or later.
+ * Cost: about 5 ns per word, 5 words per insert while a table grows from empty. Not thread-safe. */
 #include "ds/hashtable_private.h"
 
 #include "base/alloc.h"
@@ -89,12 +89,12 @@ void resizeBeginShrink(tableBig *g, uint64_t bucket_count) {
 
 /* ---- checking ---- */
 
-/* Entries can be distributed unevenly, though hashes are random: a scan whose cursor is older than most of the table
- * deletes in large blocks of hashes, so some parts of the table are empty and others are full. Shrunk, those would be
- * runs of thousands of buckets. */
+/* Entries can be distributed unevenly, though hashes are random: a scan whose cursor is older than
+ * most of the table deletes in large blocks of hashes, so some parts of the table are empty and
+ * others are full. Shrunk, those would be runs of thousands of buckets. */
 
-/* Buckets that are looked at together, and how far from home a word may be in the smaller array. Random hashes stay far
- * below it: the chance is less than 2^-50 per bucket. */
+/* Buckets that are looked at together, and how far from home a word may be in the smaller array.
+ * Random hashes stay far below it: the chance is less than 2^-50 per bucket. */
 enum { CHECK_WINDOW = 8, CHECK_DISTANCE_MAX = 16 };
 
 /* The check is complete and has found nothing. */
@@ -153,8 +153,8 @@ typedef struct growBurst {
     bool rehash;    /* the new scale needs more bits than the old one has */
 } growBurst;
 
-/* Removes the words of this step from old bucket `at`; words displaced from earlier buckets remain. Returns
- * their number. */
+/* Removes the words of this step from old bucket `at`; words displaced from earlier buckets remain.
+ * Returns their number. */
 static unsigned growTake(growBurst *m, uint64_t at, tableItem *items) {
     tableBucket *b = &m->from.buckets[at];
     unsigned count = bucketItems(&m->from, at, m->rehash, items), left = 0;
@@ -174,7 +174,8 @@ static void growSpill(growBurst *m, tableItem item) {
     m->from.buckets = m->to.region.buckets = m->g->buckets;
 }
 
-/* Moves words bucket by bucket, without sorting: the new positions are above the old ones, tags are unchanged. */
+/* Moves words bucket by bucket, without sorting: the new positions are above the old ones, tags are
+ * unchanged. */
 static void growMove(growBurst *m) {
     for (uint64_t at = m->low; at <= m->end; at++) {
         tableItem items[BUCKET_WORDS];
@@ -190,8 +191,8 @@ static void prefetchEntries(const tableBucket *b) {
     for (unsigned i = 0; i < BUCKET_WORDS; i++) prefetchRead(wordEntry(b->word[i]));
 }
 
-/* Removes all words of the step, sorts them and stores them again: needed when words of the same unit have to be
- * ordered by their complete hashes, or when new positions overlap old ones. */
+/* Removes all words of the step, sorts them and stores them again: needed when words of the same
+ * unit have to be ordered by their complete hashes, or when new positions overlap old ones. */
 static void growMoveSorted(growBurst *m) {
     tableItem *items = memAlloc((m->end + 1 - m->low) * BUCKET_WORDS * sizeof(*items));
     size_t count = 0;
@@ -223,7 +224,8 @@ static void growStep(tableBig *g, const hashtableType *type) {
         m.to.at = scaleHome(to, m.bound);
         if (m.to.at > m.end) break; /* all new positions are above the old ones */
     }
-    /* Near the start of the array they are too close: then all remaining words are moved at once. */
+    /* Near the start of the array they are too close: then all remaining words are moved at
+     * once. */
     if (burst == 0) m.low = m.bound = m.to.at = 0;
     uint64_t target = m.to.at;
     if (m.rehash || burst == 0) {
@@ -253,7 +255,8 @@ typedef struct shrinkItems {
     size_t count, cap, next;
 } shrinkItems;
 
-/* Removes the entries of old home buckets [from, to). Later words in their last buckets move left. */
+/* Removes the entries of old home buckets [from, to). Later words in their last buckets move
+ * left. */
 static void shrinkTake(tableBig *g, const hashtableType *type, uint64_t from, uint64_t to,
                        shrinkItems *taken) {
     tableRegion r = {

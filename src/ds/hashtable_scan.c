@@ -2,13 +2,15 @@
  *
  * hashtable: cursor scans, iterators, random entries.
  *
- * A cursor is a position in the hash space, not in the array: the number of hash bits that make a block
- * (fixed at the start of a scan, about log2 of the buckets), and a position in cells of 2^30 hashes. Blocks
- * are visited in bit-reversed order. Buckets are ordered by hash; deleting or copying in plain hash order
- * would empty or fill one end of a table and make long runs there. With a cursor that is older than most of the table,
- * blocks are large, and deleting empties large parts of it nevertheless; then the table does not shrink (checkStep() in
- * hashtable_resize.c). Invariant: a cursor has passed a set of whole cells, independent of the table's size. Cost: a call
- * visits one or two buckets, with one cache miss that the previous call has prefetched. Not thread-safe. */
+ * A cursor is a position in the hash space, not in the array: the number of hash bits that make a
+ * block (fixed at the start of a scan, about log2 of the buckets), and a position in cells of 2^30
+ * hashes. Blocks are visited in bit-reversed order. Buckets are ordered by hash; deleting or
+ * copying in plain hash order would empty or fill one end of a table and make long runs there. With
+ * a cursor that is older than most of the table, blocks are large, and deleting empties large parts
+ * of it nevertheless; then the table does not shrink (checkStep() in hashtable_resize.c).
+ * Invariant: a cursor has passed a set of whole cells, independent of the table's size. Cost: a
+ * call visits one or two buckets, with one cache miss that the previous call has prefetched. Not
+ * thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -96,8 +98,8 @@ scanPlace scanPlaceDecode(const hashtable *t, uint64_t cursor) {
         tableIsBig(t) ? tableAsBig(t)->scales[1].bucket_count : tableAsSmall(t)->bucket_count;
     unsigned own_bits = log2Floor(bucket_count);
     if (own_bits > SCAN_BLOCK_BITS_MAX) own_bits = SCAN_BLOCK_BITS_MAX;
-    /* Blocks much smaller than buckets, after shrinking or from an invalid cursor, would require many calls
-     * that find nothing. */
+    /* Blocks much smaller than buckets, after shrinking or from an invalid cursor, would require
+     * many calls that find nothing. */
     if (place.position == 0 || place.block_bits > own_bits + SCAN_SHRINK_BITS) {
         place.position = 0;
         place.block_bits = own_bits;
@@ -132,7 +134,8 @@ void scanAdvance(const hashtable *t, const hashtableType *type, scanPlace *place
     tableScale sc = scaleFor(t, low);
     uint64_t home = scaleHome(&sc, low);
     if (!whole_block && scaleHome(&sc, high) > home + 2) {
-        /* The table has grown: advance only to the end of the bucket, and of the cell that contains it. */
+        /* The table has grown: advance only to the end of the bucket, and of the cell that contains
+         * it. */
         uint64_t edge = ((scaleLastUnit(&sc, home) + 1) << sc.shift) - 1;
         edge |= SCAN_CELL_MASK;
         if (edge < high) high = edge;
@@ -147,7 +150,8 @@ static void visitWords(const wordList *list, hashtableVisitProc *visit, void *co
     }
 }
 
-/* Prefetches the bucket of the next call, and the entries of this one: those from index `first` on. */
+/* Prefetches the bucket of the next call, and the entries of this one: those from index `first`
+ * on. */
 static void scanPrefetch(const hashtable *t, const scanPlace *next, const wordList *list,
                          size_t first) {
     for (size_t i = first; i < list->count; i++) prefetchRead(wordEntry(list->words[i]));
@@ -228,8 +232,8 @@ void hashtableIteratorClear(hashtableIterator *it) {
 /* Random words tried before scanning the whole table: enough unless the table is nearly empty. */
 #define RANDOM_TRIES 1024
 
-/* Every entry occupies exactly one word, so a random used word is a uniform choice; so is counting up to a
- * random number. */
+/* Every entry occupies exactly one word, so a random used word is a uniform choice; so is counting
+ * up to a random number. */
 void *hashtableRandom(const hashtable *t, const hashtableType *type) {
     uint64_t count = hashtableCount(t);
     if (count == 0) return NULL;
@@ -249,8 +253,8 @@ void *hashtableRandom(const hashtable *t, const hashtableType *type) {
     panic("a table holds fewer entries than it counts");
 }
 
-/* Neighbouring buckets that are read one after another: each group is in order of hashes, but entries of a few groups fill
- * no long run of another table. */
+/* Neighbouring buckets that are read one after another: each group is in order of hashes, but
+ * entries of a few groups fill no long run of another table. */
 #define GROUP_BUCKETS 8
 
 size_t hashtableNextEntries(const hashtable *t, const hashtableType *type, uint64_t *position,

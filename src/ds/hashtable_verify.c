@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: statistics for DEBUG HTSTATS, and a check of all invariants for tests. Both walk the whole
- * table. Not thread-safe. */
+ * hashtable: statistics for DEBUG HTSTATS, and a check of all invariants for tests. Both walk the
+ * whole table. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "ds/hashtable_private.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * hashtable: finding volatile entries at a cost proportional to their number, not to the size of the table.
+ * hashtable: finding volatile entries at a cost proportional to their number, not to the size of
+ * the table.
  *
- * A Fenwick tree counts them per block of hashes with equal prefix bits. As moving a word does not change its
- * hash, the tree is updated only by inserts, deletes and changes of the flag. It takes 8 bytes per 32 to 256
- * buckets, and exists only in tables with volatile entries; a small table has a single count and is scanned
- * completely. Invariant: `volatiles` counts all volatile entries; `volatiles_next`, during a resize that
- * changes the prefix bits, those that were moved. Cost of an update: log2(blocks) additions. Not
- * thread-safe. */
+ * A Fenwick tree counts them per block of hashes with equal prefix bits. As moving a word does not
+ * change its hash, the tree is updated only by inserts, deletes and changes of the flag. It takes 8
+ * bytes per 32 to 256 buckets, and exists only in tables with volatile entries; a small table has a
+ * single count and is scanned completely. Invariant: `volatiles` counts all volatile entries;
+ * `volatiles_next`, during a resize that changes the prefix bits, those that were moved. Cost of an
+ * update: log2(blocks) additions. Not thread-safe. */
 #include "ds/hashtable.h"
 
 #include "base/alloc.h"
@@ -18,7 +19,8 @@
 #define SPARSE_BLOCK 16
 /* Buckets or blocks examined in one call that finds nothing. */
 #define WALK_TRIES 64
-/* If at least one entry in this many is volatile, trying random buckets is faster than using the index. */
+/* If at least one entry in this many is volatile, trying random buckets is faster than using the
+ * index. */
 #define DENSE_SHARE 8
 #define RANDOM_TRIES 256
 
@@ -64,9 +66,9 @@ static const volatileIndex *indexOf(const hashtable *t) {
 
 /* ---- scanning ---- */
 
-/* With few volatile entries a scan goes from block to block of the index, skipping empty ones; with many it
- * goes from bucket to bucket, like every scan. The block bits of the cursor determine which; both cover sets
- * of hashes. */
+/* With few volatile entries a scan goes from block to block of the index, skipping empty ones; with
+ * many it goes from bucket to bucket, like every scan. The block bits of the cursor determine
+ * which; both cover sets of hashes. */
 static bool walkIsSparse(const volatileIndex *v, const scanPlace *place) {
     return v && place->block_bits == v->bits;
 }

@@ -2,9 +2,9 @@
  *
  * Walks with a cut (hashtable_walk.h).
  *
- * The place of a hash is its leading block_bits bits reversed, followed by its other bits: a bijection of 64 bits that
- * ascends along the walk. Invariant: a slice visits exactly the entries whose hashes are in [low, high], a range within
- * one block and one region of the table. */
+ * The place of a hash is its leading block_bits bits reversed, followed by its other bits: a
+ * bijection of 64 bits that ascends along the walk. Invariant: a slice visits exactly the entries
+ * whose hashes are in [low, high], a range within one block and one region of the table. */
 #include "ds/hashtable_walk.h"
 
 #include "ds/hashtable_private.h"
@@ -12,8 +12,9 @@
 enum {
     BLOCK_BUCKETS_LOG =
         6, /* a block has 64 buckets: large enough to walk as fast as in hash order */
-    /* Entries that are prefetched together, before the group before them is visited: most are in pages of their own, and the
-     * processor translates their addresses at the same time only if few other instructions are in between. */
+    /* Entries that are prefetched together, before the group before them is visited: most are in
+     * pages of their own, and the processor translates their addresses at the same time only if few
+     * other instructions are in between. */
     GROUP = 16,
     RING = 2 * GROUP,
 };
@@ -34,15 +35,16 @@ bool hashtableCutPassed(const hashtableCut *cut, uint64_t hash) {
     return cut->ended || placeOf(cut, hash) < cut->place;
 }
 
-/* What a slice covers: the hashes low..high, which are in the buckets at..end of a region, and in the following ones
- * while buckets overflow. */
+/* What a slice covers: the hashes low..high, which are in the buckets at..end of a region, and in
+ * the following ones while buckets overflow. */
 typedef struct walkRange {
     tableRegion region;
     tableScale small_scale;
     uint64_t low, high, at, end;
 } walkRange;
 
-/* The next `buckets` home buckets, at most to the end of the block or region. The table must not be empty. */
+/* The next `buckets` home buckets, at most to the end of the block or region. The table must not be
+ * empty. */
 static void rangeNext(walkRange *r, const hashtable *t, const hashtableType *type,
                       const hashtableCut *cut, uint64_t buckets) {
     uint64_t low = placeOf(cut, cut->place); /* reversing is its own inverse */
@@ -116,7 +118,8 @@ static bool visitRange(const walkRange *r, walkRing *ring) {
     const tableScale *sc = r->region.sc;
     const hashtableType *type = r->region.type;
     uint64_t first = scaleUnit(sc, r->low), final = scaleUnit(sc, r->high);
-    /* The range may split a unit, if a shrink removed bits from the tags: then the hash of the key decides. */
+    /* The range may split a unit, if a shrink removed bits from the tags: then the hash of the key
+     * decides. */
     uint64_t below = ~(~0ull << sc->shift);
     bool exact = (r->low & below) != 0 || (~r->high & below) != 0;
     for (uint64_t at = r->at;; at++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HyperLogLog (hyperloglog.h). The estimator is algorithm 6 of Ertl, "New cardinality estimation algorithms
- * for HyperLogLog sketches" (2017), which needs neither thresholds nor tables. */
+ * HyperLogLog (hyperloglog.h). The estimator is algorithm 6 of Ertl, "New cardinality estimation
+ * algorithms for HyperLogLog sketches" (2017), which needs neither thresholds nor tables. */
 #include "ds/hyperloglog.h"
 
 #include <math.h>
@@ -77,7 +77,8 @@ hllUpdate hllUpdateOf(slice element) {
 bool hllRaiseDense(char *bytes, hllUpdate place) {
     unsigned char *at = (unsigned char *)bytes + HLL_HEAD_BYTES + place.index * 6 / 8;
     unsigned shift = place.index * 6 % 8;
-    /* A register that starts at bit 2 or before ends in the same byte, which may be the last one. */
+    /* A register that starts at bit 2 or before ends in the same byte, which may be the last
+     * one. */
     unsigned window = at[0] | (shift > 2 ? (unsigned)at[1] << 8 : 0);
     if ((window >> shift & REGISTER_MAX) >= place.rank) return false;
     window = (window & ~((unsigned)REGISTER_MAX << shift)) | place.rank << shift;
@@ -250,8 +251,8 @@ __attribute__((target("avx2"))) static void mergeWide(uint8_t *registers, const 
     }
 }
 
-/* Multiplications shift and add pairs of registers, and then pairs of these. Each lane overwrites some bytes of the next
- * one. */
+/* Multiplications shift and add pairs of registers, and then pairs of these. Each lane overwrites
+ * some bytes of the next one. */
 __attribute__((target("avx2"))) static void packWide(char *packed, const uint8_t *registers) {
     const __m256i close = _mm256_broadcastsi128_si256(
         _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
@@ -401,8 +402,8 @@ ALWAYS_INLINE unsigned countValue(const uint8_t *registers, uint8_t value) {
     return count;
 }
 
-/* Counts each value in a pass of its own: registers have some 20 different values, and a pass with vectors takes 1/60 of
- * the time of incrementing a counter for each register. */
+/* Counts each value in a pass of its own: registers have some 20 different values, and a pass with
+ * vectors takes 1/60 of the time of incrementing a counter for each register. */
 ALWAYS_INLINE void countAllValues(const uint8_t *registers, double *histogram) {
     unsigned counted = 0;
     for (unsigned value = 0; counted < HLL_REGISTERS; value++) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * HyperLogLog: estimates the number of distinct elements from 16,384 registers of 6 bits, in Valkey's format:
+ * HyperLogLog: estimates the number of distinct elements from 16,384 registers of 6 bits, in
+ * Valkey's format:
  *
- *   ["HYLL"] [1: 0 dense, 1 sparse] [3 unused] [8: cached estimate; highest bit set: invalid] [registers]
+ *   ["HYLL"] [1: 0 dense, 1 sparse] [3 unused] [8: cached estimate; highest bit set: invalid]
+ *   [registers]
  *
- * Dense registers are contiguous, lowest bit first. Sparse ones are runs: 00xxxxxx: 1 to 64 zeros; 01xxxxxx
- * and a byte: 1 to 16,384 zeros; 1vvvvvxx: 1 to 4 registers of value 1 to 32. The bytes may come from users:
- * every function that reads runs reports corrupt ones. ANY_THREAD. */
+ * Dense registers are contiguous, lowest bit first. Sparse ones are runs: 00xxxxxx: 1 to 64 zeros;
+ * 01xxxxxx and a byte: 1 to 16,384 zeros; 1vvvvvxx: 1 to 4 registers of value 1 to 32. The bytes
+ * may come from users: every function that reads runs reports corrupt ones. ANY_THREAD. */
 #ifndef DS_HYPERLOGLOG_H
 #define DS_HYPERLOGLOG_H
 
@@ -49,17 +51,18 @@ bool hllRaiseDense(char *bytes, hllUpdate place);
 typedef enum hllOutcome {
     HLL_SAME,    /* the register already has that rank */
     HLL_CHANGED, /* the register was raised */
-    HLL_FULL, /* not changed: the sparse representation would exceed `bytes_max` or the largest value */
+    /* Not changed: the sparse representation would exceed `bytes_max` or the largest value. */
+    HLL_FULL,
     HLL_CORRUPT, /* not changed: the runs do not cover the register */
 } hllOutcome;
 /* HLL_CHANGED here means that hllRaiseSparse() has something to do. */
 hllOutcome hllTrySparse(slice bytes, hllUpdate place);
-/* Requires space for HLL_GROWTH_MAX bytes after `*len`, which is updated. `bytes_max` is the limit for the
- * whole value. */
+/* Requires space for HLL_GROWTH_MAX bytes after `*len`, which is updated. `bytes_max` is the limit
+ * for the whole value. */
 hllOutcome hllRaiseSparse(char *bytes, size_t *len, size_t bytes_max, hllUpdate place);
 
-/* Raises each of the HLL_REGISTERS registers to that of `bytes`. False if these are corrupt; some registers
- * have changed then. */
+/* Raises each of the HLL_REGISTERS registers to that of `bytes`. False if these are corrupt; some
+ * registers have changed then. */
 bool hllMergeInto(uint8_t *registers, slice bytes) MUST_USE;
 /* Writes the registers after the header, which becomes that of a dense value; there must be
  * HLL_DENSE_BYTES. */
@@ -78,8 +81,8 @@ typedef struct hllRun {
     unsigned count, value; /* registers; value 0: zeros */
     bool is_wide;          /* a two-byte run of zeros */
 } hllRun;
-/* Reads the run at *at and advances *at (initially HLL_HEAD_BYTES); false at the end, or if the last run is
- * truncated. */
+/* Reads the run at *at and advances *at (initially HLL_HEAD_BYTES); false at the end, or if the
+ * last run is truncated. */
 bool hllNextRun(slice bytes, size_t *at, hllRun *out);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Leaves of ds/id_tree.h: columns of offsets from a least value.
  *
- * Invariant: every value of a column is at least its base, and the difference fits the column's width. The width of a
- * column never shrinks; a leaf that is rebuilt gets the smallest sufficient widths. ANY_THREAD that owns it. */
+ * Invariant: every value of a column is at least its base, and the difference fits the column's
+ * width. The width of a column never shrinks; a leaf that is rebuilt gets the smallest sufficient
+ * widths. ANY_THREAD that owns it. */
 #include "ds/id_tree_private.h"
 
 static unsigned widthOf(uint64_t offset) {

@@ -2,9 +2,10 @@
  *
  * Ordered map of stream ids (id_tree.h): the tree above the leaves.
  *
- * Invariant: ids ascend from the first leaf to the last; the leaves are linked in that order; no leaf and no inner node
- * is empty. A leaf that is full and last is followed by a new one instead of being split, so that entries appended in
- * order fill their leaves. Neighbours that together fill half a node at most are merged. ANY_THREAD that owns it. */
+ * Invariant: ids ascend from the first leaf to the last; the leaves are linked in that order; no
+ * leaf and no inner node is empty. A leaf that is full and last is followed by a new one instead of
+ * being split, so that entries appended in order fill their leaves. Neighbours that together fill
+ * half a node at most are merged. ANY_THREAD that owns it. */
 #include "ds/id_tree_private.h"
 
 /* The path from the root to a leaf. */
@@ -195,7 +196,8 @@ static void takeChildren(idInner *n, idInner *other, unsigned from) {
     other->count = from;
 }
 
-/* Adds a node after the path's node at `level`, whose first id it has: its parents are split as needed. */
+/* Adds a node after the path's node at `level`, whose first id it has: its parents are split as
+ * needed. */
 static void addAfter(idTree *t, treePath *path, unsigned level, streamId key, void *node) {
     while (level > 0) {
         idInner *n = path->inner[--level];
@@ -253,7 +255,8 @@ static void splitLeaf(idTree *t, treePath *path, unsigned at, const idRow *row) 
     addAfter(t, path, t->levels, rowId(&rows[half]), more);
 }
 
-/* Rebuilds the path's leaf with the row inserted at `at`, or replacing the existing row if `replace`. */
+/* Rebuilds the path's leaf with the row inserted at `at`, or replacing the existing row if
+ * `replace`. */
 static void rebuildLeaf(idTree *t, treePath *path, unsigned at, const idRow *row, bool replace) {
     idRow rows[ID_LEAF_MAX + 1];
     unsigned count = idLeafReadAll(path->leaf, rows);
@@ -311,7 +314,8 @@ static void lowerRoot(idTree *t) {
     }
 }
 
-/* Merges children at and at + 1 of an inner node, which are inner nodes, if both fill half a node at most. */
+/* Merges children at and at + 1 of an inner node, which are inner nodes, if both fill half a node
+ * at most. */
 static bool mergeInners(idTree *t, idInner *parent, unsigned at) {
     idInner *left = parent->child[at], *right = parent->child[at + 1];
     if (left->count + right->count > ID_INNER_MAX / 2) return false;
@@ -345,7 +349,8 @@ static void removeNode(idTree *t, treePath *path, unsigned level) {
     t->levels = 0;
 }
 
-/* Merges the leaves at `at` and at + 1 below the path's last inner node, if both fill half a leaf at most. */
+/* Merges the leaves at `at` and at + 1 below the path's last inner node, if both fill half a leaf
+ * at most. */
 static bool mergeLeaves(idTree *t, treePath *path, unsigned at) {
     idInner *parent = path->inner[t->levels - 1];
     idLeaf *left = parent->child[at], *right = parent->child[at + 1];

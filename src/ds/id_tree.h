@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * idTree: an ordered map from stream ids to up to three 64-bit values, in little memory: a B+ tree whose leaves keep
- * each column (ms, seq, values) as offsets from the column's least value, in as few bytes as the leaf's largest offset
- * needs. Close ids and times take about 6 bytes per entry with three values; an id alone takes 2 to 4.
+ * idTree: an ordered map from stream ids to up to three 64-bit values, in little memory: a B+ tree
+ * whose leaves keep each column (ms, seq, values) as offsets from the column's least value, in as
+ * few bytes as the leaf's largest offset needs. Close ids and times take about 6 bytes per entry
+ * with three values; an id alone takes 2 to 4.
  *
- * Finding and changing cost O(log n) plus the size of a leaf. In an empty tree all fields except `values` are zero. Not
- * thread-safe: one owner at a time; idTreeClear() may run on another thread. */
+ * Finding and changing cost O(log n) plus the size of a leaf. In an empty tree all fields except
+ * `values` are zero. Not thread-safe: one owner at a time; idTreeClear() may run on another
+ * thread. */
 #ifndef DS_ID_TREE_H
 #define DS_ID_TREE_H
 
@@ -49,7 +51,8 @@ typedef struct idCursor {
     unsigned at;
 } idCursor;
 
-/* Move the cursor to the first entry at or after `id`; to the last one at or before it. False: there is none. */
+/* Move the cursor to the first entry at or after `id`; to the last one at or before it. False:
+ * there is none. */
 bool idTreeSeek(const idTree *t, streamId id, idCursor *cursor);
 bool idTreeSeekBack(const idTree *t, streamId id, idCursor *cursor);
 /* The entry at the cursor, which must be at one. */
@@ -60,15 +63,16 @@ bool idCursorPrev(idCursor *cursor);
 
 /* ---- the whole ---- */
 
-/* Defragmentation: moves the leaf with the first entry at or after *from, and the nodes on its path, if the allocator
- * has a better place (memMoveIfSparse()). Counts moved and unmoved nodes; sets *from to the id after that leaf. False
- * at the end. Main thread. */
+/* Defragmentation: moves the leaf with the first entry at or after *from, and the nodes on its
+ * path, if the allocator has a better place (memMoveIfSparse()). Counts moved and unmoved nodes;
+ * sets *from to the id after that leaf. False at the end. Main thread. */
 bool idTreeCompact(idTree *t, streamId *from, uint64_t *moved, uint64_t *kept);
 /* Removes all entries. ANY_THREAD that owns the tree. */
 void idTreeClear(idTree *t);
 /* Makes `to` a copy; its old content is overwritten, not freed. */
 void idTreeCopy(idTree *to, const idTree *from);
-/* Checks every invariant; NULL if all hold, else a description of the first violation. For tests. */
+/* Checks every invariant; NULL if all hold, else a description of the first violation. For
+ * tests. */
 const char *idTreeVerify(const idTree *t);
 
 #endif

@@ -19,8 +19,8 @@ enum {
     ID_LEVELS_MAX = 32,
 };
 
-/* Entries in order. Column c is an array of `cap` elements of `width[c]` bytes, offsets from base[c]; the columns are
- * consecutive in data(). */
+/* Entries in order. Column c is an array of `cap` elements of `width[c]` bytes, offsets from
+ * base[c]; the columns are consecutive in data(). */
 typedef struct idLeaf {
     struct idLeaf *prev, *next;
     uint16_t count, cap;
@@ -73,7 +73,8 @@ unsigned idLeafFind(const idLeaf *l, streamId id);
 idLeaf *idLeafNew(const idRow *rows, unsigned count, unsigned columns, unsigned cap);
 /* Reads all rows; returns their number. */
 unsigned idLeafReadAll(const idLeaf *l, idRow *rows);
-/* Change the leaf in place; false, and no change, if it is full or a value does not fit its column. */
+/* Change the leaf in place; false, and no change, if it is full or a value does not fit its
+ * column. */
 bool idLeafInsert(idLeaf *l, unsigned at, const idRow *row);
 bool idLeafSet(idLeaf *l, unsigned at, const idRow *row);
 void idLeafRemove(idLeaf *l, unsigned at);

@@ -2,8 +2,8 @@
  *
  * Sorted packed integers (format: intset.h).
  *
- * Invariant: integers are strictly ascending; the width suffices for all, and never decreases. ANY_THREAD
- * that owns the bytes. */
+ * Invariant: integers are strictly ascending; the width suffices for all, and never decreases.
+ * ANY_THREAD that owns the bytes. */
 #include "ds/intset.h"
 
 #include "base/assert.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * intset: a sorted array of distinct integers, all with the width of the widest one. This is also the format
- * on disk:
+ * intset: a sorted array of distinct integers, all with the width of the widest one. This is also
+ * the format on disk:
  *
  *   [width of an integer, 2, 4 or 8: 4 bytes] [count: 4 bytes] [integer]...        little-endian
  *
@@ -29,8 +29,8 @@ static inline size_t intsetSize(const uint8_t *set) {
 }
 /* The integer at `index` < intsetCount(), in ascending order. */
 int64_t intsetGet(const uint8_t *set, size_t index);
-/* True if the set contains the value. `index` (may be NULL) is set to its position, or where it would be
- * inserted. */
+/* True if the set contains the value. `index` (may be NULL) is set to its position, or where it
+ * would be inserted. */
 bool intsetFind(const uint8_t *set, int64_t value, size_t *index);
 
 /* Change the set in the buffer. False if nothing was done because the value was already present, or

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sorting of keys that mostly differ in their first 64 bits: radix sort in O(n), with comparisons only among
- * keys whose 64 bits are equal. ANY_THREAD. */
+ * Sorting of keys that mostly differ in their first 64 bits: radix sort in O(n), with comparisons
+ * only among keys whose 64 bits are equal. ANY_THREAD. */
 #ifndef DS_KEY_SORT_H
 #define DS_KEY_SORT_H
 

@@ -2,10 +2,10 @@
  *
  * kvstore: an array of hashtables, one per slot, with counts in Fenwick trees.
  *
- * Invariants: counts[slot] is the number of entries of a visible slot, 0 for a hidden one; volatiles
- * likewise, once there was a volatile entry. Bit `slot` of `resizing` is set if its table is being resized
- * (and may remain set for a while after). A change costs what it costs in the table, plus O(log slots). Not
- * thread-safe. */
+ * Invariants: counts[slot] is the number of entries of a visible slot, 0 for a hidden one;
+ * volatiles likewise, once there was a volatile entry. Bit `slot` of `resizing` is set if its table
+ * is being resized (and may remain set for a while after). A change costs what it costs in the
+ * table, plus O(log slots). Not thread-safe. */
 #include "ds/kvstore.h"
 
 #include <string.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * kvstore: one hashtable, or one for each of 2^n slots, which together form a set of entries that is counted,
- * scanned and sampled as a whole or by slot. A table is allocated with the first entry of its slot and freed
- * with the last; 16,384 empty slots take 256 KB.
+ * kvstore: one hashtable, or one for each of 2^n slots, which together form a set of entries that
+ * is counted, scanned and sampled as a whole or by slot. A table is allocated with the first entry
+ * of its slot and freed with the last; 16,384 empty slots take 256 KB.
  *
- * Entries of a hidden slot can be inserted and found by key, but are not included in any count, scan,
- * iteration or sample.
+ * Entries of a hidden slot can be inserted and found by key, but are not included in any count,
+ * scan, iteration or sample.
  *
- * Lookups use the table directly (kvstoreTable()); changes use the functions here, which update the counts.
- * Not thread-safe: one owner at a time. */
+ * Lookups use the table directly (kvstoreTable()); changes use the functions here, which update the
+ * counts. Not thread-safe: one owner at a time. */
 #ifndef DS_KVSTORE_H
 #define DS_KVSTORE_H
 
@@ -22,17 +22,18 @@ typedef struct kvstore kvstore;
 
 #define KVSTORE_SLOT_BITS_MAX 14
 
-/* 2^slot_bits slots, numbered from 0: 0 bits without cluster mode, 14 with it. `type` must outlive the
- * store. */
+/* 2^slot_bits slots, numbered from 0: 0 bits without cluster mode, 14 with it. `type` must outlive
+ * the store. */
 kvstore *kvstoreNew(const hashtableType *type, unsigned slot_bits);
-/* Calls `visit` (may be NULL) for every entry, including hidden ones, and frees the store. ANY_THREAD, if no
- * other thread uses it. */
+/* Calls `visit` (may be NULL) for every entry, including hidden ones, and frees the store.
+ * ANY_THREAD, if no other thread uses it. */
 void kvstoreFree(kvstore *kv, hashtableVisitProc *visit, void *context);
 int kvstoreSlots(const kvstore *kv);
 
 /* ---- single entries: as in ds/hashtable.h ---- */
 
-/* The table of a slot, for lookups, prefetches and ds/hashtable_inline.h only. Its address is constant. */
+/* The table of a slot, for lookups, prefetches and ds/hashtable_inline.h only. Its address is
+ * constant. */
 const hashtable *kvstoreTable(const kvstore *kv, int slot);
 void *kvstoreFind(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len);
 void *kvstoreFindPosition(const kvstore *kv, int slot, uint64_t hash, const void *key, size_t len,
@@ -60,16 +61,16 @@ uint64_t kvstoreCountOf(const kvstore *kv, int slot);
 uint64_t kvstoreVolatileCountOf(const kvstore *kv, int slot);
 /* The first visible slot from `slot` on that has entries, or -1; O(log slots). */
 int kvstoreNextSlot(const kvstore *kv, int slot);
-/* The slot of entry number `rank` (below kvstoreCount()) if entries are numbered slot by slot; O(log
- * slots). */
+/* The slot of entry number `rank` (below kvstoreCount()) if entries are numbered slot by slot;
+ * O(log slots). */
 int kvstoreSlotOfRank(const kvstore *kv, uint64_t rank);
 /* Slots are visible initially. O(log slots). */
 void kvstoreSetVisible(kvstore *kv, int slot, bool visible);
 bool kvstoreIsVisible(const kvstore *kv, int slot);
 /* One bit per slot that is hidden now, to be freed by the caller; NULL if all are visible. */
 uint64_t *kvstoreHidden(const kvstore *kv);
-/* Empties a slot and returns its table: the caller frees it with hashtableFree(), possibly on another
- * thread. */
+/* Empties a slot and returns its table: the caller frees it with hashtableFree(), possibly on
+ * another thread. */
 hashtable kvstoreTakeSlot(kvstore *kv, int slot);
 
 /* ---- iteration ---- */
@@ -81,16 +82,19 @@ _Static_assert(HASHTABLE_CURSOR_BITS + KVSTORE_SLOT_BITS_MAX <= 53, "cursors fit
  * hashtableScan(). `visit` may change the store with kvstore functions. */
 uint64_t kvstoreScan(const kvstore *kv, uint64_t cursor, int only, hashtableVisitProc *visit,
                      void *context);
-/* hashtableScanVolatile() over all visible slots; skips slots and blocks without volatile entries. */
+/* hashtableScanVolatile() over all visible slots; skips slots and blocks without volatile
+ * entries. */
 uint64_t kvstoreScanVolatile(const kvstore *kv, uint64_t cursor, hashtableVisitProc *visit,
                              void *context);
 /* The slot in which a cursor of either scan is. */
 int kvstoreCursorSlot(const kvstore *kv, uint64_t cursor);
 
-/* A uniformly random entry of the visible slots, or NULL. `*slot` (may be NULL) is set to its slot. */
+/* A uniformly random entry of the visible slots, or NULL. `*slot` (may be NULL) is set to its
+ * slot. */
 void *kvstoreRandom(const kvstore *kv, int *slot);
 void *kvstoreRandomVolatile(const kvstore *kv, int *slot);
-/* Up to `want` entries at low cost, as hashtableSample(); with small slots an entry may be returned twice. */
+/* Up to `want` entries at low cost, as hashtableSample(); with small slots an entry may be returned
+ * twice. */
 size_t kvstoreSample(const kvstore *kv, void **out, size_t want);
 size_t kvstoreSampleVolatile(const kvstore *kv, void **out, size_t want);
 
@@ -103,15 +107,17 @@ typedef struct kvstoreIterator {
     hashtableIterator entries;
 } kvstoreIterator;
 
-/* `only`: the slot to iterate over, visible or not, or -1 for all; `hidden`: include hidden slots. */
+/* `only`: the slot to iterate over, visible or not, or -1 for all; `hidden`: include hidden
+ * slots. */
 void kvstoreIteratorInit(kvstoreIterator *it, const kvstore *kv, int only, bool hidden);
 void *kvstoreIteratorNext(kvstoreIterator *it, unsigned *flags);
 void kvstoreIteratorClear(kvstoreIterator *it);
 
 /* ---- the whole store ---- */
 
-/* Moves blocks of the table in which a scan from `cursor` goes on, if it starts there: so a scan of all slots moves each
- * table once. Returns the number of moved blocks, -1 if there is no such table. See hashtableCompact(). */
+/* Moves blocks of the table in which a scan from `cursor` goes on, if it starts there: so a scan of
+ * all slots moves each table once. Returns the number of moved blocks, -1 if there is no such
+ * table. See hashtableCompact(). */
 int kvstoreCompactAt(kvstore *kv, uint64_t cursor);
 /* See hashtableReserve(). */
 void kvstoreReserve(kvstore *kv, int slot, uint64_t count);

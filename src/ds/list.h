@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Intrusive doubly linked list: the node is embedded in its owner, nothing is allocated. A node that is in no
- * list has next == NULL. Header only; O(1) throughout. */
+ * Intrusive doubly linked list: the node is embedded in its owner, nothing is allocated. A node
+ * that is in no list has next == NULL. Header only; O(1) throughout. */
 #ifndef DS_LIST_H
 #define DS_LIST_H
 

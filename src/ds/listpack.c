@@ -2,10 +2,10 @@
  *
  * Listpacks (format: listpack.h).
  *
- * Invariant: the first 4 bytes determine the position of the final 0xff; the next 2 are the number of
- * entries, or that it is unknown; every entry ends with its own length, so that the last one can be found
- * from the end. Every change is one memmove and one call of the owner's resize. ANY_THREAD that owns the
- * bytes. */
+ * Invariant: the first 4 bytes determine the position of the final 0xff; the next 2 are the number
+ * of entries, or that it is unknown; every entry ends with its own length, so that the last one can
+ * be found from the end. Every change is one memmove and one call of the owner's resize. ANY_THREAD
+ * that owns the bytes. */
 #include "ds/listpack.h"
 
 #include "base/alloc.h"
@@ -13,9 +13,9 @@
 #include "base/number.h"
 #include "base/random.h"
 
-/* Encodings of entry headers: 0xxxxxxx: 7-bit number; 10 and 6 bits: length of a string; 110 and 13 bits:
- * number; 1110 and 12 bits: length; and the following, with 4 bytes of length or a number of 2, 3, 4 or 8
- * bytes. */
+/* Encodings of entry headers: 0xxxxxxx: 7-bit number; 10 and 6 bits: length of a string; 110 and 13
+ * bits: number; 1110 and 12 bits: length; and the following, with 4 bytes of length or a number of
+ * 2, 3, 4 or 8 bytes. */
 enum {
     HEAD_STRING32 = 0xf0,
     HEAD_INT16 = 0xf1,
@@ -38,8 +38,8 @@ static uint8_t *writeBack(uint8_t *at, size_t len) {
     return at + bytes;
 }
 
-/* Size of header and content, from the header; at least 5 bytes must be readable if the data is not trusted.
- * 0: invalid header. */
+/* Size of header and content, from the header; at least 5 bytes must be readable if the data is not
+ * trusted. 0: invalid header. */
 static inline size_t bodySize(const uint8_t *at) {
     uint8_t head = *at;
     if (head < 0x80) return 1;
@@ -296,7 +296,8 @@ static const uint8_t *findInt(const uint8_t *at, int64_t number, unsigned skip) 
     return NULL;
 }
 
-/* Names of equal length often have a common prefix, so most of them are distinguished here without a call. */
+/* Names of equal length often have a common prefix, so most of them are distinguished here without
+ * a call. */
 static inline bool endsAlike(const uint8_t *a, const char *b, size_t len) {
     return len == 0 || a[len - 1] == (uint8_t)b[len - 1];
 }
@@ -327,7 +328,8 @@ const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpack
 
 /* ---- changes ---- */
 
-/* Replaces `removed` bytes at offset `at` by a gap of `gap` bytes and updates the size in the header. */
+/* Replaces `removed` bytes at offset `at` by a gap of `gap` bytes and updates the size in the
+ * header. */
 static uint8_t *openGap(packBuffer *buffer, size_t at, size_t removed, size_t gap) {
     uint8_t *lp = buffer->bytes;
     size_t old_size = listpackSize(lp), size = old_size - removed + gap;
@@ -360,7 +362,8 @@ void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count
                          count); /* the position is known */
 }
 
-/* The listpack at `old` begins at `to` now, with `more` entries; its end remains where it is. The headers may overlap. */
+/* The listpack at `old` begins at `to` now, with `more` entries; its end remains where it is. The
+ * headers may overlap. */
 static void moveHeader(uint8_t *to, const uint8_t *old, int64_t more) {
     size_t size = (size_t)(old + listpackSize(old) - to);
     uint16_t count = loadU16(old + 4);

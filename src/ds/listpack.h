@@ -4,12 +4,12 @@
  * directions. This is also the format on disk:
  *
  *   [total bytes: 4] [number of entries: 2; 65535: unknown] [entry]... [0xff]        little-endian
- *   entry: [header: encoding, and length or number] [string, or rest of the number] [length of these two, 1 to 5
- *   bytes, read backwards]
+ *   entry: [header: encoding, and length or number] [string, or rest of the number] [length of
+ *   these two, 1 to 5 bytes, read backwards]
  *
- * Text that is a 64-bit integer in canonical form is always stored as an integer. A position in a listpack is
- * a pointer to an entry, valid until the next change. A step takes O(1), a search O(bytes). ANY_THREAD that
- * owns the bytes. */
+ * Text that is a 64-bit integer in canonical form is always stored as an integer. A position in a
+ * listpack is a pointer to an entry, valid until the next change. A step takes O(1), a search
+ * O(bytes). ANY_THREAD that owns the bytes. */
 #ifndef DS_LISTPACK_H
 #define DS_LISTPACK_H
 
@@ -72,13 +72,13 @@ const uint8_t *listpackFirst(const uint8_t *lp);
 const uint8_t *listpackLast(const uint8_t *lp);
 const uint8_t *listpackNext(const uint8_t *lp, const uint8_t *at);
 const uint8_t *listpackPrev(const uint8_t *lp, const uint8_t *at);
-/* Entry `index` from the front, or from the end if negative (-1 is the last); NULL if there is none.
- * Traverses from the nearer end. */
+/* Entry `index` from the front, or from the end if negative (-1 is the last); NULL if there is
+ * none. Traverses from the nearer end. */
 const uint8_t *listpackSeek(const uint8_t *lp, int64_t index);
 /* listpackRead() for entries other than short text; returns the position of the next entry. */
 const uint8_t *listpackReadOther(const uint8_t *at, listpackItem *out);
-/* Reads the entry, whose content is borrowed, and returns the position after it, NULL at the end. Short text,
- * the most frequent content, needs no call. */
+/* Reads the entry, whose content is borrowed, and returns the position after it, NULL at the end.
+ * Short text, the most frequent content, needs no call. */
 static inline const uint8_t *listpackRead(const uint8_t *at, listpackItem *out) {
     uint8_t head = *at;
     if (likely(head >= LISTPACK_SHORT_TEXT) && likely(head < LISTPACK_SHORT_TEXT + 64)) {
@@ -111,15 +111,15 @@ static inline slice listpackGetText(const uint8_t *at, char *digits) {
 bool listpackItemEquals(const listpackItem *a, const listpackItem *b);
 /* True if the entry has the text of the item. */
 bool listpackEquals(const uint8_t *at, const listpackItem *item);
-/* The first entry equal to `item` from `at` on (NULL: from the front), skipping `skip` entries after each one
- * examined. NULL if there is none. */
+/* The first entry equal to `item` from `at` on (NULL: from the front), skipping `skip` entries
+ * after each one examined. NULL if there is none. */
 const uint8_t *listpackFind(const uint8_t *lp, const uint8_t *at, const listpackItem *item,
                             unsigned skip);
 
 /* ---- parts of an entry ---- */
 
-/* For callers that store entries without their trailing length: its head and content, up to LISTPACK_BODY_EXTRA bytes
- * more than the text. */
+/* For callers that store entries without their trailing length: its head and content, up to
+ * LISTPACK_BODY_EXTRA bytes more than the text. */
 enum { LISTPACK_BODY_EXTRA = 9 };
 size_t listpackBodySize(const listpackItem *item);
 /* Writes them; returns the end. */
@@ -140,26 +140,29 @@ uint8_t *listpackWriteBack(uint8_t *at, size_t body);
 
 /* ---- changes ---- */
 
-/* These functions change the listpack in the buffer and may move it. `at` points into it; items must not. */
+/* These functions change the listpack in the buffer and may move it. `at` points into it; items
+ * must not. */
 
 /* Inserts `count` items before `at` (NULL: at the end). Returns the position of the first. */
 const uint8_t *listpackInsert(packBuffer *buffer, const uint8_t *at, const listpackItem *items,
                               size_t count);
 void listpackAppend(packBuffer *buffer, const listpackItem *items, size_t count);
 void listpackPrepend(packBuffer *buffer, const listpackItem *items, size_t count);
-/* Adds an entry at the front without moving the others: the listpack begins listpackItemSize() bytes earlier, in memory
- * that must be the caller's. Returns where. The item must not be in it. */
+/* Adds an entry at the front without moving the others: the listpack begins listpackItemSize()
+ * bytes earlier, in memory that must be the caller's. Returns where. The item must not be in it. */
 uint8_t *listpackExtendFront(uint8_t *lp, const listpackItem *item);
-/* Removes the first `count` entries, which it must have, without moving the others: returns where the listpack begins
- * now. The bytes before are free. */
+/* Removes the first `count` entries, which it must have, without moving the others: returns where
+ * the listpack begins now. The bytes before are free. */
 uint8_t *listpackTrimFront(uint8_t *lp, size_t count);
 /* Replaces the entry by `item`; returns its position. */
 const uint8_t *listpackReplace(packBuffer *buffer, const uint8_t *at, const listpackItem *item);
-/* Removes `count` entries from `at` on, or as many as there are. Returns the next entry, or NULL. */
+/* Removes `count` entries from `at` on, or as many as there are. Returns the next entry, or
+ * NULL. */
 const uint8_t *listpackDelete(packBuffer *buffer, const uint8_t *at, size_t count);
 /* Removes entries by index, negative ones from the end; no effect if there is no such entry. */
 void listpackDeleteRange(packBuffer *buffer, int64_t index, size_t count);
-/* Removes the groups of `width` entries that begin at the given positions, which are in ascending order. */
+/* Removes the groups of `width` entries that begin at the given positions, which are in ascending
+ * order. */
 void listpackDeleteMany(packBuffer *buffer, const uint8_t *const *places, size_t places_count,
                         unsigned width);
 /* Inserts all entries of `other` after (or before) those in the buffer. */
@@ -171,21 +174,23 @@ void listpackMerge(packBuffer *buffer, const uint8_t *other, bool before);
 typedef bool listpackGroupProc(void *arg, const uint8_t *at);
 /* A uniformly random group of `width` entries; NULL if empty. O(bytes). */
 const uint8_t *listpackRandom(const uint8_t *lp, unsigned width);
-/* Visits `want` distinct random groups (or all, if there are fewer), all combinations being equally likely,
- * in their order in the listpack. O(bytes). */
+/* Visits `want` distinct random groups (or all, if there are fewer), all combinations being equally
+ * likely, in their order in the listpack. O(bytes). */
 void listpackRandomUnique(const uint8_t *lp, unsigned width, size_t want, listpackGroupProc *pick,
                           void *arg);
 
-/* Stores the positions of all groups of `width` entries in `out`, for callers that choose themselves. */
+/* Stores the positions of all groups of `width` entries in `out`, for callers that choose
+ * themselves. */
 void listpackPositions(const uint8_t *lp, unsigned width, const uint8_t **out);
 
 /* ---- validation of untrusted bytes ---- */
 
-/* Called for each entry by listpackIsValid(), with its index. Returns false to reject the listpack. */
+/* Called for each entry by listpackIsValid(), with its index. Returns false to reject the
+ * listpack. */
 typedef bool listpackEntryProc(void *arg, const uint8_t *at, size_t index);
-/* True if `size` bytes are a listpack that can be traversed. With `deep` false only the header and the end
- * are checked. With `deep` every entry is within bounds and can be traversed in both directions, and the
- * count matches; `proc` may be NULL. */
+/* True if `size` bytes are a listpack that can be traversed. With `deep` false only the header and
+ * the end are checked. With `deep` every entry is within bounds and can be traversed in both
+ * directions, and the count matches; `proc` may be NULL. */
 bool listpackIsValid(const void *bytes, size_t size, bool deep, listpackEntryProc *proc, void *arg);
 
 #endif

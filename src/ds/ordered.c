@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A counted B+ tree (ordered.h). Entries are in leaves, which are linked. An inner node has for each child
- * its first entry, that entry's rank, and the number of entries below. No node is empty; all leaves have the
- * same depth. A node that becomes too small is merged with a neighbour if both fit in one. Not
- * thread-safe. */
+ * A counted B+ tree (ordered.h). Entries are in leaves, which are linked. An inner node has for
+ * each child its first entry, that entry's rank, and the number of entries below. No node is empty;
+ * all leaves have the same depth. A node that becomes too small is merged with a neighbour if both
+ * fit in one. Not thread-safe. */
 #include "ds/ordered_private.h"
 
 int orderedCompareText(slice a, slice b) {
@@ -210,8 +210,8 @@ static leafNode *leafGrow(orderedIndex *x, const orderedType *type, leafNode *l)
     return l;
 }
 
-/* Inserts an entry into a full leaf by splitting it. *left remains at its position in the tree; the new leaf
- * after it is returned. Appending or prepending only leaves full nodes. */
+/* Inserts an entry into a full leaf by splitting it. *left remains at its position in the tree; the
+ * new leaf after it is returned. Appending or prepending only leaves full nodes. */
 static leafNode *leafSplit(orderedIndex *x, const orderedType *type, leafNode **left,
                            unsigned place, void *entry) {
     leafNode *l = *left;
@@ -266,8 +266,8 @@ static void growRoot(orderedIndex *x, const childRecord *left, const childRecord
     x->levels++;
 }
 
-/* After a split: the leaf at the end of the path is `left` now, followed by `right`. Updates all nodes
- * above. */
+/* After a split: the leaf at the end of the path is `left` now, followed by `right`. Updates all
+ * nodes above. */
 static void updateAfterSplit(orderedIndex *x, const orderedType *type, path *way, leafNode *left,
                              leafNode *right) {
     childRecord l = leafRecord(left, type), r = leafRecord(right, type);
@@ -381,8 +381,8 @@ static void updateChild(const orderedType *type, innerNode *n, unsigned at, void
     innerRanks(n)[at] = leaf ? type->rank_of(innerFirsts(n)[at]) : innerRanks(node)[0];
 }
 
-/* After `count` entries were removed from the leaf: updates the nodes above. `node` is the leaf, NULL if it
- * was freed. */
+/* After `count` entries were removed from the leaf: updates the nodes above. `node` is the leaf,
+ * NULL if it was freed. */
 static void updateAfterDelete(orderedIndex *x, const orderedType *type, const path *way, void *node,
                               uint64_t count, bool small) {
     bool leaves = true, first_too = way->place == 0;
@@ -443,8 +443,8 @@ bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *en
     findEntry(x, type, entry, &way);
     leafNode *l = way.leaf;
     unsigned at = way.place;
-    /* False if the neighbour is in another leaf, or for the first entry, whose rank is stored in the
-     * parent. */
+    /* False if the neighbour is in another leaf, or for the first entry, whose rank is stored in
+     * the parent. */
     bool may = at > 0 && at + 1u < l->count;
     if (may) {
         unsigned tag = leafTag(l, rank);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ordered: an index of entries ordered by rank (64 bits) and, among equal ranks, by text. It counts the
- * entries before any point and finds the entry at any index in O(log n): a B+ tree whose inner nodes contain
- * counts.
+ * ordered: an index of entries ordered by rank (64 bits) and, among equal ranks, by text. It counts
+ * the entries before any point and finds the entry at any index in O(log n): a B+ tree whose inner
+ * nodes contain counts.
  *
- * An entry is a pointer below 2^48 supplied by the caller, whose orderedType provides rank and text; no two
- * entries may be equal in both. It takes about 9 bytes per entry. The handle is all zero when empty. Not
- * thread-safe: one owner at a time. orderedFree() may run on another thread. */
+ * An entry is a pointer below 2^48 supplied by the caller, whose orderedType provides rank and
+ * text; no two entries may be equal in both. It takes about 9 bytes per entry. The handle is all
+ * zero when empty. Not thread-safe: one owner at a time. orderedFree() may run on another
+ * thread. */
 #ifndef DS_ORDERED_H
 #define DS_ORDERED_H
 
@@ -37,10 +38,12 @@ int orderedCompareText(slice a, slice b);
 void orderedInsert(orderedIndex *x, const orderedType *type, void *entry);
 /* Removes an entry, which must be present. */
 void orderedDelete(orderedIndex *x, const orderedType *type, const void *entry);
-/* Called before the rank of an entry changes. True: its position remains correct, and the caller changes the
- * rank. False: the entry was removed, and the caller inserts it again with its new rank. */
+/* Called before the rank of an entry changes. True: its position remains correct, and the caller
+ * changes the rank. False: the entry was removed, and the caller inserts it again with its new
+ * rank. */
 bool orderedPrepareRank(orderedIndex *x, const orderedType *type, const void *entry, uint64_t rank);
-/* Replaces the address of an entry with unchanged rank and text; the old address is not accessed. */
+/* Replaces the address of an entry with unchanged rank and text; the old address is not
+ * accessed. */
 void orderedReplace(orderedIndex *x, const orderedType *type, const void *old, void *entry);
 /* The index of an entry, which must be present. */
 uint64_t orderedIndexOf(const orderedIndex *x, const orderedType *type, const void *entry);
@@ -54,8 +57,8 @@ typedef struct orderedPoint {
     slice text;
 } orderedPoint;
 
-/* Number of entries before a point. By text this requires that all ranks are equal; otherwise it is some
- * position whose next entry is not before the point. */
+/* Number of entries before a point. By text this requires that all ranks are equal; otherwise it is
+ * some position whose next entry is not before the point. */
 uint64_t orderedCountBefore(const orderedIndex *x, const orderedType *type,
                             const orderedPoint *point);
 
@@ -74,8 +77,8 @@ void *orderedNext(orderedCursor *cursor);
 void *orderedPrev(orderedCursor *cursor);
 
 typedef void orderedVisitProc(void *context, void *entry);
-/* Removes `count` entries from `index` on, which must exist; calls `visit` with each one when the index no
- * longer needs it. */
+/* Removes `count` entries from `index` on, which must exist; calls `visit` with each one when the
+ * index no longer needs it. */
 void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index, uint64_t count,
                         orderedVisitProc *visit, void *context);
 
@@ -83,9 +86,9 @@ void orderedDeleteRange(orderedIndex *x, const orderedType *type, uint64_t index
 
 /* Fills an empty index with sorted entries. */
 void orderedFill(orderedIndex *x, const orderedType *type, void *const *entries, size_t count);
-/* Moves nodes to denser pages (memMoveIfSparse()): the leaf with the entry at `index` and the nodes that lead
- * to it. Adds to the numbers of blocks moved and kept. Returns the index after the last entry of the leaf, 0
- * at the end. */
+/* Moves nodes to denser pages (memMoveIfSparse()): the leaf with the entry at `index` and the nodes
+ * that lead to it. Adds to the numbers of blocks moved and kept. Returns the index after the last
+ * entry of the leaf, 0 at the end. */
 uint64_t orderedCompact(orderedIndex *x, uint64_t index, uint64_t *moved, uint64_t *kept);
 /* Removes all entries and frees the nodes. ANY_THREAD, if no other thread uses the index. */
 void orderedFree(orderedIndex *x);

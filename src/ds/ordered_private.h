@@ -22,8 +22,8 @@ enum {
 };
 #define ENTRY_MASK ((UINT64_C(1) << TAG_SHIFT) - 1)
 
-/* Entries in order. A word is an entry and a 16-bit tag that increases with the rank, as determined by `base`
- * and `shift`: the order of entries with different tags is known without reading them. */
+/* Entries in order. A word is an entry and a 16-bit tag that increases with the rank, as determined
+ * by `base` and `shift`: the order of entries with different tags is known without reading them. */
 typedef struct leafNode {
     struct leafNode *prev, *next;
     uint64_t base;

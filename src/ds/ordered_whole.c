@@ -21,8 +21,8 @@ static leafNode *fillLeaf(orderedIndex *x, const orderedType *type, void *const 
     return l;
 }
 
-/* Builds one level of nodes above `count` children; returns their number and stores them in place of the
- * children. */
+/* Builds one level of nodes above `count` children; returns their number and stores them in place
+ * of the children. */
 static size_t fillLevel(orderedIndex *x, childRecord *children, size_t count) {
     size_t nodes = nodesFor(count, INNER_MAX);
     for (size_t i = 0; i < nodes; i++) {

@@ -2,14 +2,15 @@
  *
  * Quicklists (quicklist.h).
  *
- * Invariant: no node is empty; `size` is the uncompressed size of a node's content. With depth d, the first d
- * and the last d nodes are uncompressed, and all others are compressed, except while they are changed or if
- * compression saves too little. Nodes are split and merged as in Valkey, so that the same commands produce
- * the same nodes. ANY_THREAD that owns the list.
+ * Invariant: no node is empty; `size` is the uncompressed size of a node's content. With depth d,
+ * the first d and the last d nodes are uncompressed, and all others are compressed, except while
+ * they are changed or if compression saves too little. Nodes are split and merged as in Valkey, so
+ * that the same commands produce the same nodes. ANY_THREAD that owns the list.
  *
- * A listpack begins where its block begins, except that of the head: the unused part of its block may be in front of it,
- * `room` bytes, where entries are added and removed without moving the others. The block has the same size as
- * otherwise. Functions that change the head in another way, or give it another place, close the room first. */
+ * A listpack begins where its block begins, except that of the head: the unused part of its block
+ * may be in front of it, `room` bytes, where entries are added and removed without moving the
+ * others. The block has the same size as otherwise. Functions that change the head in another way,
+ * or give it another place, close the room first. */
 #include "ds/quicklist.h"
 
 #include <lzf.h>
@@ -150,7 +151,8 @@ static void closeRoom(quicklist *q) {
     if (q->room) placeHead(q, q->head->bytes - q->room, 0);
 }
 
-/* The head's listpack moves to the end of its block, which is replaced if that makes less than `need` bytes of room. */
+/* The head's listpack moves to the end of its block, which is replaced if that makes less than
+ * `need` bytes of room. */
 static void makeRoom(quicklist *q, size_t need) {
     uint8_t *old = q->head->bytes - q->room, *block = old;
     size_t size = q->head->size, block_size = memSizeOf(old);
@@ -412,8 +414,8 @@ static void noteChange(quicklistNode *n, const packBuffer *buffer, size_t count)
     n->count = count;
 }
 
-/* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number of
- * entries. */
+/* Inserts a text before entry `index` of an uncompressed listpack; at the end if that is the number
+ * of entries. */
 static void insertInNode(quicklist *q, quicklistNode *n, size_t index, slice text) {
     if (n == q->head) {
         if (likely(index == 0)) {
@@ -474,7 +476,8 @@ static quicklistNode *merge(quicklist *q, quicklistNode *a, quicklistNode *b) {
     return a;
 }
 
-/* Merges a node that was split off with its neighbours where possible; returns the resulting node. */
+/* Merges a node that was split off with its neighbours where possible; returns the resulting
+ * node. */
 static quicklistNode *mergeAround(quicklist *q, quicklistNode *n) {
     if (n->prev && canMerge(q, n->prev->prev, n->prev)) settle(q, merge(q, n->prev->prev, n->prev));
     if (n->next && canMerge(q, n->next, n->next->next)) settle(q, merge(q, n->next, n->next->next));
@@ -712,8 +715,8 @@ void quicklistInsert(quicklist *q, size_t index, slice text, bool after) {
     settle(q, insertBeside(q, n, index, text, after));
 }
 
-/* Replaces an entry of an uncompressed listpack by a text that needs a node of its own: the entries after it
- * are split off, and both parts are merged with their neighbours. */
+/* Replaces an entry of an uncompressed listpack by a text that needs a node of its own: the entries
+ * after it are split off, and both parts are merged with their neighbours. */
 static void setPlain(quicklist *q, quicklistNode *n, size_t index, slice text) {
     quicklistNode *own = nodeOf(q, text);
     if (index == 0) {
@@ -789,7 +792,8 @@ void quicklistDelete(quicklist *q, size_t index, size_t count) {
     settle(q, NULL);
 }
 
-/* Stores the positions of at most `most` entries equal to `item` in order; the last ones if `from_back`. */
+/* Stores the positions of at most `most` entries equal to `item` in order; the last ones if
+ * `from_back`. */
 static size_t findInNode(const quicklistNode *n, const listpackItem *item, size_t most,
                          bool from_back, const uint8_t **places) {
     const uint8_t *lp = n->bytes;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * quicklist: a long list of strings, packed in listpacks that form a doubly linked list of nodes. A string
- * too large to be packed is a node of its own ("plain"). Nodes far from both ends may be compressed.
+ * quicklist: a long list of strings, packed in listpacks that form a doubly linked list of nodes. A
+ * string too large to be packed is a node of its own ("plain"). Nodes far from both ends may be
+ * compressed.
  *
- * Access to the ends takes O(1), to an index O(nodes from the nearer end); a change costs the size of one
- * node. ANY_THREAD that owns the list; the threshold for plain nodes belongs to the main thread. */
+ * Access to the ends takes O(1), to an index O(nodes from the nearer end); a change costs the size
+ * of one node. ANY_THREAD that owns the list; the threshold for plain nodes belongs to the main
+ * thread. */
 #ifndef DS_QUICKLIST_H
 #define DS_QUICKLIST_H
 
@@ -29,16 +31,17 @@ typedef struct quicklistLimits {
 quicklistLimits quicklistLimitsOf(int fill);
 /* True if a listpack of this size exceeds the limits of one node. */
 bool quicklistExceeds(int fill, size_t bytes, size_t entries);
-/* Minimum size in bytes of a string that gets a node of its own; 0: if it does not fit in a listpack
- * (default). For tests. */
+/* Minimum size in bytes of a string that gets a node of its own; 0: if it does not fit in a
+ * listpack (default). For tests. */
 void quicklistSetPlainFrom(size_t bytes);
 
 /* ---- the whole list ---- */
 
-/* `depth`: number of nodes at each end that are not compressed; 0 disables compression. Values out of range
- * are clamped. */
+/* `depth`: number of nodes at each end that are not compressed; 0 disables compression. Values out
+ * of range are clamped. */
 quicklist *quicklistNew(int fill, int depth);
-/* Takes ownership of a non-empty listpack in a block of memAlloc(), which becomes the last node, whatever its size. */
+/* Takes ownership of a non-empty listpack in a block of memAlloc(), which becomes the last node,
+ * whatever its size. */
 void quicklistTakeListpack(quicklist *q, uint8_t **take);
 /* Appends the text as a node of its own, whatever its size. */
 void quicklistAppendPlain(quicklist *q, slice text);
@@ -58,9 +61,10 @@ void quicklistGetStats(const quicklist *q, quicklistStats *out);
 /* Memory in bytes; estimated from `samples` nodes at both ends, 0: all nodes. */
 size_t quicklistMemory(const quicklist *q, size_t samples);
 
-/* Moves nodes and their blocks to denser pages (memMoveIfSparse()), for nodes with about `entries` entries in
- * total: from the front if `begin`, else continuing after the last call. Adds to the numbers of blocks moved
- * and kept. False at the end; the list may change between calls. Main thread. */
+/* Moves nodes and their blocks to denser pages (memMoveIfSparse()), for nodes with about `entries`
+ * entries in total: from the front if `begin`, else continuing after the last call. Adds to the
+ * numbers of blocks moved and kept. False at the end; the list may change between calls. Main
+ * thread. */
 bool quicklistCompact(quicklist *q, bool begin, size_t entries, uint64_t *moved, uint64_t *kept);
 
 /* ---- reading ---- */
@@ -72,7 +76,8 @@ typedef struct quicklistCursor {
     uint8_t *scratch;
     bool backwards;
 } quicklistCursor;
-/* Starts at entry `index` (which may not exist), towards the end or, if `backwards`, towards the front. */
+/* Starts at entry `index` (which may not exist), towards the end or, if `backwards`, towards the
+ * front. */
 void quicklistCursorInit(quicklistCursor *at, const quicklist *q, size_t index, bool backwards);
 /* The next entry, or false at the end. Its text is borrowed until the next call. */
 bool quicklistNext(quicklistCursor *at, listpackItem *out);
@@ -84,21 +89,23 @@ typedef struct quicklistNodeView {
     size_t entries, bytes;   /* uncompressed */
     size_t block_bytes;      /* block size, compressed or not */
     bool plain, compressed;
-    slice
-        content; /* the listpack, the text of a plain node, or either compressed by LZF; borrowed */
+    /* The listpack, the text of a plain node, or either compressed by LZF; borrowed. */
+    slice content;
 } quicklistNodeView;
 typedef void quicklistNodeProc(void *arg, const quicklistNodeView *node);
 void quicklistEachNode(const quicklist *q, quicklistNodeProc *visit, void *arg);
 
 /* ---- the content of one moment ---- */
 
-/* The nodes of a list as they were at the call, readable in order while the list changes, is moved or freed. Main thread:
- * until quicklistThaw() the list, too, is changed and freed by that thread only, and it must not be frozen again. The blocks of
- * nodes are not copied: a change of a node copies its block first, some microseconds. O(nodes). */
+/* The nodes of a list as they were at the call, readable in order while the list changes, is moved
+ * or freed. Main thread: until quicklistThaw() the list, too, is changed and freed by that thread
+ * only, and it must not be frozen again. The blocks of nodes are not copied: a change of a node
+ * copies its block first, some microseconds. O(nodes). */
 typedef struct quicklistFrozen quicklistFrozen;
 quicklistFrozen *quicklistFreeze(quicklist *q);
 size_t quicklistFrozenNodes(const quicklistFrozen *f);
-/* The next node, borrowed until the next call; false at the end. Nodes that were read are given back. */
+/* The next node, borrowed until the next call; false at the end. Nodes that were read are given
+ * back. */
 bool quicklistFrozenNext(quicklistFrozen *f, quicklistNodeView *out);
 /* At any time. */
 void quicklistThaw(quicklistFrozen *f);
@@ -114,7 +121,8 @@ void quicklistInsert(quicklist *q, size_t index, slice text, bool after);
 void quicklistSet(quicklist *q, size_t index, slice text);
 /* Removes `count` entries from `index` on, or as many as there are. */
 void quicklistDelete(quicklist *q, size_t index, size_t count);
-/* Removes the first `most` entries equal to `item`, or the last ones. Returns the number removed. */
+/* Removes the first `most` entries equal to `item`, or the last ones. Returns the number
+ * removed. */
 size_t quicklistRemove(quicklist *q, const listpackItem *item, size_t most, bool from_back);
 
 /* NULL if valid, else a description of the violation. For tests. */

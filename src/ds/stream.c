@@ -246,7 +246,8 @@ static uint64_t trimWithin(stream *s, const idEntry *first, const streamTrimRule
         s->length--;
         removed++;
     }
-    /* A node without live entries is kept, as in Valkey, because its last id is not below the bound. */
+    /* A node without live entries is kept, as in Valkey, because its last id is not below the
+     * bound. */
     size_t cap = n->cap;
     nodeMoved(s, first->id, n, cap, streamNodeDropFields(n, first->id));
     return removed;
@@ -289,8 +290,8 @@ typedef struct triePath {
     uint64_t nodes;
 } triePath;
 
-/* Counts the nodes between the last branch of the path and a child at depth `child`: a run of bytes between them is one
- * node. */
+/* Counts the nodes between the last branch of the path and a child at depth `child`: a run of bytes
+ * between them is one node. */
 static void attach(triePath *t, unsigned child) {
     if (child > t->depth[t->count - 1] + 1) t->nodes++;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * stream: entries of fields and values, ordered by id and stored in nodes (ds/stream_node.h) that are indexed by their
- * first id; and the consumer groups that read them (ds/stream_group.h).
+ * stream: entries of fields and values, ordered by id and stored in nodes (ds/stream_node.h) that
+ * are indexed by their first id; and the consumer groups that read them (ds/stream_group.h).
  *
- * Appending writes at the end of the last node; finding costs O(log nodes) and a scan of the ids of one node. Node
- * boundaries are visible to users (XINFO, XTRIM ~), so they follow Valkey's rule, which is based on the node's size as
- * a listpack. Not thread-safe: one owner at a time; streamFree() may run on another thread. */
+ * Appending writes at the end of the last node; finding costs O(log nodes) and a scan of the ids of
+ * one node. Node boundaries are visible to users (XINFO, XTRIM ~), so they follow Valkey's rule,
+ * which is based on the node's size as a listpack. Not thread-safe: one owner at a time;
+ * streamFree() may run on another thread. */
 #ifndef DS_STREAM_H
 #define DS_STREAM_H
 
@@ -30,7 +31,8 @@ stream *streamNew(void);
 /* `by` is passed to streamMemory.free. ANY_THREAD. */
 void streamFree(stream *s, void *by);
 stream *streamCopy(const stream *s);
-/* Memory of the stream in bytes. The size of groups and consumers is estimated from `samples` of each; 0: all. */
+/* Memory of the stream in bytes. The size of groups and consumers is estimated from `samples` of
+ * each; 0: all. */
 size_t streamBytes(const stream *s, size_t samples);
 /* Effort to free the stream: the number of nodes, pending entries and consumers. */
 size_t streamFreeEffort(const stream *s);
@@ -54,8 +56,8 @@ uint64_t streamEntriesAdded(const stream *s);
 void streamSetEntriesAdded(stream *s, uint64_t n);
 /* The id of the last live entry; false if there is none. */
 bool streamLastLive(const stream *s, streamId *id);
-/* The key of the first node: the id of the first entry, removed or not, whose data is still stored. False if there are
- * no nodes. */
+/* The key of the first node: the id of the first entry, removed or not, whose data is still stored.
+ * False if there are no nodes. */
 bool streamFirstKept(const stream *s, streamId *id);
 uint64_t streamNodeCount(const stream *s);
 /* Number of nodes of a path-compressed trie of the node keys, as reported by XINFO; O(nodes). */
@@ -63,8 +65,8 @@ uint64_t streamTrieNodes(const stream *s);
 
 /* ---- changing ---- */
 
-/* Appends an entry whose id is above streamLastId(); `fields` are `count` slices: name, value, name... Names and values
- * together at most STREAM_ENTRY_BYTES_MAX. */
+/* Appends an entry whose id is above streamLastId(); `fields` are `count` slices: name, value,
+ * name... Names and values together at most STREAM_ENTRY_BYTES_MAX. */
 void streamAppend(stream *s, streamId id, const slice *fields, size_t count,
                   const streamLimits *limits);
 /* Removes an entry; false if there is none with this id. */
@@ -85,7 +87,8 @@ uint64_t streamTrim(stream *s, const streamTrimRule *rule);
 /* True if there is a live entry with this id. */
 bool streamHas(const stream *s, streamId id);
 
-/* Cursor over live entries. The stream must not change while it is used, and the cursor must not be copied. */
+/* Cursor over live entries. The stream must not change while it is used, and the cursor must not be
+ * copied. */
 typedef struct streamCursor {
     const stream *s; /* private */
     streamId start, end;
@@ -109,21 +112,21 @@ void streamCursorClear(streamCursor *c);
 /* Visits the nodes in order; see streamNodeToListpack(). False ends the walk. */
 typedef bool streamNodeProc(void *arg, streamId key, const streamNode *n);
 void streamEachNode(const stream *s, streamNodeProc *visit, void *arg);
-/* Appends a node, adds its entries to the length and raises the last id to that of its last entry, if it is lower.
- * False, and *take remains the caller's, if its ids are not above all existing ones. The caller must set the other
- * counters afterwards. */
+/* Appends a node, adds its entries to the length and raises the last id to that of its last entry,
+ * if it is lower. False, and *take remains the caller's, if its ids are not above all existing
+ * ones. The caller must set the other counters afterwards. */
 bool streamAddNode(stream *s, streamId key, streamNode **take);
 
 /* ---- as of one moment ---- */
 
-/* A stream as it was when it was frozen; it is then read node by node while it changes. A node that has not been read is
- * copied before it changes. */
+/* A stream as it was when it was frozen; it is then read node by node while it changes. A node that
+ * has not been read is copied before it changes. */
 typedef struct streamFrozen streamFrozen;
 /* The stream must not be frozen. Copies groups, consumers and pending entries. */
 streamFrozen *streamFreeze(stream *s);
 uint64_t streamFrozenNodes(const streamFrozen *f);
-/* The next node of the moment in order; false at the end. `s` is the frozen stream, whose address may have changed. The
- * node is borrowed until the next call or change. */
+/* The next node of the moment in order; false at the end. `s` is the frozen stream, whose address
+ * may have changed. The node is borrowed until the next call or change. */
 bool streamFrozenNext(streamFrozen *f, const stream *s, streamId *key, const streamNode **out);
 /* Counters and groups of the moment: a stream without nodes. Borrowed until streamThaw(). */
 const stream *streamFrozenRest(const streamFrozen *f);
@@ -134,11 +137,13 @@ void streamThaw(streamFrozen *f, stream *s);
 
 /* Returns the new address of a node's block; NULL: not moved. */
 typedef void *streamMoveProc(void *arg, void *block, size_t size);
-/* Defragmentation: moves the blocks of nodes with about `entries` entries in total, continuing after the previous call,
- * or from the start if `begin`. `heap`: the indexes' blocks too. False at the end. Main thread. */
+/* Defragmentation: moves the blocks of nodes with about `entries` entries in total, continuing
+ * after the previous call, or from the start if `begin`. `heap`: the indexes' blocks too. False at
+ * the end. Main thread. */
 bool streamCompact(stream *s, bool begin, size_t entries, streamMoveProc *move, void *arg,
                    bool heap, uint64_t *moved, uint64_t *kept);
-/* Checks every invariant; NULL if all hold, else a description of the first violation. For tests. */
+/* Checks every invariant; NULL if all hold, else a description of the first violation. For
+ * tests. */
 const char *streamVerify(const stream *s);
 
 #endif

@@ -26,8 +26,8 @@ static void collect(streamCursor *c) {
         c->offsets[c->offset_count++] = e.at;
 }
 
-/* Moves c->entry to the node's last entry if it is not after c->end; that entry can be read without scanning the
- * others. */
+/* Moves c->entry to the node's last entry if it is not after c->end; that entry can be read without
+ * scanning the others. */
 static bool enterLast(streamCursor *c) {
     c->whole_node = false;
     if (!streamNodeLast(c->node, c->key, &c->entry)) return false;

@@ -2,10 +2,11 @@
  *
  * Streams as of one moment (stream.h): read node by node while the stream changes.
  *
- * Nodes are neither joined nor divided, and their keys ascend, so the key of the next node to be read divides them: a
- * node of the moment from there on is copied before its first change, or taken over when it is removed. Invariants:
- * `kept` has no key below `next`; a key with address 0 is that of a node which was added since. Freezing takes as long
- * as copying the groups; a node is found in O(log nodes). Main thread only. */
+ * Nodes are neither joined nor divided, and their keys ascend, so the key of the next node to be
+ * read divides them: a node of the moment from there on is copied before its first change, or taken
+ * over when it is removed. Invariants: `kept` has no key below `next`; a key with address 0 is that
+ * of a node which was added since. Freezing takes as long as copying the groups; a node is found in
+ * O(log nodes). Main thread only. */
 #include "ds/stream_private.h"
 
 struct streamFrozen {

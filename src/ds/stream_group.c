@@ -83,7 +83,8 @@ streamGroup *streamGroupNext(orderedCursor *at) { return orderedNext(at); }
 
 /* ------------------------------------------------------------------ read position */
 
-/* True if an entry at or above `from` was removed: then entries-read cannot be counted up from there. */
+/* True if an entry at or above `from` was removed: then entries-read cannot be counted up from
+ * there. */
 static bool tombstoneAhead(const stream *s, streamId from) {
     if (streamIdIsZero(s->max_deleted_id) || s->length == 0) return false;
     return !streamIdLess(s->max_deleted_id, from);

@@ -2,10 +2,11 @@
  *
  * Consumer groups of a stream, and their pending entries.
  *
- * The owner, delivery time and delivery count of a pending entry are stored once, in the group's tree (ds/id_tree.h).
- * Each consumer also has a set of the ids it owns, so iterating over one consumer's entries does not visit those of the
- * others. Both take 8 to 12 bytes per pending entry. Names are binary; groups and consumers are listed in byte order of
- * their names. Thread: as the stream. */
+ * The owner, delivery time and delivery count of a pending entry are stored once, in the group's
+ * tree (ds/id_tree.h). Each consumer also has a set of the ids it owns, so iterating over one
+ * consumer's entries does not visit those of the others. Both take 8 to 12 bytes per pending entry.
+ * Names are binary; groups and consumers are listed in byte order of their names. Thread: as the
+ * stream. */
 #ifndef DS_STREAM_GROUP_H
 #define DS_STREAM_GROUP_H
 
@@ -35,11 +36,13 @@ streamId streamGroupLastId(const streamGroup *g);
 int64_t streamGroupEntriesRead(const streamGroup *g);
 void streamGroupSetLastId(streamGroup *g, streamId id, int64_t entries_read);
 
-/* Number of entries up to `id` that were ever added; STREAM_UNKNOWN if it cannot be derived because of removals. */
+/* Number of entries up to `id` that were ever added; STREAM_UNKNOWN if it cannot be derived because
+ * of removals. */
 int64_t streamEstimateRead(const stream *s, streamId id);
 /* Number of entries the group has not read; false if unknown. */
 bool streamGroupLag(const stream *s, const streamGroup *g, int64_t *lag);
-/* Updates last id and entries-read for the delivery of `id`, the entry after the group's last one. */
+/* Updates last id and entries-read for the delivery of `id`, the entry after the group's last
+ * one. */
 void streamGroupAdvance(const stream *s, streamGroup *g, streamId id);
 
 /* ---- consumers ---- */
@@ -76,8 +79,8 @@ void streamPendingSet(streamGroup *g, const streamPending *p);
 /* False: there is none. */
 bool streamPendingRemove(streamGroup *g, streamId id);
 
-/* Iteration in order of ids. Between two steps entries may be changed; those up to the last one returned may be
- * removed. */
+/* Iteration in order of ids. Between two steps entries may be changed; those up to the last one
+ * returned may be removed. */
 typedef struct streamPendingCursor {
     const streamGroup *g; /* private */
     const idTree *ids;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * streamId: the 128-bit id of a stream entry, a time in ms and a sequence number, ordered by both. ANY_THREAD. */
+ * streamId: the 128-bit id of a stream entry, a time in ms and a sequence number, ordered by both.
+ * ANY_THREAD. */
 #ifndef DS_STREAM_ID_H
 #define DS_STREAM_ID_H
 

@@ -2,8 +2,9 @@
  *
  * Nodes of streams (stream_node.h has the format).
  *
- * Invariant: the entries' ids ascend; live + deleted is the number of entries; `stale` is the size in bytes of the
- * fields of removed entries that have not been dropped. ANY_THREAD that owns the node. */
+ * Invariant: the entries' ids ascend; live + deleted is the number of entries; `stale` is the size
+ * in bytes of the fields of removed entries that have not been dropped. ANY_THREAD that owns the
+ * node. */
 #include "ds/stream_node_private.h"
 
 static void *heapAlloc(size_t size) { return memAlloc(size); }
@@ -226,7 +227,8 @@ streamNode *streamNodeDropFields(streamNode *n, streamId key) {
         uint8_t *at = (uint8_t *)n + to;
         bool has_body = e.body < e.next;
         if (e.deleted && has_body) {
-            /* One byte of length, flags and id, no fields. This is never longer than the old content. */
+            /* One byte of length, flags and id, no fields. This is never longer than the old
+             * content. */
             uint64_t ms, seq;
             uint8_t head[ENTRY_HEAD_MAX + sizeof(uint64_t)];
             streamIdParts(key, e.id, &ms, &seq);

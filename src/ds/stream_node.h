@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A node of a stream: consecutive entries in one block, with the field names of the first one stored once.
+ * A node of a stream: consecutive entries in one block, with the field names of the first one
+ * stored once.
  *
  *   [header] [number of names] [name]...  then per entry:
- *   [bytes that follow: 1-5] [flags and sizes: 1] [ms] [seq] then [value]..., for names as in the header, or
- *   [number of fields: 1-5] [name, value]...
+ *   [bytes that follow: 1-5] [flags and sizes: 1] [ms] [seq] then [value]..., for names as in the
+ *   header, or [number of fields: 1-5] [name, value]...
  *
- * Names and values are listpack entries without their trailing length (ds/listpack.h); numbers of 1 to 5 bytes have 7
- * bits in each byte. ms is stored as the difference from the node's first id, and so is seq if that difference is 0;
- * both take as many bytes as they need. In RDB files a node is the listpack made by streamNodeToListpack(); in memory
- * it takes 8 to 20 % less, and entries can be skipped without reading their fields.
+ * Names and values are listpack entries without their trailing length (ds/listpack.h); numbers of 1
+ * to 5 bytes have 7 bits in each byte. ms is stored as the difference from the node's first id, and
+ * so is seq if that difference is 0; both take as many bytes as they need. In RDB files a node is
+ * the listpack made by streamNodeToListpack(); in memory it takes 8 to 20 % less, and entries can
+ * be skipped without reading their fields.
  *
- * Removed entries are marked and keep their ids; their fields are dropped once they take half of the node. The first id
- * is the node's key and is stored by its owner. ANY_THREAD that owns the node. */
+ * Removed entries are marked and keep their ids; their fields are dropped once they take half of
+ * the node. The first id is the node's key and is stored by its owner. ANY_THREAD that owns the
+ * node. */
 #ifndef DS_STREAM_NODE_H
 #define DS_STREAM_NODE_H
 
@@ -49,14 +52,15 @@ void streamSetMemory(const streamMemory *memory);
 
 /* ---- whole nodes ---- */
 
-/* Creates a node without entries and with the names in `fields` (`count` slices: name, value, name...). `cap` is the
- * size up to which it can grow in place. */
+/* Creates a node without entries and with the names in `fields` (`count` slices: name, value,
+ * name...). `cap` is the size up to which it can grow in place. */
 streamNode *streamNodeNew(const slice *fields, size_t count, size_t cap);
 void streamNodeFree(streamNode *n, void *by);
 streamNode *streamNodeCopy(const streamNode *n);
 /* Shrinks the block to the size in use; returns the node, which may have moved. */
 streamNode *streamNodeFit(streamNode *n);
-/* Size of the node as a listpack if no fields had been dropped: Valkey's size limit applies to this. */
+/* Size of the node as a listpack if no fields had been dropped: Valkey's size limit applies to
+ * this. */
 size_t streamNodePackedSize(const streamNode *n);
 
 /* ---- entries ---- */
@@ -70,8 +74,8 @@ typedef struct streamEntry {
     bool deleted, same_fields;
 } streamEntry;
 
-/* Appends an entry; fields as in streamNodeNew(). `key` is the node's first id, below or equal to `id`. Returns the node,
- * which may have moved. */
+/* Appends an entry; fields as in streamNodeNew(). `key` is the node's first id, below or equal to
+ * `id`. Returns the node, which may have moved. */
 streamNode *streamNodeAppend(streamNode *n, streamId key, streamId id, const slice *fields,
                              size_t count);
 /* Read the first or the last entry, removed or not; false if there is none. */
@@ -85,7 +89,8 @@ void streamNodeRead(const streamNode *n, streamId key, uint32_t at, streamEntry 
 bool streamNodeSeek(const streamNode *n, streamId key, streamId id, streamEntry *out);
 /* Marks a live entry as removed. */
 void streamNodeMark(streamNode *n, streamEntry *e);
-/* Drops the fields of removed entries if they take half of the node; returns the node, which may have moved. */
+/* Drops the fields of removed entries if they take half of the node; returns the node, which may
+ * have moved. */
 streamNode *streamNodeDropFields(streamNode *n, streamId key);
 
 /* ---- fields ---- */
@@ -114,8 +119,9 @@ static inline void streamFieldsNext(streamFields *f, listpackItem *name, listpac
 size_t streamNodeListpackSize(const streamNode *n, streamId key);
 /* Writes that listpack. */
 void streamNodeToListpack(const streamNode *n, streamId key, uint8_t *out);
-/* Builds a node from a listpack of untrusted bytes; NULL if it is not a valid node with first id `key`. Checks every
- * entry, the order of the ids and the counts, and that nothing follows the last entry. */
+/* Builds a node from a listpack of untrusted bytes; NULL if it is not a valid node with first id
+ * `key`. Checks every entry, the order of the ids and the counts, and that nothing follows the last
+ * entry. */
 streamNode *streamNodeFromListpack(const void *bytes, size_t size, streamId key);
 
 #endif

@@ -3,10 +3,12 @@
  * Conversion of stream nodes to and from the listpacks of the disk format:
  *
  *   live, deleted, number of names, names, 0
- *   then per entry: flags (1 removed, 2 names as above), ms and seq as differences from the node's first id,
- *   [number of fields, name, value... | value...], number of listpack entries from the flags on
+ *   then per entry: flags (1 removed, 2 names as above), ms and seq as differences from the node's
+ *   first id, [number of fields, name, value... | value...], number of listpack entries from the
+ *   flags on
  *
- * streamNodeFromListpack() validates its input, which is untrusted. ANY_THREAD that owns the node. */
+ * streamNodeFromListpack() validates its input, which is untrusted. ANY_THREAD that owns the
+ * node. */
 #include "ds/stream_node_private.h"
 
 /* ------------------------------------------------------------------ writing */
@@ -99,8 +101,8 @@ static bool takeInt(packReader *r, int64_t min, int64_t max, int64_t *out) {
     return item.number >= min && item.number <= max;
 }
 
-/* Copies the next `count` entries without their ends to `*to`; counts their bytes as a listpack. False if there are
- * fewer. */
+/* Copies the next `count` entries without their ends to `*to`; counts their bytes as a listpack.
+ * False if there are fewer. */
 static bool takeBodies(packReader *r, uint64_t count, uint8_t **to, size_t *packed) {
     for (uint64_t i = 0; i < count; i++) {
         listpackItem item;
@@ -190,7 +192,8 @@ static bool takeMaster(packReader *r, streamNode *n, int64_t *live, int64_t *del
 }
 
 streamNode *streamNodeFromListpack(const void *bytes, size_t size, streamId key) {
-    /* An entry takes at least 4 listpack entries, and at most 10 bytes more here: twice its bytes and 8 are enough. */
+    /* An entry takes at least 4 listpack entries, and at most 10 bytes more here: twice its bytes
+     * and 8 are enough. */
     if (size > UINT32_MAX / 4) return NULL;
     if (!listpackIsValid(bytes, size, true, NULL, NULL)) return NULL;
     streamNode *n = streamNodeAlloc(sizeof(streamNode) + 4 * size + ENTRY_HEAD_MAX + 8);

@@ -9,8 +9,8 @@
 #include "ds/stream.h"
 #include "ds/stream_group.h"
 
-/* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming may be without live
- * entries; `tail` is the last one; first_id is that of the first live entry. */
+/* Invariant: `nodes` maps first ids to nodes; only loaded nodes and the first one after trimming
+ * may be without live entries; `tail` is the last one; first_id is that of the first live entry. */
 struct stream {
     idTree nodes; /* one value: the node's address */
     size_t node_bytes;
@@ -31,7 +31,8 @@ struct streamConsumer {
     char name[];
 };
 
-/* Invariant: an id is in `pending` if and only if it is in the tree of the consumer with the number stored with it. */
+/* Invariant: an id is in `pending` if and only if it is in the tree of the consumer with the number
+ * stored with it. */
 struct streamGroup {
     streamId last_id;
     int64_t entries_read;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Files that grow at their end (append_file.h). Invariant: `size` is the number of bytes in the file, as far as its
- * writer knows. */
+ * Files that grow at their end (append_file.h). Invariant: `size` is the number of bytes in the
+ * file, as far as its writer knows. */
 #define _GNU_SOURCE
 #include "io/append_file.h"
 

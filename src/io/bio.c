@@ -2,9 +2,9 @@
  *
  * Background jobs, with one queue, lock and thread per kind.
  *
- * Invariant: jobs[first .. first + waiting) (modulo cap) are the waiting jobs in order; pending = waiting +
- * the running one. Submitting costs a lock and a signal. Jobs are submitted by the main thread and run by the
- * workers. */
+ * Invariant: jobs[first .. first + waiting) (modulo cap) are the waiting jobs in order; pending =
+ * waiting + the running one. Submitting costs a lock and a signal. Jobs are submitted by the main
+ * thread and run by the workers. */
 #include "io/bio.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Background jobs (close, fsync, free, read: files and host names): one thread per kind, jobs of one kind run in order. Submitted by the
- * main thread; the job itself runs on the worker. */
+ * Background jobs (close, fsync, free, read: files and host names): one thread per kind, jobs of
+ * one kind run in order. Submitted by the main thread; the job itself runs on the worker. */
 #ifndef IO_BIO_H
 #define IO_BIO_H
 
@@ -19,11 +19,12 @@ void bioInit(const char *cpus);
 void bioSubmit(bioKind kind, bioProc *proc, void *arg);
 /* A job with a result: 0 or an errno. Runs on the worker. */
 typedef int bioTaskProc(void *arg);
-/* Receives the result on the main thread, called from the loop of bioAttach() or from bioComplete(). */
+/* Receives the result on the main thread, called from the loop of bioAttach() or from
+ * bioComplete(). */
 typedef void bioDoneProc(void *arg, int error);
 void bioSubmitTask(bioKind kind, bioTaskProc *task, bioDoneProc *done, void *arg);
-/* Delivers results through this loop; NULL stops that, before the loop is freed. No descriptor is opened before the
- * first task. */
+/* Delivers results through this loop; NULL stops that, before the loop is freed. No descriptor is
+ * opened before the first task. */
 void bioAttach(loop *l);
 /* Calls `done` for all finished tasks in order of completion. */
 void bioComplete(void);

@@ -2,10 +2,10 @@
  *
  * Connections: life cycle, readiness, handshakes. Transferring bytes is up to the connType.
  *
- * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake the direction it waits
- * for, else reading if and only if on_read or `edge` is set, and writing if and only if on_write is set. A callback may close the
- * connection and free the structure that contains it: nothing is accessed after it returns. One thread at a time owns a
- * connection. */
+ * Invariant: the loop watches the descriptor for what wantedEvents() returns: during a handshake
+ * the direction it waits for, else reading if and only if on_read or `edge` is set, and writing if
+ * and only if on_write is set. A callback may close the connection and free the structure that
+ * contains it: nothing is accessed after it returns. One thread at a time owns a connection. */
 #include "io/conn.h"
 
 #include <errno.h>
@@ -93,7 +93,8 @@ static void stopTimer(conn *c, uint64_t *timer) {
     *timer = 0;
 }
 
-/* Tells the owner that the connection is OPEN or FAILED: by the callback for `direction`, or else the other. */
+/* Tells the owner that the connection is OPEN or FAILED: by the callback for `direction`, or else
+ * the other. */
 static void notify(conn *c, int direction) {
     connProc *proc = direction == LOOP_READ ? c->on_read : c->on_write;
     if (!proc) proc = c->on_read ? c->on_read : c->on_write;
@@ -120,8 +121,8 @@ static int64_t handshakeTimedOut(loop *l, uint64_t id, void *arg) {
     return LOOP_TIMER_END;
 }
 
-/* The stream is connected: starts the handshake, if the type has one. The first step runs when the loop reports the
- * descriptor as writable, which it already is. */
+/* The stream is connected: starts the handshake, if the type has one. The first step runs when the
+ * loop reports the descriptor as writable, which it already is. */
 static void beginStream(conn *c) {
     c->state = CONN_OPEN;
     if (likely(!c->type->handshake)) return;

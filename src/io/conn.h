@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * conn: a connected byte stream over a descriptor, independent of its transport (TCP, Unix socket, TLS). It
- * is embedded in its owner; the event loop reports readiness with two callbacks. One thread at a time owns
- * it. */
+ * conn: a connected byte stream over a descriptor, independent of its transport (TCP, Unix socket,
+ * TLS). It is embedded in its owner; the event loop reports readiness with two callbacks. One
+ * thread at a time owns it. */
 #ifndef IO_CONN_H
 #define IO_CONN_H
 
@@ -39,10 +39,11 @@ typedef struct connType {
     void (*shutdown)(conn *c);
     void (*close)(conn *c);
     /* The following may be NULL; plain sockets do not need them. */
-    /* Advances the handshake. OK: the stream is open; ERR_AGAIN: call again when the descriptor is ready for *wants,
-     * LOOP_READ or LOOP_WRITE; else it has failed, with last_errno set. */
+    /* Advances the handshake. OK: the stream is open; ERR_AGAIN: call again when the descriptor is
+     * ready for *wants, LOOP_READ or LOOP_WRITE; else it has failed, with last_errno set. */
     status (*handshake)(conn *c, int *wants);
-    /* True if decoded bytes have not been read. A read() that leaves such bytes must call connNotePending(). */
+    /* True if decoded bytes have not been read. A read() that leaves such bytes must call
+     * connNotePending(). */
     bool (*has_pending)(const conn *c);
     /* Why it FAILED. NULL: the text of last_errno. */
     const char *(*error_text)(const conn *c);
@@ -71,9 +72,10 @@ struct conn {
     uint8_t notes; /* for the owner, not used here */
 };
 
-/* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its type has a handshake,
- * it starts as soon as the descriptor is ready, even without callbacks. The first callback is called when the
- * connection becomes OPEN or FAILED (with last_errno). The process must ignore SIGPIPE. */
+/* Initialises a connection with an accepted (`state` CONN_OPEN) or connecting descriptor. If its
+ * type has a handshake, it starts as soon as the descriptor is ready, even without callbacks. The
+ * first callback is called when the connection becomes OPEN or FAILED (with last_errno). The
+ * process must ignore SIGPIPE. */
 void connInit(conn *c, const connType *type, loop *l, int fd, connState state);
 /* Sets or, with NULL, removes the callback for readability or writability. */
 status connOnRead(conn *c, connProc *proc) MUST_USE;
@@ -81,44 +83,48 @@ status connOnWrite(conn *c, connProc *proc) MUST_USE;
 /* The state of the transport (a TLS session), NULL until set; for types with a handshake. */
 void *connTransport(const conn *c);
 void connSetTransport(conn *c, void *transport);
-/* Requests a call of on_read in the next turn even if the descriptor is not readable: for has_pending(). */
+/* Requests a call of on_read in the next turn even if the descriptor is not readable: for
+ * has_pending(). */
 void connNotePending(conn *c);
-/* Limits on handshakes of all connections: how long one may take (ms; 0: any time), and how many steps are made in one
- * turn of a loop (0: any number), so that many new clients do not delay the others. Must be called before threads
- * start. */
+/* Limits on handshakes of all connections: how long one may take (ms; 0: any time), and how many
+ * steps are made in one turn of a loop (0: any number), so that many new clients do not delay the
+ * others. Must be called before threads start. */
 void connLimitHandshakes(int64_t timeout_ms, int steps_per_turn);
-/* For each step of the handshake `lend` is called: true if it has lent the connection to another thread, which makes the step;
- * else the step is made here. For a connection whose handshake has not begun. */
+/* For each step of the handshake `lend` is called: true if it has lent the connection to another
+ * thread, which makes the step; else the step is made here. For a connection whose handshake has
+ * not begun. */
 typedef bool connLendProc(conn *c);
 void connOnHandshake(conn *c, connLendProc *lend);
-/* Called by `lend` before another thread may call connStepHandshake(), once; until connReturnHandshake() the owner of the loop
- * does nothing with the connection. */
+/* Called by `lend` before another thread may call connStepHandshake(), once; until
+ * connReturnHandshake() the owner of the loop does nothing with the connection. */
 void connLendHandshake(conn *c);
 /* One step: a result of connType.handshake. ANY_THREAD. */
 status connStepHandshake(conn *c, int *wants);
 /* With the result of the step. Calls a callback if the handshake has ended, which may free `c`. */
 void connReturnHandshake(conn *c, status st, int wants);
-/* Takes an open connection without callbacks out of its loop: another thread may then own it and use its transport. Ends
- * with connAttach(), before anything else is done with it. */
+/* Takes an open connection without callbacks out of its loop: another thread may then own it and
+ * use its transport. Ends with connAttach(), before anything else is done with it. */
 void connDetach(conn *c);
 void connAttach(conn *c, loop *l);
-/* On: the loop reports when bytes arrive, not as long as they wait; what waits now is reported again. Each event sets
- * `ready`, and calls on_read if there is one. For open connections. */
+/* On: the loop reports when bytes arrive, not as long as they wait; what waits now is reported
+ * again. Each event sets `ready`, and calls on_read if there is one. For open connections. */
 status connSetEdge(conn *c, bool on) MUST_USE;
-/* Lends a connection with `edge` to another thread, which may only use its transport (read, write). The loop continues to
- * report events. With `reading` that thread reads everything that was reported so far. connReturn() ends it: `ready` is set if
- * there is more to read. Between the two the owner of the loop may only set on_read. */
+/* Lends a connection with `edge` to another thread, which may only use its transport (read, write).
+ * The loop continues to report events. With `reading` that thread reads everything that was
+ * reported so far. connReturn() ends it: `ready` is set if there is more to read. Between the two
+ * the owner of the loop may only set on_read. */
 void connLend(conn *c, bool reading);
 void connReturn(conn *c, loop *l);
-/* Waits without the loop until the connection is ready for `direction`, LOOP_READ or LOOP_WRITE, or has failed, at most
- * `ms` (-1: any time). The next read or write tells which. ERR_IO: it cannot wait. */
+/* Waits without the loop until the connection is ready for `direction`, LOOP_READ or LOOP_WRITE, or
+ * has failed, at most `ms` (-1: any time). The next read or write tells which. ERR_IO: it cannot
+ * wait. */
 status connWait(const conn *c, int direction, int ms);
 /* Why the connection has FAILED, or its last call; borrowed until the next call. */
 const char *connErrorText(const conn *c);
 /* Removes the connection from the loop and closes the descriptor; may be called twice. */
 void connClose(conn *c);
-/* While forked processes have copies of all descriptors, closing one does not end the connection: connClose() shuts it
- * down first, unless it has FAILED. */
+/* While forked processes have copies of all descriptors, closing one does not end the connection:
+ * connClose() shuts it down first, unless it has FAILED. */
 void connSetCopied(bool copied);
 static inline ssize_t connRead(conn *c, void *dst, size_t cap) {
     return c->type->read(c, dst, cap);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The two plain transports, TCP and Unix sockets, which differ only in their names. Invariant: a call that
- * transferred nothing and should not be retried leaves the connection CLOSED (by the peer) or FAILED
- * (last_errno). */
+ * The two plain transports, TCP and Unix sockets, which differ only in their names. Invariant: a
+ * call that transferred nothing and should not be retried leaves the connection CLOSED (by the
+ * peer) or FAILED (last_errno). */
 #include "io/conn.h"
 
 #include <errno.h>

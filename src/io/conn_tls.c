@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS connections (tls.h). During the handshake OpenSSL reads and writes the socket itself, then through tls_wire.h.
+ * TLS connections (tls.h). During the handshake OpenSSL reads and writes the socket itself, then
+ * through tls_wire.h.
  *
- * Reading: a read() that stops because the caller's space is full leaves decoded or received bytes behind and notes it
- * (connNotePending()).
+ * Reading: a read() that stops because the caller's space is full leaves decoded or received bytes
+ * behind and notes it (connNotePending()).
  *
- * Writing: small pieces are gathered into records. What is encoded cannot be taken back: if the socket does not take
- * it all, the last byte is reported as not written (`owed`), so that the caller tries again, and then skipped. Without
- * tls_wire.h (kTLS) OpenSSL itself holds a finished record of `held` bytes after a would-block, and the next call must
- * offer at least those bytes again, at any address. */
+ * Writing: small pieces are gathered into records. What is encoded cannot be taken back: if the
+ * socket does not take it all, the last byte is reported as not written (`owed`), so that the
+ * caller tries again, and then skipped. Without tls_wire.h (kTLS) OpenSSL itself holds a finished
+ * record of `held` bytes after a would-block, and the next call must offer at least those bytes
+ * again, at any address. */
 #ifdef HAVE_TLS
 
 #include <errno.h>
@@ -132,8 +134,8 @@ static void describeError(tlsState *t) {
                  X509_verify_cert_error_string(verified));
 }
 
-/* Evaluates a call of OpenSSL that returned `result` <= 0, after `error` = errno: EAGAIN, or the connection is CLOSED
- * or FAILED. */
+/* Evaluates a call of OpenSSL that returned `result` <= 0, after `error` = errno: EAGAIN, or the
+ * connection is CLOSED or FAILED. */
 static ssize_t noteFailure(conn *c, tlsState *t, int result, int error) {
     switch (SSL_get_error(t->ssl, result)) {
     case SSL_ERROR_WANT_READ:
@@ -226,7 +228,8 @@ static ssize_t tlsRead(conn *c, void *dst, size_t cap) {
     tlsWireEndRead(&t->wire);
     /* Lent: no event tells of bytes that were left in the socket. */
     if (!c->loop && got > 0 && !t->wire.drained) connNotePending(c);
-    /* Reading may have written: an alert, or the answer to a new key. A failure is the next write's. */
+    /* Reading may have written: an alert, or the answer to a new key. A failure is the next
+     * write's. */
     (void)tlsWireFlush(&t->wire);
     errno = error;
     return got;

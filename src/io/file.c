@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations on whole files. Invariant: with fileReplace() the name always refers to the complete old or the
- * complete new content, also on disk, and no temporary file remains after a failure. ANY_THREAD. */
+ * Operations on whole files. Invariant: with fileReplace() the name always refers to the complete
+ * old or the complete new content, also on disk, and no temporary file remains after a failure.
+ * ANY_THREAD. */
 #include "io/file.h"
 
 #include <errno.h>
@@ -34,7 +35,8 @@ int fileSync(int fd) {
 /* Reads `fd` up to its end. */
 static status readToEnd(int fd, const char *path, size_t max, str *content, reason *why) {
     for (;;) {
-        /* One byte more than allowed distinguishes a file that is too long from one that just fits. */
+        /* One byte more than allowed distinguishes a file that is too long from one that just
+         * fits. */
         size_t room = sizeMin(READ_STEP, max - content->len + 1);
         ssize_t got = sysCallsNow()->read(fd, strReserve(content, room), room);
         if (got < 0 && errno == EINTR) continue;

@@ -14,12 +14,12 @@
 
 /* Reads at most `max` bytes of `path` ("-" is standard input). The caller frees `out`. */
 status fileReadAll(const char *path, size_t max, str *out, reason *why) MUST_USE;
-/* Replaces the content of `path` so that a crash leaves either the old or the new content: temporary file in
- * the same directory, fsync, rename, fsync of the directory. Keeps the mode of an existing file; `mode` is
- * for a new one. */
+/* Replaces the content of `path` so that a crash leaves either the old or the new content:
+ * temporary file in the same directory, fsync, rename, fsync of the directory. Keeps the mode of an
+ * existing file; `mode` is for a new one. */
 status fileReplace(const char *path, slice content, mode_t mode, reason *why) MUST_USE;
-/* Reads the start of a kernel file (/proc, /sys) into `dst`, at most `cap` - 1 bytes and a NUL. Returns the
- * number of bytes, -1 with errno on failure. Async-signal-safe. */
+/* Reads the start of a kernel file (/proc, /sys) into `dst`, at most `cap` - 1 bytes and a NUL.
+ * Returns the number of bytes, -1 with errno on failure. Async-signal-safe. */
 ssize_t fileReadText(const char *path, char *dst, size_t cap);
 /* Writes `text` to an existing kernel file with a single write. ERR_IO with errno on failure. */
 status fileWriteText(const char *path, const char *text) MUST_USE;
@@ -30,7 +30,8 @@ int fileOpen(const char *path, int flags, mode_t mode);
 int fileSync(int fd);
 /* Flushes the directory of `path` to disk. */
 status fileSyncFolder(const char *path, reason *why) MUST_USE;
-/* The absolute form of `path` relative to the current directory; the caller frees it with memFree(). */
+/* The absolute form of `path` relative to the current directory; the caller frees it with
+ * memFree(). */
 char *fileAbsolute(const char *path);
 
 #endif

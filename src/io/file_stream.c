@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sequential files (file_stream.h). With sync_bytes the kernel writes back pages during writing, so the final fsync()
- * has little left to write. */
+ * Sequential files (file_stream.h). With sync_bytes the kernel writes back pages during writing, so
+ * the final fsync() has little left to write. */
 #define _GNU_SOURCE
 #include "io/file_stream.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sequential reading and writing of large files. A written file becomes visible under its name only when it is
- * complete and on disk. One thread at a time. */
+ * Sequential reading and writing of large files. A written file becomes visible under its name only
+ * when it is complete and on disk. One thread at a time. */
 #ifndef IO_FILE_STREAM_H
 #define IO_FILE_STREAM_H
 

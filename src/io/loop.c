@@ -2,11 +2,11 @@
  *
  * The event loop over a back end (epoll, kqueue, poll).
  *
- * Invariants: fds[i].mask is what the back end watches on descriptor i. The generation of a descriptor
- * changes when it is no longer watched, so an event fetched before it was closed is never delivered to the
- * next owner of the same number. The heap is ordered by deadline; a running timer is not in it. Cost: one
- * wait and two clock reads per turn; O(log timers) per timer. One thread owns a loop; other threads may only
- * call loopWake(). */
+ * Invariants: fds[i].mask is what the back end watches on descriptor i. The generation of a
+ * descriptor changes when it is no longer watched, so an event fetched before it was closed is
+ * never delivered to the next owner of the same number. The heap is ordered by deadline; a running
+ * timer is not in it. Cost: one wait and two clock reads per turn; O(log timers) per timer. One
+ * thread owns a loop; other threads may only call loopWake(). */
 #include "io/loop.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ typedef struct loopFd {
     uint32_t generation;
 } loopFd;
 
-/* A timer slot. A timer's id consists of slot and generation, so the id of a removed timer matches no new
- * one. */
+/* A timer slot. A timer's id consists of slot and generation, so the id of a removed timer matches
+ * no new one. */
 typedef struct loopTimer {
     loopTimerProc *proc; /* NULL: free, or removed while running */
     void *arg;
@@ -129,7 +129,8 @@ void loopWaitWake(loop *l) {
     if (awaitWake(l, -1)) wakeDrain(l, l->wake_read_fd, NULL, LOOP_READ);
 }
 
-/* ---- creating and freeing ---------------------------------------------------------------------- */
+/* ---- creating and freeing
+ * ---------------------------------------------------------------------- */
 
 static const loopBackend *backendNamed(const char *name) {
     const loopBackend *all[] = {loopEpoll, loopKqueue, loopPoll};
@@ -313,8 +314,9 @@ static void timerRelease(loop *l, uint32_t slot) {
     l->first_free = slot;
 }
 
-/* Adds the timer to the heap. A timer armed while timers run gets a deadline after the start of that run,
- * even with delay 0: it runs in the next turn, so that descriptors are served in between. */
+/* Adds the timer to the heap. A timer armed while timers run gets a deadline after the start of
+ * that run, even with delay 0: it runs in the next turn, so that descriptors are served in
+ * between. */
 static void timerArm(loop *l, uint32_t slot, int64_t delay_ms) {
     int64_t delay_us, deadline_us;
     if (delay_ms < 0) delay_ms = 0;
@@ -407,7 +409,8 @@ static int sleepTimeout(loop *l, bool wait) {
     return timeout_ms > INT_MAX ? INT_MAX : (int)timeout_ms;
 }
 
-/* Sleeps until a wake, at most as long as the loop would; descriptors are looked at afterwards, without sleeping. */
+/* Sleeps until a wake, at most as long as the loop would; descriptors are looked at afterwards,
+ * without sleeping. */
 static NO_INLINE void sleepUntilWake(loop *l, int timeout_ms) {
     int ms = l->wake_only_ms;
     l->wake_only_ms = 0;
@@ -430,8 +433,8 @@ static int dispatch(loop *l, const loopReady *ready) {
     if (mask & LOOP_READ) {
         entry->read_proc(l, ready->fd, entry->read_arg, LOOP_READ | (ready->mask & LOOP_HANGUP));
         count++;
-        /* The read callback may have reallocated the table, closed the descriptor or stopped watching for
-         * writability. */
+        /* The read callback may have reallocated the table, closed the descriptor or stopped
+         * watching for writability. */
         entry = &l->fds[ready->fd];
         if (entry->generation != ready->generation) return count;
     }
@@ -442,8 +445,9 @@ static int dispatch(loop *l, const loopReady *ready) {
     return count;
 }
 
-/* In a nested turn: dispatches the events that the turn around it has fetched, because those with LOOP_EDGE are not reported
- * again. Those it has dispatched already are among them; a callback finds out that there is nothing to do. */
+/* In a nested turn: dispatches the events that the turn around it has fetched, because those with
+ * LOOP_EDGE are not reported again. Those it has dispatched already are among them; a callback
+ * finds out that there is nothing to do. */
 static NO_INLINE void dispatchFetched(loop *l) {
     const loopReady *ready = l->fetched;
     int count = l->fetched_count;

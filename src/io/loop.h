@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The event loop: file descriptors, timers, and one callback before and one after each sleep. A loop belongs
- * to one thread; other threads may only call loopWake(). Turns can be nested: loopTurn() may be called from a
- * callback, to serve clients during a long script or load. */
+ * The event loop: file descriptors, timers, and one callback before and one after each sleep. A
+ * loop belongs to one thread; other threads may only call loopWake(). Turns can be nested:
+ * loopTurn() may be called from a callback, to serve clients during a long script or load. */
 #ifndef IO_LOOP_H
 #define IO_LOOP_H
 
@@ -14,7 +14,8 @@
 
 typedef struct loop loop;
 
-/* LOOP_HANGUP is only reported, together with LOOP_READ: the peer has closed its end, or the descriptor has failed. */
+/* LOOP_HANGUP is only reported, together with LOOP_READ: the peer has closed its end, or the
+ * descriptor has failed. */
 enum { LOOP_READ = 1, LOOP_WRITE = 2, LOOP_HANGUP = 8 };
 enum { LOOP_TIMER_END = -1 };
 
@@ -29,15 +30,16 @@ void loopFree(loop *l);
 /* Name of the back end, as in INFO multiplexing_api. */
 const char *loopBackendName(const loop *l);
 
-/* Adds `mask` to what is watched on `fd`, with one callback and argument per direction. The read callback
- * runs before the write callback of the same descriptor; if both are identical, including the argument, it is
- * called once with both bits. An error or hang-up counts as ready. Call loopUnwatch() before closing. */
+/* Adds `mask` to what is watched on `fd`, with one callback and argument per direction. The read
+ * callback runs before the write callback of the same descriptor; if both are identical, including
+ * the argument, it is called once with both bits. An error or hang-up counts as ready. Call
+ * loopUnwatch() before closing. */
 status loopWatch(loop *l, int fd, int mask, loopFdProc *proc, void *arg) MUST_USE;
 void loopUnwatch(loop *l, int fd, int mask);
 int loopWatched(const loop *l, int fd);
-/* On: events of a watched descriptor are reported when it becomes ready, once, and not for as long as it is. What is ready
- * at the time of the call is reported in the next turn. Ends when nothing is watched any more. ERR_IO: the back end cannot
- * do that ("poll"). */
+/* On: events of a watched descriptor are reported when it becomes ready, once, and not for as long
+ * as it is. What is ready at the time of the call is reported in the next turn. Ends when nothing
+ * is watched any more. ERR_IO: the back end cannot do that ("poll"). */
 status loopSetEdge(loop *l, int fd, bool on) MUST_USE;
 
 uint64_t loopAddTimer(loop *l, int64_t delay_ms, loopTimerProc *proc, void *arg);
@@ -48,12 +50,12 @@ void loopSetBeforeSleep(loop *l, loopSleepProc *proc, void *arg);
 void loopSetAfterSleep(loop *l, loopSleepProc *proc, void *arg);
 /* Limits the next sleep to `ms`; 0 means no sleep. Reset after each turn. */
 void loopLimitSleep(loop *l, int64_t ms);
-/* In this turn's sleep, if there is one, descriptors are looked at only after a wake, or after `ms`: what is reported then
- * comes in one turn. For before-sleep; `ms` is at least 1. */
+/* In this turn's sleep, if there is one, descriptors are looked at only after a wake, or after
+ * `ms`: what is reported then comes in one turn. For before-sleep; `ms` is at least 1. */
 void loopSleepUntilWake(loop *l, int ms);
 
-/* One turn: before-sleep, wait, after-sleep, events, timers. With `wait` false it does not sleep. Returns the
- * number of events handled. */
+/* One turn: before-sleep, wait, after-sleep, events, timers. With `wait` false it does not sleep.
+ * Returns the number of events handled. */
 int loopTurn(loop *l, bool wait);
 /* Runs turns until loopStop(). */
 void loopRun(loop *l);

@@ -28,8 +28,9 @@ typedef struct loopBackend {
     void (*close)(void *state);
     /* Changes what is watched on `fd` from `old_mask` to `mask`. Returns 0, or -1 with errno. */
     int (*change)(void *state, int fd, int old_mask, int mask);
-    /* Waits up to `timeout_ms` (-1: no limit) and fills `ready` with up to LOOP_EVENTS_MAX entries; an error
-     * or hang-up counts as both directions and adds LOOP_HANGUP, which a back end without LOOP_EDGE need not report. Returns their number; 0 if interrupted by a signal. */
+    /* Waits up to `timeout_ms` (-1: no limit) and fills `ready` with up to LOOP_EVENTS_MAX entries;
+     * an error or hang-up counts as both directions and adds LOOP_HANGUP, which a back end without
+     * LOOP_EDGE need not report. Returns their number; 0 if interrupted by a signal. */
     int (*wait)(void *state, int timeout_ms, loopReady *ready);
 } loopBackend;
 

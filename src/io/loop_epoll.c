@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Back end for Linux: epoll, level-triggered. One epoll_wait() per turn, one epoll_ctl() per change.
- * Invariant: the kernel's set matches the last mask passed for each descriptor. */
+ * Back end for Linux: epoll, level-triggered. One epoll_wait() per turn, one epoll_ctl() per
+ * change. Invariant: the kernel's set matches the last mask passed for each descriptor. */
 #include "io/loop_backend.h"
 
 #ifdef __linux__

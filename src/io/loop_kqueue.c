@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Back end for the BSDs and macOS: kqueue, with one filter per direction and descriptor. Invariant: the
- * kernel's filters match the last mask passed for each descriptor. */
+ * Back end for the BSDs and macOS: kqueue, with one filter per direction and descriptor. Invariant:
+ * the kernel's filters match the last mask passed for each descriptor. */
 #include "io/loop_backend.h"
 
 #if defined(__APPLE__) || defined(__FreeBSD__) || defined(__OpenBSD__) || defined(__NetBSD__) || \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fallback back end: poll(). The cost of a turn is linear in the highest descriptor. Invariant: entry i is
- * for descriptor i, or disabled with the descriptor -1. */
+ * Fallback back end: poll(). The cost of a turn is linear in the highest descriptor. Invariant:
+ * entry i is for descriptor i, or disabled with the descriptor -1. */
 #include "io/loop_backend.h"
 
 #include <errno.h>

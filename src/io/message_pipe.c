@@ -2,8 +2,8 @@
  *
  * Messages through a pipe: 4 bytes of kind, 4 of length, the bytes (message_pipe.h).
  *
- * Invariant: `received` holds whole messages from `taken` on, and at most a part of one after them. Cost: one write()
- * per message, one read() per 4 KB. */
+ * Invariant: `received` holds whole messages from `taken` on, and at most a part of one after them.
+ * Cost: one write() per message, one read() per 4 KB. */
 #include "io/message_pipe.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * messagePipe: sends messages (a kind and some bytes) from one process to another that runs the same binary, such as
- * the reports of a forked child to its parent. Each end is used by one thread. */
+ * messagePipe: sends messages (a kind and some bytes) from one process to another that runs the
+ * same binary, such as the reports of a forked child to its parent. Each end is used by one
+ * thread. */
 #ifndef IO_MESSAGE_PIPE_H
 #define IO_MESSAGE_PIPE_H
 
@@ -31,8 +32,8 @@ void messagePipeKeepWriting(messagePipe *p);
 void messagePipeSetNonblocking(messagePipe *p);
 /* ERR_IO if the reader has closed its end, ERR_LIMIT if the message is too long. */
 status messagePipeSend(messagePipe *p, uint32_t kind, slice bytes) MUST_USE;
-/* The next complete message that has arrived; false if there is none now, or the writer has closed its end. `bytes` is
- * borrowed until the next call. */
+/* The next complete message that has arrived; false if there is none now, or the writer has closed
+ * its end. `bytes` is borrowed until the next call. */
 bool messagePipeReceive(messagePipe *p, uint32_t *kind, slice *bytes);
 void messagePipeClose(messagePipe *p);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sockets and addresses. Invariant: every returned descriptor is non-blocking and close-on-exec, and no
- * descriptor leaks on failure. Host names are resolved by the calling thread, which may block; literal
- * addresses never block. ANY_THREAD. */
+ * Sockets and addresses. Invariant: every returned descriptor is non-blocking and close-on-exec,
+ * and no descriptor leaks on failure. Host names are resolved by the calling thread, which may
+ * block; literal addresses never block. ANY_THREAD. */
 #include "io/net_addr.h"
 
 #include <arpa/inet.h>

@@ -21,13 +21,13 @@ typedef struct netListenOptions {
     bool ip6_only;
 } netListenOptions;
 
-/* A listening TCP socket on a literal address ("*" = all IPv4, "::*" = all IPv6). Sets `*unsupported` (may be
- * NULL) if the machine does not have the address or its family, which is not an error for an optional
- * address. -1 on failure. */
+/* A listening TCP socket on a literal address ("*" = all IPv4, "::*" = all IPv6). Sets
+ * `*unsupported` (may be NULL) if the machine does not have the address or its family, which is not
+ * an error for an optional address. -1 on failure. */
 int netListenTcp(const char *addr, int port, const netListenOptions *options, bool *unsupported,
                  reason *why);
-/* A listening Unix socket; replaces an existing file. `mode` 0 uses the umask; `group` "" keeps the default
- * group. */
+/* A listening Unix socket; replaces an existing file. `mode` 0 uses the umask; `group` "" keeps the
+ * default group. */
 int netListenUnix(const char *path, mode_t mode, const char *group, int backlog, reason *why);
 /* Accepts one connection; -1 if there is none (errno EAGAIN). */
 int netAccept(int listen_fd);
@@ -35,8 +35,8 @@ int netAccept(int listen_fd);
 int netConnectTcp(const char *addr, int port, const char *source, bool mptcp, reason *why);
 int netConnectUnix(const char *path, reason *why);
 
-/* Address of either end as "ip:port" or "[ip6]:port"; "path:0" for a Unix socket. False and "?:0" if
- * unknown. */
+/* Address of either end as "ip:port" or "[ip6]:port"; "path:0" for a Unix socket. False and "?:0"
+ * if unknown. */
 bool netPeerText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netLocalText(int fd, char dst[NET_ADDR_TEXT_MAX]);
 bool netPeerIsLocal(int fd);           /* loopback or Unix socket */

@@ -2,10 +2,10 @@
  *
  * A ring between two threads (spsc.h).
  *
- * Invariant: items [popped, pushed) are full; both counters only grow, modulo 2^32. Each side writes one counter and reads
- * the other one only when its copy says that the ring is full or empty, so a push or pop usually touches no line that the
- * other side has changed, except that of the item. A wake-up of a consumer that does not sleep costs two accesses and no
- * system call. */
+ * Invariant: items [popped, pushed) are full; both counters only grow, modulo 2^32. Each side
+ * writes one counter and reads the other one only when its copy says that the ring is full or
+ * empty, so a push or pop usually touches no line that the other side has changed, except that of
+ * the item. A wake-up of a consumer that does not sleep costs two accesses and no system call. */
 #include "io/spsc.h"
 
 #include "base/assert.h"

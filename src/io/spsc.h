@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * spsc: a ring of small messages from one thread, the producer, to another one, the consumer. What the producer has
- * written before a push is visible to the consumer after the pop. The consumer sleeps on a `sleeper`; the producer wakes it
- * only if it does. */
+ * spsc: a ring of small messages from one thread, the producer, to another one, the consumer. What
+ * the producer has written before a push is visible to the consumer after the pop. The consumer
+ * sleeps on a `sleeper`; the producer wakes it only if it does. */
 #ifndef IO_SPSC_H
 #define IO_SPSC_H
 
@@ -37,9 +37,10 @@ bool spscPush(spsc *r, const spscItem *item) MUST_USE;
 /* Consumer. False: the ring is empty. */
 bool spscPop(spsc *r, spscItem *item) MUST_USE;
 
-/* Sleeping without missing a push. The consumer announces that it is going to sleep in a variable, and then looks once more
- * (spscHasItems()); the producer calls spscPublish() after pushing, and then reads that variable. The accesses to the
- * variable must be sequentially consistent, as these two are: so at least one of the two sees the other. */
+/* Sleeping without missing a push. The consumer announces that it is going to sleep in a variable,
+ * and then looks once more (spscHasItems()); the producer calls spscPublish() after pushing, and
+ * then reads that variable. The accesses to the variable must be sequentially consistent, as these
+ * two are: so at least one of the two sees the other. */
 void spscPublish(spsc *r);
 bool spscHasItems(const spsc *r);
 

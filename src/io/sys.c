@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table of system calls. Invariant: no field of the table in use is NULL. Read by any thread; changed
- * only before threads start. */
+ * The table of system calls. Invariant: no field of the table in use is NULL. Read by any thread;
+ * changed only before threads start. */
 #define _GNU_SOURCE
 #include "io/sys.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * System calls that tests can replace to simulate short reads, EAGAIN or full disks. All transfers in io/ go
- * through this table; release builds never change it. ANY_THREAD. */
+ * System calls that tests can replace to simulate short reads, EAGAIN or full disks. All transfers
+ * in io/ go through this table; release builds never change it. ANY_THREAD. */
 #ifndef IO_SYS_H
 #define IO_SYS_H
 
@@ -25,7 +25,8 @@ typedef struct sysCalls {
 
 /* The table in use. */
 const sysCalls *sysCallsNow(void);
-/* Installs `calls` (NULL fields mean the kernel's functions); NULL restores all. Before threads start. */
+/* Installs `calls` (NULL fields mean the kernel's functions); NULL restores all. Before threads
+ * start. */
 void sysCallsSet(const sysCalls *calls);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Worker threads. Invariant: external signals are blocked in every worker from its start, so only the main
- * thread handles them. ANY_THREAD; each `thread` is used by one thread at a time. */
+ * Worker threads. Invariant: external signals are blocked in every worker from its start, so only
+ * the main thread handles them. ANY_THREAD; each `thread` is used by one thread at a time. */
 #define _GNU_SOURCE
 #include "io/thread.h"
 
@@ -44,7 +44,8 @@ status threadStart(thread *t, const char *name, const char *cpus, void *(*proc)(
     start->cpus = memDup(cpus ? cpus : "", cpus ? strlen(cpus) : 0);
     start->proc = proc;
     start->arg = arg;
-    /* Signals caused by the thread itself must reach the crash handler; SIGUSR2 requests a stack trace. */
+    /* Signals caused by the thread itself must reach the crash handler; SIGUSR2 requests a stack
+     * trace. */
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGUSR2};
     sigset_t all, before;
     sigfillset(&all);

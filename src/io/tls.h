@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS 1.2 and 1.3 by OpenSSL 3: contexts built from files, and a connection type. A build without TLS (BUILD_TLS=no)
- * has the same functions; contexts cannot be created then.
+ * TLS 1.2 and 1.3 by OpenSSL 3: contexts built from files, and a connection type. A build without
+ * TLS (BUILD_TLS=no) has the same functions; contexts cannot be created then.
  *
- * A connection keeps the context it began with; a new one concerns later connections. Contexts may be built on any
- * thread, connections belong to the thread that owns their `conn`. */
+ * A connection keeps the context it began with; a new one concerns later connections. Contexts may
+ * be built on any thread, connections belong to the thread that owns their `conn`. */
 #ifndef IO_TLS_H
 #define IO_TLS_H
 
@@ -51,7 +51,8 @@ typedef enum tlsRole { TLS_SERVER, TLS_CLIENT, TLS_CA } tlsRole;
 const tlsCertificate *tlsContextCertificate(const tlsContext *context, tlsRole role);
 
 enum { TLS_FINGERPRINT_SIZE = 32 };
-/* A hash of the contents of all files and of the names in the CA folder. Fails if a file cannot be read. ANY_THREAD. */
+/* A hash of the contents of all files and of the names in the CA folder. Fails if a file cannot be
+ * read. ANY_THREAD. */
 status tlsFingerprint(const tlsSettings *settings, uint8_t out[TLS_FINGERPRINT_SIZE],
                       reason *why) MUST_USE;
 
@@ -61,11 +62,12 @@ extern const connType connTls;
 
 typedef enum tlsVerify { TLS_VERIFY_NONE, TLS_VERIFY_REQUIRED, TLS_VERIFY_OPTIONAL } tlsVerify;
 
-/* After connInit() with connTls, before its first event: the side that accepted; `verify`: whether the peer must have a
- * certificate. */
+/* After connInit() with connTls, before its first event: the side that accepted; `verify`: whether
+ * the peer must have a certificate. */
 status tlsAccept(conn *c, const tlsContext *context, tlsVerify verify) MUST_USE;
-/* The side that connects. The peer's certificate is verified. `name` is the host or address that was named, NULL if it is
- * not known: the peer is asked for the certificate of that host, and if `check_name`, it must be issued for it. */
+/* The side that connects. The peer's certificate is verified. `name` is the host or address that
+ * was named, NULL if it is not known: the peer is asked for the certificate of that host, and if
+ * `check_name`, it must be issued for it. */
 status tlsConnect(conn *c, const tlsContext *context, const char *name, bool check_name) MUST_USE;
 
 /* True if the peer has a certificate, which was verified in this session or a resumed one. */

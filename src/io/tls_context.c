@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS contexts (tls.h): the directives' files and words to OpenSSL's SSL_CTX, one for accepted connections and one for
- * outgoing ones. */
+ * TLS contexts (tls.h): the directives' files and words to OpenSSL's SSL_CTX, one for accepted
+ * connections and one for outgoing ones. */
 #ifdef HAVE_TLS
 
 #include <dirent.h>
@@ -196,7 +196,8 @@ static SSL_CTX *newContext(const SSL_METHOD *method, const tlsSettings *s, uint6
     SSL_CTX_set_options(ctx, forbidden | SSL_OP_NO_SSLv3 | SSL_OP_NO_COMPRESSION |
                                  SSL_OP_NO_RENEGOTIATION | SSL_OP_SINGLE_DH_USE |
                                  SSL_OP_ENABLE_KTLS);
-    /* The writer retries with the same bytes at another address; idle connections hold no buffers. */
+    /* The writer retries with the same bytes at another address; idle connections hold no
+     * buffers. */
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
     status st = setCiphers(ctx, s, why);

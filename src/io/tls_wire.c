@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A BIO over the buffers of the thread (tls_wire.h). Invariant: outside of a call of conn_tls.c the buffers of the thread
- * are empty. */
+ * A BIO over the buffers of the thread (tls_wire.h). Invariant: outside of a call of conn_tls.c the
+ * buffers of the thread are empty. */
 #ifdef HAVE_TLS
 
 #include "io/tls_wire.h"
@@ -14,7 +14,8 @@
 
 #include "base/base.h"
 
-/* The output buffer holds the records of one writev() of the writer: 64 pieces, mostly headers and values of 4 KB. */
+/* The output buffer holds the records of one writev() of the writer: 64 pieces, mostly headers and
+ * values of 4 KB. */
 enum { IN_BYTES = 64 * 1024, OUT_BYTES = 136 * 1024 };
 
 static _Thread_local struct {
@@ -41,7 +42,7 @@ static char *newShared(size_t size) {
     return memAlloc(size);
 }
 
-/* ------------------------------------------------------------------ what is left in a connection */
+/* ----------------------------------------------------------------- what is left in a connection */
 
 static void keepRest(tlsRest *r, const char *bytes, size_t len) {
     size_t held = r->len - r->at;

@@ -3,9 +3,9 @@
  * The HTTP server of the metrics port. It runs in the main event loop.
  *
  * Invariants: a connection either reads a request or writes a response, never both. It holds at
- * most HEAD_MAX bytes of input. There are at most CONNECTIONS_MAX connections; a new one close_after_response the
- * oldest. A connection that does not complete a request within its deadline is closed. So slow or
- * malicious clients cost at most a few kilobytes. */
+ * most HEAD_MAX bytes of input. There are at most CONNECTIONS_MAX connections; a new one
+ * closes the oldest. A connection that does not complete a request within its deadline is closed.
+ * So slow or malicious clients cost at most a few kilobytes. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -34,8 +34,8 @@ typedef struct httpConn {
     listNode node; /* oldest first */
     int64_t deadline_ms;
     bool close_after_response; /* after the response; further input is discarded */
-    bool
-        lingering; /* response sent, waiting for the peer to close because it may still be sending */
+    /* Response sent, waiting for the peer to close because it may still be sending. */
+    bool lingering;
     bool is_local;
     size_t in_len;
     char in[HEAD_MAX];
@@ -73,10 +73,10 @@ static void drop(httpConn *h) {
     memFree(h);
 }
 
-/* Called when everything was sent: continues with the next request or close_after_response. If a request body is
- * unread, closing would make the kernel reset the connection and discard the response; then the
- * connection waits until the peer close_after_response or the deadline passes. Returns false if the connection
- * was freed. */
+/* Called when everything was sent: continues with the next request or closes the connection. If a
+ * request body is unread, closing would make the kernel reset the connection and discard the
+ * response; then the connection waits until the peer closes it or the deadline passes.
+ * Returns false if the connection was freed. */
 static bool finish(httpConn *h) {
     strClear(&h->head);
     strFree(&h->response.body);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Basic authentication of the metrics port: the name and password of an ACL user that may run INFO. Nothing of the
- * header is kept. */
+ * Basic authentication of the metrics port: the name and password of an ACL user that may run INFO.
+ * Nothing of the header is kept. */
 #include "acl/acl.h"
 #include "base/base.h"
 #include "metrics/metrics_priv.h"

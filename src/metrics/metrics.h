@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The metrics port: server statistics over HTTP for monitoring. Read-only and without
- * authentication; therefore no user data is shown if the server has a password. Main thread
- * only. */
+ * The metrics port: server statistics over HTTP for monitoring. Read-only. With `metrics-auth` a
+ * request needs the credentials of a user that may run INFO. No user data is shown if the server
+ * has a password. Main thread only. */
 #ifndef METRICS_METRICS_H
 #define METRICS_METRICS_H
 

@@ -42,9 +42,11 @@ typedef struct httpRequest {
     bool keep_alive, has_body;
 } httpRequest;
 int64_t httpParse(slice bytes, httpRequest *out);
-/* True if the value of an Authorization header ("Basic ...") names a user that may see the pages. */
+/* True if the value of an Authorization header ("Basic ...") names a user that may see the
+ * pages. */
 bool httpIsAuthorized(slice authorization);
-/* Decodes base64 with or without padding; the number of bytes, -1 if it is invalid or longer than `cap`. */
+/* Decodes base64 with or without padding; the number of bytes, -1 if it is invalid or longer than
+ * `cap`. */
 int64_t httpDecodeBase64(slice text, char *dst, size_t cap);
 
 /* ------------------------------------------------------------------ contents */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Limits and sizes used in this folder. The hostile build makes them tiny, so that every test crosses every boundary.
- * Each one can be set on the command line (-DOUTBLOCK_SIZE=256). */
+ * Limits and sizes used in this folder. The hostile build makes them tiny, so that every test
+ * crosses every boundary. Each one can be set on the command line (-DOUTBLOCK_SIZE=256). */
 #ifndef RESP_LIMITS_H
 #define RESP_LIMITS_H
 
@@ -23,7 +23,8 @@
 #ifndef REQUEST_LARGE_ARG
 #define REQUEST_LARGE_ARG RESP_CHOOSE(16 * 1024, 48)
 #endif
-/* The parse state of an incomplete request is kept, instead of parsing it again, beyond this many arguments ... */
+/* The parse state of an incomplete request is kept, instead of parsing it again, beyond this many
+ * arguments ... */
 #ifndef REQUEST_KEEP_ARGS
 #define REQUEST_KEEP_ARGS RESP_CHOOSE(16, 1)
 #endif
@@ -42,7 +43,8 @@
 #ifndef OUTBLOCK_SIZE
 #define OUTBLOCK_SIZE RESP_CHOOSE(16 * 1024, 128)
 #endif
-/* Size of the block after a borrowed blob: it holds the end of one reply and the header of the next. */
+/* Size of the block after a borrowed blob: it holds the end of one reply and the header of the
+ * next. */
 #ifndef OUTBLOCK_SMALL_SIZE
 #define OUTBLOCK_SMALL_SIZE RESP_CHOOSE(512, 128)
 #endif
@@ -56,7 +58,8 @@
 #endif
 /* Maximum argument of outbufReserve(). */
 #define OUTBUF_RESERVE_MAX 64
-/* Blobs of at least this size are sent by reference; below it, copying is cheaper than an iovec and a block. */
+/* Blobs of at least this size are sent by reference; below it, copying is cheaper than an iovec and
+ * a block. */
 #ifndef RESP_BORROW_MIN
 #define RESP_BORROW_MIN RESP_CHOOSE(16 * 1024, 32)
 #endif

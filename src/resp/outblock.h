@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to resp: one block of output. The borrowed part of a blob, if any, is sent before the block's own bytes.
- * `start` and `used` are valid only while the block is not the open block of its outbuf. */
+ * Private to resp: one block of output. The borrowed part of a blob, if any, is sent before the
+ * block's own bytes. `start` and `used` are valid only while the block is not the open block of its
+ * outbuf. */
 #ifndef RESP_OUTBLOCK_H
 #define RESP_OUTBLOCK_H
 
@@ -24,7 +25,8 @@ void sinkTake(const outbuf *o, const replyEvent *event);
 void sinkTakeText(const outbuf *o, replyKind kind, slice text);
 void sinkTakeLine(const outbuf *o, replyKind kind, slice text); /* line breaks become blanks */
 void sinkTakeHead(const outbuf *o, char kind, uint64_t n);
-/* Bytes that are complete items. True: they were consumed or discarded; otherwise those from *taken on must be kept. */
+/* Bytes that are complete items. True: they were consumed or discarded; otherwise those from *taken
+ * on must be kept. */
 bool sinkTakeBytes(outbuf *o, const void *bytes, size_t len, size_t *taken);
 /* From now on bytes are collected in blocks, if they are needed. */
 static inline void sinkCollect(const outbuf *o) {

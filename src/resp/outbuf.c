@@ -2,14 +2,15 @@
  *
  * outbuf: pending output in a chain of blocks.
  *
- * Each block may begin with a borrowed part of a blob, followed by its own bytes. The last block is open while the
- * outbuf's `at` points into it; base..at are then its pending bytes. Sealing a block stores these values in the block
- * and sets `at` to NULL.
+ * Each block may begin with a borrowed part of a blob, followed by its own bytes. The last block is
+ * open while the outbuf's `at` points into it; base..at are then its pending bytes. Sealing a block
+ * stores these values in the block and sets `at` to NULL.
  *
- * Invariants: pending bytes = queued + (at - base). An outbuf without pending bytes has no block. An outbuf with a
- * sink is sealed unless the sink collects, so the inline append never finds space. Cost: append and consume are O(bytes), everything else
- * O(blocks); blocks of the default size come from a bounded per-thread pool. One thread at a time uses an outbuf;
- * only the thread that owns the blobs retains and releases them. */
+ * Invariants: pending bytes = queued + (at - base). An outbuf without pending bytes has no block.
+ * An outbuf with a sink is sealed unless the sink collects, so the inline append never finds space.
+ * Cost: append and consume are O(bytes), everything else O(blocks); blocks of the default size come
+ * from a bounded per-thread pool. One thread at a time uses an outbuf; only the thread that owns
+ * the blobs retains and releases them. */
 #include "base/bytes.h"
 #include "resp/outblock.h"
 
@@ -20,7 +21,8 @@ _Static_assert(OUTBLOCK_SHARED_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERV
 _Static_assert(OUTBLOCK_SMALL_SIZE - offsetof(outblock, bytes) >= OUTBUF_RESERVE_MAX,
                "a reservation must fit in a small block");
 
-/* Free blocks of this thread. `unused` is the minimum of `count` since the last call of outbufPoolAge(). */
+/* Free blocks of this thread. `unused` is the minimum of `count` since the last call of
+ * outbufPoolAge(). */
 static _Thread_local struct {
     outblock *first;
     int count;

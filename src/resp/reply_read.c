@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Incremental parser for replies of a server we are a client of: one event per item, from the caller's buffer,
- * resumable at any byte. The server is not trusted: every byte is validated, nothing is allocated, and announced
- * counts never determine an allocation.
+ * Incremental parser for replies of a server we are a client of: one event per item, from the
+ * caller's buffer, resumable at any byte. The server is not trusted: every byte is validated,
+ * nothing is allocated, and announced counts never determine an allocation.
  *
- * Invariant: left[d] > 0 for every open aggregate, so an event is always an announced item. Cost: linear in the
- * number of bytes; a line is scanned for its end only once, however it arrives. */
+ * Invariant: left[d] > 0 for every open aggregate, so an event is always an announced item. Cost:
+ * linear in the number of bytes; a line is scanned for its end only once, however it arrives. */
 #include <math.h>
 
 #include "base/bytes.h"
@@ -193,8 +193,8 @@ static replyReadStatus readItem(replyInput *in) {
     }
 }
 
-/* Updates the open aggregates: counts the item, opens it if it is an aggregate, and closes all aggregates that end
- * with it. */
+/* Updates the open aggregates: counts the item, opens it if it is an aggregate, and closes all
+ * aggregates that end with it. */
 static void countItem(replyReader *r, replyEvent *e) {
     e->depth = r->depth;
     bool attribute = e->kind == REPLY_ATTRIBUTE;
@@ -210,7 +210,8 @@ static void countItem(replyReader *r, replyEvent *e) {
     bool closed_attribute = attribute;
     while (r->depth > 0 && r->left[r->depth - 1] == 0) {
         r->depth--;
-        /* An attribute is not an item: the value it belongs to follows, so nothing else is closed. */
+        /* An attribute is not an item: the value it belongs to follows, so nothing else is
+         * closed. */
         closed_attribute = r->attributes >> r->depth & 1;
     }
     e->complete = r->depth == 0 && !closed_attribute;

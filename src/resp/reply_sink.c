@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Items for sinks (reply_sink.h). Writers come here when an outbuf has no room because it has a sink.
- * Invariant: while a sink does not collect, its outbuf has no block; while it does, everything goes into blocks, so
- * the order of items is kept. Cost: nothing is copied but lines with a break in them and what is collected. */
+ * Items for sinks (reply_sink.h). Writers come here when an outbuf has no room because it has a
+ * sink. Invariant: while a sink does not collect, its outbuf has no block; while it does,
+ * everything goes into blocks, so the order of items is kept. Cost: nothing is copied but lines
+ * with a break in them and what is collected. */
 #include "resp/reply_sink.h"
 
 #include "base/base.h"
@@ -40,7 +41,8 @@ void sinkTakeHead(const outbuf *o, char kind, uint64_t n) {
     sinkTake(o, &event);
 }
 
-/* Hands over the items of a text; true when it ends with an item. *pos is where the first incomplete one begins. */
+/* Hands over the items of a text; true when it ends with an item. *pos is where the first
+ * incomplete one begins. */
 static bool takeItems(const outbuf *o, const char *bytes, size_t len, size_t *pos) {
     replyReader reader;
     replyReaderInit(&reader);

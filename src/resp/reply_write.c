@@ -2,9 +2,10 @@
  *
  * Writes replies: every type of RESP2 and RESP3, appended to an outbuf.
  *
- * A header such as "$16\r\n" with a number below 10,000 is composed in a register and stored with one 8-byte store.
- * Therefore OUTBUF_RESERVE_MAX bytes are reserved first; bytes stored after the end of the header are overwritten by
- * what follows. Nothing here allocates except through the outbuf. Cost: O(bytes). */
+ * A header such as "$16\r\n" with a number below 10,000 is composed in a register and stored with
+ * one 8-byte store. Therefore OUTBUF_RESERVE_MAX bytes are reserved first; bytes stored after the
+ * end of the header are overwritten by what follows. Nothing here allocates except through the
+ * outbuf. Cost: O(bytes). */
 #include "base/bytes.h"
 #include "base/number.h"
 #include "resp/outblock.h"
@@ -64,7 +65,8 @@ static void head(outbuf *o, char kind, uint64_t n) {
     o->at = putHead(at, (unsigned char)kind, n);
 }
 
-/* Writes type byte, text and CRLF. CR and LF in the text become blanks, so that it stays one line. */
+/* Writes type byte, text and CRLF. CR and LF in the text become blanks, so that it stays one
+ * line. */
 static void line(outbuf *o, unsigned char byte, replyKind kind, slice text) {
     if (unlikely((size_t)(o->end - o->at) <= 1) && !outbufReserve(o, 2)) {
         sinkTakeLine(o, kind, text);
@@ -250,8 +252,8 @@ respDeferred respDeferBegin(outbuf *o) {
     return mark;
 }
 
-/* Only the bytes after the mark move, to the left, so marks of enclosing containers remain valid. At most one block
- * is moved, once per container, whatever the size of the reply. */
+/* Only the bytes after the mark move, to the left, so marks of enclosing containers remain valid.
+ * At most one block is moved, once per container, whatever the size of the reply. */
 void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count) {
     outblock *b = mark.block;
     if (b == NULL) return;

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parses requests that are RESP arrays from the caller's buffer, whole batches at a time, without copying.
+ * Parses requests that are RESP arrays from the caller's buffer, whole batches at a time, without
+ * copying.
  *
- * There are two parsers. The fast one reads an array that is complete, small and in canonical form, eight bytes at a
- * time. It reports no errors: whatever it does not recognise it leaves to the slow one, which can stop and resume at
- * any byte and is the only one that detects protocol errors.
+ * There are two parsers. The fast one reads an array that is complete, small and in canonical form,
+ * eight bytes at a time. It reports no errors: whatever it does not recognise it leaves to the slow
+ * one, which can stop and resume at any byte and is the only one that detects protocol errors.
  *
- * Invariant: the state of the slow parser always belongs to the request at *pos, and no earlier request of the same
- * session is still to be executed; so a batch can be abandoned at any request (requestPutBack). Cost: linear in the
- * bytes, however they are split: an incomplete request that is parsed again has at most REQUEST_KEEP_ARGS arguments
- * and REQUEST_KEEP_LINE bytes of an incomplete line. */
+ * Invariant: the state of the slow parser always belongs to the request at *pos, and no earlier
+ * request of the same session is still to be executed; so a batch can be abandoned at any request
+ * (requestPutBack). Cost: linear in the bytes, however they are split: an incomplete request that
+ * is parsed again has at most REQUEST_KEEP_ARGS arguments and REQUEST_KEEP_LINE bytes of an
+ * incomplete line. */
 #include "resp/resp.h"
 
 #include "base/bytes.h"
@@ -56,15 +58,16 @@ void requestBatchClear(requestBatch *b) {
 
 /* ------------------------------------------------------------------ the fast parser */
 
-/* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR. Returns the number << 8 plus the place of
- * the CR; 0 if there is anything else. */
+/* Parses three to six decimal digits in bytes 1..6 of `line`, followed by CR. Returns the number <<
+ * 8 plus the place of the CR; 0 if there is anything else. */
 NO_INLINE static uint64_t mediumLength(uint64_t line) {
     uint64_t x = line ^ 0x0d0d0d0d0d0d0d0dULL;
     uint64_t cr = (x - 0x0101010101010101ULL) & ~x & 0x8080808080808080ULL;
     unsigned place = cr ? (unsigned)__builtin_ctzll(cr) / 8 : 0;
     if (place < 4) return 0;
     if ((line >> 8 & 0xff) == '0') return 0;
-    /* Shifts the digits to the upper end, so that the last digit is in the last place, with zeros before them. */
+    /* Shifts the digits to the upper end, so that the last digit is in the last place, with zeros
+     * before them. */
     unsigned empty = 8 * (9 - place);
     uint64_t d = (line >> 8) << empty;
     d |= 0x3030303030303030ULL & (((uint64_t)1 << empty) - 1);
@@ -77,8 +80,9 @@ NO_INLINE static uint64_t mediumLength(uint64_t line) {
     return d << 8 | place;
 }
 
-/* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else, and for three digits or
- * more above `max`. One and two digits, by far the most frequent, cost one comparison each. */
+/* Parses "<lead>digits\r\n" with one to six digits in canonical form; NULL for anything else, and
+ * for three digits or more above `max`. One and two digits, by far the most frequent, cost one
+ * comparison each. */
 ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_t max,
                                      uint32_t *value) {
     uint64_t line = loadU64(at);
@@ -102,14 +106,16 @@ ALWAYS_INLINE const char *fastLength(const char *at, unsigned char lead, uint32_
     return *at == '\n' ? at + 1 : NULL;
 }
 
-/* Limits of the fast parser; they are at least FAST_LIMIT_MIN, so that numbers of one or two digits need no check. */
+/* Limits of the fast parser; they are at least FAST_LIMIT_MIN, so that numbers of one or two digits
+ * need no check. */
 enum { FAST_LIMIT_MIN = 99 };
 typedef struct fastLimits {
     uint32_t args, bulk;
     const slice *pool_end; /* where the arguments must end */
 } fastLimits;
 
-/* Parses one array that is complete before `end`. Returns the address after it, NULL if the slow parser has to try. */
+/* Parses one array that is complete before `end`. Returns the address after it, NULL if the slow
+ * parser has to try. */
 ALWAYS_INLINE const char *fastRequest(const char *at, const char *end, slice *argv,
                                       const fastLimits *limits, uint32_t *argc) {
     uint32_t count, size;
@@ -174,7 +180,8 @@ bool requestArgReserve(requestPartial *s) {
     return true;
 }
 
-/* Finds the length line at `next`. STEP_DONE: the line ends at the CR at *cr, and the byte after it has arrived. */
+/* Finds the length line at `next`. STEP_DONE: the line ends at the CR at *cr, and the byte after it
+ * has arrived. */
 static requestStep findLine(requestInput *in, const char *too_big, size_t *cr) {
     requestPartial *s = in->state;
     size_t from = s->next + s->scanned;
@@ -189,8 +196,8 @@ static requestStep findLine(requestInput *in, const char *too_big, size_t *cr) {
     return *cr + 1 < in->len ? STEP_DONE : STEP_WAIT;
 }
 
-/* Moves past the line that ends at `cr` and parses its number, which must be in canonical form, after the lead
- * byte. */
+/* Moves past the line that ends at `cr` and parses its number, which must be in canonical form,
+ * after the lead byte. */
 static requestStep takeLine(requestInput *in, size_t cr, const char *bad_number, int64_t *value) {
     requestPartial *s = in->state;
     if (in->start[cr + 1] != '\n') return requestRefuse(in, "invalid CRLF in request");
@@ -249,7 +256,8 @@ static void countFull(requestPartial *s, const requestLarge *l) {
     s->large_bytes += l->bytes->len;
 }
 
-/* Reads an argument of known length: from the buffer, or from a block with only its CRLF in the buffer. */
+/* Reads an argument of known length: from the buffer, or from a block with only its CRLF in the
+ * buffer. */
 static requestStep readPayload(requestInput *in) {
     requestPartial *s = in->state;
     size_t inside = (size_t)s->bulk; /* bytes of it in the buffer */
@@ -291,8 +299,8 @@ static requestStep readArray(requestInput *in) {
 
 /* ------------------------------------------------------------------ large arguments */
 
-/* Overhead of a blob. The block sizes including header are powers of two, because the allocator serves those without
- * waste. */
+/* Overhead of a blob. The block sizes including header are powers of two, because the allocator
+ * serves those without waste. */
 enum { BLOB_OVERHEAD = offsetof(blob, bytes) + 1 };
 _Static_assert(REQUEST_LARGE_ARG > BLOB_OVERHEAD, "a block must have room");
 
@@ -320,8 +328,8 @@ static void largeFilled(requestPartial *s, blob *block, size_t n) {
     if (block->len == (size_t)s->bulk) block->bytes[block->len] = 0;
 }
 
-/* Starts a block for the argument at `next` and moves its bytes from the buffer into it. The block is allocated with
- * the first byte, so that announcing a length costs nothing. */
+/* Starts a block for the argument at `next` and moves its bytes from the buffer into it. The block
+ * is allocated with the first byte, so that announcing a length costs nothing. */
 static void openLarge(requestInput *in, size_t *len) {
     requestPartial *s = in->state;
     int n = s->large_count;
@@ -420,7 +428,8 @@ void requestParserClear(requestParser *p) {
     p->partial = NULL;
 }
 
-/* True if parsing this request again from its start would cost too much, or is no longer possible. */
+/* True if parsing this request again from its start would cost too much, or is no longer
+ * possible. */
 static bool worthKeeping(const requestPartial *s, requestStep step) {
     if (s->failed) return true;
     if (step != STEP_WAIT) return false;
@@ -428,7 +437,8 @@ static bool worthKeeping(const requestPartial *s, requestStep step) {
     return s->arg_count > REQUEST_KEEP_ARGS || s->scanned > REQUEST_KEEP_LINE;
 }
 
-/* Moves a parse state from the stack, whose arguments may be in the batch's pool, to a block of its own. */
+/* Moves a parse state from the stack, whose arguments may be in the batch's pool, to a block of its
+ * own. */
 static void partialKeep(requestParser *p, const requestPartial *s) {
     requestPartial *kept = memNew(requestPartial);
     *kept = *s;
@@ -527,8 +537,8 @@ static requestStep slowRequest(requestParser *p, char *buf, size_t *len, size_t 
     return step;
 }
 
-/* Parses requests from offset `pos` with the fast parser, until it does not recognise one or the batch has `max`.
- * Returns the offset after them. */
+/* Parses requests from offset `pos` with the fast parser, until it does not recognise one or the
+ * batch has `max`. Returns the offset after them. */
 static size_t parseUsual(requestBatch *batch, const char *buf, size_t pos, size_t len,
                          const fastLimits *limits, int max) {
     const char *at = buf + pos, *end = buf + len;

@@ -2,10 +2,10 @@
  *
  * Parses inline requests: a line of words, as typed by hand.
  *
- * Words are slices of the line. A line with quotes gets a block of its own for argv and the unquoted text: the bytes
- * in the buffer must stay unchanged because they are parsed again if the batch is dropped. A NUL hides the end of its
- * line, as in Valkey: clients that speak another protocol get no reply per line, but one error after 64 KiB. Cost:
- * linear in the line. */
+ * Words are slices of the line. A line with quotes gets a block of its own for argv and the
+ * unquoted text: the bytes in the buffer must stay unchanged because they are parsed again if the
+ * batch is dropped. A NUL hides the end of its line, as in Valkey: clients that speak another
+ * protocol get no reply per line, but one error after 64 KiB. Cost: linear in the line. */
 #include "base/bytes.h"
 #include "resp/request_partial.h"
 
@@ -37,7 +37,8 @@ static int hexDigit(char c) {
     return -1;
 }
 
-/* Decodes the escape sequence after a backslash inside double quotes; returns the first unused byte. */
+/* Decodes the escape sequence after a backslash inside double quotes; returns the first unused
+ * byte. */
 static const char *unescape(const char *at, const char *end, char *byte) {
     if (*at == 'x' && end - at > 2 && hexDigit(at[1]) >= 0 && hexDigit(at[2]) >= 0) {
         *byte = (char)(hexDigit(at[1]) * 16 + hexDigit(at[2]));
@@ -54,8 +55,8 @@ static const char *unescape(const char *at, const char *end, char *byte) {
     return at + 1;
 }
 
-/* Decodes one word that begins at `at`, with its quotes, to *text and advances *text. Returns the byte after the
- * word, NULL if a quote is not closed. The text is never longer than the word. */
+/* Decodes one word that begins at `at`, with its quotes, to *text and advances *text. Returns the
+ * byte after the word, NULL if a quote is not closed. The text is never longer than the word. */
 static const char *unquoteWord(const char *at, const char *end, char **text) {
     char *out = *text, quote = 0;
     for (; at < end; at++) {
@@ -80,7 +81,8 @@ static const char *unquoteWord(const char *at, const char *end, char **text) {
     return quote ? NULL : at;
 }
 
-/* Splits a line that contains quotes. argv and text share one block; there are at most bytes / 2 + 1 words. */
+/* Splits a line that contains quotes. argv and text share one block; there are at most bytes / 2 +
+ * 1 words. */
 static requestStep splitQuoted(requestInput *in, const char *at, const char *end) {
     requestPartial *s = in->state;
     size_t len = (size_t)(end - at), words = len / 2 + 1;

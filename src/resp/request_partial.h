@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Private to resp: the state of one request that is parsed in steps, and declarations shared by the array and the
- * inline parser. All offsets count from the first byte of the request in the caller's buffer, which may move between
- * calls. While a request is incomplete its slices hold that offset in `ptr`. */
+ * Private to resp: the state of one request that is parsed in steps, and declarations shared by the
+ * array and the inline parser. All offsets count from the first byte of the request in the caller's
+ * buffer, which may move between calls. While a request is incomplete its slices hold that offset
+ * in `ptr`. */
 #ifndef RESP_REQUEST_PARTIAL_H
 #define RESP_REQUEST_PARTIAL_H
 
@@ -17,10 +18,10 @@ typedef struct requestPartial {
     bool args_owned; /* `args` was allocated with memAlloc(); else it is part of the batch's pool */
     bool filling;    /* the last element of `large` is being read into its block */
     bool failed;     /* an allocation failed */
-    int32_t
-        expected; /* announced number of arguments; 0 before the header line was read, and for inline requests */
-    int64_t
-        bulk; /* announced length of the current argument; -1: its length line has not been read */
+    /* Announced number of arguments; 0 before the header line was read, and for inline requests. */
+    int32_t expected;
+    /* Announced length of the current argument; -1: its length line has not been read. */
+    int64_t bulk;
     requestLarge *large;
     int large_count;
     size_t large_memory, large_bytes; /* memory and contents of the complete blocks, in bytes */

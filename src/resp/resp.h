@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The RESP protocol: parsing requests (arrays and inline lines), parsing replies, writing replies. Independent of
- * sockets, commands and keys. A parser, outbuf or reader is used by one thread at a time; different ones may be used
- * by different threads (ANY_THREAD throughout). */
+ * The RESP protocol: parsing requests (arrays and inline lines), parsing replies, writing replies.
+ * Independent of sockets, commands and keys. A parser, outbuf or reader is used by one thread at a
+ * time; different ones may be used by different threads (ANY_THREAD throughout). */
 #ifndef RESP_RESP_H
 #define RESP_RESP_H
 
@@ -27,17 +27,18 @@ typedef struct requestLarge {
     blob *bytes;   /* the request holds one reference */
 } requestLarge;
 
-/* One complete request. The slices point into the caller's buffer or into a large block and are valid until the batch
- * is cleared or the buffer moves. At least REQUEST_READ_SLACK bytes from the first byte of each argument on are
- * readable memory. */
+/* One complete request. The slices point into the caller's buffer or into a large block and are
+ * valid until the batch is cleared or the buffer moves. At least REQUEST_READ_SLACK bytes from the
+ * first byte of each argument on are readable memory. */
 typedef struct request {
     slice *argv; /* argc >= 1 */
     int argc;
     int large_count;
     requestLarge *large; /* NULL if there is none */
     slice raw; /* its bytes in the buffer, without those in large blocks; empty for inline */
-    size_t
-        raw_end; /* offset in the buffer of the byte after it: parsing resumes here if it is the last request run */
+    /* Offset in the buffer of the byte after it: parsing resumes here if it is the last request
+     * run. */
+    size_t raw_end;
     /* For the caller: filled after parsing, neither set nor read here. */
     const void *command;
     uint64_t key_hash, item_hash;
@@ -55,7 +56,8 @@ typedef struct requestBatch {
 } requestBatch;
 
 void requestBatchInit(requestBatch *b);
-/* Frees what the requests own (large blocks, argv arrays outside the pool) and empties the batch. */
+/* Frees what the requests own (large blocks, argv arrays outside the pool) and empties the
+ * batch. */
 void requestBatchClear(requestBatch *b);
 
 typedef struct requestLimits {
@@ -66,8 +68,8 @@ typedef struct requestLimits {
 
 /* State of one incomplete request; all zero at the start of a request. */
 typedef struct requestParser {
-    struct requestPartial
-        *partial; /* NULL unless there are many arguments, a long line or a large argument */
+    /* NULL unless there are many arguments, a long line or a large argument. */
+    struct requestPartial *partial;
 } requestParser;
 
 typedef enum requestStatus {
@@ -76,38 +78,42 @@ typedef enum requestStatus {
     REQUEST_BAD,        /* protocol error after the requests in the batch; see *error */
 } requestStatus;
 
-/* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, including NUL. */
+/* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, including
+ * NUL. */
 typedef struct requestError {
     size_t len;
     char text[96];
 } requestError;
 
-/* Parses complete requests from buf[*pos..*len) into `batch` until it holds `max` requests, its pool is used up, or
- * no complete request remains. Moves *pos past the last complete one. Empty requests (*0, empty lines) are skipped.
- * An empty batch always accepts at least one request.
+/* Parses complete requests from buf[*pos..*len) into `batch` until it holds `max` requests, its
+ * pool is used up, or no complete request remains. Moves *pos past the last complete one. Empty
+ * requests (*0, empty lines) are skipped. An empty batch always accepts at least one request.
  *
  * Requirements for the caller:
  * - `buf` has REQUEST_READ_SLACK readable bytes after *len; their contents do not matter.
- * - Between two calls the buffer may move and grow (offsets are kept, not pointers). The bytes from *pos on must not
+ * - Between two calls the buffer may move and grow (offsets are kept, not pointers). The bytes from
+ *   *pos on must not
  *   change, and the next call starts at the same *pos. Bytes before *pos may be dropped.
  * - Earlier requests of the same parser were run or put back before the next call.
- * - An incomplete large argument is read into a block: its bytes are moved from the end of the buffer into the block
- *   and *len is reduced. The following bytes go to requestParserTail() until the block is full. The CRLF after it and
- *   everything following goes into the buffer at *len again, so the buffer holds the request without the block's
- *   bytes. This happens only in a call that added no request; so call again after running a batch, before reading
- *   more.
+ * - An incomplete large argument is read into a block: its bytes are moved from the end of the
+ *   buffer into the block
+ *   and *len is reduced. The following bytes go to requestParserTail() until the block is full. The
+ *   CRLF after it and everything following goes into the buffer at *len again, so the buffer holds
+ *   the request without the block's bytes. This happens only in a call that added no request; so
+ *   call again after running a batch, before reading more.
  * - After REQUEST_BAD nothing more is parsed; another call gives the same error. */
 requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos,
                            const requestLimits *limits, requestBatch *batch, int max,
                            requestError *error);
 
-/* Where to store the next bytes from the socket while a large argument is incomplete: up to `*cap` bytes at the
- * returned address. Otherwise returns NULL and sets *cap to 0: read into the buffer. The block grows with the bytes
- * that arrive: at most to twice their number (and 16 KB), never beyond the announced length. Also returns NULL if
- * memory is exhausted; requestParse() then returns REQUEST_BAD. */
+/* Where to store the next bytes from the socket while a large argument is incomplete: up to `*cap`
+ * bytes at the returned address. Otherwise returns NULL and sets *cap to 0: read into the buffer.
+ * The block grows with the bytes that arrive: at most to twice their number (and 16 KB), never
+ * beyond the announced length. Also returns NULL if memory is exhausted; requestParse() then
+ * returns REQUEST_BAD. */
 char *requestParserTail(requestParser *p, size_t *cap);
-/* Bytes missing from the large argument. If requestParserTail() has space for all of them, one readv() may read the
- * bytes after it into the buffer at *len. */
+/* Bytes missing from the large argument. If requestParserTail() has space for all of them, one
+ * readv() may read the bytes after it into the buffer at *len. */
 size_t requestParserMissing(const requestParser *p);
 /* Adds `n` bytes that were stored at requestParserTail(). */
 void requestParserCommit(requestParser *p, size_t n);
@@ -121,15 +127,17 @@ size_t requestParserRoom(const requestParser *p);
 size_t requestParserBytes(const requestParser *p);
 /* Frees the partial state. */
 void requestParserClear(requestParser *p);
-/* For a request that is not going to be run now: must be the first request of its session that was not run, and is
- * called before its batch is cleared. The caller keeps the buffer from the first byte of that request on and parses
- * again from there later. Large blocks, whose bytes are not in the buffer, move back into the parser. */
+/* For a request that is not going to be run now: must be the first request of its session that was
+ * not run, and is called before its batch is cleared. The caller keeps the buffer from the first
+ * byte of that request on and parses again from there later. Large blocks, whose bytes are not in
+ * the buffer, move back into the parser. */
 void requestPutBack(requestParser *p, request *r);
 
 /* ------------------------------------------------------------------ output */
 
-/* Pending output: a chain of blocks with borrowed blobs in between; bytes are appended inline to the last block. An
- * empty outbuf owns no block. Pending bytes and memory are known without walking the chain. */
+/* Pending output: a chain of blocks with borrowed blobs in between; bytes are appended inline to
+ * the last block. An empty outbuf owns no block. Pending bytes and memory are known without walking
+ * the chain. */
 typedef struct outblock outblock;
 typedef struct outbuf {
     char *at;   /* where the next byte is stored in the last block; NULL while that is sealed */
@@ -146,13 +154,14 @@ typedef struct outbuf {
 void outbufInit(outbuf *o);
 /* Initialises a null sink, for replies that are not sent. */
 void outbufInitNull(outbuf *o);
-/* Discards everything and frees all blocks. Only on the thread that owns the blobs (see outbufReap). */
+/* Discards everything and frees all blocks. Only on the thread that owns the blobs (see
+ * outbufReap). */
 void outbufClear(outbuf *o);
 /* Starts or stops discarding what is appended. Bytes already pending remain. */
 void outbufSetNullSink(outbuf *o, bool on);
 bool outbufIsNull(const outbuf *o);
-/* Reserves at least `need` contiguous bytes at o->at (need <= OUTBUF_RESERVE_MAX); the caller writes there and
- * advances o->at. False for a null sink: write nothing. */
+/* Reserves at least `need` contiguous bytes at o->at (need <= OUTBUF_RESERVE_MAX); the caller
+ * writes there and advances o->at. False for a null sink: write nothing. */
 bool outbufReserve(outbuf *o, size_t need);
 void outbufAppendSlow(outbuf *o, const void *bytes, size_t len);
 static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
@@ -163,47 +172,54 @@ static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
         outbufAppendSlow(o, bytes, len);
     }
 }
-/* Sends `len` bytes from `offset` of a blob by reference: the blob is retained until they are sent. */
+/* Sends `len` bytes from `offset` of a blob by reference: the blob is retained until they are
+ * sent. */
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len);
-/* The same for a part of a blob that many outputs send, such as a published message: its bytes do not count as memory
- * of this outbuf. A part that continues the previous one needs no block of its own. Bytes may be appended to the blob
- * behind the parts in use. */
+/* The same for a part of a blob that many outputs send, such as a published message: its bytes do
+ * not count as memory of this outbuf. A part that continues the previous one needs no block of its
+ * own. Bytes may be appended to the blob behind the parts in use. */
 void outbufAppendShared(outbuf *o, blob *b, size_t offset, size_t len);
 /* Bytes not yet written. */
 static inline size_t outbufPending(const outbuf *o) {
     return o->queued + (size_t)(o->at - o->base);
 }
-/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it, a shared one does not. */
+/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it, a shared one does
+ * not. */
 static inline size_t outbufMemory(const outbuf *o) { return o->memory; }
 /* Number of blocks in the chain; each borrowed part has one. */
 size_t outbufBlocks(const outbuf *o);
 /* Fills at most `max` iovecs with the pending bytes; returns how many. */
 int outbufIovecs(const outbuf *o, struct iovec *iov, int max);
-/* Removes the first `n` pending bytes, which were sent; empty blocks go to the thread's pool. May be called by any
- * thread that currently owns the outbuf: blobs are not touched but kept for outbufReap(). */
+/* Removes the first `n` pending bytes, which were sent; empty blocks go to the thread's pool. May
+ * be called by any thread that currently owns the outbuf: blobs are not touched but kept for
+ * outbufReap(). */
 void outbufConsume(outbuf *o, size_t n);
 void outbufReapSlow(outbuf *o);
-/* Releases the blobs that were sent. Call on the thread that owns the blobs, whenever it owns the outbuf again. */
+/* Releases the blobs that were sent. Call on the thread that owns the blobs, whenever it owns the
+ * outbuf again. */
 static inline void outbufReap(outbuf *o) {
     if (unlikely(o->spent != NULL)) outbufReapSlow(o);
 }
 /* Appends everything pending in `from` to `to`, leaving `from` empty. */
 void outbufMoveAll(outbuf *to, outbuf *from);
-/* The current end, so that what follows can be removed again (a nested reply that became an error). Valid until bytes
- * are consumed or a container opened before it with respDeferBegin() is closed. */
+/* The current end, so that what follows can be removed again (a nested reply that became an error).
+ * Valid until bytes are consumed or a container opened before it with respDeferBegin() is
+ * closed. */
 typedef struct outmark {
     size_t at; /* pending bytes before it */
 } outmark;
 outmark outbufMark(const outbuf *o);
 void outbufCutTo(outbuf *o, outmark mark);
-/* Copies all pending bytes to a new block followed by a NUL: for tests, MONITOR, scripts. The caller frees it with
- * memFree(). */
+/* Copies all pending bytes to a new block followed by a NUL: for tests, MONITOR, scripts. The
+ * caller frees it with memFree(). */
 char *outbufCopy(const outbuf *o, size_t *len);
 /* The encoding of a request in one block; likewise. */
 char *respRequest(int argc, const slice *argv, size_t *len);
-/* Frees this thread's pool of blocks; returns the bytes freed. For memory pressure and at the end of a thread. */
+/* Frees this thread's pool of blocks; returns the bytes freed. For memory pressure and at the end
+ * of a thread. */
 size_t outbufPoolTrim(void);
-/* Frees the pooled blocks that were not needed since the last call; called periodically by each thread. */
+/* Frees the pooled blocks that were not needed since the last call; called periodically by each
+ * thread. */
 size_t outbufPoolAge(void);
 
 /* ------------------------------------------------------------------ writing replies
@@ -229,15 +245,16 @@ void respBigNumber(outbuf *o, int proto, slice digits);  /* $.. or (..: CR and L
 /* $.. or =N txt:..; `format` is three characters, further ones are ignored. */
 void respVerbatim(outbuf *o, int proto, slice bytes, const char *format);
 
-/* A container whose count is known only at its end: space for the longest header is reserved, and closed afterwards
- * by moving the bytes that follow it in the same block. Nothing may be consumed or moved from `o` in between.
- * Containers may nest; the inner one is ended first. */
+/* A container whose count is known only at its end: space for the longest header is reserved, and
+ * closed afterwards by moving the bytes that follow it in the same block. Nothing may be consumed
+ * or moved from `o` in between. Containers may nest; the inner one is ended first. */
 typedef struct respDeferred {
     outblock *block; /* NULL for a null sink */
     uint32_t offset;
 } respDeferred;
 respDeferred respDeferBegin(outbuf *o);
-/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; `count` is the number of pairs for maps. */
+/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; `count` is the number of pairs
+ * for maps. */
 void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count);
 
 /* ------------------------------------------------------------------ reading replies */
@@ -285,13 +302,14 @@ typedef struct replyReader {
 typedef enum replyReadStatus { REPLY_EVENT, REPLY_NEED_MORE, REPLY_BAD } replyReadStatus;
 
 void replyReaderInit(replyReader *r);
-/* Reads the next event from buf[*pos..len) and moves *pos past it. An aggregate gives one event for its header; its
- * items follow with depth + 1. An attribute precedes the value it belongs to, at the same depth, and is not an item
- * itself. Bytes before *pos may be dropped and the buffer may move between calls.
+/* Reads the next event from buf[*pos..len) and moves *pos past it. An aggregate gives one event for
+ * its header; its items follow with depth + 1. An attribute precedes the value it belongs to, at
+ * the same depth, and is not an item itself. Bytes before *pos may be dropped and the buffer may
+ * move between calls.
  *
- * In skip mode there is one event per top-level reply, for its header, when its last byte has arrived. Bulks are
- * skipped as they arrive and have no text (`integer` is their length). After REPLY_BAD the reader cannot be used any
- * more. */
+ * In skip mode there is one event per top-level reply, for its header, when its last byte has
+ * arrived. Bulks are skipped as they arrive and have no text (`integer` is their length). After
+ * REPLY_BAD the reader cannot be used any more. */
 replyReadStatus replyRead(replyReader *r, const char *buf, size_t len, size_t *pos,
                           replyEvent *event);
 

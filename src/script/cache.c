@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The script cache. Invariant: each entry is in one chain of both tables, and either pinned or in the list of scripts
- * that may be evicted, the one used last at its end. Memory is allocated at the first script. */
+ * The script cache. Invariant: each entry is in one chain of both tables, and either pinned or in
+ * the list of scripts that may be evicted, the one used last at its end. Memory is allocated at the
+ * first script. */
 #include "script/cache.h"
 
 #include <openssl/sha.h>

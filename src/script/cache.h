@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Compiled scripts, by digest and by text. Scripts of EVAL are evicted, the one used longest ago first, when there are
- * more than SCRIPT_EVAL_MAX; those of SCRIPT LOAD stay until SCRIPT FLUSH. Main thread only. */
+ * Compiled scripts, by digest and by text. Scripts of EVAL are evicted, the one used longest ago
+ * first, when there are more than SCRIPT_EVAL_MAX; those of SCRIPT LOAD stay until SCRIPT FLUSH.
+ * Main thread only. */
 #ifndef SCRIPT_CACHE_H
 #define SCRIPT_CACHE_H
 
@@ -33,7 +34,8 @@ const script *scriptCacheFindDigest(slice digest);
 const script *scriptCacheAdd(slice body, str *error);
 /* The script is not evicted any more. */
 void scriptCachePin(const script *s);
-/* Drops all scripts and the interpreter. `later`: their memory is freed in the background if possible. */
+/* Drops all scripts and the interpreter. `later`: their memory is freed in the background if
+ * possible. */
 void scriptCacheFlush(bool later);
 /* The interpreter, opened on first use; NULL if it is not open and `open` is false. */
 void *scriptCacheVm(bool open);

@@ -167,7 +167,8 @@ static void restore(ctx *c, slice body, restorePolicy policy) {
     memFree(read.codes);
 }
 
-/* FUNCTION RESTORE payload [FLUSH | APPEND | REPLACE]: loads all libraries of the payload, or none. */
+/* FUNCTION RESTORE payload [FLUSH | APPEND | REPLACE]: loads all libraries of the payload, or
+ * none. */
 void functionRestoreCommand(ctx *c) {
     if (c->argc > 4) {
         replyErrorSubcommand(c);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The debugger (debug.h). Invariant: `active` is set from the begin of EVAL to the end of the script, or until the client
- * has closed its connection: then the script continues without a debugger, as it does in Valkey. */
+ * The debugger (debug.h). Invariant: `active` is set from the begin of EVAL to the end of the
+ * script, or until the client has closed its connection: then the script continues without a
+ * debugger, as it does in Valkey. */
 #include "script/debug.h"
 
 #include <signal.h>
@@ -369,7 +370,8 @@ static verb verbOf(const slice *argv, int argc) {
 static void evaluate(debugSession *d, const slice *argv, int argc, const debugView *view) {
     str code = STR_EMPTY;
     joinWords(argv, argc, &code);
-    /* A forked process in which the code does not end is ended. Nothing can end it in the server. */
+    /* A forked process in which the code does not end is ended. Nothing can end it in the
+     * server. */
     int64_t limit_ms =
         scriptConf.busy_reply_threshold ? scriptConf.busy_reply_threshold : LOOP_MS_DEFAULT;
     if (d->is_child) (void)alarm((unsigned)(limit_ms / 1000 + 1));

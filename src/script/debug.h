@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The debugger of EVAL scripts: SCRIPT DEBUG and the protocol of `valkey-cli --ldb`. A session begins with EVAL, in a
- * forked process or, in mode SYNC, in the server, which serves nobody else meanwhile. While the script is stopped the
- * client sends commands as arrays of bulks and gets arrays of lines. The engine calls debugStop() at each line that
- * debugStopsAt() selects, and shows its state through a debugView. Main thread only. */
+ * The debugger of EVAL scripts: SCRIPT DEBUG and the protocol of `valkey-cli --ldb`. A session
+ * begins with EVAL, in a forked process or, in mode SYNC, in the server, which serves nobody else
+ * meanwhile. While the script is stopped the client sends commands as arrays of bulks and gets
+ * arrays of lines. The engine calls debugStop() at each line that debugStopsAt() selects, and shows
+ * its state through a debugView. Main thread only. */
 #ifndef SCRIPT_DEBUG_H
 #define SCRIPT_DEBUG_H
 
@@ -43,8 +44,8 @@ typedef struct debugView {
 /* A line of the script with its number and marks. */
 void debugAddLine(debugLines *to, int line);
 
-/* EVAL and EVAL_RO: true if the session of `c` debugs its scripts; `run` then runs the script, in the process of the
- * debugging session. */
+/* EVAL and EVAL_RO: true if the session of `c` debugs its scripts; `run` then runs the script, in
+ * the process of the debugging session. */
 typedef void debugRunProc(ctx *c, bool read_only);
 bool debugEval(ctx *c, bool read_only, debugRunProc *run);
 /* RESET ends the debug mode of a session. */
@@ -67,12 +68,12 @@ void debugShow(debugSession *d, slice text);
 /* An error that server.call() found itself. */
 void debugShowError(debugSession *d, slice text);
 debugLines *debugLinesOf(debugSession *d);
-/* The script has run for `elapsed_us` since it was started. True: it must be ended, because it does not reach a line at
- * which it can be stopped. */
+/* The script has run for `elapsed_us` since it was started. True: it must be ended, because it does
+ * not reach a line at which it can be stopped. */
 bool debugPoll(debugSession *d);
 
-/* A command of the script is going to be run: if the client makes single steps, it is shown, and the reply that is taken
- * by the returned sink, which passes it on to `sink`. */
+/* A command of the script is going to be run: if the client makes single steps, it is shown, and
+ * the reply that is taken by the returned sink, which passes it on to `sink`. */
 replySink *debugCommandBegins(debugSession *d, const slice *argv, int argc, replySink *sink);
 void debugCommandEnds(debugSession *d, bool rejected);
 

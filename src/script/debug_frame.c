@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Parsing of commands for the debugger (debug_frame.h). An incomplete command is parsed again from its begin; it has at
- * most a megabyte, sent by somebody who types. */
+ * Parsing of commands for the debugger (debug_frame.h). An incomplete command is parsed again from
+ * its begin; it has at most a megabyte, sent by somebody who types. */
 #include "script/debug_frame.h"
 
 #include "base/base.h"

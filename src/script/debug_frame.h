@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The commands that a client sends to the debugger: arrays of bulks, at any division into reads. ANY_THREAD. */
+ * The commands that a client sends to the debugger: arrays of bulks, at any division into reads.
+ * ANY_THREAD. */
 #ifndef SCRIPT_DEBUG_FRAME_H
 #define SCRIPT_DEBUG_FRAME_H
 

@@ -19,7 +19,8 @@ static const char *const endings[] = {[REPLY_ARRAY] = "]",
 
 static bool hasPairs(replyKind kind) { return kind == REPLY_MAP || kind == REPLY_ATTRIBUTE; }
 
-/* An item is complete: appends what separates it from the next one, and closes aggregates that are full. */
+/* An item is complete: appends what separates it from the next one, and closes aggregates that are
+ * full. */
 static void itemDone(debugReply *r) {
     while (r->depth > 0) {
         int at = r->depth - 1;

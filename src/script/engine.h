@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a scripting engine offers: compile, call, memory. The rest of the folder knows no language. An engine calls back
- * through run.h: for commands of the script, and regularly while it runs so that a script can be ended. Main thread
- * only. */
+ * What a scripting engine offers: compile, call, memory. The rest of the folder knows no language.
+ * An engine calls back through run.h: for commands of the script, and regularly while it runs so
+ * that a script can be ended. Main thread only. */
 #ifndef SCRIPT_ENGINE_H
 #define SCRIPT_ENGINE_H
 
@@ -18,14 +18,16 @@ typedef struct scriptRun scriptRun;
 /* EVAL scripts and functions have separate interpreters. */
 typedef enum scriptUse { SCRIPT_USE_EVAL, SCRIPT_USE_FUNCTIONS } scriptUse;
 
-/* A function that a library registers while it is loaded; borrowed for the call. `handle` moves to the receiver. */
+/* A function that a library registers while it is loaded; borrowed for the call. `handle` moves to
+ * the receiver. */
 typedef struct scriptFunctionInfo {
     slice name;
     slice description; /* ptr NULL: none */
     unsigned flags;    /* enum scriptFlag */
     int handle;
 } scriptFunctionInfo;
-/* Takes a registered function. On failure the error text is in `error` (without code), the handle stays the engine's. */
+/* Takes a registered function. On failure the error text is in `error` (without code), the handle
+ * stays the engine's. */
 typedef status scriptRegisterProc(void *arg, const scriptFunctionInfo *info, str *error);
 
 typedef struct scriptEngine {
@@ -39,15 +41,17 @@ typedef struct scriptEngine {
     size_t (*memory)(const void *vm);
     /* Compiles the body of an EVAL script. Returns a handle, or -1 with the reason in `error`. */
     int (*compile)(void *vm, slice code, str *error);
-    /* Runs the code of a library, which registers functions. False: the reason is in `error`. `limit_ms` is the time it
-     * may take. */
+    /* Runs the code of a library, which registers functions. False: the reason is in `error`.
+     * `limit_ms` is the time it may take. */
     bool (*load)(void *vm, slice code, scriptRegisterProc *add, void *arg, int64_t limit_ms,
                  str *error);
     /* Frees what a handle refers to. */
     void (*drop)(void *vm, int handle);
-    /* Calls a compiled script or function, and replies its result or error to the command that runs it. */
+    /* Calls a compiled script or function, and replies its result or error to the command that runs
+     * it. */
     void (*call)(void *vm, int handle, scriptRun *run);
-    /* Frees unreachable memory for at most `budget_us` (in the background). True: there is more to do. */
+    /* Frees unreachable memory for at most `budget_us` (in the background). True: there is more to
+     * do. */
     bool (*collect)(void *vm, int64_t budget_us);
 } scriptEngine;
 

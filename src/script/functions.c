@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Libraries (functions.h). New ones are staged: loaded and checked while the old ones are in place, then exchanged, so a
- * failure leaves everything as it was. Invariant: every function of a library in `all` is in the table. */
+ * Libraries (functions.h). New ones are staged: loaded and checked while the old ones are in place,
+ * then exchanged, so a failure leaves everything as it was. Invariant: every function of a library
+ * in `all` is in the table. */
 #include "script/functions.h"
 
 #include "base/base.h"

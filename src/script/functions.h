@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Libraries and their functions. Names of functions are unique among all libraries, ignoring case. Main thread only. */
+ * Libraries and their functions. Names of functions are unique among all libraries, ignoring case.
+ * Main thread only. */
 #ifndef SCRIPT_FUNCTIONS_H
 #define SCRIPT_FUNCTIONS_H
 
@@ -45,15 +46,17 @@ size_t functionMemory(void);
 /* The interpreter; NULL if it is not open and `open` is false. */
 void *functionVm(bool open);
 
-/* Loads a library for at most `limit_ms`. On failure nothing has changed, the reply is in `error`. */
+/* Loads a library for at most `limit_ms`. On failure nothing has changed, the reply is in
+ * `error`. */
 const library *libraryLoad(slice code, bool replace, int64_t limit_ms, str *error);
 void libraryDelete(library *l);
-/* Removes all libraries and the interpreter. `later`: their memory is freed in the background if possible. */
+/* Removes all libraries and the interpreter. `later`: their memory is freed in the background if
+ * possible. */
 void librariesFlush(bool later);
 
 typedef enum restorePolicy { RESTORE_APPEND, RESTORE_REPLACE, RESTORE_FLUSH } restorePolicy;
-/* Loads several libraries, all or none: each for at most `limit_ms`, all of them for at most `total_ms`. On failure the
- * reply is in `error`. */
+/* Loads several libraries, all or none: each for at most `limit_ms`, all of them for at most
+ * `total_ms`. On failure the reply is in `error`. */
 bool librariesRestore(const slice *codes, int count, restorePolicy policy, int64_t limit_ms,
                       int64_t total_ms, str *error);
 

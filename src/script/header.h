@@ -20,7 +20,8 @@ typedef struct libraryHeader {
     str name;
     slice code;
 } libraryHeader;
-/* Parses the header of a library; the caller frees `out->name`. False: the reply is in `error`, nothing to free. */
+/* Parses the header of a library; the caller frees `out->name`. False: the reply is in `error`,
+ * nothing to free. */
 bool libraryHeaderParse(slice body, libraryHeader *out, str *error);
 /* True if the name has letters, digits and underscores only, and is not empty. */
 bool scriptNameIsValid(slice name);

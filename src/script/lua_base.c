@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Global functions, and the library `coroutine`. Those that bypass metamethods know proxies (lua_sandbox.c): what reads
- * looks behind them, what writes refuses them. Those that call back check the C stack. Main thread only. */
+ * Global functions, and the library `coroutine`. Those that bypass metamethods know proxies
+ * (lua_sandbox.c): what reads looks behind them, what writes refuses them. Those that call back
+ * check the C stack. Main thread only. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +86,8 @@ static int baseSetmetatable(lua_State *L) {
 
 /* ------------------------------------------------------------------ calls */
 
-/* Errors of commands are tables; pcall() gives their text, or what else is in the field as a further result. */
+/* Errors of commands are tables; pcall() gives their text, or what else is in the field as a
+ * further result. */
 static int basePcall(lua_State *L) {
     if (lua_gettop(L) == 0) {
         lua_pushboolean(L, 0);
@@ -199,7 +201,8 @@ int luaRefuseUnknown(lua_State *L) {
                       lua_tostring(L, -1));
 }
 
-/* The place of an error: where the function that raised it is, or if that is one in C, its caller. */
+/* The place of an error: where the function that raised it is, or if that is one in C, its
+ * caller. */
 static bool findPlace(lua_State *L, lua_Debug *at) {
     if (!lua_getstack(L, 1, at) || !lua_getinfo(L, "Sl", at)) return false;
     if (strcmp(at->what, "C") != 0) return true;
@@ -273,8 +276,8 @@ static const char *unresumable(lua_State *L, lua_State *co) {
     return lua_gettop(co) == 0 ? "dead" : NULL;
 }
 
-/* Resumes a coroutine with the values on top. Returns the number of its values, -1: an error is on top. The count of
- * nested calls goes on in it, which bounds them all. */
+/* Resumes a coroutine with the values on top. Returns the number of its values, -1: an error is on
+ * top. The count of nested calls goes on in it, which bounds them all. */
 static int resume(lua_State *L, lua_State *co, int argc) {
     luaVm *vm = luaVmOf(L);
     const char *why = unresumable(L, co);
@@ -312,8 +315,8 @@ static int coroutineResume(lua_State *L) {
     return count + 1;
 }
 
-/* The function that coroutine.wrap() returns; upvalue: the coroutine. Texts of errors are prefixed by where it was
- * called. */
+/* The function that coroutine.wrap() returns; upvalue: the coroutine. Texts of errors are prefixed
+ * by where it was called. */
 static int resumeWrapped(lua_State *L) {
     int count = resume(L, lua_tothread(L, lua_upvalueindex(1)), lua_gettop(L));
     if (count >= 0) return count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the debugger asks Lua for: lines, variables, the stack, evaluation. Runs inside of a hook; allocations do not fail
- * here, except in code that the client evaluates. Main thread only. */
+ * What the debugger asks Lua for: lines, variables, the stack, evaluation. Runs inside of a hook;
+ * allocations do not fail here, except in code that the client evaluates. Main thread only. */
 #include <string.h>
 
 #include "base/base.h"

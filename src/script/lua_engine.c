@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The Lua engine: the distribution's Lua 5.1. Compiled functions are references in the registry. Memory: an allocation
- * that would exceed script-memory-limit fails, which ends the script with an error. Main thread only. */
+ * The Lua engine: the distribution's Lua 5.1. Compiled functions are references in the registry.
+ * Memory: an allocation that would exceed script-memory-limit fails, which ends the script with an
+ * error. Main thread only. */
 #include "base/base.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -9,7 +10,8 @@
 #include "script/lua_priv.h"
 #include "script/script_priv.h"
 
-/* Arguments of scripts are copied without protection up to this size: the server could not go on without so little. */
+/* Arguments of scripts are copied without protection up to this size: the server could not go on
+ * without so little. */
 enum { ARGUMENTS_UNPROTECTED = 64 << 10, LUA_ARGUMENT_BYTES = 48 };
 static const size_t LIMIT_DEFAULT = (size_t)1 << 30, LIMIT_LEAST = (size_t)64 << 20;
 
@@ -159,8 +161,8 @@ static void takeError(lua_State *L, str *error) {
     lua_pop(L, 1);
 }
 
-/* How long the compiler of a script may keep others waiting; 0: without a limit. A short threshold must not refuse small
- * scripts on a machine that is busy. */
+/* How long the compiler of a script may keep others waiting; 0: without a limit. A short threshold
+ * must not refuse small scripts on a machine that is busy. */
 static int64_t compileLimitMs(void) {
     enum { LEAST_MS = 500 };
     int64_t limit_ms = scriptConf.busy_reply_threshold;
@@ -276,7 +278,8 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
     str text = STR_EMPTY;
     bool counted = false;
     if (st == LUA_ERRMEM || !lua_istable(L, -1)) {
-        /* The handler did not run: there was no memory, or no stack, which cannot be told from an error in it. */
+        /* The handler did not run: there was no memory, or no stack, which cannot be told from an
+         * error in it. */
         strAppendFormat(&text, "ERR %s script: on %s:1.",
                         vm->overflowed     ? "C stack overflow"
                         : st == LUA_ERRMEM ? "script exceeds script-memory-limit"
@@ -298,7 +301,8 @@ static void replyFailure(luaVm *vm, scriptRun *run, int st) {
 }
 
 #ifdef HOT_CHECKS
-/* No script may change what others see. A walk over little takes microseconds; over much, every now and then. */
+/* No script may change what others see. A walk over little takes microseconds; over much, every now
+ * and then. */
 static void checkHosts(luaVm *vm) {
     enum { SMALL = 1 << 20, EVERY = 64 };
     static unsigned runs;

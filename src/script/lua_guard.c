@@ -2,13 +2,14 @@
  *
  * Bounds of running scripts that Lua does not have: time and the C stack.
  *
- * Time: nothing is counted while a script runs. An alarm of the main thread, set by the first script and again by each
- * poll, makes the interpreter call a hook before its next instruction, and functions in C poll at their next step. So
- * polls are some ms apart even if single instructions are slow. The handler only sets the hook (which Lua allows at any
- * time) and numbers.
+ * Time: nothing is counted while a script runs. An alarm of the main thread, set by the first
+ * script and again by each poll, makes the interpreter call a hook before its next instruction, and
+ * functions in C poll at their next step. So polls are some ms apart even if single instructions
+ * are slow. The handler only sets the hook (which Lua allows at any time) and numbers.
  *
- * Stack: Lua bounds the number of nested calls of C, but knows nothing of the size of their frames and of the stack.
- * Functions that call back look at the address of their frame. Main thread only. */
+ * Stack: Lua bounds the number of nested calls of C, but knows nothing of the size of their frames
+ * and of the stack. Functions that call back look at the address of their frame. Main thread
+ * only. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table `cjson`: its settings, and JSON from Lua values. The text is built in one buffer that is reused, so an error
- * in between leaks nothing. Each value counts as a step. */
+ * The table `cjson`: its settings, and JSON from Lua values. The text is built in one buffer that
+ * is reused, so an error in between leaks nothing. Each value counts as a step. */
 #include "script/lua_json.h"
 
 #include <math.h>
@@ -89,8 +89,9 @@ static void addString(encoder *e, slice text) {
     e->at = at;
 }
 
-/* Prints a number with at most four decimals and 13 digits, as printf() prints it with 14 digits: it is the nearest one
- * to that decimal number, which has fewer digits than a double can tell apart. Returns 0 for others. */
+/* Prints a number with at most four decimals and 13 digits, as printf() prints it with 14 digits:
+ * it is the nearest one to that decimal number, which has fewer digits than a double can tell
+ * apart. Returns 0 for others. */
 static size_t printShort(char *to, double n) {
     enum { SCALE = 10000 };
     double scaled = n * SCALE;
@@ -110,8 +111,9 @@ static size_t printShort(char *to, double n) {
     return (size_t)(at - to);
 }
 
-/* Prints a number from 0.0001 to 1e13 as printf("%.14g") does. Returns 0 for others, and where a rounding error could
- * matter: the power of ten is exact in a long double, so the product has a single one, far below the limit used here. */
+/* Prints a number from 0.0001 to 1e13 as printf("%.14g") does. Returns 0 for others, and where a
+ * rounding error could matter: the power of ten is exact in a long double, so the product has a
+ * single one, far below the limit used here. */
 static size_t printFourteenDigits(char *to, double n) {
     enum { DIGITS = 14 };
     static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * JSON to Lua values: recursive descent over tokens. Each token counts as a step. Invariant: a parse function leaves
- * exactly one value on the stack. */
+ * JSON to Lua values: recursive descent over tokens. Each token counts as a step. Invariant: a
+ * parse function leaves exactly one value on the stack. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Source text to functions: scripts, libraries, load() and loadstring(). Lua gets the text in small pieces, between which
- * the script can be ended; what is compiled before a script runs may take `busy-reply-threshold`. Compiled code is never
- * loaded. Main thread only. */
+ * Source text to functions: scripts, libraries, load() and loadstring(). Lua gets the text in small
+ * pieces, between which the script can be ended; what is compiled before a script runs may take
+ * `busy-reply-threshold`. Compiled code is never loaded. Main thread only. */
 #include <string.h>
 
 #include "base/base.h"
@@ -20,7 +20,8 @@ typedef struct source {
     int64_t until_us; /* 0: no end */
 } source;
 
-/* Passes on some of the rest. Compiled code begins with an escape: after a blank it is text, in which it is an error. */
+/* Passes on some of the rest. Compiled code begins with an escape: after a blank it is text, in
+ * which it is an error. */
 static const char *nextPiece(lua_State *L, void *state, size_t *len) {
     source *s = state;
     luaVmStep(L, s->vm, STEPS_PER_PIECE);
@@ -58,7 +59,8 @@ static int loaded(lua_State *L, int st) {
     return 2;
 }
 
-/* Pushes the name, because Lua does not keep its own copy from being collected while it compiles (CVE-2025-49844). */
+/* Pushes the name, because Lua does not keep its own copy from being collected while it compiles
+ * (CVE-2025-49844). */
 static const char *keepName(lua_State *L, const char *name) {
     lua_pushstring(L, name);
     return lua_tostring(L, -1);

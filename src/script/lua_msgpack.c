@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table `cmsgpack`: MessagePack from and to Lua values. Texts from outside are checked against the bytes that exist
- * before anything is created. */
+ * The table `cmsgpack`: MessagePack from and to Lua values. Texts from outside are checked against
+ * the bytes that exist before anything is created. */
 #include <math.h>
 #include <string.h>
 
@@ -79,7 +79,8 @@ static void packString(slice text) {
     strAppendSlice(&buffer, text);
 }
 
-/* Header of an array or map: `fixed` for up to 15 items, `wide` with two bytes, wide + 1 with four. */
+/* Header of an array or map: `fixed` for up to 15 items, `wide` with two bytes, wide + 1 with
+ * four. */
 static void packHead(uint8_t fixed, uint8_t wide, size_t count) {
     if (count <= 15) {
         putNumber((uint8_t)(fixed | count), 0, 0);
@@ -92,7 +93,8 @@ static void packHead(uint8_t fixed, uint8_t wide, size_t count) {
 
 static void packValue(lua_State *L, luaVm *vm, int level);
 
-/* The number of items if the keys of the table on top are 1..n, else -1; *entries is their number. */
+/* The number of items if the keys of the table on top are 1..n, else -1; *entries is their
+ * number. */
 static ptrdiff_t arrayLength(lua_State *L, luaVm *vm, size_t *entries) {
     double max = 0;
     bool is_array = true;
@@ -288,7 +290,8 @@ static void unpackValue(unpacker *u) {
     }
 }
 
-/* Pushes up to `limit` values (0: all) from `offset` on; with a limit the next offset first, -1 at the end. */
+/* Pushes up to `limit` values (0: all) from `offset` on; with a limit the next offset first, -1 at
+ * the end. */
 static int unpackFrom(lua_State *L, ptrdiff_t limit, ptrdiff_t offset) {
     size_t len;
     const uint8_t *text = (const uint8_t *)luaL_checklstring(L, 1, &len);

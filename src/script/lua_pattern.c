@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Matching of Lua patterns by backtracking. Items that a pattern repeats are tried in a loop; what follows them is matched
- * by recursion, at most PATTERN_DEPTH_MAX deep. Time is exponential in the worst case, so each step is counted. */
+ * Matching of Lua patterns by backtracking. Items that a pattern repeats are tried in a loop; what
+ * follows them is matched by recursion, at most PATTERN_DEPTH_MAX deep. Time is exponential in the
+ * worst case, so each step is counted. */
 #include "script/lua_pattern.h"
 
 #include <ctype.h>
@@ -166,7 +167,8 @@ static const char *endCapture(patternMatch *m, const char *at, const char *p) {
     return end;
 }
 
-/* A single-character item with its suffix. Returns true if the match ends with *result, false to go on at *at, *p. */
+/* A single-character item with its suffix. Returns true if the match ends with *result, false to go
+ * on at *at, *p. */
 static bool matchItem(patternMatch *m, const char **at, const char **p, const char **result) {
     const char *end = itemEnd(m, *p);
     bool fits = *at < m->text_end && itemMatches(*at, *p, end);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The Lua interpreter: state shared by its files. C code called by Lua runs with the allocator's limit on, and may be
- * left by an error at any call into Lua; code that holds resources of the server runs between luaVmHold() and
- * luaVmRelease(), where no call into Lua raises an error. Main thread only. */
+ * The Lua interpreter: state shared by its files. C code called by Lua runs with the allocator's
+ * limit on, and may be left by an error at any call into Lua; code that holds resources of the
+ * server runs between luaVmHold() and luaVmRelease(), where no call into Lua raises an error. Main
+ * thread only. */
 #ifndef SCRIPT_LUA_PRIV_H
 #define SCRIPT_LUA_PRIV_H
 
@@ -42,8 +43,8 @@ typedef struct luaVm {
     bool insecure;       /* lua-enable-insecure-api when it was opened */
     bool gc_stopped;     /* by the script, until its end */
     uint64_t random;     /* state of math.random */
-    int64_t
-        steps_left; /* until luaVmStep() polls; the alarm sets it to 0 at any moment, so it can be below */
+    /* Until luaVmStep() polls; the alarm sets it to 0 at any moment, so it can be below. */
+    int64_t steps_left;
     int globals, load_globals; /* references: real tables behind the proxy of the globals */
     int global_proxy;          /* what scripts have as environment */
     int global_meta;           /* metatable of the proxy */
@@ -65,12 +66,14 @@ void luaVmRelease(luaVm *vm);
 int luaRaise(lua_State *L, const char *text);
 /* True if another `bytes` can be had, below the limit and from the allocator. */
 bool luaVmHasRoom(const luaVm *vm, size_t bytes);
-/* Raises an error if there is no memory for the text to grow by `need` bytes, which it does not have room for. */
+/* Raises an error if there is no memory for the text to grow by `need` bytes, which it does not
+ * have room for. */
 void luaCheckGrowth(lua_State *L, const str *text, size_t need);
 
 /* ------------------------------------------------------------------ lua_guard.c: time and stack */
 
-/* To be called by loops in C with the number of steps done: raises an error if the script has to end. */
+/* To be called by loops in C with the number of steps done: raises an error if the script has to
+ * end. */
 enum { LUA_STEPS_PER_POLL = 20000 };
 void luaVmPoll(lua_State *L, luaVm *vm);
 static inline void luaVmStep(lua_State *L, luaVm *vm, uint32_t steps) {
@@ -80,10 +83,12 @@ static inline void luaVmStep(lua_State *L, luaVm *vm, uint32_t steps) {
         luaVmPoll(L, vm);
     }
 }
-/* To be called when `steps_left` is 0 by what must not raise errors. True: the script was killed. */
+/* To be called when `steps_left` is 0 by what must not raise errors. True: the script was
+ * killed. */
 bool luaGuardServe(luaVm *vm);
 const char *luaKillText(const luaVm *vm);
-/* Code of scripts begins and ends. Until then an alarm makes the interpreter poll every few ms, whatever it does. */
+/* Code of scripts begins and ends. Until then an alarm makes the interpreter poll every few ms,
+ * whatever it does. */
 void luaGuardBegin(luaVm *vm);
 void luaGuardEnd(luaVm *vm);
 /* The end of the stack of the main thread. */
@@ -91,8 +96,9 @@ uintptr_t luaGuardStackLow(void);
 /* The hook that the state of the run requires is set for a coroutine that is going to run. */
 void luaGuardSetHook(luaVm *vm, lua_State *L);
 
-/* Bytes of C stack that must be left: to call Lua, which can nest 200 metamethods before it checks anything; to run a
- * command or serve clients (liblzf alone takes 256 KB); for one more level of a recursion in C. */
+/* Bytes of C stack that must be left: to call Lua, which can nest 200 metamethods before it checks
+ * anything; to run a command or serve clients (liblzf alone takes 256 KB); for one more level of a
+ * recursion in C. */
 enum {
     LUA_STACK_CALL = 224 << 10,
     LUA_STACK_COMMAND = 384 << 10,
@@ -101,11 +107,13 @@ enum {
 static inline bool luaStackIsLow(const luaVm *vm, size_t need) {
     return unlikely((uintptr_t)__builtin_frame_address(0) < vm->stack_low + need);
 }
-/* Raises "C stack overflow" without calling the handler of errors, which would need stack and could fail likewise. Until
- * luaNameOverflow() it is an error for lack of memory, the only kind without a handler. */
+/* Raises "C stack overflow" without calling the handler of errors, which would need stack and could
+ * fail likewise. Until luaNameOverflow() it is an error for lack of memory, the only kind without a
+ * handler. */
 int luaRaiseStackOverflow(lua_State *L);
 void luaNameOverflow(lua_State *L, luaVm *vm, int st);
-/* Before each call of Lua by a function in C. Lua counts nested calls, 200 over all coroutines, but not their bytes. */
+/* Before each call of Lua by a function in C. Lua counts nested calls, 200 over all coroutines, but
+ * not their bytes. */
 static inline void luaCheckCStack(lua_State *L, const luaVm *vm) {
     if (luaStackIsLow(vm, LUA_STACK_CALL)) (void)luaRaiseStackOverflow(L);
 }
@@ -116,8 +124,9 @@ static inline void luaCallBack(lua_State *L, const luaVm *vm, int arg_count, int
 
 /* ------------------------------------------------------------------ lua_load.c */
 
-/* Compiles source text, never compiled code, without running it; leaves the function or an error on the stack. Returns
- * Lua's status. `name` must be a string that Lua keeps. `limit_ms` is the time it may take, 0: any. */
+/* Compiles source text, never compiled code, without running it; leaves the function or an error on
+ * the stack. Returns Lua's status. `name` must be a string that Lua keeps. `limit_ms` is the time
+ * it may take, 0: any. */
 int luaLoadText(lua_State *L, slice code, const char *name, int64_t limit_ms);
 int luaBaseLoad(lua_State *L);
 int luaBaseLoadstring(lua_State *L);
@@ -164,7 +173,8 @@ int luaServerPcall(lua_State *L);
 /* server.breakpoint() and server.debug(), without effect unless the script is debugged */
 int luaBreakpoint(lua_State *L);
 int luaDebugShow(lua_State *L);
-/* A line of a script that is debugged is going to be executed; called by the hook. Stops there if it has to. */
+/* A line of a script that is debugged is going to be executed; called by the hook. Stops there if
+ * it has to. */
 void luaDebugLine(lua_State *L, lua_Debug *at);
 
 /* ------------------------------------------------------------------ values */
@@ -185,13 +195,15 @@ typedef struct luaReply {
 } luaReply;
 void luaReplyTake(void *state, const replyEvent *event);
 enum { LUA_REPLY_GRANTED = 16 << 10 };
-/* Replies the value at the top of the stack; an error if it does not fit into memory or the script is killed meanwhile. */
+/* Replies the value at the top of the stack; an error if it does not fit into memory or the script
+ * is killed meanwhile. */
 void luaReplyValue(luaVm *vm, scriptRun *run);
 /* Truncates; what does not fit becomes INT32_MIN. */
 static inline int luaToInt(double n) {
     return n > -2147483649.0 && n < 2147483648.0 ? (int)n : INT32_MIN;
 }
-/* Truncates to an integer of 64 bits, signed or not; what does not fit becomes what it becomes in Valkey on x86. */
+/* Truncates to an integer of 64 bits, signed or not; what does not fit becomes what it becomes in
+ * Valkey on x86. */
 static inline uint64_t luaToBits64(double n) {
     const double least = -9223372036854775808.0, beyond = 18446744073709551616.0;
     if (n >= beyond) return 0;
@@ -204,8 +216,8 @@ size_t luaPrintNumber(char *dst, double n);
 #ifdef HOT_CHECKS
 /* ------------------------------------------------------------------ lua_walk.c */
 
-/* Walks all that scripts can reach: what is global, functions that are kept, and the value at the top of the stack. NULL
- * if they can change no table of the host, else what was found. */
+/* Walks all that scripts can reach: what is global, functions that are kept, and the value at the
+ * top of the stack. NULL if they can change no table of the host, else what was found. */
 const char *luaWalk(luaVm *vm);
 /* A digest of the contents of the host's tables, but for KEYS and ARGV. */
 uint64_t luaHostDigest(luaVm *vm);

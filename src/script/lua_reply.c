@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values between Lua and replies, in both directions and both protocols, without text in between. Invariant: after all
- * items of a reply exactly one value was added to the stack. Main thread only. */
+ * Values between Lua and replies, in both directions and both protocols, without text in between.
+ * Invariant: after all items of a reply exactly one value was added to the stack. Main thread
+ * only. */
 #include <math.h>
 
 #include "base/base.h"
@@ -9,14 +10,16 @@
 #include "engine/reply.h"
 #include "script/lua_priv.h"
 
-/* A function in C has LUA_MINSTACK values beyond its arguments, of which there may be as many as the stack allows. */
+/* A function in C has LUA_MINSTACK values beyond its arguments, of which there may be as many as
+ * the stack allows. */
 enum { ARRAY_RESERVE_MAX = 1 << 20, DEPTH_WITHOUT_CHECK = 5 };
 _Static_assert(DEPTH_WITHOUT_CHECK * 2 + 6 <= LUA_MINSTACK, "flat replies always fit");
 static const size_t STRING_MAX = 0x7fffff00; /* longest string of the interpreter */
 
 /* ------------------------------------------------------------------ reply to Lua */
 
-/* The value on top is complete: stores it in the aggregate that it belongs to, and closes those that are full. */
+/* The value on top is complete: stores it in the aggregate that it belongs to, and closes those
+ * that are full. */
 static void valueDone(luaReply *r) {
     lua_State *L = r->L;
     while (r->depth > 0) {
@@ -126,8 +129,8 @@ static bool isDropped(luaReply *r, const replyEvent *e) {
     return true;
 }
 
-/* Allocations for a reply must not fail, because it arrives in the middle of a command: so they are asked for before, in
- * large amounts. False: there is not enough. */
+/* Allocations for a reply must not fail, because it arrives in the middle of a command: so they are
+ * asked for before, in large amounts. False: there is not enough. */
 static bool hasRoom(luaReply *r, size_t bytes) {
     enum { GRANTED = 256 << 10 };
     if (unlikely(bytes > r->granted)) {
@@ -181,8 +184,8 @@ typedef struct writer {
 
 static void writeValue(writer *w);
 
-/* False: the reply ends here, because memory is too short for so many bytes or the script is killed. A reply may be as
- * large as the script itself. */
+/* False: the reply ends here, because memory is too short for so many bytes or the script is
+ * killed. A reply may be as large as the script itself. */
 static bool mayWrite(writer *w, size_t bytes) {
     enum { GRANTED = 1 << 20 };
     static const char too_large[] = "ERR the reply of the script does not fit into memory";
@@ -218,7 +221,8 @@ static void writeBoolean(const writer *w, bool yes) {
     }
 }
 
-/* Pushes a field of the table on top, without metamethods. True if it has the type; else nothing is pushed. */
+/* Pushes a field of the table on top, without metamethods. True if it has the type; else nothing is
+ * pushed. */
 static bool pushField(lua_State *L, const char *name, size_t len, int type) {
     lua_pushlstring(L, name, len);
     lua_rawget(L, -2);

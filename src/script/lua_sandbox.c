@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The globals of scripts. Lua has no read-only tables, so scripts see proxies: empty tables whose metatable refers to
- * the real table and refuses assignments. Invariant: no script gets a real table or the metatable of a proxy, and no
- * function that writes without metamethods accepts a proxy; so a proxy stays empty. Functions that read without
- * metamethods (rawget, next, pairs) look behind it. A proxy as a metatable stands for a copy of its metamethods. Builds
- * with checks prove this after scripts (lua_walk.c). Main thread only. */
+ * The globals of scripts. Lua has no read-only tables, so scripts see proxies: empty tables whose
+ * metatable refers to the real table and refuses assignments. Invariant: no script gets a real
+ * table or the metatable of a proxy, and no function that writes without metamethods accepts a
+ * proxy; so a proxy stays empty. Functions that read without metamethods (rawget, next, pairs) look
+ * behind it. A proxy as a metatable stands for a copy of its metamethods. Builds with checks prove
+ * this after scripts (lua_walk.c). Main thread only. */
 #include <string.h>
 #include <time.h>
 
@@ -15,8 +16,8 @@ static const char READ_ONLY_TEXT[] = "Attempt to modify a readonly table";
 
 /* ------------------------------------------------------------------ proxies */
 
-static char
-    proxy_mark; /* its address identifies the metatable of a proxy, at index 1; the real table is at index 2 */
+/* Its address identifies the metatable of a proxy, at index 1; the real table is at index 2. */
+static char proxy_mark;
 
 bool luaPushBehindProxy(lua_State *L, int index) {
     if (lua_type(L, index) != LUA_TTABLE || !lua_getmetatable(L, index)) return false;

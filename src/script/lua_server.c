@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table `server`, alias `redis`: commands, replies, log, registration of functions. Arguments of a command are the
- * bytes of Lua's strings; the reply becomes Lua values as it is produced. Main thread only. */
+ * The table `server`, alias `redis`: commands, replies, log, registration of functions. Arguments
+ * of a command are the bytes of Lua's strings; the reply becomes Lua values as it is produced. Main
+ * thread only. */
 #include <math.h>
 #include <openssl/sha.h>
 

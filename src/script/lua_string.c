@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Functions of `string` and `math` that replace the interpreter's: those that may take long, whose steps are counted, and
- * the generator of math.random. */
+ * Functions of `string` and `math` that replace the interpreter's: those that may take long, whose
+ * steps are counted, and the generator of math.random. */
 #define _GNU_SOURCE /* for memmem() */
 #include <ctype.h>
 #include <stdio.h>
@@ -406,7 +406,8 @@ void luaAddString(luaVm *vm) {
 
 /* ------------------------------------------------------------------ math */
 
-/* The linear congruential generator of drand48(), so that scripts get the same numbers on every platform. */
+/* The linear congruential generator of drand48(), so that scripts get the same numbers on every
+ * platform. */
 static uint32_t nextRandom(luaVm *vm) {
     vm->random = (vm->random * UINT64_C(0x5DEECE66D) + 0xB) & ((UINT64_C(1) << 48) - 1);
     return (uint32_t)(vm->random >> 17);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The table `struct`: binary records described by a format. A format is read by one iterator, which both directions and
- * the size use. */
+ * The table `struct`: binary records described by a format. A format is read by one iterator, which
+ * both directions and the size use. */
 #include <string.h>
 
 #include "base/base.h"

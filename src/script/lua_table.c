@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The library `table`: its functions count their steps, because Lua's hook is not called while they run. They read and
- * write without metamethods; a proxy has no elements, so only insert() could change one. Main thread only. */
+ * The library `table`: its functions count their steps, because Lua's hook is not called while they
+ * run. They read and write without metamethods; a proxy has no elements, so only insert() could
+ * change one. Main thread only. */
 #include "base/base.h"
 #include "script/lua_priv.h"
 
@@ -40,7 +41,8 @@ static int tableForeachi(lua_State *L) {
     return 0;
 }
 
-/* For a position far below 1 the elements before the first are moved, too, as in Lua: 2^31 at most. */
+/* For a position far below 1 the elements before the first are moved, too, as in Lua: 2^31 at
+ * most. */
 static int tableInsert(lua_State *L) {
     luaL_checktype(L, 1, LUA_TTABLE);
     luaVm *vm = luaVmOf(L);
@@ -151,7 +153,8 @@ static void order(const sorter *s, int i, int j) {
     }
 }
 
-/* Partitions low..high by the pivot on top of the stack, which is at high - 1, too; removes it. Returns its position. */
+/* Partitions low..high by the pivot on top of the stack, which is at high - 1, too; removes it.
+ * Returns its position. */
 static int partition(const sorter *s, int low, int high) {
     lua_State *L = s->L;
     int i = low, j = high - 1;
@@ -174,8 +177,8 @@ static int partition(const sorter *s, int low, int high) {
     return i;
 }
 
-/* Quicksort with the median of three, in the order of comparisons of Lua 5.1, which decides how equal elements end up.
- * The smaller part is sorted by recursion, so it is at most 31 deep. */
+/* Quicksort with the median of three, in the order of comparisons of Lua 5.1, which decides how
+ * equal elements end up. The smaller part is sorted by recursion, so it is at most 31 deep. */
 static void sortRange(const sorter *s, int low, int high) {
     lua_State *L = s->L;
     while (low < high) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Proof of the sandbox, for builds with checks: walks everything that scripts can reach and finds tables of the host that
- * they could change. Scripts see through a proxy without reaching what is behind it: its contents are walked, it is
- * not reached itself. Upvalues and environments count as reachable, of functions in C, too. */
+ * Proof of the sandbox, for builds with checks: walks everything that scripts can reach and finds
+ * tables of the host that they could change. Scripts see through a proxy without reaching what is
+ * behind it: its contents are walked, it is not reached itself. Upvalues and environments count as
+ * reachable, of functions in C, too. */
 #ifdef HOT_CHECKS
 #include <string.h>
 

@@ -6,7 +6,8 @@
 
 scriptConfig scriptConf;
 
-/* The interpreter is opened again with the other functions. Functions follow after FUNCTION FLUSH. */
+/* The interpreter is opened again with the other functions. Functions follow after FUNCTION
+ * FLUSH. */
 static status applyInsecure(reason *why) {
     (void)why; /* it cannot fail */
     scriptCacheFlush(false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Execution of a script (run.h). Its commands run inside the command that called it, so all of them are one execution
- * unit: sinks get their changes between MULTI and EXEC. Invariant: the busy gate is armed if and only if the current
- * run is busy. Main thread only. */
+ * Execution of a script (run.h). Its commands run inside the command that called it, so all of them
+ * are one execution unit: sinks get their changes between MULTI and EXEC. Invariant: the busy gate
+ * is armed if and only if the current run is busy. Main thread only. */
 #include "script/run.h"
 
 #include "base/base.h"
@@ -42,8 +42,8 @@ const scriptRun *scriptRunNow(void) { return now.run; }
 
 /* ------------------------------------------------------------------ begin and end */
 
-/* The gates that a command with the flags of the script would meet. Scripts without a header are always run: their
- * commands meet the gates. */
+/* The gates that a command with the flags of the script would meet. Scripts without a header are
+ * always run: their commands meet the gates. */
 static bool isAdmitted(const scriptRun *run, ctx *c) {
     bool has_header = !(run->flags & SCRIPT_NO_HEADER);
     bool may_write = has_header && !(run->flags & SCRIPT_NO_WRITES) && !ctxIsReplay(c);
@@ -135,7 +135,8 @@ void scriptReplyError(ctx *c, slice text, bool counted) {
     respError(c->out, text);
 }
 
-/* True if all keys of the command are in the slot of the run. The first command with keys determines it. */
+/* True if all keys of the command are in the slot of the run. The first command with keys
+ * determines it. */
 static bool slotsMatch(scriptRun *run, const ctx *c) {
     int slot = commandSlots(run->slot, c->cmd, c->argv, c->argc);
     if (slot == COMMAND_SEVERAL_SLOTS) return false;
@@ -147,8 +148,8 @@ static bool arityFits(const command *cmd, int argc) {
     return cmd->arity >= 0 ? argc == cmd->arity : argc >= -cmd->arity;
 }
 
-/* What a script may not do because of its flags, or because it is read-only: a gate, because users, slots and memory are
- * checked before. */
+/* What a script may not do because of its flags, or because it is read-only: a gate, because users,
+ * slots and memory are checked before. */
 static gateVerdict checkRules(ctx *c) {
     scriptRun *run = now.run;
     if (run->is_read_only && c->cmd->flags & (CMD_WRITE | CMD_MAY_REPLICATE)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A script or function that is being executed: what it may do, the commands that it runs, and how it is ended from
- * outside. At most one exists at a time. Main thread only. */
+ * A script or function that is being executed: what it may do, the commands that it runs, and how
+ * it is ended from outside. At most one exists at a time. Main thread only. */
 #ifndef SCRIPT_RUN_H
 #define SCRIPT_RUN_H
 
@@ -47,16 +47,19 @@ struct scriptRun {
     int64_t started_us;
 };
 
-/* Starts a run for the command `c`: keys and arguments are argv[first] on. The fields `flags`, `name`, `is_function` and
- * `is_read_only` of `run` are set. Returns false if the script may not be run now; the error was replied. */
+/* Starts a run for the command `c`: keys and arguments are argv[first] on. The fields `flags`,
+ * `name`, `is_function` and `is_read_only` of `run` are set. Returns false if the script may not be
+ * run now; the error was replied. */
 bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count);
 void scriptRunEnd(scriptRun *run);
 /* The script that is being executed, NULL if there is none. */
 const scriptRun *scriptRunNow(void);
 
-/* Runs a command of the script. Items of the reply go to `sink`; a refused command replies an error. */
+/* Runs a command of the script. Items of the reply go to `sink`; a refused command replies an
+ * error. */
 void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *sink);
-/* To be called by the engine at least once per ms of work, if possible. Serves other clients if the script is slow. */
+/* To be called by the engine at least once per ms of work, if possible. Serves other clients if the
+ * script is slow. */
 scriptStop scriptRunPoll(scriptRun *run);
 /* Asks for the end of the running script. `function`: FUNCTION KILL. Replies. */
 void scriptRunKill(ctx *c, bool function);

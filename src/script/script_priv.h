@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Directives of scripts, named after their fields, which only the configuration registry writes; functions shared by the
- * commands. */
+ * Directives of scripts, named after their fields, which only the configuration registry writes;
+ * functions shared by the commands. */
 #ifndef SCRIPT_SCRIPT_PRIV_H
 #define SCRIPT_SCRIPT_PRIV_H
 
@@ -21,10 +21,12 @@ typedef struct scriptConfig {
 extern scriptConfig scriptConf;
 extern const configOption scriptOptions[];
 
-/* Parses the number of keys, argv[2]. False: the error was replied; `not_a_number` is its text, NULL: the usual one. */
+/* Parses the number of keys, argv[2]. False: the error was replied; `not_a_number` is its text,
+ * NULL: the usual one. */
 bool scriptArgKeys(ctx *c, int *count, const char *not_a_number);
-/* The flags of a request to run a script: those of its command, and what the script of an EVAL or EVALSHA, or the
- * function of an FCALL, declares. Unchanged for a script without a header, and if there is none. */
+/* The flags of a request to run a script: those of its command, and what the script of an EVAL or
+ * EVALSHA, or the function of an FCALL, declares. Unchanged for a script without a header, and if
+ * there is none. */
 uint32_t scriptEvalFlags(const ctx *c);
 uint32_t scriptCallFlags(const ctx *c);
 uint32_t scriptFlagsOfCommand(const ctx *c, unsigned flags);

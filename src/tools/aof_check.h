@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Checks one file of an append only file and, if asked, cuts off what follows its last complete record or a point in
- * time. Prints what it finds on standard output in the form of Valkey's tool. One thread. */
+ * Checks one file of an append only file and, if asked, cuts off what follows its last complete
+ * record or a point in time. Prints what it finds on standard output in the form of Valkey's tool.
+ * One thread. */
 #ifndef TOOLS_AOF_CHECK_H
 #define TOOLS_AOF_CHECK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * valkey-check-aof: checks an append only file, given by its manifest or as a single old file, and repairs its end. Exit
- * status 0: valid or repaired, 1: not valid or wrong usage. */
+ * valkey-check-aof: checks an append only file, given by its manifest or as a single old file, and
+ * repairs its end. Exit status 0: valid or repaired, 1: not valid or wrong usage. */
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * valkey-check-rdb: checks an RDB file without loading it into a server. Exit status 0: valid, 1: not valid or wrong
- * usage. */
+ * valkey-check-rdb: checks an RDB file without loading it into a server. Exit status 0: valid, 1:
+ * not valid or wrong usage. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A line on a terminal that shows the progress of a long task: share, rate, remaining time. Nothing is printed when
- * standard error is not a terminal, or during the first second. One thread. */
+ * A line on a terminal that shows the progress of a long task: share, rate, remaining time. Nothing
+ * is printed when standard error is not a terminal, or during the first second. One thread. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 

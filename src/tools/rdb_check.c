@@ -82,7 +82,8 @@ static status onVersion(void *arg, rdbReader *r, int version) {
     return OK;
 }
 
-/* Texts of the file are printed with escapes, as they may contain anything. The caller frees the result. */
+/* Texts of the file are printed with escapes, as they may contain anything. The caller frees the
+ * result. */
 static str printable(slice text) {
     str quoted = STR_EMPTY, out = STR_EMPTY;
     strAppendQuoted(&quoted, text);

@@ -182,8 +182,8 @@ static double average(uint64_t sum, uint64_t count) {
     return count ? (double)sum / (double)count : 0;
 }
 
-/* A row: a name and, for each column, an integer (at an offset in typeStats, or in one of its histograms) or a number
- * with two decimals. */
+/* A row: a name and, for each column, an integer (at an offset in typeStats, or in one of its
+ * histograms) or a number with two decimals. */
 typedef enum rowKind { ROW_INT, ROW_MAX, ROW_AVERAGE, ROW_PERCENTILE } rowKind;
 typedef struct row {
     const char *name;

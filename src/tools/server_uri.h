@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * URIs of servers on the command line: valkey://user:password@host:port/db, redis:// as well, valkeys:// and rediss:// for
- * TLS. User, password, port and db are optional. */
+ * URIs of servers on the command line: valkey://user:password@host:port/db, redis:// as well,
+ * valkeys:// and rediss:// for TLS. User, password, port and db are optional. */
 #ifndef TOOLS_SERVER_URI_H
 #define TOOLS_SERVER_URI_H
 
 #include <stdbool.h>
 
-/* What the URI has; NULL and -1 for what it has not. The texts are allocated and belong to the caller. */
+/* What the URI has; NULL and -1 for what it has not. The texts are allocated and belong to the
+ * caller. */
 typedef struct serverUri {
     bool tls;
     char *user, *password; /* with %XX decoded */

@@ -14,9 +14,11 @@ typedef struct toolTls {
     const char *sni, *cacert, *cacertdir, *cert, *key, *ciphers, *ciphersuites;
 } toolTls;
 
-/* Loads the certificates, the first time; ends the program with an error if they are not valid. Main thread. */
+/* Loads the certificates, the first time; ends the program with an error if they are not valid.
+ * Main thread. */
 void toolTlsLoad(const toolTls *tls);
-/* Begins TLS on a connected context, after toolTlsLoad(). False after a failure, which is in the context. ANY_THREAD. */
+/* Begins TLS on a connected context, after toolTlsLoad(). False after a failure, which is in the
+ * context. ANY_THREAD. */
 bool toolTlsBegin(struct valkeyContext *context);
 
 #endif

@@ -11,7 +11,8 @@
 
 static volatile uint64_t sum; /* what `code` assigns to it the compiler cannot drop */
 
-/* Prints the nanoseconds of `code`, which runs with i = 0 .. TIMES-1: the least of ROUNDS rounds. */
+/* Prints the nanoseconds of `code`, which runs with i = 0 .. TIMES-1: the least of ROUNDS
+ * rounds. */
 #define BENCH_ITEM(name, code) \
     do { \
         double best = 1e9; \

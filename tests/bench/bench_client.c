@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Micro benchmarks of the client library: parsing, formatting and queueing, without a server. If libhiredis is installed
- * (it is loaded at run time), the same work is measured with it, alternately.
+ * Micro benchmarks of the client library: parsing, formatting and queueing, without a server. If
+ * libhiredis is installed (it is loaded at run time), the same work is measured with it,
+ * alternately.
  *
  * Minimum of ROUNDS rounds, nanoseconds per reply or command. */
 #include <dlfcn.h>
@@ -80,7 +81,8 @@ static void makeReplies(void) {
     }
 }
 
-/* As a context does: socket reads into the buffer that the library provides, here a copy in their place. */
+/* As a context does: socket reads into the buffer that the library provides, here a copy in their
+ * place. */
 static void parseOurs(void) {
     valkeyReader *r = valkeyReaderCreate();
     for (int batch = 0; batch < BATCHES / 10; batch++) {
@@ -185,8 +187,8 @@ static void singlesOurs(void) {
         }
     }
 }
-/* The output buffer of a context of hiredis is only emptied by sending, so each batch has a context of its own; that
- * context is measured apart and subtracted. */
+/* The output buffer of a context of hiredis is only emptied by sending, so each batch has a context
+ * of its own; that context is measured apart and subtracted. */
 static void queueTheirs(void) {
     for (int i = 0; i < BATCHES; i++) {
         void *c = hiredis.connect_fd(-1);

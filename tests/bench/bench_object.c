@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What building a value costs, and numbers as text: nanoseconds, the least of several rounds. Objects are built into a
- * ring of a thousand, so each building pays for the free of an older one, as in a server at work. */
+ * What building a value costs, and numbers as text: nanoseconds, the least of several rounds.
+ * Objects are built into a ring of a thousand, so each building pays for the free of an older one,
+ * as in a server at work. */
 #include <stdio.h>
 #include <stdlib.h>
 

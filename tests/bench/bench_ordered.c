@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What ds/ordered costs alone: nanoseconds of CPU to insert, to tell the place of, and to delete one of N entries in
- * random order, to step over it, and bytes of the index per entry.
+ * What ds/ordered costs alone: nanoseconds of CPU to insert, to tell the place of, and to delete
+ * one of N entries in random order, to step over it, and bytes of the index per entry.
  *
  *     bench_ordered            1 M and 10 M entries
  *     bench_ordered N ... */

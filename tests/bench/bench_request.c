@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What a request costs between the bytes read and the bytes to write: parsing, lookup, prefetch, admission,
- * command, reply, statistics; without a socket. And what single items on that path cost, for the budget table
- * in docs/measurements.md. Prints nanoseconds: the least of many short rounds, which other programs seldom disturb.
+ * What a request costs between the bytes read and the bytes to write: parsing, lookup, prefetch,
+ * admission, command, reply, statistics; without a socket. And what single items on that path cost,
+ * for the budget table in docs/measurements.md. Prints nanoseconds: the least of many short rounds,
+ * which other programs seldom disturb.
  *
  *   bench_request [KEYS]     in millions (default 1) */
 #include <stdio.h>

@@ -3,7 +3,8 @@
  * What the slab store costs, beside memAlloc(): nanoseconds of processor time, bytes, pages.
  *
  *     bench_slab                  everything below
- *     bench_slab speed SIZE       alloc, free, replace of 1 M blocks; SIZE 0: a mix of 32 to 1,024 bytes
+ *     bench_slab speed SIZE       alloc, free, replace of 1 M blocks; SIZE 0: a mix of 32 to 1,024
+ *     bytes
  *     bench_slab bytes SIZE       resident bytes per block of a fresh fill
  *     bench_slab churn            fill, delete, overwrite, delete 90 %, with compaction
  *     bench_slab fork             pages copied by overwrites while a child lives

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The least that a server can cost on this kernel: an epoll loop that counts complete requests and answers each with
- * the same bytes. It looks up nothing, allocates nothing per request and keeps no time. What a real server costs above
- * it is what its code can change; `beside.py floor` prints that.
+ * The least that a server can cost on this kernel: an epoll loop that counts complete requests and
+ * answers each with the same bytes. It looks up nothing, allocates nothing per request and keeps no
+ * time. What a real server costs above it is what its code can change; `beside.py floor` prints
+ * that.
  *
  *     floor PORT REPLY        REPLY are the bytes of one reply, with CR and LF
  *
- * One read() and one write() per connection and turn. A request that has not arrived completely waits in the buffer of
- * its connection. Requests must be arrays; a connection that sends anything else, or more than IN_BYTES at once without
- * a complete request, is closed. */
+ * One read() and one write() per connection and turn. A request that has not arrived completely
+ * waits in the buffer of its connection. Requests must be arrays; a connection that sends anything
+ * else, or more than IN_BYTES at once without a complete request, is closed. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -35,7 +36,8 @@ static void __attribute__((noreturn)) fail(const char *what) {
     exit(1);
 }
 
-/* Reads "<lead>number\r\n"; returns the address after it, NULL if it is incomplete or something else. */
+/* Reads "<lead>number\r\n"; returns the address after it, NULL if it is incomplete or something
+ * else. */
 static const char *number(const char *at, const char *end, char lead, size_t *value) {
     if (at == end || *at++ != lead) return NULL;
     for (*value = 0; at < end && *at != '\r'; at++) *value = *value * 10 + (size_t)(*at - '0');

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The fixed work that tests/bench/gate.py holds against its budgets: a whole server in this process, served by
- * real turns of its loop, and clients on socket pairs. No peer, no network, no second thread at work, clocks that
- * stand still: the same binary runs the same instructions each time.
+ * The fixed work that tests/bench/gate.py holds against its budgets: a whole server in this
+ * process, served by real turns of its loop, and clients on socket pairs. No peer, no network, no
+ * second thread at work, clocks that stand still: the same binary runs the same instructions each
+ * time.
  *
  *     gate requests [ROW]     what callgrind counts: all that gateTurn() calls
  *     gate bytes [ROW]        bytes of memory a key
  *
  * Each row runs in a forked child, so that none finds the keys of another. Prints
- * "name|pipeline|requests|process id" or "name|bytes". main.c is linked under the name serverMain(); its loop is
- * gateLoop(), its cron never starts, and no port is opened. */
+ * "name|pipeline|requests|process id" or "name|bytes". main.c is linked under the name
+ * serverMain(); its loop is gateLoop(), its cron never starts, and no port is opened. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +32,8 @@ void gateTurn(loop *l, int *events);
 
 enum { CLIENTS = 10, KEYS = 10000, WARM = 1000, COUNTED = 3000, IDLE_CLIENTS = 500, PIPELINES = 3 };
 enum { P1 = 1, P16 = 2, P100 = 4, ALL = P1 | P16 | P100 };
-/* Also a flag of rows: tables grow in leaps, so these are counted until there are eight times as many keys. */
+/* Also a flag of rows: tables grow in leaps, so these are counted until there are eight times as
+ * many keys. */
 enum { GROWS = 8 };
 
 static const int pipelines[PIPELINES] = {1, 16, 100};
@@ -132,7 +134,8 @@ static peer peerNew(void) {
     return (peer){cl, pair[1]};
 }
 
-/* Reads what has come; every helping must begin as the replies do, if it is known where one begins. */
+/* Reads what has come; every helping must begin as the replies do, if it is known where one
+ * begins. */
 static void drain(peer *p, char begins) {
     static char replies[1 << 20];
     ssize_t n = read(p->fd, replies, sizeof(replies));

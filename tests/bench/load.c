@@ -3,19 +3,21 @@
  * A load generator for the benchmarks: one thread, many connections, one request over and over.
  *
  *     load [-c CLIENTS] [-P PIPELINE] [-n REQUESTS] [-r RANGE] PORT REQUEST
- *     load -R RATE [-S SLICES] [-K] [-W] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...] REQUEST
+ *     load -R RATE [-S SLICES] [-K] [-W] [-c CLIENTS] [-n REQUESTS] [-r RANGE] PORT[,PORT...]
+ *     REQUEST
  *
- * REQUEST is one argument, written as request_text.h tells. Without -R each client sends the next pipeline when the last
- * is answered, and the requests per second are printed.
+ * REQUEST is one argument, written as request_text.h tells. Without -R each client sends the next
+ * pipeline when the last is answered, and the requests per second are printed.
  *
- * With -R requests have times of their own, random but of that rate, whether answers come or not: a latency counts from
- * the time at which the request was meant to go out, not from when a client was free to send it. Servers take turns, a
- * slice each, so that what disturbs this machine disturbs them all alike: -n requests in SLICES slices to each. A round
- * of slices in which a hypervisor took the processors away is done again, but no more than STOLEN_MAX are, and none with
- * -K. For each
- * server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9" once more, of the slice
- * in the middle, and last how many rounds were done again. Spins: give it a processor of its own; with -W it sleeps until the next
- * request is due, which costs some accuracy. Ends badly at the first error reply. */
+ * With -R requests have times of their own, random but of that rate, whether answers come or not: a
+ * latency counts from the time at which the request was meant to go out, not from when a client was
+ * free to send it. Servers take turns, a slice each, so that what disturbs this machine disturbs
+ * them all alike: -n requests in SLICES slices to each. A round of slices in which a hypervisor
+ * took the processors away is done again, but no more than STOLEN_MAX are, and none with -K. For
+ * each server it prints "rate|p50|p90|p99|p99.9|most" in microseconds, after them "p50|p99|p99.9"
+ * once more, of the slice in the middle, and last how many rounds were done again. Spins: give it a
+ * processor of its own; with -W it sleeps until the next request is due, which costs some accuracy.
+ * Ends badly at the first error reply. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>

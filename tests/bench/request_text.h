@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Requests of the benchmarks, written as people type them: words parted by blanks, in which stand for 12 digits %r a
- * random number below the range, %p each such number once, in no order, %n a running number; and for values %a 16
- * bytes, %b 512, %c 4096. Random here means the same in each run. */
+ * Requests of the benchmarks, written as people type them: words parted by blanks, in which stand
+ * for 12 digits %r a random number below the range, %p each such number once, in no order, %n a
+ * running number; and for values %a 16 bytes, %b 512, %c 4096. Random here means the same in each
+ * run. */
 #ifndef BENCH_REQUEST_TEXT_H
 #define BENCH_REQUEST_TEXT_H
 

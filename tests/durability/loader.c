@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Loads append only files fast, for power.py and cuts.py: a whole server in this process, and each load in a forked
- * child of it.
+ * Loads append only files fast, for power.py and cuts.py: a whole server in this process, and each
+ * load in a forked child of it.
  *
  *     loader
  *
  * Reads commands from the standard input, one per line:
  *
- *     load FOLDER           starts with the files of a folder. Replies "ok DIGEST", with the digest of DEBUG DIGEST, or
+ *     load FOLDER           starts with the files of a folder. Replies "ok DIGEST", with the digest
+ *     of DEBUG DIGEST, or
  *                           "refused"
- *     cuts FILE START KEY   replays the first n bytes of a file of records from START on, for every n. Replies "n SAFE
- *                           VALUE" for the first n and each n with another SAFE, where the server would cut the file,
- *                           or VALUE, that of a string key, and then "end"
- *     preamble FILE         reads the first n bytes of an RDB file, for every n. Replies "whole N" if the first N bytes
+ *     cuts FILE START KEY   replays the first n bytes of a file of records from START on, for every
+ *     n. Replies "n SAFE
+ *                           VALUE" for the first n and each n with another SAFE, where the server
+ *                           would cut the file, or VALUE, that of a string key, and then "end"
+ *     preamble FILE         reads the first n bytes of an RDB file, for every n. Replies "whole N"
+ *     if the first N bytes
  *                           are valid, and fewer never
  *
  * main.c is linked under the name serverMain(); its loop is loaderLoop(), and no port is opened. */
@@ -78,8 +81,8 @@ static slice valueOf(const char *key, char *digits) {
     return o ? objectText(o, digits) : SLICE("0");
 }
 
-/* The records before `safe` have been run; runs those that the next byte completes, as a load of the file up to there
- * does. Returns the new end of the last complete transaction. */
+/* The records before `safe` have been run; runs those that the next byte completes, as a load of
+ * the file up to there does. Returns the new end of the last complete transaction. */
 static uint64_t replay(const str *content, uint64_t safe, size_t n, int *db_id) {
     rdbSliceSource source;
     aofReader reader;

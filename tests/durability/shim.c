@@ -2,16 +2,18 @@
  *
  * A library for LD_PRELOAD that stands between a server and its files.
  *
- *     SHIM_TRACE=PATH          appends a record of each change of a file to PATH: power.py replays them
- *     SHIM_FAULT=CALL:K:ERROR  the K-th call (from 1) of open, write, fsync, rename, unlink or ftruncate fails with
+ *     SHIM_TRACE=PATH          appends a record of each change of a file to PATH: power.py replays
+ *     them SHIM_FAULT=CALL:K:ERROR  the K-th call (from 1) of open, write, fsync, rename, unlink or
+ *     ftruncate fails with
  *                              this errno; "short" instead of a number: write() writes half
  *     SHIM_RATE=BYTES          a slow disk: a thread writes so many bytes a second at most
- *     SHIM_COUNT=PATH          writes the number of calls of each kind to PATH at exit, for the choice of K
+ *     SHIM_COUNT=PATH          writes the number of calls of each kind to PATH at exit, for the
+ *     choice of K
  *
- * Only files with relative paths count: those in the server's folder. A record is one line, followed by the bytes of a
- * write: "open ID PATH", "opendir ID PATH", "write ID LEN", "cut ID SIZE", "sync ID" before and "synced ID" after an
- * fsync(), "rename FROM TO", "unlink PATH", "mkdir PATH". An ID is that of an open file in this and its child
- * processes. */
+ * Only files with relative paths count: those in the server's folder. A record is one line,
+ * followed by the bytes of a write: "open ID PATH", "opendir ID PATH", "write ID LEN", "cut ID
+ * SIZE", "sync ID" before and "synced ID" after an fsync(), "rename FROM TO", "unlink PATH", "mkdir
+ * PATH". An ID is that of an open file in this and its child processes. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * For fuzzers that compare two runs over the same input: lengths of pieces that depend on nothing else, and a hash of what
- * a run has produced. */
+ * For fuzzers that compare two runs over the same input: lengths of pieces that depend on nothing
+ * else, and a hash of what a run has produced. */
 #ifndef FUZZ_COMPARE_H
 #define FUZZ_COMPARE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules of users and ACL files. The first byte chooses: rules, one per line, are applied to a user; a rule with an error
- * changes nothing, and the list form of the result gives the same rules again. Or the bytes are an ACL file, which is
- * parsed without being applied. */
+ * Rules of users and ACL files. The first byte chooses: rules, one per line, are applied to a user;
+ * a rule with an error changes nothing, and the list form of the result gives the same rules again.
+ * Or the bytes are an ACL file, which is parsed without being applied. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

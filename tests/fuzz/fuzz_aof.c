@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Records of append only files: reading in steps of any size gives the same items, what is read can be written again,
- * and offsets never go back. The mutator keeps most records well-formed: it repeats, removes and exchanges whole
- * records and corrects the lengths of arguments that it changes.
+ * Records of append only files: reading in steps of any size gives the same items, what is read can
+ * be written again, and offsets never go back. The mutator keeps most records well-formed: it
+ * repeats, removes and exchanges whole records and corrects the lengths of arguments that it
+ * changes.
  *
  * Input: a byte for the size of the steps, then the file. */
 #include <stdlib.h>

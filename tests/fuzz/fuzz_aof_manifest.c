@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Manifests of append only files: what is accepted is printed and parsed again to the same list, in a valid order, and
- * nothing stays allocated. The words that matter are in aof_manifest.dict.
+ * Manifests of append only files: what is accepted is printed and parsed again to the same list, in
+ * a valid order, and nothing stays allocated. The words that matter are in aof_manifest.dict.
  *
  * Input: the manifest. */
 #include <string.h>

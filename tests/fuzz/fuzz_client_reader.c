@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reply reader of the client library compared with itself: the same replies and the same error from the whole input
- * and from pieces that are read into its buffer. What is announced must not determine what is allocated.
+ * The reply reader of the client library compared with itself: the same replies and the same error
+ * from the whole input and from pieces that are read into its buffer. What is announced must not
+ * determine what is allocated.
  *
  * Input: a byte that seeds the pieces, then the bytes from the server. */
 #include <stdbool.h>

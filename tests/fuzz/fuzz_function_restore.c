@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Payloads of FUNCTION RESTORE: the bytes without the footer, which is added. The first byte chooses the policy. What was
- * restored is dumped and must be restored again. */
+ * Payloads of FUNCTION RESTORE: the bytes without the footer, which is added. The first byte
+ * chooses the policy. What was restored is dumped and must be restored again. */
 #include "script_host.h"
 
 #include "format/rdb_dump.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Whole RDB files: every key that is read is valid and can be written, and nothing stays allocated. Checksums are not
- * compared.
+ * Whole RDB files: every key that is read is valid and can be written, and nothing stays allocated.
+ * Checksums are not compared.
  *
- * Input: a byte whose lowest bit accepts later versions and those of other servers and whose second one skips data of
- * modules, then the file. */
+ * Input: a byte whose lowest bit accepts later versions and those of other servers and whose second
+ * one skips data of modules, then the file. */
 #include <string.h>
 
 #include "base/base.h"

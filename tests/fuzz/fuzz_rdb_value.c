@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Values in the RDB format: what is read with small limits equals what is read with the default ones, what is written
- * is read back as the same value, and nothing stays allocated.
+ * Values in the RDB format: what is read with small limits equals what is read with the default
+ * ones, what is written is read back as the same value, and nothing stays allocated.
  *
  * Input: the type byte (modulo the number of types), then the value. */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reply reader compared with itself: it must produce the same events from the whole input and from random pieces in
- * a buffer that moves, and in skip mode the same heads of replies.
+ * The reply reader compared with itself: it must produce the same events from the whole input and
+ * from random pieces in a buffer that moves, and in skip mode the same heads of replies.
  *
  * Input: a byte that seeds the pieces, then the bytes from the server. */
 #include <stdlib.h>

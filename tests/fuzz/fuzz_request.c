@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The request parser compared with itself. It reads a stream at once, and again in random pieces: in batches of random
- * length, some of them returned, from a buffer that moves and is poisoned between calls. Both must give the same
- * requests and the same error, and each request's raw bytes must equal those of the stream.
+ * The request parser compared with itself. It reads a stream at once, and again in random pieces:
+ * in batches of random length, some of them returned, from a buffer that moves and is poisoned
+ * between calls. Both must give the same requests and the same error, and each request's raw bytes
+ * must equal those of the stream.
  *
- * Input: a byte of flags, then the stream. Bytes from 0x80 on are expanded to longer pieces, so that a short input
- * reaches arguments with blocks of their own. Best built with -DHOSTILE_BUILD -DREQUEST_INLINE_MAX=100, which lowers
- * the limits so that short inputs exceed them. */
+ * Input: a byte of flags, then the stream. Bytes from 0x80 on are expanded to longer pieces, so
+ * that a short input reaches arguments with blocks of their own. Best built with -DHOSTILE_BUILD
+ * -DREQUEST_INLINE_MAX=100, which lowers the limits so that short inputs exceed them. */
 #include <stdio.h>
 
 /* Code that is not under test is excluded from coverage. */
@@ -73,8 +74,8 @@ static void putPiece(uint8_t code) {
     }
 }
 
-/* A line that is too long is refused as soon as that many bytes without an end have arrived, which can be earlier with
- * pieces. The requests before it must be equal even then. */
+/* A line that is too long is refused as soon as that many bytes without an end have arrived, which
+ * can be earlier with pieces. The requests before it must be equal even then. */
 static bool tooBig(const feed *f) {
     static const char *const endings[] = {"too big inline request", "too big mbulk count string",
                                           "too big bulk count string"};

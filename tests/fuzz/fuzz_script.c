@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Sources of scripts: the bytes are compiled and run by EVAL, in RESP2 or RESP3, with the commands of script_host.h. Each
- * must reply one complete value, whatever it does, and leave the globals as they were. */
+ * Sources of scripts: the bytes are compiled and run by EVAL, in RESP2 or RESP3, with the commands
+ * of script_host.h. Each must reply one complete value, whatever it does, and leave the globals as
+ * they were. */
 #include "script_host.h"
 #include "script/cache.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Inputs of the libraries of scripts: JSON, MessagePack, struct formats with data, patterns with texts, format strings. The
- * first byte chooses. What was decoded is encoded and decoded again, and must be the same. */
+ * Inputs of the libraries of scripts: JSON, MessagePack, struct formats with data, patterns with
+ * texts, format strings. The first byte chooses. What was decoded is encoded and decoded again, and
+ * must be the same. */
 #include "script_host.h"
 
 static const char *const scripts[] = {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A server without network for fuzzers of scripts: some commands, and a limit of time and memory for each script. */
+ * A server without network for fuzzers of scripts: some commands, and a limit of time and memory
+ * for each script. */
 #ifndef FUZZ_SCRIPT_HOST_H
 #define FUZZ_SCRIPT_HOST_H
 
@@ -53,7 +54,8 @@ enum { HOST_SCRIPT_MS = 50, HOST_SCRIPT_BYTES = 64 << 20, HOST_WORDS_MAX = 8 };
 
 static session host_session;
 
-/* The slab store, which is kept, refers to its records from pages that LeakSanitizer does not read. */
+/* The slab store, which is kept, refers to its records from pages that LeakSanitizer does not
+ * read. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) { return "leak:slab"; }
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Deterministic simulation of replication: four servers in one process run the state machines of src/repl over
- * connections that are delayed, stalled and cut after any byte, with pauses, restarts, promotions, failing children and
- * damaged transfers. See tests/README.md.
+ * Deterministic simulation of replication: four servers in one process run the state machines of
+ * src/repl over connections that are delayed, stalled and cut after any byte, with pauses,
+ * restarts, promotions, failing children and damaged transfers. See tests/README.md.
  *
  *   sim [--seeds N] [--first SEED] [--verbose]
  *
- * A seed reproduces a run exactly. At each step a replica's dataset must be the one that its position in the stream
- * stands for; a replica must not acknowledge what it has not applied; at the end, without faults, all datasets become
- * equal. */
+ * A seed reproduces a run exactly. At each step a replica's dataset must be the one that its
+ * position in the stream stands for; a replica must not acknowledge what it has not applied; at the
+ * end, without faults, all datasets become equal. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ void simFail(const char *format, ...) {
 static bool oneIn(unsigned n) { return randomUniform(n) == 0; }
 static simServer *anyServer(void) { return &servers[randomUniform(SIM_SERVERS)]; }
 
-/* ------------------------------------------------------------------ waits: what replicas have confirmed */
+/* ---------------------------------------------------------- waits: what replicas have confirmed */
 
 static struct {
     simServer *primary;
@@ -110,7 +110,8 @@ static void restart(simServer *s) {
     simServerStart(s);
 }
 
-/* True if `s` is `from`, or gets its data from it. During a failover two servers follow each other. */
+/* True if `s` is `from`, or gets its data from it. During a failover two servers follow each
+ * other. */
 static bool dependsOn(const simServer *s, const simServer *from) {
     for (int i = 0; i < SIM_SERVERS && s && s != from; i++) s = s->follows;
     return s == from;

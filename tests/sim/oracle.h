@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the simulation knows for certain. A dataset is a number that stands for the commands which made it, in their
- * order: datasets with equal numbers are equal, and each knows the one that it was made from. For each position of each
- * stream (id and offset) the dataset there is recorded when it is first reached. */
+ * What the simulation knows for certain. A dataset is a number that stands for the commands which
+ * made it, in their order: datasets with equal numbers are equal, and each knows the one that it
+ * was made from. For each position of each stream (id and offset) the dataset there is recorded
+ * when it is first reached. */
 #ifndef TESTS_SIM_ORACLE_H
 #define TESTS_SIM_ORACLE_H
 
@@ -18,7 +19,8 @@ void oracleReset(void);
 int oracleApply(int dataset, int db, slice command);
 /* True if `later` was made from `earlier`, or is the same. */
 bool oracleIncludes(int later, int earlier);
-/* Records the dataset at a position, or, if one was recorded, fails the simulation unless it is the same. */
+/* Records the dataset at a position, or, if one was recorded, fails the simulation unless it is the
+ * same. */
 void oracleAt(const char *id, int64_t offset, int dataset, const char *who);
 /* Fails the simulation: prints what is wrong with the seed, and ends the process. */
 void simFail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

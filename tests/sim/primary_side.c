@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated server as a primary: commands of replicas, and the child that saves for them. A dataset is transferred as
- * "<number> <number of bytes> <filling> <checksum>". */
+ * A simulated server as a primary: commands of replicas, and the child that saves for them. A
+ * dataset is transferred as "<number> <number of bytes> <filling> <checksum>". */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -14,7 +14,7 @@
 static wire *wireOf(const replPeer *peer) { return peer->owner; }
 static simServer *serverOf(const replPrimary *p) { return p->owner; }
 
-/* ------------------------------------------------------------------ what the state machine asks for */
+/* -------------------------------------------------------------- what the state machine asks for */
 
 static void envSend(replPeer *to, slice bytes) { wireSend(wireOf(to), WIRE_PRIMARY, bytes); }
 

@@ -10,7 +10,7 @@
 #include "server_priv.h"
 #include "transfer.h"
 
-/* ------------------------------------------------------------------ what the state machine asks for */
+/* -------------------------------------------------------------- what the state machine asks for */
 
 static linkSettings envSettings(void *arg) {
     const simServer *s = arg;

@@ -12,8 +12,9 @@ typedef struct words {
     slice argv[16];
     size_t len; /* of its bytes */
 } words;
-/* Reads the first request of `bytes`; the slices are in `bytes`. False if it is incomplete; `len` is then the number of
- * bytes at the start that belong to no request. Fails the simulation on an invalid one. */
+/* Reads the first request of `bytes`; the slices are in `bytes`. False if it is incomplete; `len`
+ * is then the number of bytes at the start that belong to no request. Fails the simulation on an
+ * invalid one. */
 bool wordsRead(str *bytes, words *out);
 
 #endif

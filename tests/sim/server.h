@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A simulated server: the state machines of src/repl with everything around them replaced: connections (wire.h), the
- * dataset (a number of oracle.h), the clock, the child that saves, the disk. */
+ * A simulated server: the state machines of src/repl with everything around them replaced:
+ * connections (wire.h), the dataset (a number of oracle.h), the clock, the child that saves, the
+ * disk. */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
 
@@ -43,8 +44,8 @@ struct simServer {
     replPrimary primary;
     replLink link;
     replFailover failover;
-    int64_t
-        writes_paused_ms; /* for how long the running server has refused writes because of its failover */
+    /* For how long the running server has refused writes because of its failover. */
+    int64_t writes_paused_ms;
     int dataset;
     int epoch; /* changes when the dataset is lost or replaced */
     int client_db;

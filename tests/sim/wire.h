@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Simulated connections: two byte streams with delays. A connection can be stalled, or cut after any byte; each end
- * learns of the cut when it has received what was sent before, or not at all until its timeout. */
+ * Simulated connections: two byte streams with delays. A connection can be stalled, or cut after
+ * any byte; each end learns of the cut when it has received what was sent before, or not at all
+ * until its timeout. */
 #ifndef TESTS_SIM_WIRE_H
 #define TESTS_SIM_WIRE_H
 
@@ -35,7 +36,8 @@ wire *wireFirst(void);
 wire *wireOpen(simServer *replica, simServer *primary);
 /* `side` sends to the other one. */
 void wireSend(wire *w, wireSide side, slice bytes);
-/* This end is closed: it receives nothing more; the other end learns it after the bytes that were sent. */
+/* This end is closed: it receives nothing more; the other end learns it after the bytes that were
+ * sent. */
 void wireClose(wire *w, wireSide side);
 /* Takes some bytes that have arrived at `side`, perhaps none; the caller frees them. */
 str wireReceive(wire *w, wireSide side, int64_t now_ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The allocator of the library, which programs may replace. Any of the functions may return NULL; the library then
- * fails with VALKEY_ERR_OOM or NULL, without leaks. */
+ * The allocator of the library, which programs may replace. Any of the functions may return NULL;
+ * the library then fails with VALKEY_ERR_OOM or NULL, without leaks. */
 #ifndef VALKEY_ALLOC_H
 #define VALKEY_ALLOC_H
 
@@ -24,8 +24,8 @@ typedef struct valkeyAllocFuncs {
 /* The functions in use. */
 extern LIBVALKEY_API valkeyAllocFuncs valkeyAllocFns;
 
-/* Replaces all five functions; returns the previous ones. Not thread-safe: to be called before the library is used, or
- * while nothing is allocated. */
+/* Replaces all five functions; returns the previous ones. Not thread-safe: to be called before the
+ * library is used, or while nothing is allocated. */
 LIBVALKEY_API valkeyAllocFuncs valkeySetAllocators(valkeyAllocFuncs *funcs);
 /* Restores those of the C library. */
 LIBVALKEY_API void valkeyResetAllocators(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asynchronous client: commands with callbacks on the event loop of the program (see adapters/). A context and its
- * callbacks belong to one thread. */
+ * Asynchronous client: commands with callbacks on the event loop of the program (see adapters/). A
+ * context and its callbacks belong to one thread. */
 #ifndef VALKEY_ASYNC_H
 #define VALKEY_ASYNC_H
 
@@ -17,8 +17,9 @@ struct valkeyAsyncContext;
 /* Subscriptions by name. */
 struct dict;
 
-/* Receives a reply (the context, the reply, privdata of the command), which the library frees afterwards. The reply is
- * NULL if the connection ended before it came. Messages of a subscription are given to its callback, again and again. */
+/* Receives a reply (the context, the reply, privdata of the command), which the library frees
+ * afterwards. The reply is NULL if the connection ended before it came. Messages of a subscription
+ * are given to its callback, again and again. */
 typedef void(valkeyCallbackFn)(struct valkeyAsyncContext *, void *, void *);
 typedef struct valkeyCallback {
     struct valkeyCallback *next;
@@ -33,8 +34,8 @@ typedef struct valkeyCallbackList {
     valkeyCallback *head, *tail;
 } valkeyCallbackList;
 
-/* `status` VALKEY_ERR: the cause is in the context, which will be freed when the callback returns, unless
- * VALKEY_OPT_NOAUTOFREE was given. */
+/* `status` VALKEY_ERR: the cause is in the context, which will be freed when the callback returns,
+ * unless VALKEY_OPT_NOAUTOFREE was given. */
 typedef void(valkeyDisconnectCallback)(const struct valkeyAsyncContext *, int status);
 typedef void(valkeyConnectCallback)(struct valkeyAsyncContext *, int status);
 typedef void(valkeyTimerCallback)(void *timer, void *privdata);
@@ -85,8 +86,8 @@ typedef struct valkeyAsyncContext {
     int timeout_reply_count;
 } valkeyAsyncContext;
 
-/* Begin to connect. NULL if memory is exhausted, else a context to be checked for `err`; it connects when the event
- * loop runs. */
+/* Begin to connect. NULL if memory is exhausted, else a context to be checked for `err`; it
+ * connects when the event loop runs. */
 LIBVALKEY_API valkeyAsyncContext *valkeyAsyncConnectWithOptions(const valkeyOptions *options);
 LIBVALKEY_API valkeyAsyncContext *valkeyAsyncConnect(const char *ip, int port);
 LIBVALKEY_API valkeyAsyncContext *valkeyAsyncConnectBind(const char *ip, int port,
@@ -101,15 +102,16 @@ LIBVALKEY_API int valkeyAsyncSetDisconnectCallback(valkeyAsyncContext *ac,
 /* Returns the previous callback. */
 LIBVALKEY_API valkeyAsyncPushFn *valkeyAsyncSetPushCallback(valkeyAsyncContext *ac,
                                                             valkeyAsyncPushFn *fn);
-/* Limit for connecting, and for the time without a reply while some are expected; needs an adapter with timers. */
+/* Limit for connecting, and for the time without a reply while some are expected; needs an adapter
+ * with timers. */
 LIBVALKEY_API int valkeyAsyncSetTimeout(valkeyAsyncContext *ac, struct timeval tv);
 /* Disconnects when all replies have been received, and frees the context. */
 LIBVALKEY_API void valkeyAsyncDisconnect(valkeyAsyncContext *ac);
 /* Frees the context after calling all callbacks with NULL; from a callback: when that returns. */
 LIBVALKEY_API void valkeyAsyncFree(valkeyAsyncContext *ac);
 
-/* For adapters: the socket is readable, is writable, the timer has expired. The context may have been freed
- * afterwards. */
+/* For adapters: the socket is readable, is writable, the timer has expired. The context may have
+ * been freed afterwards. */
 LIBVALKEY_API void valkeyAsyncHandleRead(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncHandleWrite(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac);
@@ -117,8 +119,9 @@ LIBVALKEY_API void valkeyAsyncHandleTimeout(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncRead(valkeyAsyncContext *ac);
 LIBVALKEY_API void valkeyAsyncWrite(valkeyAsyncContext *ac);
 
-/* Queue a command. `fn` may be NULL. VALKEY_OK; VALKEY_ERR if memory is exhausted, the format is not valid, `cmd` is not
- * exactly one command, or the context is disconnecting: the callback is not called then. */
+/* Queue a command. `fn` may be NULL. VALKEY_OK; VALKEY_ERR if memory is exhausted, the format is
+ * not valid, `cmd` is not exactly one command, or the context is disconnecting: the callback is not
+ * called then. */
 LIBVALKEY_API int valkeyvAsyncCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,
                                       const char *format, va_list ap);
 LIBVALKEY_API int valkeyAsyncCommand(valkeyAsyncContext *ac, valkeyCallbackFn *fn, void *privdata,

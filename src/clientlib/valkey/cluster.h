@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients of a cluster: commands are sent to the node that serves the slot of their first key, and redirected as the
- * nodes say (MOVED, ASK), or tried again (TRYAGAIN, CLUSTERDOWN). */
+ * Clients of a cluster: commands are sent to the node that serves the slot of their first key, and
+ * redirected as the nodes say (MOVED, ASK), or tried again (TRYAGAIN, CLUSTERDOWN). */
 #ifndef VALKEY_CLUSTER_H
 #define VALKEY_CLUSTER_H
 
@@ -178,7 +178,8 @@ LIBVALKEY_API void *valkeyClustervCommandToNode(valkeyClusterContext *cc, valkey
 LIBVALKEY_API void *valkeyClusterCommandToNode(valkeyClusterContext *cc, valkeyClusterNode *node,
                                                const char *format, ...);
 
-/* Pipelines: commands are queued, sent to their nodes by the first valkeyClusterGetReply(), and replied in order. */
+/* Pipelines: commands are queued, sent to their nodes by the first valkeyClusterGetReply(), and
+ * replied in order. */
 LIBVALKEY_API int valkeyClusterAppendFormattedCommand(valkeyClusterContext *cc, char *cmd, int len);
 LIBVALKEY_API int valkeyClustervAppendCommand(valkeyClusterContext *cc, const char *format,
                                               va_list ap);
@@ -214,8 +215,9 @@ LIBVALKEY_API void valkeyClusterAsyncDisconnect(valkeyClusterAsyncContext *acc);
 /* Calls all callbacks with NULL. May be called from a callback. */
 LIBVALKEY_API void valkeyClusterAsyncFree(valkeyClusterAsyncContext *acc);
 
-/* VALKEY_OK, or VALKEY_ERR with acc->err; the callback is not called then. Sharded subscriptions go to the node of their
- * slot; other subscriptions are sent with valkeyClusterAsyncCommandToNode(). */
+/* VALKEY_OK, or VALKEY_ERR with acc->err; the callback is not called then. Sharded subscriptions go
+ * to the node of their slot; other subscriptions are sent with
+ * valkeyClusterAsyncCommandToNode(). */
 LIBVALKEY_API int valkeyClusterAsyncFormattedCommand(valkeyClusterAsyncContext *acc,
                                                      valkeyClusterCallbackFn *fn, void *privdata,
                                                      char *cmd, int len);

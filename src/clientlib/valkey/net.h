@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The sockets of contexts, for programs and transports that handle them themselves. Each function that fails has set
- * c->err. */
+ * The sockets of contexts, for programs and transports that handle them themselves. Each function
+ * that fails has set c->err. */
 #ifndef VALKEY_NET_H
 #define VALKEY_NET_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reader: parses replies (RESP2 and RESP3) from bytes in the order of their arrival, independent of any socket. It
- * builds replies by functions that the caller may supply. A reader belongs to one thread at a time. */
+ * The reader: parses replies (RESP2 and RESP3) from bytes in the order of their arrival,
+ * independent of any socket. It builds replies by functions that the caller may supply. A reader
+ * belongs to one thread at a time. */
 #ifndef VALKEY_READ_H
 #define VALKEY_READ_H
 
@@ -36,7 +37,8 @@
 #define VALKEY_REPLY_BIGNUM 13
 #define VALKEY_REPLY_VERB 14
 
-/* Default of `maxbuf`: an empty buffer that is larger is given back (by default also smaller ones). */
+/* Default of `maxbuf`: an empty buffer that is larger is given back (by default also smaller
+ * ones). */
 #define VALKEY_READER_MAX_BUF (1024 * 16)
 /* Default of `maxelements`. */
 #define VALKEY_READER_MAX_ARRAY_ELEMENTS ((1LL << 32) - 1)
@@ -58,9 +60,10 @@ typedef struct valkeyReadTask {
     void *privdata;                /* of the reader */
 } valkeyReadTask;
 
-/* Functions that build replies. Each returns an object other than NULL, or NULL if memory is exhausted; it enters the
- * object in task->parent->obj itself. Without functions (NULL) nothing is built, and the replies are (void *)type.
- * freeObject() is called for a top-level object that will not be returned. */
+/* Functions that build replies. Each returns an object other than NULL, or NULL if memory is
+ * exhausted; it enters the object in task->parent->obj itself. Without functions (NULL) nothing is
+ * built, and the replies are (void *)type. freeObject() is called for a top-level object that will
+ * not be returned. */
 typedef struct valkeyReplyObjectFunctions {
     void *(*createString)(const valkeyReadTask *, char *, size_t);
     void *(*createArray)(const valkeyReadTask *, size_t);
@@ -96,13 +99,14 @@ LIBVALKEY_API valkeyReader *valkeyReaderCreateWithFunctions(valkeyReplyObjectFun
 LIBVALKEY_API void valkeyReaderFree(valkeyReader *r);
 /* Appends bytes, which are copied. VALKEY_OK, or VALKEY_ERR with r->err. */
 LIBVALKEY_API int valkeyReaderFeed(valkeyReader *r, const char *buf, size_t len);
-/* Lends the free tail of the buffer, so that bytes are read from a socket without a copy: `*buf` with `*cap` bytes, at
- * least `minbytes` and at least 1. Valid until the next call for this reader; valkeyReaderCommitRead() then adds the
- * first `len` of them to what was received (0 for none). VALKEY_OK, or VALKEY_ERR with r->err. */
+/* Lends the free tail of the buffer, so that bytes are read from a socket without a copy: `*buf`
+ * with `*cap` bytes, at least `minbytes` and at least 1. Valid until the next call for this reader;
+ * valkeyReaderCommitRead() then adds the first `len` of them to what was received (0 for none).
+ * VALKEY_OK, or VALKEY_ERR with r->err. */
 LIBVALKEY_API int valkeyReaderGetReadBuf(valkeyReader *r, char **buf, size_t *cap, size_t minbytes);
 LIBVALKEY_API void valkeyReaderCommitRead(valkeyReader *r, size_t len);
-/* The next complete reply, which is the caller's to free, or NULL if there is none yet. `reply` NULL: it is freed.
- * VALKEY_OK, or VALKEY_ERR with r->err. */
+/* The next complete reply, which is the caller's to free, or NULL if there is none yet. `reply`
+ * NULL: it is freed. VALKEY_OK, or VALKEY_ERR with r->err. */
 LIBVALKEY_API int valkeyReaderGetReply(valkeyReader *r, void **reply);
 
 #define valkeyReaderSetPrivdata(_r, _p) (int)(((valkeyReader *)(_r))->privdata = (_p))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS by OpenSSL for contexts of valkey.h and async.h; link libvalkey_tls. A program that writes to connections which the
- * server may close should ignore SIGPIPE. */
+ * TLS by OpenSSL for contexts of valkey.h and async.h; link libvalkey_tls. A program that writes to
+ * connections which the server may close should ignore SIGPIPE. */
 #ifndef VALKEY_TLS_H
 #define VALKEY_TLS_H
 
@@ -14,7 +14,8 @@ extern "C" {
 /* struct ssl_st is OpenSSL's SSL. */
 struct ssl_st;
 
-/* Certificates and keys; shared by any number of connections, and needed as long as they are created. */
+/* Certificates and keys; shared by any number of connections, and needed as long as they are
+ * created. */
 typedef struct valkeyTLSContext valkeyTLSContext;
 
 typedef enum {
@@ -53,7 +54,8 @@ typedef struct {
 LIBVALKEY_API const char *valkeyTLSContextGetError(valkeyTLSContextError error);
 /* Initialises OpenSSL; for programs that do not do it themselves. */
 LIBVALKEY_API int valkeyInitOpenSSL(void);
-/* NULL on failure, with the cause in `*error`, which may be NULL. The server's certificate is verified. */
+/* NULL on failure, with the cause in `*error`, which may be NULL. The server's certificate is
+ * verified. */
 LIBVALKEY_API valkeyTLSContext *valkeyCreateTLSContext(
     const char *cacert_filename, const char *capath, const char *cert_filename,
     const char *private_key_filename, const char *server_name, valkeyTLSContextError *error);
@@ -61,8 +63,8 @@ LIBVALKEY_API valkeyTLSContext *valkeyCreateTLSContextWithOptions(valkeyTLSOptio
                                                                   valkeyTLSContextError *error);
 LIBVALKEY_API void valkeyFreeTLSContext(valkeyTLSContext *context);
 
-/* Begins TLS on a connection on which nothing was sent. A blocking context completes the handshake; another one
- * continues it when data is read and written. VALKEY_OK, or VALKEY_ERR with c->err. */
+/* Begins TLS on a connection on which nothing was sent. A blocking context completes the handshake;
+ * another one continues it when data is read and written. VALKEY_OK, or VALKEY_ERR with c->err. */
 LIBVALKEY_API int valkeyInitiateTLSWithContext(valkeyContext *c, valkeyTLSContext *context);
 /* The same with an SSL of the caller's, which the context frees, on failure too. */
 LIBVALKEY_API int valkeyInitiateTLS(valkeyContext *c, struct ssl_st *ssl);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Synchronous client: contexts (connections), commands, pipelines, replies. A context belongs to one thread at a time.
+ * Synchronous client: contexts (connections), commands, pipelines, replies. A context belongs to
+ * one thread at a time.
  *
  * After an error (c->err != 0) a context can only be freed or reconnected. */
 #ifndef VALKEY_VALKEY_H
@@ -44,7 +45,8 @@
 extern "C" {
 #endif
 
-/* A reply. `str`, `element` and `vtype` belong to it; an element that is set to NULL is the caller's to free. */
+/* A reply. `str`, `element` and `vtype` belong to it; an element that is set to NULL is the
+ * caller's to free. */
 typedef struct valkeyReply {
     int type;          /* VALKEY_REPLY_* */
     long long integer; /* of INTEGER and BOOL */
@@ -63,10 +65,11 @@ typedef struct valkeyReply {
 LIBVALKEY_API valkeyReader *valkeyReaderCreate(void);
 LIBVALKEY_API void freeReplyObject(void *reply);
 
-/* Format a command as bytes of the protocol. Arguments are separated by blanks; %s a C string, %b bytes with their
- * size_t length, %% a percent sign, and the numeric conversions of printf(). Return the length, or a negative number if
- * memory is exhausted, the format is not valid, or an argument is NULL (%b with NULL and 0 is empty); for the first
- * function -1 in the first case and -2 in the others. The caller frees `*target` with valkeyFreeCommand(). */
+/* Format a command as bytes of the protocol. Arguments are separated by blanks; %s a C string, %b
+ * bytes with their size_t length, %% a percent sign, and the numeric conversions of printf().
+ * Return the length, or a negative number if memory is exhausted, the format is not valid, or an
+ * argument is NULL (%b with NULL and 0 is empty); for the first function -1 in the first case and
+ * -2 in the others. The caller frees `*target` with valkeyFreeCommand(). */
 LIBVALKEY_API int valkeyvFormatCommand(char **target, const char *format, va_list ap);
 LIBVALKEY_API int valkeyFormatCommand(char **target, const char *format, ...);
 /* `argvlen` NULL: the arguments are C strings. -1 if memory is exhausted or an argument is NULL. */
@@ -123,7 +126,8 @@ typedef struct {
     void (*free_privdata)(void *);
     valkeyPushFn *push_cb;
     valkeyAsyncPushFn *async_push_cb;
-    /* Async: the adapter, and the callbacks of valkeyAsyncSetConnectCallback() and ...DisconnectCallback(). */
+    /* Async: the adapter, and the callbacks of valkeyAsyncSetConnectCallback() and
+     * ...DisconnectCallback(). */
     int (*attach_fn)(struct valkeyAsyncContext *, void *attach_data);
     void *attach_data;
     void (*async_connect_callback)(struct valkeyAsyncContext *, int status);
@@ -155,8 +159,8 @@ typedef struct {
         (opts)->free_privdata = dtor; \
     } while (0)
 
-/* A transport. read() and write() return the bytes transferred, 0 to try again later, -1 after an error, with c->err
- * set. Tables are read-only; members that a transport does not need are NULL. */
+/* A transport. read() and write() return the bytes transferred, 0 to try again later, -1 after an
+ * error, with c->err set. Tables are read-only; members that a transport does not need are NULL. */
 typedef struct valkeyContextFuncs {
     int (*connect)(struct valkeyContext *, const valkeyOptions *);
     void (*close)(struct valkeyContext *);
@@ -164,7 +168,8 @@ typedef struct valkeyContextFuncs {
     void (*async_read)(struct valkeyAsyncContext *);
     void (*async_write)(struct valkeyAsyncContext *);
     ssize_t (*read)(struct valkeyContext *, char *, size_t);
-    /* Instead of read() if not NULL: lends bytes of the transport's memory, until read_zc_done(). */
+    /* Instead of read() if not NULL: lends bytes of the transport's memory, until
+     * read_zc_done(). */
     ssize_t (*read_zc)(struct valkeyContext *, char **);
     ssize_t (*read_zc_done)(struct valkeyContext *);
     ssize_t (*write)(struct valkeyContext *); /* from c->obuf, which it does not change */
@@ -185,8 +190,8 @@ typedef struct valkeyContext {
     char errstr[128];
     valkeyFD fd;
     int flags; /* VALKEY_BLOCK ... */
-    /* Bytes to send. The 17 bytes before them are length (8), capacity (8) and the number 4 (1), in the byte order of
-     * the machine; a NUL follows them. */
+    /* Bytes to send. The 17 bytes before them are length (8), capacity (8) and the number 4 (1), in
+     * the byte order of the machine; a NUL follows them. */
     char *obuf;
     valkeyReader *reader;
 
@@ -216,8 +221,8 @@ typedef struct valkeyContext {
     valkeyPushFn *push_cb;
 } valkeyContext;
 
-/* These return a context, which is to be checked for c->err, or NULL if memory is exhausted or an option is not
- * valid. */
+/* These return a context, which is to be checked for c->err, or NULL if memory is exhausted or an
+ * option is not valid. */
 LIBVALKEY_API valkeyContext *valkeyConnectWithOptions(const valkeyOptions *options);
 LIBVALKEY_API valkeyContext *valkeyConnect(const char *ip, int port);
 LIBVALKEY_API valkeyContext *valkeyConnectWithTimeout(const char *ip, int port,
@@ -233,8 +238,8 @@ LIBVALKEY_API valkeyContext *valkeyConnectUnixWithTimeout(const char *path,
 LIBVALKEY_API valkeyContext *valkeyConnectUnixNonBlock(const char *path);
 /* A connection over a descriptor that is connected already; the context closes it. */
 LIBVALKEY_API valkeyContext *valkeyConnectFd(valkeyFD fd);
-/* Connects again to the same endpoint with the same options; what was queued or received is dropped. TLS must be
- * initiated again. VALKEY_OK, or VALKEY_ERR with c->err. */
+/* Connects again to the same endpoint with the same options; what was queued or received is
+ * dropped. TLS must be initiated again. VALKEY_OK, or VALKEY_ERR with c->err. */
 LIBVALKEY_API int valkeyReconnect(valkeyContext *c);
 
 /* Returns the previous callback. With NULL, pushes are returned like replies. */
@@ -251,12 +256,13 @@ LIBVALKEY_API valkeyFD valkeyFreeKeepFd(valkeyContext *c);
 /* One read into the reader; one write from obuf, `*done` set if it is empty. */
 LIBVALKEY_API int valkeyBufferRead(valkeyContext *c);
 LIBVALKEY_API int valkeyBufferWrite(valkeyContext *c, int *done);
-/* Sends bytes of the protocol from the caller's memory: returns how many were written (0: try later), or -1 with c->err.
- * obuf must be empty. For programs that send the same bytes again and again. */
+/* Sends bytes of the protocol from the caller's memory: returns how many were written (0: try
+ * later), or -1 with c->err. obuf must be empty. For programs that send the same bytes again and
+ * again. */
 LIBVALKEY_API ssize_t valkeyWriteBytes(valkeyContext *c, const char *buf, size_t len);
 
-/* The next reply; a blocking context sends what is queued and waits, another one gives NULL if there is none yet.
- * `reply` NULL: it is freed. */
+/* The next reply; a blocking context sends what is queued and waits, another one gives NULL if
+ * there is none yet. `reply` NULL: it is freed. */
 LIBVALKEY_API int valkeyGetReply(valkeyContext *c, void **reply);
 /* The next reply that was received already, push messages included; NULL if there is none. */
 LIBVALKEY_API int valkeyGetReplyFromReader(valkeyContext *c, void **reply);
@@ -268,7 +274,8 @@ LIBVALKEY_API int valkeyAppendCommand(valkeyContext *c, const char *format, ...)
 LIBVALKEY_API int valkeyAppendCommandArgv(valkeyContext *c, int argc, const char **argv,
                                           const size_t *argvlen);
 
-/* Queue a command and, if the context is blocking, return its reply; NULL with c->err on failure. */
+/* Queue a command and, if the context is blocking, return its reply; NULL with c->err on
+ * failure. */
 LIBVALKEY_API void *valkeyvCommand(valkeyContext *c, const char *format, va_list ap);
 LIBVALKEY_API void *valkeyCommand(valkeyContext *c, const char *format, ...);
 LIBVALKEY_API void *valkeyCommandArgv(valkeyContext *c, int argc, const char **argv,

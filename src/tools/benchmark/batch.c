@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The bytes of a batch. With one operation they are written once, and only the numbers in them change from batch to
- * batch; a mix is composed anew each time. */
+ * The bytes of a batch. With one operation they are written once, and only the numbers in them
+ * change from batch to batch; a mix is composed anew each time. */
 #include "base/base.h"
 #include "base/random.h"
 #include "tools/benchmark/run_priv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients: connecting, sending batches, checking replies. Replies are parsed, counted and compared with the class that
- * their command has, but never built. */
+ * Clients: connecting, sending batches, checking replies. Replies are parsed, counted and compared
+ * with the class that their command has, but never built. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,8 @@ static bool classMatches(replyClass expected, replyKind kind) {
     }
 }
 
-/* A reply that is an error. A slot that has moved is not one, if commands follow the slots of their node. */
+/* A reply that is an error. A slot that has moved is not one, if commands follow the slots of their
+ * node. */
 static void errorReply(client *c, slice text) {
     run *r = c->owner->run;
     bool moved = text.len > 6 && !memcmp(text.ptr, "MOVED ", 6);
@@ -144,7 +145,8 @@ static void keepRest(client *c, const char *bytes, size_t len) {
     c->rest_len = len;
 }
 
-/* Checks the replies in the worker's buffer. A reply with the same bytes as the one before needs no parsing. */
+/* Checks the replies in the worker's buffer. A reply with the same bytes as the one before needs no
+ * parsing. */
 static void parse(client *c, size_t len) {
     const char *buf = c->owner->buffer;
     size_t pos = 0, last_at = 0, last_len = 0;

@@ -49,7 +49,8 @@ static void measure(series *s, int round, const benchOptions *o, const target *t
     memFree(r);
 }
 
-/* Half of the distance between the lowest and the highest of sorted values, in percent of the median. */
+/* Half of the distance between the lowest and the highest of sorted values, in percent of the
+ * median. */
 static double spread(const double *sorted, int count, double middle) {
     return middle > 0 ? (sorted[count - 1] - sorted[0]) / 2 / middle * 100 : 0;
 }

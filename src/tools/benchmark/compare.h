@@ -6,8 +6,8 @@
 
 #include "tools/benchmark/run.h"
 
-/* Runs a workload on `a` and `b` alternately, and prints medians of the rates and latencies, their ratio, and the
- * spread of the rounds. */
+/* Runs a workload on `a` and `b` alternately, and prints medians of the rates and latencies, their
+ * ratio, and the spread of the rounds. */
 void compareRun(const benchOptions *o, const target *a, const target *b, const workload *w);
 
 #endif

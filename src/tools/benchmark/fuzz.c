@@ -112,7 +112,8 @@ static void *clientMain(void *arg) {
     bool ok = true;
     for (int64_t i = 0; i < s->per_client && ok; i++) {
         if (sendOne(s, c, command)) continue;
-        /* A command may have made the server close this connection; the server must accept another. */
+        /* A command may have made the server close this connection; the server must accept
+         * another. */
         ok = reconnects++ < RECONNECTS_MAX;
         valkeyFree(c);
         c = connectClient(s->options);

@@ -23,7 +23,8 @@ struct fuzzCatalog {
     bool malformed;
 };
 
-/* What would end the connection or the server, block it, change its role, or keep data from being read back. */
+/* What would end the connection or the server, block it, change its role, or keep data from being
+ * read back. */
 static const char *const excluded[] = {
     "shutdown",         "debug",       "monitor",       "subscribe",      "psubscribe",
     "ssubscribe",       "sync",        "psync",         "replicaof",      "slaveof",

@@ -2,9 +2,9 @@
  *
  * The numbers that placeholders are replaced by.
  *
- * Zipf: number k has a probability proportional to (k + 1)^-s. Sampled by rejection-inversion (Hoermann and Derflinger,
- * 1996), in constant time and memory: the integral of x^-s is inverted at a uniform point, and the few points between
- * the curve and the steps under it are drawn again. */
+ * Zipf: number k has a probability proportional to (k + 1)^-s. Sampled by rejection-inversion
+ * (Hoermann and Derflinger, 1996), in constant time and memory: the integral of x^-s is inverted at
+ * a uniform point, and the few points between the curve and the steps under it are drawn again. */
 #include "tools/benchmark/keys.h"
 
 #include <math.h>

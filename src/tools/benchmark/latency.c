@@ -2,8 +2,8 @@
  *
  * Latencies in an HDR histogram; see the header.
  *
- * Bucket `i` below 2^SUB_BITS counts the values i << unit_bits; above, each power of two has half as many buckets of
- * twice the width of the one before. */
+ * Bucket `i` below 2^SUB_BITS counts the values i << unit_bits; above, each power of two has half
+ * as many buckets of twice the width of the one before. */
 #include "tools/benchmark/latency.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Latencies in an HDR histogram: three significant digits, from a lowest unit that is a power of two microseconds. */
+ * Latencies in an HDR histogram: three significant digits, from a lowest unit that is a power of
+ * two microseconds. */
 #ifndef TOOLS_BENCHMARK_LATENCY_H
 #define TOOLS_BENCHMARK_LATENCY_H
 

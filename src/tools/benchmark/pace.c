@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A limited rate: batches are due at constant intervals. Clients that are free wait in a list, in the order in which they
- * will send; the kernel's timer wakes the loop when the next batch is due.
+ * A limited rate: batches are due at constant intervals. Clients that are free wait in a list, in
+ * the order in which they will send; the kernel's timer wakes the loop when the next batch is due.
  *
- * Open loop: a batch that is due while no client is free is sent by the next one that is, with the time at which it was
- * due, so nothing is omitted. Otherwise (--rps) what could not be sent in time is not made up for. */
+ * Open loop: a batch that is due while no client is free is sent by the next one that is, with the
+ * time at which it was due, so nothing is omitted. Otherwise (--rps) what could not be sent in time
+ * is not made up for. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

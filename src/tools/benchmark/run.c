@@ -80,7 +80,8 @@ static void beginMeasuring(run *r, int64_t now_ns) {
     atomic_store(&r->phase, 1);
 }
 
-/* The nodes' slots have changed: reads them anew. Old maps are not freed, as threads may be reading them. */
+/* The nodes' slots have changed: reads them anew. Old maps are not freed, as threads may be reading
+ * them. */
 static void refreshSlots(run *r) {
     if (!atomic_exchange(&r->slots_changed, false)) return;
     target *fresh = memNew(target);

@@ -2,8 +2,8 @@
  *
  * A run, its workers (threads) and their clients.
  *
- * Threads share counters, which are atomic, and what is constant during a run. Everything else of a worker is its
- * own. */
+ * Threads share counters, which are atomic, and what is constant during a run. Everything else of a
+ * worker is its own. */
 #ifndef TOOLS_BENCHMARK_RUN_PRIV_H
 #define TOOLS_BENCHMARK_RUN_PRIV_H
 
@@ -94,7 +94,8 @@ struct run {
 /* Begins to connect. */
 void clientOpen(client *c);
 void clientClose(client *c);
-/* Sends the next batch, or waits for its time, or closes the client if there is nothing more to send. */
+/* Sends the next batch, or waits for its time, or closes the client if there is nothing more to
+ * send. */
 void clientNext(client *c, int64_t now_ns);
 /* Sends a batch that is due; its latency counts from `start_ns`. */
 void clientSend(client *c, int64_t start_ns);

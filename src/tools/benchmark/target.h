@@ -34,13 +34,15 @@ bool targetRefreshSlots(const target *t, target *fresh);
 
 /* "host:port", or the path of a socket; into a buffer of the calling thread. */
 const char *targetName(const endpoint *at);
-/* A blocking connection that has authenticated and selected the database. Ends the program on failure. */
+/* A blocking connection that has authenticated and selected the database. Ends the program on
+ * failure. */
 valkeyContext *targetConnect(const benchOptions *o, const endpoint *at);
 /* Begins a connection that does not block. Ends the program on failure. */
 valkeyContext *targetBegin(const benchOptions *o, const endpoint *at);
 /* The next step when its socket is ready: true if data can be sent. */
 bool targetEstablish(const benchOptions *o, const endpoint *at, valkeyContext *c, bool *secured);
-/* The commands at the begin of each connection, encoded, and how many; the caller frees them with memFree(). */
+/* The commands at the begin of each connection, encoded, and how many; the caller frees them with
+ * memFree(). */
 char *targetPrefix(const benchOptions *o, const targetNode *node, size_t *len, int *commands);
 /* Sends a command to every node; for preparations. Ends the program if it fails. */
 void targetCommand(const target *t, int argc, const char **argv);

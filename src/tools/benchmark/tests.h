@@ -12,7 +12,8 @@ typedef void testRunProc(void *arg, workload *w);
 typedef void testPrepareProc(void *arg, int argc, const char **argv);
 /* Calls `run` for each test that the options choose, in the order of Valkey. */
 void testsRun(const benchOptions *o, testPrepareProc *prepare, testRunProc *run, void *arg);
-/* Builds the workload of --mix from the names of tests and weights; ends the program if they are not valid. */
+/* Builds the workload of --mix from the names of tests and weights; ends the program if they are
+ * not valid. */
 void testsMix(const benchOptions *o, workload *w);
 
 #endif

@@ -106,7 +106,8 @@ static void addHole(operation *op, size_t offset, int kind, bool first) {
     op->holes[op->hole_count++] = (hole){.offset = offset, .kind = (uint8_t)kind, .first = first};
 }
 
-/* The kind of the placeholder at `p`, or -1; `*len` is its length, `*offset` where it is replaced. */
+/* The kind of the placeholder at `p`, or -1; `*len` is its length, `*offset` where it is
+ * replaced. */
 static int holeAt(const benchOptions *o, const char *p, size_t rest, size_t *len, size_t *offset) {
     static const char *const numbers[] = {
         "__rand_int__", "__rand_1st__", "__rand_2nd__", "__rand_3rd__", "__rand_4th__",

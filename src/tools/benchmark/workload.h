@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is sent: commands compiled to bytes of the protocol, with the places that change from request to request. */
+ * What is sent: commands compiled to bytes of the protocol, with the places that change from
+ * request to request. */
 #ifndef TOOLS_BENCHMARK_WORKLOAD_H
 #define TOOLS_BENCHMARK_WORKLOAD_H
 
@@ -19,7 +20,8 @@ typedef enum replyClass {
     CLASS_AGGREGATE
 } replyClass;
 
-/* Kinds of places: 0 a new number, 1 to 9 the same number within a command, or the characters of a hash tag. */
+/* Kinds of places: 0 a new number, 1 to 9 the same number within a command, or the characters of a
+ * hash tag. */
 enum { HOLE_NUMBER, HOLE_TAG = 10, HOLE_TAG_SIZE = 3 };
 
 typedef struct hole {
@@ -49,8 +51,8 @@ typedef struct workload {
     bool has_tags;
 } workload;
 
-/* Compiles one command, or several separated by ";", with repetitions. NULL with a message in `*error` if one has no
- * words. */
+/* Compiles one command, or several separated by ";", with repetitions. NULL with a message in
+ * `*error` if one has no words. */
 operation *operationCompile(const benchOptions *o, int argc, const char **argv, const char **error);
 /* The inline command of test ping_inline. */
 operation *operationCompileInline(const char *text);
@@ -60,7 +62,8 @@ void workloadInit(workload *w, const char *title, int64_t payload, operation *ta
 void workloadAdd(workload *w, operation *take, const char *name, unsigned weight);
 void workloadClear(workload *w);
 
-/* The data of __data__: `len` bytes, always the same, followed by a NUL. The caller frees it with memFree(). */
+/* The data of __data__: `len` bytes, always the same, followed by a NUL. The caller frees it with
+ * memFree(). */
 char *dataMake(size_t len);
 
 #endif

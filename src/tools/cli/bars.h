@@ -12,8 +12,8 @@
 bool barsAreBlocks(void);
 /* Appends a horizontal bar of `share` (0 to 1) of `width` columns; a share above 0 is visible. */
 void barsAppend(str *out, double share, int width, bool blocks);
-/* Appends a vertical bar of one column, for a latency on a logarithmic scale: the lowest is below 32 us, the highest from
- * 2 ms on. */
+/* Appends a vertical bar of one column, for a latency on a logarithmic scale: the lowest is below
+ * 32 us, the highest from 2 ms on. */
 void barsAppendLatency(str *out, uint64_t us, bool blocks);
 
 #endif

@@ -16,7 +16,8 @@ static bool saveNode(clusterManager *m, clusterNode *node, const char *folder) {
                  node->port);
     strAppendFormat(&path, "%svalkey-node-%s-%d-%s.rdb", folder, strText(&node->host), node->port,
                     node->id);
-    /* The server closes the connection after the snapshot; servers before 7 refuse the option and go on. */
+    /* The server closes the connection after the snapshot; servers before 7 refuse the option and
+     * go on. */
     freeReplyObject(managerCommand(node, "REPLCONF rdb-only 1"));
     bool saved = node->link && fullSyncSave(node->link, strText(&path), m->env->progress);
     valkeyFree(node->link);

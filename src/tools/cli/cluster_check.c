@@ -84,7 +84,8 @@ static bool checkCoverage(clusterManager *m, bool fix) {
 
 /* ------------------------------------------------------------------ multiple owners */
 
-/* For each primary the number of keys in each slot: rows of SLOT_COUNT. The caller frees it. NULL after an error. */
+/* For each primary the number of keys in each slot: rows of SLOT_COUNT. The caller frees it. NULL
+ * after an error. */
 static int64_t *countAllKeys(clusterManager *m) {
     enum { BATCH = 1024 };
     int64_t *keys = memNewArray(int64_t, (size_t)m->nodes.count * SLOT_COUNT);

@@ -125,7 +125,8 @@ static bool configure(clusterManager *m) {
     managerPrint(m, LEVEL_INFO, ">>> Nodes configuration updated\n");
     managerPrint(m, LEVEL_INFO, ">>> Assign a different config epoch to each node\n");
     for (int i = 0; i < m->nodes.count; i++) {
-        /* A node that was part of a cluster before keeps its epoch; collisions are resolved by the nodes. */
+        /* A node that was part of a cluster before keeps its epoch; collisions are resolved by the
+         * nodes. */
         freeReplyObject(managerCommand(m->nodes.list[i], "CLUSTER SET-CONFIG-EPOCH %d", i + 1));
     }
     managerPrint(m, LEVEL_INFO, ">>> Sending CLUSTER MEET messages to join the cluster\n");

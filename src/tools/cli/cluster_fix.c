@@ -2,8 +2,8 @@
  *
  * `--cluster fix`: open slots, slots without an owner, slots with several.
  *
- * A node deletes the keys of a slot when it sees another one own the slot. So where a slot with keys has an owner, the keys
- * move before the ownership does. */
+ * A node deletes the keys of a slot when it sees another one own the slot. So where a slot with
+ * keys has an owner, the keys move before the ownership does. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -64,7 +64,8 @@ static bool readOwners(clusterManager *m, slotState *s) {
     return true;
 }
 
-/* Finds the nodes in which the slot is open. Other nodes with keys of it are treated like importing ones. */
+/* Finds the nodes in which the slot is open. Other nodes with keys of it are treated like importing
+ * ones. */
 static void readOpen(clusterManager *m, slotState *s) {
     bool clear = s->assigned_count == 1 && s->owner_count == 1;
     for (int i = 0; i < m->nodes.count; i++) {
@@ -128,8 +129,8 @@ static bool openSource(const clusterManager *m, clusterNode *from, clusterNode *
     return setSlot(m, from, slot, "IMPORTING", owner);
 }
 
-/* Chooses the owner among the nodes with keys, and makes it the owner. The one that owned the slot until now keeps its keys
- * until they are moved: it is `*previous` then. */
+/* Chooses the owner among the nodes with keys, and makes it the owner. The one that owned the slot
+ * until now keeps its keys until they are moved: it is `*previous` then. */
 static clusterNode *chooseOwner(clusterManager *m, slotState *s, clusterNode **previous) {
     managerPrint(m, LEVEL_INFO,
                  ">>> No single clear owner for the slot, selecting an owner by # of keys...\n");
@@ -217,7 +218,8 @@ static bool fixByState(clusterManager *m, slotState *s) {
         return finishMove(m, s, owner);
     if (s->migrating_count == 0) return gatherKeys(m, s, owner, NULL);
     if (s->migrating_count == 1 && s->importing_count > 1 && s->migrating[0] == owner) {
-        /* Which of the importing nodes was meant is in the state of the owner; no other one has keys. */
+        /* Which of the importing nodes was meant is in the state of the owner; no other one has
+         * keys. */
         clusterNode *target = NULL;
         for (int i = 0; i < owner->migrating.count; i++) {
             if (owner->migrating.list[i].slot == s->slot)
@@ -280,7 +282,8 @@ static int listPrimaries(const clusterManager *m, clusterNode **out) {
     return count;
 }
 
-/* For each uncovered slot the number of nodes with keys of it, and the one with most. False after an error. */
+/* For each uncovered slot the number of nodes with keys of it, and the one with most. False after
+ * an error. */
 static bool findHolders(clusterManager *m, const slotSet *uncovered, slotHolder *best,
                         int *holders) {
     enum { BATCH = 1024 };
@@ -317,7 +320,8 @@ static void selectSlots(const slotSet *uncovered, const int *holders, int min, i
     }
 }
 
-/* Prints the slots and asks, as Valkey does even with --cluster-yes; false if there are none or the user refuses. */
+/* Prints the slots and asks, as Valkey does even with --cluster-yes; false if there are none or the
+ * user refuses. */
 static bool confirmSlots(const slotSet *slots, const char *title, const char *question) {
     if (!slots->count) return false;
     str text = STR_EMPTY;
@@ -327,7 +331,8 @@ static bool confirmSlots(const slotSet *slots, const char *title, const char *qu
     return managerAskYes(question);
 }
 
-/* The first of these slots that are not after one another go to the first primary, and so on, so that ranges stay whole. */
+/* The first of these slots that are not after one another go to the first primary, and so on, so
+ * that ranges stay whole. */
 static bool coverEmpty(clusterManager *m, const slotSet *slots) {
     clusterNode **primaries = memNewArray(clusterNode *, m->nodes.count + 1);
     int count = listPrimaries(m, primaries), index = 0;
@@ -415,7 +420,8 @@ bool managerFixOwners(clusterManager *m, int slot, const slotHolder *owners, int
     clusterNode *owner = planOwnerByKeys(owners, count);
     managerPrint(m, LEVEL_INFO, ">>> Setting slot %d owner: %s:%d\n", slot, strText(&owner->host),
                  owner->port);
-    /* The others give the slot up before the epoch of the owner is raised: they would delete their keys when they see it. */
+    /* The others give the slot up before the epoch of the owner is raised: they would delete their
+     * keys when they see it. */
     for (int i = 0; i < count; i++) {
         clusterNode *node = owners[i].node;
         if (node == owner) continue;

@@ -63,8 +63,8 @@ bool managerMeet(const clusterManager *m, clusterNode *node, const clusterNode *
     return met;
 }
 
-/* Number of other nodes that `node` knows, without those in handshake, whose addresses are appended to `waiting`. -1 after
- * an error. */
+/* Number of other nodes that `node` knows, without those in handshake, whose addresses are appended
+ * to `waiting`. -1 after an error. */
 static int countKnown(const clusterManager *m, clusterNode *node, str *waiting) {
     clusterNodes others = {0};
     clusterNode *self = clusterNodeNew("", 0, 0);

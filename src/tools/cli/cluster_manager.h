@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * `valkey-cli --cluster`: creates, checks, repairs and changes clusters. This is the interface for the main program. */
+ * `valkey-cli --cluster`: creates, checks, repairs and changes clusters. This is the interface for
+ * the main program. */
 #ifndef TOOLS_CLI_CLUSTER_MANAGER_H
 #define TOOLS_CLI_CLUSTER_MANAGER_H
 
@@ -24,14 +25,14 @@ typedef struct clusterOptions {
 
 /* Sets the defaults; `yes` from VALKEYCLI_CLUSTER_YES and its old name. */
 void clusterOptionsInit(clusterOptions *options);
-/* Takes the option at argv[at] and its values. Returns the number of words taken, 0 if it is not an option of the cluster
- * manager or its value is missing, -1 after an error that was printed. */
+/* Takes the option at argv[at] and its values. Returns the number of words taken, 0 if it is not an
+ * option of the cluster manager or its value is missing, -1 after an error that was printed. */
 int clusterOptionsTake(clusterOptions *options, int argc, char **argv, int at);
 
 /* What the main program supplies. */
 typedef struct clusterEnvironment {
-    /* Connects without login. Returns a blocking context, with its `err` set after a failure, or NULL if memory is
-     * exhausted. */
+    /* Connects without login. Returns a blocking context, with its `err` set after a failure, or
+     * NULL if memory is exhausted. */
     struct valkeyContext *(*connect)(const char *host, int port, void *arg);
     void *arg;
     const char *user, *password; /* NULL: no login */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The nodes of a cluster as CLUSTER NODES lists them: parsing, searching, printing. No connections are used here. */
+ * The nodes of a cluster as CLUSTER NODES lists them: parsing, searching, printing. No connections
+ * are used here. */
 #ifndef TOOLS_CLI_CLUSTER_NODES_H
 #define TOOLS_CLI_CLUSTER_NODES_H
 
@@ -48,28 +49,30 @@ void clusterNodeFree(clusterNode *node);
 void clusterNodesAdd(clusterNodes *nodes, clusterNode *node);
 void clusterNodesClear(clusterNodes *nodes);
 
-/* Splits "host:port" or "host:port@busport" of the command line; the last colon separates, so that an IPv6 address needs
- * no brackets. Ports are read like Valkey does it, with atoi(). False, and nothing is changed, without a colon. The caller
- * frees `host`. */
+/* Splits "host:port" or "host:port@busport" of the command line; the last colon separates, so that
+ * an IPv6 address needs no brackets. Ports are read like Valkey does it, with atoi(). False, and
+ * nothing is changed, without a colon. The caller frees `host`. */
 bool clusterNodeParseAddress(const char *text, str *host, int *port, int *bus_port);
 
 /* Parses one line of CLUSTER NODES into an empty node; false if it is not valid. */
 bool clusterNodeParseLine(slice line, clusterNode *out, bool *is_myself);
-/* Parses a reply of CLUSTER NODES. Fills `self`, which keeps its host and port, and appends the others. False if a line
- * is not valid or none is of the node itself. */
+/* Parses a reply of CLUSTER NODES. Fills `self`, which keeps its host and port, and appends the
+ * others. False if a line is not valid or none is of the node itself. */
 bool clusterNodesParse(slice reply, clusterNode *self, clusterNodes *others);
-/* Writes which slots belong to which node, equal for equal configurations, with open slots ignored. */
+/* Writes which slots belong to which node, equal for equal configurations, with open slots
+ * ignored. */
 bool clusterNodesSignature(slice reply, str *out);
 
-/* The node whose id begins with `prefix`, ignoring case; `prefix` of the whole length finds the id itself. */
+/* The node whose id begins with `prefix`, ignoring case; `prefix` of the whole length finds the id
+ * itself. */
 clusterNode *clusterNodesFind(const clusterNodes *nodes, const char *prefix);
 /* The node with this id, NULL if there is none. */
 clusterNode *clusterNodesFindId(const clusterNodes *nodes, const char *id);
 /* Counts the replicas of each primary. */
 void clusterNodesCountReplicas(clusterNodes *nodes);
 
-/* The lines that describe a node, each preceded by `indent` blanks. Without `with_slots` of a replica only the primary is
- * printed. */
+/* The lines that describe a node, each preceded by `indent` blanks. Without `with_slots` of a
+ * replica only the primary is printed. */
 void clusterNodeDescribe(const clusterNode *node, int indent, bool with_slots, str *out);
 
 #endif

@@ -64,7 +64,8 @@ int planReplicas(clusterNode **order, int count, int primary_count, int per_prim
     int left = count - primary_count, made = 0;
     if (left <= 0) return 0;
     clusterNode **rest = memNewArray(clusterNode *, left);
-    /* The node after the last primary is often on the host of the first one's neighbour: it goes to the end. */
+    /* The node after the last primary is often on the host of the first one's neighbour: it goes to
+     * the end. */
     for (int i = 0; i < left; i++) rest[i] = order[primary_count + (i + 1) % left];
     for (int extra = 0; left > 0; extra = 1) {
         int wanted = extra ? 1 : per_primary;
@@ -103,7 +104,8 @@ static int nextBelow(uint64_t *state, int bound) {
     return (int)((*state >> 33) % (uint64_t)bound);
 }
 
-/* Random exchanges that do not increase the cost are kept: those that do not change it lead out of local minima. */
+/* Random exchanges that do not increase the cost are kept: those that do not change it lead out of
+ * local minima. */
 int planSpread(replicaChoice *choices, int count) {
     enum { TRIES_PER_REPLICA = 500 };
     uint64_t state = 1;
@@ -187,7 +189,8 @@ static void sortByBalance(nodeShare *shares, int count) {
     }
 }
 
-/* True if the node's slots differ too much from what it should have. A threshold of 0 switches the test off. */
+/* True if the node's slots differ too much from what it should have. A threshold of 0 switches the
+ * test off. */
 static bool isOver(const nodeShare *share, int expected, double threshold_percent) {
     if (threshold_percent <= 0) return false;
     int has = share->node->slots.count;

@@ -28,7 +28,8 @@ enum managerLevel { LEVEL_PLAIN, LEVEL_INFO, LEVEL_OK, LEVEL_WARNING, LEVEL_ERRO
 /* Prints to standard output, in the colour of the level if the terminal has colours. */
 void managerPrint(const clusterManager *m, enum managerLevel level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Prints a question and reads a line of standard input, without its end. False at the end of the input. */
+/* Prints a question and reads a line of standard input, without its end. False at the end of the
+ * input. */
 bool managerAsk(const char *question, str *out);
 /* True if the reply to the question is "yes". */
 bool managerAskYes(const char *question);
@@ -39,15 +40,17 @@ bool managerConfirm(const clusterManager *m, const char *question);
 
 /* Connects and logs in, unless the node is connected. Prints the reason after a failure. */
 bool managerConnect(const clusterManager *m, clusterNode *node);
-/* Sends a command to a connected node. Returns the reply, which the caller frees; NULL after a failure, which is printed
- * and closes the connection. Errors of the server are replies. */
+/* Sends a command to a connected node. Returns the reply, which the caller frees; NULL after a
+ * failure, which is printed and closes the connection. Errors of the server are replies. */
 valkeyReply *managerCommand(clusterNode *node, const char *format, ...);
 valkeyReply *managerCommandArgv(clusterNode *node, int argc, const char **argv, const size_t *len);
-/* Sends a command whose reply only matters if it is an error: this is printed, and false returned. */
+/* Sends a command whose reply only matters if it is an error: this is printed, and false
+ * returned. */
 bool managerRun(const clusterManager *m, clusterNode *node, const char *format, ...);
 /* True if the reply is not an error. Else prints it; `reply` may be NULL. */
 bool managerAccept(const clusterManager *m, const clusterNode *node, const valkeyReply *reply);
-/* Queues a command; its reply is fetched by managerNext(), which is to be called once per queued command. */
+/* Queues a command; its reply is fetched by managerNext(), which is to be called once per queued
+ * command. */
 void managerQueue(clusterNode *node, const char *format, ...);
 valkeyReply *managerNext(clusterNode *node);
 bool replyIsError(const valkeyReply *reply, const char *prefix);
@@ -56,15 +59,16 @@ int64_t managerCountKeys(const clusterManager *m, clusterNode *node, int slot);
 
 /* ------------------------------------------------------------------ view and checks */
 
-/* Loads all nodes of the cluster that the node at this address belongs to. Prints the reason after a failure. */
+/* Loads all nodes of the cluster that the node at this address belongs to. Prints the reason after
+ * a failure. */
 bool managerLoad(clusterManager *m, const char *host, int port, int bus_port);
 /* The same for an address in one word, "host:port", or two, "host" and "port". */
 bool managerLoadFrom(clusterManager *m, int argc, char **argv);
-/* Splits the address of a node: one word, or host and port as two. Prints an error and returns false if it is not valid. The
- * caller frees `host`. */
+/* Splits the address of a node: one word, or host and port as two. Prints an error and returns
+ * false if it is not valid. The caller frees `host`. */
 bool managerParseAddress(int argc, char **argv, str *host, int *port, int *bus_port);
-/* Connects to a node that is not part of the view and fills it from its own CLUSTER NODES. `others` receives the nodes
- * that it knows. False after a failure, which is printed. */
+/* Connects to a node that is not part of the view and fills it from its own CLUSTER NODES. `others`
+ * receives the nodes that it knows. False after a failure, which is printed. */
 bool managerLoadNode(const clusterManager *m, clusterNode *node, clusterNodes *others);
 void managerClear(clusterManager *m);
 /* The primaries with keys, slots and replicas. */
@@ -96,7 +100,8 @@ bool managerMoveSlot(clusterManager *m, clusterNode *source, clusterNode *target
 /* The same for several slots, by CLUSTER MIGRATESLOTS. */
 bool managerMoveAtomic(clusterManager *m, clusterNode *source, clusterNode *target,
                        const slotSet *slots, int flags, str *error);
-/* CLUSTER SETSLOT slot NODE owner, on the owner first, then `previous` (may be NULL) and the other primaries. */
+/* CLUSTER SETSLOT slot NODE owner, on the owner first, then `previous` (may be NULL) and the other
+ * primaries. */
 bool managerAssign(clusterManager *m, clusterNode *owner, clusterNode *previous, int slot,
                    str *error);
 
@@ -114,7 +119,8 @@ int clusterBackup(clusterManager *m, int argc, char **argv);
 
 /* Waits until all nodes know each other and report the same slots. */
 void managerWaitJoin(clusterManager *m);
-/* Loads a node that is to join a cluster. It must know no other nodes and have no keys; prints why not. */
+/* Loads a node that is to join a cluster. It must know no other nodes and have no keys; prints why
+ * not. */
 bool managerLoadEmpty(const clusterManager *m, clusterNode *node);
 /* Makes `node` know `other`. */
 bool managerMeet(const clusterManager *m, clusterNode *node, const clusterNode *other);

@@ -137,7 +137,8 @@ static void printPlan(const clusterManager *m, clusterNode *const *sources, int 
     strFree(&text);
 }
 
-/* The slots of the moves from index `from` on that have the same source; returns the index after them. */
+/* The slots of the moves from index `from` on that have the same source; returns the index after
+ * them. */
 static int collectSlots(const slotMove *moves, int count, int from, slotSet *slots) {
     int at = from;
     *slots = (slotSet){0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The view of a cluster: all nodes, each asked for its own slots, because nodes may disagree and only the node itself
- * lists its open slots. */
+ * The view of a cluster: all nodes, each asked for its own slots, because nodes may disagree and
+ * only the node itself lists its open slots. */
 #include <string.h>
 
 #include "base/alloc.h"

@@ -66,7 +66,8 @@ void commandDisconnect(commandRunner *r) {
     r->debugging = false;
 }
 
-/* Takes the count of a confirmation: that of shard channels, or that of channels and patterns together. */
+/* Takes the count of a confirmation: that of shard channels, or that of channels and patterns
+ * together. */
 static void noteConfirmation(commandRunner *r, const valkeyReply *reply) {
     bool ends;
     if (reply->elements != 3 || reply->element[0]->type != VALKEY_REPLY_STRING ||
@@ -150,7 +151,8 @@ static void printText(commandRunner *r, str *out) {
     if (fflush(stdout) != 0 && errno == EPIPE) exit(1);
 }
 
-/* Draws what is easier to read than the reply, for people at a terminal. False for other replies. */
+/* Draws what is easier to read than the reply, for people at a terminal. False for other
+ * replies. */
 static bool drawReply(const commandRunner *r, const words *command, const valkeyReply *reply,
                       str *out) {
     if (!r->explain || r->connection->options->force_standard ||
@@ -177,7 +179,8 @@ static bool showReply(commandRunner *r, const words *command, const valkeyReply 
     return true;
 }
 
-/* Waits for the next reply, which Ctrl-C ends. Pushed messages are printed. NULL after a failure. */
+/* Waits for the next reply, which Ctrl-C ends. Pushed messages are printed. NULL after a
+ * failure. */
 static valkeyReply *waitReply(valkeyContext *context) {
     int done = 0;
     while (!done) {
@@ -274,7 +277,8 @@ static bool readForever(commandRunner *r, const words *command) {
     }
 }
 
-/* Each channel of a subscription is confirmed; in RESP3 by pushed messages. Without channels, UNSUBSCRIBE ends all. */
+/* Each channel of a subscription is confirmed; in RESP3 by pushed messages. Without channels,
+ * UNSUBSCRIBE ends all. */
 static bool readConfirmations(commandRunner *r, const words *command, int kind) {
     connection *c = r->connection;
     int expected = command->count - 1;
@@ -303,7 +307,8 @@ static bool readMonitor(commandRunner *r, const words *command) {
     return accepted && (!started || readForever(r, command));
 }
 
-/* SYNC and PSYNC. There is nothing to be done after them except for a user who has pressed Ctrl-C. */
+/* SYNC and PSYNC. There is nothing to be done after them except for a user who has pressed
+ * Ctrl-C. */
 static bool readStream(commandRunner *r, const words *command) {
     syncShow(r->connection, command);
     if (interruptDescriptor() < 0) exit(1);
@@ -311,7 +316,8 @@ static bool readStream(commandRunner *r, const words *command) {
     return false;
 }
 
-/* Sends the command once and prints its reply, after redirections. False after failures as commandRun(). */
+/* Sends the command once and prints its reply, after redirections. False after failures as
+ * commandRun(). */
 static bool runOnce(commandRunner *r, const words *command) {
     connection *c = r->connection;
     bool ask = false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Runs one command: sends it, prints its replies, follows redirections, notes what it changes for the connection. */
+ * Runs one command: sends it, prints its replies, follows redirections, notes what it changes for
+ * the connection. */
 #ifndef TOOLS_CLI_COMMAND_H
 #define TOOLS_CLI_COMMAND_H
 
@@ -21,10 +22,12 @@ typedef struct commandRunner {
 bool commandIsSubscribed(const commandRunner *r);
 /* Forgets the state of the connection, and closes it. */
 void commandDisconnect(commandRunner *r);
-/* Runs the command `repeat` times (-1: endlessly) with the interval of the options. False if the connection failed, or
- * the reply was an error and the options ask for that (-e). Messages are on standard output and standard error. */
+/* Runs the command `repeat` times (-1: endlessly) with the interval of the options. False if the
+ * connection failed, or the reply was an error and the options ask for that (-e). Messages are on
+ * standard output and standard error. */
 bool commandRun(commandRunner *r, const words *command, long repeat);
-/* Prints a pushed message; a function for valkeySetPushCallback(), with the runner as private data. */
+/* Prints a pushed message; a function for valkeySetPushCallback(), with the runner as private
+ * data. */
 void commandPrintPush(void *runner, void *reply);
 /* Prints the messages that were received while no command was running. */
 void commandShowReceived(commandRunner *r);

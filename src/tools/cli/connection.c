@@ -111,8 +111,8 @@ static void reportNoConnection(const connection *c, const char *why) {
     }
 }
 
-/* True if the server has closed the connection while nothing was asked. A command sent now would be lost, or might have
- * been executed: nobody could tell. */
+/* True if the server has closed the connection while nothing was asked. A command sent now would be
+ * lost, or might have been executed: nobody could tell. */
 static bool wasClosed(const connection *c) {
     char byte;
     struct pollfd fd = {.fd = c->context->fd, .events = POLLIN};

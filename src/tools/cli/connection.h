@@ -25,22 +25,24 @@ typedef struct connection {
 
 void connectionInit(connection *c, const cliOptions *options);
 void connectionClear(connection *c);
-/* Opens a connection without login, TLS included. Returns a context to be checked for `err`; NULL if memory is
- * exhausted. */
+/* Opens a connection without login, TLS included. Returns a context to be checked for `err`; NULL
+ * if memory is exhausted. */
 valkeyContext *connectionOpen(const cliOptions *options, const char *host, int port);
-/* Connects, unless connected, with login, database and protocol. Reports failures on standard error; false if there is
- * no connection. */
+/* Connects, unless connected, with login, database and protocol. Reports failures on standard
+ * error; false if there is no connection. */
 bool connectionConnect(connection *c);
 void connectionClose(connection *c);
 /* Prints "Error: ..." for the context's error on standard error. */
 void connectionReportError(const connection *c);
-/* Sends a command with the format of valkeyCommand() and returns its reply. Ends the program with an error if the
- * connection fails. The caller frees the reply. */
+/* Sends a command with the format of valkeyCommand() and returns its reply. Ends the program with
+ * an error if the connection fails. The caller frees the reply. */
 valkeyReply *connectionCommand(connection *c, const char *format, ...);
-/* Sends commands without waiting: queue them, then take their replies in order. Ends the program as above. */
+/* Sends commands without waiting: queue them, then take their replies in order. Ends the program as
+ * above. */
 void connectionQueue(connection *c, const char *format, ...);
 valkeyReply *connectionNext(connection *c);
-/* As connectionCommand(), for commands that must not fail: ends the program, naming `what`, if the reply is an error. */
+/* As connectionCommand(), for commands that must not fail: ends the program, naming `what`, if the
+ * reply is an error. */
 valkeyReply *connectionRequire(connection *c, const char *what, const char *format, ...);
 
 #endif

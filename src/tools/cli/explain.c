@@ -15,7 +15,8 @@ enum { NAME_MAX_LEN = 63 };
 
 static int min(int a, int b) { return a < b ? a : b; }
 
-/* Number of insertions, removals, replacements and swaps of neighbours that turn one name into the other. */
+/* Number of insertions, removals, replacements and swaps of neighbours that turn one name into the
+ * other. */
 static int distance(slice a, slice b) {
     int rows[3][NAME_MAX_LEN + 2];
     int *before = rows[0], *last = rows[1], *now = rows[2];

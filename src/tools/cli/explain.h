@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Explanations under errors, for people at a terminal: similar names of commands, the syntax, what a redirection
- * means. */
+ * Explanations under errors, for people at a terminal: similar names of commands, the syntax, what
+ * a redirection means. */
 #ifndef TOOLS_CLI_EXPLAIN_H
 #define TOOLS_CLI_EXPLAIN_H
 

@@ -13,7 +13,8 @@
 
 #include "tools/cli/interrupt.h"
 
-/* Receives at least one byte into the buffer, at most a part. False after a failure and after Ctrl-C. */
+/* Receives at least one byte into the buffer, at most a part. False after a failure and after
+ * Ctrl-C. */
 static bool readPart(valkeyContext *context, fullSync *s) {
     size_t room = sizeof(s->buffer) - s->buffered;
     for (;;) {
@@ -84,7 +85,8 @@ static int writeFile(int fd, const char *buf, size_t len) {
     return 0;
 }
 
-/* Number of bytes at the start of the buffer that belong to the snapshot; the last ones may be part of the marker. */
+/* Number of bytes at the start of the buffer that belong to the snapshot; the last ones may be part
+ * of the marker. */
 static size_t snapshotPart(const fullSync *s, uint64_t received, bool *ended) {
     if (!s->has_marker) {
         uint64_t left = s->length - received;

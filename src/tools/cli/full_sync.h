@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The full synchronisation that a primary sends to its replicas: a line that announces the snapshot, and the snapshot,
- * which has a length or ends with a marker. Works with any connection, TLS included. One thread. */
+ * The full synchronisation that a primary sends to its replicas: a line that announces the
+ * snapshot, and the snapshot, which has a length or ends with a marker. Works with any connection,
+ * TLS included. One thread. */
 #ifndef TOOLS_CLI_FULL_SYNC_H
 #define TOOLS_CLI_FULL_SYNC_H
 
@@ -24,19 +25,21 @@ typedef struct fullSync {
 
 /* Sends what was appended to the context. False after a failure, which is in the context. */
 bool fullSyncSend(valkeyContext *context);
-/* Reads a line of the reply to SYNC or PSYNC, which may take as long as the server needs to prepare a snapshot. False if the
- * connection fails and after Ctrl-C. */
+/* Reads a line of the reply to SYNC or PSYNC, which may take as long as the server needs to prepare
+ * a snapshot. False if the connection fails and after Ctrl-C. */
 bool fullSyncReadLine(valkeyContext *context, fullSync *s);
 /* True if the last line announces a snapshot, whose end is then in `s`. */
 bool fullSyncHasSnapshot(fullSync *s);
-/* Receives the snapshot into a file (-1: nowhere), and counts its bytes in `*received`. Returns false if the connection
- * fails and after Ctrl-C, and, with errno in `*file_error`, if the file cannot be written. `p` may be NULL. */
+/* Receives the snapshot into a file (-1: nowhere), and counts its bytes in `*received`. Returns
+ * false if the connection fails and after Ctrl-C, and, with errno in `*file_error`, if the file
+ * cannot be written. `p` may be NULL. */
 bool fullSyncReceive(valkeyContext *context, fullSync *s, int fd, jobProgress *p,
                      uint64_t *received, int *file_error);
 /* Passes bytes that were received after the last line or the snapshot to the context's reader. */
 void fullSyncPassRest(valkeyContext *context, fullSync *s);
-/* Sends SYNC and writes the snapshot to the file `path`, "-" for standard output. Prints on standard error what it does
- * and what fails; returns false then. The connection cannot be used afterwards. */
+/* Sends SYNC and writes the snapshot to the file `path`, "-" for standard output. Prints on
+ * standard error what it does and what fails; returns false then. The connection cannot be used
+ * afterwards. */
 bool fullSyncSave(valkeyContext *context, const char *path, progressStyle style);
 
 #endif

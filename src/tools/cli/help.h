@@ -39,10 +39,11 @@ extern const int helpEntryCount;
 
 /* True for "help" and "?", which the program runs itself. */
 bool helpIsCommand(const words *command);
-/* Prints the help that the command asks for: general, of a group ("help @string"), or of commands. */
+/* Prints the help that the command asks for: general, of a group ("help @string"), or of
+ * commands. */
 void helpPrint(const words *command);
-/* The entry that the words of the command begin with, the longest one; NULL if there is none. `*used` is the number of
- * words of its name. */
+/* The entry that the words of the command begin with, the longest one; NULL if there is none.
+ * `*used` is the number of words of its name. */
 const helpEntry *helpFind(const words *command, int *used);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hints (hint.h): the words typed so far are matched with the arguments of the command; what follows is the hint. The
- * depth of arguments, and so of the recursion, is bounded by the specs. */
+ * Hints (hint.h): the words typed so far are matched with the arguments of the command; what
+ * follows is the hint. The depth of arguments, and so of the recursion, is bounded by the specs. */
 #include "tools/cli/hint.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ typedef struct typedWords {
     int count;
 } typedWords;
 
-/* Result of matching an argument or a sequence: words used (0: no match), whether only optional parts remain, and the
- * text of what remains. */
+/* Result of matching an argument or a sequence: words used (0: no match), whether only optional
+ * parts remain, and the text of what remains. */
 typedef struct match {
     int used;
     bool complete;
@@ -158,7 +158,8 @@ static void appendRemaining(match *m, const helpArgument *args, int count, int f
     if (m->rest.len > 0) strCut(&m->rest, m->rest.len - 1);
 }
 
-/* Matches consecutive optional arguments, in any order. `used` tells which; `last->used` is 0 if none matched. */
+/* Matches consecutive optional arguments, in any order. `used` tells which; `last->used` is 0 if
+ * none matched. */
 static match matchOptional(const helpArgument *args, int count, typedWords words, bool *used) {
     match last = {.complete = true};
     for (int i = 0; i < count && last.used < words.count && last.complete;) {

@@ -6,7 +6,8 @@
 
 #include "base/str.h"
 
-/* Appends the rest of the syntax for a line that is being edited; nothing if the command is not known. */
+/* Appends the rest of the syntax for a line that is being edited; nothing if the command is not
+ * known. */
 void hintFor(slice line, str *out);
 /* Prints the hint of a line (--test_hint). */
 int hintPrint(const char *line);

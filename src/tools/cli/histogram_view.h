@@ -14,8 +14,9 @@ typedef struct histogramStyle {
     bool blocks, colors;
 } histogramStyle;
 
-/* Appends a table for each command: the calls up to each latency, and bars. False, with nothing appended, if the reply does
- * not have the form of LATENCY HISTOGRAM, in RESP2 or RESP3, or has no command. */
+/* Appends a table for each command: the calls up to each latency, and bars. False, with nothing
+ * appended, if the reply does not have the form of LATENCY HISTOGRAM, in RESP2 or RESP3, or has no
+ * command. */
 bool histogramDraw(str *out, const valkeyReply *reply, histogramStyle style);
 
 #endif

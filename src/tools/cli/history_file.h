@@ -8,7 +8,8 @@
 
 #include "tools/cli/words.h"
 
-/* Calls `line` for each line of the file, the oldest first; no more than the last thousand are kept. */
+/* Calls `line` for each line of the file, the oldest first; no more than the last thousand are
+ * kept. */
 void historyLoad(void (*line)(const char *text, void *arg), void *arg);
 /* Appends a line to the file, which only its owner can read. */
 void historyAppend(const char *line);

@@ -8,8 +8,8 @@
 
 #include "base/str.h"
 
-/* The path in one of the environment variables, else `name` in the home directory. False if there is none, or if the
- * variable is empty or "/dev/null". */
+/* The path in one of the environment variables, else `name` in the home directory. False if there
+ * is none, or if the variable is empty or "/dev/null". */
 bool homeFilePath(str *out, const char *variable, const char *old_variable, const char *name);
 
 #endif

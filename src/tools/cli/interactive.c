@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Interactive use (interactive.h), with libedit. While a line is edited, the connection is watched, too: messages are
- * printed above the line. The hint after the line is unknown to libedit: it is drawn before waiting for a key and
- * removed after it. */
+ * Interactive use (interactive.h), with libedit. While a line is edited, the connection is watched,
+ * too: messages are printed above the line. The hint after the line is unknown to libedit: it is
+ * drawn before waiting for a key and removed after it. */
 #define _GNU_SOURCE /* pipe2() */
 #include "tools/cli/interactive.h"
 
@@ -117,7 +117,7 @@ static void eraseHint(void) {
     fflush(stdout);
 }
 
-/* ------------------------------------------------------------------ waiting for keys and messages */
+/* ---------------------------------------------------------------- waiting for keys and messages */
 
 /* Prints what the server sent while a line is edited. */
 static void showMessages(editor *e) {
@@ -216,7 +216,8 @@ static size_t commonLength(const char *a, const char *b) {
     return len;
 }
 
-/* Inserts what all commands that begin like the line have in common; lists them if that is nothing. */
+/* Inserts what all commands that begin like the line have in common; lists them if that is
+ * nothing. */
 static unsigned char completeProc(EditLine *line, int key) {
     (void)key;
     const LineInfo *info = el_line(line);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ctrl-C (interrupt.h). The signal handler writes into a pipe, so that a signal just before poll() is not lost. */
+ * Ctrl-C (interrupt.h). The signal handler writes into a pipe, so that a signal just before poll()
+ * is not lost. */
 #include "tools/cli/interrupt.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Ctrl-C in interactive use: ends the running command or discards the line being edited, not the program. */
+ * Ctrl-C in interactive use: ends the running command or discards the line being edited, not the
+ * program. */
 #ifndef TOOLS_CLI_INTERRUPT_H
 #define TOOLS_CLI_INTERRUPT_H
 
@@ -13,10 +14,11 @@ void interruptInstall(void);
 /* True after Ctrl-C, until interruptClear(). */
 bool interruptPending(void);
 void interruptClear(void);
-/* A descriptor that is readable after Ctrl-C, to be polled with others; -1 before interruptInstall(). */
+/* A descriptor that is readable after Ctrl-C, to be polled with others; -1 before
+ * interruptInstall(). */
 int interruptDescriptor(void);
-/* Waits until the server has sent something, Ctrl-C, or the end of the time (-1: none). True if there is something to be
- * read. */
+/* Waits until the server has sent something, Ctrl-C, or the end of the time (-1: none). True if
+ * there is something to be read. */
 bool interruptWait(const struct valkeyContext *context, int timeout_ms);
 
 #endif

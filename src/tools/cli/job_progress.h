@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Progress of long tasks on standard error: a line with rate and remaining time on a terminal, or an object of JSON per
- * second and one at the end. Nothing is printed in the first second. One thread. */
+ * Progress of long tasks on standard error: a line with rate and remaining time on a terminal, or
+ * an object of JSON per second and one at the end. Nothing is printed in the first second. One
+ * thread. */
 #ifndef TOOLS_CLI_JOB_PROGRESS_H
 #define TOOLS_CLI_JOB_PROGRESS_H
 
@@ -25,8 +26,8 @@ typedef struct jobProgress {
 
 void jobProgressBegin(jobProgress *p, progressStyle style, const char *task, const char *unit,
                       uint64_t total);
-/* From now on, the text is at the end of the current line of the terminal and the cursor stays where it is, so that what the
- * task prints on standard output overwrites it. */
+/* From now on, the text is at the end of the current line of the terminal and the cursor stays
+ * where it is, so that what the task prints on standard output overwrites it. */
 void jobProgressInLine(jobProgress *p);
 /* Cheap enough to call for each key. */
 void jobProgressAt(jobProgress *p, uint64_t done);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * --bigkeys, --memkeys and --hotkeys (modes.h): walk over all keys, and remember the largest per type or the hottest. */
+ * --bigkeys, --memkeys and --hotkeys (modes.h): walk over all keys, and remember the largest per
+ * type or the hottest. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

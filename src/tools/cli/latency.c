@@ -61,7 +61,8 @@ static void printSparkline(const latencyRun *run, int columns) {
     strFree(&out);
 }
 
-/* Replaces the line; on a terminal with as many details as fit, because a line that wraps could not be replaced. */
+/* Replaces the line; on a terminal with as many details as fit, because a line that wraps could not
+ * be replaced. */
 static void printLine(const latencyRun *run, bool details) {
     int columns = terminalColumns() - 1;
     int used =
@@ -182,7 +183,8 @@ int modeLatencyDist(connection *c) {
 
 /* ------------------------------------------------------------------ --intrinsic-latency */
 
-/* A loop of which nothing is asked but time: what it loses was taken by the kernel or the hypervisor. */
+/* A loop of which nothing is asked but time: what it loses was taken by the kernel or the
+ * hypervisor. */
 int modeIntrinsicLatency(connection *c) {
     int64_t start_us = clockMonoUs(), end_us = start_us + c->options->intrinsic_s * 1000000;
     uint64_t runs = 0, state = 88172645463325252ull;

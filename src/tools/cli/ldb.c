@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The Lua debugger's front end (ldb.h). The server replies with arrays of lines; the line <endsession> is followed by
- * the reply of the script. */
+ * The Lua debugger's front end (ldb.h). The server replies with arrays of lines; the line
+ * <endsession> is followed by the reply of the script. */
 #include "tools/cli/ldb.h"
 
 #include <stdio.h>

@@ -25,7 +25,8 @@ static const char *askPassword(void) {
     return strText(&password);
 }
 
-/* Replaces or appends the argument that comes from standard input. False if the tag of -X is not there. */
+/* Replaces or appends the argument that comes from standard input. False if the tag of -X is not
+ * there. */
 static bool addStdin(const cliOptions *o, words *command) {
     if (!o->stdin_last_arg && !o->stdin_tag) return true;
     str bytes = STR_EMPTY;
@@ -105,7 +106,8 @@ int main(int argc, char **argv) {
     setlocale(LC_ALL, "");
     clockInit();
     int first = cliOptionsParse(&options, argc, argv);
-    /* OpenSSL writes without MSG_NOSIGNAL. Otherwise the signal ends the program if nobody reads its output. */
+    /* OpenSSL writes without MSG_NOSIGNAL. Otherwise the signal ends the program if nobody reads
+     * its output. */
     if (options.tls.on) signal(SIGPIPE, SIG_IGN);
     if (options.ask_password && !options.password) options.password = askPassword();
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The modes of valkey-cli other than running commands. Each returns the exit status of the program; those that run
- * until they are interrupted do not return. */
+ * The modes of valkey-cli other than running commands. Each returns the exit status of the program;
+ * those that run until they are interrupted do not return. */
 #ifndef TOOLS_CLI_MODES_H
 #define TOOLS_CLI_MODES_H
 

@@ -276,8 +276,8 @@ static void complete(cliOptions *o, bool password_given) {
     if (o->show_pushes < 0) o->show_pushes = cliOutputIsTerminal();
 }
 
-/* Takes --cluster with its command and what follows up to the next option, or an option of the cluster manager. Returns the
- * number of words taken, 0 if it is neither. */
+/* Takes --cluster with its command and what follows up to the next option, or an option of the
+ * cluster manager. Returns the number of words taken, 0 if it is neither. */
 static int takeCluster(cliOptions *o, int argc, char **argv, int at) {
     if (strcmp(argv[at], "--cluster") != 0) {
         int taken = clusterOptionsTake(&o->cluster_options, argc, argv, at);

@@ -76,13 +76,14 @@ typedef struct cliOptions {
     clusterOptions cluster_options;
 } cliOptions;
 
-/* Parses the command line; prints what is wrong and ends the program after an error, --help and --version. Returns the
- * index of the first word of the command, `argc` if there is none. */
+/* Parses the command line; prints what is wrong and ends the program after an error, --help and
+ * --version. Returns the index of the first word of the command, `argc` if there is none. */
 int cliOptionsParse(cliOptions *o, int argc, char **argv);
 void cliOptionsClear(cliOptions *o);
 /* Takes a text of memAlloc(), which lives as long as the options; returns it. */
 const char *cliOptionsKeep(cliOptions *o, char *take);
-/* True if standard output is a terminal, or is to be treated as one (environment variable FAKETTY). */
+/* True if standard output is a terminal, or is to be treated as one (environment variable
+ * FAKETTY). */
 bool cliOutputIsTerminal(void);
 /* Prints the text of --help. */
 void cliUsagePrint(FILE *to);

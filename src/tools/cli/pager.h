@@ -6,8 +6,8 @@
 
 #include "base/str.h"
 
-/* Shows the text with the program in VALKEYCLI_PAGER or PAGER if standard output is a terminal with fewer lines. False:
- * the caller prints it. */
+/* Shows the text with the program in VALKEYCLI_PAGER or PAGER if standard output is a terminal with
+ * fewer lines. False: the caller prints it. */
 bool pagerShow(const str *text);
 
 #endif

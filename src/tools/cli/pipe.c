@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * --pipe (modes.h): sends standard input to the server while replies are read. The end is an ECHO with a random text,
- * which is sent after all input. */
+ * --pipe (modes.h): sends standard input to the server while replies are read. The end is an ECHO
+ * with a random text, which is sent after all input. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>

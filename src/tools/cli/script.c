@@ -133,7 +133,8 @@ static void waitForInput(commandRunner *r) {
     }
 }
 
-/* Takes the next line of standard input from `pending`, without its end. False at the end of the input. */
+/* Takes the next line of standard input from `pending`, without its end. False at the end of the
+ * input. */
 static bool readLine(commandRunner *r, str *pending, str *line) {
     strClear(line);
     for (;;) {

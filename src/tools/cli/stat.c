@@ -58,7 +58,8 @@ int modeStat(connection *c) {
 
 enum { LRU_PIPELINE = 250 };
 
-/* A number below `keys` whose probability follows a power law: 20 % of the keys get 80 % of the accesses. */
+/* A number below `keys` whose probability follows a power law: 20 % of the keys get 80 % of the
+ * accesses. */
 static int64_t skewed(int64_t keys) {
     double uniform = ((double)(randomNext() >> 11) + 1) / 9007199254740993.0;
     double alpha = 6.2;

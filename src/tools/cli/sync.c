@@ -37,7 +37,8 @@ int modeRdb(connection *c) {
 
 /* ------------------------------------------------------------------ the stream of a primary */
 
-/* Reads the reply to SYNC or PSYNC, and discards the snapshot. False after a failure, which was reported, and Ctrl-C. */
+/* Reads the reply to SYNC or PSYNC, and discards the snapshot. False after a failure, which was
+ * reported, and Ctrl-C. */
 static bool readSnapshot(connection *c) {
     static fullSync s; /* too large for a stack */
     const char *name = "SYNC";
@@ -111,8 +112,8 @@ static bool acknowledge(connection *c, bool report) {
 
 typedef enum acknowledgement { ACK_NONE, ACK_SILENT, ACK_REPORTED } acknowledgement;
 
-/* Prints the stream until the connection fails or Ctrl-C. Servers close replicas that do not acknowledge, unless they
- * began with SYNC. */
+/* Prints the stream until the connection fails or Ctrl-C. Servers close replicas that do not
+ * acknowledge, unless they began with SYNC. */
 static void showStream(connection *c, acknowledgement ack) {
     int64_t next_ack_ms = 0;
     for (;;) {

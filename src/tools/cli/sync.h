@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * SYNC and PSYNC as commands: the program acts as a replica and prints the commands of the primary. One thread. */
+ * SYNC and PSYNC as commands: the program acts as a replica and prints the commands of the primary.
+ * One thread. */
 #ifndef TOOLS_CLI_SYNC_H
 #define TOOLS_CLI_SYNC_H
 
@@ -8,8 +9,9 @@
 #include "tools/cli/words.h"
 
 bool syncIsCommand(const words *command);
-/* Sends the command, which was appended to the connection, and prints the stream as CSV, without the snapshot, until the
- * connection fails, which is reported, or Ctrl-C. The connection cannot be used afterwards. */
+/* Sends the command, which was appended to the connection, and prints the stream as CSV, without
+ * the snapshot, until the connection fails, which is reported, or Ctrl-C. The connection cannot be
+ * used afterwards. */
 void syncShow(connection *c, const words *command);
 
 #endif

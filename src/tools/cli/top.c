@@ -184,7 +184,8 @@ static void addKeys(topView *view, int lines) {
 
 /* ------------------------------------------------------------------ */
 
-/* Shares the rows of the terminal: five are for the server and the heads, one for an empty line, one for the cursor. */
+/* Shares the rows of the terminal: five are for the server and the heads, one for an empty line,
+ * one for the cursor. */
 static void addPanels(topView *view, const char *info) {
     int rows = terminalRows() - 7, key_lines = rows / 2;
     if (key_lines > KEY_LINES) key_lines = KEY_LINES;

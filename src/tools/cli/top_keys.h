@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hot keys for --top, from what the server offers: HOTKEYS GET, which this server has, or OBJECT FREQ of a part of the keys,
- * which needs an LFU policy. One thread. */
+ * Hot keys for --top, from what the server offers: HOTKEYS GET, which this server has, or OBJECT
+ * FREQ of a part of the keys, which needs an LFU policy. One thread. */
 #ifndef TOOLS_CLI_TOP_KEYS_H
 #define TOOLS_CLI_TOP_KEYS_H
 
@@ -35,11 +35,13 @@ typedef struct topKeys {
     str why;
 } topKeys;
 
-/* Brings the list up to date, with at most some hundred requests. `lfu`: the server has an LFU policy. */
+/* Brings the list up to date, with at most some hundred requests. `lfu`: the server has an LFU
+ * policy. */
 void topKeysRefresh(topKeys *t, connection *c, bool lfu);
 /* Takes a reply of HOTKEYS GET. False if it has another form. */
 bool topKeysTake(topKeys *t, const valkeyReply *reply);
-/* Notes the counter of a key of the selected database, in its place of the list or if it is among the hottest. */
+/* Notes the counter of a key of the selected database, in its place of the list or if it is among
+ * the hottest. */
 void topKeysNote(topKeys *t, slice name, int db, int64_t count);
 void topKeysClear(topKeys *t);
 

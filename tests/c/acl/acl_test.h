@@ -16,7 +16,8 @@
 #include "acl/rules.h"
 #include "base/base.h"
 
-/* Installs the commands get, set, select, config|get, config|set, copy, mget, publish, psubscribe. */
+/* Installs the commands get, set, select, config|get, config|set, copy, mget, publish,
+ * psubscribe. */
 void installTestCommands(void);
 void uninstallTestCommands(void);
 

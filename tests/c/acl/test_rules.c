@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Rules: parsing, errors that change nothing, the list form, and that the list form gives the same rules again. */
+ * Rules: parsing, errors that change nothing, the list form, and that the list form gives the same
+ * rules again. */
 #include <stdio.h>
 
 #include "acl_test.h"

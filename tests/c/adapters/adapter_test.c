@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The same tests for every adapter: commands, a long reply, time limits, connections that fail or end, callbacks that
- * free the context, and contexts of a cluster. */
+ * The same tests for every adapter: commands, a long reply, time limits, connections that fail or
+ * end, callbacks that free the context, and contexts of a cluster. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of one adapter of the client library: a program per adapter supplies its event loop, adapter_test.c the tests. */
+ * Tests of one adapter of the client library: a program per adapter supplies its event loop,
+ * adapter_test.c the tests. */
 #ifndef ADAPTER_TEST_H
 #define ADAPTER_TEST_H
 

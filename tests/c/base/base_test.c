@@ -12,7 +12,8 @@
 
 #include "base/random.h"
 
-/* Sanitizers shall refuse impossible sizes as malloc() does, not stop. They look for these names. */
+/* Sanitizers shall refuse impossible sizes as malloc() does, not stop. They look for these
+ * names. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }

@@ -39,8 +39,8 @@ void testSeed(const char *name);
 /* `len` random bytes out of `letters`. */
 void testRandomText(char *dst, size_t len, const char *letters);
 
-/* Runs `proc` in a child process and gathers what it writes to stdout, cut at `cap` - 1 bytes. Returns
- * the signal that ended it, or minus its exit code. */
+/* Runs `proc` in a child process and gathers what it writes to stdout, cut at `cap` - 1 bytes.
+ * Returns the signal that ended it, or minus its exit code. */
 int testInChild(void (*proc)(void), char *output, size_t cap);
 
 #endif

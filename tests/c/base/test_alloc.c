@@ -253,8 +253,8 @@ static void test_report_and_texts(void **state) {
     memPurge();
 }
 
-/* Of many blocks most are freed, and the rest moves until it lies close: contents stay, and nothing is counted
- * twice. */
+/* Of many blocks most are freed, and the rest moves until it lies close: contents stay, and nothing
+ * is counted twice. */
 static void test_blocks_move_together(void **state) {
     (void)state;
     enum { BLOCKS = 8000, SIZE = 200, KEPT_EACH = 16, WALKS = 8 };

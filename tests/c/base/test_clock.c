@@ -59,8 +59,8 @@ static void test_clocks_never_go_back(void **state) {
     }
 }
 
-/* An interval taken by ticks lies inside the one taken around it by the clock, but for the error of a
- * rate that was measured over 2 ms. */
+/* An interval taken by ticks lies inside the one taken around it by the clock, but for the error of
+ * a rate that was measured over 2 ms. */
 static void test_ticks_agree_with_the_clock(void **state) {
     (void)state;
     clockInit();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of base/glob: answers of Valkey 9.1.2's KEYS (PUBSUB CHANNELS for "*"), a plain recursive matcher, hostile patterns. */
+ * Tests of base/glob: answers of Valkey 9.1.2's KEYS (PUBSUB CHANNELS for "*"), a plain recursive
+ * matcher, hostile patterns. */
 #include "base_test.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of base/map: alignment, zeros, contents that survive a resize, the count; random mappings against
- * an oracle that knows the bytes of each; reserved ranges. */
+ * Tests of base/map: alignment, zeros, contents that survive a resize, the count; random mappings
+ * against an oracle that knows the bytes of each; reserved ranges. */
 #include "base_test.h"
 
 #include <errno.h>
@@ -78,11 +78,12 @@ static void test_resizing_keeps_contents_and_alignment(void **state) {
     assert_int_equal(memUsed(), before);
 }
 
-/* ------------------------------------------------------------------ random mappings and an oracle */
+/* ---------------------------------------------------------------- random mappings and an oracle */
 
 enum { LIVE_MAX = 12, PAGES_MAX = 700, STEPS = 1500 };
 
-/* A mapping and what its pages must hold: the first and the last word of each, 0 where nothing was written. */
+/* A mapping and what its pages must hold: the first and the last word of each, 0 where nothing was
+ * written. */
 typedef struct mapping {
     char *at;
     size_t pages, align;

@@ -97,7 +97,8 @@ static void test_integers_at_the_limits(void **state) {
     assert_int_equal(u, UINT64_MAX);
 }
 
-/* A text is an integer exactly when printing the number that strtoll() finds gives the text again. */
+/* A text is an integer exactly when printing the number that strtoll() finds gives the text
+ * again. */
 static void test_random_text_is_accepted_if_printing_restores_it(void **state) {
     (void)state;
     testSeed(__func__);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of the client library share: an allocator that counts and can fail, and servers that reply as a test
- * decides. */
+ * What the tests of the client library share: an allocator that counts and can fail, and servers
+ * that reply as a test decides. */
 #ifndef CLIENT_TEST_H
 #define CLIENT_TEST_H
 
@@ -27,8 +27,8 @@ void countingStop(void);
 size_t countingBytes(void);
 size_t countingBlocks(void);
 size_t countingCalls(void);
-/* The allocation with this number, from 0, fails; with `all` those after it, too. -1: none fails. Counting begins
- * anew. */
+/* The allocation with this number, from 0, fails; with `all` those after it, too. -1: none fails.
+ * Counting begins anew. */
 void countingFailAt(long number, bool all);
 /* True if an allocation has failed since countingFailAt(). */
 bool countingHasFailed(void);

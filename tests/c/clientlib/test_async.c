@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Asynchronous contexts: replies, subscriptions in both protocols, MONITOR, disconnecting, time limits, and memory that is
- * exhausted at any point. */
+ * Asynchronous contexts: replies, subscriptions in both protocols, MONITOR, disconnecting, time
+ * limits, and memory that is exhausted at any point. */
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ static void serve(fakeRequest *q) {
     }
 }
 
-/* ------------------------------------------------------------------ a transcript of what callbacks got */
+/* ----------------------------------------------------------- a transcript of what callbacks got */
 
 static char transcript[8192];
 static bool connected, disconnected, gone;

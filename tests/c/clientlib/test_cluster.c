@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cluster client against scripted nodes: the map in both forms, redirects, pipelines of which a part is redirected,
- * sharded subscriptions, nodes that fail, and memory that is exhausted at any point. */
+ * The cluster client against scripted nodes: the map in both forms, redirects, pipelines of which a
+ * part is redirected, sharded subscriptions, nodes that fail, and memory that is exhausted at any
+ * point. */
 #include <pthread.h>
 
 #include <valkey/adapters/poll.h>

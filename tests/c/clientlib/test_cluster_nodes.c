@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The cluster client and nodes that fail: they refuse connections, drop or hold them, send wrong maps, leave the cluster,
- * are all down when the client starts, or are named by host names and IPv6 addresses. Both clients, with a simulated clock
- * for the asynchronous one. */
+ * The cluster client and nodes that fail: they refuse connections, drop or hold them, send wrong
+ * maps, leave the cluster, are all down when the client starts, or are named by host names and IPv6
+ * addresses. Both clients, with a simulated clock for the asynchronous one. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -254,7 +254,7 @@ static void setAll(fakeMode mode) {
     for (int i = 0; i < NODES; i++) fakeSetMode(nodes, i, mode);
 }
 
-/* ------------------------------------------------------------------ a cluster that is down at the start */
+/* ---------------------------------------------------------- a cluster that is down at the start */
 
 static void syncClientStartedWhileDownRecovers(void **state) {
     (void)state;
@@ -290,7 +290,8 @@ static void asyncClientStartedWhileDownRecovers(void **state) {
     valkeyClusterAsyncFree(acc);
 }
 
-/* A program that does not watch the timer of the library, as it polls the connections of nodes only. */
+/* A program that does not watch the timer of the library, as it polls the connections of nodes
+ * only. */
 static void commandsLeadToTheMapWithoutTheTimer(void **state) {
     (void)state;
     setAll(FAKE_REFUSE);
@@ -792,7 +793,8 @@ static void pipelinesAskOnceForAMove(void **state) {
     valkeyClusterFree(cc);
 }
 
-/* A command to the only node of an incomplete map, which dies: the initial nodes know the others. */
+/* A command to the only node of an incomplete map, which dies: the initial nodes know the
+ * others. */
 static void theOnlyKnownNodeIsReplaced(void **state) {
     (void)state;
     for (int range = 1; range < RANGES; range++) setOwner(range, NOBODY);
@@ -812,7 +814,8 @@ static void theOnlyKnownNodeIsReplaced(void **state) {
     valkeyClusterFree(cc);
 }
 
-/* An iteration comes to its end although a dead node, which is still in the map, renews that again and again. */
+/* An iteration comes to its end although a dead node, which is still in the map, renews that again
+ * and again. */
 static void iteratorsVisitAllNodesThoughOneIsDown(void **state) {
     (void)state;
     valkeyClusterContext *cc = connectSync();
@@ -983,7 +986,7 @@ static void tooManyRetriesAreAnError(void **state) {
     valkeyClusterAsyncFree(acc);
 }
 
-/* ------------------------------------------------------------------ names and families of addresses */
+/* -------------------------------------------------------------- names and families of addresses */
 
 static void useAndMove(void) {
     valkeyClusterContext *cc = connectSync();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What programs and transports see of the library besides commands: sockets (net.h), lent memory, options and commands
- * that are refused, and errors of memory in pipelines. */
+ * What programs and transports see of the library besides commands: sockets (net.h), lent memory,
+ * options and commands that are refused, and errors of memory in pipelines. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Time limits of contexts, with a clock that the tests move: connecting, silence of the server, and what is no sign of
- * life. */
+ * Time limits of contexts, with a clock that the tests move: connecting, silence of the server, and
+ * what is no sign of life. */
 #include <sys/socket.h>
 
 #include "client_test.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Memory that is exhausted at the k-th allocation of every public function of the synchronous part, once and for ever
- * after: the function fails and says so, or succeeds; nothing leaks, and the context can be used again. Every function
- * of client_names.txt has a row here or is one of those that allocate nothing. */
+ * Memory that is exhausted at the k-th allocation of every public function of the synchronous part,
+ * once and for ever after: the function fails and says so, or succeeds; nothing leaks, and the
+ * context can be used again. Every function of client_names.txt has a row here or is one of those
+ * that allocate nothing. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,8 +24,8 @@ typedef struct subject {
     valkeyContext *c; /* connected, blocking */
     valkeyReader *r;  /* with a part of a reply */
     char path[64];    /* of a Unix socket that a server listens to */
-    bool
-        memory_is_told; /* the function has reported that memory is exhausted, not something else */
+    /* The function has reported that memory is exhausted, not something else. */
+    bool memory_is_told;
 } subject;
 
 typedef struct row {

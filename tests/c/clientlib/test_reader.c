@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The reader: replies of every type however their bytes arrive, what is refused, the memory it holds, and replies built
- * by functions of the caller. */
+ * The reader: replies of every type however their bytes arrive, what is refused, the memory it
+ * holds, and replies built by functions of the caller. */
 #include <math.h>
 
 #include "client_test.h"

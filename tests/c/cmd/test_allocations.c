@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * How often a request asks for memory, from its bytes to those of the reply. Only builds with checks count
- * (base/alloc.h), so the release build has nothing to test; the hostile build
- * is made to ask more often. */
+ * How often a request asks for memory, from its bytes to those of the reply. Only builds with
+ * checks count (base/alloc.h), so the release build has nothing to test; the hostile build is made
+ * to ask more often. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

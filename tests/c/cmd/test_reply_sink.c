@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Commands into a reply sink: each is run twice on equal data, once into bytes that are parsed and once into a sink,
- * and both must give the same tree of values, in RESP2 and in RESP3. */
+ * Commands into a reply sink: each is run twice on equal data, once into bytes that are parsed and
+ * once into a sink, and both must give the same tree of values, in RESP2 and in RESP3. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Cells, texts and distances: known values of released servers, and cells against the places in them. */
+ * Cells, texts and distances: known values of released servers, and cells against the places in
+ * them. */
 #include "ds_test.h"
 
 #include <math.h>

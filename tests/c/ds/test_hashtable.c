@@ -475,8 +475,8 @@ static void test_a_scan_that_deletes_returns_a_few_entries_a_call(void **state) 
     assert_in_range(c.empty, 0, c.calls / 100);
 }
 
-/* Its blocks are large parts of the table: emptied one after the other, they must not make the table shrink so far that
- * the rest becomes runs of thousands of buckets. */
+/* Its blocks are large parts of the table: emptied one after the other, they must not make the
+ * table shrink so far that the rest becomes runs of thousands of buckets. */
 static void test_an_old_cursor_that_deletes_keeps_runs_short(void **state) {
     enum { COUNT = 100000 };
     static const uint64_t starts[] = {12, 30, 100, 1000, 10000};
@@ -494,7 +494,8 @@ static void test_an_old_cursor_that_deletes_keeps_runs_short(void **state) {
             hashtableStatsRead(&t, &numberType, &stats);
             assert_int_equal(stats.probes[HASHTABLE_PROBES_MAX - 1], 0);
         }
-        /* A bucket's share of the hashes: its words and those that are up to 16 buckets from home. */
+        /* A bucket's share of the hashes: its words and those that are up to 16 buckets from
+         * home. */
         assert_in_range(c.most, 1, 160);
         assert_in_range(c.empty, 0, c.calls / 50);
         assert_null(hashtableVerify(&t, &numberType));
@@ -761,7 +762,8 @@ static int resume(void **state) {
 
 /* ---- entries with a mark ---- */
 
-/* Entries are numbers: half of them marked, half in the shape of addresses above 2^47, as arm64 has them. */
+/* Entries are numbers: half of them marked, half in the shape of addresses above 2^47, as arm64 has
+ * them. */
 static void *numberEntry(uint64_t i) {
     uint64_t high = UINT64_C(1) << 47 | i << 3;
     return (void *)(uintptr_t)(i % 2 ? high | HASHTABLE_MARK : high);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * ds/hashtable_walk: with a cut, pre-images and marks, every entry present at the start of a walk is written exactly once,
- * as it was then, and nothing else is, whatever is inserted, deleted, replaced, grown or shrunk between slices.
- * TEST_SCALE=50 runs 20,000 walks. */
+ * ds/hashtable_walk: with a cut, pre-images and marks, every entry present at the start of a walk
+ * is written exactly once, as it was then, and nothing else is, whatever is inserted, deleted,
+ * replaced, grown or shrunk between slices. TEST_SCALE=50 runs 20,000 walks. */
 #include "ds_test.h"
 
 #include <stdio.h>
@@ -200,7 +200,8 @@ static void checkMarks(void) {
     }
 }
 
-/* Deletes nearly everything except what is near the cut, so that its position is finer than the units of the table. */
+/* Deletes nearly everything except what is near the cut, so that its position is finer than the
+ * units of the table. */
 static void drain(void) {
     uint64_t unit = hashAtCut() >> 46;
     for (uint32_t i = m.live_count; i-- > 0 && m.live_count > 40;) {

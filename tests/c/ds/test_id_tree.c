@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/id_tree: random histories against a plain sorted array, with ids and values of many kinds. */
+ * Tests of ds/id_tree: random histories against a plain sorted array, with ids and values of many
+ * kinds. */
 #include "ds_test.h"
 
 #include <stdlib.h>

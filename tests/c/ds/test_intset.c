@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/intset: random histories against a plain sorted array, the bytes of the format, strangers' bytes. */
+ * Tests of ds/intset: random histories against a plain sorted array, the bytes of the format,
+ * strangers' bytes. */
 #include "ds_test.h"
 
 #include "base/alloc.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/listpack: random histories against an array of texts, the bytes of the disk format, and bytes of
- * strangers. */
+ * Tests of ds/listpack: random histories against an array of texts, the bytes of the disk format,
+ * and bytes of strangers. */
 #include "ds_test.h"
 
 #include <stdio.h>
@@ -44,7 +44,8 @@ static void modelInsert(size_t at, slice text) {
 
 static slice wanted(size_t i) { return sliceMake(want.text[i], want.len[i]); }
 
-/* Numbers around every limit of the format, texts around every limit of length, and things in between. */
+/* Numbers around every limit of the format, texts around every limit of length, and things in
+ * between. */
 static slice randomText(char *to) {
     static const int64_t limits[] = {
         0,       127,        128,        4095,        4096,        32767,    32768, 8388607,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/quicklist: random histories against a plain array of texts, at many sizes of nodes, depths of
- * compression and thresholds of plain nodes. */
+ * Tests of ds/quicklist: random histories against a plain array of texts, at many sizes of nodes,
+ * depths of compression and thresholds of plain nodes. */
 #include "ds_test.h"
 
 #include <lzf.h>
@@ -17,7 +17,8 @@ enum { MODEL_MAX = 400, TEXT_MAX = 20000 };
 
 static quicklist *list_;
 
-/* Numbers, short words of which many are equal, and now and then a long text that compresses well. */
+/* Numbers, short words of which many are equal, and now and then a long text that compresses
+ * well. */
 static slice randomText(void) {
     static char bytes[TEXT_MAX];
     if (randomUniform(3) == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of ds/stream and ds/stream_group: random sequences of appending, removing, trimming, reading by groups,
- * acknowledging and claiming, compared with a model of plain arrays. TEST_SCALE=50 makes a million steps. */
+ * Tests of ds/stream and ds/stream_group: random sequences of appending, removing, trimming,
+ * reading by groups, acknowledging and claiming, compared with a model of plain arrays.
+ * TEST_SCALE=50 makes a million steps. */
 #include "ds_test.h"
 
 #include <stdio.h>
@@ -260,7 +261,8 @@ static void deleteEntry(void) {
     if (streamIdLess(max_deleted_id, id)) max_deleted_id = id;
 }
 
-/* The removed entries are a prefix: exactly the requested one, or, with whole nodes, at most that. */
+/* The removed entries are a prefix: exactly the requested one, or, with whole nodes, at most
+ * that. */
 static void trimEntries(void) {
     streamTrimRule rule = {.by_id = randomUniform(2),
                            .whole_nodes = randomUniform(2),
@@ -526,7 +528,8 @@ static void add(uint64_t ms, uint64_t seq, const char *value) {
     streamAppend(s, (streamId){ms, seq}, fields, 2, &limits);
 }
 
-/* A node ends by Valkey's rule: size as a listpack plus that of the new entry's texts, or number of entries. */
+/* A node ends by Valkey's rule: size as a listpack plus that of the new entry's texts, or number of
+ * entries. */
 static void testNodesEndAtTheirLimits(void **state) {
     s = streamNew();
     limits = (streamLimits){0, 10};

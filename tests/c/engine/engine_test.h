@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fixture of the engine's tests: a table of commands; gates, a sink, a key observer and a command observer that note
- * their calls; and a reader that feeds requests from a buffer which it destroys afterwards. */
+ * Fixture of the engine's tests: a table of commands; gates, a sink, a key observer and a command
+ * observer that note their calls; and a reader that feeds requests from a buffer which it destroys
+ * afterwards. */
 #ifndef TESTS_C_ENGINE_ENGINE_TEST_H
 #define TESTS_C_ENGINE_ENGINE_TEST_H
 
@@ -38,13 +39,16 @@ void setTestTime(int64_t now_ms);
  *   publish text            changes nothing, is propagated only to replicas
  *   quiet key               a write that propagates nothing
  *   box open x, box shut    a container and its subcommands
- *   await key ... seconds   replies the value of the first existing key and deletes it, or waits for one
+ *   await key ... seconds   replies the value of the first existing key and deletes it, or waits
+ *   for one
  *   flush, swap             empty all databases; exchange the contents of 0 and 1
- *   newer key than seconds  replies the key's number if it is greater than `than`, or waits for that; `$` is the number at
+ *   newer key than seconds  replies the key's number if it is greater than `than`, or waits for
+ *   that; `$` is the number at
  *                           present; an error when the key is or gets missing
  *   offset n seconds        waits until `ack m` was run with m >= n; replies m
  *   kinds                   replies null, a boolean and a map with a double
- *   inner word ...          runs the command `word ...` through executeInner(), as `inner_params` says; replies OK
+ *   inner word ...          runs the command `word ...` through executeInner(), as `inner_params`
+ *   says; replies OK
  *                           itself when that sends the reply elsewhere */
 
 /* How `inner` runs its command: as a script's, at first. */
@@ -62,10 +66,11 @@ extern session *deliver_to;
 int ask(session *s, const char *requests);
 /* The same with the bytes of a connection: pieces are parsed one after the other, as if read so. */
 int askBytes(session *s, const char *const *pieces, int count);
-/* What has been replied and not looked at yet, its lines joined by blanks; borrowed until the next call. */
+/* What has been replied and not looked at yet, its lines joined by blanks; borrowed until the next
+ * call. */
 const char *replies(session *s);
-/* What gates, sink, observer, commandObserver, carrier and events have noted since the last call; likewise. Entries end
- * with ';'. */
+/* What gates, sink, observer, commandObserver, carrier and events have noted since the last call;
+ * likewise. Entries end with ';'. */
 const char *noted(void);
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/execute.c and engine/gate.c: resolving, admission and its order, running batches, counting. */
+ * Tests of engine/execute.c and engine/gate.c: resolving, admission and its order, running batches,
+ * counting. */
 #include "engine_test.h"
 
 #include <stdio.h>

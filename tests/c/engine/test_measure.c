@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/measure.c, commandlog.c and latency.c: what passes a limit is kept, cut, merged and forgotten. */
+ * Tests of engine/measure.c, commandlog.c and latency.c: what passes a limit is kept, cut, merged
+ * and forgotten. */
 #include "engine_test.h"
 
 #include "base/base.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Registries that grow after the start: commands, features with their stages, jobs and INFO sections, armed hooks,
- * latency events, directives. */
+ * Registries that grow after the start: commands, features with their stages, jobs and INFO
+ * sections, armed hooks, latency events, directives. */
 #include "engine_test.h"
 
 #include <stdio.h>
@@ -216,7 +216,7 @@ static void many_hooks_of_a_kind_are_armed_at_once(void **state) {
     assert_int_equal(engineHot.sinks + engineHot.observers + engineHot.command_observers, 0);
 }
 
-/* ------------------------------------------------------------------ latency events and directives */
+/* ---------------------------------------------------------------- latency events and directives */
 
 static void there_may_be_any_number_of_latency_events(void **state) {
     enum { MANY = 100 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/session.c: birth, end, RESET, what arms the special bit, and the list of those with output. */
+ * Tests of engine/session.c: birth, end, RESET, what arms the special bit, and the list of those
+ * with output. */
 #include "engine_test.h"
 
 #include "base/base.h"

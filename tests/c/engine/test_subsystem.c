@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A subsystem that uses public headers only, to check that they are sufficient. It tracks one session and pushes to it
- * the keys it has read that others change. It stores copies of values in its own keyspace, runs commands within its own
- * commands, with replies as events and with chosen gates, and blocks until enough changes were copied. */
+ * A subsystem that uses public headers only, to check that they are sufficient. It tracks one
+ * session and pushes to it the keys it has read that others change. It stores copies of values in
+ * its own keyspace, runs commands within its own commands, with replies as events and with chosen
+ * gates, and blocks until enough changes were copied. */
 #include "engine_test.h"
 
 #include "base/base.h"
@@ -84,7 +85,7 @@ static void trackCommand(ctx *c) {
     replyOk(c);
 }
 
-/* ------------------------------------------------------------------ copies, made by a nested command */
+/* ------------------------------------------------------------- copies, made by a nested command */
 
 static void takeItem(void *state, const replyEvent *event) {
     if (event->kind == REPLY_BULK) strAppendSlice(state, event->text);

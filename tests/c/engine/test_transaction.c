@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of engine/transaction.c and engine/watch.c: queueing, EXEC, what spoils a transaction, and watches. */
+ * Tests of engine/transaction.c and engine/watch.c: queueing, EXEC, what spoils a transaction, and
+ * watches. */
 #include "engine_test.h"
 
 #include <stdio.h>

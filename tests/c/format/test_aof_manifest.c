@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Manifests of append only files: the grammar, the errors of a real server, and the changes of a rewrite. */
+ * Manifests of append only files: the grammar, the errors of a real server, and the changes of a
+ * rewrite. */
 #include "format_test.h"
 
 #include "format/aof_manifest.h"

@@ -90,7 +90,8 @@ static void strings_have_the_shortest_encoding(void **state) {
     }
 }
 
-/* After incompressible strings, fewer attempts are made, but compressible ones are noticed again; both are read back. */
+/* After incompressible strings, fewer attempts are made, but compressible ones are noticed again;
+ * both are read back. */
 static void compression_is_tried_again(void **state) {
     (void)state;
     enum { LEN = 1000, NOISE = 300, PLAIN = 200 };

@@ -10,7 +10,8 @@
 #include "store/type_hash.h"
 #include "store/type_zset.h"
 
-/* Bodies of DUMP from Valkey 9.1.2 and the files of older versions, with the command that shows the value. */
+/* Bodies of DUMP from Valkey 9.1.2 and the files of older versions, with the command that shows the
+ * value. */
 static const struct {
     const char *hex;
     valueType type;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the tests of io/ share: cmocka and its includes, a printed seed, sockets and a folder to play in. */
+ * What the tests of io/ share: cmocka and its includes, a printed seed, sockets and a folder to
+ * play in. */
 #ifndef TESTS_C_IO_IO_TEST_H
 #define TESTS_C_IO_IO_TEST_H
 

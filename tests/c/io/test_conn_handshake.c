@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Connections with a handshake, and decoded bytes that are pending (io/conn), with the transport of xor_conn.h. */
+ * Connections with a handshake, and decoded bytes that are pending (io/conn), with the transport of
+ * xor_conn.h. */
 #include "io_test.h"
 
 #include <errno.h>
@@ -68,8 +69,8 @@ static int closeFixture(void **state) {
     return 0;
 }
 
-/* Turns until a turn has nothing to do. Pending bytes are read by a timer that is due in the next microsecond, so
- * there may be more to do after it: see awaitBytes(). */
+/* Turns until a turn has nothing to do. Pending bytes are read by a timer that is due in the next
+ * microsecond, so there may be more to do after it: see awaitBytes(). */
 static void runUntilIdle(void) {
     while (loopTurn(fx.l, false) > 0) {}
 }

@@ -167,8 +167,8 @@ static void test_a_read_callback_may_remove_the_write_callback(void **state) {
     assert_int_equal(loopWatched(f->l, fd), 0);
 }
 
-/* Whichever of two ready descriptors comes first closes the other, and a new owner, who is not ready,
- * gets its number. */
+/* Whichever of two ready descriptors comes first closes the other, and a new owner, who is not
+ * ready, gets its number. */
 static int pairs[2][2];
 static int newcomer[2];
 
@@ -644,8 +644,8 @@ static void nestAfterSleep(loop *l, void *arg) {
     nestOnce(l);
 }
 
-/* Events that the outer turn has fetched: with LOOP_EDGE they are not reported again, so the nested turn must dispatch
- * them. The outer turn dispatches them, too. */
+/* Events that the outer turn has fetched: with LOOP_EDGE they are not reported again, so the nested
+ * turn must dispatch them. The outer turn dispatches them, too. */
 static void test_a_nested_turn_dispatches_what_the_outer_one_has_fetched(void **state) {
     fixture *f = *state;
     if (strcmp(loopBackendName(f->l), "poll") == 0) return; /* has no LOOP_EDGE */

@@ -32,7 +32,8 @@ static void assertFlags(int fd) {
     assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 }
 
-/* Listens on a port of the kernel's choice; `*port` is which. -1 when the family is missing here. */
+/* Listens on a port of the kernel's choice; `*port` is which. -1 when the family is missing
+ * here. */
 static int listenAnywhere(const char *addr, int *port) {
     bool unsupported = true;
     reason why = {{0}};

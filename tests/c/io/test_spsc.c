@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of io/spsc: nothing is lost, repeated or reordered between two threads, and a consumer that sleeps is woken. */
+ * Tests of io/spsc: nothing is lost, repeated or reordered between two threads, and a consumer that
+ * sleeps is woken. */
 #include "io_test.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * TLS connections: random pieces in both directions over a socket that is often full. The byte with number n of a stream
- * is a function of n. */
+ * TLS connections: random pieces in both directions over a socket that is often full. The byte with
+ * number n of a stream is a function of n. */
 #include "io_test.h"
 
 #include <errno.h>

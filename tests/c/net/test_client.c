@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Clients on socket pairs, served by real turns of the loop: how bytes become requests, who waits, who is
- * closed, and what an idle one owns. */
+ * Clients on socket pairs, served by real turns of the loop: how bytes become requests, who waits,
+ * who is closed, and what an idle one owns. */
 #include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,7 +31,8 @@
 
 static loop *test_loop;
 
-/* More turns than any exchange here takes, in the hostile build too, which reads a few bytes at a time. */
+/* More turns than any exchange here takes, in the hostile build too, which reads a few bytes at a
+ * time. */
 enum { SETTLED = 100 };
 
 static void sayCommand(ctx *c) { replyBulk(c, c->argv[1]); }
@@ -234,7 +235,8 @@ static void a_nested_turn_never_writes_a_reply_that_is_being_built(void **state)
     turns(SETTLED);
 }
 
-/* The other client's request is in the same batch, after the command that starts the nested turn. */
+/* The other client's request is in the same batch, after the command that starts the nested
+ * turn. */
 static void a_nested_turn_serves_clients_of_the_same_batch(void **state) {
     (void)state;
     hostileShortReads(false);
@@ -425,7 +427,8 @@ static void a_connection_with_a_handshake_is_served(void **state) {
     turns(SETTLED);
     assert_int_equal(cl->conn.state, CONN_HANDSHAKING);
     assert_true(xorGreet(pair[1]));
-    /* More than one block of the type: what is decoded and not yet read must not wait for more to come. */
+    /* More than one block of the type: what is decoded and not yet read must not wait for more to
+     * come. */
     enum { SAYS = 6 };
     static const char say[] = "*2\r\n$3\r\nsay\r\n$5\r\nhello\r\n", said[] = "$5\r\nhello\r\n";
     for (int i = 0; i < SAYS; i++) assert_true(xorSend(pair[1], say, strlen(say)));
@@ -459,7 +462,8 @@ static void *askOwner(void *client_of_main) {
     return netThreadIsCurrent(cl->owner) ? cl : NULL;
 }
 
-/* What reader and writer keep belongs to the client's thread object: limits, counters; the sums follow by folding. */
+/* What reader and writer keep belongs to the client's thread object: limits, counters; the sums
+ * follow by folding. */
 static void reader_and_writer_work_on_the_thread_that_owns_the_client(void **state) {
     (void)state;
     client *cl;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The stream of a snapshot with a disk that fails or is slow, receivers that stop, and cancellation. */
+ * The stream of a snapshot with a disk that fails or is slow, receivers that stop, and
+ * cancellation. */
 #define _GNU_SOURCE
 #include "persist_test.h"
 
@@ -150,10 +151,11 @@ static void the_writer_fails_after_the_worker_has_failed(void **state) {
     blobRelease(b);
 }
 
-/* Of records of 1000 bytes: what the fixed memory may be exceeded by, and by how much a thousand more exceed it. */
+/* Of records of 1000 bytes: what the fixed memory may be exceeded by, and by how much a thousand
+ * more exceed it. */
 #ifdef HOSTILE_BUILD
-/* They are copied as long strings, two for each block: six copies when the three blocks are full, then
- * 500 blocks, less what the worker encodes before its first write. */
+/* They are copied as long strings, two for each block: six copies when the three blocks are full,
+ * then 500 blocks, less what the worker encodes before its first write. */
 enum { FULL_EXCESS_MAX = 6 * 1000, MORE_EXCESS_MIN = 30000 * 1000, MORE_EXCESS_MAX = 35000 * 1000 };
 #else
 enum { FULL_EXCESS_MAX = 0, MORE_EXCESS_MIN = 900 * 1000, MORE_EXCESS_MAX = 2000 * 1000 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fixture of the tests of pubsub/: the features of the engine and of this folder, without commands. */
+ * Fixture of the tests of pubsub/: the features of the engine and of this folder, without
+ * commands. */
 #ifndef TESTS_C_PUBSUB_PUBSUB_TEST_H
 #define TESTS_C_PUBSUB_PUBSUB_TEST_H
 
@@ -17,7 +18,8 @@
 
 int pubsubTestSetUp(void **state);
 int pubsubTestTearDown(void **state);
-/* What a session has been sent, as text; the output is empty afterwards. The caller frees it with memFree(). */
+/* What a session has been sent, as text; the output is empty afterwards. The caller frees it with
+ * memFree(). */
 char *sentTo(session *s);
 /* A random number below n, from a fixed seed. */
 uint32_t randomBelow(uint32_t n);

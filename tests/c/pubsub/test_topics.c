@@ -106,7 +106,8 @@ static void the_index_finds_the_patterns_that_match(void **state) {
     assert_int_equal(topicsOfKind(TOPIC_PATTERN), 0);
 }
 
-/* Subscribers of one channel in both protocols; thousands of them, so that deliveries are cut into steps. */
+/* Subscribers of one channel in both protocols; thousands of them, so that deliveries are cut into
+ * steps. */
 static void a_message_to_thousands_reaches_those_of_its_time_in_order(void **state) {
     (void)state;
     enum { MANY = 5000 };

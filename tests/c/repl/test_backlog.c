@@ -71,7 +71,8 @@ static void a_position_keeps_what_it_needs(void **state) {
     backlogClear(&b);
 }
 
-/* What an output has retained uses memory until it was sent, though no position is in its block any more. */
+/* What an output has retained uses memory until it was sent, though no position is in its block any
+ * more. */
 static void blocks_that_outputs_refer_to_count(void **state) {
     (void)state;
     replBacklog b;

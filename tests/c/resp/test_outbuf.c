@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * outbuf against a model: one flat run of bytes, whatever the blocks do; and the truth about memory. */
+ * outbuf against a model: one flat run of bytes, whatever the blocks do; and the truth about
+ * memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -100,7 +101,8 @@ static void appendRandomBlob(outbuf *o, model *m, const char *source) {
     blobRelease(b);
 }
 
-/* Parts of a shared blob, most of them continuing the previous one; the blob is replaced when it is full. */
+/* Parts of a shared blob, most of them continuing the previous one; the blob is replaced when it is
+ * full. */
 static blob *shared_blob;
 static void appendRandomShared(outbuf *o, model *m, const char *source) {
     size_t len = randomBelow(randomBelow(4) ? 60 : 500) + 1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Reading replies: events however the bytes are split, what is refused, skip mode, and that all that
- * reply_write writes is read back. */
+ * Reading replies: events however the bytes are split, what is refused, skip mode, and that all
+ * that reply_write writes is read back. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

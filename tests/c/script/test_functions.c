@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Libraries: the time that loading them may take. Limits are so far apart from what is done that the speed of the machine does
- * not matter. */
+ * Libraries: the time that loading them may take. Limits are so far apart from what is done that
+ * the speed of the machine does not matter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

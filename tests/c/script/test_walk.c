@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The walk that proves the sandbox: it finds tables of the server wherever a script could get them, and nothing in a new
- * interpreter. */
+ * The walk that proves the sandbox: it finds tables of the server wherever a script could get them,
+ * and nothing in a new interpreter. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

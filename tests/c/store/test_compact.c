@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Elements of collections move together when most of them were deleted, and every one is found afterwards. */
+ * Elements of collections move together when most of them were deleted, and every one is found
+ * afterwards. */
 #include "store_test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Tests of databases: random changes against a model that keeps every key in an array, on a plain and on a
- * slotted store, with time going on; and what single functions promise. */
+ * Tests of databases: random changes against a model that keeps every key in an array, on a plain
+ * and on a slotted store, with time going on; and what single functions promise. */
 #include "store_test.h"
 
 #include <stdio.h>

@@ -140,7 +140,8 @@ static void the_least_frequently_used_are_evicted(void **state) {
     assert_true(cold >= 90);
 }
 
-/* Chance: each of two databases loses its share, and stale candidates of another order are forgotten. */
+/* Chance: each of two databases loses its share, and stale candidates of another order are
+ * forgotten. */
 static void random_eviction_covers_all_databases(void **state) {
     (void)state;
     evictRule rule = {EVICT_RANDOM, false, 5, false}, timed = {EVICT_RANDOM, true, 5, false};

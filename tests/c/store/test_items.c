@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Fields with times: histories of one hash against a model, and the walk of active expiry over many keys. */
+ * Fields with times: histories of one hash against a model, and the walk of active expiry over many
+ * keys. */
 #include "store_test.h"
 
 #include <stdio.h>

@@ -20,7 +20,8 @@ static slice keyText(int i, char *to) {
     return sliceMake(to, (size_t)snprintf(to, 32, "key %d", i));
 }
 
-/* Keys first to before first + count of database 0: strings, and every fourth a hash with elements. */
+/* Keys first to before first + count of database 0: strings, and every fourth a hash with
+ * elements. */
 static void fill(keyspace *k, int first, int count, slice value) {
     keyspace *before = keyspaceUse(k);
     db *d = keyspaceDb(k, 0);

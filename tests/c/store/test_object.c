@@ -99,7 +99,8 @@ static void expectText(const robj *o, slice text) {
     assert_true(sliceEqual(objectText(o, digits), text));
 }
 
-/* Valkey's rule, written another way: sizes of its header, of key and value with theirs, and of the time. */
+/* Valkey's rule, written another way: sizes of its header, of key and value with theirs, and of the
+ * time. */
 static bool fitsBesideTime(size_t key, size_t value, bool expires) {
     size_t header = 8, key_size = key + (key <= 31 ? 3 : 5), value_size = value + 4;
     return header + key_size + value_size + (expires ? 8 : 0) <= 128;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Collections packed in their objects: random changes against the same changes of a listpack in a block of its
- * own, with times, names and copies changing between them. */
+ * Collections packed in their objects: random changes against the same changes of a listpack in a
+ * block of its own, with times, names and copies changing between them. */
 #include "store_test.h"
 
 #include <stdio.h>

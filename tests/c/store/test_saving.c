@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * store/saving: whatever happens to the keyspace during the walk, the saver gets each object of the start exactly once, as
- * it was then, in the database in which it was then; afterwards no object has a mark. TEST_SCALE makes it longer. */
+ * store/saving: whatever happens to the keyspace during the walk, the saver gets each object of the
+ * start exactly once, as it was then, in the database in which it was then; afterwards no object
+ * has a mark. TEST_SCALE makes it longer. */
 #include <lzf.h>
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random histories of a slab store against a model that knows address, size and contents of every block:
- * allocations, frees, steps of compaction between them, refusals, fork windows, purges, threads. */
+ * Random histories of a slab store against a model that knows address, size and contents of every
+ * block: allocations, frees, steps of compaction between them, refusals, fork windows, purges,
+ * threads. */
 #include "store_test.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random histories of lists against a plain array of texts, at many limits, so that they cross from packed to nodes
- * and back all the time. */
+ * Random histories of lists against a plain array of texts, at many limits, so that they cross from
+ * packed to nodes and back all the time. */
 #include "store_test.h"
 
 #include <stdio.h>
@@ -20,7 +20,8 @@ enum { HISTORIES = 400, STEPS = 300 };
 #endif
 enum { MODEL_MAX = 600, TEXT_MAX = 9000, TOGETHER = 20 };
 
-/* Numbers, short words of which many are equal, and now and then one that no listpack of some sizes takes. */
+/* Numbers, short words of which many are equal, and now and then one that no listpack of some sizes
+ * takes. */
 static slice randomText(char *to) {
     if (randomUniform(3) == 0)
         return sliceMake(to, numberPrintInt(to, (int64_t)randomUniform(9) - 4));

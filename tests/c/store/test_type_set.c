@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random histories of sets against a plain array of flags, at many limits, for text and integers of any width. */
+ * Random histories of sets against a plain array of flags, at many limits, for text and integers of
+ * any width. */
 #include "store_test.h"
 
 #include <stdio.h>

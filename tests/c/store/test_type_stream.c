@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Streams as objects of the keyspace: random histories after which copies are equal, the memory that is reported was
- * taken, freeing gives all of it back, and compaction changes nothing but addresses. ds/test_stream.c compares the
- * contents with a model. */
+ * Streams as objects of the keyspace: random histories after which copies are equal, the memory
+ * that is reported was taken, freeing gives all of it back, and compaction changes nothing but
+ * addresses. ds/test_stream.c compares the contents with a model. */
 #include "store_test.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Random histories of strings against a model that is a plain buffer: every change the commands make, with
- * replies that hold on to the bytes meanwhile. */
+ * Random histories of strings against a model that is a plain buffer: every change the commands
+ * make, with replies that hold on to the bytes meanwhile. */
 #include "store_test.h"
 
 #include <stdio.h>

@@ -299,8 +299,8 @@ static void test_builder(void **state) {
     }
 }
 
-/* Appended members give the same set as members that were looked up; walks and lookups of many find what those of
- * single members find. */
+/* Appended members give the same set as members that were looked up; walks and lookups of many find
+ * what those of single members find. */
 static void test_appending_and_many(void **state) {
     testSeed(__func__);
     for (int round = 0; round < 20; round++) {

@@ -61,7 +61,8 @@ static void keysAreTakenOneByOne(void **state) {
     closeTerminal(t);
 }
 
-/* As the terminal does it at a Ctrl-C between poll() and read(): valkey-cli once waited for another key then. */
+/* As the terminal does it at a Ctrl-C between poll() and read(): valkey-cli once waited for another
+ * key then. */
 static void aKeyThatWasDiscardedAfterPollDoesNotBlock(void **state) {
     terminalPair t = openTerminal();
     char byte = 0;

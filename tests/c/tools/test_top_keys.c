@@ -66,7 +66,8 @@ static void theHottestKeysAreKept(void **state) {
     }
     assert_int_equal(t.count, KEPT);
     for (int i = 0; i < KEPT; i++) assert_int_equal(t.list[i].count, KEYS - 1 - i);
-    /* A counter that has decayed changes the place, and an equal name of another database is another key. */
+    /* A counter that has decayed changes the place, and an equal name of another database is
+     * another key. */
     topKeysNote(&t, SLICE("k199"), 0, 170);
     assert_int_equal(t.count, KEPT);
     assert_string_equal(strText(&t.list[0].name), "\"k198\"");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Adapter for programs without an event loop: valkeyPollTick() handles what is ready on one context. */
+ * Adapter for programs without an event loop: valkeyPollTick() handles what is ready on one
+ * context. */
 #ifndef VALKEY_ADAPTERS_POLL_H
 #define VALKEY_ADAPTERS_POLL_H
 
@@ -53,8 +54,8 @@ static void valkeyPollScheduleTimer(void *data, struct timeval tv) {
     ((valkeyPollEvents *)data)->deadline = valkeyPollGetNow() + valkeyPollTimevalToDouble(&tv);
 }
 
-/* Waits up to `timeout` seconds (negative: without limit) until something is ready on the context and handles it.
- * Returns VALKEY_POLL_HANDLED_*; the context may have been freed. */
+/* Waits up to `timeout` seconds (negative: without limit) until something is ready on the context
+ * and handles it. Returns VALKEY_POLL_HANDLED_*; the context may have been freed. */
 static inline int valkeyPollTick(valkeyAsyncContext *ac, double timeout) {
     valkeyPollEvents *e = (valkeyPollEvents *)ac->ev.data;
     int handled = 0, ms = timeout < 0 ? -1 : (int)(timeout * 1000 + 0.999);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A small event loop, which the headers beside it show with the interfaces of libraries that are not installed here. */
+ * A small event loop, which the headers beside it show with the interfaces of libraries that are
+ * not installed here. */
 #ifndef STANDIN_LOOP_H
 #define STANDIN_LOOP_H
 

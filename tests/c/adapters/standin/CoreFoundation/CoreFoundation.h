@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * A stand-in with the part of the interface of CoreFoundation that the adapter for macOS needs. Objects count their
- * references; those of sockets and timers act while they are valid. */
+ * A stand-in with the part of the interface of CoreFoundation that the adapter for macOS needs.
+ * Objects count their references; those of sockets and timers act while they are valid. */
 #ifndef STANDIN_COREFOUNDATION_H
 #define STANDIN_COREFOUNDATION_H
 
