@@ -46,11 +46,15 @@ proc assert_error {pattern code} {
 # True for builds with sanitizers: they need more address space than any limit, which must not be tested with them.
 proc is_sanitized {} {return [regexp {asan|tsan|hostile} $::binary]}
 
-# wait_for_condition tries delay_ms {condition} else {code}: asks until true, at most `tries` times.
+# wait_for_condition tries delay_ms {condition} else {code}: asks until true, soon at first, then every delay_ms. It gives
+# up after four times the time that so many tries need, as the processors are shared with other tests.
 proc wait_for_condition {tries delay condition {else else} {otherwise {}}} {
-    for {set i 0} {$i < $tries} {incr i} {
+    set end [expr {[clock milliseconds] + 4 * $tries * $delay}]
+    set pause 1
+    for {set i 0} {$i < $tries || [clock milliseconds] < $end} {incr i} {
         if {[uplevel 1 [list expr $condition]]} return
-        after $delay
+        after [expr {min($pause, $delay)}]
+        set pause [expr {2 * $pause}]
     }
     if {$otherwise eq ""} {fail "not in $tries tries of $delay ms: $condition"}
     uplevel 1 $otherwise
