@@ -226,13 +226,20 @@ proc wait_process_end {pid milliseconds} {
     return 1
 }
 
+# True when the server has logged that it exits.
+proc server_exits {name} {
+    upvar #0 $name server
+    return [string match "*ready to exit, bye bye..." [string trimright [file_text $server(stdout)]]]
+}
+
 # Reaps the process; returns "" when it ended well, else how it ended.
 proc server_reap {name} {
     upvar #0 $name server
     set how ""
     if {![process_ended $server(pid)]} {
         send_signal CONT $server(pid)
-        send_signal TERM $server(pid)
+        # Sanitizers look for leaks at the exit, which a signal can stop for ever.
+        if {![server_exits $name]} {send_signal TERM $server(pid)}
         if {![wait_process_end $server(pid) [expr {1000 * $::start_seconds}]]} {
             send_signal ABRT $server(pid)
             wait_process_end $server(pid) 5000
