@@ -5,44 +5,39 @@
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
-#include "cluster/nodes.h"
+#include "cluster/server_map.h"
 #include "engine/reply.h"
 
 /* ------------------------------------------------------------------ INFO */
 
-static int countSlots(uint32_t flag) {
-    int count = 0;
-    for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const clusterNode *owner = slotOwner(slot);
-        count += owner && owner->flags & flag;
-    }
-    return count;
-}
-
 static int countNodes(uint32_t flag, bool voting) {
     int count = 0;
-    for (int i = 0; i < nodeCount(); i++) {
-        const clusterNode *n = nodeAt(i);
-        if (voting && !(n->flags & NODE_PRIMARY && n->slot_count)) continue;
+    for (int i = 0; i < serverMap.node_count; i++) {
+        const clusterNode *n = serverMap.nodes[i];
+        if (voting && !clusterNodeVotes(n)) continue;
         count += (n->flags & flag) != 0;
     }
     return count;
 }
 
 void clusterPrintInfo(str *out) {
-    int maybe = countSlots(NODE_MAYBE_FAILED), failed = countSlots(NODE_FAILED);
+    const clusterMap *m = &serverMap;
+    int maybe = clusterMapCountSlots(m, NODE_MAYBE_FAILED);
+    int failed = clusterMapCountSlots(m, NODE_FAILED);
     strAppendFormat(out, "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n",
-                    nodesAreOk() ? "ok" : "fail", slotsAssigned(),
-                    slotsAssigned() - maybe - failed);
+                    serverClusterState.ok ? "ok" : "fail", m->slots_assigned,
+                    m->slots_assigned - maybe - failed);
     strAppendFormat(out, "cluster_slots_pfail:%d\r\ncluster_slots_fail:%d\r\n", maybe, failed);
     strAppendFormat(out, "cluster_nodes_pfail:%d\r\ncluster_nodes_fail:%d\r\n",
                     countNodes(NODE_MAYBE_FAILED, false), countNodes(NODE_FAILED, false));
     strAppendFormat(out, "cluster_voting_nodes_pfail:%d\r\ncluster_voting_nodes_fail:%d\r\n",
                     countNodes(NODE_MAYBE_FAILED, true), countNodes(NODE_FAILED, true));
-    strAppendFormat(out, "cluster_known_nodes:%d\r\ncluster_size:%d\r\n", nodeCount(), nodesSize());
+    strAppendFormat(out, "cluster_known_nodes:%d\r\ncluster_size:%d\r\n", m->node_count,
+                    serverClusterState.size);
+    const clusterNode *primary = clusterNodePrimary(m->myself);
     strAppendFormat(out, "cluster_current_epoch:%llu\r\ncluster_my_epoch:%llu\r\n",
-                    (unsigned long long)nodesEpoch(),
-                    (unsigned long long)nodePrimaryOf(nodeMyself())->epoch);
+                    (unsigned long long)m->current_epoch,
+                    (unsigned long long)(primary ? primary->epoch : 0));
     /* The cluster bus does not exist yet. */
     static const char *const traffic[] = {"stats_messages", "stats_bytes", "stats_pubsub_bytes",
                                           "stats_module_bytes"};
@@ -63,7 +58,7 @@ static void replyPair(ctx *c, const char *name, slice value) {
 /* Endpoint, port, id, and further addresses of the node. */
 static void replyNode(ctx *c, const clusterNode *n) {
     int type = clusterConf.cluster_preferred_endpoint_type;
-    slice endpoint = nodeEndpoint(n), hostname = nodeHostname(n);
+    slice endpoint = serverMapEndpoint(n), hostname = strSlice(&n->hostname);
     bool tells_ip = type != ENDPOINT_IP, tells_name = type != ENDPOINT_HOSTNAME && hostname.len;
     replyArray(c, 4);
     if (endpoint.ptr) {
@@ -71,17 +66,17 @@ static void replyNode(ctx *c, const clusterNode *n) {
     } else {
         replyNull(c);
     }
-    replyInteger(c, nodePort(n));
-    replyBulk(c, sliceMake(n->id, NODE_ID_LEN));
+    replyInteger(c, serverMapPort(n));
+    replyBulk(c, clusterNodeId(n));
     replyMap(c, tells_ip + tells_name);
-    if (tells_ip) replyPair(c, "ip", nodeIp(n));
+    if (tells_ip) replyPair(c, "ip", strSlice(&n->ip));
     if (tells_name) replyPair(c, "hostname", hostname);
 }
 
 /* The last slot of the range that starts at `first` and has one owner. */
 static int lastOfRun(int first) {
     int last = first;
-    while (last + 1 < SLOT_COUNT && slotOwner(last + 1) == slotOwner(first)) last++;
+    while (last + 1 < SLOT_COUNT && serverMap.owner[last + 1] == serverMap.owner[first]) last++;
     return last;
 }
 
@@ -89,12 +84,12 @@ void clusterReplySlots(ctx *c) {
     int64_t count = 0;
     respDeferred head = respDeferBegin(c->out);
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        if (!slotOwner(slot)) continue;
+        if (!clusterMapOwner(&serverMap, slot)) continue;
         int last = lastOfRun(slot);
         replyArray(c, 3);
         replyInteger(c, slot);
         replyInteger(c, last);
-        replyNode(c, slotOwner(slot));
+        replyNode(c, clusterMapOwner(&serverMap, slot));
         count++;
         slot = last;
     }
@@ -112,7 +107,7 @@ static void replyShardSlots(ctx *c, const char *shard_id) {
     replyBulkText(c, "slots");
     respDeferred head = respDeferBegin(c->out);
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        const clusterNode *owner = slotOwner(slot);
+        const clusterNode *owner = clusterMapOwner(&serverMap, slot);
         if (!owner || !isOfShard(owner, shard_id)) continue;
         replyInteger(c, slot);
         slot = lastOfRun(slot);
@@ -129,12 +124,12 @@ static const char *healthOf(const clusterNode *n) {
 }
 
 static void replyShardNode(ctx *c, const clusterNode *n) {
-    slice endpoint = nodeEndpoint(n), hostname = nodeHostname(n);
+    slice endpoint = serverMapEndpoint(n), hostname = strSlice(&n->hostname);
     replyMap(c, hostname.len ? 8 : 7);
-    replyPair(c, "id", sliceMake(n->id, NODE_ID_LEN));
+    replyPair(c, "id", clusterNodeId(n));
     replyBulkText(c, "port");
-    replyInteger(c, nodePort(n));
-    replyPair(c, "ip", nodeIp(n));
+    replyInteger(c, serverMapPort(n));
+    replyPair(c, "ip", strSlice(&n->ip));
     replyPair(c, "endpoint", endpoint.ptr ? endpoint : SLICE(""));
     if (hostname.len) replyPair(c, "hostname", hostname);
     replyPair(c, "role", n->flags & NODE_PRIMARY ? SLICE("master") : SLICE("replica"));
@@ -146,7 +141,7 @@ static void replyShardNode(ctx *c, const clusterNode *n) {
 /* True if a node before `index` belongs to the same shard. */
 static bool isAlreadyListed(int index) {
     for (int i = 0; i < index; i++) {
-        if (isOfShard(nodeAt(i), nodeAt(index)->shard_id)) return true;
+        if (isOfShard(serverMap.nodes[i], serverMap.nodes[index]->shard_id)) return true;
     }
     return false;
 }
@@ -154,19 +149,19 @@ static bool isAlreadyListed(int index) {
 void clusterReplyShards(ctx *c) {
     int64_t count = 0;
     respDeferred shards = respDeferBegin(c->out);
-    for (int i = 0; i < nodeCount(); i++) {
+    for (int i = 0; i < serverMap.node_count; i++) {
         if (isAlreadyListed(i)) continue;
-        const char *shard_id = nodeAt(i)->shard_id;
+        const char *shard_id = serverMap.nodes[i]->shard_id;
         int64_t members = 0;
         replyMap(c, 3);
         replyShardSlots(c, shard_id);
         replyBulkText(c, "nodes");
         respDeferred list = respDeferBegin(c->out);
         for (int primary = 1; primary >= 0; primary--) {
-            for (int k = i; k < nodeCount(); k++) {
-                bool is_primary = nodeAt(k)->flags & NODE_PRIMARY;
-                if (!isOfShard(nodeAt(k), shard_id) || is_primary != primary) continue;
-                replyShardNode(c, nodeAt(k));
+            for (int k = i; k < serverMap.node_count; k++) {
+                bool is_primary = serverMap.nodes[k]->flags & NODE_PRIMARY;
+                if (!isOfShard(serverMap.nodes[k], shard_id) || is_primary != primary) continue;
+                replyShardNode(c, serverMap.nodes[k]);
                 members++;
             }
         }

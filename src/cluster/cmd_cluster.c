@@ -9,9 +9,10 @@
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cluster_report.h"
-#include "cluster/nodes.h"
+#include "cluster/server_map.h"
 #include "cluster/procs.h"
 #include "engine/reply.h"
+#include "net/net.h"
 #include "pubsub/pubsub.h"
 #include "store/store.h"
 
@@ -103,14 +104,14 @@ void clusterFlushslotCommand(ctx *c) {
 /* ------------------------------------------------------------------ slot assignment */
 
 typedef struct slotSet {
-    uint64_t bits[SLOT_COUNT / 64];
+    uint64_t bits[SLOT_WORDS];
 } slotSet;
 
 /* Adds a slot that is to be assigned (`assign`) or unassigned. False: the error was replied. */
 static bool addToSet(ctx *c, slotSet *set, int slot, bool assign) {
     const char *error = NULL;
-    if (assign && slotOwner(slot)) error = "ERR Slot %d is already busy";
-    if (!assign && !slotOwner(slot)) error = "ERR Slot %d is already unassigned";
+    if (assign && clusterMapOwner(&serverMap, slot)) error = "ERR Slot %d is already busy";
+    if (!assign && !clusterMapOwner(&serverMap, slot)) error = "ERR Slot %d is already unassigned";
     if (!error && set->bits[slot / 64] >> slot % 64 & 1)
         error = "ERR Slot %d specified multiple times";
     if (error) {
@@ -162,9 +163,10 @@ static void changeSlots(ctx *c, bool ranges, bool assign) {
     if (!isNode(c)) return;
     if (!(ranges ? parseRanges : parseSlots)(c, &set, assign)) return;
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        if (set.bits[slot / 64] >> slot % 64 & 1) slotSetOwner(slot, assign ? nodeMyself() : NULL);
+        if (set.bits[slot / 64] >> slot % 64 & 1)
+            clusterMapSetOwner(&serverMap, slot, assign ? serverMap.myself : NULL);
     }
-    if (!assign) pubsubSlotsChanged(slotIsMine);
+    if (!assign) pubsubSlotsChanged(serverMapIsMine);
     replyOk(c);
 }
 
@@ -185,10 +187,17 @@ void clusterFlushslotsCommand(ctx *c) {
         return;
     }
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
-        if (slotOwner(slot) == nodeMyself()) slotSetOwner(slot, NULL);
+        if (clusterMapOwner(&serverMap, slot) == serverMap.myself)
+            clusterMapSetOwner(&serverMap, slot, NULL);
     }
-    pubsubSlotsChanged(slotIsMine);
+    pubsubSlotsChanged(serverMapIsMine);
     replyOk(c);
+}
+
+static void logReset(bool hard) {
+    const clusterNode *myself = serverMap.myself;
+    if (hard) logNotice("Node hard reset, now I'm %.40s", myself->id);
+    logNotice("Moving myself to a new shard %.40s.", myself->shard_id);
 }
 
 /* CLUSTER RESET [HARD|SOFT]: the node leaves its cluster. Reply: OK. */
@@ -199,12 +208,13 @@ void clusterResetCommand(ctx *c) {
         replyErrorSubcommand(c);
     } else if (c->argc == 3 && !hard && !ctxArgIs(c, 2, "soft")) {
         replyError(c, ERR_SYNTAX_TEXT);
-    } else if (nodeMyself()->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
+    } else if (serverMap.myself->flags & NODE_PRIMARY && keyspaceKeyCount(keyspaceMain())) {
         replyError(c, SLICE("ERR CLUSTER RESET can't be called with master nodes containing keys"));
     } else {
         logNotice("Cluster reset (requested by client %llu)", (unsigned long long)c->who->id);
-        nodesReset(hard);
-        pubsubSlotsChanged(slotIsMine);
+        clusterMapReset(&serverMap, hard);
+        logReset(hard);
+        pubsubSlotsChanged(serverMapIsMine);
         replyOk(c);
     }
 }
@@ -217,16 +227,15 @@ void clusterSetConfigEpochCommand(ctx *c) {
     if (!isNode(c) || !ctxArgInt(c, 2, &epoch)) return;
     if (epoch < 0) {
         replyErrorFormat(c, "ERR Invalid config epoch specified: %lld", (long long)epoch);
-    } else if (nodeCount() > 1) {
+    } else if (serverMap.node_count > 1) {
         replyError(c,
                    SLICE("ERR The user can assign a config epoch only when the node does not know "
                          "any other node."));
-    } else if (nodeMyself()->epoch != 0) {
+    } else if (serverMap.myself->epoch != 0) {
         replyError(c, SLICE("ERR Node config epoch is already non-zero"));
     } else {
-        nodeMyself()->epoch = (uint64_t)epoch;
-        if (nodesEpoch() < (uint64_t)epoch) nodesSetEpochs((uint64_t)epoch, nodesVoteEpoch());
-        nodesChanged();
+        clusterMapSetNodeEpoch(&serverMap, serverMap.myself, (uint64_t)epoch);
+        clusterMapSetEpochs(&serverMap, clusterMapGreatestEpoch(&serverMap), serverMap.vote_epoch);
         replyOk(c);
     }
 }
@@ -234,10 +243,10 @@ void clusterSetConfigEpochCommand(ctx *c) {
 /* CLUSTER BUMPEPOCH. Reply: BUMPED or STILL, and the epoch. */
 void clusterBumpepochCommand(ctx *c) {
     if (!isNode(c)) return;
-    bool bumped = nodesBumpEpoch();
+    bool bumped = clusterMapBumpEpoch(&serverMap);
     str text = STR_EMPTY;
     strAppendFormat(&text, "%s %llu", bumped ? "BUMPED" : "STILL",
-                    (unsigned long long)nodeMyself()->epoch);
+                    (unsigned long long)serverMap.myself->epoch);
     replyStatus(c, strSlice(&text));
     strFree(&text);
 }
@@ -246,7 +255,7 @@ void clusterBumpepochCommand(ctx *c) {
 void clusterSaveconfigCommand(ctx *c) {
     if (!isNode(c)) return;
     reason why;
-    if (nodesSave(clusterConf.cluster_config_file, &why) == OK) {
+    if (serverMapSave(&why) == OK) {
         replyOk(c);
     } else {
         replyErrorFormat(c, "ERR error saving the cluster node config: %s", why.text);
@@ -257,20 +266,24 @@ void clusterSaveconfigCommand(ctx *c) {
 
 /* CLUSTER MYID. */
 void clusterMyidCommand(ctx *c) {
-    if (isNode(c)) replyBulk(c, sliceMake(nodeMyself()->id, NODE_ID_LEN));
+    if (isNode(c)) replyBulk(c, clusterNodeId(serverMap.myself));
 }
 
 /* CLUSTER MYSHARDID. */
 void clusterMyshardidCommand(ctx *c) {
-    if (isNode(c)) replyBulk(c, sliceMake(nodeMyself()->shard_id, NODE_ID_LEN));
+    if (isNode(c)) replyBulk(c, sliceMake(serverMap.myself->shard_id, NODE_ID_LEN));
+}
+
+static void describe(str *out, const clusterNode *n) {
+    clusterNodeDescribe(out, &serverMap, n, NODE_TEXT_REPORT, netTlsForCluster());
 }
 
 /* CLUSTER NODES. Reply: one line per node. */
 void clusterNodesCommand(ctx *c) {
     if (!isNode(c)) return;
     str text = STR_EMPTY;
-    for (int i = 0; i < nodeCount(); i++) {
-        nodeDescribe(&text, nodeAt(i), false);
+    for (int i = 0; i < serverMap.node_count; i++) {
+        describe(&text, serverMap.nodes[i]);
         strAppendByte(&text, '\n');
     }
     replyVerbatim(c, strSlice(&text), "txt");
@@ -280,7 +293,7 @@ void clusterNodesCommand(ctx *c) {
 /* CLUSTER REPLICAS node-id (and SLAVES). Reply: the lines of the replicas as in CLUSTER NODES. */
 void clusterReplicasCommand(ctx *c) {
     if (!isNode(c)) return;
-    const clusterNode *primary = nodeFind(c->argv[2]);
+    const clusterNode *primary = clusterMapFind(&serverMap, c->argv[2]);
     if (!primary) {
         replyErrorFormat(c, "ERR Unknown node %.*s", (int)c->argv[2].len, c->argv[2].ptr);
         return;
@@ -289,17 +302,13 @@ void clusterReplicasCommand(ctx *c) {
         replyError(c, SLICE("ERR The specified node is not a master"));
         return;
     }
-    int64_t count = 0;
-    respDeferred head = respDeferBegin(c->out);
-    for (int i = 0; i < nodeCount(); i++) {
-        if (nodeAt(i)->primary != primary) continue;
+    replyArray(c, primary->replica_count);
+    for (int i = 0; i < primary->replica_count; i++) {
         str text = STR_EMPTY;
-        nodeDescribe(&text, nodeAt(i), false);
+        describe(&text, primary->replicas[i]);
         replyBulk(c, strSlice(&text));
         strFree(&text);
-        count++;
     }
-    respDeferEnd(c->out, head, '*', c->proto, count);
 }
 
 void clusterSlavesCommand(ctx *c) { clusterReplicasCommand(c); }

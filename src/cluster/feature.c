@@ -3,12 +3,11 @@
  * Registers the cluster's directives, gate, INFO section and periodic job. Main thread only. */
 #include "base/base.h"
 #include "config/config.h"
-#include "engine/hot.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
 #include "cluster/cluster_report.h"
 #include "cluster/migrate.h"
-#include "cluster/nodes.h"
+#include "cluster/server_map.h"
 #include "repl/role.h"
 
 bool clusterIsEnabled(void) { return clusterConf.cluster_enabled; }
@@ -25,23 +24,17 @@ static void printClusterInfo(str *out) {
 }
 
 static slice ownId(void) {
-    return clusterIsEnabled() ? sliceMake(nodeMyself()->id, NODE_ID_LEN) : SLICE("");
+    return clusterIsEnabled() ? clusterNodeId(serverMap.myself) : SLICE("");
 }
 
-static bool knows(slice id) { return clusterIsEnabled() && nodeFind(id); }
+static bool knows(slice id) { return clusterIsEnabled() && clusterMapFind(&serverMap, id); }
 
 static const replCluster repl_cluster = {.own_id = ownId, .knows = knows};
 
 static status init(reason *why) {
     if (!clusterIsEnabled()) return OK;
-    bool found;
-    nodesInit();
-    status st = nodesLoad(clusterConf.cluster_config_file, &found, why);
+    status st = serverMapInit(why);
     if (st != OK) return st;
-    logNotice(found ? "Node configuration loaded, I'm %.40s"
-                    : "No cluster configuration found, I'm %.40s",
-              nodeMyself()->id);
-    nodesChanged();
     replSetCluster(&repl_cluster);
     gateArm(&clusterRedirectGate, true);
     return OK;
@@ -49,12 +42,14 @@ static status init(reason *why) {
 
 static void updateState(int64_t budget_us) {
     (void)budget_us; /* takes no time */
-    if (clusterIsEnabled()) nodesUpdateState(engineHot.now_ms);
+    if (!clusterIsEnabled()) return;
+    serverMapAnnounce(); /* ports may have changed */
+    serverMapUpdateState();
 }
 
 /* Runs before replies are sent: a client that receives OK can rely on the configuration file. */
 static void applyChanges(void) {
-    if (clusterIsEnabled()) nodesApplyChanges();
+    if (clusterIsEnabled()) serverMapApplyChanges();
 }
 
 static void printConnections(str *out) {

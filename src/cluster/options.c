@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The directives of the cluster. Main thread only. */
-#include <arpa/inet.h>
 #include <limits.h>
+#include <sys/socket.h>
 
 #include "base/base.h"
 #include "cluster/cluster_priv.h"
+#include "cluster/protocol.h"
+#include "cluster/server_map.h"
+#include "cluster/valid.h"
 
 clusterConfig clusterConf;
-
-enum { IP_LEN_MAX = INET6_ADDRSTRLEN - 1, HOSTNAME_LEN_MAX = 255 };
 
 static const configWord save_words[] = {
     {"sync", SAVE_SYNC}, {"best-effort", SAVE_BEST_EFFORT}, {NULL, 0}};
@@ -21,21 +22,6 @@ static const configWord endpoint_words[] = {{"ip", ENDPOINT_IP},
 /* ------------------------------------------------------------------ validation of announced
  * values */
 
-static bool isAlphanumeric(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* The configuration file separates its fields with blanks, commas, '@' and '=', so values must not
- * contain them. */
-static bool isPlain(slice text) {
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.ptr[i];
-        bool good = isAlphanumeric(c) || memchr("-./:_", c, 5) || (unsigned char)c >= 0x80;
-        if (!good) return false;
-    }
-    return true;
-}
-
 static status acceptFile(slice text, int64_t number, reason *why) {
     (void)number;
     if (text.len) return OK;
@@ -44,49 +30,36 @@ static status acceptFile(slice text, int64_t number, reason *why) {
 
 static status acceptIp(slice text, int64_t number, reason *why) {
     (void)number;
-    if (text.len > IP_LEN_MAX) return reasonSet(why, ERR_LIMIT, "cluster-announce-ip is too long");
-    if (!isPlain(text))
+    if (text.len >= NODE_IP_MAX)
+        return reasonSet(why, ERR_LIMIT, "cluster-announce-ip is too long");
+    if (!validIsPlain(text))
         return reasonSet(why, ERR_SYNTAX, "cluster-announce-ip contains invalid character");
     return OK;
 }
 
 static status acceptNodename(slice text, int64_t number, reason *why) {
     (void)number;
-    if (isPlain(text)) return OK;
+    if (validIsPlain(text)) return OK;
     return reasonSet(why, ERR_SYNTAX, "Announced human node name contained invalid character");
 }
 
 static status acceptHostname(slice text, int64_t number, reason *why) {
     (void)number;
-    if (text.len > HOSTNAME_LEN_MAX)
+    if (text.len >= NODE_HOSTNAME_MAX)
         return reasonSet(why, ERR_LIMIT, "Hostnames must be less than 256 characters");
-    for (size_t i = 0; i < text.len; i++) {
-        if (isAlphanumeric(text.ptr[i]) || memchr("-.", text.ptr[i], 2)) continue;
-        return reasonSet(why, ERR_SYNTAX,
-                         "Hostnames may only contain alphanumeric characters, hyphens or dots");
-    }
-    return OK;
-}
-
-/* True if `text` is an address of that family, or empty. */
-static bool isAddress(int family, slice text) {
-    char copy[INET6_ADDRSTRLEN];
-    unsigned char address[sizeof(struct in6_addr)];
-    if (text.len == 0) return true;
-    if (text.len >= sizeof(copy)) return false;
-    memcpy(copy, text.ptr, text.len);
-    copy[text.len] = 0;
-    return inet_pton(family, copy, address) == 1;
+    if (validIsHostnameChars(text)) return OK;
+    return reasonSet(why, ERR_SYNTAX,
+                     "Hostnames may only contain alphanumeric characters, hyphens or dots");
 }
 
 static status acceptIpv4(slice text, int64_t number, reason *why) {
     (void)number;
-    return isAddress(AF_INET, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv4 address");
+    return validIsAddress(AF_INET, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv4 address");
 }
 
 static status acceptIpv6(slice text, int64_t number, reason *why) {
     (void)number;
-    return isAddress(AF_INET6, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv6 address");
+    return validIsAddress(AF_INET6, text) ? OK : reasonSet(why, ERR_SYNTAX, "Invalid IPv6 address");
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -129,23 +102,25 @@ const configOption clusterOptions[] = {
     CONFIG_ENUM("cluster-preferred-endpoint-type", clusterConf.cluster_preferred_endpoint_type,
                 endpoint_words, ENDPOINT_IP),
     CONFIG_STRING("cluster-announce-hostname", clusterConf.cluster_announce_hostname, "",
-                  .accept = acceptHostname),
+                  .accept = acceptHostname, .apply = serverMapApplyAnnounced),
     CONFIG_STRING("cluster-announce-human-nodename", clusterConf.cluster_announce_human_nodename,
-                  "", .accept = acceptNodename),
-    CONFIG_STRING("cluster-announce-ip", clusterConf.cluster_announce_ip, "", .accept = acceptIp),
-    CONFIG_INT("cluster-announce-port", clusterConf.cluster_announce_port, 0, 0, CONFIG_PORT_MAX),
+                  "", .accept = acceptNodename, .apply = serverMapApplyAnnounced),
+    CONFIG_STRING("cluster-announce-ip", clusterConf.cluster_announce_ip, "", .accept = acceptIp,
+                  .apply = serverMapApplyIp),
+    CONFIG_INT("cluster-announce-port", clusterConf.cluster_announce_port, 0, 0, CONFIG_PORT_MAX,
+               .apply = serverMapApplyAnnounced),
     CONFIG_INT("cluster-announce-tls-port", clusterConf.cluster_announce_tls_port, 0, 0,
-               CONFIG_PORT_MAX),
+               CONFIG_PORT_MAX, .apply = serverMapApplyAnnounced),
     CONFIG_INT("cluster-announce-bus-port", clusterConf.cluster_announce_bus_port, 0, 0,
-               CONFIG_PORT_MAX),
+               CONFIG_PORT_MAX, .apply = serverMapApplyAnnounced),
     CONFIG_STRING("cluster-announce-client-ipv4", clusterConf.cluster_announce_client_ipv4, "",
-                  .accept = acceptIpv4),
+                  .accept = acceptIpv4, .apply = serverMapApplyAnnounced),
     CONFIG_STRING("cluster-announce-client-ipv6", clusterConf.cluster_announce_client_ipv6, "",
-                  .accept = acceptIpv6),
+                  .accept = acceptIpv6, .apply = serverMapApplyAnnounced),
     CONFIG_INT("cluster-announce-client-port", clusterConf.cluster_announce_client_port, 0, 0,
-               CONFIG_PORT_MAX),
+               CONFIG_PORT_MAX, .apply = serverMapApplyAnnounced),
     CONFIG_INT("cluster-announce-client-tls-port", clusterConf.cluster_announce_client_tls_port, 0,
-               0, CONFIG_PORT_MAX),
+               0, CONFIG_PORT_MAX, .apply = serverMapApplyAnnounced),
     /* Slot migration. */
     CONFIG_INT("cluster-slot-migration-log-max-len", clusterConf.cluster_slot_migration_log_max_len,
                1000, 0, INT64_MAX),

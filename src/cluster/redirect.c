@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "cluster/cluster.h"
 #include "cluster/cluster_priv.h"
-#include "cluster/nodes.h"
+#include "cluster/server_map.h"
 #include "engine/reply.h"
 #include "engine/transaction.h"
 #include "store/store.h"
@@ -44,16 +44,16 @@ static bool writes(const ctx *c) {
 
 /* A replica serves reads of clients that sent READONLY. */
 static bool readsFromReplica(const ctx *c, const clusterNode *owner) {
-    const clusterNode *myself = nodeMyself();
+    const clusterNode *myself = serverMap.myself;
     return c->who->flags & SESSION_READONLY && myself->flags & NODE_REPLICA &&
            myself->primary == owner && !writes(c);
 }
 
 static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
-    slice endpoint = nodeEndpoint(owner);
+    slice endpoint = serverMapEndpoint(owner);
     str text = STR_EMPTY;
     strAppendFormat(&text, "MOVED %d %.*s:%d", slot, (int)endpoint.len,
-                    endpoint.ptr ? endpoint.ptr : "", nodePort(owner));
+                    endpoint.ptr ? endpoint.ptr : "", serverMapPort(owner));
     gateVerdict verdict = refuse(c, strSlice(&text));
     strFree(&text);
     return verdict;
@@ -61,7 +61,8 @@ static gateVerdict redirect(ctx *c, int slot, const clusterNode *owner) {
 
 /* The texts that scripts receive. */
 static slice errorInScript(const ctx *c, int slot, str *text) {
-    if (slot != COMMAND_SEVERAL_SLOTS && slotOwner(slot) && !nodesAreOk()) {
+    if (slot != COMMAND_SEVERAL_SLOTS && clusterMapOwner(&serverMap, slot) &&
+        !serverClusterState.ok) {
         if (!clusterConf.cluster_allow_reads_when_down) {
             strAppendFormat(text, "ERR Can not execute a command '%.*s' while the cluster is down",
                             (int)c->argv[0].len, c->argv[0].ptr);
@@ -96,24 +97,26 @@ static gateVerdict redirectRequest(ctx *c) {
     }
     if (slot == COMMAND_NO_SLOT) return GATE_PASS;
     if (unlikely(c->origin == ORIGIN_SCRIPT) &&
-        (slot == COMMAND_SEVERAL_SLOTS || !slotIsMine(slot) || !nodesAreOk()))
+        (slot == COMMAND_SEVERAL_SLOTS || !clusterMapIsMine(&serverMap, slot) ||
+         !serverClusterState.ok))
         return refuseInScript(c, slot);
     if (slot == COMMAND_SEVERAL_SLOTS)
         return refuse(c, SLICE("CROSSSLOT Keys in request don't hash to the same slot"));
-    if (likely(slotIsMine(slot)) && likely(nodesAreOk())) return GATE_PASS;
-    const clusterNode *owner = slotOwner(slot);
+    if (likely(clusterMapIsMine(&serverMap, slot)) && likely(serverClusterState.ok))
+        return GATE_PASS;
+    const clusterNode *owner = clusterMapOwner(&serverMap, slot);
     if (!owner) return refuse(c, SLICE("CLUSTERDOWN Hash slot not served"));
-    if (!nodesAreOk() && usesShardChannels(c->cmd)) {
+    if (!serverClusterState.ok && usesShardChannels(c->cmd)) {
         if (!clusterConf.cluster_allow_pubsubshard_when_down)
             return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
-    } else if (!nodesAreOk()) {
+    } else if (!serverClusterState.ok) {
         if (!clusterConf.cluster_allow_reads_when_down)
             return refuse(c, SLICE("CLUSTERDOWN The cluster is down"));
         if (writes(c))
             return refuse(c,
                           SLICE("CLUSTERDOWN The cluster is down and only accepts read commands"));
     }
-    if (owner == nodeMyself() || readsFromReplica(c, owner)) return GATE_PASS;
+    if (owner == serverMap.myself || readsFromReplica(c, owner)) return GATE_PASS;
     return redirect(c, slot, owner);
 }
 

@@ -83,6 +83,11 @@ const feature netFeature = {.name = "net",
 
 int netPort(void) { return netConf.port ? netConf.port : netConf.tls_port; }
 
+void netListenPorts(int *tcp, int *tls) {
+    *tcp = netConf.port;
+    *tls = netConf.tls_port;
+}
+
 status netFitDescriptors(reason *why) {
     int64_t want = netConf.maxclients + OWN_DESCRIPTORS;
     int64_t have = netRaiseFdLimit(want);

@@ -20,8 +20,10 @@ extern const feature netFeature;
 bool netThreadsAreActive(void);
 void netPrintThreadTimes(str *out);
 
-/* The configured TCP port. */
+/* The configured TCP port; that of TLS if there is no other. */
 int netPort(void);
+/* The configured ports without and with TLS; 0: none. */
+void netListenPorts(int *tcp, int *tls);
 /* Raises the limit of descriptors for maxclients, or reduces maxclients: `why` explains it then. ERR_LIMIT: not
  * even one client would be possible. */
 status netFitDescriptors(reason *why);

@@ -319,6 +319,20 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         r config set cluster-preferred-endpoint-type ip
         r config set cluster-announce-port 0
         r config set cluster-announce-bus-port 0
+        r config set cluster-announce-ip 10.0.0.1
+        assert_match "* 10.0.0.1:[srv port]@* myself,master *" [r cluster nodes]
+        r config set cluster-announce-ip ""
+        assert_match "* :[srv port]@* myself,master *" [r cluster nodes]
+    }
+
+    test {what is announced is in the configuration file} {
+        r config set cluster-announce-client-ipv4 10.1.2.3
+        r config set cluster-announce-human-nodename node-a
+        r config set cluster-announce-client-tls-port 7002
+        assert_match "* :*@*,,client-tls-port=7002,client-ipv4=10.1.2.3,tls-port=*,nodename=node-a,shard-id=* myself,master *" \
+            [file_text [srv dir]/nodes.conf]
+        foreach name {client-ipv4 human-nodename} {r config set cluster-announce-$name ""}
+        r config set cluster-announce-client-tls-port 0
     }
 
     test {CLUSTER refuses unknown subcommands} {
@@ -435,6 +449,27 @@ start_server {tags {cluster} overrides {cluster-enabled yes cluster-node-timeout
         r cluster addslotsrange 0 16383
         wait_ok
         assert_equal OK [r set a 1]
+    }
+}
+
+start_server {tags {cluster} overrides {cluster-enabled yes}} {
+    test {a damaged configuration file is an error that names the line} {
+        set file [srv dir]/nodes.conf
+        stop_server
+        set text [file_text $file]
+        foreach {from to words} {
+            master king {(line 1)}
+            connected {connected 16384} {(line 1)}
+            {vars currentEpoch} {vars currentEpoch x} {(line 2)}
+            myself, {} {no line with the flag 'myself'}
+        } {
+            write_bytes $file [string map [list $from $to] $text]
+            catch {exec timeout 20 $::binary [srv config] </dev/null 2>@1} said
+            assert_match "*Unrecoverable error: corrupted cluster config file \"nodes.conf\": *$words*" "$said[file_text [srv stdout]]"
+        }
+        write_bytes $file $text
+        restart_server
+        assert_equal PONG [r ping]
     }
 }
 

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/cluster_state.h"
+
+#include "base/base.h"
+
+enum {
+    WRITABLE_DELAY_MS =
+        2000, /* a starting primary waits so that other nodes are discovered first */
+    REJOIN_DELAY_MIN_MS = 500,  /* a primary that was in a minority waits for the node timeout, */
+    REJOIN_DELAY_MAX_MS = 5000, /* limited to this range */
+};
+
+int clusterMapCountSlots(const clusterMap *m, uint32_t flags) {
+    int count = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        if (m->nodes[i]->flags & flags) count += m->nodes[i]->slot_count;
+    }
+    check(count <= m->slots_assigned);
+    return count;
+}
+
+static bool isCovered(const clusterMap *m) {
+    return m->slots_assigned == SLOT_COUNT && clusterMapCountSlots(m, NODE_FAILED) == 0;
+}
+
+/* Counts the voting nodes; returns whether the majority is reachable. */
+static bool isMajority(clusterState *s, const clusterMap *m) {
+    int reachable = 0;
+    s->size = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[i];
+        if (!clusterNodeVotes(n)) continue;
+        s->size++;
+        reachable += !(n->flags & (NODE_FAILED | NODE_MAYBE_FAILED));
+    }
+    return reachable >= s->size / 2 + 1;
+}
+
+static int64_t rejoinDelayMs(const clusterStateRules *rules) {
+    int64_t delay = rules->node_timeout_ms;
+    if (delay < REJOIN_DELAY_MIN_MS) return REJOIN_DELAY_MIN_MS;
+    return delay > REJOIN_DELAY_MAX_MS ? REJOIN_DELAY_MAX_MS : delay;
+}
+
+void clusterStateUpdate(clusterState *s, const clusterMap *m, const clusterStateRules *rules,
+                        int64_t now_ms) {
+    bool primary = m->myself->flags & NODE_PRIMARY;
+    if (!s->first_ms) s->first_ms = now_ms;
+    if (primary && !s->ok && now_ms - s->first_ms < WRITABLE_DELAY_MS) return;
+    const char *wrong = NULL;
+    if (rules->full_coverage && !isCovered(m)) {
+        wrong = "At least one hash slot is not served by any available node. Please check the "
+                "'cluster-require-full-coverage' configuration.";
+    }
+    if (!isMajority(s, m)) {
+        wrong = "I am part of a minority partition.";
+        s->minority_ms = now_ms;
+    }
+    if (!wrong == s->ok) return;
+    if (!wrong && primary && now_ms - s->minority_ms < rejoinDelayMs(rules)) return;
+    s->ok = !wrong;
+    if (!wrong) {
+        logNotice("Cluster state changed: ok");
+    } else {
+        logWarning("Cluster state changed: fail");
+        logWarning("Cluster is currently down: %s", wrong);
+    }
+}

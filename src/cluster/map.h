@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * clusterMap: what a node knows of its cluster: nodes and their roles, owners of slots, epochs, and who reported whom as
+ * failing. It is an instance without sockets, clock, files or configuration, so that a simulation can have several; times
+ * are passed in. map_file.c has its text in the configuration file, map_text.c that of CLUSTER NODES.
+ *
+ * Finding a node or the owner of a slot takes O(1); removing one O(nodes + slots / 64). One thread at a time. */
+#ifndef CLUSTER_MAP_H
+#define CLUSTER_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/str.h"
+#include "cluster/protocol.h"
+#include "ds/hashtable.h"
+
+typedef struct clusterNode clusterNode;
+
+/* A node's report that another one is failing. */
+typedef struct failReport {
+    const clusterNode *from;
+    int64_t at_ms;
+} failReport;
+
+struct clusterNode {
+    char id[NODE_ID_LEN];
+    char shard_id[NODE_ID_LEN];
+    uint32_t flags; /* enum nodeFlag; the role is changed with clusterMapSetPrimary() alone */
+    int index;      /* private: in the map's list */
+    /* The node that it replicates; NULL for primaries, and for replicas of an unknown one. */
+    clusterNode *primary;
+    clusterNode **replicas;
+    int replica_count;
+    uint64_t *slots; /* private: its set of slots; NULL if it never had one */
+    int slot_count;
+    uint64_t epoch; /* of its slots */
+    int64_t offset; /* in the stream of replication */
+    /* Its address, and what it tells about itself. A port of 0: none. */
+    str ip, hostname, human_name, availability_zone, client_ipv4, client_ipv6;
+    int tcp_port, tls_port, bus_port, client_tcp_port, client_tls_port;
+    /* Times in ms; 0: never. */
+    int64_t added_ms;
+    int64_t ping_sent_ms; /* of the PING that has no reply yet */
+    int64_t pong_ms, heard_ms;
+    int64_t failed_ms;   /* since when it is marked as failed */
+    int64_t orphaned_ms; /* since when a primary has no replica that works */
+    failReport *reports; /* map_reports.c */
+    int report_count;
+    /* Of the bus: its connections to this node, which the map does not touch, and whether the outbound one is up. */
+    void *links;
+    bool is_connected;
+};
+
+/* What has to be done after changes; the owner of the map clears the bits that it has dealt with. */
+enum clusterMapChange {
+    CLUSTER_MAP_SAVE = 1u << 0,      /* write the configuration file */
+    CLUSTER_MAP_SYNC = 1u << 1,      /* and flush it to the disk before anything is sent */
+    CLUSTER_MAP_STATE = 1u << 2,     /* update the state of the cluster */
+    CLUSTER_MAP_OWN_SLOTS = 1u << 3, /* this node has got or lost slots */
+};
+
+enum openKind { SLOT_MIGRATING, SLOT_IMPORTING, SLOT_OPEN_KINDS };
+
+typedef struct clusterMap {
+    clusterNode *myself;
+    clusterNode **nodes; /* the first one is this node */
+    int node_count;
+    uint32_t changed; /* enum clusterMapChange */
+    uint64_t current_epoch, vote_epoch;
+    int slots_assigned;
+    uint64_t mine[SLOT_WORDS]; /* the slots of this node */
+    /* Slots that their owner does not claim any more; they stay with it until another node claims them. */
+    uint64_t unclaimed[SLOT_WORDS];
+    clusterNode *owner[SLOT_COUNT];
+    hashtable ids; /* private: nodes by id */
+    /* Private: slots that this node gives to others or takes over, by kind; NULL: none so far. */
+    clusterNode **open[SLOT_OPEN_KINDS];
+    int open_count[SLOT_OPEN_KINDS];
+    struct forbiddenNode *forbidden; /* map_blacklist.c */
+    int forbidden_count;
+} clusterMap;
+
+/* ---- the map ---- */
+
+/* A map of this node only, a primary with a random id and shard id. The map must not be moved afterwards. */
+void clusterMapInit(clusterMap *m, int64_t now_ms);
+void clusterMapClear(clusterMap *m);
+/* Forgets all other nodes, unassigns all slots and gives this node, as a primary, a new shard. `hard`: it also gets a
+ * new id, and all epochs become 0. */
+void clusterMapReset(clusterMap *m, bool hard);
+/* Checks all invariants. NULL if they hold, else the violated one. For tests. */
+const char *clusterMapVerify(const clusterMap *m);
+
+/* ---- nodes ---- */
+
+/* The node with that id, or NULL. */
+clusterNode *clusterMapFind(const clusterMap *m, slice id);
+/* Adds a primary without slots, in a shard of its own; the id must be new. */
+clusterNode *clusterMapAdd(clusterMap *m, const char id[NODE_ID_LEN], int64_t now_ms);
+/* Removes and frees a node, not this one. Its slots are unassigned, its replicas have no known primary. */
+void clusterMapRemove(clusterMap *m, clusterNode *n);
+/* Changes the id of a node; the new one must not be in use. */
+void clusterMapSetId(clusterMap *m, clusterNode *n, const char id[NODE_ID_LEN]);
+/* Makes `n` a replica of `primary` (NULL: it is not known) and a member of its shard. Its slots stay. */
+void clusterMapSetPrimary(clusterMap *m, clusterNode *n, clusterNode *primary);
+void clusterMapMakePrimary(clusterMap *m, clusterNode *n);
+void clusterMapSetShard(clusterMap *m, clusterNode *n, const char shard_id[NODE_ID_LEN]);
+/* A text of a node; it is copied. */
+void clusterMapSetText(clusterMap *m, str *to, slice text);
+/* A port of a node. */
+void clusterMapSetPort(clusterMap *m, int *to, int port);
+/* Sets and clears flags other than the role. */
+void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cleared);
+
+/* The primary of a node: itself, or the one it replicates; NULL if unknown. */
+static inline clusterNode *clusterNodePrimary(clusterNode *n) {
+    return n->flags & NODE_REPLICA ? n->primary : n;
+}
+/* True for the nodes whose opinion counts: primaries with slots. */
+static inline bool clusterNodeVotes(const clusterNode *n) {
+    return n->flags & NODE_PRIMARY && n->slot_count > 0;
+}
+static inline slice clusterNodeId(const clusterNode *n) { return sliceMake(n->id, NODE_ID_LEN); }
+
+/* ---- slots ---- */
+
+/* The node that owns a slot, NULL if it is unassigned. */
+static inline clusterNode *clusterMapOwner(const clusterMap *m, int slot) { return m->owner[slot]; }
+/* True if this node owns the slot. */
+static inline bool clusterMapIsMine(const clusterMap *m, int slot) {
+    return m->mine[slot / 64] >> (slot % 64) & 1;
+}
+/* NULL: unassigns it. */
+void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner);
+/* True if the node owns the slot. */
+bool clusterNodeOwns(const clusterNode *n, int slot);
+/* The slots of a node as they are in messages and in memory: SLOT_WORDS words; never NULL. */
+const uint64_t *clusterNodeSlots(const clusterNode *n);
+/* The first slot of the node at or after `from`, with the end of its run in *last; -1: none. */
+int clusterNodeNextSlots(const clusterNode *n, int from, int *last);
+/* Marks that a slot's owner does, or does not, claim it. */
+void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed);
+bool clusterMapIsClaimed(const clusterMap *m, int slot);
+/* The node to which this node gives a slot, or from which it gets it; NULL: none. */
+clusterNode *clusterMapOpenSlot(const clusterMap *m, enum openKind kind, int slot);
+void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterNode *peer);
+
+/* ---- epochs ---- */
+
+/* Epochs: the latest one known in the cluster, and that of this node's last vote. They never decrease, but in a reset. */
+void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote);
+void clusterMapSetNodeEpoch(clusterMap *m, clusterNode *n, uint64_t epoch);
+/* The greatest epoch in the map. */
+uint64_t clusterMapGreatestEpoch(const clusterMap *m);
+/* Gives this node an epoch greater than all others. False if it already had the greatest. */
+bool clusterMapBumpEpoch(clusterMap *m);
+
+/* ---- map_reports.c: who reported a node as failing ---- */
+
+/* Notes the report; true if it is new, false if it renews one. */
+bool clusterNodeReport(clusterNode *about, const clusterNode *from, int64_t now_ms);
+/* Withdraws a report; false if there was none. */
+bool clusterNodeUnreport(clusterNode *about, const clusterNode *from);
+/* Removes reports older than `max_age_ms` and returns the number of others. */
+int clusterNodeCountReports(clusterNode *about, int64_t now_ms, int64_t max_age_ms);
+
+/* ---- map_blacklist.c: ids that must not be added again for some time ---- */
+
+void clusterMapForbid(clusterMap *m, slice id, int64_t until_ms);
+bool clusterMapIsForbidden(clusterMap *m, slice id, int64_t now_ms);
+void clusterMapForbidNone(clusterMap *m);
+
+/* ---- map_file.c ---- */
+
+/* Reads the text of the configuration file into a new map. `tls`: the first port of a node is that of TLS, as tls-cluster
+ * says. ERR_SYNTAX: `why` has the line; the map is then to be cleared. */
+status clusterMapParse(clusterMap *m, slice text, bool tls, int64_t now_ms, reason *why) MUST_USE;
+void clusterMapPrint(const clusterMap *m, bool tls, str *out);
+
+/* ---- map_text.c ---- */
+
+typedef enum nodeTextStyle { NODE_TEXT_REPORT, NODE_TEXT_FILE } nodeTextStyle;
+
+/* Appends one line without its end, as in CLUSTER NODES or in the configuration file. */
+void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n, nodeTextStyle style,
+                         bool tls);
+/* The port for clients, with or without TLS; the other one if there is only that. */
+int clusterNodePort(const clusterNode *n, bool tls);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The slots and epochs of a map.
+ *
+ * Invariants: bit n of a node's set is set exactly if owner[n] is this node; slot_count is the number of its bits;
+ * slots_assigned the sum of these; an unassigned slot is not marked as unclaimed. */
+#include "base/base.h"
+#include "cluster/map_priv.h"
+
+static const uint64_t no_slots[SLOT_WORDS];
+
+static uint64_t bitOf(int slot) { return UINT64_C(1) << slot % 64; }
+
+/* ------------------------------------------------------------------ owners */
+
+/* Removes (`add` false) or adds a slot of a node. */
+static void changeSet(clusterNode *n, int slot, bool add) {
+    if (!n->slots) n->slots = memNewArray(uint64_t, SLOT_WORDS);
+    uint64_t *word = &n->slots[slot / 64];
+    check(!(*word & bitOf(slot)) == add);
+    *word ^= bitOf(slot);
+    n->slot_count += add ? 1 : -1;
+    check(n->slot_count >= 0);
+}
+
+void clusterMapSetOwner(clusterMap *m, int slot, clusterNode *owner) {
+    check(slot >= 0);
+    check(slot < SLOT_COUNT);
+    clusterNode *was = m->owner[slot];
+    m->unclaimed[slot / 64] &= ~bitOf(slot);
+    if (was == owner) return;
+    if (was) changeSet(was, slot, false);
+    if (owner) changeSet(owner, slot, true);
+    m->owner[slot] = owner;
+    m->slots_assigned += (owner != NULL) - (was != NULL);
+    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC | CLUSTER_MAP_STATE;
+    if (was == m->myself || owner == m->myself) m->changed |= CLUSTER_MAP_OWN_SLOTS;
+}
+
+bool clusterNodeOwns(const clusterNode *n, int slot) {
+    return n->slots && n->slots[slot / 64] & bitOf(slot);
+}
+
+const uint64_t *clusterNodeSlots(const clusterNode *n) { return n->slots ? n->slots : no_slots; }
+
+/* The first slot at or after `from` whose bit, XOR that of `flip` (0 or ~0), is set; SLOT_COUNT if there is none. */
+static int findBit(const uint64_t *set, int from, uint64_t flip) {
+    for (int word = from / 64; word < SLOT_WORDS; word++) {
+        uint64_t bits = set[word] ^ flip;
+        if (word == from / 64) bits &= ~UINT64_C(0) << from % 64;
+        if (bits) return word * 64 + __builtin_ctzll(bits);
+    }
+    return SLOT_COUNT;
+}
+
+int clusterNodeNextSlots(const clusterNode *n, int from, int *last) {
+    check(from >= 0);
+    if (from >= SLOT_COUNT || !n->slot_count) return -1;
+    int first = findBit(n->slots, from, 0);
+    if (first == SLOT_COUNT) return -1;
+    *last = (first + 1 < SLOT_COUNT ? findBit(n->slots, first + 1, ~UINT64_C(0)) : SLOT_COUNT) - 1;
+    return first;
+}
+
+void clusterMapSetClaimed(clusterMap *m, int slot, bool claimed) {
+    check(m->owner[slot]);
+    if (claimed) {
+        m->unclaimed[slot / 64] &= ~bitOf(slot);
+    } else {
+        m->unclaimed[slot / 64] |= bitOf(slot);
+    }
+}
+
+bool clusterMapIsClaimed(const clusterMap *m, int slot) {
+    return m->owner[slot] && !(m->unclaimed[slot / 64] & bitOf(slot));
+}
+
+/* ------------------------------------------------------------------ slots that are being moved */
+
+clusterNode *clusterMapOpenSlot(const clusterMap *m, enum openKind kind, int slot) {
+    return m->open_count[kind] ? m->open[kind][slot] : NULL;
+}
+
+void clusterMapSetOpenSlot(clusterMap *m, enum openKind kind, int slot, clusterNode *peer) {
+    check(slot >= 0);
+    check(slot < SLOT_COUNT);
+    clusterNode *was = clusterMapOpenSlot(m, kind, slot);
+    if (was == peer) return;
+    if (!m->open[kind]) m->open[kind] = memNewArray(clusterNode *, SLOT_COUNT);
+    m->open[kind][slot] = peer;
+    m->open_count[kind] += (peer != NULL) - (was != NULL);
+    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
+}
+
+void mapRemoveSlotsOf(clusterMap *m, const clusterNode *n) {
+    int last;
+    for (int slot = clusterNodeNextSlots(n, 0, &last); slot >= 0;
+         slot = clusterNodeNextSlots(n, slot + 1, &last))
+        clusterMapSetOwner(m, slot, NULL);
+    for (int kind = 0; kind < SLOT_OPEN_KINDS; kind++) {
+        if (!m->open_count[kind]) continue;
+        for (int slot = 0; slot < SLOT_COUNT; slot++) {
+            if (n == m->myself || m->open[kind][slot] == n)
+                clusterMapSetOpenSlot(m, (enum openKind)kind, slot, NULL);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ epochs */
+
+void clusterMapSetEpochs(clusterMap *m, uint64_t current, uint64_t vote) {
+    check(current >= m->current_epoch);
+    check(vote >= m->vote_epoch);
+    if (current == m->current_epoch && vote == m->vote_epoch) return;
+    m->current_epoch = current;
+    m->vote_epoch = vote;
+    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
+}
+
+void clusterMapSetNodeEpoch(clusterMap *m, clusterNode *n, uint64_t epoch) {
+    if (n->epoch == epoch) return;
+    n->epoch = epoch;
+    m->changed |= CLUSTER_MAP_SAVE | CLUSTER_MAP_SYNC;
+}
+
+uint64_t clusterMapGreatestEpoch(const clusterMap *m) {
+    uint64_t greatest = m->current_epoch;
+    for (int i = 0; i < m->node_count; i++) {
+        if (m->nodes[i]->epoch > greatest) greatest = m->nodes[i]->epoch;
+    }
+    return greatest;
+}
+
+bool clusterMapBumpEpoch(clusterMap *m) {
+    uint64_t greatest = clusterMapGreatestEpoch(m);
+    if (m->myself->epoch != 0 && m->myself->epoch == greatest) return false;
+    clusterMapSetEpochs(m, greatest + 1, m->vote_epoch);
+    clusterMapSetNodeEpoch(m, m->myself, greatest + 1);
+    return true;
+}
+
+/* ------------------------------------------------------------------ for tests */
+
+const char *mapVerifySlots(const clusterMap *m) {
+    int assigned = 0;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        const clusterNode *owner = m->owner[slot];
+        if (owner && m->nodes[owner->index] != owner) return "owner of a slot";
+        if (owner && !clusterNodeOwns(owner, slot)) return "set of slots of an owner";
+        if (clusterMapIsMine(m, slot) != (owner == m->myself)) return "slots of this node";
+        if (!owner && m->unclaimed[slot / 64] & bitOf(slot)) return "unclaimed slot without owner";
+        assigned += owner != NULL;
+    }
+    if (assigned != m->slots_assigned) return "count of assigned slots";
+    for (int i = 0; i < m->node_count; i++) {
+        int bits = 0;
+        const uint64_t *set = clusterNodeSlots(m->nodes[i]);
+        for (int word = 0; word < SLOT_WORDS; word++) bits += __builtin_popcountll(set[word]);
+        if (bits != m->nodes[i]->slot_count) return "count of slots of a node";
+        assigned -= bits;
+    }
+    return assigned ? "sum of the nodes' slots" : NULL;
+}

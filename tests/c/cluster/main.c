@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * C tests of cluster/. */
+int test_map(void);
+int test_map_model(void);
+int test_map_file(void);
+int test_cluster_state(void);
+
+int main(void) {
+    int failed = 0;
+    failed += test_map();
+    failed += test_map_model();
+    failed += test_map_file();
+    failed += test_cluster_state();
+    return failed != 0;
+}
