@@ -5,6 +5,7 @@ int test_map(void);
 int test_map_model(void);
 int test_map_file(void);
 int test_cluster_state(void);
+int test_message(void);
 
 int main(void) {
     int failed = 0;
@@ -12,5 +13,6 @@ int main(void) {
     failed += test_map_model();
     failed += test_map_file();
     failed += test_cluster_state();
+    failed += test_message();
     return failed != 0;
 }

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Reading of messages. Every length in a message is checked against the bytes that are there before it is used. */
+#include "base/base.h"
+#include "cluster/message_layout.h"
+
+const char *messageTypeName(unsigned type) {
+    static const char *const names[MESSAGE_TYPES] = {"ping",    "pong",     "meet",        "fail",
+                                                     "publish", "auth-req", "auth-ack",    "update",
+                                                     "mfstart", "module",   "publishshard"};
+    return type < MESSAGE_TYPES ? names[type] : "unknown";
+}
+
+unsigned messageTypeOf(slice bytes) {
+    check(bytes.len >= MESSAGE_PEEK_BYTES);
+    return loadBig16(bytes.ptr + AT_TYPE) & ~(unsigned)MESSAGE_LIGHT_BIT;
+}
+
+static bool isLight(slice bytes) { return loadBig16(bytes.ptr + AT_TYPE) & MESSAGE_LIGHT_BIT; }
+
+status messagePeek(slice bytes, size_t *size) {
+    if (bytes.len < MESSAGE_PEEK_BYTES) return ERR_AGAIN;
+    if (memcmp(bytes.ptr, MESSAGE_SIGNATURE, 4) != 0) return ERR_SYNTAX;
+    uint32_t length = loadBig32(bytes.ptr + AT_LENGTH);
+    if (length < (isLight(bytes) ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES)) return ERR_SYNTAX;
+    *size = length;
+    return OK;
+}
+
+/* ------------------------------------------------------------------ the header */
+
+/* A text in a field of fixed size, which a NUL ends unless it fills the field. */
+static slice textIn(const char *field, size_t size) {
+    return sliceMake(field, strnlen(field, size));
+}
+
+static void readHeader(const char *from, messageHeader *h) {
+    static const char none[NODE_ID_LEN];
+    h->port = loadBig16(from + AT_PORT);
+    h->other_port = loadBig16(from + AT_OTHER_PORT);
+    h->bus_port = loadBig16(from + AT_BUS_PORT);
+    h->node_flags = loadBig16(from + AT_NODE_FLAGS);
+    h->state = (uint8_t)from[AT_STATE];
+    h->flags = (uint8_t)from[AT_FLAGS];
+    h->current_epoch = loadBig64(from + AT_CURRENT_EPOCH);
+    h->epoch = loadBig64(from + AT_EPOCH);
+    h->offset = loadBig64(from + AT_OFFSET);
+    h->sender = from + AT_SENDER;
+    h->primary = memcmp(from + AT_PRIMARY, none, NODE_ID_LEN) ? from + AT_PRIMARY : NULL;
+    h->slots = (const uint8_t *)from + AT_SLOTS;
+    h->ip = textIn(from + AT_IP, NODE_IP_MAX);
+}
+
+/* ------------------------------------------------------------------ data by type */
+
+static status invalid(const message *m, const char *what, reason *why) {
+    return reasonSet(why, ERR_SYNTAX,
+                     "Received invalid %s packet with %s that exceeds total packet length (%zu)",
+                     messageTypeName(m->type), what,
+                     m->body.len + (m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES));
+}
+
+static status expectLength(const message *m, size_t expected, reason *why) {
+    if (m->body.len == expected) return OK;
+    return reasonSet(why, ERR_SYNTAX,
+                     "Received invalid %s packet of length %zu but expected length %zu",
+                     messageTypeName(m->type), m->body.len + MESSAGE_HEADER_BYTES,
+                     expected + MESSAGE_HEADER_BYTES);
+}
+
+/* The least size of the data of an extension. */
+static size_t extensionDataMin(unsigned type) {
+    switch (type) {
+    case EXTENSION_FORGOTTEN: return FORGOTTEN_BYTES;
+    case EXTENSION_SHARD_ID: return NODE_ID_LEN;
+    case EXTENSION_CLIENT_TCP_PORT:
+    case EXTENSION_CLIENT_TLS_PORT: return 2;
+    default: return 0;
+    }
+}
+
+static status checkExtensions(const message *m, size_t at, reason *why) {
+    for (int i = 0; i < m->extension_count; i++) {
+        size_t left = m->body.len - at;
+        if (left < EXTENSION_BYTES) return invalid(m, "extension data", why);
+        uint32_t size = loadBig32(m->body.ptr + at);
+        if (size % 8)
+            return reasonSet(why, ERR_SYNTAX,
+                             "Received a %s packet without proper padding (%u bytes)",
+                             messageTypeName(m->type), size);
+        unsigned type = loadBig16(m->body.ptr + at + 4);
+        if (size < EXTENSION_BYTES + extensionDataMin(type) || size > left)
+            return invalid(m, "extension data", why);
+        at += size;
+    }
+    if (at == m->body.len) return OK;
+    return expectLength(m, at, why);
+}
+
+static status readGossip(message *m, const char *from, reason *why) {
+    m->gossip_count = loadBig16(from + AT_COUNT);
+    size_t size = (size_t)m->gossip_count * GOSSIP_BYTES;
+    if (size > m->body.len)
+        return reasonSet(
+            why, ERR_SYNTAX,
+            "Received invalid %s packet with gossip count %d that exceeds total packet "
+            "length (%zu)",
+            messageTypeName(m->type), m->gossip_count, m->body.len + MESSAGE_HEADER_BYTES);
+    if (m->header.flags & MESSAGE_HAS_EXTENSIONS)
+        m->extension_count = loadBig16(from + AT_EXTENSIONS);
+    return checkExtensions(m, size, why);
+}
+
+static status readPublish(message *m, reason *why) {
+    if (m->body.len < PUBLISH_BYTES) return invalid(m, "channel length", why);
+    uint32_t channel = loadBig32(m->body.ptr), text = loadBig32(m->body.ptr + 4);
+    size_t left = m->body.len - PUBLISH_BYTES;
+    if (channel > left) return invalid(m, "channel length", why);
+    if (text > left - channel) return invalid(m, "message length", why);
+    m->channel = sliceMake(m->body.ptr + PUBLISH_BYTES, channel);
+    m->text = sliceMake(m->channel.ptr + channel, text);
+    size_t header = m->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES;
+    if (text == left - channel) return OK;
+    return reasonSet(
+        why, ERR_SYNTAX, "Received invalid %s packet of length %zu but expected length %zu",
+        messageTypeName(m->type), m->body.len + header, header + PUBLISH_BYTES + channel + text);
+}
+
+static status readModule(message *m, reason *why) {
+    if (m->body.len < MODULE_BYTES) return invalid(m, "module payload length", why);
+    m->module_id = loadU64(m->body.ptr);
+    m->module_type = (uint8_t)m->body.ptr[12];
+    uint32_t size = loadBig32(m->body.ptr + 8);
+    if (size > m->body.len - MODULE_BYTES) return invalid(m, "module payload length", why);
+    m->payload = sliceMake(m->body.ptr + MODULE_BYTES, size);
+    return OK;
+}
+
+static status readUpdate(message *m, reason *why) {
+    status st = expectLength(m, UPDATE_BYTES, why);
+    if (st != OK) return st;
+    m->epoch = loadBig64(m->body.ptr);
+    m->id = m->body.ptr + 8;
+    m->slots = (const uint8_t *)m->id + NODE_ID_LEN;
+    return OK;
+}
+
+static status readData(message *m, const char *from, reason *why) {
+    status st;
+    switch (m->type) {
+    case MESSAGE_PING:
+    case MESSAGE_PONG:
+    case MESSAGE_MEET: return readGossip(m, from, why);
+    case MESSAGE_FAIL:
+        st = expectLength(m, NODE_ID_LEN, why);
+        if (st == OK) m->id = m->body.ptr;
+        return st;
+    case MESSAGE_PUBLISH:
+    case MESSAGE_PUBLISH_SHARD: return readPublish(m, why);
+    case MESSAGE_AUTH_REQUEST:
+    case MESSAGE_AUTH_ACK:
+    case MESSAGE_MANUAL_FAILOVER: return expectLength(m, 0, why);
+    case MESSAGE_UPDATE: return readUpdate(m, why);
+    case MESSAGE_MODULE: return readModule(m, why);
+    default: return OK; /* the receiver logs that it does not know the type */
+    }
+}
+
+status messageRead(slice bytes, message *out, reason *why) {
+    size_t size;
+    memset(out, 0, sizeof(*out));
+    check(messagePeek(bytes, &size) == OK);
+    check(size == bytes.len);
+    if (why) why->text[0] = 0;
+    out->type = (uint16_t)messageTypeOf(bytes);
+    out->is_light = isLight(bytes);
+    if (out->is_light && !messageMayBeLight(out->type))
+        return reasonSet(why, ERR_SYNTAX,
+                         "Packet of type '%s' (%u) does not support light cluster header. Marking "
+                         "packet as invalid.",
+                         messageTypeName(out->type), out->type);
+    if (loadBig16(bytes.ptr + AT_VERSION) != MESSAGE_VERSION) return ERR_DENIED;
+    size_t header = out->is_light ? MESSAGE_LIGHT_BYTES : MESSAGE_HEADER_BYTES;
+    out->body = sliceMake(bytes.ptr + header, size - header);
+    if (!out->is_light) readHeader(bytes.ptr, &out->header);
+    return readData(out, bytes.ptr, why);
+}
+
+/* ------------------------------------------------------------------ gossip and extensions */
+
+gossipEntry messageGossip(const message *m, int index) {
+    check(index >= 0);
+    check(index < m->gossip_count);
+    const char *from = m->body.ptr + (size_t)index * GOSSIP_BYTES;
+    return (gossipEntry){.id = from,
+                         .ping_sent_s = loadBig32(from + GOSSIP_AT_PING),
+                         .pong_s = loadBig32(from + GOSSIP_AT_PONG),
+                         .ip = textIn(from + GOSSIP_AT_IP, NODE_IP_MAX),
+                         .port = loadBig16(from + GOSSIP_AT_PORT),
+                         .other_port = loadBig16(from + GOSSIP_AT_OTHER_PORT),
+                         .bus_port = loadBig16(from + GOSSIP_AT_BUS_PORT),
+                         .node_flags = loadBig16(from + GOSSIP_AT_FLAGS)};
+}
+
+static void readForgotten(const char *data, messageExtensions *out) {
+    if (out->forgotten_count == MESSAGE_FORGOTTEN_MAX) return;
+    out->forgotten[out->forgotten_count++] = (forgottenNode){data, loadBig64(data + NODE_ID_LEN)};
+}
+
+static void readExtension(unsigned type, const char *data, size_t size, messageExtensions *out) {
+    switch (type) {
+    case EXTENSION_HOSTNAME: out->hostname = textIn(data, size); break;
+    case EXTENSION_HUMAN_NAME: out->human_name = textIn(data, size); break;
+    case EXTENSION_ZONE: out->availability_zone = textIn(data, size); break;
+    case EXTENSION_CLIENT_IPV4: out->client_ipv4 = textIn(data, size); break;
+    case EXTENSION_CLIENT_IPV6: out->client_ipv6 = textIn(data, size); break;
+    case EXTENSION_CLIENT_TCP_PORT: out->client_tcp_port = loadBig16(data); break;
+    case EXTENSION_CLIENT_TLS_PORT: out->client_tls_port = loadBig16(data); break;
+    case EXTENSION_FORGOTTEN: readForgotten(data, out); break;
+    case EXTENSION_SHARD_ID: out->shard_id = data; break;
+    default: out->unknown_type = (int)type;
+    }
+}
+
+void messageReadExtensions(const message *m, messageExtensions *out) {
+    memset(out, 0, sizeof(*out));
+    out->unknown_type = -1;
+    const char *at = m->body.ptr + (size_t)m->gossip_count * GOSSIP_BYTES;
+    for (int i = 0; i < m->extension_count; i++) {
+        uint32_t size = loadBig32(at); /* messageRead() has checked it */
+        readExtension(loadBig16(at + 4), at + EXTENSION_BYTES, size - EXTENSION_BYTES, out);
+        at += size;
+    }
+    check(at <= m->body.ptr + m->body.len);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Writing of messages. All bytes that have no meaning are zero. */
+#include "base/base.h"
+#include "cluster/message_layout.h"
+
+/* `size` zeroed bytes at the end of the message. */
+static char *extend(messageWriter *w, size_t size) {
+    char *at = strReserve(w->out, size);
+    memset(at, 0, size);
+    strGrow(w->out, size);
+    return at;
+}
+
+static void putBytes(char *to, slice bytes) {
+    if (bytes.len) memcpy(to, bytes.ptr, bytes.len);
+}
+
+static void putText(char *to, size_t size, slice text) {
+    check(text.len < size); /* a NUL follows */
+    putBytes(to, text);
+}
+
+static void putHeader(char *to, const messageHeader *h) {
+    storeBig16(to + AT_PORT, h->port);
+    storeBig16(to + AT_OTHER_PORT, h->other_port);
+    storeBig16(to + AT_BUS_PORT, h->bus_port);
+    storeBig16(to + AT_NODE_FLAGS, h->node_flags);
+    to[AT_STATE] = (char)h->state;
+    to[AT_FLAGS] = (char)h->flags;
+    storeBig64(to + AT_CURRENT_EPOCH, h->current_epoch);
+    storeBig64(to + AT_EPOCH, h->epoch);
+    storeBig64(to + AT_OFFSET, h->offset);
+    memcpy(to + AT_SENDER, h->sender, NODE_ID_LEN);
+    if (h->primary) memcpy(to + AT_PRIMARY, h->primary, NODE_ID_LEN);
+    memcpy(to + AT_SLOTS, h->slots, SLOT_BYTES);
+    putText(to + AT_IP, NODE_IP_MAX, h->ip);
+}
+
+/* `h` NULL: a light header. */
+static messageWriter begin(str *out, messageType type, const messageHeader *h) {
+    check(type < MESSAGE_TYPES);
+    if (!h) check(messageMayBeLight(type));
+    messageWriter w = {.out = out, .start = out->len};
+    char *to = extend(&w, h ? MESSAGE_HEADER_BYTES : MESSAGE_LIGHT_BYTES);
+    memcpy(to, MESSAGE_SIGNATURE, 4);
+    storeBig16(to + AT_VERSION, MESSAGE_VERSION);
+    storeBig16(to + AT_TYPE, (uint16_t)(h ? type : type | MESSAGE_LIGHT_BIT));
+    if (h) putHeader(to, h);
+    return w;
+}
+
+messageWriter messageBegin(str *out, messageType type, const messageHeader *h) {
+    check(h);
+    return begin(out, type, h);
+}
+
+void messageEnd(messageWriter *w) {
+    char *header = w->out->ptr + w->start;
+    size_t size = w->out->len - w->start;
+    check(size <= UINT32_MAX);
+    storeBig32(header + AT_LENGTH, (uint32_t)size);
+    if (w->gossip_count) storeBig16(header + AT_COUNT, w->gossip_count);
+    if (w->extension_count) storeBig16(header + AT_EXTENSIONS, w->extension_count);
+}
+
+void messageAddGossip(messageWriter *w, const gossipEntry *g) {
+    check(w->extension_count == 0);
+    check(w->gossip_count < UINT16_MAX);
+    w->gossip_count++;
+    char *to = extend(w, GOSSIP_BYTES);
+    memcpy(to, g->id, NODE_ID_LEN);
+    storeBig32(to + GOSSIP_AT_PING, g->ping_sent_s);
+    storeBig32(to + GOSSIP_AT_PONG, g->pong_s);
+    putText(to + GOSSIP_AT_IP, NODE_IP_MAX, g->ip);
+    storeBig16(to + GOSSIP_AT_PORT, g->port);
+    storeBig16(to + GOSSIP_AT_OTHER_PORT, g->other_port);
+    storeBig16(to + GOSSIP_AT_BUS_PORT, g->bus_port);
+    storeBig16(to + GOSSIP_AT_FLAGS, g->node_flags);
+}
+
+/* ------------------------------------------------------------------ extensions */
+
+/* An extension with zeroed data of `size` bytes, rounded up. */
+static char *addExtension(messageWriter *w, enum extensionType type, size_t size) {
+    size_t whole = sizeRoundUp(EXTENSION_BYTES + size, 8);
+    char *to = extend(w, whole);
+    storeBig32(to, (uint32_t)whole);
+    storeBig16(to + 4, (uint16_t)type);
+    w->extension_count++;
+    return to + EXTENSION_BYTES;
+}
+
+static void addText(messageWriter *w, enum extensionType type, slice text) {
+    if (!text.len) return;
+    putText(addExtension(w, type, text.len + 1), text.len + 1, text);
+}
+
+static void addPort(messageWriter *w, enum extensionType type, uint16_t port) {
+    if (port) storeBig16(addExtension(w, type, 2), port);
+}
+
+/* In the order in which Valkey sends them. */
+void messageAddExtensions(messageWriter *w, const messageExtensions *e) {
+    addText(w, EXTENSION_HOSTNAME, e->hostname);
+    addText(w, EXTENSION_HUMAN_NAME, e->human_name);
+    addText(w, EXTENSION_CLIENT_IPV4, e->client_ipv4);
+    addText(w, EXTENSION_CLIENT_IPV6, e->client_ipv6);
+    addPort(w, EXTENSION_CLIENT_TCP_PORT, e->client_tcp_port);
+    addPort(w, EXTENSION_CLIENT_TLS_PORT, e->client_tls_port);
+    addText(w, EXTENSION_ZONE, e->availability_zone);
+    for (int i = 0; i < e->forgotten_count; i++) {
+        char *to = addExtension(w, EXTENSION_FORGOTTEN, FORGOTTEN_BYTES);
+        memcpy(to, e->forgotten[i].id, NODE_ID_LEN);
+        storeBig64(to + NODE_ID_LEN, e->forgotten[i].ttl_s);
+    }
+    if (e->shard_id)
+        memcpy(addExtension(w, EXTENSION_SHARD_ID, NODE_ID_LEN), e->shard_id, NODE_ID_LEN);
+}
+
+/* ------------------------------------------------------------------ the other types */
+
+void messageWriteFail(str *out, const messageHeader *h, const char *id) {
+    messageWriter w = messageBegin(out, MESSAGE_FAIL, h);
+    memcpy(extend(&w, NODE_ID_LEN), id, NODE_ID_LEN);
+    messageEnd(&w);
+}
+
+void messageWriteUpdate(str *out, const messageHeader *h, uint64_t epoch, const char *id,
+                        const void *slots) {
+    messageWriter w = messageBegin(out, MESSAGE_UPDATE, h);
+    char *to = extend(&w, UPDATE_BYTES);
+    storeBig64(to, epoch);
+    memcpy(to + 8, id, NODE_ID_LEN);
+    memcpy(to + 8 + NODE_ID_LEN, slots, SLOT_BYTES);
+    messageEnd(&w);
+}
+
+void messageWriteEmpty(str *out, messageType type, const messageHeader *h) {
+    messageWriter w = messageBegin(out, type, h);
+    messageEnd(&w);
+}
+
+void messageWritePublish(str *out, messageType type, const messageHeader *h, slice channel,
+                         slice text) {
+    messageWriter w = begin(out, type, h);
+    char *to = extend(&w, PUBLISH_BYTES + channel.len + text.len);
+    storeBig32(to, (uint32_t)channel.len);
+    storeBig32(to + 4, (uint32_t)text.len);
+    putBytes(to + PUBLISH_BYTES, channel);
+    putBytes(to + PUBLISH_BYTES + channel.len, text);
+    messageEnd(&w);
+}
+
+void messageWriteModule(str *out, const messageHeader *h, uint64_t module_id, uint8_t type,
+                        slice payload) {
+    messageWriter w = begin(out, MESSAGE_MODULE, h);
+    char *to = extend(&w, MODULE_BYTES + payload.len);
+    storeU64(to, module_id);
+    storeBig32(to + 8, (uint32_t)payload.len);
+    to[12] = (char)type;
+    putBytes(to + MODULE_BYTES, payload);
+    messageEnd(&w);
+}
