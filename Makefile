@@ -16,7 +16,7 @@
 #: make check            checks of the source: layers, sizes, format, generated files
 #: make c-test           the C tests only; FOLDER=ds for those of one folder
 #: make fuzz             every fuzzer for FUZZ_SECONDS (300); FUZZ_PLAIN=1 without sanitizers
-#: make sim              simulation of replication; ARGS="--seeds 1000000" for hours
+#: make sim              simulation of servers in a network; ARGS="--seeds 1000000" for hours
 #: make durability       proofs that nothing acknowledged is lost; ARGS=--long for hours
 #: make bench            the micro benchmarks of tests/bench/
 #: make bench-gate       cost of requests and keys, compared with the budgets and with BASE (a git ref)
@@ -290,11 +290,11 @@ $(out)/tests/c/$(1)/run: $(patsubst %.c,$(out)/%.o,$(wildcard tests/c/$(1)/*.c))
 	$$(Q)$$(link) $$(filter %.o,$$^) -lcmocka $(if $(filter tools,$(1)),$$(valkey-cli_libs)) $$(link_libs)
 endef
 $(foreach folder,$(c_folders),$(eval $(call c_test_rule,$(folder))))
-# sim runs the state machines of src/repl, of several servers, without a network (tests/sim/main.c). Built with the C tests,
+# sim runs state machines of several servers over a simulated network (tests/sim/main.c). Built with the C tests,
 # so that it follows every change of them.
 sim_program := $(out)/tests/sim/sim
-sim_machines := backlog failover_state history link link_dual primary primary_sync
-$(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/repl/%.o) \
+sim_machines := $(addprefix repl/,backlog failover_state history link link_dual primary primary_sync)
+$(sim_program): $(patsubst %.c,$(out)/%.o,$(wildcard tests/sim/*.c)) $(sim_machines:%=$(out)/%.o) \
                 $(call objects_of,base ds resp) $(out)/build_info.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $(filter %.o,$^) $(link_libs)

@@ -38,7 +38,7 @@ others() {
     phase "tests of scripts" tests/utils/run.py
     phase "budgets of a request" gate
     phase "durability" durability
-    phase "simulation of replication" sim
+    phase "simulation" sim
     phase "C tests debug" c_tests debug
     phase "fuzz smoke" fuzz
     phase "C tests hostile" c_tests hostile

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Deterministic simulation of replication: four servers in one process run the state machines of
- * src/repl over connections that are delayed, stalled and cut after any byte, with pauses,
- * restarts, promotions, failing children and damaged transfers. See tests/README.md.
+ * Deterministic simulation: the state machines of several servers run in one process over a simulated
+ * network (network.h), with virtual time. A seed reproduces a run exactly. See tests/README.md.
  *
- *   sim [--seeds N] [--first SEED] [--verbose]
+ *   sim [--scenario NAME] [--seeds N] [--first SEED] [--verbose]
  *
- * A seed reproduces a run exactly. At each step a replica's dataset must be the one that its
- * position in the stream stands for; a replica must not acknowledge what it has not applied; at the
- * end, without faults, all datasets become equal. */
+ * Without a name all scenarios run, each with N seeds. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,204 +13,23 @@
 
 #include "base/base.h"
 #include "base/log.h"
-#include "base/random.h"
-#include "server.h"
+#include "network.h"
+#include "sim.h"
 
-enum { WAITS_MAX = 16, CALM_MS = 180 * 1000 };
+static const simScenario *const scenarios[] = {&replicationScenario};
 
 static uint64_t seed;
+static const simScenario *running;
 
 void simFail(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    printf("FAILED seed %llu at %lld ms: ", (unsigned long long)seed, (long long)sim_now_ms);
+    printf("FAILED %s seed %llu at %lld ms: ", running->name, (unsigned long long)seed,
+           (long long)sim_now_ms);
     vprintf(format, args);
     printf("\n0 passed, 1 failed\n");
     va_end(args);
     exit(1);
-}
-
-static bool oneIn(unsigned n) { return randomUniform(n) == 0; }
-static simServer *anyServer(void) { return &servers[randomUniform(SIM_SERVERS)]; }
-
-/* ---------------------------------------------------------- waits: what replicas have confirmed */
-
-static struct {
-    simServer *primary;
-    char id[REPL_ID_LEN + 1];
-    int64_t offset;
-    int dataset;
-} waits[WAITS_MAX];
-
-static void beginWait(simServer *s) {
-    if (!simServerIsPrimary(s) || !s->state.has_backlog) return;
-    unsigned i = (unsigned)randomUniform(WAITS_MAX);
-    waits[i].primary = s;
-    memcpy(waits[i].id, s->state.history.id, sizeof(waits[i].id));
-    waits[i].offset = s->state.history.offset;
-    waits[i].dataset = s->dataset;
-    primaryWantAcks(&s->primary);
-}
-
-/* The replica behind a connection that the primary counts as having the write. */
-static void checkConfirmed(const wire *w, int wait) {
-    const simServer *primary = waits[wait].primary, *replica = w->ends[WIRE_REPLICA];
-    if (w->ends[WIRE_PRIMARY] != primary || !w->peer || !replica) return;
-    if (w->peer->state != PEER_ONLINE || w->peer->acked < waits[wait].offset) return;
-    if (replica->wire != w || !replica->streams) return; /* it has lost the link since */
-    counts.waits++;
-    if (!oracleIncludes(replica->dataset, waits[wait].dataset))
-        simFail("%s is counted for %lld by %s but lacks the write", replica->name,
-                (long long)waits[wait].offset, primary->name);
-}
-
-static void checkWaits(void) {
-    for (int i = 0; i < WAITS_MAX; i++) {
-        simServer *s = waits[i].primary;
-        if (!s || !simServerIsPrimary(s) || strcmp(s->state.history.id, waits[i].id) != 0) continue;
-        for (wire *w = wireFirst(); w; w = w->next) checkConfirmed(w, i);
-    }
-}
-
-/* ------------------------------------------------------------------ faults */
-
-static wire *anyWire(void) {
-    wire *found = NULL;
-    unsigned count = 0;
-    for (wire *w = wireFirst(); w; w = w->next)
-        if (oneIn(++count)) found = w;
-    return found;
-}
-
-/* Nothing more is sent; of what is on the way a part may be lost. */
-static void cutWire(void) {
-    wire *w = anyWire();
-    if (!w) return;
-    counts.cuts++;
-    w->cut = true;
-    for (int side = 0; side < 2; side++) {
-        size_t len = w->sent[side].len;
-        if (len && oneIn(2)) strCut(&w->sent[side], randomUniform(len + 1));
-    }
-}
-
-static void stallWire(void) {
-    wire *w = anyWire();
-    if (w) w->stalled_until_ms[randomUniform(2)] = sim_now_ms + (int64_t)randomUniform(9000);
-}
-
-static void restart(simServer *s) {
-    if (s->running && oneIn(2)) simServerSnapshot(s);
-    if (s->running) simServerStop(s);
-    counts.restarts++;
-    if (oneIn(8)) s->disk.saved = false;
-    simServerStart(s);
-}
-
-/* True if `s` is `from`, or gets its data from it. During a failover two servers follow each
- * other. */
-static bool dependsOn(const simServer *s, const simServer *from) {
-    for (int i = 0; i < SIM_SERVERS && s && s != from; i++) s = s->follows;
-    return s == from;
-}
-
-static void follow(simServer *s, simServer *primary) {
-    if (s != primary && !dependsOn(primary, s)) simServerFollow(s, primary);
-}
-
-/* A replica takes over; the primary follows it, and some of the others. */
-static void promote(simServer *s) {
-    if (!s->follows) return;
-    simServer *old = s;
-    while (old->follows && old->failover.state == FAILOVER_NONE) old = old->follows;
-    simServerFollow(s, NULL);
-    follow(old, s);
-    for (int i = 0; i < SIM_SERVERS; i++)
-        if (oneIn(2)) follow(&servers[i], s);
-}
-
-static void injectFaults(void) {
-    if (oneIn(200)) cutWire();
-    if (oneIn(200)) stallWire();
-    if (oneIn(500)) anyServer()->paused_until_ms = sim_now_ms + (int64_t)randomUniform(9000);
-    if (oneIn(400)) simServerSnapshot(anyServer());
-    if (oneIn(700)) restart(anyServer());
-    if (oneIn(900)) promote(anyServer());
-    if (oneIn(300)) {
-        simServerFailover(anyServer());
-        if (oneIn(4)) cutWire(); /* the wrong moment */
-    }
-    if (oneIn(900)) {
-        simServer *s = anyServer();
-        if (s->follows) follow(s, anyServer());
-    }
-}
-
-/* ------------------------------------------------------------------ a run */
-
-static void step(bool writes) {
-    sim_now_ms += SIM_STEP_MS;
-    for (int i = 0; i < SIM_SERVERS; i++) {
-        simServer *s = &servers[i];
-        if (writes && sim_now_ms >= s->paused_until_ms && oneIn(3))
-            simServerWrite(s, oneIn(8) ? 1 + (int)randomUniform(5) : 1);
-        if (oneIn(50)) beginWait(s);
-        simServerStep(s);
-        simServerCheck(s);
-    }
-    checkWaits();
-    wiresSweep();
-}
-
-static bool isCaughtUp(const simServer *s, const simServer *primary) {
-    return s == primary || (s->link.state == LINK_CONNECTED &&
-                            s->state.history.offset == primary->state.history.offset &&
-                            !strcmp(s->state.history.id, primary->state.history.id));
-}
-
-static void begin(void) {
-    memset(servers, 0, sizeof(servers));
-    memset(waits, 0, sizeof(waits));
-    wiresReset();
-    oracleReset();
-    sim_now_ms = 1000000;
-    for (int i = 0; i < SIM_SERVERS; i++) {
-        snprintf(servers[i].name, sizeof(servers[i].name), "s%d", i);
-        servers[i].port = 7000 + i;
-        servers[i].follows = i == 0 ? NULL : i == 3 ? &servers[1] : &servers[0];
-        simServerStart(&servers[i]);
-    }
-}
-
-/* No more faults; failovers end by themselves (simServerStep() fails if they do not). */
-static void calmDown(void) {
-    sim_faults = 0;
-    for (int i = 0; i < SIM_SERVERS; i++) servers[i].paused_until_ms = 0;
-    for (wire *w = wireFirst(); w; w = w->next) w->stalled_until_ms[0] = w->stalled_until_ms[1] = 0;
-    for (int i = 0; i < SIM_SERVERS; i++)
-        while (servers[i].failover.state != FAILOVER_NONE) step(false);
-}
-
-/* Without faults and writes all servers must become equal. */
-static void becomeEqual(void) {
-    simServer *primary = anyServer();
-    calmDown();
-    simServerFollow(primary, NULL);
-    for (int64_t end_ms = sim_now_ms + CALM_MS;;) {
-        int equal = 0;
-        /* Again and again: a request to take over may arrive after its sender has given up. */
-        for (int i = 0; i < SIM_SERVERS; i++)
-            if (&servers[i] != primary && !dependsOn(&servers[i], primary))
-                follow(&servers[i], primary);
-        if (primary->follows) simServerFollow(primary, NULL);
-        step(false);
-        for (int i = 0; i < SIM_SERVERS; i++) equal += isCaughtUp(&servers[i], primary);
-        if (equal == SIM_SERVERS) break;
-        if (sim_now_ms > end_ms) simFail("the replicas do not catch up");
-    }
-    for (int i = 0; i < SIM_SERVERS; i++)
-        if (servers[i].dataset != primary->dataset)
-            simFail("%s has another dataset than %s", servers[i].name, primary->name);
 }
 
 /* Ids are part of a run, too. */
@@ -222,47 +38,41 @@ static void seededSecret(void *dst, size_t len) {
     for (size_t i = 0; i < len; i++) to[i] = (uint8_t)randomNext();
 }
 
-static void run(void) {
-    randomSeed(seed);
-    sim_faults = oneIn(3) ? 0 : 4;
-    begin();
-    int steps = 500 + (int)randomUniform(2500);
-    for (int i = 0; i < steps; i++) {
-        injectFaults();
-        step(true);
+static uint64_t runSeeds(const simScenario *s, uint64_t first, uint64_t seeds) {
+    running = s;
+    for (seed = first; seed < first + seeds; seed++) {
+        randomSeed(seed);
+        s->run();
     }
-    becomeEqual();
-    for (int i = 0; i < SIM_SERVERS; i++) simServerStop(&servers[i]);
-    wiresReset();
+    printf("%s: ", s->name);
+    s->report();
+    return seeds;
 }
 
 int main(int argc, char **argv) {
-    uint64_t seeds = 1000, first = 1;
+    uint64_t seeds = 1000, first = 1, passed = 0;
+    const char *name = NULL;
     logSetLevel(LOG_NOTHING);
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--seeds") && i + 1 < argc) {
+        bool has_value = i + 1 < argc;
+        if (!strcmp(argv[i], "--seeds") && has_value) {
             seeds = strtoull(argv[++i], NULL, 10);
-        } else if (!strcmp(argv[i], "--first") && i + 1 < argc) {
+        } else if (!strcmp(argv[i], "--first") && has_value) {
             first = strtoull(argv[++i], NULL, 10);
+        } else if (!strcmp(argv[i], "--scenario") && has_value) {
+            name = argv[++i];
         } else if (!strcmp(argv[i], "--verbose")) {
             logSetLevel(LOG_DEBUG);
         } else {
-            fprintf(stderr, "usage: sim [--seeds N] [--first SEED] [--verbose]\n");
+            fprintf(stderr,
+                    "usage: sim [--scenario NAME] [--seeds N] [--first SEED] [--verbose]\n");
             return 2;
         }
     }
     randomSetSecretSource(seededSecret);
-    for (seed = first; seed < first + seeds; seed++) run();
-    printf(
-        "%llu writes, %llu full (%llu dual-channel) and %llu partial synchronisations, "
-        "%llu failed transfers, %llu cuts, %llu restarts, %llu promotions, %llu confirmed waits, "
-        "%llu failovers (%llu completed)\n",
-        (unsigned long long)counts.writes, (unsigned long long)counts.full_syncs,
-        (unsigned long long)counts.dual_syncs, (unsigned long long)counts.partial_syncs,
-        (unsigned long long)counts.failed_transfers, (unsigned long long)counts.cuts,
-        (unsigned long long)counts.restarts, (unsigned long long)counts.promotions,
-        (unsigned long long)counts.waits, (unsigned long long)counts.failovers,
-        (unsigned long long)counts.failovers_done);
-    printf("%llu passed, 0 failed\n", (unsigned long long)seeds);
-    return 0;
+    for (size_t i = 0; i < COUNT_OF(scenarios); i++)
+        if (!name || !strcmp(name, scenarios[i]->name))
+            passed += runSeeds(scenarios[i], first, seeds);
+    printf("%llu passed, 0 failed\n", (unsigned long long)passed);
+    return passed ? 0 : 2;
 }

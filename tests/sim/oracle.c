@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "sim.h"
 
 enum { DATASETS_MAX = 1 << 16, POINTS_MAX = 1 << 18, IDS_MAX = 1 << 12 };
 

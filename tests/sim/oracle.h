@@ -22,7 +22,5 @@ bool oracleIncludes(int later, int earlier);
 /* Records the dataset at a position, or, if one was recorded, fails the simulation unless it is the
  * same. */
 void oracleAt(const char *id, int64_t offset, int dataset, const char *who);
-/* Fails the simulation: prints what is wrong with the seed, and ends the process. */
-void simFail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 #endif

@@ -16,21 +16,21 @@ static simServer *serverOf(const replPrimary *p) { return p->owner; }
 
 /* -------------------------------------------------------------- what the state machine asks for */
 
-static void envSend(replPeer *to, slice bytes) { wireSend(wireOf(to), WIRE_PRIMARY, bytes); }
+static void envSend(replPeer *to, slice bytes) { wireSend(wireOf(to), WIRE_ACCEPTOR, bytes); }
 
 static void envSendShared(replPeer *to, blob *bytes, size_t at, size_t len) {
-    wireSend(wireOf(to), WIRE_PRIMARY, sliceMake(bytes->bytes + at, len));
+    wireSend(wireOf(to), WIRE_ACCEPTOR, sliceMake(bytes->bytes + at, len));
 }
 
-static size_t envPending(const replPeer *to) { return wireOf(to)->sent[WIRE_REPLICA].len; }
+static size_t envPending(const replPeer *to) { return wireOf(to)->sent[WIRE_CONNECTOR].len; }
 
-static void envClose(replPeer *peer) { wireOf(peer)->closing = true; }
+static void envClose(replPeer *peer) { peerSideOf(wireOf(peer))->closing = true; }
 
-static void envCloseWhenSent(replPeer *peer) { wireOf(peer)->close_when_sent = true; }
+static void envCloseWhenSent(replPeer *peer) { peerSideOf(wireOf(peer))->close_when_sent = true; }
 
 static void envName(const replPeer *peer, str *out) {
-    strAppendFormat(out, "127.0.0.1:%d",
-                    wireOf(peer)->ends[WIRE_REPLICA] ? wireOf(peer)->ends[WIRE_REPLICA]->port : 0);
+    const simServer *replica = wireOf(peer)->ends[WIRE_CONNECTOR];
+    strAppendFormat(out, "127.0.0.1:%d", replica ? replica->port : 0);
 }
 
 static uint64_t envId(const replPeer *peer) { return wireOf(peer)->id; }
@@ -68,13 +68,13 @@ static bool envIsBusy(replPrimary *p) { return serverOf(p)->save.running; }
 
 static status envSendFile(replPeer *to, reason *why) {
     wire *w = wireOf(to);
-    simServer *s = w->ends[WIRE_PRIMARY];
+    simServer *s = w->ends[WIRE_ACCEPTOR];
     if (sim_faults && randomUniform(sim_faults * 4) == 0)
         return reasonSet(why, ERR_IO, "cannot open");
     str header = STR_EMPTY;
     strAppendFormat(&header, "$%zu\r\n", s->save.file.len);
-    wireSend(w, WIRE_PRIMARY, strSlice(&header));
-    wireSend(w, WIRE_PRIMARY, strSlice(&s->save.file));
+    wireSend(w, WIRE_ACCEPTOR, strSlice(&header));
+    wireSend(w, WIRE_ACCEPTOR, strSlice(&s->save.file));
     strFree(&header);
     return OK;
 }
@@ -114,7 +114,7 @@ const primaryEnv simPrimaryEnv = {.send = envSend,
 
 /* The acknowledgement is one of a dataset that the replica has. */
 static void checkAck(const wire *w, const simServer *primary, int64_t offset) {
-    const simServer *replica = w->ends[WIRE_REPLICA];
+    const simServer *replica = w->ends[WIRE_CONNECTOR];
     if (!replica || replica->wire != w || !replica->streams) return; /* sent before it was lost */
     if (offset > replica->state.history.offset)
         simFail("%s has acknowledged %lld to %s, but applied %lld", replica->name,
@@ -126,37 +126,39 @@ static void replconf(simServer *s, wire *w, const words *r) {
     if (r->argc > 2) (void)numberParseInt(r->argv[2], &number);
     if (sliceIs(r->argv[1], "ack")) {
         checkAck(w, s, number);
-        primaryAck(&s->primary, w->peer, number, -1, sim_now_ms);
+        primaryAck(&s->primary, peerSideOf(w)->peer, number, -1, sim_now_ms);
         return;
     }
     if (sliceIs(r->argv[1], "set-rdb-client-id")) {
         if (!primaryHasDatasetChannel(&s->primary, (uint64_t)number)) {
-            wireSend(w, WIRE_PRIMARY, SLICE("-ERR Unrecognized RDB client id\r\n"));
+            wireSend(w, WIRE_ACCEPTOR, SLICE("-ERR Unrecognized RDB client id\r\n"));
             return;
         }
-        w->peer->dataset_channel = (uint64_t)number;
+        peerSideOf(w)->peer->dataset_channel = (uint64_t)number;
     }
     bool may_be_dual = s->primary.settings.dual_channel && s->primary.settings.diskless;
     for (int i = 1; i + 1 < r->argc; i += 2) {
-        if (sliceIs(r->argv[i + 1], "eof")) w->peer->capabilities |= PEER_CAN_READ_TO_MARK;
-        if (sliceIs(r->argv[i + 1], "psync2")) w->peer->capabilities |= PEER_CAN_CONTINUE;
+        if (sliceIs(r->argv[i + 1], "eof"))
+            peerSideOf(w)->peer->capabilities |= PEER_CAN_READ_TO_MARK;
+        if (sliceIs(r->argv[i + 1], "psync2"))
+            peerSideOf(w)->peer->capabilities |= PEER_CAN_CONTINUE;
         if (sliceIs(r->argv[i + 1], "dual-channel") && may_be_dual)
-            w->peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
-        if (sliceIs(r->argv[i], "version")) w->peer->server_version = 0x090102;
-        if (sliceIs(r->argv[i], "rdb-only")) w->peer->only_dataset = true;
-        if (sliceIs(r->argv[i], "rdb-channel")) w->peer->is_dataset_channel = true;
+            peerSideOf(w)->peer->capabilities |= PEER_CAN_DUAL_CHANNEL;
+        if (sliceIs(r->argv[i], "version")) peerSideOf(w)->peer->server_version = 0x090102;
+        if (sliceIs(r->argv[i], "rdb-only")) peerSideOf(w)->peer->only_dataset = true;
+        if (sliceIs(r->argv[i], "rdb-channel")) peerSideOf(w)->peer->is_dataset_channel = true;
     }
-    wireSend(w, WIRE_PRIMARY, SLICE("+OK\r\n"));
+    wireSend(w, WIRE_ACCEPTOR, SLICE("+OK\r\n"));
 }
 
 /* PSYNC .. FAILOVER: false if it was refused. */
 static bool takeOver(simServer *s, wire *w, slice id) {
     if (simServerIsPrimary(s)) {
-        wireSend(w, WIRE_PRIMARY, SLICE("-ERR PSYNC FAILOVER can't be sent to a master.\r\n"));
+        wireSend(w, WIRE_ACCEPTOR, SLICE("-ERR PSYNC FAILOVER can't be sent to a master.\r\n"));
         return false;
     }
     if (!sliceIs(id, s->state.history.id)) {
-        wireSend(w, WIRE_PRIMARY, SLICE("-ERR PSYNC FAILOVER replid must match my replid.\r\n"));
+        wireSend(w, WIRE_ACCEPTOR, SLICE("-ERR PSYNC FAILOVER replid must match my replid.\r\n"));
         return false;
     }
     simServerFollow(s, NULL);
@@ -167,63 +169,67 @@ static void psync(simServer *s, wire *w, const words *r) {
     int64_t from = 0;
     if (r->argc > 3 && !takeOver(s, w, r->argv[1])) return;
     if (s->primary.is_failing_over) {
-        wireSend(w, WIRE_PRIMARY, SLICE("-NOMASTERLINK Can't SYNC while failing over\r\n"));
+        wireSend(w, WIRE_ACCEPTOR, SLICE("-NOMASTERLINK Can't SYNC while failing over\r\n"));
         return;
     }
     if (s->primary.is_replica && !s->primary.link_is_up) {
-        wireSend(w, WIRE_PRIMARY,
+        wireSend(w, WIRE_ACCEPTOR,
                  SLICE("-NOMASTERLINK Can't SYNC while not connected with my master\r\n"));
         return;
     }
     if (!numberParseInt(r->argv[2], &from)) simFail("PSYNC without a number");
-    primaryPsync(&s->primary, w->peer, r->argv[1], from, sim_now_ms);
+    primaryPsync(&s->primary, peerSideOf(w)->peer, r->argv[1], from, sim_now_ms);
 }
 
 static void execute(simServer *s, wire *w, const words *r) {
     if (sliceIs(r->argv[0], "ping")) {
-        wireSend(w, WIRE_PRIMARY, SLICE("+PONG\r\n"));
+        wireSend(w, WIRE_ACCEPTOR, SLICE("+PONG\r\n"));
     } else if (sliceIs(r->argv[0], "replconf")) {
         replconf(s, w, r);
     } else if (sliceIs(r->argv[0], "psync")) {
         psync(s, w, r);
     } else if (sliceIs(r->argv[0], "sync")) {
-        primarySync(&s->primary, w->peer, sim_now_ms);
+        primarySync(&s->primary, peerSideOf(w)->peer, sim_now_ms);
     } else {
         simFail("%s receives the command %.*s", s->name, (int)r->argv[0].len, r->argv[0].ptr);
     }
 }
 
 void simForgetPeer(simServer *s, wire *w) {
-    if (!w->peer) return;
-    replPeer *peer = w->peer;
-    w->peer = NULL;
-    primaryForget(&s->primary, peer, sim_now_ms);
-    peerClear(peer);
-    memFree(peer);
+    peerSide *side = peerSideOf(w);
+    if (!side) return;
+    primaryForget(&s->primary, side->peer, sim_now_ms);
+    peerClear(side->peer);
+    memFree(side->peer);
+    strFree(&side->input);
+    memFree(side);
+    w->state[WIRE_ACCEPTOR] = NULL;
 }
 
 static void serve(simServer *s, wire *w) {
-    if (!w->accepted) {
-        w->accepted = true;
-        w->peer = memNew(replPeer);
-        peerInit(w->peer, w);
+    if (!wireIsEstablished(w)) return;
+    peerSide *side = peerSideOf(w);
+    if (!side) {
+        w->state[WIRE_ACCEPTOR] = side = memNew(peerSide);
+        side->peer = memNew(replPeer);
+        peerInit(side->peer, w);
     }
-    str got = wireReceive(w, WIRE_PRIMARY, sim_now_ms);
-    strAppendSlice(&w->input, strSlice(&got));
+    str got = wireReceive(w, WIRE_ACCEPTOR);
+    strAppendSlice(&side->input, strSlice(&got));
     strFree(&got);
     words r;
-    while (w->input.len && !w->closing && wordsRead(&w->input, &r)) {
+    while (side->input.len && !side->closing && wordsRead(&side->input, &r)) {
         execute(s, w, &r);
-        memmove(w->input.ptr, w->input.ptr + r.len, w->input.len - r.len);
-        strCut(&w->input, w->input.len - r.len);
+        memmove(side->input.ptr, side->input.ptr + r.len, side->input.len - r.len);
+        strCut(&side->input, side->input.len - r.len);
     }
-    if (w->peer->state == PEER_SENDING_FILE && !envPending(w->peer))
-        primaryFileSent(&s->primary, w->peer, sim_now_ms);
-    bool ended =
-        w->closing || wireIsEnded(w, WIRE_PRIMARY) || (w->close_when_sent && !envPending(w->peer));
+    if (side->peer->state == PEER_SENDING_FILE && !envPending(side->peer))
+        primaryFileSent(&s->primary, side->peer, sim_now_ms);
+    bool ended = side->closing || wireIsEnded(w, WIRE_ACCEPTOR) ||
+                 (side->close_when_sent && !envPending(side->peer));
     if (!ended) return;
     simForgetPeer(s, w);
-    wireClose(w, WIRE_PRIMARY);
+    wireClose(w, WIRE_ACCEPTOR);
 }
 
 /* ------------------------------------------------------------------ the child */
@@ -234,8 +240,9 @@ static void pipeStep(simServer *s) {
     if (!stream->len) return;
     size_t n = 1 + randomUniform(stream->len);
     for (wire *w = wireFirst(); w; w = w->next) {
-        if (w->ends[WIRE_PRIMARY] == s && w->peer && w->peer->state == PEER_WAITING_END)
-            wireSend(w, WIRE_PRIMARY, sliceMake(stream->ptr, n));
+        const peerSide *side = peerSideOf(w);
+        if (w->ends[WIRE_ACCEPTOR] == s && side && side->peer->state == PEER_WAITING_END)
+            wireSend(w, WIRE_ACCEPTOR, sliceMake(stream->ptr, n));
     }
     memmove(stream->ptr, stream->ptr + n, stream->len - n);
     strCut(stream, stream->len - n);
@@ -254,7 +261,7 @@ static void childStep(simServer *s) {
 
 void simPrimaryStep(simServer *s) {
     for (wire *w = wireFirst(); w; w = w->next)
-        if (w->ends[WIRE_PRIMARY] == s) serve(s, w);
+        if (w->ends[WIRE_ACCEPTOR] == s) serve(s, w);
     childStep(s);
     primaryStartWaiting(&s->primary, sim_now_ms);
 }

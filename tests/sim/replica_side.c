@@ -25,23 +25,23 @@ static linkSettings envSettings(void *arg) {
 
 static void envConnect(void *arg) {
     simServer *s = arg;
-    if (!s->follows->running) {
+    s->wire = wireOpen(s->host, s, s->follows->host, s->follows);
+    if (!s->wire) {
         linkFailed(&s->link, "Connection refused", sim_now_ms);
         return;
     }
-    s->wire = wireOpen(s, s->follows);
     linkOpened(&s->link, sim_now_ms);
 }
 
 static void envSend(void *arg, slice bytes) {
     const simServer *s = arg;
-    if (s->wire) wireSend(s->wire, WIRE_REPLICA, bytes);
+    if (s->wire) wireSend(s->wire, WIRE_CONNECTOR, bytes);
 }
 
 static void envClose(void *arg) {
     simServer *s = arg;
-    if (s->wire) wireClose(s->wire, WIRE_REPLICA);
-    if (s->second) wireClose(s->second, WIRE_REPLICA);
+    if (s->wire) wireClose(s->wire, WIRE_CONNECTOR);
+    if (s->second) wireClose(s->second, WIRE_CONNECTOR);
     s->wire = s->second = NULL;
     s->transfers = s->streams = s->collects = s->in_multi = false;
     s->loaded_ms = 0;
@@ -52,17 +52,17 @@ static void envClose(void *arg) {
 
 static void envConnectSecond(void *arg) {
     simServer *s = arg;
-    if (!s->follows->running) {
+    s->second = wireOpen(s->host, s, s->follows->host, s->follows);
+    if (!s->second) {
         linkSecondLost(&s->link, "Connection refused", sim_now_ms);
         return;
     }
-    s->second = wireOpen(s, s->follows);
     linkSecondOpened(&s->link, sim_now_ms);
 }
 
 static void envSendSecond(void *arg, slice bytes) {
     const simServer *s = arg;
-    wireSend(s->second, WIRE_REPLICA, bytes);
+    wireSend(s->second, WIRE_CONNECTOR, bytes);
 }
 
 static void envCollect(void *arg, slice received) {
@@ -167,7 +167,7 @@ static void transferStep(simServer *s) {
     }
     if (good && s->coming.db >= 0 && stream_db >= 0 && s->coming.db != stream_db)
         simFail("%s: the stream is in database %d, not %d", s->name, stream_db, s->coming.db);
-    if (s->second) wireClose(s->second, WIRE_REPLICA);
+    if (s->second) wireClose(s->second, WIRE_CONNECTOR);
     s->second = NULL;
     linkTransferEnded(&s->link, good ? LINK_LOADED : LINK_FAILED, strSlice(&rest), sim_now_ms);
     strFree(&rest);
@@ -227,7 +227,7 @@ static void streamStep(simServer *s) {
 static void secondStep(simServer *s) {
     wire *w = s->second;
     if (!w || s->link.second == SECOND_WAITS) return;
-    str got = wireReceive(w, WIRE_REPLICA, sim_now_ms);
+    str got = wireReceive(w, WIRE_CONNECTOR);
     if (s->transfers) {
         if (got.len) linkHeard(&s->link, sim_now_ms);
         strAppendSlice(&s->received, strSlice(&got));
@@ -235,7 +235,7 @@ static void secondStep(simServer *s) {
         linkSecondReceived(&s->link, strSlice(&got), sim_now_ms);
     }
     strFree(&got);
-    if (s->second != w || !wireIsEnded(w, WIRE_REPLICA)) return;
+    if (s->second != w || !wireIsEnded(w, WIRE_CONNECTOR)) return;
     if (!s->transfers) {
         linkSecondLost(&s->link, NULL, sim_now_ms);
     } else if (!transferEnd(s)) {
@@ -247,7 +247,7 @@ static void secondStep(simServer *s) {
 static void firstStep(simServer *s) {
     wire *w = s->wire;
     if (s->collects && s->collected.len >= s->collected_max) return;
-    str got = wireReceive(w, WIRE_REPLICA, sim_now_ms);
+    str got = wireReceive(w, WIRE_CONNECTOR);
     if (got.len && (s->collects || s->transfers || s->streams)) {
         linkHeard(&s->link, sim_now_ms);
         strAppendSlice(s->collects ? &s->collected : &s->received, strSlice(&got));
@@ -264,5 +264,5 @@ void simReplicaStep(simServer *s) {
     secondStep(s);
     if (s->transfers) transferStep(s);
     if (s->streams) streamStep(s);
-    if (s->wire == w && wireIsEnded(w, WIRE_REPLICA)) linkLost(&s->link, NULL, sim_now_ms);
+    if (s->wire == w && wireIsEnded(w, WIRE_CONNECTOR)) linkLost(&s->link, NULL, sim_now_ms);
 }

@@ -2,7 +2,7 @@
 #include "resp_words.h"
 
 #include "base/base.h"
-#include "oracle.h"
+#include "sim.h"
 
 bool wordsRead(str *bytes, words *out) {
     static requestBatch batch;

@@ -10,7 +10,6 @@
 #include "server_priv.h"
 
 simServer servers[SIM_SERVERS];
-int64_t sim_now_ms;
 simCounts counts;
 unsigned sim_faults;
 
@@ -29,6 +28,7 @@ bool simServerIsPrimary(const simServer *s) { return s->running && s->link.state
 
 void simServerStart(simServer *s) {
     s->running = true;
+    networkSetUp(s->host, true);
     s->client_db = 0;
     s->stream_db = -1;
     s->dataset = DATASET_EMPTY;
@@ -67,7 +67,7 @@ void simServerStop(simServer *s) {
     for (wire *w = wireFirst(); w; w = w->next) {
         for (int side = 0; side < 2; side++) {
             if (w->ends[side] != s) continue;
-            if (side == WIRE_PRIMARY) simForgetPeer(s, w);
+            if (side == WIRE_ACCEPTOR) simForgetPeer(s, w);
             wireClose(w, (wireSide)side);
         }
     }
@@ -82,6 +82,7 @@ void simServerStop(simServer *s) {
     s->save = (simSave){0};
     s->wire = s->second = NULL;
     s->transfers = s->streams = s->collects = s->in_multi = s->running = false;
+    networkSetUp(s->host, false);
     s->loaded_ms = 0;
     s->epoch++;
 }
@@ -142,8 +143,9 @@ void simServerFollow(simServer *s, simServer *primary) {
 
 /* The server behind a connection, if it may take over. */
 static simServer *candidate(const simServer *s, const wire *w) {
-    if (w->ends[WIRE_PRIMARY] != s || !w->peer || w->closing) return NULL;
-    return w->peer->state == PEER_ONLINE ? w->ends[WIRE_REPLICA] : NULL;
+    const peerSide *side = peerSideOf(w);
+    if (w->ends[WIRE_ACCEPTOR] != s || !side || side->closing) return NULL;
+    return side->peer->state == PEER_ONLINE ? w->ends[WIRE_CONNECTOR] : NULL;
 }
 
 static failoverTarget envFind(void *arg, str *host, int64_t *port) {
@@ -152,7 +154,7 @@ static failoverTarget envFind(void *arg, str *host, int64_t *port) {
     for (wire *w = wireFirst(); w && found != FAILOVER_TARGET_SYNCED; w = w->next) {
         const simServer *replica = candidate(s, w);
         if (!replica || (host->len && replica->port != *port)) continue;
-        bool synced = w->peer->acked == s->state.history.offset;
+        bool synced = peerSideOf(w)->peer->acked == s->state.history.offset;
         found = synced ? FAILOVER_TARGET_SYNCED : FAILOVER_TARGET_BEHIND;
         if (!synced) continue;
         *port = replica->port;
@@ -261,7 +263,7 @@ void simServerCheck(const simServer *s) {
 }
 
 void simServerStep(simServer *s) {
-    if (!s->running || sim_now_ms < s->paused_until_ms) return;
+    if (!s->running || networkIsPaused(s->host)) return;
     int64_t offset = s->state.history.offset;
     simPrimaryStep(s);
     simReplicaStep(s);

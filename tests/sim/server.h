@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * A simulated server: the state machines of src/repl with everything around them replaced:
- * connections (wire.h), the dataset (a number of oracle.h), the clock, the child that saves, the
+ * connections (network.h), the dataset (a number of oracle.h), the clock, the child that saves, the
  * disk. */
 #ifndef TESTS_SIM_SERVER_H
 #define TESTS_SIM_SERVER_H
@@ -10,13 +10,23 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "network.h"
 #include "oracle.h"
 #include "repl/failover_state.h"
 #include "repl/link.h"
 #include "repl/primary.h"
 #include "repl/server_state.h"
 #include "resp/resp.h"
-#include "wire.h"
+#include "sim.h"
+
+typedef struct simServer simServer;
+
+/* What a primary keeps about a connection. Replicas are the connectors. */
+typedef struct peerSide {
+    replPeer *peer;
+    str input; /* an incomplete command */
+    bool close_when_sent, closing;
+} peerSide;
 
 /* The child, and the bytes that it writes to a pipe. */
 typedef struct simSave {
@@ -37,9 +47,9 @@ typedef struct simDisk {
 
 struct simServer {
     char name[16];
+    int host; /* its index in `servers` */
     int port;
     bool running;
-    int64_t paused_until_ms; /* stopped: does nothing, and notices nothing */
     replServer state;
     replPrimary primary;
     replLink link;
@@ -75,7 +85,6 @@ enum {
     SIM_TIMEOUT_S = 6, /* repl-timeout */
 };
 extern simServer servers[SIM_SERVERS];
-extern int64_t sim_now_ms;
 
 void simServerStart(simServer *s);
 /* Everything that is not on the disk is lost. */
@@ -93,6 +102,8 @@ void simServerStep(simServer *s);
 /* Fails the simulation if the dataset is not the one of its position in the stream. */
 void simServerCheck(const simServer *s);
 bool simServerIsPrimary(const simServer *s);
+/* What the primary keeps about a connection; NULL: it does not know it. */
+static inline peerSide *peerSideOf(const wire *w) { return w->state[WIRE_ACCEPTOR]; }
 
 typedef struct simCounts {
     uint64_t full_syncs, partial_syncs, dual_syncs, writes, cuts, restarts, promotions,

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the scenarios share: a run is one seed of one scenario. */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <stdbool.h>
+
+#include "base/random.h"
+
+typedef struct simScenario {
+    const char *name;
+    /* Runs once, from the state of the random generator; fails by simFail(). */
+    void (*run)(void);
+    /* Prints a line of what happened in all runs. */
+    void (*report)(void);
+} simScenario;
+
+extern const simScenario replicationScenario; /* replication.c */
+
+/* Fails the simulation: prints what is wrong with the seed, and ends the process. */
+void simFail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+static inline bool oneIn(unsigned n) { return randomUniform(n) == 0; }
+
+#endif
