@@ -69,6 +69,10 @@ void ctxInitInner(ctx *c, ctx *outer);
 void ctxInitLater(ctx *c, session *s, request *r, outbuf *out);
 /* True for commands that were accepted before elsewhere: limits that protect the server from clients do not apply. */
 static inline bool ctxIsReplay(const ctx *c) { return c->origin >= ORIGIN_PRIMARY; }
+/* True for commands of a stream (stream.h). */
+static inline bool ctxIsStream(const ctx *c) {
+    return c->origin == ORIGIN_PRIMARY || c->origin == ORIGIN_IMPORT;
+}
 /* HELLO: changes the protocol of the session and of its commands being executed. */
 void ctxSetProto(ctx *c, int proto);
 

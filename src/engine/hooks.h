@@ -33,7 +33,7 @@ typedef struct gate {
 enum {
     GATE_FOR_CLIENTS = 1u << ORIGIN_CLIENT,
     GATE_FOR_USERS = GATE_FOR_CLIENTS | 1u << ORIGIN_SCRIPT | 1u << ORIGIN_MODULE,
-    GATE_FOR_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_AOF,
+    GATE_FOR_REPLAYS = 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT | 1u << ORIGIN_AOF,
 };
 void gateArm(const gate *g, bool on);                    /* for all sessions */
 void gateArmSession(session *s, const gate *g, bool on); /* for one session */

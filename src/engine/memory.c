@@ -154,13 +154,12 @@ static gateVerdict ask(ctx *c) {
     return GATE_REFUSED;
 }
 
-const gate memoryGate = {
-    .name = "memory",
-    .selects = mayNeedMemory,
-    .admit = ask,
-    .waived_for_writer = true,
-    .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY /* a replica that does not ignore maxmemory */
-};
+const gate memoryGate = {.name = "memory",
+                         .selects = mayNeedMemory,
+                         .admit = ask,
+                         .waived_for_writer = true,
+                         /* A replica that does not ignore maxmemory; an import then fails. */
+                         .origins = GATE_FOR_USERS | 1u << ORIGIN_PRIMARY | 1u << ORIGIN_IMPORT};
 
 /* ------------------------------------------------------------------ directive, periodic job, INFO */
 

@@ -52,7 +52,7 @@ static bool isUnexpected(const ctx *c) { return ctxIsReplay(c); }
 
 static void noteUnexpected(ctx *c, slice text) {
     statsCountUnexpectedError();
-    if (c->origin == ORIGIN_PRIMARY) streamCommandFailed(c, text);
+    if (ctxIsStream(c)) streamCommandFailed(c, text);
 }
 
 void replyError(ctx *c, slice text) {

@@ -99,10 +99,9 @@ void sessionReset(session *s) {
 
 void sessionSetOrigin(session *s, ctxOrigin origin) {
     static const uint8_t targets[ORIGIN_COUNT] = {
-        [ORIGIN_CLIENT] = PROPAGATE_ALL,
-        [ORIGIN_SCRIPT] = PROPAGATE_ALL,
-        [ORIGIN_MODULE] = PROPAGATE_ALL,
-        [ORIGIN_PRIMARY] = PROPAGATE_AOF | PROPAGATE_SLOT_EXPORT,
+        [ORIGIN_CLIENT] = PROPAGATE_ALL, [ORIGIN_SCRIPT] = PROPAGATE_ALL,
+        [ORIGIN_MODULE] = PROPAGATE_ALL, [ORIGIN_PRIMARY] = PROPAGATE_AOF | PROPAGATE_SLOT_EXPORT,
+        [ORIGIN_IMPORT] = PROPAGATE_AOF, /* a slot that is being imported is not exported */
     };
     s->origin = (uint8_t)origin;
     s->targets = targets[origin];

@@ -68,6 +68,7 @@ typedef enum ctxOrigin {
     ORIGIN_SCRIPT,
     ORIGIN_MODULE,
     ORIGIN_PRIMARY, /* the replication stream of our primary */
+    ORIGIN_IMPORT,  /* the stream of a slot that another node hands over */
     ORIGIN_AOF,
     ORIGIN_COUNT,
 } ctxOrigin;
@@ -141,7 +142,7 @@ void sessionClear(session *s);
 /* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default user). */
 void sessionReset(session *s);
 /* Sets where the session's requests come from, and the propagation targets of their changes: all for clients, not the
- * replicas for the stream of our primary (they receive the stream itself), none for the AOF. */
+ * replicas for streams (they receive the stream itself: stream.h), none for the AOF. */
 void sessionSetOrigin(session *s, ctxOrigin origin);
 /* Ask the carrier to close: after pending output was written, or immediately. */
 void sessionCloseSoon(session *s);

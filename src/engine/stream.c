@@ -9,6 +9,7 @@
 #include "engine/session_slot.h"
 
 typedef struct streamState {
+    const streamOwner *owner;
     uint64_t applied, seen;
     uint64_t transaction; /* where the open transaction begins; only in MULTI */
     str held;
@@ -16,11 +17,8 @@ typedef struct streamState {
     const char *buf;
     const request *requests;
     size_t at; /* where the next request begins in the buffer */
+    int db_id; /* selected at `applied`; -1: its owner was told */
 } streamState;
-
-static const streamOwner *stream_owner;
-
-void streamSetOwner(const streamOwner *owner) { stream_owner = owner; }
 
 static void freeState(session *s, void *state) {
     (void)s; /* it ends */
@@ -38,19 +36,35 @@ static int slotIndex(void) {
 
 static streamState *stateOf(const session *s) { return sessionSlotGet(s, slotIndex()); }
 
-void streamOpen(session *s) {
+static streamState *addState(session *s, const streamOwner *owner) {
+    streamState *state = memNew(streamState);
+    *state = (streamState){.owner = owner};
+    sessionSlotSet(s, slotIndex(), state);
+    return state;
+}
+
+void streamOpen(session *s, ctxOrigin origin, const streamOwner *owner) {
+    check(origin == ORIGIN_PRIMARY || origin == ORIGIN_IMPORT);
+    check(!stateOf(s));
+    (void)addState(s, owner); /* it is in the slot */
     sessionSetAuthenticated(s, NULL, true);
-    sessionSetOrigin(s, ORIGIN_PRIMARY);
+    sessionSetOrigin(s, origin);
     outbufSetNullSink(&s->out, true);
+}
+
+/* Replies are dropped, so there is never an incomplete one in the output. */
+void streamSend(session *s, slice bytes) {
+    check(outbufIsNull(&s->out));
+    outbufSetNullSink(&s->out, false);
+    outbufAppend(&s->out, bytes.ptr, bytes.len);
+    outbufSetNullSink(&s->out, true);
+    sessionWantWrite(s);
 }
 
 void streamBegin(session *s, const char *buf, size_t from, const request *requests) {
     streamState *state = stateOf(s);
-    if (!state) {
-        state = memNew(streamState);
-        *state = (streamState){0};
-        sessionSlotSet(s, slotIndex(), state);
-    }
+    if (!state) state = addState(s, NULL); /* counted, and told to nobody */
+    if (!state->held.len) state->db_id = s->db_id;
     state->buf = buf;
     state->at = from;
     state->requests = requests;
@@ -59,25 +73,29 @@ void streamBegin(session *s, const char *buf, size_t from, const request *reques
 /* ------------------------------------------------------------------ the bytes */
 
 /* The next bytes after `seen`, all of them applied or none. */
-static void take(streamState *state, slice bytes, bool is_applied) {
+static void take(session *s, slice bytes, bool is_applied) {
+    streamState *state = stateOf(s);
     if (bytes.len == 0) return;
     state->seen += bytes.len;
-    if (!stream_owner || !stream_owner->applied) return;
+    if (!state->owner || !state->owner->applied) return;
     if (!is_applied) {
         strAppendSlice(&state->held, bytes);
         return;
     }
     slice spans[2] = {strSlice(&state->held), bytes};
     int first = state->held.len ? 0 : 1;
-    stream_owner->applied(spans + first, 2 - first);
+    int db_id = state->db_id;
+    state->db_id = -1;
+    state->owner->applied(s, db_id, spans + first, 2 - first);
     if (state->held.len) strFree(&state->held);
 }
 
 /* The same for bytes that may be on both sides of the border. */
-static void takeAround(streamState *state, slice bytes, uint64_t border) {
+static void takeAround(session *s, slice bytes, uint64_t border) {
+    const streamState *state = stateOf(s);
     size_t before = state->seen < border ? sizeMin(bytes.len, (size_t)(border - state->seen)) : 0;
-    take(state, sliceMake(bytes.ptr, before), true);
-    take(state, sliceMake(bytes.ptr + before, bytes.len - before), false);
+    take(s, sliceMake(bytes.ptr, before), true);
+    take(s, sliceMake(bytes.ptr + before, bytes.len - before), false);
 }
 
 static uint64_t largeBytes(const request *r) {
@@ -104,14 +122,13 @@ void streamEnd(session *s, int ran) {
             const request *r = &requests[i];
             for (int k = 0; k < r->large_count; k++) {
                 size_t gap = (size_t)(r->raw.ptr - state->buf) + r->large[k].gap_at;
-                takeAround(state, sliceMake(state->buf + state->at, gap - state->at), border);
-                takeAround(state, sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len),
-                           border);
+                takeAround(s, sliceMake(state->buf + state->at, gap - state->at), border);
+                takeAround(s, sliceMake(r->large[k].bytes->bytes, r->large[k].bytes->len), border);
                 state->at = gap;
             }
         }
         size_t end = requests[ran - 1].raw_end;
-        takeAround(state, sliceMake(state->buf + state->at, end - state->at), border);
+        takeAround(s, sliceMake(state->buf + state->at, end - state->at), border);
         state->at = end;
         state->applied = border;
     }
@@ -121,7 +138,7 @@ void streamEnd(session *s, int ran) {
 void streamSkip(session *s, size_t to) {
     streamState *state = stateOf(s);
     if (!state || !state->buf) return;
-    take(state, sliceMake(state->buf + state->at, to - state->at), false);
+    take(s, sliceMake(state->buf + state->at, to - state->at), false);
     state->buf = NULL;
 }
 
@@ -153,9 +170,11 @@ void streamOpenTransaction(session *s) {
 /* ------------------------------------------------------------------ failures */
 
 void streamCommandFailed(ctx *c, slice error) {
-    if (stream_owner && stream_owner->failed) stream_owner->failed(c, error);
+    const streamState *state = stateOf(c->who);
+    if (state && state->owner && state->owner->failed) state->owner->failed(c, error);
 }
 
 void streamBreak(session *s, slice error) {
-    if (stream_owner && stream_owner->broken) stream_owner->broken(s, error);
+    const streamState *state = stateOf(s);
+    if (state && state->owner && state->owner->broken) state->owner->broken(s, error);
 }

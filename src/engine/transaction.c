@@ -170,7 +170,7 @@ bool transactionRefused(ctx *c, slice text, str *instead) {
 void transactionBegin(session *s) {
     check(!(s->flags & SESSION_IN_MULTI));
     (void)transactionOf(s); /* allocated here, so that queueing finds it */
-    if (unlikely(s->flags & SESSION_PRIMARY)) streamOpenTransaction(s);
+    if (unlikely(s->flags & SESSION_REPLAY)) streamOpenTransaction(s);
     s->flags |= SESSION_IN_MULTI;
     armGates(s, true);
 }

@@ -73,7 +73,7 @@ void clientCloseLater(client *cl) {
         return;
     }
     hotCheck(netThreadIsCurrent(cl->owner));
-    if (unlikely(cl->owner->waiting == cl)) cl->owner->waiting = NULL;
+    if (unlikely(cl->owner->waiting_count)) readerForgetWaiting(cl);
     check(connOnRead(&cl->conn, NULL) == OK);
     check(connOnWrite(&cl->conn, NULL) == OK);
     listAppend(&clients.closing, &cl->closing);

@@ -114,7 +114,7 @@ void ioThreadsSettle(void) {
 /* ------------------------------------------------------------------ lending */
 
 static bool mayBeLent(const client *cl) {
-    const uint32_t never = SESSION_PRIMARY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
+    const uint32_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
                            SESSION_CLOSE_NOW | SESSION_IN_BATCH | SESSION_LENT;
     return io.active && !(cl->session.flags & never) && !engineHot.current &&
            cl->conn.state == CONN_OPEN;

@@ -62,7 +62,7 @@ void netLimitReplica(session *s, size_t held, size_t backlog_limit) {
 bool limitsCheckOutput(client *cl) {
     session *s = &cl->session;
     if (s->flags & SESSION_CLOSE_NOW) return true;
-    if (s->flags & (SESSION_INTERNAL | SESSION_PRIMARY | SESSION_REPLICA)) return false;
+    if (s->flags & (SESSION_INTERNAL | SESSION_REPLAY | SESSION_REPLICA)) return false;
     bool over = isOverLimit(cl, limitOf(s), sessionOutputMemory(s));
     if (!sessionIsAuthenticated(s) && outbufPending(&s->out) > UNAUTHENTICATED_OUTPUT_MAX)
         over = true;
@@ -73,7 +73,7 @@ bool limitsCheckOutput(client *cl) {
 
 bool limitsCheckInput(client *cl) {
     if (cl->session.flags & SESSION_CLOSE_NOW) return true;
-    if (unlikely(cl->session.flags & SESSION_PRIMARY)) return false;
+    if (unlikely(cl->session.flags & SESSION_REPLAY)) return false;
     /* As in Valkey, counts received bytes; the memory to store them counts for maxmemory-clients. */
     size_t held =
         cl->in_len + requestParserBytes(&cl->parser) + transactionArgumentBytes(&cl->session);
@@ -123,7 +123,7 @@ static void countBeforeAuth(client *cl) {
     beforeAuthAdd(cl);
 }
 
-enum { SESSION_TRUSTED = SESSION_AUTHENTICATED | SESSION_PRIMARY | SESSION_INTERNAL };
+enum { SESSION_TRUSTED = SESSION_AUTHENTICATED | SESSION_REPLAY | SESSION_INTERNAL };
 
 static NO_INLINE void recount(client *cl) {
     limitsUncount(cl);
@@ -163,8 +163,7 @@ static int compareCounted(const void *a, const void *b) {
 }
 
 static bool mayBeEvicted(const client *cl) {
-    const uint32_t spared =
-        SESSION_NO_EVICT | SESSION_PRIMARY | SESSION_REPLICA | SESSION_CLOSE_NOW;
+    const uint32_t spared = SESSION_NO_EVICT | SESSION_REPLAY | SESSION_REPLICA | SESSION_CLOSE_NOW;
     return !(cl->session.flags & spared) && cl->counted;
 }
 
@@ -176,7 +175,7 @@ static size_t evictLargest(size_t limit) {
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         client *cl = LIST_OWNER(n, client, all);
         if (mayBeEvicted(cl)) victims[count++] = cl;
-        if (cl->session.flags & (SESSION_PRIMARY | SESSION_REPLICA)) other_sum += cl->counted;
+        if (cl->session.flags & (SESSION_REPLAY | SESSION_REPLICA)) other_sum += cl->counted;
     }
     qsort(victims, count, sizeof(*victims), compareCounted);
     size_t sum = counted_sum - other_sum, before = sum;
@@ -234,7 +233,7 @@ bool limitsAppendClasses(str *out) {
 
 /* True for clients exempt from the idle timeout. */
 static bool neverIdle(const session *s) {
-    return s->flags & (SESSION_REPLICA | SESSION_PRIMARY | SESSION_BLOCKED | SESSION_PAUSED |
+    return s->flags & (SESSION_REPLICA | SESSION_REPLAY | SESSION_BLOCKED | SESSION_PAUSED |
                        SESSION_PUBSUB | SESSION_MONITOR);
 }
 

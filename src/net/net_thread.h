@@ -16,7 +16,8 @@ typedef struct netThread {
     netStatistics counted;    /* since netThreadFold() */
     size_t read_bytes_max;    /* of one connection in one turn */
     size_t write_bytes_max;
-    client *waiting; /* the link to the primary, not read while a command runs; else NULL */
+    client **waiting; /* streams that are not read while a command runs; NULL if there are none */
+    int waiting_count;
 } netThread;
 
 /* The main thread's, for new clients. */
@@ -34,6 +35,8 @@ static inline netThread *netThreadOf(const client *cl) {
 
 /* Sets the callback for readable connections; clients that exist keep theirs. */
 void readerSetProc(connProc *proc);
+/* A client that is going to be closed is not waiting any more. */
+void readerForgetWaiting(client *cl);
 /* Starts or continues reading. If that fails, the caller closes the client. */
 status readerStart(client *cl) MUST_USE;
 /* What the requests of the session may contain. */

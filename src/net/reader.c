@@ -148,8 +148,8 @@ static void logProtocolError(const inputRun *run) {
     strFree(&input);
 }
 
-/* A primary sends arrays and blank lines only: the number of requests before the first inline one. */
-static int primaryRequests(const inputRun *run, const request *requests) {
+/* Streams consist of arrays and blank lines only: the number of requests before the first inline one. */
+static int streamRequests(const inputRun *run, const request *requests) {
     int count = 0;
     while (count < run->count && requests[count].raw.len) count++;
     return count;
@@ -157,9 +157,10 @@ static int primaryRequests(const inputRun *run, const request *requests) {
 
 static void refuseInline(inputRun *run) {
     session *s = &run->cl->session;
-    logWarning(
-        "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing "
-        "the primary connection and discarding the cached primary.");
+    if (s->flags & SESSION_PRIMARY)
+        logWarning(
+            "WARNING: Receiving inline protocol from primary, primary stream corruption? Closing "
+            "the primary connection and discarding the cached primary.");
     run->error.len =
         (size_t)snprintf(run->error.text, sizeof(run->error.text),
                          "ERR Protocol error: Master using the inline protocol. Desync?");
@@ -184,12 +185,12 @@ static NO_INLINE int runInSteps(session *s, request *requests, int count) {
 static int runRequests(inputBatch *b, inputRun *run) {
     session *s = &run->cl->session;
     request *requests = b->requests.items + run->first;
-    if (likely(!(s->flags & SESSION_PRIMARY))) {
+    if (likely(!(s->flags & SESSION_REPLAY))) {
         if (unlikely(run->count > EXECUTE_PREFETCH_MAX)) return runInSteps(s, requests, run->count);
         return run->count ? executeRun(s, requests, run->count) : 0;
     }
     streamBegin(s, run->buf, run->parsed_from, requests);
-    int count = primaryRequests(run, requests), ran = 0;
+    int count = streamRequests(run, requests), ran = 0;
     if (count) ran = executeRun(s, requests, count);
     streamEnd(s, ran);
     if (ran == count && count < run->count) refuseInline(run);
@@ -226,14 +227,14 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     }
     bool all = ran == run->count;
     if (!all) rewindRun(b, run, ran);
-    if (unlikely(s->flags & SESSION_PRIMARY)) streamSkip(s, run->pos);
+    if (unlikely(s->flags & SESSION_REPLAY)) streamSkip(s, run->pos);
     s->flags &= ~(uint32_t)SESSION_REPARSE;
     if (s->flags & SESSION_STOPS) return false; /* blocked or paused: keep the rest */
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
         logProtocolError(run);
         slice error = sliceMake(run->error.text, run->error.len);
-        if (unlikely(s->flags & SESSION_PRIMARY)) streamBreak(s, error);
+        if (unlikely(s->flags & SESSION_REPLAY)) streamBreak(s, error);
         executeProtocolError(s, error);
         return false;
     }
@@ -342,8 +343,7 @@ void readerExecuteBatch(inputBatch *b, bool prefetched) {
 }
 
 /* In a nested turn: moves the runs after the one that is being executed from its batch to the nested one, so that
- * their clients are served like those whose input arrives only now. Protocol errors and the stream of a primary
- * wait. */
+ * their clients are served like those whose input arrives only now. Protocol errors and streams wait. */
 static void takeWaitingRuns(inputBatch *b) {
     int from = b->run_count;
     while (from > 0 && &b->runs[from - 1].cl->session != engineHot.current->who) from--;
@@ -352,7 +352,7 @@ static void takeWaitingRuns(inputBatch *b) {
     b->run_count = from;
     for (int i = from; i < end; i++) {
         inputRun run = b->runs[i];
-        if (run.status == REQUEST_BAD || (run.cl->session.flags & SESSION_PRIMARY)) {
+        if (run.status == REQUEST_BAD || (run.cl->session.flags & SESSION_REPLAY)) {
             b->runs[b->run_count++] = run;
             continue;
         }
@@ -362,16 +362,40 @@ static void takeWaitingRuns(inputBatch *b) {
     }
 }
 
+/* In a nested turn streams are not read: their commands must not run within another one. */
+static void waitForCommand(client *cl) {
+    netThread *t = netThreadOf(cl);
+    check(connOnRead(&cl->conn, NULL) == OK);
+    t->waiting = memRealloc(t->waiting, (size_t)(t->waiting_count + 1) * sizeof(client *));
+    t->waiting[t->waiting_count++] = cl;
+}
+
+void readerForgetWaiting(client *cl) {
+    netThread *t = cl->owner;
+    int kept = 0;
+    for (int i = 0; i < t->waiting_count; i++) {
+        if (t->waiting[i] != cl) t->waiting[kept++] = t->waiting[i];
+    }
+    t->waiting_count = kept;
+}
+
+static void readWaiting(netThread *t) {
+    client **list = t->waiting;
+    int count = t->waiting_count;
+    t->waiting = NULL;
+    t->waiting_count = 0;
+    for (int i = 0; i < count; i++) {
+        if (readerStart(list[i]) != OK) clientCloseLater(list[i]);
+    }
+    memFree(list);
+}
+
 void readerExecuteOf(netThread *t) {
     inputBatch *b = t->batch;
     if (b && !b->running) b = b->outer;
     if (unlikely(b) && engineHot.current) takeWaitingRuns(b);
     if (t->batch && !t->batch->running && t->batch->run_count) runBatch(t->batch);
-    if (unlikely(t->waiting != NULL) && !engineHot.current) {
-        client *cl = t->waiting;
-        t->waiting = NULL;
-        if (readerStart(cl) != OK) clientCloseLater(cl);
-    }
+    if (unlikely(t->waiting_count) && !engineHot.current) readWaiting(t);
 }
 
 void readerExecute(void) { readerExecuteOf(netMainThread()); }
@@ -421,12 +445,6 @@ static inputBatch *batchWithSpace(netThread *t) {
     return batchOpen(t);
 }
 
-/* In a nested turn the stream of the primary is not read: its commands must not run within another one. */
-static void waitForCommand(client *cl) {
-    check(connOnRead(&cl->conn, NULL) == OK);
-    netThreadOf(cl)->waiting = cl;
-}
-
 void readerReadable(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
     session *s = &cl->session;
@@ -434,7 +452,7 @@ void readerReadable(conn *c) {
         check(connOnRead(c, NULL) == OK);
         return;
     }
-    if (unlikely(s->flags & SESSION_PRIMARY) && engineHot.current) {
+    if (unlikely(s->flags & SESSION_REPLAY) && engineHot.current) {
         waitForCommand(cl);
         return;
     }

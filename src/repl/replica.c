@@ -385,10 +385,32 @@ static void envTransfer(void *arg, const linkTransfer *what, slice received) {
 
 /* ------------------------------------------------------------------ the stream */
 
-static void applied(const slice *spans, int count) {
+static void applied(session *s, int db_id, const slice *spans, int count) {
+    (void)s, (void)db_id;        /* own replicas get all of this stream, and nothing in between */
     if (!replica.stream) return; /* the rest of a batch whose stream was given up */
     primaryAppend(replicasThis(), spans, count);
 }
+
+void replicaAcknowledge(const ctx *c) {
+    if (c->who != replica.stream) return;
+    int64_t before = (int64_t)(streamBefore(c->who) - streamApplied(c->who));
+    linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
+}
+
+/* A command of the stream has failed: this dataset may differ from the primary's. */
+static void commandFailed(ctx *c, slice error) {
+    if (c->who != replica.stream) return;
+    rulesStreamError(c->cmd ? c->cmd->name : SLICE(""), error);
+}
+
+static void streamBroken(session *s, slice error) {
+    if (s != replica.stream) return;
+    rulesStreamError(SLICE(""), error);
+    linkSetContinuable(&replica.link, false);
+}
+
+static const streamOwner stream_owner = {
+    .applied = applied, .failed = commandFailed, .broken = streamBroken};
 
 static void envStream(void *arg, slice received, bool from_start) {
     (void)arg;
@@ -401,7 +423,7 @@ static void envStream(void *arg, slice received, bool from_start) {
     replica.connection = NULL;
     replica.stream = s;
     primaryOpenBacklog(replicasThis());
-    streamOpen(s);
+    streamOpen(s, ORIGIN_PRIMARY, &stream_owner);
     /* A primary begins with SELECT, a chained one tells in the dataset which database its stream is in. */
     int db = replica.link.dataset.db;
     if (from_start) replica.db = db >= 0 ? db : persistLoadedOrigin().db;
@@ -448,27 +470,6 @@ static const linkEnv env = {.settings = envSettings,
                             .collect = envCollect,
                             .history_changed = envHistoryChanged,
                             .failover_ended = envFailoverEnded};
-
-void replicaAcknowledge(const ctx *c) {
-    if (c->who != replica.stream) return;
-    int64_t before = (int64_t)(streamBefore(c->who) - streamApplied(c->who));
-    linkAcknowledge(&replica.link, replThis()->history.offset + before, clockMonoMs());
-}
-
-/* A command of the stream has failed: this dataset may differ from the primary's. */
-static void commandFailed(ctx *c, slice error) {
-    if (c->who != replica.stream) return;
-    rulesStreamError(c->cmd ? c->cmd->name : SLICE(""), error);
-}
-
-static void streamBroken(session *s, slice error) {
-    if (s != replica.stream) return;
-    rulesStreamError(SLICE(""), error);
-    linkSetContinuable(&replica.link, false);
-}
-
-static const streamOwner stream_owner = {
-    .applied = applied, .failed = commandFailed, .broken = streamBroken};
 
 void replicaGiveUpStream(void) {
     linkSetContinuable(&replica.link, false);
@@ -556,7 +557,6 @@ status replicaInit(reason *why) {
     (void)why; /* cannot fail */
     linkInit(&replica.link, &replThis()->history, &env, NULL);
     replica.db = -1;
-    streamSetOwner(&stream_owner);
     persistSetOriginProc(restoreHistory);
     if (replConf.primary_host.len) {
         linkStart(&replica.link, clockMonoMs());

@@ -43,6 +43,15 @@ const char *replId(void) { return replThis()->history.id; }
 const char *replSecondId(void) { return replThis()->history.id2; }
 int64_t replSecondOffset(void) { return replThis()->history.second_offset; }
 
+void replForward(int db_id, const slice *spans, int count, int db_after) {
+    replPrimary *p = replicasThis();
+    check(!p->is_replica);
+    if (!p->stream->has_backlog) return;
+    primarySelect(p, db_id);
+    primaryAppend(p, spans, count);
+    p->stream_db = db_after;
+}
+
 void replHoldStream(bool held) { replicasThis()->is_paused = held; }
 
 /* ------------------------------------------------------------------ the link */

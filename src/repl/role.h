@@ -30,6 +30,9 @@ int64_t replOffset(void);
 const char *replId(void);
 const char *replSecondId(void);
 int64_t replSecondOffset(void);
+/* A primary passes on bytes of a stream that it applies (stream.h) to its replicas, unchanged: `db_id` is what the
+ * stream had selected before them, -1 if they continue those of the last call, `db_after` what it selects now. */
+void replForward(int db_id, const slice *spans, int count, int db_after);
 /* While held a primary adds nothing of its own (PING, GETACK): with writes paused (engine/pause.h) the offset stands still
  * until all replicas have reached it. */
 void replHoldStream(bool held);

@@ -88,6 +88,21 @@ static void nestCommand(ctx *c) {
     respDeferEnd(c->out, head, '*', c->proto, 2);
 }
 
+/* The same with input of two streams. */
+static const int *stream_fds;
+static client *streams[2];
+static bool close_first;
+static uint64_t streams_read_while_nested;
+
+static void streamCommand(ctx *c) {
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(write(stream_fds[i], "*2\r\n$3\r\nsay\r\n$1\r\nb\r\n", 20), 20);
+    while (loopTurn(test_loop, false)) continue;
+    streams_read_while_nested = streams[0]->session.bytes_in + streams[1]->session.bytes_in;
+    if (close_first) sessionCloseNow(&streams[0]->session);
+    replyOk(c);
+}
+
 #define SPEC(name_, proc_, arity_, flags_) \
     { \
         .name = (name_), .proc = (proc_), .arity = (arity_), .flags = (flags_), .group = "t", \
@@ -100,6 +115,7 @@ static const commandSpec specs[] = {
     SPEC("leave", leaveCommand, 1, 0),
     SPEC("kill", killCommand, 1, 0),
     SPEC("nest", nestCommand, 1, 0),
+    SPEC("stream", streamCommand, 1, 0),
     SPEC("begin", beginCommand, 1, CMD_AT_ONCE),
     SPEC("end", endCommand, 1, CMD_AT_ONCE | CMD_RUNS_QUEUE),
 };
@@ -299,11 +315,103 @@ static void the_stream_of_a_primary_is_counted_as_it_is_applied(void **state) {
     turns(SETTLED);
 }
 
-/* What the owner of the stream is told. */
 static str taken;
+
+/* Each of two streams has its bytes recorded with its number. */
+static void takeNumbered(session *s, int db_id, const slice *spans, int count) {
+    strAppendFormat(&taken, "%d", s == &streams[1]->session);
+    if (db_id >= 0) strAppendFormat(&taken, "@%d", db_id);
+    for (int i = 0; i < count; i++) strAppendFormat(&taken, " %zu", spans[i].len);
+    strAppendText(&taken, ";");
+}
+
+static void noteFailed(ctx *c, slice error) {
+    strAppendFormat(&taken, "%d %.*s;", c->who == &streams[1]->session, (int)error.len, error.ptr);
+}
+
+static void expectTaken(const char *want) {
+    assert_string_equal(strText(&taken), want);
+    strClear(&taken);
+}
+
+static void several_streams_are_told_apart(void **state) {
+    (void)state;
+    static const streamOwner first = {.applied = takeNumbered};
+    static const streamOwner second = {.applied = takeNumbered, .failed = noteFailed};
+    int fd[2];
+    for (int i = 0; i < 2; i++) fd[i] = newClient(&streams[i]);
+    streamOpen(&streams[0]->session, ORIGIN_PRIMARY, &first);
+    streamOpen(&streams[1]->session, ORIGIN_IMPORT, &second);
+    assert_int_equal(streams[1]->session.targets, PROPAGATE_AOF);
+    assert_int_equal(streams[1]->session.flags & (SESSION_PRIMARY | SESSION_REPLAY),
+                     SESSION_REPLAY);
+    hostileShortReads(false);
+    sendText(fd[0], SAY_B);
+    sendText(fd[1], SAY_B SAY_B);
+    turns(SETTLED);
+    /* Their order is that of the loop's events. */
+    if (taken.len && taken.ptr[0] == '1') {
+        expectTaken("1@0 40;0@0 20;");
+    } else {
+        expectTaken("0@0 20;1@0 40;");
+    }
+    /* What is held because of a transaction of one does not hold the other back. */
+    sendText(fd[0], "*1\r\n$5\r\nbegin\r\n" SAY_B);
+    turns(SETTLED);
+    sendText(fd[1], SAY_B "*1\r\n$5\r\nnosuc\r\n");
+    turns(SETTLED);
+    expectTaken("1 ERR unknown command 'nosuc', with args beginning with: ;1@0 35;");
+    sendText(fd[0], "*1\r\n$3\r\nend\r\n");
+    turns(SETTLED);
+    expectTaken("0@0 35 13;");
+    /* Nothing was replied, but what is sent arrives. */
+    char got[64];
+    assert_int_equal(receive(fd[1], got, sizeof(got)), 0);
+    streamSend(&streams[1]->session, SLICE("*1\r\n"));
+    turns(SETTLED);
+    expectReply(fd[1], "*1\r\n");
+    hostileShortReads(true);
+    for (int i = 0; i < 2; i++) close(fd[i]);
+    turns(SETTLED);
+    strFree(&taken);
+}
+
+static void streams_wait_for_the_end_of_a_command_that_serves_others(void **state) {
+    (void)state;
+    static const streamOwner owner = {.applied = takeNumbered};
+    client *other;
+    int fd[2], other_fd = newClient(&other);
+    for (int i = 0; i < 2; i++) {
+        fd[i] = newClient(&streams[i]);
+        streamOpen(&streams[i]->session, ORIGIN_IMPORT, &owner);
+    }
+    /* Both have input before the nested turns begin, and are read after them. */
+    hostileShortReads(false);
+    nest_fd = other_fd;
+    stream_fds = fd;
+    sendText(other_fd, "*1\r\n$6\r\nstream\r\n");
+    turns(SETTLED);
+    assert_int_equal(streams_read_while_nested, 0);
+    assert_int_equal(streamApplied(&streams[0]->session), 20);
+    assert_int_equal(streamApplied(&streams[1]->session), 20);
+    /* One that is closed meanwhile is forgotten. */
+    sendText(other_fd, "*1\r\n$6\r\nstream\r\n");
+    close_first = true;
+    turns(SETTLED);
+    assert_int_equal(streamApplied(&streams[1]->session), 40);
+    assert_int_equal(netClientCount(), 2);
+    hostileShortReads(true);
+    for (int i = 0; i < 2; i++) close(fd[i]);
+    close(other_fd);
+    turns(SETTLED);
+    strFree(&taken);
+}
+
+/* What the owner of the stream is told. */
 static int broken;
 
-static void takeApplied(const slice *spans, int count) {
+static void takeApplied(session *s, int db_id, const slice *spans, int count) {
+    (void)s, (void)db_id;
     for (int i = 0; i < count; i++) strAppendSlice(&taken, spans[i]);
 }
 
@@ -317,8 +425,7 @@ static void the_bytes_of_a_stream_are_passed_on_when_they_are_applied(void **sta
     static const streamOwner owner = {.applied = takeApplied, .broken = takeBroken};
     client *cl;
     int fd = newClient(&cl);
-    streamSetOwner(&owner);
-    sessionSetOrigin(&cl->session, ORIGIN_PRIMARY);
+    streamOpen(&cl->session, ORIGIN_PRIMARY, &owner);
     str want = STR_EMPTY;
     strAppendText(&want, SAY_B "*1\r\n$5\r\nbegin\r\n*2\r\n$3\r\nsay\r\n$100000\r\n");
     memset(strReserve(&want, 100000), 'x', 100000);
@@ -339,7 +446,6 @@ static void the_bytes_of_a_stream_are_passed_on_when_they_are_applied(void **sta
     assert_int_equal(broken, 1);
     assert_int_equal(taken.len, want.len);
     assert_int_equal(netClientCount(), 0);
-    streamSetOwner(NULL);
     strFree(&taken);
     strFree(&want);
     close(fd);
@@ -518,6 +624,9 @@ int test_client(void) {
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stream_of_a_primary_is_counted_as_it_is_applied, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(several_streams_are_told_apart, setup, teardown),
+        cmocka_unit_test_setup_teardown(streams_wait_for_the_end_of_a_command_that_serves_others,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(the_bytes_of_a_stream_are_passed_on_when_they_are_applied,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_nested_turn_serves_clients_of_the_same_batch, setup,

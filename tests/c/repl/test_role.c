@@ -29,6 +29,7 @@
 #include "repl/repl_priv.h"
 #include "repl/replicas.h"
 #include "repl/role.h"
+#include "repl/server_state.h"
 #include "store/store.h"
 
 static str heard = STR_EMPTY;
@@ -182,10 +183,32 @@ static void a_held_stream_gets_nothing_that_is_not_a_write(void **state) {
     strClear(&heard);
 }
 
+static void forward(int db_id, const char *bytes, int db_after) {
+    slice span = sliceOf(bytes);
+    replForward(db_id, &span, 1, db_after);
+}
+
+static void bytes_of_other_streams_are_forwarded_with_their_database(void **state) {
+    (void)state;
+    char tail[256];
+    primaryOpenBacklog(replicasThis());
+    replicasThis()->stream_db = -1;
+    int64_t before = replOffset();
+    forward(0, "FIRST;", 0);
+    forward(-1, "SELECT 3;", 3); /* continues, and selects within */
+    forward(0, "SECOND;", 0);    /* of another stream */
+    forward(0, "THIRD;", 0);
+    size_t len = backlogTail(&replThis()->backlog, tail, (size_t)(replOffset() - before));
+    tail[len] = 0;
+#define SELECT_0 "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n"
+    assert_string_equal(tail, SELECT_0 "FIRST;SELECT 3;" SELECT_0 "SECOND;THIRD;");
+}
+
 int test_role(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(following_and_promotion_change_the_role_and_are_signalled),
         cmocka_unit_test(replicas_are_listed_with_address_offset_and_state),
+        cmocka_unit_test(bytes_of_other_streams_are_forwarded_with_their_database),
         cmocka_unit_test(a_held_stream_gets_nothing_that_is_not_a_write),
     };
     return cmocka_run_group_tests_name("repl/role", tests, setUp, tearDown);
