@@ -6,8 +6,8 @@
 # be within the last 40 of all output, which is all that some CI keeps. The last line is "N passed, N failed".
 #
 # lanes() runs sequences of phases side by side. A phase in a lane is printed whole, when it has ended.
-# Invariant: a phase that has ended is a line of $phases/ended, name|passed|failed|flaky|seconds|log|exit code, and
-# only publish() writes it.
+# Invariant: a phase that has ended is a line of $phases/ended, name|passed|failed|flaky|seconds|log|exit code|seconds of
+# CPU, and only publish() writes it.
 phases=build/phases
 lane=
 phase_number=0
@@ -24,16 +24,22 @@ phase() {
     begun=$(date +%s)
     if [ -n "$lane" ]; then
         echo "=== $name begins"
-        ("$@") >"$log" 2>&1 </dev/null
+        (timed "$@") >"$log" 2>&1 </dev/null
         code=$?
     else
         echo "=== $name"
-        { ("$@") 2>&1 </dev/null; echo $? >"$log.code"; } | tee "$log"
+        { (timed "$@") 2>&1 </dev/null; echo $? >"$log.code"; } | tee "$log"
         code=$(cat "$log.code")
     fi
     seconds=$(($(date +%s) - begun))
     (flock 9 && publish) 9>"$phases/lock"
     [ "$code" = 0 ]
+}
+
+# Runs a command, and keeps what it and its processes have used of the processors.
+timed() {
+    trap 'times >"$log.times"' EXIT
+    "$@"
 }
 
 # Adds the phase to those that have ended.
@@ -47,7 +53,8 @@ publish() {
     bad=$(echo "${counts:-0 passed, 0}" | cut -d' ' -f3)
     unsteady=$(sed -nE 's/^([0-9]+) flaky$/\1/p' "$log" | tail -1)
     if [ "$code" != 0 ] && [ "$bad" = 0 ]; then bad=1; fi
-    echo "$name|$good|$bad|${unsteady:-0}|$seconds|$log|$code" >>"$phases/ended"
+    cpu=$(awk -F'[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' "$log.times")
+    echo "$name|$good|$bad|${unsteady:-0}|$seconds|$log|$code|$cpu" >>"$phases/ended"
 }
 
 # lanes FUNCTION...: runs the functions side by side, each a sequence of phases, and waits for all of them.
@@ -88,7 +95,7 @@ reasons() {
 
 summary() {
     echo "=== summary"
-    awk -F'|' '{ printf "%-32s %6d passed %4d failed %5d s%s\n", $1, $2, $3, $5, $4 ? " " $4 " flaky" : "" }' "$phases/ended"
+    awk -F'|' '{ printf "%-32s %6d passed %4d failed %5d s %5d s of CPU%s\n", $1, $2, $3, $5, $8, $4 ? " " $4 " flaky" : "" }' "$phases/ended"
     awk -F'|' '$7 || $4 { print $6 "|" $1 }' "$phases/ended" >"$phases/notable"
     notable=$(wc -l <"$phases/notable")
     while IFS='|' read -r log name; do

@@ -28,6 +28,11 @@ class Phases(unittest.TestCase):
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
         self.assertEqual(done.returncode, 0)
 
+    def test_processor_time_is_in_the_summary(self):
+        done = self.run_phases("busy() { sh -c 'i=0; while [ $i -lt 2000000 ]; do i=$((i + 1)); done'; echo '1 passed, 0 failed'; }\n"
+                               "phase busy busy\nsummary\n")
+        self.assertRegex(done.stdout, r"busy +1 passed +0 failed +\d+ s +[1-9]\d* s of CPU\n")
+
     def test_phase_says_whether_it_failed(self):
         done = self.run_phases("phase one good && echo 'after one'\nphase two bad || echo 'after two'\nsummary\n")
         self.assertIn("after one\n", done.stdout)
@@ -77,7 +82,7 @@ summary
         done = self.run_phases("unsteady() { echo '[FLAKY] unit/x resp2: waits'; echo '1 flaky'; echo '5 passed, 0 failed'; }\n"
                                "phase unsteady unsteady\nsummary\n")
         tail = done.stdout.splitlines()
-        self.assertTrue(re.search(r"^unsteady +5 passed +0 failed +\d+ s 1 flaky$", done.stdout, re.MULTILINE))
+        self.assertTrue(re.search(r"^unsteady +5 passed +0 failed +\d+ s +\d+ s of CPU 1 flaky$", done.stdout, re.MULTILINE))
         self.assertIn("[FLAKY] unit/x resp2: waits", tail[-5:])
         self.assertEqual(done.returncode, 0)
 
@@ -88,6 +93,7 @@ summary
             self.assertEqual(shell.stdout.readline(), b"=== long begins\n")
             os.killpg(shell.pid, signal.SIGINT)
             shell.stdout.read()  # until all processes have closed it
+            shell.stdout.close()
             self.assertEqual(shell.wait(60), 130)
 
 
