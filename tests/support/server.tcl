@@ -203,14 +203,19 @@ proc server_wait_ready {name} {
 
 # ---- stopping ----
 
+# The letter of the process's state: T when it is stopped, Z when it waits only to be reaped; "" when it is gone.
+proc process_state {pid} {
+    if {[file isdirectory /proc/self]} {
+        if {[catch {file_text /proc/$pid/stat} stat]} {return ""}
+        return [string index [regsub {^.*\) } $stat {}] 0]
+    }
+    if {[catch {exec ps -o stat= -p $pid} state]} {return ""}
+    return [string index $state 0]
+}
+
 # True when the process is gone, or waits only to be reaped.
 proc process_ended {pid} {
-    if {[file isdirectory /proc/self]} {
-        if {[catch {file_text /proc/$pid/stat} stat]} {return 1}
-        return [regexp {\) [ZX] } $stat]
-    }
-    if {[catch {exec ps -o stat= -p $pid} state]} {return 1}
-    return [string match Z* $state]
+    return [expr {[process_state $pid] in {{} Z X}}]
 }
 
 proc send_signal {signal pid} {
@@ -226,20 +231,14 @@ proc wait_process_end {pid milliseconds} {
     return 1
 }
 
-# True when the server has logged that it exits.
-proc server_exits {name} {
-    upvar #0 $name server
-    return [string match "*ready to exit, bye bye..." [string trimright [file_text $server(stdout)]]]
-}
-
 # Reaps the process; returns "" when it ended well, else how it ended.
 proc server_reap {name} {
     upvar #0 $name server
     set how ""
     if {![process_ended $server(pid)]} {
-        send_signal CONT $server(pid)
-        # Sanitizers look for leaks at the exit, which a signal can stop for ever.
-        if {![server_exits $name]} {send_signal TERM $server(pid)}
+        # Not while sanitizers look for leaks, at the exit: they stop the process, and would wait for that for ever.
+        if {[process_state $server(pid)] eq "T"} {send_signal CONT $server(pid)}
+        send_signal TERM $server(pid)
         if {![wait_process_end $server(pid) [expr {1000 * $::start_seconds}]]} {
             send_signal ABRT $server(pid)
             wait_process_end $server(pid) 5000
