@@ -9,7 +9,7 @@ import re
 
 from command_syntax import SyntaxLineError, parse_syntax
 
-# In the order in which COMMAND INFO prints them; enum commandFlag has the same names.
+# In the order in which COMMAND INFO prints them; engine/command.h has the same names (CMD_...).
 PRINTED_FLAGS = (
     "write readonly denyoom admin pubsub noscript blocking loading stale skip_monitor skip_commandlog "
     "asking fast no_auth no_mandatory_keys no_async_loading no_multi movablekeys allow_busy").split()

@@ -392,6 +392,6 @@ void readonlyCommand(ctx *c) {
 
 /* READWRITE. Reply: OK. */
 void readwriteCommand(ctx *c) {
-    c->who->flags &= ~(uint32_t)SESSION_READONLY;
+    c->who->flags &= ~SESSION_READONLY;
     replyOk(c);
 }

@@ -9,12 +9,11 @@
 
 /* ---- COMMAND INFO */
 
-static void replyFlags(ctx *c, uint32_t flags) {
-    const char *names[32];
+static void replyFlags(ctx *c, uint64_t flags) {
+    const char *names[CMD_PRINTED_BITS];
     int count = 0;
-    for (int bit = 0; bit < 32; bit++) {
-        const char *name = flags & 1u << bit ? commandFlagName(1u << bit) : NULL;
-        if (name) names[count++] = name;
+    for (int bit = 0; bit < CMD_PRINTED_BITS; bit++) {
+        if (flags & CMD_BIT(bit)) names[count++] = commandFlagName(CMD_BIT(bit));
     }
     replySet(c, count);
     for (int i = 0; i < count; i++) replyStatus(c, sliceOf(names[i]));
@@ -214,10 +213,10 @@ static void replyArgs(ctx *c, const commandArg *args, int count) {
     for (int i = 0; i < count; i++) replyArg(c, &args[i]);
 }
 
-static int replyDocFlags(ctx *c, uint32_t flags) {
+static int replyDocFlags(ctx *c, uint64_t flags) {
     if (!(flags & (CMD_DEPRECATED | CMD_INTERNAL))) return 0;
     replyBulkText(c, "doc_flags");
-    replySet(c, __builtin_popcount(flags & (CMD_DEPRECATED | CMD_INTERNAL)));
+    replySet(c, __builtin_popcountll(flags & (CMD_DEPRECATED | CMD_INTERNAL)));
     if (flags & CMD_DEPRECATED) replyStatus(c, SLICE("deprecated"));
     if (flags & CMD_INTERNAL) replyStatus(c, SLICE("syscmd"));
     return 1;

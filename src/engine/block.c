@@ -94,7 +94,7 @@ bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
 }
 
 bool blockIsDenied(const ctx *c) {
-    const uint32_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
+    const uint64_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
     return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
@@ -180,7 +180,7 @@ void *blockState(const ctx *c) { return c->who->blocked ? c->who->blocked->state
 
 static void freeWait(blockWait *w) {
     w->who->blocked = NULL;
-    w->who->flags &= ~(uint32_t)SESSION_BLOCKED;
+    w->who->flags &= ~SESSION_BLOCKED;
     timerStop(&w->deadline);
     listRemove(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) leaveQueue(w, &w->keys[i]);
@@ -274,7 +274,7 @@ static void runAgain(blockWait *w) {
     ctx c;
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     w->again = false;
-    s->flags &= ~(uint32_t)SESSION_BLOCKED;
+    s->flags &= ~SESSION_BLOCKED;
     executeKept(&c, &w->kept, CTX_WOKEN);
     s->flags |= SESSION_BLOCKED;
     outbufClear(&silence);

@@ -392,8 +392,8 @@ status commandRename(slice from, slice to) {
     return OK;
 }
 
-const char *commandFlagName(uint32_t bit) {
-    switch (bit) {
+const char *commandFlagName(uint64_t flag) {
+    switch (flag) {
     case CMD_WRITE: return "write";
     case CMD_READONLY: return "readonly";
     case CMD_DENYOOM: return "denyoom";

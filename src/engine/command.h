@@ -15,42 +15,53 @@
 typedef struct ctx ctx;
 typedef void commandProc(ctx *c);
 
-/* The flags of a spec. Those of the first group are printed by COMMAND INFO under these names in lower case; the
- * others are internal. */
-enum commandFlag {
-    CMD_WRITE = 1u << 0,
-    CMD_READONLY = 1u << 1,
-    CMD_DENYOOM = 1u << 2,
-    CMD_ADMIN = 1u << 3,
-    CMD_PUBSUB = 1u << 4,
-    CMD_NOSCRIPT = 1u << 5,
-    CMD_BLOCKING = 1u << 6,
-    CMD_LOADING = 1u << 7,
-    CMD_STALE = 1u << 8,
-    CMD_SKIP_MONITOR = 1u << 9,
-    CMD_SKIP_COMMANDLOG = 1u << 10, /* printed as skip_commandlog */
-    CMD_ASKING = 1u << 11,
-    CMD_FAST = 1u << 12,
-    CMD_NO_AUTH = 1u << 13,
-    CMD_MAY_REPLICATE = 1u << 14,
-    CMD_NO_MANDATORY_KEYS = 1u << 15,
-    CMD_NO_ASYNC_LOADING = 1u << 16,
-    CMD_NO_MULTI = 1u << 17,
-    CMD_MOVABLEKEYS = 1u << 18,
-    CMD_ALLOW_BUSY = 1u << 19,
-    CMD_MODULE = 1u << 20,
-    CMD_AT_ONCE = 1u << 21,    /* executed immediately inside MULTI instead of being queued */
-    CMD_RUNS_QUEUE = 1u << 22, /* EXEC: if it is refused, the transaction is discarded */
-    CMD_ITEM = 1u << 23, /* the second argument is an item of the key's value: a field, a member */
-    CMD_SENTINEL = 1u << 24, /* also available in Sentinel mode */
-    CMD_ONLY_SENTINEL = 1u << 25,
-    CMD_PROTECTED = 1u << 26, /* DEBUG, MODULE: require an enable-... directive */
-    CMD_INTERNAL = 1u << 27,  /* documented as internal ("doc_flags: syscmd") */
-    CMD_DEPRECATED = 1u << 28,
-    CMD_STOPS_BATCH = 1u << 29, /* the rest of the batch is parsed again after it */
-    CMD_QUICK = 1u << 30,       /* bounded work: consecutive identical ones share one time stamp */
-    CMD_LAST_ITEM = 1u << 31,   /* the last argument is an item */
-};
+/* The flags of a spec, 64 bits in two ranges. COMMAND INFO prints those below CMD_PRINTED_BITS under these names in lower
+ * case. They are macros because the constants of an enum are ints in C. */
+enum { CMD_PRINTED_BITS = 32 };
+#define CMD_BIT(number) (UINT64_C(1) << (number))
+#define CMD_WRITE CMD_BIT(0)
+#define CMD_READONLY CMD_BIT(1)
+#define CMD_DENYOOM CMD_BIT(2)
+#define CMD_ADMIN CMD_BIT(3)
+#define CMD_PUBSUB CMD_BIT(4)
+#define CMD_NOSCRIPT CMD_BIT(5)
+#define CMD_BLOCKING CMD_BIT(6)
+#define CMD_LOADING CMD_BIT(7)
+#define CMD_STALE CMD_BIT(8)
+#define CMD_SKIP_MONITOR CMD_BIT(9)
+#define CMD_SKIP_COMMANDLOG CMD_BIT(10)
+#define CMD_ASKING CMD_BIT(11)
+#define CMD_FAST CMD_BIT(12)
+#define CMD_NO_AUTH CMD_BIT(13)
+#define CMD_NO_MANDATORY_KEYS CMD_BIT(14)
+#define CMD_NO_ASYNC_LOADING CMD_BIT(15)
+#define CMD_NO_MULTI CMD_BIT(16)
+#define CMD_MOVABLEKEYS CMD_BIT(17)
+#define CMD_ALLOW_BUSY CMD_BIT(18)
+#define CMD_MODULE CMD_BIT(19)
+
+/* Internal ones. */
+#define CMD_INTERNAL_BIT(number) CMD_BIT(CMD_PRINTED_BITS + (number))
+#define CMD_MAY_REPLICATE CMD_INTERNAL_BIT(0)
+/* Executed immediately inside MULTI instead of being queued. */
+#define CMD_AT_ONCE CMD_INTERNAL_BIT(1)
+/* EXEC: if it is refused, the transaction is discarded. */
+#define CMD_RUNS_QUEUE CMD_INTERNAL_BIT(2)
+/* The second, or the last, argument is an item of the key's value: a field, a member. */
+#define CMD_ITEM CMD_INTERNAL_BIT(3)
+#define CMD_LAST_ITEM CMD_INTERNAL_BIT(4)
+/* Also, or only, available in Sentinel mode. */
+#define CMD_SENTINEL CMD_INTERNAL_BIT(5)
+#define CMD_ONLY_SENTINEL CMD_INTERNAL_BIT(6)
+/* DEBUG, MODULE: requires an enable-... directive. */
+#define CMD_PROTECTED CMD_INTERNAL_BIT(7)
+/* Documented as internal ("doc_flags: syscmd"). */
+#define CMD_INTERNAL CMD_INTERNAL_BIT(8)
+#define CMD_DEPRECATED CMD_INTERNAL_BIT(9)
+/* The rest of the batch is parsed again after it. */
+#define CMD_STOPS_BATCH CMD_INTERNAL_BIT(10)
+/* Bounded work: consecutive identical ones share one time stamp. */
+#define CMD_QUICK CMD_INTERNAL_BIT(11)
 
 /* Bit numbers of ACL categories, in the order of ACL CAT. */
 enum commandCategory {
@@ -165,7 +176,7 @@ typedef struct commandSpec {
     commandKeysProc *find_keys; /* NULL: key_specs are sufficient */
     int16_t arity;
     int8_t first_key, last_key, key_step; /* first range of keys, as in COMMAND INFO */
-    uint32_t flags;
+    uint64_t flags;                       /* CMD_... */
     uint32_t categories;
     replyClass reply;
     const char *group, *summary, *complexity, *since, *deprecated_since, *replaced_by;
@@ -181,24 +192,27 @@ typedef struct commandSpec {
     int sub_count;
 } commandSpec;
 
-/* A command at run time. The hot path reads only the first cache line. */
+/* A command at run time. The hot path needs the first COMMAND_HOT_BYTES. */
 typedef struct command command;
 struct command {
     commandProc *proc;
-    uint32_t flags;
-    uint32_t gates; /* bits of the gates that select it */
+    uint64_t flags; /* CMD_... */
+    uint64_t gates; /* bits of the gates that select it */
     int16_t arity;  /* negative: minimum */
     int8_t first_key, last_key, key_step;
     uint8_t sub_count;
     uint16_t id; /* contiguous: bit number in ACL sets, index of statistics */
+    /* Statistics, main thread only. */
+    uint64_t calls, usec_ns; /* usec_ns: total time, in ns */
+    uint64_t rejected, failed;
+    struct histogram *latency; /* allocated on the first call with latency tracking */
     const commandSpec *spec;
     command *parent; /* the container of a subcommand */
     command *subs;   /* sub_count of them, contiguous */
     slice name;      /* "get", "config|get"; not changed by rename-command */
-    /* statistics, main thread only */
-    uint64_t calls, usec_ns, rejected, failed; /* usec_ns: total time, in ns */
-    struct histogram *latency; /* allocated on the first call with latency tracking */
 };
+enum { COMMAND_HOT_BYTES = 48 };
+_Static_assert(offsetof(command, rejected) == COMMAND_HOT_BYTES, "before what is read rarely");
 
 /* Installs the table: creates commands and lookup table. Called once, at startup. */
 void commandInstall(const commandSpec *specs, int count, bool sentinel);
@@ -231,7 +245,7 @@ void commandEach(void (*proc)(const command *cmd, void *arg), void *arg);
 /* rename-command: "" removes the command. ERR_NOT_FOUND or ERR_EXISTS. Only before the loop starts. */
 status commandRename(slice from, slice to);
 /* The name of a flag as printed by COMMAND INFO; NULL for internal flags. */
-const char *commandFlagName(uint32_t bit);
+const char *commandFlagName(uint64_t flag);
 
 /* The keys of a request, in the order of the key specifications: stores the first `max`, returns their number (which
  * may exceed max), or -1 if the request is malformed. A malformed request of a command with CMD_NO_MANDATORY_KEYS has

@@ -48,8 +48,7 @@ struct ctx {
         proto; /* 2 or 3: protocol of this command's replies, which may differ from the session's */
     uint8_t origin;  /* enum ctxOrigin */
     uint8_t targets; /* enum propagateTarget: where changes of this command are propagated to */
-    uint32_t
-        gates_exempt; /* gates that are skipped, in addition to those that do not apply to its origin */
+    uint64_t gates_exempt; /* gates that are skipped, besides those that ignore its origin */
     const command *cmd;
     int64_t now_ms;    /* wall clock, constant during the command */
     storeLook look;    /* how its lookups see the keyspace: keyspaceLookOf() */

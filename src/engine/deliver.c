@@ -77,8 +77,8 @@ size_t sessionOutputPending(const session *s) {
 
 /* The destination of the bytes; NULL if they are to be discarded. */
 static inline outbuf *outputOf(session *s, deliverKind kind) {
-    const uint32_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
-    const uint32_t silent = SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
+    const uint64_t closing = SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_INTERNAL;
+    const uint64_t silent = SESSION_REPLY_OFF | SESSION_REPLY_SKIP;
     if (s->flags & closing || (kind == DELIVER_LINE && s->flags & silent)) return NULL;
     waitingOutput *w = waitingOf(s);
     if (w) return &w->bytes;
@@ -136,7 +136,7 @@ static NO_INLINE void noteReceiver(session *s) {
 void deliverNoteReceivers(bool on) { receivers.notes = on; }
 
 size_t deliverOnItsWay(void) {
-    const uint32_t moving = SESSION_LENT | SESSION_PENDING_OUT | SESSION_PENDING_PUSH;
+    const uint64_t moving = SESSION_LENT | SESSION_PENDING_OUT | SESSION_PENDING_PUSH;
     size_t bytes = 0;
     if (!receivers.all.count) return 0;
     for (listNode *n = listFirst(&receivers.all); n;) {
@@ -200,6 +200,6 @@ bool deliverHasWaiting(void) { return waiting.count > 0; }
 void sessionLend(session *s) { s->flags |= SESSION_LENT; }
 
 void sessionReturn(session *s) {
-    s->flags &= ~(uint32_t)SESSION_LENT;
+    s->flags &= ~SESSION_LENT;
     if (!sessionIsExecuting(s)) deliverWaiting(s);
 }

@@ -108,7 +108,7 @@ static inline bool hasPreparedKey(const request *r) {
 }
 
 /* True if commands with these flags name an item, a field or member, in one argument: itemOf(). */
-static inline bool flagsNameItem(uint32_t flags) { return flags & (CMD_ITEM | CMD_LAST_ITEM); }
+static inline bool flagsNameItem(uint64_t flags) { return flags & (CMD_ITEM | CMD_LAST_ITEM); }
 
 static inline slice itemOf(const request *r) {
     bool is_last = ((const command *)r->command)->flags & CMD_LAST_ITEM;
@@ -141,7 +141,7 @@ static NO_INLINE void prefetchItems(const executePart *parts, int count, const s
 void executePrefetch(const executePart *parts, int count) {
     _Static_assert(EXECUTE_PREFETCH_MAX <= (int)STORE_WANTS_MAX, "all keys of a batch");
     storeWant wants[EXECUTE_PREFETCH_MAX], *want = wants;
-    uint32_t flags = 0; /* of the first command of each part: the others are mostly the same */
+    uint64_t flags = 0; /* of the first command of each part: the others are mostly the same */
     for (int i = 0; i < count; i++) {
         const executePart *part = &parts[i];
         const db *d = part->who->db;
@@ -216,12 +216,12 @@ static void replyUnknown(ctx *c) {
 static bool isCrossProtocol(slice name) { return sliceIs(name, "post") || sliceIs(name, "host:"); }
 
 /* The armed gates that select this command, apply to its origin and are not exempt. */
-static uint32_t gatesToCheck(const ctx *c, uint32_t armed) {
+static uint64_t gatesToCheck(const ctx *c, uint64_t armed) {
     return armed & c->cmd->gates & gateMaskOfOrigin((ctxOrigin)c->origin) & ~c->gates_exempt;
 }
 
 /* Admission; the order of the checks determines which error is replied. */
-static gateVerdict admit(ctx *c, uint32_t armed) {
+static gateVerdict admit(ctx *c, uint64_t armed) {
     const command *cmd = c->cmd;
     if (cmd == &unknown_command && isCrossProtocol(c->argv[0])) {
         logWarning(
@@ -276,10 +276,10 @@ static uint64_t runObserved(ctx *c) {
 
 /* Evaluates armed gates, and runs the command if it is observed. Returns true if the command may run on the fast path
  * and has not run yet. */
-static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
+static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
     session *s = c->who;
     outbuf silence;
-    uint32_t modes = s->flags & SESSION_REPLY_MODES;
+    uint64_t modes = s->flags & SESSION_REPLY_MODES;
     if (unlikely(modes)) {
         if (s->flags & SESSION_REPLY_SKIP_NEXT) {
             sessionSetReplyMode(s, (s->flags & SESSION_REPLY_OFF) | SESSION_REPLY_SKIP);
@@ -313,9 +313,9 @@ static NO_INLINE bool runSlow(ctx *c, uint32_t armed) {
 }
 
 /* runSlow() for the usual case of a request with armed gates: no reply mode, no observer, a known name. */
-static NO_INLINE bool runGated(ctx *c, uint32_t armed) {
+static NO_INLINE bool runGated(ctx *c, uint64_t armed) {
     const command *cmd = c->cmd;
-    uint32_t asked = armed & cmd->gates;
+    uint64_t asked = armed & cmd->gates;
     if (unlikely(asked & (GATE_BIT_SPECIAL | GATE_BIT_UNKNOWN)) || !arityFits(cmd, c->argc))
         return runSlow(c, armed);
     c->flags = CTX_ADMISSION;
@@ -417,7 +417,7 @@ int executeRun(session *s, request *requests, int count) {
             c.key_hash = r->key_hash;
             c.request = r;
             c.flags = 0;
-            uint32_t armed = engineHot.armed | s->armed;
+            uint64_t armed = engineHot.armed | s->armed;
             bool usual = !(armed & cmd->gates) && arityFits(cmd, r->argc);
             if (likely(usual) || runGated(&c, armed)) {
                 if (unlikely(r->item_hash)) storeKnowItem(itemOf(r), r->item_hash);
@@ -471,7 +471,7 @@ void executeReplay(session *s, request *r, replySink *sink) {
     if (!s->out.sink) outbufInitSink(&s->out, sink);
     (void)executeRun(s, r, 1); /* nothing has stopped the session */
     outbufSinkFlush(&s->out);
-    s->flags &= ~(uint32_t)SESSION_REPARSE;
+    s->flags &= ~SESSION_REPARSE;
 }
 
 bool executeResolveInner(ctx *c) {
@@ -493,7 +493,7 @@ static bool admitInner(ctx *c) {
         replyErrorArity(c);
         return false;
     }
-    uint32_t ask = gatesToCheck(c, engineHot.armed | c->who->armed);
+    uint64_t ask = gatesToCheck(c, engineHot.armed | c->who->armed);
     if (likely(!ask)) return true;
     gateVerdict verdict = gatesAdmit(c, ask);
     check(verdict == GATE_PASS || verdict == GATE_REFUSED); /* it could not be run later */

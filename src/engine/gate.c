@@ -12,10 +12,10 @@
 static struct {
     const gate *list[GATES_MAX];
     int count;
-    uint32_t again;
-    uint32_t waived_for_writers;
-    uint32_t of_stale_data;
-    uint32_t of_origin[ORIGIN_COUNT];
+    uint64_t again;
+    uint64_t waived_for_writers;
+    uint64_t of_stale_data;
+    uint64_t of_origin[ORIGIN_COUNT];
 } gates;
 
 void gateInstall(const gate *const *order, int count) {
@@ -25,12 +25,12 @@ void gateInstall(const gate *const *order, int count) {
     memset(gates.of_origin, 0, sizeof(gates.of_origin));
     for (int i = 0; i < count; i++) {
         gates.list[i] = order[i];
-        if (order[i]->again) gates.again |= 1u << i;
-        if (order[i]->waived_for_writer) gates.waived_for_writers |= 1u << i;
-        if (order[i]->of_stale_data) gates.of_stale_data |= 1u << i;
-        uint32_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
+        if (order[i]->again) gates.again |= UINT64_C(1) << i;
+        if (order[i]->waived_for_writer) gates.waived_for_writers |= UINT64_C(1) << i;
+        if (order[i]->of_stale_data) gates.of_stale_data |= UINT64_C(1) << i;
+        uint64_t origins = order[i]->origins ? order[i]->origins : GATE_FOR_USERS;
         for (int origin = 0; origin < ORIGIN_COUNT; origin++) {
-            if (origins & 1u << origin) gates.of_origin[origin] |= 1u << i;
+            if (origins & 1u << origin) gates.of_origin[origin] |= UINT64_C(1) << i;
         }
     }
     gates.count = count;
@@ -42,17 +42,17 @@ void gateUninstall(void) {
     engineHot.armed = 0;
 }
 
-static uint32_t gateBit(const gate *g) {
+static uint64_t gateBit(const gate *g) {
     for (int i = 0; i < gates.count; i++) {
-        if (gates.list[i] == g) return 1u << i;
+        if (gates.list[i] == g) return UINT64_C(1) << i;
     }
     panic("gate %s is not installed", g->name);
 }
 
-uint32_t gateMaskFor(const commandSpec *spec) {
-    uint32_t mask = GATE_BIT_SPECIAL;
+uint64_t gateMaskFor(const commandSpec *spec) {
+    uint64_t mask = GATE_BIT_SPECIAL;
     for (int i = 0; i < gates.count; i++) {
-        if (!gates.list[i]->selects || gates.list[i]->selects(spec)) mask |= 1u << i;
+        if (!gates.list[i]->selects || gates.list[i]->selects(spec)) mask |= UINT64_C(1) << i;
     }
     return mask;
 }
@@ -73,29 +73,29 @@ void gateArmSession(session *s, const gate *g, bool on) {
     }
 }
 
-uint32_t gateMask(const gate *g) { return gateBit(g); }
+uint64_t gateMask(const gate *g) { return gateBit(g); }
 
-uint32_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
+uint64_t gatesWaivedForWriters(void) { return gates.waived_for_writers; }
 
-gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt) {
-    uint32_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
+gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt) {
+    uint64_t applies = gates.of_origin[c->origin] & gates.waived_for_writers;
     return gatesAdmit(c, engineHot.armed & applies & ~exempt);
 }
 
 gateVerdict gatesAdmitStale(ctx *c) {
-    uint32_t applies = gates.of_origin[c->origin] & gates.of_stale_data;
+    uint64_t applies = gates.of_origin[c->origin] & gates.of_stale_data;
     return gatesAdmit(c, engineHot.armed & applies);
 }
 
 bool gateIsArmed(const gate *g) { return engineHot.armed & gateBit(g); }
 
-uint32_t gateAgainMask(void) { return gates.again; }
+uint64_t gateAgainMask(void) { return gates.again; }
 
-uint32_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
+uint64_t gateMaskOfOrigin(ctxOrigin origin) { return gates.of_origin[origin]; }
 
-gateVerdict gatesAdmit(ctx *c, uint32_t mask) {
+gateVerdict gatesAdmit(ctx *c, uint64_t mask) {
     for (; mask; mask &= mask - 1) {
-        gateVerdict verdict = gates.list[__builtin_ctz(mask)]->admit(c);
+        gateVerdict verdict = gates.list[__builtin_ctzll(mask)]->admit(c);
         if (verdict != GATE_PASS) return verdict;
     }
     return GATE_PASS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Gate bits. Bits 0..28 are the installed gates in order; with the two highest bits a single test on the hot path
+ * Gate bits. The low bits are the installed gates in order; with the two highest bits a single test on the hot path
  * covers everything unusual. */
 #ifndef ENGINE_GATE_PRIV_H
 #define ENGINE_GATE_PRIV_H
@@ -10,23 +10,23 @@
 #include "engine/command.h"
 #include "engine/hooks.h"
 
-enum { GATES_MAX = 29 };
+enum { GATES_MAX = 62 };
 /* In the mask of every command. Armed for a session that must authenticate or has replies switched off, and for all
  * sessions while a command observer is armed. */
-#define GATE_BIT_SPECIAL (1u << 31)
+#define GATE_BIT_SPECIAL (UINT64_C(1) << 63)
 /* Always armed; only in the mask of the command for unknown names. */
-#define GATE_BIT_UNKNOWN (1u << 30)
+#define GATE_BIT_UNKNOWN (UINT64_C(1) << 62)
 
 /* The gates that select a command, including GATE_BIT_SPECIAL. */
-uint32_t gateMaskFor(const commandSpec *spec);
+uint64_t gateMaskFor(const commandSpec *spec);
 /* The gates that EXEC evaluates again. */
-uint32_t gateAgainMask(void);
+uint64_t gateAgainMask(void);
 /* Installs the gates in order; at most GATES_MAX. */
 void gateInstall(const gate *const *order, int count);
 void gateUninstall(void);
 /* The gates that apply to commands of an origin. */
-uint32_t gateMaskOfOrigin(ctxOrigin origin);
+uint64_t gateMaskOfOrigin(ctxOrigin origin);
 /* Evaluates the gates in `mask` in order; stops at the first that does not pass. */
-gateVerdict gatesAdmit(ctx *c, uint32_t mask);
+gateVerdict gatesAdmit(ctx *c, uint64_t mask);
 
 #endif

@@ -38,8 +38,8 @@ static void pointersAdd(pointers *p, const void *item) {
     p->items[p->count++] = item;
 }
 
-/* Adds `item`, unless it is there, or removes it; returns the new count. */
-static uint32_t arm(pointers *p, const void *item, bool on) {
+/* Adds `item`, unless it is there, or removes it; returns the new count, which engineHot keeps in a byte. */
+static uint8_t arm(pointers *p, const void *item, bool on) {
     uint32_t at = 0;
     while (at < p->count && p->items[at] != item) at++;
     if (on && at == p->count) {
@@ -48,7 +48,8 @@ static uint32_t arm(pointers *p, const void *item, bool on) {
         memmove(p->items + at, p->items + at + 1, (p->count - at - 1) * sizeof(*p->items));
         p->items[--p->count] = NULL;
     }
-    return p->count;
+    check(p->count <= UINT8_MAX);
+    return (uint8_t)p->count;
 }
 
 static void gatherStages(void) {
@@ -107,8 +108,7 @@ void hooksUninstall(void) {
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
     serverEventUninstall();
-    engineHot.sinks = engineHot.command_observers = 0;
-    engineHot.observers = 0;
+    engineHot.sinks = engineHot.observers = engineHot.command_observers = 0;
 }
 
 int hooksFeatureCount(void) { return (int)hooks.features.count; }
@@ -129,9 +129,7 @@ void hooksSinks(const propagated *p) {
 }
 
 void keyObserverArm(const keyObserver *o, bool on) {
-    uint32_t count = arm(&hooks.observers, o, on);
-    check(count <= UINT8_MAX);
-    engineHot.observers = (uint8_t)count;
+    engineHot.observers = arm(&hooks.observers, o, on);
 }
 
 void hooksKeyChanged(db *d, slice key, const char *event) {

@@ -40,10 +40,10 @@ void gateArmSession(session *s, const gate *g, bool on); /* for one session */
 bool gateIsArmed(const gate *g);
 /* For the field gates_exempt of a ctx: the gate; the gates for changes that no longer apply to the commands of a script
  * that has changed something. */
-uint32_t gateMask(const gate *g);
-uint32_t gatesWaivedForWriters(void);
+uint64_t gateMask(const gate *g);
+uint64_t gatesWaivedForWriters(void);
 /* Evaluates the gates for changes, other than `exempt`, for a command that is going to change something. */
-gateVerdict gatesAdmitWriter(ctx *c, uint32_t exempt);
+gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt);
 /* Evaluates the gates that protect stale data, for a command that is going to read it although it has CMD_STALE: a script. */
 gateVerdict gatesAdmitStale(ctx *c);
 

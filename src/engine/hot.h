@@ -18,17 +18,15 @@ typedef struct engineHotLine {
     int64_t now_ms; /* wall clock of this turn; constant during a command */
     uint64_t
         dirty; /* changes since the start, ever increasing; persist remembers the value at the last save */
-    uint32_t armed; /* armed gates */
-    uint32_t sinks; /* number of armed sinks */
+    uint64_t armed; /* armed gates */
     ctx *current;   /* the command being run, NULL between commands */
     db **dbs;
-    uint64_t commands;          /* total_commands_processed */
-    uint32_t command_observers; /* number of armed command observers (hook 14) */
-    uint8_t observers;          /* number of armed key observers */
+    uint64_t commands;  /* total_commands_processed */
+    int32_t hotkeys_in; /* requests until the next hotkeysLook(); decremented by executeRun() */
+    uint8_t sinks, observers, command_observers; /* numbers of what is armed */
     bool latency_tracking;
     bool loading;
     bool memory_limited; /* maxmemory is set: call memoryKeep() before each batch */
-    int32_t hotkeys_in;  /* requests until the next hotkeysLook(); decremented by executeRun() */
 } engineHotLine;
 _Static_assert(sizeof(engineHotLine) <= CACHE_LINE, "the hot line is one cache line");
 

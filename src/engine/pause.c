@@ -108,13 +108,13 @@ int pauseHeldCount(void) { return (int)heldList()->count; }
 void pauseForget(session *s) {
     if (!listHas(&s->held)) return;
     listRemove(heldList(), &s->held);
-    s->flags &= ~(uint32_t)SESSION_PAUSED;
+    s->flags &= ~SESSION_PAUSED;
 }
 
 /* ------------------------------------------------------------------ the gate */
 
 static bool mayWrite(const ctx *c) {
-    const uint32_t writes = CMD_WRITE | CMD_MAY_REPLICATE;
+    const uint64_t writes = CMD_WRITE | CMD_MAY_REPLICATE;
     if (c->cmd->flags & writes) return transactionFlagsOf(c) & writes;
     return c->cmd->flags & CMD_RUNS_QUEUE && transactionHas(c->who, writes);
 }

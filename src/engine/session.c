@@ -38,7 +38,7 @@ static int extraSlot(void) {
     return index;
 }
 
-void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags) {
+void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags) {
     if (!sessions.pending.head.next) {
         listInit(&sessions.pending);
         listInit(&sessions.pushed);
@@ -70,7 +70,7 @@ void sessionClear(session *s) {
     pauseForget(s);
     blockForget(s);
     if (s->flags & SESSION_PENDING_OUT) listRemove(&sessions.pending, &s->pending);
-    s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
+    s->flags &= ~SESSION_PENDING_OUT;
     if (s->flags & SESSION_PENDING_PUSH) sessionTakePushed(s);
     outbufClear(&s->out);
     transactionFree(s);
@@ -78,7 +78,7 @@ void sessionClear(session *s) {
 }
 
 void sessionReset(session *s) {
-    const uint32_t lasting = SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_UNIX_SOCKET |
+    const uint64_t lasting = SESSION_PENDING_OUT | SESSION_PENDING_PUSH | SESSION_UNIX_SOCKET |
                              SESSION_LOCAL | SESSION_IN_BATCH | SESSION_CLOSE_SOON |
                              SESSION_CLOSE_NOW | SESSION_CLOSING | SESSION_PAUSED |
                              SESSION_CAPA_REDIRECT;
@@ -105,7 +105,7 @@ void sessionSetOrigin(session *s, ctxOrigin origin) {
     };
     s->origin = (uint8_t)origin;
     s->targets = targets[origin];
-    s->flags &= ~(uint32_t)(SESSION_PRIMARY | SESSION_REPLAY);
+    s->flags &= ~(SESSION_PRIMARY | SESSION_REPLAY);
     if (origin == ORIGIN_PRIMARY) s->flags |= SESSION_PRIMARY;
     if (origin >= ORIGIN_PRIMARY) s->flags |= SESSION_REPLAY;
 }
@@ -154,14 +154,14 @@ void sessionSetAuthenticated(session *s, user *user, bool yes) {
     if (yes) {
         s->flags |= SESSION_AUTHENTICATED;
     } else {
-        s->flags &= ~(uint32_t)SESSION_AUTHENTICATED;
+        s->flags &= ~SESSION_AUTHENTICATED;
     }
     sessionUpdateSpecial(s);
     if (is_other && !(s->flags & SESSION_INTERNAL)) hooksSessionEvent(s, SESSION_USER_CHANGED);
 }
 
-void sessionSetReplyMode(session *s, uint32_t modes) {
-    s->flags = (s->flags & ~(uint32_t)SESSION_REPLY_MODES) | modes;
+void sessionSetReplyMode(session *s, uint64_t modes) {
+    s->flags = (s->flags & ~SESSION_REPLY_MODES) | modes;
     sessionUpdateSpecial(s);
 }
 
@@ -194,7 +194,7 @@ session *sessionFirstPushed(void) {
 
 void sessionTakePushed(session *first) {
     listRemove(&sessions.pushed, &first->pending);
-    first->flags &= ~(uint32_t)SESSION_PENDING_PUSH;
+    first->flags &= ~SESSION_PENDING_PUSH;
 }
 
 size_t sessionPushedCount(void) { return sessions.pushed.count; }
@@ -210,6 +210,6 @@ session *sessionNextPending(void) {
     if (!n) return NULL;
     session *s = LIST_OWNER(n, session, pending);
     listRemove(&sessions.pending, n);
-    s->flags &= ~(uint32_t)SESSION_PENDING_OUT;
+    s->flags &= ~SESSION_PENDING_OUT;
     return s;
 }

@@ -7,8 +7,10 @@
 #define ENGINE_SESSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "base/str.h"
@@ -22,45 +24,49 @@ typedef struct user user;               /* defined in user.h */
 typedef struct transaction transaction; /* defined in engine */
 typedef struct blockWait blockWait;     /* defined in engine */
 
-enum sessionFlag {
-    SESSION_CLOSE_SOON = 1u << 0, /* close once the output is written; runs nothing more */
-    SESSION_CLOSE_NOW = 1u << 1,  /* close in the next stage FREE, discarding output */
-    SESSION_BLOCKED = 1u << 2,    /* blocked: waits for a key, timeout or acknowledgement */
-    SESSION_REPARSE = 1u << 3,   /* the rest of the batch must be parsed again (RESET, AUTH, ...) */
-    SESSION_PAUSED = 1u << 4,    /* held back by CLIENT PAUSE */
-    SESSION_REPLY_OFF = 1u << 5, /* CLIENT REPLY OFF */
-    SESSION_REPLY_SKIP_NEXT = 1u << 6,
-    SESSION_REPLY_SKIP = 1u << 7,  /* the reply of the running command is suppressed */
-    SESSION_PENDING_OUT = 1u << 8, /* is in the pending-output list */
-    SESSION_IN_MULTI = 1u << 9,
-    SESSION_MULTI_POISONED = 1u << 10, /* EXEC will reply EXECABORT */
-    SESSION_WATCH_DIRTY = 1u << 11,
-    SESSION_NO_EVICT = 1u << 12,
-    SESSION_NO_TOUCH = 1u << 13,
-    SESSION_INTERNAL = 1u << 14, /* script, loader, module: no limits, not counted as a client */
-    SESSION_PRIMARY = 1u << 15,  /* the replication stream of our primary */
-    SESSION_REPLICA = 1u << 16,
-    SESSION_MONITOR = 1u << 17,
-    SESSION_PUBSUB = 1u << 18, /* has subscriptions */
-    SESSION_UNIX_SOCKET = 1u << 19,
-    SESSION_LOCAL = 1u << 20, /* loopback or Unix socket */
-    SESSION_AUTHENTICATED = 1u << 21,
-    SESSION_IN_BATCH = 1u << 22, /* has requests in a batch that is being run */
-    SESSION_CAPA_REDIRECT = 1u << 23,
-    SESSION_IMPORT_SOURCE = 1u << 24,
-    SESSION_DENY_BLOCKING = 1u << 25, /* inside EXEC or a script */
-    SESSION_CLOSING = 1u << 26,       /* its end was signalled by hook 6 */
-    SESSION_READONLY = 1u << 27,      /* READONLY: reads from a replica are allowed */
-    SESSION_REPLAY = 1u << 28,        /* expiry is controlled by its origin: sessionSetOrigin() */
-    SESSION_LENT = 1u << 29,          /* an I/O thread has it, and reads its output */
-    SESSION_PENDING_PUSH = 1u << 30,  /* is in the list of sessions with pushes only */
-    /* Each of these flags stops execution before the next command. */
-    SESSION_STOPS =
-        SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED,
-    /* Its commands see the keyspace differently: keyspaceSessionLook(). */
-    SESSION_OWN_LOOK = SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY,
-    SESSION_REPLY_MODES = SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP,
-};
+/* The flags of a session, 64 bits: macros, because the constants of an enum are ints in C. */
+#define SESSION_BIT(number) (UINT64_C(1) << (number))
+/* Each of these stops execution before the next command: SESSION_STOPS. */
+#define SESSION_CLOSE_SOON SESSION_BIT(0) /* close once the output is written; runs nothing more */
+#define SESSION_CLOSE_NOW SESSION_BIT(1)  /* close in the next stage FREE, discarding output */
+#define SESSION_BLOCKED SESSION_BIT(2)    /* waits for a key, timeout or acknowledgement */
+#define SESSION_REPARSE SESSION_BIT(3)    /* the rest of the batch must be parsed again (RESET) */
+#define SESSION_PAUSED SESSION_BIT(4)     /* held back by CLIENT PAUSE */
+#define SESSION_STOPS \
+    (SESSION_CLOSE_SOON | SESSION_CLOSE_NOW | SESSION_BLOCKED | SESSION_REPARSE | SESSION_PAUSED)
+/* The reply mode. */
+#define SESSION_REPLY_OFF SESSION_BIT(5) /* CLIENT REPLY OFF */
+#define SESSION_REPLY_SKIP_NEXT SESSION_BIT(6)
+#define SESSION_REPLY_SKIP SESSION_BIT(7) /* the reply of the running command is suppressed */
+#define SESSION_REPLY_MODES (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT | SESSION_REPLY_SKIP)
+/* Transactions. */
+#define SESSION_IN_MULTI SESSION_BIT(8)
+#define SESSION_MULTI_POISONED SESSION_BIT(9) /* EXEC will reply EXECABORT */
+#define SESSION_WATCH_DIRTY SESSION_BIT(10)
+/* Its commands see the keyspace differently: keyspaceSessionLook(). */
+#define SESSION_NO_TOUCH SESSION_BIT(11)
+#define SESSION_IMPORT_SOURCE SESSION_BIT(12)
+#define SESSION_REPLAY SESSION_BIT(13) /* its origin controls expiry: sessionSetOrigin() */
+#define SESSION_OWN_LOOK (SESSION_NO_TOUCH | SESSION_IMPORT_SOURCE | SESSION_REPLAY)
+/* What it is. */
+#define SESSION_INTERNAL SESSION_BIT(14) /* script, loader, module: no limits, not a client */
+#define SESSION_PRIMARY SESSION_BIT(15)  /* the replication stream of our primary */
+#define SESSION_REPLICA SESSION_BIT(16)
+#define SESSION_MONITOR SESSION_BIT(17)
+#define SESSION_PUBSUB SESSION_BIT(18) /* has subscriptions */
+#define SESSION_UNIX_SOCKET SESSION_BIT(19)
+#define SESSION_LOCAL SESSION_BIT(20) /* loopback or Unix socket */
+#define SESSION_AUTHENTICATED SESSION_BIT(21)
+#define SESSION_CAPA_REDIRECT SESSION_BIT(22)
+#define SESSION_READONLY SESSION_BIT(23) /* READONLY: reads from a replica are allowed */
+#define SESSION_NO_EVICT SESSION_BIT(24)
+#define SESSION_DENY_BLOCKING SESSION_BIT(25) /* inside EXEC or a script */
+/* Where it is. */
+#define SESSION_IN_BATCH SESSION_BIT(26)     /* has requests in a batch that is being run */
+#define SESSION_PENDING_OUT SESSION_BIT(27)  /* is in the pending-output list */
+#define SESSION_PENDING_PUSH SESSION_BIT(28) /* is in the list of sessions with pushes only */
+#define SESSION_LENT SESSION_BIT(29)         /* an I/O thread has it, and reads its output */
+#define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by hook 6 */
 
 /* Where commands come from: determines which gates apply. The order matters: see ctxIsReplay(). */
 typedef enum ctxOrigin {
@@ -112,8 +118,8 @@ typedef struct sessionExtra {
 } sessionExtra;
 
 struct session {
-    uint32_t flags;
-    uint32_t armed; /* gates armed for this session only */
+    uint64_t flags; /* SESSION_... */
+    uint64_t armed; /* gates armed for this session only */
     db *db;
     int32_t db_id;
     uint8_t proto;   /* 2 or 3 */
@@ -134,9 +140,11 @@ struct session {
     uint64_t commands, bytes_in, bytes_out;
     int64_t created_ms, active_ms; /* wall time of creation, and of the last request */
 };
+_Static_assert(offsetof(session, out) + offsetof(outbuf, base) <= CACHE_LINE,
+               "what each request reads, and where its reply goes, are in the first line");
 
 /* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals hook 6 (opened). */
-void sessionInit(session *s, const sessionCarrier *carrier, uint32_t flags);
+void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags);
 /* Signals the end (hook 6), frees output, transaction, slots. */
 void sessionClear(session *s);
 /* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default user). */
@@ -163,7 +171,7 @@ static inline bool sessionIsAuthenticated(const session *s) {
 }
 
 /* Replaces the SESSION_REPLY_* flags (CLIENT REPLY). */
-void sessionSetReplyMode(session *s, uint32_t modes);
+void sessionSetReplyMode(session *s, uint64_t modes);
 
 /* Adds a session with output to the pending list (idempotent), which net processes in stage WRITE. */
 void sessionWantWrite(session *s);

@@ -49,7 +49,7 @@ static request *push(transaction *t) {
     return &t->queue[t->count++];
 }
 
-static void keepRequest(transaction *t, const ctx *c, uint32_t flags) {
+static void keepRequest(transaction *t, const ctx *c, uint64_t flags) {
     request *kept = push(t);
     t->memory += keptRequestInit(kept, c->request);
     for (int i = 0; i < kept->argc; i++) t->argument_bytes += kept->argv[i].len;
@@ -57,7 +57,7 @@ static void keepRequest(transaction *t, const ctx *c, uint32_t flags) {
     t->any_flags |= flags;
 }
 
-void transactionFail(session *s, uint32_t flag) {
+void transactionFail(session *s, uint64_t flag) {
     dropQueue(s->multi);
     s->flags |= flag;
 }
@@ -70,11 +70,11 @@ size_t transactionArgumentBytes(const session *s) {
     return s->multi ? s->multi->argument_bytes : 0;
 }
 
-bool transactionHas(const session *s, uint32_t flags) {
+bool transactionHas(const session *s, uint64_t flags) {
     return s->multi && s->multi->any_flags & flags;
 }
 
-bool transactionLacks(const session *s, uint32_t flags) {
+bool transactionLacks(const session *s, uint64_t flags) {
     return s->multi && s->multi->count && (s->multi->all_flags & flags) != flags;
 }
 
@@ -107,13 +107,13 @@ static bool runsScript(const ctx *c) {
     return unlikely(c->cmd->spec->categories & 1u << CAT_SCRIPTING) && flags_proc;
 }
 
-uint32_t transactionFlagsOf(const ctx *c) { return runsScript(c) ? flags_proc(c) : c->cmd->flags; }
+uint64_t transactionFlagsOf(const ctx *c) { return runsScript(c) ? flags_proc(c) : c->cmd->flags; }
 
 static gateVerdict queueForExec(ctx *c) {
     session *s = c->who;
-    uint32_t flags = transactionFlagsOf(c);
+    uint64_t flags = transactionFlagsOf(c);
     if (runsScript(c)) {
-        uint32_t exempt = flags & CMD_DENYOOM ? 0 : gateMask(&memoryGate);
+        uint64_t exempt = flags & CMD_DENYOOM ? 0 : gateMask(&memoryGate);
         if (flags & CMD_WRITE && gatesAdmitWriter(c, exempt) != GATE_PASS) return GATE_REFUSED;
         bool needs_fresh = c->cmd->flags & CMD_STALE && !(flags & CMD_STALE);
         if (needs_fresh && gatesAdmitStale(c) != GATE_PASS) return GATE_REFUSED;
@@ -179,7 +179,7 @@ void transactionDiscard(session *s) {
     check(s->flags & SESSION_IN_MULTI);
     watchForget(s);
     dropQueue(s->multi);
-    s->flags &= ~(uint32_t)(SESSION_IN_MULTI | SESSION_MULTI_POISONED);
+    s->flags &= ~(SESSION_IN_MULTI | SESSION_MULTI_POISONED);
     armGates(s, false);
 }
 
@@ -216,9 +216,9 @@ void transactionRun(ctx *c) {
         return;
     }
     watchForget(s); /* its own changes do not matter */
-    uint32_t denied = s->flags & SESSION_DENY_BLOCKING;
+    uint64_t denied = s->flags & SESSION_DENY_BLOCKING;
     s->flags |= SESSION_DENY_BLOCKING;
     runQueue(c, s->multi);
-    s->flags = (s->flags & ~(uint32_t)SESSION_DENY_BLOCKING) | denied;
+    s->flags = (s->flags & ~SESSION_DENY_BLOCKING) | denied;
     transactionDiscard(s);
 }

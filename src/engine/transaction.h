@@ -28,14 +28,14 @@ size_t transactionMemory(const session *s);
 size_t transactionArgumentBytes(const session *s);
 /* For gates, which check EXEC by the commands it would run: true if some queued command has, or lacks, one of
  * `flags`. */
-bool transactionHas(const session *s, uint32_t flags);
-bool transactionLacks(const session *s, uint32_t flags);
+bool transactionHas(const session *s, uint64_t flags);
+bool transactionLacks(const session *s, uint64_t flags);
 /* The flags of a request that differ from those of its command (CMD_WRITE, CMD_DENYOOM, CMD_STALE): a script declares
  * them in its header. Asked for requests of the category scripting when they are queued, so that gates see them like
  * other commands. */
-typedef uint32_t transactionFlagsProc(const ctx *c);
+typedef uint64_t transactionFlagsProc(const ctx *c);
 void transactionSetFlagsProc(transactionFlagsProc *proc);
-uint32_t transactionFlagsOf(const ctx *c);
+uint64_t transactionFlagsOf(const ctx *c);
 /* Visits the queued commands in order until `visit` returns false; returns its last result, true for an empty
  * queue. */
 typedef bool transactionVisitProc(void *arg, const command *cmd, const slice *argv, int argc);

@@ -11,7 +11,7 @@ struct transaction {
     session *who;
     request *queue; /* `count` requests; `owner` is the block with a request's slices and bytes */
     int count, cap;
-    uint32_t any_flags, all_flags; /* of the queued commands */
+    uint64_t any_flags, all_flags; /* of the queued commands */
     size_t memory, argument_bytes; /* of the queue */
     list watches;                  /* watched keys, oldest first */
     listNode watching;             /* node in the list of transactions with watches */
@@ -25,7 +25,7 @@ transaction *transactionOf(session *s);
 /* Frees queue, watches and the struct itself: when the session ends, and for RESET. */
 void transactionFree(session *s);
 /* Makes EXEC fail: `flag` is SESSION_MULTI_POISONED or SESSION_WATCH_DIRTY. Frees the queue. */
-void transactionFail(session *s, uint32_t flag);
+void transactionFail(session *s, uint64_t flag);
 /* Called when an error refuses the request of `c` before it runs. In MULTI this makes the transaction fail. For EXEC,
  * whose transaction is discarded, returns true and the text to reply instead. */
 bool transactionRefused(ctx *c, slice text, str *instead);

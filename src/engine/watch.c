@@ -91,7 +91,7 @@ static void dropWatches(transaction *t) {
 }
 
 void watchForget(session *s) {
-    s->flags &= ~(uint32_t)SESSION_WATCH_DIRTY;
+    s->flags &= ~SESSION_WATCH_DIRTY;
     if (s->multi) dropWatches(s->multi);
 }
 

@@ -56,7 +56,7 @@ client *clientNew(int fd, const connType *type, bool local) {
         memFree(cl);
         return NULL;
     }
-    uint32_t flags = local ? SESSION_LOCAL : 0;
+    uint64_t flags = local ? SESSION_LOCAL : 0;
     if (type == &connUnix) flags |= SESSION_UNIX_SOCKET | SESSION_LOCAL;
     sessionInit(&cl->session, &clientCarrier, flags);
     listAppend(all, &cl->all);
@@ -176,7 +176,7 @@ void netCloseAll(void) {
     for (listNode *n = listFirst(clientAll()); n; n = listNext(&clients.all, n)) {
         client *cl = LIST_OWNER(n, client, all);
         if (!listHas(&cl->closing)) writerWrite(cl);
-        cl->session.flags &= ~(uint32_t)SESSION_IN_BATCH;
+        cl->session.flags &= ~SESSION_IN_BATCH;
         clientCloseLater(cl);
     }
     clientFreeClosed();

@@ -74,7 +74,7 @@ static void printClients(str *out) {
     const list *all = clientAll();
     for (listNode *n = listFirst(all); n; n = listNext(all, n)) {
         const client *cl = LIST_OWNER(n, client, all);
-        uint32_t flags = cl->session.flags;
+        uint64_t flags = cl->session.flags;
         if (flags & SESSION_CLOSE_NOW) continue;
         connected += !(flags & SESSION_REPLICA);
         blocked += (flags & (SESSION_BLOCKED | SESSION_PAUSED)) != 0;

@@ -114,7 +114,7 @@ void ioThreadsSettle(void) {
 /* ------------------------------------------------------------------ lending */
 
 static bool mayBeLent(const client *cl) {
-    const uint32_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
+    const uint64_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
                            SESSION_CLOSE_NOW | SESSION_IN_BATCH | SESSION_LENT;
     return io.active && !(cl->session.flags & never) && !engineHot.current &&
            cl->conn.state == CONN_OPEN;
@@ -188,7 +188,7 @@ static void readable(conn *c) {
 }
 
 void ioThreadsServe(client *cl) {
-    uint32_t flags = cl->session.flags;
+    uint64_t flags = cl->session.flags;
     if (flags & (SESSION_IN_BATCH | SESSION_CLOSE_SOON)) {
         check(connOnRead(&cl->conn, NULL) == OK); /* until endRun() */
     } else if (mayBeLent(cl)) {

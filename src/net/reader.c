@@ -228,7 +228,7 @@ static bool executeInput(inputBatch *b, inputRun *run) {
     bool all = ran == run->count;
     if (!all) rewindRun(b, run, ran);
     if (unlikely(s->flags & SESSION_REPLAY)) streamSkip(s, run->pos);
-    s->flags &= ~(uint32_t)SESSION_REPARSE;
+    s->flags &= ~SESSION_REPARSE;
     if (s->flags & SESSION_STOPS) return false; /* blocked or paused: keep the rest */
     if (!all) return true;
     if (unlikely(run->status == REQUEST_BAD)) {
@@ -246,7 +246,7 @@ static bool executeInput(inputBatch *b, inputRun *run) {
 static void endRun(inputRun *run) {
     client *cl = run->cl;
     session *s = &cl->session;
-    s->flags &= ~(uint32_t)SESSION_IN_BATCH;
+    s->flags &= ~SESSION_IN_BATCH;
     if (s->flags & (SESSION_CLOSE_NOW | SESSION_CLOSE_SOON)) {
         requestParserClear(&cl->parser);
         dropOwnBuffer(cl);

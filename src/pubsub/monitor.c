@@ -79,7 +79,7 @@ static void sendLine(const ctx *c) {
 /* Commands that run other commands (scripts) are reported before those; they are the commands without the general
  * flags that may have keys anywhere. */
 static bool isReportedBefore(const command *cmd) {
-    const uint32_t both = CMD_SKIP_MONITOR | CMD_MOVABLEKEYS;
+    const uint64_t both = CMD_SKIP_MONITOR | CMD_MOVABLEKEYS;
     return (cmd->flags & both) == both;
 }
 
@@ -115,7 +115,7 @@ static void leave(session *s) {
     while (at < monitors.count && monitors.list[at] != s) at++;
     if (at == monitors.count) return;
     monitors.list[at] = monitors.list[--monitors.count];
-    s->flags &= ~(uint32_t)SESSION_MONITOR;
+    s->flags &= ~SESSION_MONITOR;
     gateArmSession(s, &monitorGate, false);
     if (monitors.count) return;
     commandObserverArm(&monitor, false);

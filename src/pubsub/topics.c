@@ -217,7 +217,7 @@ static void setPubsub(session *s, bool on) {
     if (on) {
         s->flags |= SESSION_PUBSUB;
     } else {
-        s->flags &= ~(uint32_t)SESSION_PUBSUB;
+        s->flags &= ~SESSION_PUBSUB;
     }
     gateArmSession(s, &pubsubContextGate, on);
 }

@@ -130,7 +130,7 @@ void replicasEnlist(session *s) {
 void replicasSettle(session *s) {
     const replPeer *peer = replicasFind(s);
     if (peer && peer->state != PEER_NONE) return;
-    s->flags &= ~(uint32_t)SESSION_REPLICA;
+    s->flags &= ~SESSION_REPLICA;
     commandObserverArmSession(s, &replicaReplyObserver, false);
     gateArmSession(s, &replicaKeyspaceGate, false);
 }

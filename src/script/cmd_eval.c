@@ -84,7 +84,7 @@ void evalRoCommand(ctx *c) {
 void evalshaCommand(ctx *c) { runDigest(c, false); }
 void evalshaRoCommand(ctx *c) { runDigest(c, true); }
 
-uint32_t scriptEvalFlags(const ctx *c) {
+uint64_t scriptEvalFlags(const ctx *c) {
     bool by_digest = c->cmd->spec->proc == evalshaCommand || c->cmd->spec->proc == evalshaRoCommand;
     if (by_digest) {
         const script *s = scriptCacheFindDigest(c->argv[1]);

@@ -38,7 +38,7 @@ static void call(ctx *c, bool read_only) {
 void fcallCommand(ctx *c) { call(c, false); }
 void fcallRoCommand(ctx *c) { call(c, true); }
 
-uint32_t scriptCallFlags(const ctx *c) {
+uint64_t scriptCallFlags(const ctx *c) {
     const function *f = functionFind(c->argv[1]);
     return scriptFlagsOfCommand(c, f ? f->flags : SCRIPT_NO_HEADER);
 }

@@ -96,7 +96,7 @@ static const infoSection sections[] = {
     {NULL, NULL, 0, 0, NULL},
 };
 
-static uint32_t flagsOfRequest(const ctx *c) {
+static uint64_t flagsOfRequest(const ctx *c) {
     commandProc *proc = c->cmd->spec->proc;
     if (proc == fcallCommand || proc == fcallRoCommand) return scriptCallFlags(c);
     bool evaluates = proc == evalCommand || proc == evalRoCommand || proc == evalshaCommand ||

@@ -22,7 +22,7 @@
 static struct {
     scriptRun *run;
     int db_id; /* of the session before the run */
-    uint32_t denied;
+    uint64_t denied;
     int64_t served_us;
 } now;
 
@@ -51,7 +51,7 @@ static bool isAdmitted(const scriptRun *run, ctx *c) {
         replyError(c, SLICE("ERR Can not run script on cluster, 'no-cluster' flag is set."));
         return false;
     }
-    uint32_t exempt = run->flags & SCRIPT_ALLOW_OOM ? gateMask(&memoryGate) : 0;
+    uint64_t exempt = run->flags & SCRIPT_ALLOW_OOM ? gateMask(&memoryGate) : 0;
     if (may_write && gatesAdmitWriter(c, exempt) != GATE_PASS) return false;
     if (!(run->flags & SCRIPT_ALLOW_STALE) && gatesAdmitStale(c) != GATE_PASS) return false;
     if (!may_write || !run->is_read_only) return true;
@@ -102,7 +102,7 @@ bool scriptRunBegin(scriptRun *run, ctx *c, int first, int key_count) {
 void scriptRunEnd(scriptRun *run) {
     check(now.run == run);
     session *s = run->caller->who;
-    s->flags = (s->flags & ~(uint32_t)SESSION_DENY_BLOCKING) | now.denied;
+    s->flags = (s->flags & ~SESSION_DENY_BLOCKING) | now.denied;
     if (s->db_id != now.db_id) {
         status st = sessionSelect(s, now.db_id);
         check(st == OK); /* it was selected before */
@@ -112,11 +112,11 @@ void scriptRunEnd(scriptRun *run) {
     now.run = NULL;
 }
 
-uint32_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
-    uint32_t result = c->cmd->flags;
+uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags) {
+    uint64_t result = c->cmd->flags;
     if (flags & SCRIPT_NO_HEADER) return result;
-    if (!(flags & SCRIPT_ALLOW_STALE)) result &= ~(uint32_t)CMD_STALE;
-    if (flags & SCRIPT_NO_WRITES) return result & ~(uint32_t)CMD_MAY_REPLICATE;
+    if (!(flags & SCRIPT_ALLOW_STALE)) result &= ~CMD_STALE;
+    if (flags & SCRIPT_NO_WRITES) return result & ~CMD_MAY_REPLICATE;
     return result | (flags & SCRIPT_ALLOW_OOM ? CMD_WRITE : CMD_WRITE | CMD_DENYOOM);
 }
 

@@ -27,9 +27,9 @@ bool scriptArgKeys(ctx *c, int *count, const char *not_a_number);
 /* The flags of a request to run a script: those of its command, and what the script of an EVAL or
  * EVALSHA, or the function of an FCALL, declares. Unchanged for a script without a header, and if
  * there is none. */
-uint32_t scriptEvalFlags(const ctx *c);
-uint32_t scriptCallFlags(const ctx *c);
-uint32_t scriptFlagsOfCommand(const ctx *c, unsigned flags);
+uint64_t scriptEvalFlags(const ctx *c);
+uint64_t scriptCallFlags(const ctx *c);
+uint64_t scriptFlagsOfCommand(const ctx *c, unsigned flags);
 /* Registers the libraries as a part of files. */
 status functionsInit(reason *why);
 /* A script was run: there may be garbage. */

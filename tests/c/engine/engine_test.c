@@ -93,7 +93,7 @@ static void okCommand(ctx *c) { replyOk(c); }
 static void stopCommand(ctx *c) {
     int64_t flag;
     if (!ctxArgInt(c, 1, &flag)) return;
-    c->who->flags |= (uint32_t)flag;
+    c->who->flags |= (uint64_t)flag;
     replyOk(c);
 }
 
@@ -366,8 +366,20 @@ static gateVerdict askAgain(ctx *c) { return answer(c, "again"); }
 const gate writesGate = {.name = "writes", .selects = isWrite, .admit = askWrites};
 const gate allGate = {.name = "all", .admit = askAll};
 const gate againGate = {.name = "again", .admit = askAgain, .again = true};
-static const gate *const gate_order[] = {&noMultiGate, &writesGate, &allGate,
-                                         &againGate,   &pauseGate,  &queueGate};
+/* Between the first two and the others, so that bits beyond the first word are in use. */
+static const gate other_gates[OTHER_GATES];
+enum { GATES = OTHER_GATES + 6 };
+
+static void listGates(const gate *order[GATES]) {
+    int count = 0;
+    order[count++] = &noMultiGate;
+    order[count++] = &writesGate;
+    for (int i = 0; i < OTHER_GATES; i++) order[count++] = &other_gates[i];
+    order[count++] = &allGate;
+    order[count++] = &againGate;
+    order[count++] = &pauseGate;
+    order[count++] = &queueGate;
+}
 
 static void sinkTake(const propagated *p) {
     note("db%d", p->db_id);
@@ -426,7 +438,9 @@ int engineTestSetUp(void **state) {
     clockInit();
     clockSetSource(&source);
     storeInit(2, with_slots);
-    hooksInstall(features, COUNT_OF(features), gate_order, COUNT_OF(gate_order));
+    const gate *order[GATES];
+    listGates(order);
+    hooksInstall(features, COUNT_OF(features), order, GATES);
     commandInstall(specs, COUNT_OF(specs), false);
     reason why;
     assert_int_equal(keyspaceFeature.init(&why), OK);

@@ -54,7 +54,7 @@ void setTestTime(int64_t now_ms);
 /* How `inner` runs its command: as a script's, at first. */
 typedef struct innerParams {
     ctxOrigin origin;
-    uint32_t gates_exempt;
+    uint64_t gates_exempt;
     int proto;   /* 0: the outer command's */
     outbuf *out; /* NULL: the outer command's */
 } innerParams;
@@ -80,8 +80,9 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A session whose carrier notes its calls. */
 void sessionOpen(session *s);
 
-/* Gates in their order: the engine's no-multi, writes, all, again, the engine's queue. They note
- * each evaluation, then return `verdict` (and reply "-REFUSED by <name>" for GATE_REFUSED). */
+/* Gates in their order: the engine's no-multi, writes, OTHER_GATES that are never armed, all, again, the engine's queue.
+ * They note each evaluation, then return `verdict` (and reply "-REFUSED by <name>" for GATE_REFUSED). */
+enum { OTHER_GATES = 40 };
 extern const gate writesGate, allGate, againGate;
 extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */

@@ -475,6 +475,10 @@ static void testNamesOfFlagsAndCategories(void **state) {
     assert_null(commandFlagName(CMD_MAY_REPLICATE));
     assert_null(commandFlagName(CMD_SENTINEL));
     assert_null(commandFlagName(CMD_QUICK));
+    for (int bit = 0; bit < 64; bit++) {
+        if (bit >= CMD_PRINTED_BITS) assert_null(commandFlagName(CMD_BIT(bit)));
+    }
+    assert_true(CMD_MAY_REPLICATE > UINT32_MAX); /* the other word of the flags */
     for (int i = 0; i < CAT_COUNT; i++) assert_non_null(commandCategoryNames[i]);
     assert_string_equal(commandCategoryNames[CAT_SORTEDSET], "sortedset");
 }

@@ -38,7 +38,7 @@ static void a_caller_may_exempt_its_command_from_gates(void **state) {
     gateArm(&allGate, true);
     verdict = GATE_REFUSED;
     verdict_for = "put";
-    inner_params.gates_exempt = UINT32_MAX;
+    inner_params.gates_exempt = UINT64_MAX;
     ask(&s, "inner put a 1");
     assert_replies(&s, "+OK");
     gateArm(&allGate, false);

@@ -145,7 +145,7 @@ static void a_subsystem_keeps_its_own_state_in_a_session(void **state) {
 /* ------------------------------------------------------------------ observers of one session */
 
 static void observing_one_session_does_not_affect_others(void **state) {
-    uint32_t armed = engineHot.armed;
+    uint64_t armed = engineHot.armed;
     commandObserverArmSession(&s, &noteCommandObserver, true);
     assert_int_equal(engineHot.armed, armed);
     assert_int_equal(other.armed, 0);

@@ -39,13 +39,13 @@ static void output_makes_the_session_want_to_write(void **state) {
 }
 
 static void a_batch_stops_when_the_session_stops(void **state) {
-    static const uint32_t flags[] = {SESSION_CLOSE_SOON, SESSION_CLOSE_NOW, SESSION_BLOCKED,
+    static const uint64_t flags[] = {SESSION_CLOSE_SOON, SESSION_CLOSE_NOW, SESSION_BLOCKED,
                                      SESSION_REPARSE, SESSION_PAUSED};
     for (size_t i = 0; i < COUNT_OF(flags); i++) {
         session s;
         sessionOpen(&s);
         char requests[64];
-        snprintf(requests, sizeof(requests), "say a|stop %u|stop 0|say b", flags[i]);
+        snprintf(requests, sizeof(requests), "say a|stop %d|stop 0|say b", (int)flags[i]);
         assert_int_equal(ask(&s, requests), 2);
         assert_replies(&s, "$1 a +OK");
         assert_int_equal(ask(&s, "say c"), 0);
@@ -60,7 +60,7 @@ static void requests_after_a_command_that_stops_batches_are_parsed_again(void **
     sessionOpen(&s);
     assert_int_equal(ask(&s, "say a|again|say b"), 2);
     assert_true(s.flags & SESSION_REPARSE);
-    s.flags &= ~(uint32_t)SESSION_REPARSE;
+    s.flags &= ~SESSION_REPARSE;
     assert_int_equal(ask(&s, "again x|say b"), 2); /* refused: it did nothing */
     sessionClear(&s);
 }
@@ -497,9 +497,33 @@ static void an_error_from_the_primary_is_unexpected(void **state) {
     sessionClear(&primary);
 }
 
+static void gates_beyond_the_32nd_are_asked(void **state) {
+    session s, other;
+    sessionOpen(&s);
+    sessionOpen(&other);
+    (void)noted();
+    uint64_t mask = gateMask(&againGate);
+    assert_true(mask > UINT32_MAX);
+    gateArm(&againGate, true);
+    assert_true(gateIsArmed(&againGate));
+    ask(&s, "take a|inner take a");
+    assert_noted("again asked of take;again asked of inner;again asked of take;");
+    inner_params.gates_exempt = mask;
+    ask(&s, "inner take a");
+    assert_noted("again asked of inner;");
+    gateArm(&againGate, false);
+    gateArmSession(&other, &againGate, true);
+    ask(&s, "take a");
+    ask(&other, "take a");
+    assert_noted("again asked of take;");
+    sessionClear(&s);
+    sessionClear(&other);
+}
+
 int test_execute(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
+        TEST(gates_beyond_the_32nd_are_asked),
         TEST(requests_run_in_order),
         TEST(output_makes_the_session_want_to_write),
         TEST(a_batch_stops_when_the_session_stops),

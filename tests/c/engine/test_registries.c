@@ -60,7 +60,7 @@ static const commandSpec loader_specs[] = {
 static void askEach(const char *const *requests, size_t count) {
     for (size_t i = 0; i < count; i++) {
         ask(&s, requests[i]);
-        s.flags &= ~(uint32_t)SESSION_REPARSE;
+        s.flags &= ~SESSION_REPARSE;
     }
 }
 

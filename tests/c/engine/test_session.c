@@ -93,7 +93,7 @@ static void the_end_is_reported_once(void **state) {
 /* ------------------------------------------------------------------ RESET */
 
 static void reset_keeps_the_state_of_the_connection(void **state) {
-    const uint32_t lasting = SESSION_UNIX_SOCKET | SESSION_LOCAL | SESSION_IN_BATCH |
+    const uint64_t lasting = SESSION_UNIX_SOCKET | SESSION_LOCAL | SESSION_IN_BATCH |
                              SESSION_CLOSE_SOON | SESSION_CAPA_REDIRECT;
     session s;
     sessionOpen(&s);

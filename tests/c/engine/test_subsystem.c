@@ -103,7 +103,7 @@ static void backupCommand(ctx *c) {
     inner.argv = words;
     inner.argc = 2;
     inner.origin = ORIGIN_MODULE;
-    inner.gates_exempt = UINT32_MAX;
+    inner.gates_exempt = UINT64_MAX;
     inner.out = &out;
     executeInner(&inner);
     outbufClear(&out);

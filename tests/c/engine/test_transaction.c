@@ -19,7 +19,7 @@ enum {
     POISONED = SESSION_MULTI_POISONED
 };
 
-static bool isIn(const session *s, uint32_t flag) { return s->flags & flag; }
+static bool isIn(const session *s, uint64_t flag) { return s->flags & flag; }
 
 /* ------------------------------------------------------------------ the queue */
 
@@ -212,7 +212,7 @@ static void time_is_constant_during_exec(void **state) {
     sessionClear(&s);
 }
 
-static uint32_t flags_inside;
+static uint64_t flags_inside;
 static void seeFlags(ctx *c) {
     if (sliceIs(c->argv[0], "say")) {
         flags_inside = c->who->flags;

@@ -224,7 +224,7 @@ static void requests_after_a_blocking_command_run_later(void **state) {
     sendText(fd, "\nb\r\n");
     turns(SETTLED);
     expectReply(fd, "");
-    cl->session.flags &= ~(uint32_t)SESSION_BLOCKED;
+    cl->session.flags &= ~SESSION_BLOCKED;
     readerResume(cl);
     turns(SETTLED);
     expectReply(fd, "$1\r\na\r\n$1\r\nb\r\n");
