@@ -32,10 +32,10 @@ void batchFree(inputBatch *b) {
 }
 
 void batchKeep(client *cl, const char *bytes, size_t len) {
-    if (cl->in_len + len > cl->in_cap) {
-        size_t cap = sizeMax(OWN_BUFFER_MIN, sizeMax(cl->in_cap * 2, cl->in_len + len));
+    size_t cap = clientInputCap(cl);
+    if (cl->in_len + len > cap) {
+        cap = sizeMax(OWN_BUFFER_MIN, sizeMax(cap * 2, cl->in_len + len));
         cl->in = memRealloc(cl->in, cap + REQUEST_READ_SLACK);
-        cl->in_cap = memSizeOf(cl->in) - REQUEST_READ_SLACK;
     }
     memcpy(cl->in + cl->in_len, bytes, len);
     cl->in_len += len;

@@ -103,7 +103,7 @@ void clientFreeClosed(void) {
 }
 
 size_t clientInputMemory(const client *cl) {
-    return (cl->in ? cl->in_cap + REQUEST_READ_SLACK : 0) + requestParserMemory(&cl->parser);
+    return (cl->in ? memSizeOf(cl->in) : 0) + requestParserMemory(&cl->parser);
 }
 
 size_t clientMemory(const client *cl) {

@@ -4,6 +4,7 @@
 #ifndef NET_CLIENT_H
 #define NET_CLIENT_H
 
+#include "base/alloc.h"
 #include "ds/list.h"
 #include "engine/session.h"
 #include "engine/user.h"
@@ -17,16 +18,20 @@ typedef struct client {
     listNode all;            /* node in the list of all clients */
     listNode closing;        /* node in the list of clients to free in stage FREE */
     char *in; /* bytes waiting for the rest of a request, or for the session to continue */
-    size_t in_len, in_cap; /* in_cap excludes REQUEST_READ_SLACK */
+    size_t in_len;
     requestParser parser;
     uint64_t counted : 63;    /* its memory as included in the sums that are limited (limits.c) */
     uint64_t before_auth : 1; /* it is also included in that of clients that have not logged in */
-    int64_t
-        soft_limit_since_ms; /* time at which the output exceeded the soft limit; 0: it does not */
+    int64_t soft_limit_since_ms; /* when the output exceeded the soft limit; 0: it does not */
 } client;
 _Static_assert(offsetof(client, session) == 0, "a session pointer is a client pointer");
+_Static_assert(sizeof(client) <= 384, "a size class of the allocator; the next one has 448");
 
 static inline client *clientOf(session *s) { return (client *)s; }
+/* Size of its input buffer without REQUEST_READ_SLACK; computed, because few clients have one. */
+static inline size_t clientInputCap(const client *cl) {
+    return cl->in ? memSizeOf(cl->in) - REQUEST_READ_SLACK : 0;
+}
 
 /* The event loop of all connections. */
 loop *netLoop(void);

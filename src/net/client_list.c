@@ -162,7 +162,7 @@ static void appendNumber(str *out, const char *name, int64_t value) {
 static void appendInput(const client *cl, str *out) {
     size_t waiting = cl->in_len + requestParserBytes(&cl->parser);
     appendNumber(out, "qbuf", (int64_t)waiting);
-    appendNumber(out, "qbuf-free", (int64_t)(cl->in_cap - cl->in_len));
+    appendNumber(out, "qbuf-free", (int64_t)(clientInputCap(cl) - cl->in_len));
     appendNumber(out, "argv-mem", (int64_t)argumentsOf(&cl->session));
     appendNumber(out, "multi-mem", (int64_t)transactionMemory(&cl->session));
 }

@@ -106,8 +106,7 @@ static size_t sharedPending(const outbuf *o) {
 
 /* Room of input buffers that is not used yet: a request that fits the limit is not refused because its buffer grew. */
 static size_t unusedInput(const client *cl) {
-    size_t room = cl->in ? cl->in_cap - cl->in_len : 0;
-    return room + requestParserRoom(&cl->parser);
+    return (cl->in ? clientInputCap(cl) - cl->in_len : 0) + requestParserRoom(&cl->parser);
 }
 
 static void count(client *cl, size_t more) {

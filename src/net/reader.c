@@ -99,7 +99,7 @@ static void keepBytes(client *cl, const char *bytes, size_t len) {
 static void dropOwnBuffer(client *cl) {
     memFree(cl->in);
     cl->in = NULL;
-    cl->in_len = cl->in_cap = 0;
+    cl->in_len = 0;
 }
 
 void readerDropInput(client *cl) {

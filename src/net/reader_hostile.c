@@ -27,7 +27,6 @@ void hostileMoveBuffer(client *cl, char **buf, size_t *len, size_t *pos) {
     memFree(cl->in);
     cl->in = moved;
     cl->in_len = rest;
-    cl->in_cap = memSizeOf(moved) - REQUEST_READ_SLACK;
     *buf = moved;
     *len = rest;
     *pos = 0;
