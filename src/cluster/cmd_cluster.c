@@ -78,7 +78,9 @@ static bool slotArg(ctx *c, int arg_index, int *out) {
     return false;
 }
 
-static void notifyDeleted(void *arg, const robj *o) { ctxTellObservers(arg, objectKey(o), "del"); }
+static void notifyDeleted(void *arg, const robj *o) {
+    ctxTellObservers(arg, objectKey(o), &eventDel);
+}
 
 /* CLUSTER FLUSHSLOT slot [ASYNC|SYNC]: deletes the keys of a slot in all databases. Reply: OK. */
 void clusterFlushslotCommand(ctx *c) {

@@ -100,7 +100,7 @@ static void complete(ctx *c, migration *m, bool copy) {
             words = memRealloc(words, (size_t)cap * sizeof(*words));
         }
         words[count++] = key;
-        ctxKeyChanged(c, key, "del");
+        ctxKeyChanged(c, key, &eventDel);
     }
     if (count > 1) {
         words[0] = SLICE("DEL");

@@ -105,7 +105,7 @@ static void markKey(migration *m, slice name) {
     }
 }
 
-static void noteChange(db *d, slice key, const char *event) {
+static void noteChange(db *d, slice key, const keyEvent *event) {
     (void)event;
     for (migration *m = running; m; m = m->next)
         if (m->source_db == dbId(d)) markKey(m, key);

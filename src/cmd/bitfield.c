@@ -215,7 +215,7 @@ static void runWrites(ctx *c, const fieldRequest *r) {
     uint64_t changes = runAll(c, r, bytes, stringLen(o), grew);
     dbPlace(c->db, &c->at, o); /* stays a raw string of this length even if nothing was written */
     if (!changes) return;
-    ctxKeyChanged(c, c->argv[1], "setbit");
+    ctxKeyChanged(c, c->argv[1], &eventSetbit);
     engineHot.dirty += changes - 1;
 }
 

@@ -53,7 +53,7 @@ void setbitCommand(ctx *c) {
     unsigned mask = 0x80u >> offset % 8;
     text[offset / 8] = (char)(bit ? text[offset / 8] | (int)mask : text[offset / 8] & (int)~mask);
     dbPlace(c->db, &c->at, o); /* stays a raw string even if no bit changes */
-    if (changes) ctxKeyChanged(c, c->argv[1], "setbit");
+    if (changes) ctxKeyChanged(c, c->argv[1], &eventSetbit);
     replyInteger(c, was);
 }
 
@@ -234,7 +234,7 @@ static blob *combine(bitOperation op, const bitSources *s) {
 static void storeResult(ctx *c, blob *result) {
     slice key = c->argv[2];
     uint64_t hash = collectionHash(c, 2);
-    bool existed = dbDelete(c->db, key, hash, c->look);
+    bool existed = dbDeleteReplaced(c->db, key, hash, c->look);
     check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
     robj *o;
     if (result->len > OBJECT_EMBED_MAX) {
@@ -245,7 +245,7 @@ static void storeResult(ctx *c, blob *result) {
         blobRelease(result);
     }
     (existed ? dbPlaceReplacing : dbPlace)(c->db, &c->at, o);
-    ctxKeyChanged(c, key, "set");
+    ctxKeyChanged(c, key, &eventSet);
 }
 
 /* BITOP AND|OR|XOR|NOT destination key [key ...]. Reply: length of the result in bytes, which is
@@ -270,7 +270,7 @@ void bitopCommand(ctx *c) {
         stringReplyNoMemory(c);
         return;
     } else if (dbDelete(c->db, c->argv[2], collectionHash(c, 2), c->look)) {
-        ctxKeyChanged(c, c->argv[2], "del");
+        ctxKeyChanged(c, c->argv[2], &eventDel);
     }
     replyInteger(c, (int64_t)s.len);
 }

@@ -27,18 +27,18 @@ bool collectionFindWrite(ctx *c, int arg_index, valueType type, robj **out) {
     return isOfType(c, *out, type);
 }
 
-void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
+void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event) {
     slice key = c->argv[arg_index];
     uint64_t hash = collectionHash(c, arg_index);
-    bool existed = dbDelete(c->db, key, hash, c->look);
     size_t length = into ? typeOf(into)->length(into) : 0;
+    bool existed = (length > 0 ? dbDeleteReplaced : dbDelete)(c->db, key, hash, c->look);
     if (length > 0) {
         check(dbFind(c->db, key, hash, c->look, &c->at) == NULL);
         (existed ? dbPlaceReplacing : dbPlace)(c->db, &c->at, into);
         ctxKeyChanged(c, key, event);
     } else {
         if (into) objectFree(into);
-        if (existed) ctxKeyChanged(c, key, "del");
+        if (existed) ctxKeyChanged(c, key, &eventDel);
     }
     replyInteger(c, (int64_t)length);
 }
@@ -46,7 +46,7 @@ void collectionStore(ctx *c, int arg_index, robj *into, const char *event) {
 void collectionRemove(ctx *c, int arg_index) {
     slice key = c->argv[arg_index];
     (void)dbDelete(c->db, key, collectionHash(c, arg_index), c->look); /* the key exists */
-    collectionNotify(c, key, "del");
+    collectionNotify(c, key, &eventDel);
 }
 
 bool collectionArgCount(ctx *c, int arg_index, int64_t *out) {

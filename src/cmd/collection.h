@@ -31,14 +31,14 @@ void collectionRemove(ctx *c, int arg_index);
 /* Stores the result of SINTERSTORE and similar commands: `into` (NULL or empty: no result) replaces
  * the value of the key at argument `arg_index`. Notifies `event`, or "del" if an existing key was
  * deleted. Replies the number of elements. */
-void collectionStore(ctx *c, int arg_index, robj *into, const char *event);
+void collectionStore(ctx *c, int arg_index, robj *into, const keyEvent *event);
 /* Signals that `n` elements of the key changed; 0 if it was a change that left nothing. */
-static inline void collectionChanged(ctx *c, slice key, const char *event, uint64_t n) {
+static inline void collectionChanged(ctx *c, slice key, const keyEvent *event, uint64_t n) {
     ctxKeyChanged(c, key, event);
     engineHot.dirty += n - 1;
 }
 /* Publishes a further event for a change that was signalled already. */
-static inline void collectionNotify(ctx *c, slice key, const char *event) {
+static inline void collectionNotify(ctx *c, slice key, const keyEvent *event) {
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 

@@ -124,7 +124,7 @@ static void deleteInstead(ctx *c, bool existed) {
         (void)dbDelete(c->db, key, storeHash(key), c->look); /* it exists */
         slice words[] = {keyspaceDeleteCommandName(), key};
         ctxPropagateAs(c, 2, words);
-        ctxKeyChanged(c, key, "del");
+        ctxKeyChanged(c, key, &eventDel);
     }
     replyOk(c);
 }
@@ -153,7 +153,7 @@ void restoreCommand(ctx *c) {
     storeSetObjectAccess(o, options.idle_s, (int)options.frequency);
     check(dbFind(c->db, key, hash, lookWithoutTouch(c->look), &c->at) == NULL);
     dbPlace(c->db, &c->at, o);
-    ctxKeyChanged(c, key, "restore");
+    ctxKeyChanged(c, key, &eventRestore);
     propagateRestore(c, &options, expire_ms);
     replyOk(c);
 }

@@ -93,7 +93,7 @@ static void expire(ctx *c, int64_t unit_ms, bool relative) {
         if (expire_ms < 0) expire_ms = 0; /* -1 would mean no expiry */
         dbPlace(c->db, &c->at, objectSetExpire(o, expire_ms));
         if (relative || unit_ms != 1) propagateTime(c, expire_ms);
-        ctxKeyChanged(c, c->argv[1], "expire");
+        ctxKeyChanged(c, c->argv[1], &eventExpire);
     }
     replyInteger(c, 1);
 }
@@ -135,7 +135,7 @@ void persistCommand(ctx *c) {
     bool had_time = o && objectHasExpire(o);
     if (had_time) {
         dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
-        ctxKeyChanged(c, c->argv[1], "persist");
+        ctxKeyChanged(c, c->argv[1], &eventPersist);
     }
     replyInteger(c, had_time);
 }

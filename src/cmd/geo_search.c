@@ -376,7 +376,7 @@ static void storeFound(ctx *c, const search *s, const finder *f) {
     packLimits most = zsetLimitsNow();
     if (f->count) engineHot.dirty += f->count - 1; /* counts as a change of each */
     collectionStore(c, s->store, zsetBuilderTake(&built, c->argv[s->store], &most),
-                    s->form == FORM_SEARCH_STORE ? "geosearchstore" : "georadiusstore");
+                    s->form == FORM_SEARCH_STORE ? &eventGeosearchstore : &eventGeoradiusstore);
 }
 
 /* Parses the options from `arg_index` on, searches and replies. */

@@ -27,7 +27,7 @@ bool hashFindWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_H
 void hashNoteReplaced(ctx *c, uint64_t count) {
     if (likely(!count)) return;
     dbCountExpiredFields(c->db, count);
-    collectionNotify(c, c->argv[1], "hexpired");
+    collectionNotify(c, c->argv[1], &eventHexpired);
 }
 
 /* Sets one field of `o`, as returned by hashFindWrite(), and stores the value. The field keeps its
@@ -78,7 +78,7 @@ static bool setPairs(ctx *c, int64_t *created_count) {
     }
     collectionPlace(c, 1, o);
     hashNoteReplaced(c, replaced_expired);
-    collectionChanged(c, c->argv[1], "hset", (uint64_t)(c->argc - 2) / 2);
+    collectionChanged(c, c->argv[1], &eventHset, (uint64_t)(c->argc - 2) / 2);
     return true;
 }
 
@@ -109,7 +109,7 @@ void hsetnxCommand(ctx *c) {
         slice words[4] = {SLICE("HSET"), c->argv[1], c->argv[2], c->argv[3]};
         ctxPropagateAs(c, 4, words);
     }
-    ctxKeyChanged(c, c->argv[1], "hset");
+    ctxKeyChanged(c, c->argv[1], &eventHset);
     replyInteger(c, 1);
 }
 
@@ -134,7 +134,7 @@ void hincrbyCommand(ctx *c) {
     slice result = sliceMake(digits, numberPrintInt(digits, number));
     (void)setOne(c, o, c->argv[2], result); /* propagates the result anyway */
     if (timed) propagateNumber(c, time_ms, result);
-    ctxKeyChanged(c, c->argv[1], "hincrby");
+    ctxKeyChanged(c, c->argv[1], &eventHincrby);
     replyInteger(c, number);
 }
 
@@ -168,7 +168,7 @@ void hincrbyfloatCommand(ctx *c) {
     int64_t time_ms = o ? hashTime(o, c->argv[2], c->look) : HASH_NO_TIME;
     (void)setOne(c, o, c->argv[2], result); /* propagates the result anyway */
     propagateNumber(c, time_ms, result);
-    ctxKeyChanged(c, c->argv[1], "hincrbyfloat");
+    ctxKeyChanged(c, c->argv[1], &eventHincrbyfloat);
     replyBulk(c, result);
 }
 
@@ -185,7 +185,7 @@ void hdelCommand(ctx *c) {
     }
     if (deleted) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], "hdel", (uint64_t)deleted);
+        collectionChanged(c, c->argv[1], &eventHdel, (uint64_t)deleted);
         if (emptied) collectionRemove(c, 1);
     }
     replyInteger(c, deleted);

@@ -205,7 +205,7 @@ static void propagateDeleted(ctx *c, const slice *fields, int64_t count) {
 }
 
 /* Notifies that fields of `o` were removed; if it is empty now, also deletes the key. */
-static void notifyDeleted(ctx *c, const robj *o, const char *event, int64_t count) {
+static void notifyDeleted(ctx *c, const robj *o, const keyEvent *event, int64_t count) {
     bool emptied = hashLength(o) == 0;
     collectionChanged(c, c->argv[1], event, (uint64_t)count);
     if (emptied) collectionRemove(c, 1);
@@ -275,11 +275,11 @@ static void expireFields(ctx *c, robj *o, const fieldList *f, unsigned condition
         if (past) {
             dbCountExpiredFields(c->db, (uint64_t)count);
             propagateDeleted(c, changed, count);
-            notifyDeleted(c, o, "hexpired", count);
+            notifyDeleted(c, o, &eventHexpired, count);
         } else {
             propagateFields(c, SLICE("HPEXPIREAT"), &time_ms, 3, f->word, c->argv + f->first,
                             f->size);
-            collectionChanged(c, c->argv[1], "hexpire", (uint64_t)count);
+            collectionChanged(c, c->argv[1], &eventHexpire, (uint64_t)count);
         }
     }
     memFree(changed);
@@ -371,7 +371,7 @@ void hpersistCommand(ctx *c) {
         replyInteger(c, old_ms >= 0 ? 1 : old_ms);
     }
     collectionPlace(c, 1, o);
-    if (count) collectionChanged(c, c->argv[1], "hpersist", count);
+    if (count) collectionChanged(c, c->argv[1], &eventHpersist, count);
 }
 
 /* ------------------------------------------------------------------ HGETEX, HGETDEL */
@@ -393,7 +393,7 @@ static void getAndDeleteFields(ctx *c, robj *o, const fieldList *f, bool expired
             dbCountExpiredFields(c->db, (uint64_t)count);
             propagateDeleted(c, gone, count);
         }
-        notifyDeleted(c, o, expired ? "hexpired" : "hdel", count);
+        notifyDeleted(c, o, expired ? &eventHexpired : &eventHdel, count);
     }
     memFree(gone);
 }
@@ -424,7 +424,8 @@ static void getAndExpireFields(ctx *c, robj *o, const fieldList *f, int64_t time
         collectionPlace(c, 1, o);
         propagateFields(c, persists ? SLICE("HPERSIST") : SLICE("HPEXPIREAT"),
                         persists ? NULL : &time_ms, 0, 0, changed, count);
-        collectionChanged(c, c->argv[1], persists ? "hpersist" : "hexpire", (uint64_t)count);
+        collectionChanged(c, c->argv[1], persists ? &eventHpersist : &eventHexpire,
+                          (uint64_t)count);
     }
     memFree(changed);
 }
@@ -438,7 +439,7 @@ void hgetexCommand(ctx *c) {
     int64_t time_ms;
     if (!parseOptions(c, OPT_TIMES | OPT_PERSIST, 1, &options, &f)) return;
     if (!hashFindWrite(c, &o) || !optionTime(c, &options, &time_ms)) return;
-    if (!o) ctxKeyEvent(c, c->argv[1], "keymiss");
+    if (!o) ctxKeyEvent(c, c->argv[1], &eventKeymiss);
     if (!o || !options.given) {
         replyArray(c, f.size);
         for (int64_t i = 0; i < f.size; i++) hashReplyField(c, o, fieldAt(c, &f, i));
@@ -475,14 +476,14 @@ static void setAndDelete(ctx *c, robj *o, const fieldList *f) {
         if (count) propagateDeleted(c, gone, count);
     }
     if (!count) ctxPropagateNothing(c);
-    if (!o) ctxKeyEvent(c, c->argv[1], "new"); /* as if it had been created */
-    ctxKeyEvent(c, c->argv[1], "hset");
-    ctxKeyEvent(c, c->argv[1], "hexpire");
+    if (!o) ctxKeyEvent(c, c->argv[1], &eventNew); /* as if it had been created */
+    ctxKeyEvent(c, c->argv[1], &eventHset);
+    ctxKeyEvent(c, c->argv[1], &eventHexpire);
     if (count) {
-        notifyDeleted(c, o, "hexpired", count);
+        notifyDeleted(c, o, &eventHexpired, count);
     } else { /* nothing of what was set existed */
-        ctxKeyEvent(c, c->argv[1], "hexpired");
-        if (!o) ctxKeyEvent(c, c->argv[1], "del");
+        ctxKeyEvent(c, c->argv[1], &eventHexpired);
+        if (!o) ctxKeyEvent(c, c->argv[1], &eventDel);
     }
     memFree(gone);
 }
@@ -522,8 +523,8 @@ static void setFields(ctx *c, robj *o, const hashOptions *options, int64_t time_
     if (count && options->given & OPT_KEEPTTL) propagateDeleted(c, replaced, count);
     memFree(replaced);
     propagateSet(c, options, time_ms, f);
-    collectionChanged(c, c->argv[1], "hset", (uint64_t)f->size);
-    if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], "hexpire");
+    collectionChanged(c, c->argv[1], &eventHset, (uint64_t)f->size);
+    if (options->given & OPT_TIMES) collectionNotify(c, c->argv[1], &eventHexpire);
 }
 
 /* HSETEX key [NX|XX] [FNX|FXX] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] FIELDS n field value [field

@@ -98,7 +98,7 @@ void pfaddCommand(ctx *c) {
     }
     if (changes) hllInvalidateCount(makeWritable(&o, 0));
     dbPlace(c->db, &c->at, o);
-    if (changes) collectionChanged(c, c->argv[1], "pfadd", changes);
+    if (changes) collectionChanged(c, c->argv[1], &eventPfadd, changes);
     if (outcome == HLL_CORRUPT) {
         replyBroken(c);
     } else {
@@ -177,7 +177,7 @@ void pfmergeCommand(ctx *c) {
     }
     hllInvalidateCount(makeWritable(&o, 0));
     dbPlace(c->db, &c->at, o);
-    ctxKeyChanged(c, c->argv[1], "pfadd");
+    ctxKeyChanged(c, c->argv[1], &eventPfadd);
     replyOk(c);
 }
 

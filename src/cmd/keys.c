@@ -25,7 +25,7 @@ static robj *findKey(ctx *c, const dbKey *k) {
 }
 
 /* Publishes an event for a change that was already signalled. */
-static void notifyAlso(ctx *c, slice key, const char *event) {
+static void notifyAlso(ctx *c, slice key, const keyEvent *event) {
     if (engineHot.observers) ctxTellObservers(c, key, event);
 }
 
@@ -39,7 +39,7 @@ static void removeKeys(ctx *c, removeProc *removes) {
     keyWalkInit(&w, c, 1, c->argc, 1);
     while (keyWalkNext(&w)) {
         if (!removes(c->db, w.key, w.hash, c->look)) continue;
-        ctxKeyChanged(c, w.key, "del");
+        ctxKeyChanged(c, w.key, &eventDel);
         deleted++;
     }
     replyInteger(c, deleted);
@@ -105,8 +105,8 @@ static bool renameKey(ctx *c, bool only_new, bool *refused) {
         (void)dbDelete(to.db, to.key, to.hash, c->look); /* it exists */
     }
     dbMove(&from, &to);
-    ctxKeyChanged(c, from.key, "rename_from");
-    notifyAlso(c, to.key, "rename_to");
+    ctxKeyChanged(c, from.key, &eventRenameFrom);
+    notifyAlso(c, to.key, &eventRenameTo);
     return true;
 }
 
@@ -150,7 +150,7 @@ static bool dbArg(ctx *c, int arg_index, db **out) {
 }
 
 /* Notifies a change in a database other than the caller's. */
-static void notifyIn(ctx *c, db *d, slice key, const char *event) {
+static void notifyIn(ctx *c, db *d, slice key, const keyEvent *event) {
     db *own = c->db;
     c->db = d;
     notifyAlso(c, key, event);
@@ -171,8 +171,8 @@ void moveCommand(ctx *c) {
         return;
     }
     dbMove(&from, &to);
-    ctxKeyChanged(c, from.key, "move_from");
-    notifyIn(c, target, to.key, "move_to");
+    ctxKeyChanged(c, from.key, &eventMoveFrom);
+    notifyIn(c, target, to.key, &eventMoveTo);
     replyInteger(c, 1);
 }
 
@@ -203,7 +203,7 @@ void copyCommand(ctx *c) {
     (void)dbDelete(to.db, to.key, to.hash, c->look); /* it may be missing */
     dbCopy(&from, &to);
     ctxDatasetChanged(c, 1);
-    notifyIn(c, target, to.key, "copy_to");
+    notifyIn(c, target, to.key, &eventCopyTo);
     replyInteger(c, 1);
 }
 

@@ -16,7 +16,7 @@ static bool findRead(ctx *c, robj **out) { return collectionFindRead(c, 1, TYPE_
 static bool findWrite(ctx *c, robj **out) { return collectionFindWrite(c, 1, TYPE_LIST, out); }
 
 /* Stores the list at argument 1 after elements were removed; deletes the key if it is empty. */
-static void storeReduced(ctx *c, robj *o, const char *event, size_t removed) {
+static void storeReduced(ctx *c, robj *o, const keyEvent *event, size_t removed) {
     listLimits most = listLimitsNow();
     bool emptied = listLength(o) == 0;
     collectionPlace(c, 1, emptied ? o : listTryPack(o, &most));
@@ -44,7 +44,7 @@ static void push(ctx *c, bool front, bool only_existing) {
     o = listPush(o, texts, count, front);
     int64_t length = (int64_t)listLength(o);
     collectionPlace(c, 1, o);
-    collectionChanged(c, c->argv[1], front ? "lpush" : "rpush", count);
+    collectionChanged(c, c->argv[1], front ? &eventLpush : &eventRpush, count);
     replyInteger(c, length);
 }
 
@@ -73,7 +73,7 @@ void listReplyRange(ctx *c, const robj *o, size_t index, size_t count, bool back
 
 void listRemoveEnd(ctx *c, int arg_index, robj *o, size_t count, bool front) {
     size_t length = listLength(o);
-    const char *event = front ? "lpop" : "rpop";
+    const keyEvent *event = front ? &eventLpop : &eventRpop;
     check(count > 0);
     check(count <= length);
     if (count < length) {
@@ -302,7 +302,7 @@ void lsetCommand(ctx *c) {
         replyError(c, SLICE("ERR index out of range"));
         return;
     }
-    ctxKeyChanged(c, c->argv[1], "lset");
+    ctxKeyChanged(c, c->argv[1], &eventLset);
     replyOk(c);
 }
 
@@ -318,7 +318,7 @@ void ltrimCommand(ctx *c) {
         if (count == 0) index = length;
         o = listDelete(o, index + count, length - index - count);
         o = listDelete(o, 0, index);
-        storeReduced(c, o, "ltrim", length - count);
+        storeReduced(c, o, &eventLtrim, length - count);
     }
     replyOk(c);
 }
@@ -335,7 +335,7 @@ void lremCommand(ctx *c) {
         size_t most = count ? (size_t)(count < 0 ? -count : count) : SIZE_MAX;
         o = listDeleteEqual(o, &item, most, count < 0, &removed);
         if (removed) {
-            storeReduced(c, o, "lrem", removed);
+            storeReduced(c, o, &eventLrem, removed);
         } else {
             collectionPlace(c, 1, o);
         }
@@ -377,6 +377,6 @@ void linsertCommand(ctx *c) {
     if (found) o = listInsert(o, index, c->argv[4], after);
     int64_t length = found ? (int64_t)listLength(o) : -1;
     collectionPlace(c, 1, o);
-    if (found) ctxKeyChanged(c, c->argv[1], "linsert");
+    if (found) ctxKeyChanged(c, c->argv[1], &eventLinsert);
     replyInteger(c, length);
 }

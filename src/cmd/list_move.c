@@ -36,7 +36,7 @@ static void moveBetween(ctx *c, robj *from, robj *to, bool from_front, bool to_f
     collectionPlace(c, 2, listPush(to, &text, 1, to_front));
     replyBulk(c, text);
     listCursorClear(&at);
-    collectionNotify(c, c->argv[2], to_front ? "lpush" : "rpush");
+    collectionNotify(c, c->argv[2], to_front ? &eventLpush : &eventRpush);
     if (!collectionFindWrite(c, 1, TYPE_LIST, &from)) return; /* it was found before */
     listRemoveEnd(c, 1, from, 1, from_front);
 }
@@ -58,8 +58,8 @@ static void moveWithin(ctx *c, robj *o, bool from_front, bool to_front) {
     collectionPlace(c, 1, listTryPack(o, &most));
     replyBulk(c, text);
     strFree(&kept);
-    collectionNotify(c, c->argv[2], to_front ? "lpush" : "rpush");
-    ctxKeyChanged(c, c->argv[1], from_front ? "lpop" : "rpop");
+    collectionNotify(c, c->argv[2], to_front ? &eventLpush : &eventRpush);
+    ctxKeyChanged(c, c->argv[1], from_front ? &eventLpop : &eventRpop);
 }
 
 /* False if the source is missing; nothing was replied. */

@@ -38,7 +38,7 @@ void saddCommand(ctx *c) {
         added += was_added;
     }
     collectionPlace(c, 1, o);
-    if (added) collectionChanged(c, c->argv[1], "sadd", (uint64_t)added);
+    if (added) collectionChanged(c, c->argv[1], &eventSadd, (uint64_t)added);
     replyInteger(c, added);
 }
 
@@ -57,7 +57,7 @@ void sremCommand(ctx *c) {
     }
     if (changed) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], "srem", (uint64_t)removed);
+        collectionChanged(c, c->argv[1], &eventSrem, (uint64_t)removed);
         if (emptied) collectionRemove(c, 1);
     }
     replyInteger(c, removed);
@@ -69,7 +69,7 @@ static void removeMoved(ctx *c, const listpackItem *member) {
     if (!findWrite(c, &from)) return; /* it was found before */
     check(setRemove(&from, member));
     collectionPlace(c, 1, from);
-    collectionNotify(c, c->argv[1], "srem");
+    collectionNotify(c, c->argv[1], &eventSrem);
     if (setLength(from) == 0) collectionRemove(c, 1);
 }
 
@@ -94,7 +94,7 @@ void smoveCommand(ctx *c) {
         if (!to) to = setNew(c->argv[2], &member, 1, &most);
         collectionPlace(c, 2, setAdd(to, &member, &most, &added));
         ctxKeyChanged(c, c->argv[1], NULL);
-        if (added) ctxKeyChanged(c, c->argv[2], "sadd");
+        if (added) ctxKeyChanged(c, c->argv[2], &eventSadd);
     }
     replyInteger(c, has);
 }
@@ -231,7 +231,7 @@ static void popSome(ctx *c, robj *o, size_t count) {
     propagatePopped(&p);
     if (p.len != &one) memFree(p.len);
     strFree(&p.texts);
-    collectionChanged(c, c->argv[1], "spop", count);
+    collectionChanged(c, c->argv[1], &eventSpop, count);
     if (emptied) collectionRemove(c, 1);
 }
 
@@ -241,7 +241,7 @@ static void popAll(ctx *c, const robj *o) {
     setReplyAll(c, o);
     slice words[2] = {keyspaceDeleteCommandName(), c->argv[1]};
     ctxPropagateAs(c, 2, words);
-    collectionChanged(c, c->argv[1], "spop", count);
+    collectionChanged(c, c->argv[1], &eventSpop, count);
     collectionRemove(c, 1);
 }
 

@@ -170,7 +170,7 @@ void sinterstoreCommand(ctx *c) {
         r.into = setTryIntset(r.into, &r.limits);
     }
     memFree(s.sets);
-    collectionStore(c, 1, r.into, "sinterstore");
+    collectionStore(c, 1, r.into, &eventSinterstore);
 }
 
 /* Parses [LIMIT limit] from argument `arg_index` on. False: the error was replied. */
@@ -252,7 +252,7 @@ void sunionstoreCommand(ctx *c) {
     if (!findSources(c, 2, c->argc, &s)) return;
     robj *into = unite(c, &s);
     memFree(s.sets);
-    collectionStore(c, 1, into, "sunionstore");
+    collectionStore(c, 1, into, &eventSunionstore);
 }
 
 /* ------------------------------------------------------------------ difference */
@@ -329,5 +329,5 @@ void sdiffstoreCommand(ctx *c) {
     differ(&r, &s);
     resultFlush(&r);
     memFree(s.sets);
-    collectionStore(c, 1, r.into, "sdiffstore");
+    collectionStore(c, 1, r.into, &eventSdiffstore);
 }

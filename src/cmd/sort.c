@@ -485,7 +485,7 @@ static void run(ctx *c, bool reads_only) {
     if (s.store) {
         visitResult(c, &s, storeResult);
         if (s.into) engineHot.dirty += listLength(s.into) - 1; /* counts as a change of each */
-        collectionStore(c, s.store, s.into, "sortstore");
+        collectionStore(c, s.store, s.into, &eventSortstore);
     } else {
         replyArray(c, (int64_t)s.count * (s.get_count ? s.get_count : 1));
         visitResult(c, &s, replyResult);

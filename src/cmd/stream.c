@@ -219,8 +219,8 @@ void xaddCommand(ctx *c) {
     uint64_t removed = p.trims ? streamTrim(s, &p.rule) : 0;
     if (engineHot.sinks && (p.id_form != ID_FULL || p.rule.whole_nodes)) propagateExact(c, &p, s);
     streamReplyId(c, p.id);
-    ctxKeyChanged(c, c->argv[1], "xadd");
-    if (removed) collectionNotify(c, c->argv[1], "xtrim");
+    ctxKeyChanged(c, c->argv[1], &eventXadd);
+    if (removed) collectionNotify(c, c->argv[1], &eventXtrim);
 }
 
 /* ------------------------------------------------------------------ removing */
@@ -235,7 +235,7 @@ void xtrimCommand(ctx *c) {
     replyInteger(c, (int64_t)removed);
     if (!removed) return;
     if (engineHot.sinks && p.rule.whole_nodes) propagateExact(c, &p, s);
-    collectionChanged(c, c->argv[1], "xtrim", removed);
+    collectionChanged(c, c->argv[1], &eventXtrim, removed);
 }
 
 /* Parses arguments from..argc-1 as ids into a block that the caller frees. NULL: the error was
@@ -264,7 +264,7 @@ void xdelCommand(ctx *c) {
     for (int i = 2; i < c->argc; i++) removed += streamDelete(s, ids[i - 2]);
     memFree(ids);
     replyInteger(c, (int64_t)removed);
-    if (removed) collectionChanged(c, c->argv[1], "xdel", removed);
+    if (removed) collectionChanged(c, c->argv[1], &eventXdel, removed);
 }
 
 /* ------------------------------------------------------------------ XSETID, XLEN */
@@ -334,7 +334,7 @@ void xsetidCommand(ctx *c) {
     streamSetLastId(s, p.id);
     if (p.has_added) streamSetEntriesAdded(s, (uint64_t)p.added);
     if (p.has_deleted) streamSetMaxDeletedId(s, p.max_deleted);
-    streamGroupChanged(c, c->argv[1], "xsetid");
+    streamGroupChanged(c, c->argv[1], &eventXsetid);
     replyOk(c);
 }
 

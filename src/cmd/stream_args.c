@@ -196,7 +196,7 @@ bool streamReplyOne(ctx *c, const stream *s, streamId id) {
 
 /* ------------------------------------------------------------------ groups */
 
-void streamGroupChanged(ctx *c, slice key, const char *event) {
+void streamGroupChanged(ctx *c, slice key, const keyEvent *event) {
     ctxDatasetChanged(c, 1);
     ctxKeyEvent(c, key, event);
 }
@@ -207,7 +207,7 @@ streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name,
     if (*created) {
         engineHot.dirty++;
         consumer = streamConsumerCreate(g, name, c->now_ms);
-        ctxKeyEvent(c, key, "xgroup-createconsumer");
+        ctxKeyEvent(c, key, &eventXgroupCreateconsumer);
     }
     streamConsumerSetSeen(consumer, c->now_ms);
     return consumer;

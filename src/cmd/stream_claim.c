@@ -8,7 +8,7 @@
 /* Looks up the group at arguments 1 and 2. False: the error was replied. */
 static bool findGroup(ctx *c, bool writes, stream **s, streamGroup **g) {
     if (!(writes ? streamFindWrite : streamFindRead)(c, 1, s)) return false;
-    if (writes && !*s) ctxKeyEvent(c, c->argv[1], "keymiss");
+    if (writes && !*s) ctxKeyEvent(c, c->argv[1], &eventKeymiss);
     *g = *s ? streamGroupFind(*s, c->argv[2]) : NULL;
     if (*g) return true;
     replyErrorFormat(c, "NOGROUP No such key '%.*s' or consumer group '%.*s'", (int)c->argv[1].len,

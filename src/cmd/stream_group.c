@@ -92,9 +92,9 @@ void xgroupCreateCommand(ctx *c) {
         return;
     }
     if (made) {
-        ctxKeyChanged(c, c->argv[2], "xgroup-create");
+        ctxKeyChanged(c, c->argv[2], &eventXgroupCreate);
     } else {
-        streamGroupChanged(c, c->argv[2], "xgroup-create");
+        streamGroupChanged(c, c->argv[2], &eventXgroupCreate);
     }
     replyOk(c);
 }
@@ -112,7 +112,7 @@ void xgroupSetidCommand(ctx *c) {
         return;
     }
     streamGroupSetLastId(g, id, p.entries_read);
-    streamGroupChanged(c, c->argv[2], "xgroup-setid");
+    streamGroupChanged(c, c->argv[2], &eventXgroupSetid);
     replyOk(c);
 }
 
@@ -125,7 +125,7 @@ void xgroupDestroyCommand(ctx *c) {
     streamGroup *g = streamGroupFind(s, c->argv[3]);
     if (g) {
         streamGroupDestroy(s, g);
-        streamGroupChanged(c, c->argv[2], "xgroup-destroy");
+        streamGroupChanged(c, c->argv[2], &eventXgroupDestroy);
         blockNotifyKey(dbId(c->db), c->argv[2]); /* blocked readers get an error */
     }
     replyInteger(c, g != NULL);
@@ -137,7 +137,7 @@ void xgroupCreateconsumerCommand(ctx *c) {
     streamGroup *g;
     if (!findGroup(c, &s, &g)) return;
     bool created = streamConsumerCreate(g, c->argv[4], c->now_ms) != NULL;
-    if (created) streamGroupChanged(c, c->argv[2], "xgroup-createconsumer");
+    if (created) streamGroupChanged(c, c->argv[2], &eventXgroupCreateconsumer);
     replyInteger(c, created);
 }
 
@@ -150,7 +150,7 @@ void xgroupDelconsumerCommand(ctx *c) {
     uint64_t pending = 0;
     if (consumer) {
         pending = streamConsumerRemove(g, consumer);
-        streamGroupChanged(c, c->argv[2], "xgroup-delconsumer");
+        streamGroupChanged(c, c->argv[2], &eventXgroupDelconsumer);
     }
     replyInteger(c, (int64_t)pending);
 }
@@ -186,7 +186,7 @@ void xackCommand(ctx *c) {
     if (!streamFindWrite(c, 1, &s)) return;
     streamGroup *g = s ? streamGroupFind(s, c->argv[2]) : NULL;
     if (!g) {
-        if (!s) ctxKeyEvent(c, c->argv[1], "keymiss"); /* Valkey looks it up as a reader */
+        if (!s) ctxKeyEvent(c, c->argv[1], &eventKeymiss); /* Valkey looks it up as a reader */
         replyInteger(c, 0);
         return;
     }

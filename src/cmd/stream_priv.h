@@ -53,7 +53,7 @@ bool streamReplyOne(ctx *c, const stream *s, streamId id);
 
 /* Signals a change of groups or ids that does not affect WATCH and client caches: it is counted,
  * propagated and notified as `event`. */
-void streamGroupChanged(ctx *c, slice key, const char *event);
+void streamGroupChanged(ctx *c, slice key, const keyEvent *event);
 /* Returns the consumer of that name; creates it with an event if missing. Its seen time is set to
  * now. */
 streamConsumer *streamConsumerFor(ctx *c, slice key, streamGroup *g, slice name, bool *created);

@@ -132,7 +132,7 @@ static bool planStream(ctx *c, const readOptions *p, int i, readPlan *plan) {
     if (p->of_group) {
         slice group = c->argv[p->group_arg], key = c->argv[i];
         plan->g = plan->s ? streamGroupFind(plan->s, group) : NULL;
-        if (!plan->s) ctxKeyEvent(c, key, "keymiss");
+        if (!plan->s) ctxKeyEvent(c, key, &eventKeymiss);
         if (!plan->g) {
             replyErrorFormat(c,
                              "NOGROUP No such key '%.*s' or consumer group '%.*s' in XREADGROUP "
@@ -248,7 +248,7 @@ static void serve(ctx *c, const readOptions *p, int i, const readPlan *plan, rea
     if (p->of_group) {
         serveGroup(c, p, i, plan, r);
     } else if (!plan->s) {
-        ctxKeyEvent(c, c->argv[i], "keymiss"); /* as in Valkey, which looks it up twice */
+        ctxKeyEvent(c, c->argv[i], &eventKeymiss); /* as in Valkey, which looks it up twice */
     } else if (hasAfter(plan->s, plan->after)) {
         beginStream(c, r, c->argv[i]);
         (void)streamIdNext(&start); /* there is an entry after it */

@@ -84,7 +84,7 @@ static void deleteKey(ctx *c) {
     (void)dbDelete(c->db, c->argv[1], c->key_hash, c->look); /* it was found before */
     slice words[2] = {SLICE("DEL"), c->argv[1]};
     ctxPropagateAs(c, 2, words);
-    ctxKeyChanged(c, c->argv[1], "del");
+    ctxKeyChanged(c, c->argv[1], &eventDel);
 }
 
 /* Propagates: name key [value] [word time], with an absolute time. */
@@ -173,7 +173,7 @@ void setCommand(ctx *c) {
     }
     robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     setValue(c, old, 2, OBJECT_NO_EXPIRE);
-    ctxKeyChanged(c, c->argv[1], "set");
+    ctxKeyChanged(c, c->argv[1], &eventSet);
     replyOk(c);
 }
 
@@ -184,7 +184,7 @@ void setnxCommand(ctx *c) {
         return;
     }
     setValue(c, NULL, 2, OBJECT_NO_EXPIRE);
-    ctxKeyChanged(c, c->argv[1], "set");
+    ctxKeyChanged(c, c->argv[1], &eventSet);
     replyInteger(c, 1);
 }
 
@@ -212,7 +212,7 @@ void getsetCommand(ctx *c) {
     setValue(c, old, 2, OBJECT_NO_EXPIRE);
     slice words[3] = {SLICE("SET"), c->argv[1], c->argv[2]};
     ctxPropagateAs(c, 3, words);
-    ctxKeyChanged(c, c->argv[1], "set");
+    ctxKeyChanged(c, c->argv[1], &eventSet);
 }
 
 /* ------------------------------------------------------------------ reading and deleting */
@@ -263,13 +263,13 @@ void getexCommand(ctx *c) {
         findAgain(c, o);
         dbPlace(c->db, &c->at, objectSetExpire(o, options.expire_ms));
         propagateTime(c, SLICE("PEXPIREAT"), NULL, NULL, options.expire_ms);
-        ctxKeyChanged(c, c->argv[1], "expire");
+        ctxKeyChanged(c, c->argv[1], &eventExpire);
     } else if (options.given & OPTION_PERSIST && objectHasExpire(o)) {
         findAgain(c, o);
         dbPlace(c->db, &c->at, objectSetExpire(o, OBJECT_NO_EXPIRE));
         slice words[2] = {SLICE("PERSIST"), c->argv[1]};
         ctxPropagateAs(c, 2, words);
-        ctxKeyChanged(c, c->argv[1], "persist");
+        ctxKeyChanged(c, c->argv[1], &eventPersist);
     }
 }
 
@@ -344,7 +344,7 @@ void setrangeCommand(ctx *c) {
         if (o) len = stringLen(o);
     } else {
         if (!writeAt(c, o, (size_t)offset, c->argv[3], &len)) return;
-        ctxKeyChanged(c, c->argv[1], "setrange");
+        ctxKeyChanged(c, c->argv[1], &eventSetrange);
     }
     replyInteger(c, (int64_t)len);
 }
@@ -359,7 +359,7 @@ void appendCommand(ctx *c) {
     } else if (!writeAt(c, o, stringLen(o), c->argv[2], &len)) {
         return;
     }
-    ctxKeyChanged(c, c->argv[1], "append");
+    ctxKeyChanged(c, c->argv[1], &eventAppend);
     replyInteger(c, (int64_t)len);
 }
 
@@ -378,7 +378,7 @@ static NO_INLINE void incrementAny(ctx *c, robj *o, int64_t by) {
     }
     o = o ? stringSetInt(o, value) : objectNewInt(c->argv[1], value, OBJECT_NO_EXPIRE, 0);
     dbPlace(c->db, &c->at, o);
-    ctxKeyChanged(c, c->argv[1], "incrby");
+    ctxKeyChanged(c, c->argv[1], &eventIncrby);
     replyInteger(c, value);
 }
 
@@ -390,7 +390,7 @@ static void increment(ctx *c, int64_t by) {
         incrementAny(c, o, by);
         return;
     }
-    ctxKeyChanged(c, c->argv[1], "incrby");
+    ctxKeyChanged(c, c->argv[1], &eventIncrby);
     replyInteger(c, sum.value);
 }
 
@@ -440,6 +440,6 @@ void incrbyfloatCommand(ctx *c) {
     dbPlace(c->db, &c->at, o);
     slice words[4] = {SLICE("SET"), c->argv[1], result, SLICE("KEEPTTL")};
     ctxPropagateAs(c, 4, words);
-    ctxKeyChanged(c, c->argv[1], "incrbyfloat");
+    ctxKeyChanged(c, c->argv[1], &eventIncrbyfloat);
     replyBulk(c, result);
 }

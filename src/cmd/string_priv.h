@@ -54,8 +54,9 @@ static inline blob *stringTakeArg(ctx *c, int i) {
 
 /* Notifies the events of setting a key with this TTL. */
 static inline void stringNotifySet(ctx *c, slice key, int64_t expire_ms) {
-    ctxKeyChanged(c, key, "set");
-    if (expire_ms != OBJECT_NO_EXPIRE && engineHot.observers) ctxTellObservers(c, key, "expire");
+    ctxKeyChanged(c, key, &eventSet);
+    if (expire_ms != OBJECT_NO_EXPIRE && engineHot.observers)
+        ctxTellObservers(c, key, &eventExpire);
 }
 
 #endif

@@ -72,7 +72,7 @@ void zsetAddAll(ctx *c, const zsetAdding *a) {
         updated += what == ZSET_UPDATED;
     }
     collectionPlace(c, 1, o);
-    const char *event = a->flags & ZSET_INCR ? "zincr" : "zadd";
+    const keyEvent *event = a->flags & ZSET_INCR ? &eventZincr : &eventZadd;
     if (added + updated > 0) collectionChanged(c, c->argv[1], event, (uint64_t)(added + updated));
     if (a->flags & ZSET_INCR) {
         replyIncremented(c, what, pair.score);
@@ -155,7 +155,8 @@ void zincrbyCommand(ctx *c) {
 
 /* ------------------------------------------------------------------ removing */
 
-void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const char *event) {
+void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range,
+                     const keyEvent *event) {
     bool emptied = range->count == zsetLength(o);
     zsetRemoveRange(&o, range);
     collectionPlace(c, arg_index, o);
@@ -176,7 +177,7 @@ void zremCommand(ctx *c) {
     }
     if (removed) {
         collectionPlace(c, 1, o);
-        collectionChanged(c, c->argv[1], "zrem", (uint64_t)removed);
+        collectionChanged(c, c->argv[1], &eventZrem, (uint64_t)removed);
         if (emptied) collectionRemove(c, 1);
     }
     replyInteger(c, removed);

@@ -345,7 +345,7 @@ static void replyJob(ctx *c, setOperation operation) {
     memFree(j.sources);
 }
 
-static void storeJob(ctx *c, setOperation operation, const char *event) {
+static void storeJob(ctx *c, setOperation operation, const keyEvent *event) {
     job j = {.operation = operation, .stores = true};
     if (!parseJob(c, &j, 2)) return;
     zsetBuilder built;
@@ -370,14 +370,14 @@ void zdiffCommand(ctx *c) { replyJob(c, OPERATION_DIFF); }
 
 /* ZUNIONSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
  * Reply: number of members. */
-void zunionstoreCommand(ctx *c) { storeJob(c, OPERATION_UNION, "zunionstore"); }
+void zunionstoreCommand(ctx *c) { storeJob(c, OPERATION_UNION, &eventZunionstore); }
 
 /* ZINTERSTORE destination numkeys key [key ...] [WEIGHTS weight ...] [AGGREGATE SUM|MIN|MAX].
  * Reply: number of members. */
-void zinterstoreCommand(ctx *c) { storeJob(c, OPERATION_INTER, "zinterstore"); }
+void zinterstoreCommand(ctx *c) { storeJob(c, OPERATION_INTER, &eventZinterstore); }
 
 /* ZDIFFSTORE destination numkeys key [key ...]. Reply: number of members. */
-void zdiffstoreCommand(ctx *c) { storeJob(c, OPERATION_DIFF, "zdiffstore"); }
+void zdiffstoreCommand(ctx *c) { storeJob(c, OPERATION_DIFF, &eventZdiffstore); }
 
 typedef struct counter {
     uint64_t count, limit;

@@ -25,7 +25,7 @@ static void popMembers(ctx *c, int arg_index, robj *o, bool max, uint64_t count,
         if (arrays) replyArray(c, 2);
         zsetReplyPair(c, &pair, true, false);
     }
-    zsetDeleteRange(c, arg_index, o, &range, max ? "zpopmax" : "zpopmin");
+    zsetDeleteRange(c, arg_index, o, &range, max ? &eventZpopmax : &eventZpopmin);
 }
 
 static void pop(ctx *c, bool max) {

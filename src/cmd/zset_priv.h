@@ -37,6 +37,6 @@ bool zsetArgLexBounds(ctx *c, int min_index, int max_index, zsetBound *min, zset
 bool zsetArgPositive(ctx *c, int arg_index, int64_t *out);
 /* Removes a range from the value `o` at argument `arg_index`, which must be the most recent
  * lookup. */
-void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const char *event);
+void zsetDeleteRange(ctx *c, int arg_index, robj *o, const zsetRange *range, const keyEvent *event);
 
 #endif

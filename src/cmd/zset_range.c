@@ -224,7 +224,7 @@ void zrangestoreCommand(ctx *c) {
     robj *o;
     if (!parseQuery(c, &q, 3)) return;
     if (!collectionFindRead(c, 2, TYPE_ZSET, &o)) return;
-    collectionStore(c, 1, o ? copyRange(c, &q, o) : NULL, "zrangestore");
+    collectionStore(c, 1, o ? copyRange(c, &q, o) : NULL, &eventZrangestore);
 }
 
 /* ------------------------------------------------------------------ counting, removing */
@@ -247,7 +247,7 @@ void zlexcountCommand(ctx *c) {
     if (zsetArgLexBounds(c, 2, 3, &min, &max)) countRange(c, &min, &max);
 }
 
-static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, const char *event) {
+static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, const keyEvent *event) {
     robj *o;
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
@@ -259,13 +259,13 @@ static void removeRange(ctx *c, const zsetBound *min, const zsetBound *max, cons
 /* ZREMRANGEBYSCORE key min max. Reply: number of members removed. */
 void zremrangebyscoreCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgScoreBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebyscore");
+    if (zsetArgScoreBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, &eventZremrangebyscore);
 }
 
 /* ZREMRANGEBYLEX key min max. Reply: number of members removed. */
 void zremrangebylexCommand(ctx *c) {
     zsetBound min, max;
-    if (zsetArgLexBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, "zremrangebylex");
+    if (zsetArgLexBounds(c, 2, 3, &min, &max)) removeRange(c, &min, &max, &eventZremrangebylex);
 }
 
 /* ZREMRANGEBYRANK key start stop. Reply: number of members removed. */
@@ -276,6 +276,6 @@ void zremrangebyrankCommand(ctx *c) {
     if (!collectionFindWrite(c, 1, TYPE_ZSET, &o)) return;
     zsetRange r = {0, 0};
     if (o) r = rangeOfRanks(start, stop, zsetLength(o));
-    if (r.count > 0) zsetDeleteRange(c, 1, o, &r, "zremrangebyrank");
+    if (r.count > 0) zsetDeleteRange(c, 1, o, &r, &eventZremrangebyrank);
     replyInteger(c, (int64_t)r.count);
 }

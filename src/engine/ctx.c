@@ -78,9 +78,11 @@ void ctxSetProto(ctx *c, int proto) {
     }
 }
 
-void ctxTellObservers(ctx *c, slice key, const char *event) { hooksKeyChanged(c->db, key, event); }
+void ctxTellObservers(ctx *c, slice key, const keyEvent *event) {
+    hooksKeyChanged(c->db, key, event);
+}
 
-void ctxNotifyEvent(ctx *c, slice key, const char *event) { hooksKeyEvent(c->db, key, event); }
+void ctxNotifyEvent(ctx *c, slice key, const keyEvent *event) { hooksKeyEvent(c->db, key, event); }
 
 void ctxDatasetChanged(ctx *c, uint64_t n) {
     c->flags |= CTX_CHANGED;

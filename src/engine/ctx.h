@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "engine/command.h"
 #include "engine/hot.h"
+#include "engine/key_event.h"
 #include "engine/session.h"
 #include "resp/resp.h"
 #include "store/look.h"
@@ -80,18 +81,18 @@ void ctxSetProto(ctx *c, int proto);
 blob *ctxTakeArg(ctx *c, int i);
 
 /* Notifies the observers; slow path of ctxKeyChanged(). */
-void ctxTellObservers(ctx *c, slice key, const char *event);
-/* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the name of the
- * keyspace event ("set"), NULL if none. */
-ALWAYS_INLINE void ctxKeyChanged(ctx *c, slice key, const char *event) {
+void ctxTellObservers(ctx *c, slice key, const keyEvent *event);
+/* To be called once per changed key: dirty counter, watches, key events, tracking. `event` is the keyspace
+ * event, NULL if none. */
+ALWAYS_INLINE void ctxKeyChanged(ctx *c, slice key, const keyEvent *event) {
     c->flags |= CTX_CHANGED;
     engineHot.dirty++;
     if (unlikely(engineHot.observers)) ctxTellObservers(c, key, event);
 }
 /* Notifies observers of an event that leaves the value unchanged for WATCH and caches ("xgroup-create"). Neither
  * counts as a change nor propagates. */
-void ctxNotifyEvent(ctx *c, slice key, const char *event);
-static inline void ctxKeyEvent(ctx *c, slice key, const char *event) {
+void ctxNotifyEvent(ctx *c, slice key, const keyEvent *event);
+static inline void ctxKeyEvent(ctx *c, slice key, const keyEvent *event) {
     if (engineHot.observers) ctxNotifyEvent(c, key, event);
 }
 /* Signals a change that does not concern a single key (FLUSHALL, SWAPDB): propagates, and adds `n` to the dirty

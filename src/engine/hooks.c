@@ -13,6 +13,7 @@
 #include "engine/server_event_priv.h"
 #include "engine/session_priv.h"
 #include "engine/session_slot.h"
+#include "store/store.h"
 
 /* A compact array of pointers that grows. */
 typedef struct pointers {
@@ -23,6 +24,7 @@ typedef struct pointers {
 static struct {
     pointers features;
     pointers sinks, observers, command_observers; /* the armed ones */
+    bool tells_loaded;                            /* a key observer wants eventLoaded */
     /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
     void (**stage_jobs)(void);
     int stage_begin[STAGE_COUNT + 1];
@@ -129,10 +131,25 @@ void hooksSinks(const propagated *p) {
 }
 
 void keyObserverArm(const keyObserver *o, bool on) {
-    engineHot.observers = arm(&hooks.observers, o, on);
+    uint32_t count = arm(&hooks.observers, o, on);
+    engineHot.observers = count;
+    uint32_t notes = 0;
+    bool removals = false;
+    for (uint32_t i = 0; i < count; i++) {
+        const keyObserver *armed = hooks.observers.items[i];
+        if (armed->notes) notes |= armed->notes();
+        removals |= armed->removing != NULL;
+    }
+    storeSetNotes(notes & NOTIFY_NEW, notes & NOTIFY_KEY_MISS);
+    storeTellRemovals(removals);
+    hooks.tells_loaded = notes & NOTIFY_LOADED;
 }
 
-void hooksKeyChanged(db *d, slice key, const char *event) {
+void keyObserversTellLoaded(db *d, slice key) {
+    if (unlikely(hooks.tells_loaded)) hooksKeyEvent(d, key, &eventLoaded);
+}
+
+void hooksKeyChanged(db *d, slice key, const keyEvent *event) {
     for (uint32_t i = 0; i < engineHot.observers;) {
         const keyObserver *o = hooks.observers.items[i];
         o->changed(d, key, event);
@@ -141,10 +158,17 @@ void hooksKeyChanged(db *d, slice key, const char *event) {
     }
 }
 
-void hooksKeyEvent(db *d, slice key, const char *event) {
+void hooksKeyEvent(db *d, slice key, const keyEvent *event) {
     for (uint32_t i = 0; i < engineHot.observers; i++) {
         const keyObserver *o = hooks.observers.items[i];
         if (o->event) o->event(d, key, event);
+    }
+}
+
+void hooksKeyRemoving(db *d, const robj *o, storeRemoval why) {
+    for (uint32_t i = 0; i < engineHot.observers; i++) {
+        const keyObserver *observer = hooks.observers.items[i];
+        if (observer->removing) observer->removing(d, o, why);
     }
 }
 

@@ -13,7 +13,11 @@
 #include "base/slice.h"
 #include "base/str.h"
 #include "engine/command.h"
+#include "engine/key_event.h"
 #include "engine/session.h"
+#include "store/listener.h"
+
+typedef struct robj robj; /* store/object.h */
 
 /* 1. Gates: can refuse a command (after replying the error), or hold it back. */
 /* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
@@ -68,11 +72,19 @@ void sinkArm(const sink *s, bool on);
 /* 3. Key observers: a key was changed by a command, or removed without one (expired, evicted). */
 typedef struct keyObserver {
     const char *name;
-    void (*changed)(db *d, slice key, const char *event);
+    /* `event` is NULL for a change without a name. */
+    void (*changed)(db *d, slice key, const keyEvent *event);
     /* Events that leave the value as clients read it: of consumer groups, of counters. NULL: unwanted. */
-    void (*event)(db *d, slice key, const char *event);
+    void (*event)(db *d, slice key, const keyEvent *event);
+    /* Which of NOTIFY_NEW, NOTIFY_KEY_MISS and NOTIFY_LOADED event() shall be called for, which cost something where they
+     * arise; asked whenever an observer is armed or disarmed. NULL: none. */
+    uint32_t (*notes)(void);
+    /* A key is about to be removed, and its value still in place. Must not change the keyspace. NULL: unwanted. */
+    void (*removing)(db *d, const robj *o, storeRemoval why);
 } keyObserver;
 void keyObserverArm(const keyObserver *o, bool on);
+/* For code that loads keys: signals eventLoaded, if an observer wants it. */
+void keyObserversTellLoaded(db *d, slice key);
 
 /* 5. Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still exist. */
 typedef enum dbEventKind {

@@ -9,8 +9,9 @@
 /* 2. Passes a propagated command to all armed sinks. */
 void hooksSinks(const propagated *p);
 /* 3. Calls all armed key observers. */
-void hooksKeyChanged(db *d, slice key, const char *event);
-void hooksKeyEvent(db *d, slice key, const char *event);
+void hooksKeyChanged(db *d, slice key, const keyEvent *event);
+void hooksKeyEvent(db *d, slice key, const keyEvent *event);
+void hooksKeyRemoving(db *d, const robj *o, storeRemoval why);
 /* 14. Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);

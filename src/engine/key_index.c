@@ -64,7 +64,7 @@ void keyIndexDrop(indexedKey *k) {
     if (!hashtableCount(&keys)) keyObserverArm(&keyIndexObserver, false);
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
+static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)event; /* every change counts; the current value decides */
     indexedKey *k = keyIndexFind(dbId(d), key);
     if (!k) return;

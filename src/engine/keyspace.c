@@ -38,7 +38,7 @@ static bool removes_alone;
 bool keyspaceRemovesAlone(void) { return removes_alone; }
 
 /* Signals a change that no command has made. */
-static void tellRemoved(db *d, slice key, const char *event) {
+static void tellRemoved(db *d, slice key, const keyEvent *event) {
     if (!engineHot.observers) return;
     removes_alone = true;
     hooksKeyChanged(d, key, event);
@@ -50,7 +50,7 @@ static void keyExpired(db *d, slice key) {
     slice words[2] = {expireWord(), key};
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
-    tellRemoved(d, key, "expired");
+    tellRemoved(d, key, &eventExpired);
     propagateUnitEnd();
 }
 
@@ -58,7 +58,7 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash) {
     slice words[2] = {expireWord(), key};
     dbExpire(c->db, key, hash);
     ctxPropagateAs(c, 2, words);
-    ctxKeyChanged(c, key, "expired");
+    ctxKeyChanged(c, key, &eventExpired);
 }
 
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms) {
@@ -70,7 +70,7 @@ static void tellEvicted(db *d, slice key) {
     slice words[2] = {engineConf.lazyfree_lazy_eviction ? SLICE("UNLINK") : SLICE("DEL"), key};
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), 2, words);
-    tellRemoved(d, key, "evicted");
+    tellRemoved(d, key, &eventEvicted);
     propagateUnitEnd();
 }
 
@@ -85,17 +85,15 @@ static void fieldsExpired(db *d, slice key, const slice *fields, unsigned count,
     memcpy(words + 2, fields, count * sizeof(*fields));
     propagateUnitBegin();
     propagateCopy(propagateToKey(dbId(d), key), (int)count + 2, words);
-    tellRemoved(d, key, "hexpired");
-    if (emptied) tellRemoved(d, key, "del");
+    tellRemoved(d, key, &eventHexpired);
+    if (emptied) tellRemoved(d, key, &eventDel);
     propagateUnitEnd();
     memFree(words);
 }
 
-static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, "new"); }
+static void keyAdded(db *d, slice key) { hooksKeyEvent(d, key, &eventNew); }
 
-static void keyMissed(db *d, slice key) { hooksKeyEvent(d, key, "keymiss"); }
-
-void keyspaceSetNotes(bool added, bool missed) { storeSetNotes(added, missed); }
+static void keyMissed(db *d, slice key) { hooksKeyEvent(d, key, &eventKeymiss); }
 
 static void keyRemovalTimed(bool eviction, int64_t us) {
     latencyNote(eviction ? "eviction-del" : "expire-del", us / 1000);
@@ -106,6 +104,7 @@ static const storeListener listener = {.expired = keyExpired,
                                        .evicted = keyEvicted,
                                        .added = keyAdded,
                                        .missed = keyMissed,
+                                       .removing = hooksKeyRemoving,
                                        .removal_timed = keyRemovalTimed};
 
 /* ------------------------------------------------------------------ visibility */

@@ -17,8 +17,6 @@ void keyspaceExpireNow(ctx *c, slice key, uint64_t hash);
 bool keyspaceIsPast(const ctx *c, int64_t expire_ms);
 /* True while key observers hear of a key that expired or was evicted, whichever command found it. */
 bool keyspaceRemovesAlone(void);
-/* Whether key observers hear of the events "new" (a key was added) and "keymiss" (a read found none). */
-void keyspaceSetNotes(bool added, bool missed);
 /* The command propagated for the deletion of a whole key by another command: UNLINK or DEL. */
 slice keyspaceDeleteCommandName(void);
 /* Import mode: expired keys are kept, and visible only to import sources. */

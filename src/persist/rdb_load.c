@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "engine/hooks.h"
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "engine/propagate.h"
@@ -113,6 +114,7 @@ static status place(loading *l, rdbReader *r, const loadedKey *key) {
         check(dbFind(key->db, name, key->hash, lookAtAll(), &at) == NULL);
     }
     dbPlace(key->db, &at, key->o);
+    keyObserversTellLoaded(key->db, name);
     l->loaded++;
     return OK;
 }

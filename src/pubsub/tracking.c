@@ -183,7 +183,7 @@ static const tracker *changer(void) {
     return trackerOf(engineHot.current->who);
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
+static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)event;
     const tracker *by = changer();
     if (tableKeys()) {

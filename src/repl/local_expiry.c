@@ -49,7 +49,7 @@ static bool entryIs(const void *entry, const void *key, size_t len) {
 
 static const hashtableType table_type = {.hash_of = hashOfEntry, .match = entryIs};
 
-static void keyChanged(db *d, slice key, const char *event) {
+static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)event;
     const ctx *c = engineHot.current;
     if (!c || ctxIsReplay(c)) return;

@@ -208,7 +208,7 @@ static void freeExpired(db *d, robj *o) {
 
 void dbRemoveExpired(db *d, robj *o) {
     uint64_t hash = hashOfObject(o);
-    beforeChange(d, hash, o);
+    beforeRemoval(d, hash, o, REMOVAL_EXPIRED);
     check(kvstoreDeleteEntry(d->keys, slotOf(hash), hash, o));
     freeExpired(d, o);
 }
@@ -226,7 +226,7 @@ static inline bool objectIsNone(const void *entry, const void *key, size_t len) 
 /* A write found an expired object: removes it, and makes the position that of a missing key. */
 static NO_INLINE void removeFound(db *d, robj *o, dbPosition *at) {
     uint64_t hash = at->at.hash;
-    beforeChange(d, hash, o);
+    beforeRemoval(d, hash, o, REMOVAL_EXPIRED);
     removeAt(d, at);
     freeExpired(d, o);
     /* Its hash is enough: there is no other object with this key to compare with. */
@@ -448,6 +448,7 @@ void storePrefetchItems(storeItemWant *wants, int count) {
 static NO_INLINE void setString(db *d, slice key, const dbPosition *at, robj *old, slice value,
                                 blob *take, int64_t expire_ms) {
     bool expires = expire_ms != OBJECT_NO_EXPIRE, had_time = old && objectHasExpire(old);
+    if (unlikely(storeNow.tells_removals) && old) removalTell(d, old, REMOVAL_OVERWRITTEN);
     if (old && !take && had_time == expires && objectOverwrite(old, value)) {
         if (!expires) return;
         objectMarkRawWithTtl(old);
@@ -465,7 +466,8 @@ static NO_INLINE void setString(db *d, slice key, const dbPosition *at, robj *ol
 void dbSetString(db *d, slice key, const dbPosition *at, robj *old, slice value, blob *take,
                  int64_t expire_ms) {
     hotCheck(at->at.hash == storeHash(key));
-    bool plain = old && !take && expire_ms == OBJECT_NO_EXPIRE && !objectHasExpire(old);
+    bool plain = old && !take && expire_ms == OBJECT_NO_EXPIRE &&
+                 !(objectHasExpire(old) | storeNow.tells_removals);
     if (plain && likely(objectOverwrite(old, value))) return;
     setString(d, key, at, old, value, take, expire_ms);
 }
@@ -518,7 +520,8 @@ void dbPlaceReplacing(db *d, const dbPosition *at, robj *o) {
     storeNow.notes_added = notes;
 }
 
-static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later) {
+static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool later,
+                      storeRemoval why) {
     dbPosition at;
     robj *o = findPosition(d, key, hash, &at);
     if (!o) return false;
@@ -527,22 +530,26 @@ static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool late
         removeFound(d, o, &at);
         return false;
     }
-    beforeChange(d, hash, o);
+    beforeRemoval(d, hash, o, why);
     removeAt(d, &at);
     freeObject(d, o, later);
     return true;
 }
 
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look) {
-    return removeKey(d, key, hash, look, storeNow.lazy_deleted);
+    return removeKey(d, key, hash, look, storeNow.lazy_deleted, REMOVAL_DELETED);
+}
+
+bool dbDeleteReplaced(db *d, slice key, uint64_t hash, storeLook look) {
+    return removeKey(d, key, hash, look, storeNow.lazy_deleted, REMOVAL_OVERWRITTEN);
 }
 
 bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look) {
-    return removeKey(d, key, hash, look, true);
+    return removeKey(d, key, hash, look, true, REMOVAL_DELETED);
 }
 
 bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look) {
-    return removeKey(d, key, hash, look, false);
+    return removeKey(d, key, hash, look, false, REMOVAL_DELETED);
 }
 
 void storeSetLazyFree(bool expired, bool deleted) {
@@ -551,23 +558,23 @@ void storeSetLazyFree(bool expired, bool deleted) {
 }
 
 /* Removes an existing key from its table. */
-static robj *takeKey(db *d, slice key, uint64_t hash) {
+static robj *takeKey(db *d, slice key, uint64_t hash, storeRemoval why) {
     dbPosition at;
     robj *o = findPosition(d, key, hash, &at);
     check(o != NULL);
-    beforeChange(d, hash, o);
+    beforeRemoval(d, hash, o, why);
     removeAt(d, &at);
     return o;
 }
 
 void dbExpire(db *d, slice key, uint64_t hash) {
-    robj *o = takeKey(d, key, hash);
+    robj *o = takeKey(d, key, hash, REMOVAL_EXPIRED);
     freeObject(d, o, storeNow.lazy_expired);
     d->in->stats.expired++;
 }
 
 void dbRemoveEmptied(db *d, slice key, uint64_t hash) {
-    freeObject(d, takeKey(d, key, hash), false);
+    freeObject(d, takeKey(d, key, hash, REMOVAL_DELETED), false);
 }
 
 /* Inserts `o` where no key exists. */
@@ -583,7 +590,7 @@ static void add(const dbKey *to, robj *o) {
 }
 
 void dbMove(const dbKey *from, const dbKey *to) {
-    robj *o = takeKey(from->db, from->key, from->hash);
+    robj *o = takeKey(from->db, from->key, from->hash, REMOVAL_MOVED);
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
 
@@ -684,9 +691,12 @@ uint64_t dbSlotVolatileCount(const db *d, int slot) {
     return kvstoreVolatileCountOf(d->keys, slot);
 }
 
+static void tellFlushed(void *arg, const robj *o) { removalTell(arg, o, REMOVAL_DELETED); }
+
 uint64_t dbFlushSlot(db *d, int slot, bool later) {
     uint64_t count = dbSlotCount(d, slot);
     savingTakeSlot(d, slot);
+    if (unlikely(storeNow.tells_removals)) dbEach(d, slot, tellFlushed, d);
     /* Values that are open are taken over by the walk. */
     freeTable(d, kvstoreTakeSlot(d->keys, slot), later && !storeNow.saving_values);
     return count;

@@ -52,13 +52,14 @@ typedef struct storeState {
     keyspace *keyspaces; /* list of all */
     keyspace *used;      /* whose memory new objects get */
     bool slotted;
-    bool touch_lru;     /* lookups note the time; the hot path's one test */
-    bool saving;        /* objects are passed on before they change: saving.h */
-    bool saving_values; /* elements of some values, too: saving_value.h */
-    bool time_removals; /* storeTimeRemovals() */
-    bool unchanging;    /* keyspaceForbidChanges() */
-    bool resizes_off;   /* storeSetResizing() */
-    bool forked;        /* between storeForkBegin() and storeForkEnd() */
+    bool touch_lru;      /* lookups note the time; the hot path's one test */
+    bool saving;         /* objects are passed on before they change: saving.h */
+    bool saving_values;  /* elements of some values, too: saving_value.h */
+    bool tells_removals; /* before them: removal.c */
+    bool time_removals;  /* storeTimeRemovals() */
+    bool unchanging;     /* keyspaceForbidChanges() */
+    bool resizes_off;    /* storeSetResizing() */
+    bool forked;         /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
     int64_t now_ms; /* time of the last storeSetClock() */
@@ -100,6 +101,17 @@ static inline bool mayChange(const db *d) {
 ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
     hotCheck(mayChange(d));
     if (unlikely(storeNow.saving)) savingBefore(d, hash, o);
+}
+
+/* ---- removal.c ---- */
+
+/* While storeNow.saving or storeNow.tells_removals is set: before a key is removed or given another value. */
+void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why);
+/* While storeNow.tells_removals is set, where beforeChange() was called already. */
+void removalTell(db *d, const robj *o, storeRemoval why);
+ALWAYS_INLINE void beforeRemoval(db *d, uint64_t hash, robj *o, storeRemoval why) {
+    hotCheck(mayChange(d));
+    if (unlikely(storeNow.saving | storeNow.tells_removals)) removalBefore(d, hash, o, why);
 }
 
 /* ---- keyspace.c ---- */

@@ -140,7 +140,7 @@ static candidate anyVictim(keyspace *k, const evictRule *rule) {
 bool storeEvictOne(keyspace *k, const evictRule *rule) {
     candidate c = rule->order == EVICT_RANDOM ? anyVictim(k, rule) : bestVictim(k, rule);
     if (!c.o) return false;
-    beforeChange(c.d, c.hash, c.o);
+    beforeRemoval(c.d, c.hash, c.o, REMOVAL_EVICTED);
     check(kvstoreDeleteEntry(c.d->keys, slotOf(c.hash), c.hash, c.o));
     k->stats.evicted++;
     if (k->listener) k->listener->evicted(c.d, objectKey(c.o));

@@ -21,29 +21,12 @@
 #include "ds/hashtable.h"
 #include "store/digest.h"
 #include "store/keyspace.h"
+#include "store/listener.h"
 #include "store/look.h"
 #include "store/object.h"
 #include "store/type.h"
 
 /* ------------------------------------------------------------------ the store as a whole */
-
-/* Notifications of changes that were not made by a command. */
-typedef struct storeListener {
-    /* An expired key was found and removed. */
-    void (*expired)(db *d, slice key);
-    /* Fields of a hash have expired and are about to be removed; `emptied`: together with the key. */
-    void (*fields_expired)(db *d, slice key, const slice *fields, unsigned count, bool emptied);
-    /* storeEvictOne() has removed a key. */
-    void (*evicted)(db *d, slice key);
-    /* A key was added; a lookup of a reading command found none. Only if storeSetNotes() has enabled them. */
-    void (*added)(db *d, slice key);
-    void (*missed)(db *d, slice key);
-    /* How long the removal of an expired or (`eviction`) evicted object took. Only if storeTimeRemovals() is on. */
-    void (*removal_timed)(bool eviction, int64_t us);
-} storeListener;
-void storeTimeRemovals(bool on);
-/* Whether the listener hears of added keys and of misses. */
-void storeSetNotes(bool added, bool missed);
 
 /* The hash of a key. In a slotted store its low bits are the key's slot; tables use only the high bits.
  * ANY_THREAD. */
@@ -56,7 +39,6 @@ void storeInit(int count, bool slotted);
 status storeCheckAddresses(reason *why) MUST_USE;
 /* Frees everything (tests, leak checkers). */
 void storeShutdown(void);
-void storeSetListener(keyspace *k, const storeListener *listener);
 bool storeIsSlotted(void);
 /* Those of the main keyspace. */
 int storeDbCount(void);
@@ -191,6 +173,8 @@ void dbPlace(db *d, const dbPosition *at, robj *o);
 void dbPlaceReplacing(db *d, const dbPosition *at, robj *o);
 /* Deletes a key; false if it is missing or expired. */
 bool dbDelete(db *d, slice key, uint64_t hash, storeLook look);
+/* Like dbDelete() for a key that dbPlaceReplacing() gives another value next. */
+bool dbDeleteReplaced(db *d, slice key, uint64_t hash, storeLook look);
 /* Like dbDelete(), freeing a large collection in the background, or immediately, regardless of storeSetLazyFree(). */
 bool dbUnlink(db *d, slice key, uint64_t hash, storeLook look);
 bool dbDeleteNow(db *d, slice key, uint64_t hash, storeLook look);

@@ -63,7 +63,8 @@ static void putCommand(ctx *c) {
     assert_int_equal(c->key_hash, hashOf(c));
     robj *old = dbFind(c->db, c->argv[1], c->key_hash, c->look, &c->at);
     dbSetString(c->db, c->argv[1], &c->at, old, c->argv[2], ctxTakeArg(c, 2), until);
-    ctxKeyChanged(c, c->argv[1], "put");
+    static const keyEvent put = {"put", NOTIFY_STRING};
+    ctxKeyChanged(c, c->argv[1], &put);
     replyOk(c);
 }
 
@@ -79,7 +80,8 @@ static void takeCommand(ctx *c) {
 
 static void dropCommand(ctx *c) {
     if (dbDelete(c->db, c->argv[1], c->key_hash, c->look)) {
-        ctxKeyChanged(c, c->argv[1], "drop");
+        static const keyEvent drop = {"drop", NOTIFY_GENERIC};
+        ctxKeyChanged(c, c->argv[1], &drop);
         replyInteger(c, 1);
     } else {
         replyInteger(c, 0);
@@ -141,7 +143,7 @@ static void awaitCommand(ctx *c) {
         char digits[NUMBER_TEXT_MAX];
         replyBulk(c, objectText(o, digits));
         (void)dbDelete(c->db, key, hash, c->look); /* it was found */
-        ctxKeyChanged(c, key, "del");
+        ctxKeyChanged(c, key, &eventDel);
         return;
     }
     if (blockIsDenied(c)) {
@@ -393,9 +395,18 @@ const char *propagatedBytes(void) {
     return showOnOneLine(&engine_test.bytes, &engine_test.shown_bytes);
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
-    note("%s of %.*s in %d;", event ? event : "change", (int)key.len, key.ptr, dbId(d));
+static void keyChanged(db *d, slice key, const keyEvent *event) {
+    note("%s of %.*s in %d;", event ? event->name : "change", (int)key.len, key.ptr, dbId(d));
 }
+
+static void keyRemoving(db *d, const robj *o, storeRemoval why) {
+    slice key = objectKey(o);
+    (void)d; /* there is one */
+    note("%s %.*s;", why == REMOVAL_DELETED ? "deleting" : "removing", (int)key.len, key.ptr);
+}
+
+const keyObserver removalObserver = {
+    .name = "removals", .changed = keyChanged, .removing = keyRemoving};
 
 static void seenBefore(ctx *c) { note("before %.*s;", (int)c->cmd->name.len, c->cmd->name.ptr); }
 

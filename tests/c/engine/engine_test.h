@@ -88,7 +88,7 @@ extern gateVerdict verdict;
 extern const char *verdict_for; /* NULL, or the one command it is meant for: others pass */
 extern const sink noteSink, aofSink, replicaSink; /* of everything, or of what is for one target */
 extern bool with_slots;                           /* for engineTestSetUp(): databases with slots */
-extern const keyObserver noteObserver;
+extern const keyObserver noteObserver, removalObserver;
 extern const commandObserver noteCommandObserver;
 /* What the sink got as bytes, shown as replies are; forgotten by the call. */
 const char *propagatedBytes(void);

@@ -151,7 +151,7 @@ static void features_are_known_by_number(void **state) {
 /* ------------------------------------------------------------------ what is armed while running */
 
 static void otherTake(const propagated *p) { note("other;"); }
-static void otherChanged(db *d, slice key, const char *event) { note("other;"); }
+static void otherChanged(db *d, slice key, const keyEvent *event) { note("other;"); }
 static void otherBefore(ctx *c) { note("other;"); }
 static const sink other_sink = {.name = "other", .take = otherTake};
 static const keyObserver other_observer = {.name = "other", .changed = otherChanged};
@@ -211,6 +211,46 @@ static void observers_receive_expired_keys(void **state) {
     sessionClear(&s);
 }
 
+static void observers_hear_of_removals_before_only_if_they_ask(void **state) {
+    session s;
+    reason why;
+    assert_int_equal(keyspaceFeature.init(&why), OK);
+    sessionOpen(&s);
+    ask(&s, "put a 1|put b 1");
+    (void)noted();
+    keyObserverArm(&noteObserver, true);
+    ask(&s, "drop a");
+    assert_noted("drop of a in 0;");
+    keyObserverArm(&removalObserver, true);
+    keyObserverArm(&noteObserver, false);
+    ask(&s, "drop b");
+    assert_noted("deleting b;drop of b in 0;");
+    keyObserverArm(&removalObserver, false);
+    ask(&s, "put b 1|drop b");
+    assert_noted("");
+    sessionClear(&s);
+}
+
+static uint32_t wantLoaded(void) { return NOTIFY_LOADED; }
+
+static void noteEvent(db *d, slice key, const keyEvent *event) {
+    (void)d; /* there is one */
+    note("%s %.*s %u;", event->name, (int)key.len, key.ptr, event->class);
+}
+
+static void loaded_keys_are_told_to_those_who_want_it(void **state) {
+    static const keyObserver observer = {
+        .name = "loaded", .changed = noteEvent, .event = noteEvent, .notes = wantLoaded};
+    (void)noted();
+    keyObserversTellLoaded(storeDb(0), SLICE("a"));
+    keyObserverArm(&observer, true);
+    keyObserversTellLoaded(storeDb(0), SLICE("a"));
+    assert_noted("loaded a 4096;");
+    keyObserverArm(&observer, false);
+    keyObserversTellLoaded(storeDb(0), SLICE("a"));
+    assert_noted("");
+}
+
 /* A commandObserver makes every command special, so that none of this costs anything on the fast
  * path. */
 static void command_observers_see_executed_commands(void **state) {
@@ -256,6 +296,8 @@ int test_hooks(void) {
         TEST(sinks_take_in_the_order_of_arming),
         TEST(observers_receive_keys_while_armed),
         TEST(observers_receive_expired_keys),
+        TEST(observers_hear_of_removals_before_only_if_they_ask),
+        TEST(loaded_keys_are_told_to_those_who_want_it),
         TEST(command_observers_see_executed_commands),
         TEST(every_changed_key_counts_as_dirty),
     };

@@ -62,7 +62,7 @@ static bool hasRead(const tracking *t, slice key) {
     return false;
 }
 
-static void keyChanged(db *d, slice key, const char *event) {
+static void keyChanged(db *d, slice key, const keyEvent *event) {
     (void)d, (void)event;
     const tracking *t = subsystem.tracked;
     if (!t || !hasRead(t, key)) return;

@@ -10,6 +10,7 @@ int test_items(void);
 int test_keyspace(void);
 int test_object(void);
 int test_packed(void);
+int test_removal(void);
 int test_saving(void);
 int test_slab(void);
 int test_slab_model(void);
@@ -29,6 +30,7 @@ int main(void) {
     failed += test_keyspace();
     failed += test_object();
     failed += test_packed();
+    failed += test_removal();
     failed += test_saving();
     failed += test_slab();
     failed += test_slab_model();
