@@ -11,8 +11,9 @@
 #   Tcl suite  release   RESP2 and RESP3   the programs as they are installed: -O3, LTO, jemalloc, all rounds
 #              hostile   RESP2 and RESP3   boundaries of buffers, rings and tables, with sanitizers
 #              asan      RESP3             wrong accesses at the sizes of buffers that are in use
-#              release   RESP3, TLS        what a transport that delivers and accepts other pieces changes
-#              release   RESP3, threads    what reading and writing by I/O threads changes
+#              release   RESP3, TLS        a transport that delivers and accepts other pieces; without the files of $data,
+#                                          as it carries what commands compute as it carries anything else
+#              release   RESP3, threads    reading and writing by I/O threads; without the same files
 #   C tests    debug, hostile, asan        debug has the allocator of release, and the checks; make test-long has release
 #
 # Two lanes keep two processors busy: most tests of the first wait, most phases of the second use one processor.
@@ -27,10 +28,18 @@ snapshots() { made hostile build && tests/durability/snapshots.py --server build
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
+# Files about data, scripts and programs.
+data="unit/type/* unit/write_matrix unit/sort unit/scan unit/defrag unit/script_* unit/acl_verdicts
+    integration/write_matrix_later integration/check_* integration/valkey-cli-interactive"
+
 suites() {
+    set -f # the patterns are the suite's
+    skipped=$(for file in $data; do printf -- '--skip %s ' "$file"; done)
     phase "suite release" tests/runtest
-    phase "suite over TLS" tests/runtest --tls --resp 3
-    phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2
+    # shellcheck disable=SC2086 # the options are words
+    phase "suite over TLS" tests/runtest --tls --resp 3 $skipped
+    # shellcheck disable=SC2086 # the options are words
+    phase "suite with I/O threads" tests/runtest --io-threads 4 --resp 3 --scale 0.2 $skipped
     suite hostile --scale 0.1 --timeout 900
     suite asan --resp 3 --scale 0.2 --timeout 900
 }

@@ -14,6 +14,7 @@ foreach {name value} {ASAN_OPTIONS detect_leaks=1:allocator_may_return_null=1 TS
 
 set usage {usage: runtest [options]
   --single FILE       only this file (unit/basic); may be repeated; a glob is fine
+  --skip FILE         not these files; may be repeated; a glob is fine
   --only PATTERN      only tests whose name contains it (glob, any case); may be given once
   --tags "a -b"       only tests tagged a, none tagged b
   --list              print the files and end
@@ -31,7 +32,7 @@ set usage {usage: runtest [options]
   --keep              keep the servers' files
   --verbose           print every test}
 
-array set options [list single {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
+array set options [list single {} skip {} only {} tags {} list 0 binary $tests_dir/../src/valkey-server host {} port {} \
     resp both clients 0 timeout 300 scale 1 seed [expr {[clock milliseconds] % 1000000}] root $tests_dir tmp $tests_dir/tmp/[pid] \
     keep 0 verbose 0 tls 0 io-threads 1]
 
@@ -43,7 +44,7 @@ proc read_options {arguments} {
             set ::options($name) 1
         } elseif {[string match --?* $word] && [info exists ::options($name)] && [llength $arguments]} {
             set arguments [lassign $arguments value]
-            if {$name eq "single"} {lappend ::options(single) $value} else {set ::options($name) $value}
+            if {$name in {single skip}} {lappend ::options($name) $value} else {set ::options($name) $value}
         } else {
             puts stderr $::usage
             exit 2
@@ -77,14 +78,17 @@ proc test_files {} {
     }
     set found [lsort -real -decreasing -index 0 [lsort -integer -decreasing -index 1 [lsort -index 2 $found]]]
     set names [lmap row $found {lindex $row 2}]
-    if {$::options(single) eq ""} {return $names}
-    set chosen {}
-    foreach name $names {
-        foreach pattern $::options(single) {
-            if {[string match [regsub {\.tcl$} $pattern {}] $name]} {lappend chosen $name; break}
-        }
+    return [lmap name $names {
+        if {($::options(single) ne "" && ![matches_any $name $::options(single)]) || [matches_any $name $::options(skip)]} continue
+        set name
+    }]
+}
+
+proc matches_any {name patterns} {
+    foreach pattern $patterns {
+        if {[string match [regsub {\.tcl$} $pattern {}] $name]} {return 1}
     }
-    return $chosen
+    return 0
 }
 
 proc processors {} {

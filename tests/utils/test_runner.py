@@ -50,6 +50,11 @@ class Runner(unittest.TestCase):
         text = self.suite("order", files, "--clients", "1").communicate()[0]
         self.assertEqual(re.findall(r"unit/(.) resp2: 1 passed", text), ["b", "c", "a"])
 
+    def test_files_are_chosen_and_left_out(self):
+        files = {name: "test {passes} {set x 1}\n" for name in ("a1", "a2", "b1", "b2")}
+        text = self.suite("chosen", files, "--single", "unit/a*", "--single", "unit/b1.tcl", "--skip", "unit/*2").communicate()[0]
+        self.assertEqual(sorted(re.findall(r"unit/(..) resp2: 1 passed", text)), ["a1", "b1"])
+
     def test_processor_time_of_a_job_is_printed(self):
         text = self.suite("time", {"busy": "test {passes} {for {set i 0} {$i < 1000000} {incr i} {}}\n"}).communicate()[0]
         spent = re.search(r"unit/busy resp2: 1 passed, 0 failed \(\d+\.\d s, (\d+\.\d) s of CPU\)", text)
