@@ -100,11 +100,13 @@ void childReportProgress(uint64_t done, uint64_t total) {
     reportProgressNow(done, total);
 }
 
-static void runInChild(void) {
+static void beginInChild(void) {
     prepareChild();
     messagePipeKeepWriting(&child.reports);
     hooksChildEvent(CHILD_IN_CHILD, (int)child.job.kind, 0, 0);
-    int exit_code = child.job.run(child.job.arg);
+}
+
+void childExit(int exit_code) {
     reportProgressNow(child.progress.done, child.progress.total);
     _exit(exit_code);
 }
@@ -173,7 +175,8 @@ static void ended(int wait_status) {
     hooksChildEvent(CHILD_ENDED, (int)kind, exit_code, by_signal);
 }
 
-status childStart(const childJob *job, reason *why) {
+/* Returns in both processes. */
+static status forkFor(const childJob *job, bool *in_child, reason *why) {
     int kind = (int)job->kind;
     check(job->kind != CHILD_NONE);
     check(job->kind < CHILD_KINDS);
@@ -188,7 +191,11 @@ status childStart(const childJob *job, reason *why) {
     child.next_report_us = 0;
     int64_t began_us = clockMonoUs();
     child.pid = fork();
-    if (child.pid == 0) runInChild();
+    *in_child = child.pid == 0;
+    if (*in_child) {
+        beginInChild();
+        return OK;
+    }
     if (child.pid < 0) {
         reasonSetErrno(why, "Can't fork");
         child.pid = 0;
@@ -205,6 +212,17 @@ status childStart(const childJob *job, reason *why) {
     beginReports();
     hooksChildEvent(CHILD_IN_PARENT, kind, 0, 0);
     return OK;
+}
+
+status childStart(const childJob *job, reason *why) {
+    bool in_child;
+    status st = forkFor(job, &in_child, why);
+    if (st == OK && in_child) childExit(job->run(job->arg));
+    return st;
+}
+
+status childFork(childKind kind, bool *in_child, reason *why) {
+    return forkFor(&(childJob){.kind = kind}, in_child, why);
 }
 
 static void waitForIt(int options) {

@@ -49,6 +49,10 @@ typedef struct childJob {
 /* Forks. The parent returns immediately; the child runs the job and exits. ERR_EXISTS: there is a child already;
  * ERR_IO: fork() failed. */
 status childStart(const childJob *job, reason *why) MUST_USE;
+/* The same, but returns in both processes, as fork() does: *in_child tells which one it is. The child ends by childExit();
+ * the same rules apply to it as to a childProc. */
+status childFork(childKind kind, bool *in_child, reason *why) MUST_USE;
+void childExit(int exit_code) __attribute__((noreturn));
 /* Lets the loop read messages on arrival; without it they are read when the cron polls the child. */
 void childSetLoop(loop *l);
 

@@ -56,7 +56,7 @@ typedef struct bioQueue {
 
 static bioQueue queues[BIO_KINDS] = {NEW_QUEUE, NEW_QUEUE, NEW_QUEUE, NEW_QUEUE};
 static const char *const names[BIO_KINDS] = {"bio_close_file", "bio_fsync", "bio_lazy_free",
-                                             "bio_read"};
+                                             "bio_read", "bio_resolve"};
 static char *worker_cpus;
 
 void bioInit(const char *cpus) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Background jobs (close, fsync, free, read: files and host names): one thread per kind, jobs of
+ * Background jobs (close, fsync, free, read: files; resolve: names): one thread per kind, jobs of
  * one kind run in order. Submitted by the main thread; the job itself runs on the worker. */
 #ifndef IO_BIO_H
 #define IO_BIO_H
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "io/loop.h"
 
-typedef enum bioKind { BIO_CLOSE, BIO_FSYNC, BIO_FREE, BIO_READ, BIO_KINDS } bioKind;
+typedef enum bioKind { BIO_CLOSE, BIO_FSYNC, BIO_FREE, BIO_READ, BIO_RESOLVE, BIO_KINDS } bioKind;
 typedef void bioProc(void *arg);
 
 /* Starts the workers if they are not running; `cpus` as in threadSetCpus(). */

@@ -154,6 +154,14 @@ start_server {tags {repl tls:skip}} {
         r config set primaryuser "" primaryauth ""
     }
 
+    test {a primary's name that has no address stops nothing} {
+        r replicaof no-such-host.invalid 6379
+        assert_equal PONG [r ping]
+        log_has "Unable to connect to PRIMARY: unknown host"
+        assert_equal {slave no-such-host.invalid 6379} [lrange [r role] 0 2]
+        r replicaof no one
+    }
+
     test {A promoted replica keeps its data and its history as the one before} {
         set c [replica_attached]
         primary_send $c SET a 1

@@ -59,6 +59,25 @@ static void a_child_and_its_exit_code_are_reported(void **state) {
     assert_noted("3 of 5: 7 0;");
 }
 
+static void a_fork_returns_in_both_processes(void **state) {
+    bool in_child;
+    reason why;
+    int here = 1;
+    assert_int_equal(childFork(CHILD_MODULE, &in_child, &why), OK);
+    if (in_child) {
+        here = 2; /* its own copy */
+        childReportProgress(3, 4);
+        childExit(here + 5);
+    }
+    assert_int_equal(here, 1);
+    assert_int_equal(childAlive(), CHILD_MODULE);
+    assert_noted("0 of 4: 0 0;2 of 4: 0 0;");
+    assert_int_equal(childFork(CHILD_MODULE, &in_child, &why), ERR_EXISTS);
+    waitForEnd();
+    assert_noted("3 of 4: 7 0;");
+    assert_int_equal(childProgressNow().done, 3);
+}
+
 static void there_is_one_at_a_time_and_it_can_be_killed(void **state) {
     reason why;
     assert_int_equal(start(waitForEver, NULL, &why), OK);
@@ -236,6 +255,8 @@ int test_child(void) {
         cmocka_unit_test_setup_teardown(a_walk_ends_with_the_first_error, setUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_reported, setUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_fork_returns_in_both_processes, setUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(there_is_one_at_a_time_and_it_can_be_killed, setUp,
                                         engineTestTearDown),

@@ -20,6 +20,8 @@ int test_file(void);
 int test_loop(void);
 int test_loop_timer(void);
 int test_net_addr(void);
+int test_process(void);
+int test_resolve(void);
 int test_spsc(void);
 int test_sys(void);
 int test_thread(void);

@@ -15,6 +15,8 @@ int main(void) {
     failed += test_loop();
     failed += test_loop_timer();
     failed += test_net_addr();
+    failed += test_process();
+    failed += test_resolve();
     failed += test_spsc();
     failed += test_sys();
     failed += test_thread();
