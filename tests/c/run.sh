@@ -18,7 +18,7 @@ here=$(dirname "$0")
 run_once() {
     log=$1.$2log
     # shellcheck disable=SC2086 # the runner and its options are words
-    timeout -k 5 "${C_TEST_SECONDS:-300}" $RUNNER "$1" >"$log" 2>&1 </dev/null
+    timeout -k 5 "${C_TEST_SECONDS:-900}" $RUNNER "$1" >"$log" 2>&1 </dev/null
     code=$?
     good=$(awk '/^\[  PASSED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")
     bad=$(awk '/^\[  FAILED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")

@@ -4,8 +4,10 @@
 
   run.py BUILD_FOLDER [--long]
 
---long: thousands of killed servers and ten times as many commands before the power fails."""
+--long: thousands of killed servers and ten times as many commands before the power fails.
+Two tests run at a time, as they mostly wait for disks, children and timeouts."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -13,6 +15,20 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(server, name, *arguments):
+    """(passed, failed, what to print)"""
+    begun = time.monotonic()
+    done = subprocess.run([sys.executable, os.path.join(HERE, name), "--server", server, *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode(errors="replace")
+    counts = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE)
+    good, bad = map(int, counts[-1]) if counts else (0, 1)
+    bad = bad or int(done.returncode != 0)
+    shown = text if bad else "\n".join(text.splitlines()[:-1])
+    verdict = "FAILED" if bad else "ok    "
+    return good, bad, f"{shown}\n{verdict}  {name}: {good} passed, {bad} failed, {time.monotonic() - begun:.0f} s"
 
 
 def main():
@@ -33,19 +49,12 @@ def main():
              ["inline.py", *programs, "--cycles", "500" if is_long else "20"],
              ["cuts.py", *programs, "--bytes", str((4 << 20) if is_long else (256 << 10))]]
     passed = failed = 0
-    for name, *arguments in tests:
-        begun = time.monotonic()
-        done = subprocess.run([sys.executable, os.path.join(HERE, name), "--server", server, *arguments],
-                              stdout=subprocess.PIPE, check=False)
-        text = done.stdout.decode(errors="replace")
-        counts = re.findall(r"^(\d+) passed, (\d+) failed$", text, re.MULTILINE)
-        good, bad = map(int, counts[-1]) if counts else (0, 1)
-        bad = bad or int(done.returncode != 0)
-        print(text if bad else "\n".join(text.splitlines()[:-1]))
-        print(f"{'FAILED' if bad else 'ok    '}  {name}: {good} passed, {bad} failed, "
-              f"{time.monotonic() - begun:.0f} s", flush=True)
-        passed += good
-        failed += bad
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run, server, *test) for test in tests]):
+            good, bad, text = done.result()
+            print(text, flush=True)
+            passed += good
+            failed += bad
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -89,7 +89,9 @@ summary
     def test_interrupted_lanes_end(self):
         with tempfile.TemporaryDirectory() as folder:
             script = f"make=true\n. {TESTS}/phases.sh\nside() {{ phase long tail -f /dev/null; }}\nlanes side\n"
-            shell = subprocess.Popen(["sh", "-c", script], cwd=folder, stdout=subprocess.PIPE, start_new_session=True)
+            # This test may run in a lane, where the signal is ignored.
+            shell = subprocess.Popen(["sh", "-c", script], cwd=folder, stdout=subprocess.PIPE, start_new_session=True,
+                                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             self.assertEqual(shell.stdout.readline(), b"=== long begins\n")
             os.killpg(shell.pid, signal.SIGINT)
             shell.stdout.read()  # until all processes have closed it
