@@ -666,6 +666,13 @@ static status applyChanges(change *changes, int count, str *error) {
     return OK;
 }
 
+void configPreset(const char *name, const char *text) {
+    reason why;
+    const configOption *o = configFind(sliceOf(name));
+    check(o != NULL);
+    check(configAssignText(o, sliceOf(text), false, &why) == OK);
+}
+
 status configSet(const slice *pairs, int count, unsigned allowed, str *error) {
     change *changes = memNewArray(change, (size_t)count + 1);
     status st = findChanges(pairs, count, allowed, changes, error);

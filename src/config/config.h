@@ -74,6 +74,11 @@ typedef struct configSpecial {
 /* A directive that is allowed only in a file or on the command line, and can be repeated. */
 typedef struct configFileOnly {
     int words_min, words_max; /* after the name */
+    /* What CONFIG REWRITE tells lines apart by: the name, or with 2 the name and the next word. New lines replace the old ones
+     * with the same key in their order; 0 means 1. */
+    int key_words;
+    /* When a line is taken: after all lines without a rank, those of lower ranks first, wherever they are. NULL: where it is. */
+    int (*rank)(const slice *words, int count);
     status (*take)(const slice *words, int count, reason *why);
     /* As above; NULL: CONFIG REWRITE keeps the lines unchanged. */
     void (*rewrite)(configLines *lines);
@@ -149,8 +154,8 @@ typedef struct configOption {
 #define CONFIG_SPECIAL(name_, special_, default_, ...)                              \
     {.kind = CONFIG_KIND_SPECIAL, .name = (name_), .special = (special_),           \
      .text = (default_), ##__VA_ARGS__}
-#define CONFIG_FILE_ONLY(name_, file_only_)                                         \
-    {.kind = CONFIG_KIND_FILE_ONLY, .name = (name_), .file_only = (file_only_)}
+#define CONFIG_FILE_ONLY(name_, file_only_, ...)                                    \
+    {.kind = CONFIG_KIND_FILE_ONLY, .name = (name_), .file_only = (file_only_), ##__VA_ARGS__}
 /* A directive of older versions: accepted and ignored. */
 #define CONFIG_IGNORED(name_) CONFIG_FILE_ONLY(name_, &configIgnored)
 /* Includes all rows of another table of the same folder. */
@@ -188,6 +193,9 @@ void configUninstall(void);
  * receives their texts without a headline, and ERR_SYNTAX is returned. The caller frees
  * `report`. */
 status configLoad(int argc, const char *const *argv, str *report) MUST_USE;
+/* Sets a value before configLoad(), for a program whose defaults differ. The default of the directive remains, so that
+ * CONFIG REWRITE writes the value. It must be valid. */
+void configPreset(const char *name, const char *text);
 /* Absolute path of the file, NULL if there is none. */
 const char *configFilePath(void);
 

@@ -26,12 +26,22 @@ static struct {
     int name_count;
 } files;
 
+/* A line that is taken after others: see configFileOnly.rank. */
+typedef struct rankedLine {
+    int rank, number;
+    const char *file;
+    str line;
+} rankedLine;
+
 typedef struct loader {
     str *report;
     int errors;
     const char *file;                     /* current file; NULL: the command line */
     const char *stack[INCLUDE_DEPTH_MAX]; /* absolute paths of the including files */
     int depth;
+    rankedLine *ranked;
+    int ranked_count;
+    bool takes_ranked;
 } loader;
 
 static status ignoreWords(const slice *words, int count, reason *why) {
@@ -195,6 +205,23 @@ static slice trim(slice line) {
     return line;
 }
 
+/* True if the line was put aside. */
+static bool putAside(loader *l, slice line, int number, const str *words, int count) {
+    const configEntry *entry = configEntryFind(strSlice(&words[0]));
+    const configOption *o = entry ? entry->option : NULL;
+    if (l->takes_ranked || !o || o->kind != CONFIG_KIND_FILE_ONLY || !o->file_only->rank)
+        return false;
+    slice *values = memNewArray(slice, (size_t)count);
+    for (int i = 1; i < count; i++) values[i - 1] = strSlice(&words[i]);
+    l->ranked = memRealloc(l->ranked, sizeof(rankedLine) * (size_t)(l->ranked_count + 1));
+    l->ranked[l->ranked_count++] = (rankedLine){.rank = o->file_only->rank(values, count - 1),
+                                                .number = number,
+                                                .file = l->file,
+                                                .line = strNew(line)};
+    memFree(values);
+    return true;
+}
+
 static void takeLine(loader *l, slice line, int number) {
     line = trim(line);
     if (line.len == 0 || line.ptr[0] == '#') return;
@@ -206,10 +233,28 @@ static void takeLine(loader *l, slice line, int number) {
     }
     reason why = {""};
     const char *suggestion = NULL;
-    if (count && takeWords(l, words, count, number, &suggestion, &why) != OK) {
+    bool aside = count && putAside(l, line, number, words, count);
+    if (count && !aside && takeWords(l, words, count, number, &suggestion, &why) != OK) {
         reportLine(l, line, number, why.text, suggestion);
     }
     strFreeWords(words, count);
+}
+
+/* Lines of the same rank in the order of their reading. */
+static void takeRanked(loader *l) {
+    l->takes_ranked = true;
+    for (int taken = 0; taken < l->ranked_count; taken++) {
+        rankedLine *next = NULL;
+        for (int i = 0; i < l->ranked_count; i++) {
+            rankedLine *r = &l->ranked[i];
+            if (r->line.len && (!next || r->rank < next->rank)) next = r;
+        }
+        l->file = next->file;
+        takeLine(l, strSlice(&next->line), next->number);
+        strFree(&next->line);
+    }
+    l->file = NULL;
+    memFree(l->ranked);
 }
 
 static int takeLines(loader *l, slice content) {
@@ -279,8 +324,8 @@ static int takeMain(loader *l, const char *path) {
 static bool startsOption(const char *arg, slice line, int values) {
     if (strncmp(arg, "--", 2) != 0) return false;
     if (line.len == 0 || values > 0 || memchr(line.ptr, ' ', line.len)) return true;
-    const configOption *o = configFind(line);
-    return o && (o->flags & CONFIG_MAY_BE_BARE);
+    const configEntry *entry = configEntryFind(line);
+    return entry && (entry->option->flags & CONFIG_MAY_BE_BARE);
 }
 
 /* Converts the arguments to lines as in a file, numbered from `newlines` + 1 on. */
@@ -325,6 +370,7 @@ status configLoad(int argc, const char *const *argv, str *report) {
         newlines += takeMain(&l, "-");
     }
     if (argc > first) takeArguments(&l, argc - first, argv + first, newlines);
+    takeRanked(&l);
     if (l.errors == 0) configApplyAtStart(reportApply, &l);
     if (l.errors > 1) strAppendFormat(report, "%d errors in the configuration\n", l.errors);
     return l.errors ? ERR_SYNTAX : OK;

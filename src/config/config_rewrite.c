@@ -175,6 +175,36 @@ static bool linesAgree(slice old, slice new_) {
     return agree;
 }
 
+/* The word that tells lines of the same option apart; empty if it has none. */
+static void keyOf(const configOption *o, slice line, str *key) {
+    str *words;
+    int count;
+    strClear(key);
+    if (o->kind != CONFIG_KIND_FILE_ONLY || o->file_only->key_words < 2) return;
+    if (!strSplitWords(line, &words, &count)) return;
+    if (count > 1) strAppendSlice(key, strSlice(&words[1]));
+    strFreeWords(words, count);
+}
+
+static bool haveSameKey(const configOption *o, slice a, slice b) {
+    str key_a = STR_EMPTY, key_b = STR_EMPTY;
+    keyOf(o, a, &key_a);
+    keyOf(o, b, &key_b);
+    bool same = sliceEqualFold(strSlice(&key_a), strSlice(&key_b));
+    strFree(&key_a);
+    strFree(&key_b);
+    return same;
+}
+
+/* The first of the new lines that has the key of the old one; an empty one was used already. */
+static str *newLineFor(const configOption *o, const configLines *lines, slice old) {
+    for (int i = 0; i < lines->count; i++) {
+        slice line = strSlice(&lines->lines[i]);
+        if (line.len && haveSameKey(o, old, line)) return &lines->lines[i];
+    }
+    return NULL;
+}
+
 static bool isDefault(const configOption *o) {
     if (o->kind == CONFIG_KIND_FILE_ONLY) return false;
     str now = STR_EMPTY, usual = STR_EMPTY;
@@ -186,28 +216,29 @@ static bool isDefault(const configOption *o) {
     return same;
 }
 
-/* The new lines of an option replace its old ones in order; remaining old lines are removed,
- * remaining new ones appended. */
+/* The new lines of an option replace its old ones with the same key in order; remaining old lines
+ * are removed, remaining new ones appended. */
 static void placeOption(rewrite *r, const configOption *o) {
     configLines lines = {.name = o->name};
     addOptionLines(o, &lines);
-    int used = 0;
     bool had_line = false;
     for (int i = 0; i < r->count; i++) {
         oldLine *old = &r->lines[i];
         if (old->option != o) continue;
         had_line = true;
-        if (used == lines.count) {
+        str *line = newLineFor(o, &lines, old->text);
+        if (!line) {
             old->is_dropped = true;
-        } else if (!linesAgree(old->text, strSlice(&lines.lines[used]))) {
-            old->changed = strNew(strSlice(&lines.lines[used]));
+        } else if (!linesAgree(old->text, strSlice(line))) {
+            old->changed = strNew(strSlice(line));
             old->is_changed = true;
         }
-        if (used < lines.count) used++;
+        if (line) strFree(line);
     }
     if (had_line || r->all || !isDefault(o)) {
-        for (; used < lines.count; used++) {
-            strAppendSlice(&r->appended, strSlice(&lines.lines[used]));
+        for (int i = 0; i < lines.count; i++) {
+            if (!lines.lines[i].len) continue;
+            strAppendSlice(&r->appended, strSlice(&lines.lines[i]));
             strAppendByte(&r->appended, '\n');
         }
     }
