@@ -115,7 +115,7 @@ static void replyHello(ctx *c) {
     engineIdentity server;
     engineIdentify(&server);
     bool has_zone = server.availability_zone[0] != 0;
-    replyMap(c, has_zone ? 8 : 7);
+    replyMap(c, 6 + has_zone + (server.role != NULL));
     replyBulkText(c, "server");
     replyBulkText(c, cmdNamesRedis() ? "redis" : "valkey");
     replyBulkText(c, "version");
@@ -126,8 +126,10 @@ static void replyHello(ctx *c) {
     replyInteger(c, (int64_t)c->who->id);
     replyBulkText(c, "mode");
     replyBulkText(c, server.mode);
-    replyBulkText(c, "role");
-    replyBulkText(c, server.role);
+    if (server.role) {
+        replyBulkText(c, "role");
+        replyBulkText(c, server.role);
+    }
     replyBulkText(c, "modules");
     moduleReplyAll(c);
     if (has_zone) {

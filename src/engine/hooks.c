@@ -28,8 +28,9 @@ static struct {
     /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
     void (**stage_jobs)(void);
     int stage_begin[STAGE_COUNT + 1];
-    int stages_running;  /* nested calls of stagesRun() */
-    bool stages_changed; /* to be gathered again when none of them runs */
+    int stages_running;   /* nested calls of stagesRun() */
+    bool stages_changed;  /* to be gathered again when none of them runs */
+    uint32_t info_hidden; /* bits of infoOrder */
 } hooks;
 
 static void pointersAdd(pointers *p, const void *item) {
@@ -312,8 +313,11 @@ void stagesRun(stage from, stage to) {
     hooks.stages_running--;
 }
 
+void hooksLimitInfo(uint32_t orders) { hooks.info_hidden = ~orders; }
+
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg) {
     for (int order = 0; order < INFO_ORDER_MAX; order++) {
+        if (hooks.info_hidden & 1u << order) continue;
         for (int i = 0; i < hooksFeatureCount(); i++) {
             const infoSection *section = hooksFeature(i)->info;
             for (; section && section->print; section++) {

@@ -256,6 +256,8 @@ void hooksChildEvent(childEvent e, int kind, int exit_code, int signal);
 size_t hooksPressure(void);
 authVerdict hooksAuthenticate(ctx *c, slice name, slice password, user **who);
 status hooksShutdown(uint32_t flags, reason *why);
+/* INFO has only the sections whose bit (1u << order) is set; at first it has all. */
+void hooksLimitInfo(uint32_t orders);
 void hooksEachInfoSection(void (*proc)(const infoSection *section, void *arg), void *arg);
 
 #endif

@@ -77,7 +77,7 @@ typedef struct engineIdentity {
     const char *version;
     const char *redis_version;     /* the version of Redis that it is compatible with */
     const char *mode;              /* "standalone", "cluster", "sentinel" */
-    const char *role;              /* "master", "replica" */
+    const char *role;              /* "master", "replica"; NULL for Sentinel */
     const char *availability_zone; /* "" if not configured */
 } engineIdentity;
 typedef void engineIdentityProc(engineIdentity *out);

@@ -185,7 +185,10 @@ static const char *titleValue(slice name) {
         netListenText(text, sizeof(text));
         return text;
     }
-    if (sliceIs(name, "server-mode")) return serverIsCluster() ? "[cluster]" : "";
+    if (sliceIs(name, "server-mode")) {
+        if (!serverModeNow()->has_dataset) return "[sentinel]";
+        return serverIsCluster() ? "[cluster]" : "";
+    }
     if (sliceIs(name, "config-file")) return serverConfigFile();
     if (sliceIs(name, "port") || sliceIs(name, "tls-port") || sliceIs(name, "unixsocket")) {
         static str value;

@@ -26,6 +26,10 @@ static status init(reason *why) {
     return OK;
 }
 
+/* The sections that Sentinel does not have are not printed: serverMode.info_orders. */
+const feature sentinelServerFeature = {
+    .name = "server", .info = serverSections, .ticks = ticks, .on_stats_reset = infoResetStats};
+
 const feature serverFeature = {.name = "server",
                                .options = serverOptions,
                                .info = serverSections,

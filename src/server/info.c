@@ -46,8 +46,7 @@ static void printServer(str *out) {
     strAppendFormat(out, "redis_git_sha1:%s\r\nredis_git_dirty:%s\r\nredis_build_id:%s\r\n",
                     buildGitSha, buildGitDirty, buildGitSha);
     strAppendFormat(out, "%s_mode:%s\r\nos:%s %s %s\r\narch_bits:%d\r\n",
-                    cmdNamesRedis() ? "redis" : "server",
-                    serverIsCluster() ? "cluster" : "standalone", os.sysname, os.release,
+                    cmdNamesRedis() ? "redis" : "server", serverModeName(), os.sysname, os.release,
                     os.machine, (int)(sizeof(void *) * 8));
     strAppendFormat(out, "monotonic_clock:%s\r\nmultiplexing_api:%s\r\ngcc_version:%d.%d.%d\r\n",
                     clockSourceName(), loopBackendName(run->loop), __GNUC__, __GNUC_MINOR__,

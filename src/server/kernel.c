@@ -73,7 +73,7 @@ static status applyOomScore(enum oomProcess process) {
 status kernelApplyOomScore(void) {
     engineIdentity identity;
     engineIdentify(&identity);
-    bool primary = strcmp(identity.role, "master") == 0;
+    bool primary = !identity.role || strcmp(identity.role, "master") == 0;
     return applyOomScore(primary ? OOM_PRIMARY : OOM_REPLICA);
 }
 

@@ -39,22 +39,13 @@ static serverRun run;
 
 serverRun *serverRunNow(void) { return &run; }
 
-bool serverIsCluster(void) { return clusterIsEnabled(); }
+bool serverIsCluster(void) { return serverModeNow()->has_dataset && clusterIsEnabled(); }
 
 int serverDatabaseCount(void) {
-    return clusterIsEnabled() ? clusterDatabases() : serverConf.databases;
+    return serverIsCluster() ? clusterDatabases() : serverConf.databases;
 }
 
 const char *serverConfigFile(void) { return configFilePath() ? configFilePath() : ""; }
-
-/* Started as valkey-sentinel the process would be a plain server on the sentinel's port. */
-static void refuseSentinel(int argc, char **argv) {
-    bool asked = strstr(argv[0], "sentinel") != NULL;
-    for (int i = 1; i < argc; i++) asked = asked || !strcmp(argv[i], "--sentinel");
-    if (!asked) return;
-    fprintf(stderr, "This version of the server has no Sentinel mode.\n");
-    exit(1);
-}
 
 /* Checks combinations of directives. */
 static bool directivesFit(str *report) {
@@ -149,32 +140,42 @@ static void raiseDescriptorLimit(void) {
 }
 
 static void startFeatures(void) {
-    for (int i = 0; i < serverFeatureCount; i++) {
+    const serverMode *mode = serverModeNow();
+    for (int i = 0; i < *mode->feature_count; i++) {
         reason why;
-        if (!serverFeatures[i]->init || serverFeatures[i]->init(&why) == OK) continue;
-        logWarning("%s: %s", serverFeatures[i]->name, why.text);
+        const feature *f = mode->features[i];
+        if (!f->init || f->init(&why) == OK) continue;
+        logWarning("%s: %s", f->name, why.text);
         exit(1);
     }
 }
 
 static void openListeners(void) {
     reason why;
-    if (netListen(&why) == OK && metricsListen(run.loop, &why) == OK) return;
+    bool has_metrics = serverModeNow()->has_dataset;
+    if (netListen(&why) == OK && (!has_metrics || metricsListen(run.loop, &why) == OK)) return;
     logWarning("%s", why.text);
     exit(1);
 }
 
 static void loadDataset(void) {
     reason why;
-    if (persistLoadAtStart(replIsReplica(), &why) == OK) return;
+    if (persistLoadAtStart(replIsReplica(), &why) == OK) {
+        replAfterLoad();
+        netLogReady();
+        return;
+    }
     logWarning("Fatal error loading the DB, check server logs. Exiting.");
     (void)fflush(stdout); /* nothing of it matters more than the exit code */
     _exit(1); /* I/O threads, which serve clients during a load, use what exit() takes down */
 }
 
+/* Directives of a server are accepted by Sentinel, too, which ignores those of features that it
+ * has not. */
 static void installOptions(void) {
     const configOption *tables[64];
     int count = 0;
+    tables[count++] = serverModeNow()->options;
     for (int i = 0; i < serverFeatureCount; i++) {
         if (!serverFeatures[i]->options) continue;
         check(count < (int)COUNT_OF(tables));
@@ -186,8 +187,8 @@ static void installOptions(void) {
 static void identify(engineIdentity *out) {
     *out = (engineIdentity){.version = SERVER_VERSION,
                             .redis_version = SERVER_REDIS_VERSION,
-                            .mode = serverIsCluster() ? "cluster" : "standalone",
-                            .role = replRole(),
+                            .mode = serverModeName(),
+                            .role = serverModeNow()->has_dataset ? replRole() : NULL,
                             .availability_zone = serverConf.availability_zone};
 }
 
@@ -225,7 +226,7 @@ static void checkAddresses(void) {
 }
 
 int main(int argc, char **argv) {
-    refuseSentinel(argc, argv);
+    serverModeChoose(argc, argv);
     commandLineRunEarly(argc, argv);
     setlocale(LC_COLLATE, "");
     umask(umask(0777));
@@ -240,11 +241,15 @@ int main(int argc, char **argv) {
     run.started_ms = clockWallMs();
     executeNewTurn();
 
-    hooksInstall(serverFeatures, serverFeatureCount, serverGateOrder, serverGateCount);
+    const serverMode *mode = serverModeNow();
+    hooksInstall(mode->features, *mode->feature_count, serverGateOrder, serverGateCount);
+    hooksLimitInfo(mode->info_orders);
+    logSetRole(mode->log_role);
     installOptions();
-    commandInstall(serverCommands, serverCommandCount, false);
+    commandInstall(serverCommands, serverCommandCount, !mode->has_dataset);
     registerHandlers();
     cronInit();
+    if (mode->preset) mode->preset();
     commandLineRunConfig(argc, argv);
     loadConfiguration(argc, argv);
     serverApplyLogging();
@@ -274,13 +279,12 @@ int main(int argc, char **argv) {
     if (serverConf.always_show_logo || terminal) {
         logoPrint();
     } else {
-        logNotice("Running mode=%s, port=%d.", serverIsCluster() ? "cluster" : "standalone",
-                  netPort());
+        logNotice("Running mode=%s, port=%d.", serverModeName(), netPort());
     }
-    logNotice("Server initialized");
-    loadDataset();
-    replAfterLoad();
-    netLogReady();
+    if (mode->has_dataset) {
+        logNotice("Server initialized");
+        loadDataset();
+    }
     daemonReady();
     infoMemoryStarted();
     watchdogSet(serverConf.watchdog_period);

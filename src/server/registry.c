@@ -39,10 +39,27 @@ const feature *const serverFeatures[] = {
     &recordEventsFeature,
 #endif
 };
+// clang-format on
 const int serverFeatureCount = sizeof(serverFeatures) / sizeof(serverFeatures[0]);
+
+/* What has no dataset. */
+// clang-format off
+const feature *const sentinelFeatures[] = {
+    &sentinelServerFeature,
+    &engineFeature,
+    &keyspaceFeature,
+    &memoryFeature,
+    &cmdFeature,
+    &netFeature,
+    &aclFeature,
+    &pubsubFeature,
+};
+// clang-format on
+const int sentinelFeatureCount = sizeof(sentinelFeatures) / sizeof(sentinelFeatures[0]);
 
 /* Precedence of gates that would refuse the same request. The gate that queues commands comes last:
  * queued commands have passed all others. */
+// clang-format off
 const gate *const serverGateOrder[] = {
     &debugGate,
     &moduleGate,

@@ -25,6 +25,28 @@ extern const int serverGateCount;
 extern const commandSpec serverCommands[];
 extern const int serverCommandCount;
 
+/* The same for Sentinel. */
+extern const feature *const sentinelFeatures[];
+extern const int sentinelFeatureCount;
+
+/* What the process is, and how it starts. */
+typedef struct serverMode {
+    const char *name; /* as in INFO; NULL: standalone or cluster, as configured */
+    const feature *const *features;
+    const int *feature_count;
+    const struct configOption *options; /* directives of this mode alone */
+    void (*preset)(void);               /* values that differ from the defaults; NULL: none */
+    uint32_t info_orders;               /* bits of the sections that INFO has */
+    bool has_dataset; /* is loaded and saved, replicated, and shown on the metrics port */
+    char log_role;    /* letter of the log lines */
+    const char *farewell;
+} serverMode;
+const serverMode *serverModeNow(void);
+/* "standalone", "cluster" or "sentinel". */
+const char *serverModeName(void);
+/* From the program's name and arguments. Exits if it asks for a mode that is not available. */
+void serverModeChoose(int argc, char **argv);
+
 /* State of this run, shown by INFO. */
 typedef struct serverRun {
     loop *loop;
@@ -48,6 +70,7 @@ typedef struct serverRun {
 serverRun *serverRunNow(void);
 
 extern const feature serverFeature;
+extern const feature sentinelServerFeature; /* its part that Sentinel has */
 extern const infoSection serverSections[];
 /* Records the memory used by a server without data. */
 void infoMemoryStarted(void);

@@ -30,15 +30,16 @@ static struct {
 /* Removes the files of this run and exits. */
 static void __attribute__((noreturn)) finish(void) {
     serverEventSignal(&(serverEvent){.kind = SERVER_SHUTDOWN});
-    metricsStop();
+    bool has_dataset = serverModeNow()->has_dataset;
+    if (has_dataset) metricsStop();
     netStopListening();
-    replStop();
+    if (has_dataset) replStop();
     netCloseAll();
     daemonRemovePidFile();
 #ifdef LEAK_CHECKED
     storeShutdown(); /* leak checkers do not recognise the pointers in table words */
 #endif
-    logWarning("Valkey is now ready to exit, bye bye...");
+    logWarning("%s", serverModeNow()->farewell);
     exit(0);
 }
 

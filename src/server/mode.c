@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the process is: a server, or a Sentinel. Chosen once, before anything else. Main thread only. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "config/config.h"
+#include "server/server.h"
+
+/* ------------------------------------------------------------------ the server */
+
+/* A file for Sentinel would make a server that does not know what it should watch. */
+static status refuseLine(const slice *words, int count, reason *why) {
+    (void)words; /* whatever they are */
+    if (count == 0) return OK;
+    return reasonSet(why, ERR_SYNTAX, "sentinel directive while not in sentinel mode");
+}
+
+static const configFileOnly no_sentinel = {.words_max = INT_MAX, .take = refuseLine};
+static const configOption server_options[] = {
+    CONFIG_FILE_ONLY("sentinel", &no_sentinel, .flags = CONFIG_MAY_BE_BARE), CONFIG_END};
+
+static const serverMode server_mode = {.features = serverFeatures,
+                                       .feature_count = &serverFeatureCount,
+                                       .options = server_options,
+                                       .info_orders = UINT32_MAX,
+                                       .has_dataset = true,
+                                       .log_role = 'M',
+                                       .farewell = "Valkey is now ready to exit, bye bye..."};
+
+/* ------------------------------------------------------------------ Sentinel */
+
+/* Its directives come with it. --sentinel is one of them without words. */
+static status takeLine(const slice *words, int count, reason *why) {
+    (void)words; /* none is known yet */
+    return count == 0
+               ? OK
+               : reasonSet(why, ERR_SYNTAX, "Unrecognized sentinel configuration statement.");
+}
+
+static const configFileOnly sentinel_line = {
+    .words_max = INT_MAX, .key_words = 2, .take = takeLine};
+static const configOption sentinel_options[] = {
+    CONFIG_FILE_ONLY("sentinel", &sentinel_line, .flags = CONFIG_MAY_BE_BARE), CONFIG_END};
+
+static void presetSentinel(void) {
+    configPreset("port", "26379");
+    configPreset("protected-mode", "no");
+}
+
+static const serverMode sentinel_mode = {.name = "sentinel",
+                                         .features = sentinelFeatures,
+                                         .feature_count = &sentinelFeatureCount,
+                                         .options = sentinel_options,
+                                         .preset = presetSentinel,
+                                         .info_orders = 1u << INFO_SERVER | 1u << INFO_CLIENTS |
+                                                        1u << INFO_STATS | 1u << INFO_CPU,
+                                         .log_role = 'X',
+                                         .farewell = "Sentinel is now ready to exit, bye bye..."};
+
+/* Sentinel itself is not in yet: without it the process would watch nothing. Tests of builds with
+ * checks start the mode nevertheless. */
+static bool sentinelIsComplete(void) {
+#ifdef HOT_CHECKS
+    return getenv("VALKEY_UNFINISHED_SENTINEL") != NULL;
+#else
+    return false;
+#endif
+}
+
+/* ------------------------------------------------------------------ the choice */
+
+static const serverMode *mode = &server_mode;
+
+const serverMode *serverModeNow(void) { return mode; }
+
+const char *serverModeName(void) {
+    if (mode->name) return mode->name;
+    return serverIsCluster() ? "cluster" : "standalone";
+}
+
+void serverModeChoose(int argc, char **argv) {
+    bool asked = strstr(argv[0], "valkey-sentinel") || strstr(argv[0], "redis-sentinel");
+    for (int i = 1; i < argc; i++) asked = asked || !strcmp(argv[i], "--sentinel");
+    if (!asked) return;
+    if (!sentinelIsComplete()) {
+        fprintf(stderr, "This version of the server has no Sentinel mode.\n");
+        exit(1);
+    }
+    mode = &sentinel_mode;
+}

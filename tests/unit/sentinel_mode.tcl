@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# Sentinel as a mode of the program: refused as long as it is incomplete; the list of features and the plan of its start,
+# which builds with checks run nevertheless.
+
+start_server {tags {sentinel needs:binary} overrides {}} {
+    test {without Sentinel in it, the program refuses to be one} {
+        set path [file normalize [srv dir]/valkey-sentinel]
+        file link -symbolic $path [file normalize $::binary]
+        foreach command [list [list $path] [list $::binary --port 0 --sentinel]] {
+            assert_equal 1 [catch {exec {*}$command 2>@1} output]
+            assert_match "This version of the server has no Sentinel mode.*" $output
+        }
+    }
+
+    test {lines of Sentinel's are an error in a server's file} {
+        set path [srv dir]/mixed.conf
+        write_bytes $path "port 0\nsentinel monitor mym 127.0.0.1 6379 2\n"
+        assert_equal 1 [catch {exec $::binary $path 2>@1} output]
+        assert_match "*at line 2\n>>> 'sentinel monitor mym 127.0.0.1 6379 2'\nsentinel directive while not in sentinel mode*" \
+            $output
+    }
+}
+
+set ::env(VALKEY_UNFINISHED_SENTINEL) 1
+
+# The program in the mode of Sentinel on a free port; the body finds a client in `c`. Skipped in builds without checks.
+proc with_sentinel {arguments body} {
+    upvar 1 c c log log
+    set port [free_port]
+    set log [srv dir]/sentinel.log
+    file delete $log
+    set pid [exec $::binary --sentinel --port $port --dir [srv dir] --logfile sentinel.log {*}$arguments &]
+    set ready [catch {
+        wait_for_condition 400 25 {![catch {set c [respConnect 127.0.0.1 $port 2]}]} else {fail "no connection"}
+    } message options]
+    if {$ready && ![file exists $log]} {
+        return -code error -errorcode {TEST SKIPPED} "the build has no checks"
+    }
+    if {$ready} {return -options $options $message}
+    set failed [catch {uplevel 1 $body} message options]
+    catch {$c shutdown}
+    wait_for_condition 400 25 {[catch {exec kill -0 $pid}]} else {fail "it does not end"}
+    if {$failed} {return -options $options $message}
+}
+
+start_server {tags {sentinel needs:binary tls:skip}} {
+    test {the mode has its commands, sections and features, and no dataset} {
+        r set key value
+        r save
+        with_sentinel {} {
+            foreach command {{get key} {config get port} {multi} {select 0} {eval "return 1" 0} {replicaof no one}} {
+                assert_error "ERR unknown command*" {$c {*}$command}
+            }
+            assert_equal PONG [$c ping]
+            assert_equal sentinel [dict get [$c hello] mode]
+            assert {![dict exists [$c hello] role]}
+            set titles {}
+            foreach line [split [$c info everything] \r\n] {
+                if {[string match "# *" $line]} {lappend titles [string range $line 2 end]}
+            }
+            assert_equal {Server Clients Stats CPU} $titles
+            assert_match "*server_mode:sentinel*" [$c info server]
+            assert_equal {} [$c info memory]
+        }
+        set text [read_bytes $log]
+        assert_match "*:X * \\* Running mode=sentinel, port=*" $text
+        foreach absent {"Server initialized" "Ready to accept" "DB loaded"} {assert {[string first $absent $text] < 0}}
+        assert_match "*User requested shutdown*Sentinel is now ready to exit, bye bye..." [string trim $text]
+    }
+
+    test {directives of features that the mode has not are accepted} {
+        with_sentinel {--save {1 1} --appendonly yes --cluster-enabled yes --replicaof {127.0.0.1 1}} {
+            assert_match "*server_mode:sentinel*" [$c info server]
+        }
+        assert_equal {} [glob -nocomplain [srv dir]/appendonlydir]
+    }
+}
