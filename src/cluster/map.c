@@ -146,6 +146,12 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
     n->flags = flags;
 }
 
+int clusterMapCountVoters(const clusterMap *m) {
+    int count = 0;
+    for (int i = 0; i < m->node_count; i++) count += clusterNodeVotes(m->nodes[i]);
+    return count;
+}
+
 /* ------------------------------------------------------------------ the whole map */
 
 void clusterMapInit(clusterMap *m, int64_t now_ms) {

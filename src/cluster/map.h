@@ -119,6 +119,12 @@ void clusterMapSetFlags(clusterMap *m, clusterNode *n, uint32_t set, uint32_t cl
 static inline clusterNode *clusterNodePrimary(clusterNode *n) {
     return n->flags & NODE_REPLICA ? n->primary : n;
 }
+/* True if both are known to be in one shard. */
+static inline bool clusterNodesShareShard(const clusterNode *a, const clusterNode *b) {
+    return memcmp(a->shard_id, b->shard_id, NODE_ID_LEN) == 0;
+}
+/* The number of nodes that vote. */
+int clusterMapCountVoters(const clusterMap *m);
 /* True for the nodes whose opinion counts: primaries with slots. */
 static inline bool clusterNodeVotes(const clusterNode *n) {
     return n->flags & NODE_PRIMARY && n->slot_count > 0;
@@ -187,6 +193,11 @@ typedef enum nodeTextStyle { NODE_TEXT_REPORT, NODE_TEXT_FILE } nodeTextStyle;
 /* Appends one line without its end, as in CLUSTER NODES or in the configuration file. */
 void clusterNodeDescribe(str *out, const clusterMap *m, const clusterNode *n, nodeTextStyle style,
                          bool tls);
+/* How a node is named in logs: its id, and its name or address. */
+typedef struct nodeLabel {
+    char text[NODE_ID_LEN + 128];
+} nodeLabel;
+nodeLabel clusterNodeLabel(const clusterNode *n);
 /* The port for clients, with or without TLS; the other one if there is only that. */
 int clusterNodePort(const clusterNode *n, bool tls);
 

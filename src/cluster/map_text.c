@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The line of a node, shared by CLUSTER NODES and the configuration file. */
+#include <stdio.h>
+
 #include "base/base.h"
 #include "cluster/map.h"
 
 int clusterNodePort(const clusterNode *n, bool tls) {
     if (tls) return n->tls_port ? n->tls_port : n->tcp_port;
     return n->tcp_port ? n->tcp_port : n->tls_port;
+}
+
+nodeLabel clusterNodeLabel(const clusterNode *n) {
+    nodeLabel label;
+    if (n->human_name.len) {
+        snprintf(label.text, sizeof(label.text), "%.40s (%.80s)", n->id, strText(&n->human_name));
+    } else {
+        snprintf(label.text, sizeof(label.text), "%.40s (%.60s:%d)", n->id, strText(&n->ip),
+                 clusterNodePort(n, false));
+    }
+    return label;
 }
 
 static void appendFlags(str *out, uint32_t flags) {

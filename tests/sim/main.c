@@ -16,7 +16,7 @@
 #include "network.h"
 #include "sim.h"
 
-static const simScenario *const scenarios[] = {&replicationScenario};
+static const simScenario *const scenarios[] = {&replicationScenario, &clusterScenario};
 
 static uint64_t seed;
 static const simScenario *running;

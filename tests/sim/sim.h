@@ -16,6 +16,7 @@ typedef struct simScenario {
     void (*report)(void);
 } simScenario;
 
+extern const simScenario clusterScenario;     /* cluster.c */
 extern const simScenario replicationScenario; /* replication.c */
 
 /* Fails the simulation: prints what is wrong with the seed, and ends the process. */

@@ -6,6 +6,8 @@ int test_map_model(void);
 int test_map_file(void);
 int test_cluster_state(void);
 int test_message(void);
+int test_topology(void);
+int test_failure(void);
 
 int main(void) {
     int failed = 0;
@@ -14,5 +16,7 @@ int main(void) {
     failed += test_map_file();
     failed += test_cluster_state();
     failed += test_message();
+    failed += test_topology();
+    failed += test_failure();
     return failed != 0;
 }

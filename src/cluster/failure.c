@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/failure.h"
+
+#include "base/base.h"
+
+enum {
+    REPORT_TIMEOUTS = 2,      /* a report counts for so many timeouts */
+    FAILED_TIMEOUTS = 2,      /* a primary with slots stays failed for so many */
+    CLOCK_TOLERANCE_MS = 500, /* a time in gossip may be ahead of this clock */
+};
+
+static bool isWatched(const clusterMap *m, const clusterNode *n) {
+    return n != m->myself && !(n->flags & (NODE_HANDSHAKE | NODE_NO_ADDRESS));
+}
+
+int failureCountReports(clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    return clusterNodeCountReports(n, now_ms, REPORT_TIMEOUTS * rules->timeout_ms);
+}
+
+static void mark(clusterMap *m, clusterNode *n, int64_t now_ms) {
+    clusterMapSetFlags(m, n, NODE_FAILED, NODE_MAYBE_FAILED);
+    n->failed_ms = now_ms;
+}
+
+/* Marks the node as failed if the majority of voters agrees. */
+static void markByQuorum(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    if (!(n->flags & NODE_MAYBE_FAILED)) return; /* this node can reach it, or has marked it */
+    int quorum = clusterMapCountVoters(m) / 2 + 1;
+    int failures = failureCountReports(n, rules, now_ms) + clusterNodeVotes(m->myself);
+    if (failures < quorum) return;
+    logNotice("Marking node %s as failing (quorum reached).", clusterNodeLabel(n).text);
+    mark(m, n, now_ms);
+    rules->failed(rules->arg, n);
+}
+
+/* ------------------------------------------------------------------ what this node observes */
+
+void failurePinged(clusterNode *n, int64_t now_ms) {
+    if (!n->ping_sent_ms) n->ping_sent_ms = now_ms;
+}
+
+void failureHeard(clusterNode *n, int64_t now_ms) { n->heard_ms = now_ms; }
+
+static void clearFailed(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    if (!clusterNodeVotes(n)) {
+        logNotice("Clear FAIL state for node %s: %s is reachable again.", clusterNodeLabel(n).text,
+                  n->flags & NODE_REPLICA ? "replica" : "primary without slots");
+        clusterMapSetFlags(m, n, 0, NODE_FAILED);
+    } else if (now_ms - n->failed_ms > FAILED_TIMEOUTS * rules->timeout_ms) {
+        /* No replica was elected in this time. */
+        logNotice(
+            "Clear FAIL state for node %s: is reachable again and nobody is serving its slots "
+            "after some time.",
+            clusterNodeLabel(n).text);
+        clusterMapSetFlags(m, n, 0, NODE_FAILED);
+    }
+}
+
+void failurePong(clusterMap *m, clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    n->pong_ms = n->heard_ms = now_ms;
+    n->ping_sent_ms = 0;
+    if (n->flags & NODE_MAYBE_FAILED) clusterMapSetFlags(m, n, 0, NODE_MAYBE_FAILED);
+    if (n->flags & NODE_FAILED) clearFailed(m, n, rules, now_ms);
+}
+
+static bool isSilent(const clusterNode *n, const failureRules *rules, int64_t now_ms) {
+    return n->ping_sent_ms && now_ms - n->ping_sent_ms > rules->timeout_ms &&
+           now_ms - n->heard_ms > rules->timeout_ms;
+}
+
+void failureTick(clusterMap *m, const failureRules *rules, int64_t now_ms) {
+    for (int i = 0; i < m->node_count; i++) {
+        clusterNode *n = m->nodes[i];
+        if (!isWatched(m, n) || n->flags & (NODE_MAYBE_FAILED | NODE_FAILED)) continue;
+        if (!isSilent(n, rules, now_ms)) continue;
+        logDebug("*** NODE %.40s possibly failing", n->id);
+        clusterMapSetFlags(m, n, NODE_MAYBE_FAILED, 0);
+        if (!clusterNodeVotes(m->myself))
+            logNotice("NODE %s possibly failing.", clusterNodeLabel(n).text);
+        markByQuorum(m, n, rules, now_ms);
+    }
+}
+
+/* ------------------------------------------------------------------ what others tell */
+
+/* Others have heard of the node after this one has: it need not be pinged that soon. */
+static void takePongTime(clusterNode *about, const gossipEntry *entry, int64_t now_ms) {
+    int64_t pong_ms = (int64_t)entry->pong_s * 1000;
+    if (about->ping_sent_ms || about->report_count || pong_ms <= about->pong_ms) return;
+    if (pong_ms <= now_ms + CLOCK_TOLERANCE_MS) about->pong_ms = pong_ms;
+}
+
+void failureGossip(clusterMap *m, const clusterNode *from, clusterNode *about,
+                   const gossipEntry *entry, const failureRules *rules, int64_t now_ms) {
+    bool fails = entry->node_flags & (NODE_MAYBE_FAILED | NODE_FAILED);
+    if (!isWatched(m, about) || from == about) return;
+    if (clusterNodeVotes(from)) {
+        if (!fails && clusterNodeUnreport(about, from))
+            logVerbose("Node %s reported node %s is back online.", clusterNodeLabel(from).text,
+                       clusterNodeLabel(about).text);
+        if (fails && !(about->flags & NODE_FAILED) && clusterNodeReport(about, from, now_ms))
+            logVerbose("Node %s reported node %s as not reachable.", clusterNodeLabel(from).text,
+                       clusterNodeLabel(about).text);
+        if (fails) markByQuorum(m, about, rules, now_ms);
+    }
+    if (!fails) takePongTime(about, entry, now_ms);
+}
+
+void failureReceived(clusterMap *m, const clusterNode *from, clusterNode *about, int64_t now_ms) {
+    if (!isWatched(m, about) || about->flags & NODE_FAILED) return;
+    logNotice("FAIL message received from %s about %s", clusterNodeLabel(from).text,
+              clusterNodeLabel(about).text);
+    mark(m, about, now_ms);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/gossip.h"
+
+#include <sys/socket.h>
+
+#include "base/base.h"
+#include "base/random.h"
+#include "cluster/valid.h"
+
+enum { ENTRIES_MIN = 3 };
+
+/* ------------------------------------------------------------------ writing */
+
+static uint16_t firstPort(const clusterNode *n, bool tls) {
+    return (uint16_t)(tls ? n->tls_port : n->tcp_port);
+}
+
+static uint16_t otherPort(const clusterNode *n, bool tls) {
+    return (uint16_t)(tls ? n->tcp_port : n->tls_port);
+}
+
+messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules) {
+    const clusterNode *n = m->myself;
+    /* A replica tells the epoch and slots of its primary. */
+    const clusterNode *primary = n->primary ? n->primary : n;
+    return (messageHeader){.port = firstPort(n, rules->tls),
+                           .other_port = otherPort(n, rules->tls),
+                           .bus_port = (uint16_t)n->bus_port,
+                           .node_flags = (uint16_t)(n->flags | rules->supported),
+                           .state = !rules->cluster_ok,
+                           .flags = rules->flags,
+                           .current_epoch = m->current_epoch,
+                           .epoch = primary->epoch,
+                           .offset = (uint64_t)n->offset,
+                           .sender = n->id,
+                           .primary = n->primary ? n->primary->id : NULL,
+                           .slots = (const uint8_t *)clusterNodeSlots(primary),
+                           .ip = rules->announces_ip ? strSlice(&n->ip) : SLICE("")};
+}
+
+static void writeEntry(messageWriter *w, const clusterNode *n, bool tls) {
+    const gossipEntry entry = {.id = n->id,
+                               .ping_sent_s = (uint32_t)(n->ping_sent_ms / 1000),
+                               .pong_s = (uint32_t)(n->pong_ms / 1000),
+                               .ip = strSlice(&n->ip),
+                               .port = firstPort(n, tls),
+                               .other_port = otherPort(n, tls),
+                               .bus_port = (uint16_t)n->bus_port,
+                               .node_flags = (uint16_t)(n->flags & ~(uint32_t)NODE_MYSELF)};
+    messageAddGossip(w, &entry);
+}
+
+static bool isTold(const clusterMap *m, const clusterNode *n, const clusterNode *to) {
+    if (n == m->myself || n == to || n->flags & (NODE_HANDSHAKE | NODE_NO_ADDRESS)) return false;
+    return n->is_connected || n->slot_count > 0 || n->flags & NODE_MAYBE_FAILED;
+}
+
+/* Consecutive nodes from a random one: each is told equally often, and none twice in a message. */
+static void writeEntries(messageWriter *w, const clusterMap *m, const gossipRules *rules,
+                         const clusterNode *to) {
+    int wanted = m->node_count * rules->percent / 100;
+    if (wanted < ENTRIES_MIN) wanted = ENTRIES_MIN;
+    if (wanted > m->node_count - 2) wanted = m->node_count - 2;
+    int start = (int)randomUniform((uint64_t)m->node_count);
+    for (int i = 0; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[(start + i) % m->node_count];
+        if (!isTold(m, n, to)) continue;
+        /* All that may be failing are told, so that reports reach the majority soon. */
+        bool always = n->flags & NODE_MAYBE_FAILED;
+        if (always || wanted > 0) writeEntry(w, n, rules->tls);
+        if (!always) wanted--;
+    }
+}
+
+static void writeExtensions(messageWriter *w, const clusterNode *n) {
+    const messageExtensions e = {.hostname = strSlice(&n->hostname),
+                                 .human_name = strSlice(&n->human_name),
+                                 .availability_zone = strSlice(&n->availability_zone),
+                                 .client_ipv4 = strSlice(&n->client_ipv4),
+                                 .client_ipv6 = strSlice(&n->client_ipv6),
+                                 .client_tcp_port = (uint16_t)n->client_tcp_port,
+                                 .client_tls_port = (uint16_t)n->client_tls_port,
+                                 .shard_id = n->shard_id};
+    messageAddExtensions(w, &e);
+}
+
+void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
+                 const clusterNode *to) {
+    messageHeader h = gossipHeader(m, rules);
+    h.flags |= MESSAGE_HAS_EXTENSIONS;
+    messageWriter w = messageBegin(out, type, &h);
+    writeEntries(&w, m, rules, to);
+    if (to && to->flags & NODE_HAS_EXTENSIONS) writeExtensions(&w, m->myself);
+    messageEnd(&w);
+}
+
+/* ------------------------------------------------------------------ reading */
+
+static void addNode(clusterMap *m, const gossipEntry *entry, bool tls, int64_t now_ms) {
+    const uint32_t taken =
+        NODE_NO_FAILOVER; /* roles and failures are found out from the node itself */
+    clusterNode *n = clusterMapAdd(m, entry->id, now_ms);
+    clusterMapSetText(m, &n->ip, entry->ip);
+    clusterMapSetPort(m, tls ? &n->tls_port : &n->tcp_port, entry->port);
+    clusterMapSetPort(m, tls ? &n->tcp_port : &n->tls_port, entry->other_port);
+    clusterMapSetPort(m, &n->bus_port, entry->bus_port);
+    clusterMapSetFlags(m, n, entry->node_flags & taken, 0);
+}
+
+static bool mayBeAdded(clusterMap *m, const gossipEntry *entry, int64_t now_ms) {
+    slice id = sliceMake(entry->id, NODE_ID_LEN);
+    if (!validIsId(id) || entry->node_flags & (NODE_NO_ADDRESS | NODE_HANDSHAKE)) return false;
+    if (!entry->ip.len || !validIsIp(entry->ip) || !entry->bus_port) return false;
+    return !clusterMapIsForbidden(m, id, now_ms);
+}
+
+void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
+                const gossipRules *rules, int64_t now_ms) {
+    for (int i = 0; i < msg->gossip_count; i++) {
+        gossipEntry entry = messageGossip(msg, i);
+        clusterNode *about = clusterMapFind(m, sliceMake(entry.id, NODE_ID_LEN));
+        if (about) {
+            failureGossip(m, from, about, &entry, failure, now_ms);
+        } else if (mayBeAdded(m, &entry, now_ms)) {
+            addNode(m, &entry, rules->tls, now_ms);
+        }
+    }
+}
+
+static void forget(clusterMap *m, const clusterNode *from, const forgottenNode *f, int64_t now_ms) {
+    enum { TTL_MAX_S = 1 << 30 };
+    slice id = sliceMake(f->id, NODE_ID_LEN);
+    clusterNode *n = clusterMapFind(m, id);
+    if (!validIsId(id) || n == m->myself || n == from) return;
+    if (n && n == m->myself->primary) return;
+    int64_t ttl_s = f->ttl_s > TTL_MAX_S ? TTL_MAX_S : (int64_t)f->ttl_s;
+    clusterMapForbid(m, id, now_ms + ttl_s * 1000);
+    if (n) clusterMapRemove(m, n);
+}
+
+/* A text that is not valid counts as none. */
+static void setText(clusterMap *m, str *to, slice text, bool valid) {
+    clusterMapSetText(m, to, valid ? text : SLICE(""));
+}
+
+void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms) {
+    messageExtensions e;
+    messageReadExtensions(msg, &e);
+    if (e.unknown_type >= 0) logWarning("Received unknown extension type %d", e.unknown_type);
+    setText(m, &from->hostname, e.hostname, validIsHostname(e.hostname));
+    setText(m, &from->human_name, e.human_name, validIsPlain(e.human_name));
+    setText(m, &from->availability_zone, e.availability_zone, validIsFileText(e.availability_zone));
+    setText(m, &from->client_ipv4, e.client_ipv4, validIsAddress(AF_INET, e.client_ipv4));
+    setText(m, &from->client_ipv6, e.client_ipv6, validIsAddress(AF_INET6, e.client_ipv6));
+    clusterMapSetPort(m, &from->client_tcp_port, e.client_tcp_port);
+    clusterMapSetPort(m, &from->client_tls_port, e.client_tls_port);
+    if (e.shard_id && validIsId(sliceMake(e.shard_id, NODE_ID_LEN)))
+        clusterMapSetShard(m, from, e.shard_id);
+    for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], now_ms);
+}
+
+bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,
+                       bool tls) {
+    slice ip = h->ip.len ? h->ip : peer_ip;
+    if (!validIsIp(ip)) return false;
+    bool same = sliceEqual(ip, strSlice(&from->ip)) && from->bus_port == h->bus_port &&
+                firstPort(from, tls) == h->port && otherPort(from, tls) == h->other_port;
+    if (same) return false;
+    clusterMapSetText(m, &from->ip, ip);
+    clusterMapSetPort(m, tls ? &from->tls_port : &from->tcp_port, h->port);
+    clusterMapSetPort(m, tls ? &from->tcp_port : &from->tls_port, h->other_port);
+    clusterMapSetPort(m, &from->bus_port, h->bus_port);
+    return true;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What nodes tell each other with every PING and PONG: the sender's part of the map, a few other nodes, and texts about the
+ * sender. Pure: a map in, bytes out; a message in, a changed map out. */
+#ifndef CLUSTER_GOSSIP_H
+#define CLUSTER_GOSSIP_H
+
+#include "cluster/failure.h"
+#include "cluster/map.h"
+#include "cluster/message.h"
+
+/* What a node tells that is not in its map. */
+typedef struct gossipRules {
+    bool tls;           /* tls-cluster: the first port is that of TLS */
+    bool cluster_ok;    /* the state of the cluster */
+    bool announces_ip;  /* else receivers use the address of the connection */
+    uint8_t flags;      /* enum messageFlag */
+    uint16_t supported; /* enum nodeFlag: NODE_HAS_... */
+    int percent;        /* of the nodes in each message */
+} gossipRules;
+
+/* The header of a message of this node. It refers to the map. */
+messageHeader gossipHeader(const clusterMap *m, const gossipRules *rules);
+/* Appends a PING, PONG or MEET to `to`; NULL: to an unknown node. */
+void gossipWrite(str *out, const clusterMap *m, const gossipRules *rules, messageType type,
+                 const clusterNode *to);
+/* Takes the gossip of a message of a known node: reports of failures, and nodes that are not known yet. */
+void gossipRead(clusterMap *m, clusterNode *from, const message *msg, const failureRules *failure,
+                const gossipRules *rules, int64_t now_ms);
+/* Takes what the sender tells about itself, and which nodes it was told to forget. Texts that could not be in the
+ * configuration file are ignored. */
+void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, int64_t now_ms);
+/* Takes the ports of the header. True if the address has changed. */
+bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,
+                       bool tls);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/topology.h"
+
+#include "base/base.h"
+
+static bool hasBit(const uint8_t *slots, int slot) { return slots[slot / 8] >> slot % 8 & 1; }
+
+static void raiseEpoch(clusterMap *m, uint64_t current) {
+    if (current > m->current_epoch) clusterMapSetEpochs(m, current, m->vote_epoch);
+}
+
+/* ------------------------------------------------------------------ roles */
+
+void topologyFollow(clusterMap *m, clusterNode *primary) {
+    check(m->myself->slot_count == 0);
+    check(primary != m->myself);
+    clusterMapSetPrimary(m, m->myself, primary);
+}
+
+static void moveSlots(clusterMap *m, clusterNode *from, clusterNode *to) {
+    int last;
+    for (int slot = clusterNodeNextSlots(from, 0, &last); slot >= 0;
+         slot = clusterNodeNextSlots(from, slot + 1, &last))
+        clusterMapSetOwner(m, slot, to);
+}
+
+/* A primary says that it is a replica now. False: the message is older than what is known. */
+static bool demote(clusterMap *m, clusterNode *sender, clusterNode *primary, uint64_t epoch) {
+    bool same_shard = primary && clusterNodesShareShard(sender, primary);
+    /* This node gets slots only if it knows that it is a primary. */
+    if (primary == m->myself && !(primary->flags & NODE_PRIMARY)) same_shard = false;
+    if (same_shard && sender->epoch > epoch) {
+        logNotice("Ignore stale message from %s", clusterNodeLabel(sender).text);
+        return false;
+    }
+    if (same_shard) {
+        /* It has not told so itself yet, and may be a replica again before it does. */
+        clusterMapMakePrimary(m, primary);
+        moveSlots(m, sender, primary);
+        if (epoch > primary->epoch) clusterMapSetNodeEpoch(m, primary, epoch);
+    } else {
+        int count = sender->slot_count;
+        moveSlots(m, sender, NULL);
+        logNotice(
+            "Node %s is no longer primary of shard %.40s; removed all %d slot(s) it used to own",
+            clusterNodeLabel(sender).text, sender->shard_id, count);
+    }
+    return true;
+}
+
+static bool changeRole(clusterMap *m, clusterNode *sender, const messageHeader *h) {
+    if (!h->primary) {
+        if (sender->flags & NODE_PRIMARY) return true;
+        logNotice("Reconfiguring node %s as primary for shard %.40s", clusterNodeLabel(sender).text,
+                  sender->shard_id);
+        clusterMapMakePrimary(m, sender);
+        return true;
+    }
+    clusterNode *primary = clusterMapFind(m, sliceMake(h->primary, NODE_ID_LEN));
+    if (primary == sender) return false; /* no node says that of itself */
+    if (sender->flags & NODE_PRIMARY && !demote(m, sender, primary, h->epoch)) return false;
+    if (sender->flags & NODE_REPLICA && sender->primary == primary) return true;
+    clusterMapSetPrimary(m, sender, primary);
+    if (primary)
+        logNotice("Node %s is now a replica of node %s in shard %.40s",
+                  clusterNodeLabel(sender).text, clusterNodeLabel(primary).text, primary->shard_id);
+    return true;
+}
+
+/* The primary of this node has become a replica itself. */
+static void leaveSubReplica(clusterMap *m, topologyActs *acts) {
+    clusterNode *primary = m->myself->primary;
+    clusterNode *next = primary ? primary->primary : NULL;
+    if (!next || next == m->myself) return;
+    logNotice("I'm a sub-replica! Reconfiguring myself as a replica of %.40s from %.40s", next->id,
+              primary->id);
+    topologyFollow(m, next);
+    acts->follow = next;
+}
+
+/* ------------------------------------------------------------------ slots */
+
+/* The owner that this node serves for or as: itself, or its primary. */
+static bool isOwn(const clusterMap *m, const clusterNode *owner) {
+    return owner && owner == clusterNodePrimary(m->myself);
+}
+
+static void loseLastSlot(clusterMap *m, clusterNode *winner, const topologyRules *rules,
+                         topologyActs *acts) {
+    if (winner != m->myself &&
+        (clusterNodesShareShard(winner, m->myself) || rules->replica_migration)) {
+        logNotice("Configuration change detected. Reconfiguring myself as a replica of node %s in "
+                  "shard %.40s",
+                  clusterNodeLabel(winner).text, winner->shard_id);
+        topologyFollow(m, winner);
+        acts->follow = winner;
+    } else if (m->myself->flags & NODE_PRIMARY) {
+        logNotice("My last slot was migrated to node %s in shard %.40s. I am now an empty primary.",
+                  clusterNodeLabel(winner).text, winner->shard_id);
+        acts->is_emptied = true;
+    }
+}
+
+/* Gives the slots of the set to `claimer` where it has the better claim. */
+static void applySlots(clusterMap *m, clusterNode *claimer, uint64_t epoch, const uint8_t *slots,
+                       const topologyRules *rules, topologyActs *acts) {
+    clusterNode *own = clusterNodePrimary(m->myself);
+    bool lost = false;
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        clusterNode *owner = clusterMapOwner(m, slot);
+        bool claimed = hasBit(slots, slot);
+        if (owner == claimer) {
+            clusterMapSetClaimed(m, slot, claimed);
+        } else if (claimed && (!owner || !clusterMapIsClaimed(m, slot) || owner->epoch < epoch)) {
+            lost |= isOwn(m, owner);
+            clusterMapSetOwner(m, slot, claimer);
+        }
+    }
+    if (lost && own->slot_count == 0) loseLastSlot(m, claimer, rules, acts);
+}
+
+/* The owner of a claimed slot that has a greater epoch than the claim. */
+static clusterNode *betterOwner(const clusterMap *m, const messageHeader *h,
+                                const clusterNode *claimer) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        clusterNode *owner = clusterMapOwner(m, slot);
+        if (!owner || owner == claimer || !hasBit(h->slots, slot)) continue;
+        if (owner->epoch > h->epoch && clusterMapIsClaimed(m, slot)) return owner;
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ messages */
+
+static void resolveCollision(clusterMap *m, const clusterNode *sender) {
+    const clusterNode *myself = m->myself;
+    if (!(sender->flags & NODE_PRIMARY) || !(myself->flags & NODE_PRIMARY)) return;
+    if (sender->epoch != myself->epoch || memcmp(sender->id, myself->id, NODE_ID_LEN) <= 0) return;
+    clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
+    clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
+    logNotice("configEpoch collision with node %s. configEpoch set to %llu",
+              clusterNodeLabel(sender).text, (unsigned long long)myself->epoch);
+}
+
+/* True if the claim is exactly what is known already, as it is nearly always. */
+static bool isAsKnown(const clusterNode *claimer, const messageHeader *h) {
+    return claimer && memcmp(clusterNodeSlots(claimer), h->slots, SLOT_BYTES) == 0;
+}
+
+topologyActs topologyHeader(clusterMap *m, clusterNode *sender, const messageHeader *h,
+                            const topologyRules *rules) {
+    topologyActs acts = {0};
+    check(sender != m->myself);
+    raiseEpoch(m, h->current_epoch);
+    if (!changeRole(m, sender, h)) {
+        acts.is_stale = true;
+        return acts;
+    }
+    if (h->epoch > sender->epoch) clusterMapSetNodeEpoch(m, sender, h->epoch);
+    sender->offset = (int64_t)h->offset;
+    if (m->myself->flags & NODE_REPLICA) leaveSubReplica(m, &acts);
+    clusterNode *claimer = clusterNodePrimary(sender);
+    bool known = isAsKnown(claimer, h);
+    if (!known && claimer == sender) {
+        logVerbose("Mismatch in topology information for sender node %s in shard %.40s",
+                   clusterNodeLabel(sender).text, sender->shard_id);
+        applySlots(m, sender, h->epoch, h->slots, rules, &acts);
+    }
+    if (!known) acts.update = betterOwner(m, h, claimer);
+    resolveCollision(m, sender);
+    return acts;
+}
+
+topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *update,
+                            const topologyRules *rules) {
+    topologyActs acts = {0};
+    check(update->type == MESSAGE_UPDATE);
+    clusterNode *n = clusterMapFind(m, sliceMake(update->id, NODE_ID_LEN));
+    /* A node alone decides about its own slots. */
+    if (!n || n == m->myself || n->epoch >= update->epoch) return acts;
+    logNotice("Processing UPDATE message received from %s about node %s. old configEpoch %llu, new "
+              "configEpoch %llu",
+              clusterNodeLabel(sender).text, clusterNodeLabel(n).text, (unsigned long long)n->epoch,
+              (unsigned long long)update->epoch);
+    clusterMapMakePrimary(m, n);
+    clusterMapSetNodeEpoch(m, n, update->epoch);
+    raiseEpoch(m, update->epoch);
+    applySlots(m, n, update->epoch, update->slots, rules, &acts);
+    return acts;
+}
+
+bool topologyTakeOver(clusterMap *m) {
+    clusterNode *old = m->myself->primary;
+    if (!old) return false;
+    clusterMapMakePrimary(m, m->myself);
+    moveSlots(m, old, m->myself);
+    clusterMapSetEpochs(m, clusterMapGreatestEpoch(m) + 1, m->vote_epoch);
+    clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
+    return true;
+}

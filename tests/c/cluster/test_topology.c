@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cluster/topology.h: the rows of its table, one by one. */
+#include "cluster_test.h"
+
+#include "cluster/topology.h"
+
+static clusterMap map;
+static clusterNode *a, *b;
+static uint8_t claim[SLOT_BYTES];
+static topologyRules rules;
+
+/* This node, a and b with slots 0-9, 10-19 and 20-29 and epochs 1, 2, 3. */
+static int setup(void **state) {
+    clusterMapInit(&map, 1000);
+    clusterMapSetId(&map, map.myself, idOf(5).text);
+    a = addNode(&map, 1);
+    b = addNode(&map, 9);
+    clusterNode *owners[] = {map.myself, a, b};
+    for (int slot = 0; slot < 30; slot++) clusterMapSetOwner(&map, slot, owners[slot / 10]);
+    for (int i = 0; i < 3; i++) clusterMapSetNodeEpoch(&map, owners[i], (uint64_t)i + 1);
+    clusterMapSetEpochs(&map, 3, 0);
+    memset(claim, 0, sizeof(claim));
+    rules.replica_migration = true;
+    return 0;
+}
+
+static int teardown(void **state) {
+    assert_map_valid(&map);
+    clusterMapClear(&map);
+    return 0;
+}
+
+static void claimSlots(int first, int last) {
+    for (int slot = first; slot <= last; slot++) claim[slot / 8] |= (uint8_t)(1 << slot % 8);
+}
+
+static topologyActs receive(clusterNode *from, const clusterNode *primary, uint64_t epoch,
+                            uint64_t current) {
+    const messageHeader h = {.sender = from->id,
+                             .primary = primary ? primary->id : NULL,
+                             .epoch = epoch,
+                             .current_epoch = current,
+                             .slots = claim};
+    return topologyHeader(&map, from, &h, &rules);
+}
+
+static void known_claim_changes_nothing(void **state) {
+    claimSlots(10, 19);
+    map.changed = 0;
+    topologyActs acts = receive(a, NULL, 2, 3);
+    assert_null(acts.update);
+    assert_null(acts.follow);
+    assert_int_equal(map.changed, 0);
+}
+
+static void greater_epochs_are_taken_over(void **state) {
+    claimSlots(10, 19);
+    (void)receive(a, NULL, 4, 9);
+    assert_int_equal(map.current_epoch, 9);
+    assert_int_equal(a->epoch, 4);
+    (void)receive(a, NULL, 2, 3);
+    assert_int_equal(map.current_epoch, 9);
+    assert_int_equal(a->epoch, 4);
+}
+
+static void claim_of_an_unassigned_slot_wins(void **state) {
+    claimSlots(10, 19);
+    claimSlots(100, 100);
+    (void)receive(a, NULL, 2, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 100), a);
+}
+
+static void claim_with_a_greater_epoch_wins(void **state) {
+    claimSlots(10, 20);
+    topologyActs acts = receive(a, NULL, 4, 4);
+    assert_ptr_equal(clusterMapOwner(&map, 20), a);
+    assert_ptr_equal(clusterMapOwner(&map, 21), b);
+    assert_null(acts.update);
+}
+
+static void claim_with_a_lower_epoch_gets_an_update(void **state) {
+    claimSlots(10, 20);
+    topologyActs acts = receive(a, NULL, 2, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 20), b);
+    assert_ptr_equal(acts.update, b);
+}
+
+static void slot_that_its_owner_gave_up_goes_to_any_claim(void **state) {
+    claimSlots(21, 29);
+    (void)receive(b, NULL, 3, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 20), b);
+    assert_false(clusterMapIsClaimed(&map, 20));
+    memset(claim, 0, sizeof(claim));
+    claimSlots(10, 20);
+    topologyActs acts = receive(a, NULL, 2, 3);
+    assert_ptr_equal(clusterMapOwner(&map, 20), a);
+    assert_null(acts.update);
+}
+
+static void the_smaller_id_resolves_a_collision(void **state) {
+    claimSlots(20, 29);
+    clusterMapSetNodeEpoch(&map, map.myself, 3);
+    (void)receive(b, NULL, 3, 3); /* its id is greater */
+    assert_int_equal(map.myself->epoch, 4);
+    assert_int_equal(map.current_epoch, 4);
+    memset(claim, 0, sizeof(claim));
+    claimSlots(10, 19);
+    clusterMapSetNodeEpoch(&map, a, 4);
+    (void)receive(a, NULL, 4, 4);
+    assert_int_equal(map.myself->epoch, 4); /* the other one does */
+}
+
+static void primary_that_loses_its_last_slot_follows(void **state) {
+    claimSlots(0, 8);
+    claimSlots(20, 29);
+    topologyActs acts = receive(b, NULL, 4, 4);
+    assert_null(acts.follow);
+    assert_int_equal(map.myself->slot_count, 1);
+    assert_true(map.changed & CLUSTER_MAP_OWN_SLOTS);
+    claimSlots(9, 9);
+    acts = receive(b, NULL, 4, 4);
+    assert_ptr_equal(acts.follow, b);
+    assert_ptr_equal(map.myself->primary, b);
+}
+
+static void or_is_empty_where_replicas_do_not_migrate(void **state) {
+    rules.replica_migration = false;
+    claimSlots(0, 9);
+    claimSlots(20, 29);
+    topologyActs acts = receive(b, NULL, 4, 4);
+    assert_null(acts.follow);
+    assert_true(acts.is_emptied);
+    assert_true(map.myself->flags & NODE_PRIMARY);
+}
+
+static void replica_that_takes_over_is_followed_by_the_others(void **state) {
+    clusterMapSetOwner(&map, 0, NULL);
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, NULL);
+    clusterMapSetPrimary(&map, map.myself, b);
+    clusterMapSetPrimary(&map, a, b);
+    for (int slot = 10; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
+    claimSlots(20, 29);
+    topologyActs acts = receive(a, NULL, 7, 7);
+    assert_true(a->flags & NODE_PRIMARY);
+    assert_ptr_equal(acts.follow, a);
+    assert_int_equal(a->slot_count, 10);
+    /* The old primary is a replica now. */
+    acts = receive(b, a, 7, 7);
+    assert_ptr_equal(b->primary, a);
+    assert_int_equal(b->slot_count, 0);
+}
+
+static void slots_of_a_demoted_primary_go_to_its_shard_alone(void **state) {
+    clusterMapSetShard(&map, a, b->shard_id);
+    claimSlots(10, 29);
+    (void)receive(b, a, 4, 4);
+    assert_int_equal(a->slot_count, 20);
+    assert_int_equal(a->epoch, 4);
+    /* In another shard they are unassigned. */
+    clusterNode *c = addNode(&map, 10);
+    (void)receive(a, c, 5, 5);
+    assert_int_equal(a->slot_count + c->slot_count, 0);
+    assert_ptr_equal(a->primary, c);
+    assert_int_equal(map.slots_assigned, 10);
+}
+
+static void new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary(void **state) {
+    clusterMapSetShard(&map, a, b->shard_id);
+    for (int slot = 10; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
+    clusterMapSetPrimary(&map, a, b);
+    claimSlots(20, 29);
+    (void)receive(b, a, 4, 4);
+    assert_true(a->flags & NODE_PRIMARY);
+    assert_int_equal(a->slot_count, 10);
+    /* It is a replica again before it has told us of the time between. */
+    (void)receive(a, b, 5, 5);
+    assert_int_equal(a->slot_count, 0);
+    assert_int_equal(b->slot_count, 10);
+}
+
+static void older_claim_of_a_demotion_is_stale(void **state) {
+    clusterMapSetShard(&map, a, b->shard_id);
+    topologyActs acts = receive(b, a, 2, 3);
+    assert_true(acts.is_stale);
+    assert_true(b->flags & NODE_PRIMARY);
+    assert_int_equal(b->slot_count, 10);
+}
+
+static void replica_of_a_replica_moves_up(void **state) {
+    for (int slot = 0; slot < 20; slot++) clusterMapSetOwner(&map, slot, NULL);
+    clusterMapSetPrimary(&map, map.myself, a);
+    topologyActs acts = receive(a, b, 3, 3);
+    assert_ptr_equal(acts.follow, b);
+    assert_ptr_equal(map.myself->primary, b);
+}
+
+static void update_is_applied_if_it_is_newer(void **state) {
+    message m = {.type = MESSAGE_UPDATE, .id = b->id, .epoch = 3, .slots = claim};
+    claimSlots(10, 29);
+    (void)topologyUpdate(&map, a, &m, &rules);
+    assert_int_equal(b->slot_count, 10);
+    m.epoch = 8;
+    (void)topologyUpdate(&map, a, &m, &rules);
+    assert_int_equal(b->slot_count, 20);
+    assert_int_equal(b->epoch, 8);
+    assert_int_equal(map.current_epoch, 8);
+    /* About this node, or an unknown one. */
+    testId unknown = idOf(14);
+    m.id = unknown.text;
+    m.epoch = 20;
+    (void)topologyUpdate(&map, a, &m, &rules);
+    m.id = map.myself->id;
+    (void)topologyUpdate(&map, a, &m, &rules);
+    assert_int_equal(map.myself->epoch, 1);
+    assert_int_equal(map.current_epoch, 8);
+}
+
+static void take_over_gets_slots_and_the_greatest_epoch(void **state) {
+    assert_false(topologyTakeOver(&map));
+    for (int slot = 0; slot < 10; slot++) clusterMapSetOwner(&map, slot, NULL);
+    clusterMapSetPrimary(&map, map.myself, a);
+    assert_true(topologyTakeOver(&map));
+    assert_int_equal(map.myself->slot_count, 10);
+    assert_int_equal(map.myself->epoch, 4);
+    assert_int_equal(map.current_epoch, 4);
+}
+
+int test_topology(void);
+int test_topology(void) {
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(known_claim_changes_nothing),
+        T(greater_epochs_are_taken_over),
+        T(claim_of_an_unassigned_slot_wins),
+        T(claim_with_a_greater_epoch_wins),
+        T(claim_with_a_lower_epoch_gets_an_update),
+        T(slot_that_its_owner_gave_up_goes_to_any_claim),
+        T(the_smaller_id_resolves_a_collision),
+        T(primary_that_loses_its_last_slot_follows),
+        T(or_is_empty_where_replicas_do_not_migrate),
+        T(replica_that_takes_over_is_followed_by_the_others),
+        T(slots_of_a_demoted_primary_go_to_its_shard_alone),
+        T(new_primary_that_has_not_told_so_yet_gets_the_slots_as_a_primary),
+        T(older_claim_of_a_demotion_is_stale),
+        T(replica_of_a_replica_moves_up),
+        T(update_is_applied_if_it_is_newer),
+        T(take_over_gets_slots_and_the_greatest_epoch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
