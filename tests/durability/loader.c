@@ -109,7 +109,7 @@ static void cutEverywhere(char *arguments) {
     str content = readFile(path);
     uint64_t safe = start, last = 0;
     int db_id = 0;
-    loadingBegin(path, (int64_t)content.len);
+    loadingBegin(DATASET_AOF, path, (int64_t)content.len);
     for (size_t n = start; n <= content.len; n++) {
         safe = replay(&content, safe, n, &db_id);
         slice value = valueOf(key, digits);
