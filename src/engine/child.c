@@ -202,7 +202,7 @@ static status forkFor(const childJob *job, bool *in_child, reason *why) {
         child.job = (childJob){.kind = CHILD_NONE};
         endReports();
         storeForkEnd();
-        hooksChildEvent(CHILD_ENDED, kind, -1, 0);
+        hooksChildEvent(CHILD_FORK_FAILED, kind, 0, 0);
         return ERR_IO;
     }
     noteCopies();

@@ -46,8 +46,8 @@ typedef struct childJob {
     void *arg;                    /* of both */
 } childJob;
 
-/* Forks. The parent returns immediately; the child runs the job and exits. ERR_EXISTS: there is a child already;
- * ERR_IO: fork() failed. */
+/* Forks. The parent returns immediately; the child runs the job and exits. ERR_EXISTS: there is a
+ * child already; ERR_IO: fork() failed, hook CHILD_FORK_FAILED was called. */
 status childStart(const childJob *job, reason *why) MUST_USE;
 /* The same, but returns in both processes, as fork() does: *in_child tells which one it is. The child ends by childExit();
  * the same rules apply to it as to a childProc. */

@@ -142,12 +142,16 @@ typedef struct stageJob {
 /* Runs the jobs of stages [from, to]; called by the main loop and nested turns. */
 void stagesRun(stage from, stage to);
 
-/* 9. Events of children. */
+/* Events of children. BEFORE_FORK is followed by exactly one of IN_PARENT and FORK_FAILED. Only a
+ * child that was announced by IN_PARENT ends, once, with ENDED, which has its exit code (-1: it was
+ * killed, by `signal`). IN_CHILD is in the child itself. A handler undoes in FORK_FAILED what it
+ * has done in BEFORE_FORK. */
 typedef enum childEvent {
     CHILD_BEFORE_FORK,
     CHILD_IN_CHILD,
     CHILD_IN_PARENT,
-    CHILD_ENDED
+    CHILD_ENDED,
+    CHILD_FORK_FAILED
 } childEvent;
 typedef void childEventProc(childEvent e, int kind, int exit_code, int signal);
 
@@ -180,8 +184,9 @@ typedef struct commandObserver {
     void (*refused)(ctx *c); /* a request of a session it is armed for was refused */
 } commandObserver;
 void commandObserverArm(const commandObserver *s, bool on);
-/* For one session only (a tracked client): only its own commands leave the fast path. May be called by an observer of
- * another session, not by one of this session. RESET disarms it. */
+/* For one session only (a tracked client): only its own commands leave the fast path. RESET disarms
+ * it. Observers may arm and disarm any, themselves included, also while they are called: what is
+ * disarmed is not called any more. */
 void commandObserverArmSession(session *s, const commandObserver *w, bool on);
 
 /* INFO sections. Sections with the same order are printed under one title. */

@@ -4,6 +4,8 @@
  * keeps its snapshot. */
 #include "engine_test.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -26,6 +28,18 @@ static int setUp(void **state) {
     hooksUninstall();
     hooksInstall(features, COUNT_OF(features), NULL, 0);
     return 0;
+}
+
+static bool fork_fails;
+
+/* The C library's, unless it is to fail. */
+pid_t fork(void) {
+    if (fork_fails) {
+        errno = EAGAIN;
+        return -1;
+    }
+    pid_t (*real)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+    return real();
 }
 
 static status start(childProc *run, void *arg, reason *why) {
@@ -76,6 +90,21 @@ static void a_fork_returns_in_both_processes(void **state) {
     waitForEnd();
     assert_noted("3 of 4: 7 0;");
     assert_int_equal(childProgressNow().done, 3);
+}
+
+/* What never began does not end. */
+static void a_failed_fork_is_no_end_of_a_child(void **state) {
+    int code = 0;
+    reason why;
+    fork_fails = true;
+    assert_int_equal(start(leaveWith, &code, &why), ERR_IO);
+    fork_fails = false;
+    assert_string_equal(why.text, "Can't fork: Resource temporarily unavailable");
+    assert_noted("0 of 5: 0 0;4 of 5: 0 0;");
+    assert_int_equal(childAlive(), CHILD_NONE);
+    assert_int_equal(start(leaveWith, &code, &why), OK);
+    waitForEnd();
+    assert_noted("0 of 5: 0 0;2 of 5: 0 0;3 of 5: 0 0;");
 }
 
 static void there_is_one_at_a_time_and_it_can_be_killed(void **state) {
@@ -257,6 +286,8 @@ int test_child(void) {
         cmocka_unit_test_setup_teardown(a_child_and_its_exit_code_are_reported, setUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(a_fork_returns_in_both_processes, setUp,
+                                        engineTestTearDown),
+        cmocka_unit_test_setup_teardown(a_failed_fork_is_no_end_of_a_child, setUp,
                                         engineTestTearDown),
         cmocka_unit_test_setup_teardown(there_is_one_at_a_time_and_it_can_be_killed, setUp,
                                         engineTestTearDown),
