@@ -6,6 +6,7 @@
 #include "engine/hooks.h"
 
 #include "base/base.h"
+#include "engine/armed_list.h"
 #include "engine/ctx.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
@@ -15,16 +16,10 @@
 #include "engine/session_slot.h"
 #include "store/store.h"
 
-/* A compact array of pointers that grows. */
-typedef struct pointers {
-    const void **items;
-    uint32_t count, cap;
-} pointers;
-
 static struct {
-    pointers features;
-    pointers sinks, observers, command_observers; /* the armed ones */
-    bool tells_loaded;                            /* a key observer wants eventLoaded */
+    armedList features;
+    armedList sinks, observers, command_observers; /* with counts in engineHot */
+    bool tells_loaded;                             /* a key observer wants eventLoaded */
     /* All stage jobs in their order; those of stage s start at stage_begin[s]. */
     void (**stage_jobs)(void);
     int stage_begin[STAGE_COUNT + 1];
@@ -32,28 +27,6 @@ static struct {
     bool stages_changed;  /* to be gathered again when none of them runs */
     uint32_t info_hidden; /* bits of infoOrder */
 } hooks;
-
-static void pointersAdd(pointers *p, const void *item) {
-    if (p->count == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 8;
-        p->items = memRealloc(p->items, p->cap * sizeof(*p->items));
-    }
-    p->items[p->count++] = item;
-}
-
-/* Adds `item`, unless it is there, or removes it; returns the new count, which engineHot keeps in a byte. */
-static uint8_t arm(pointers *p, const void *item, bool on) {
-    uint32_t at = 0;
-    while (at < p->count && p->items[at] != item) at++;
-    if (on && at == p->count) {
-        pointersAdd(p, item);
-    } else if (!on && at < p->count) {
-        memmove(p->items + at, p->items + at + 1, (p->count - at - 1) * sizeof(*p->items));
-        p->items[--p->count] = NULL;
-    }
-    check(p->count <= UINT8_MAX);
-    return (uint8_t)p->count;
-}
 
 static void gatherStages(void) {
     int most = 0;
@@ -78,21 +51,21 @@ static void gatherStages(void) {
 
 void hooksInstall(const feature *const *features, int count, const gate *const *gate_order,
                   int gate_count) {
-    for (int i = 0; i < count; i++) pointersAdd(&hooks.features, features[i]);
+    for (int i = 0; i < count; i++) (void)armedListSet(&hooks.features, features[i], true);
     gatherStages();
     gateInstall(gate_order, gate_count);
 }
 
 void hooksAddFeature(const feature *f) {
-    check(!f->gates); /* their order is fixed at start */
-    pointersAdd(&hooks.features, f);
+    check(!f->gates);                             /* their order is fixed at start */
+    (void)armedListSet(&hooks.features, f, true); /* their number is known */
     hooks.stages_changed = true;
 }
 
 static void noJob(void) {}
 
 void hooksRemoveFeature(const feature *f) {
-    (void)arm(&hooks.features, f, false); /* how many are left is known */
+    (void)armedListSet(&hooks.features, f, false); /* how many remain is known */
     /* Its jobs run no more, not even in the stages of this turn. */
     for (const stageJob *job = f->stages; job && job->run; job++) {
         for (int i = 0; i < hooks.stage_begin[STAGE_COUNT]; i++) {
@@ -103,10 +76,10 @@ void hooksRemoveFeature(const feature *f) {
 }
 
 void hooksUninstall(void) {
-    memFree(hooks.features.items);
-    memFree(hooks.sinks.items);
-    memFree(hooks.observers.items);
-    memFree(hooks.command_observers.items);
+    armedListClear(&hooks.features);
+    armedListClear(&hooks.sinks);
+    armedListClear(&hooks.observers);
+    armedListClear(&hooks.command_observers);
     memFree(hooks.stage_jobs);
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
@@ -122,22 +95,22 @@ const feature *hooksFeature(int index) {
     return hooks.features.items[index];
 }
 
-void sinkArm(const sink *s, bool on) { engineHot.sinks = arm(&hooks.sinks, s, on); }
+void sinkArm(const sink *s, bool on) { engineHot.sinks = armedListSet(&hooks.sinks, s, on); }
 
 void hooksSinks(const propagated *p) {
-    for (uint32_t i = 0; i < engineHot.sinks; i++) {
-        const sink *s = hooks.sinks.items[i];
+    const sink *s;
+    for (uint32_t at = armedListBegin(&hooks.sinks); (s = armedListNext(&hooks.sinks, &at));) {
         if (!s->targets || s->targets & p->targets) s->take(p);
     }
 }
 
 void keyObserverArm(const keyObserver *o, bool on) {
-    uint32_t count = arm(&hooks.observers, o, on);
-    engineHot.observers = count;
+    armedList *all = &hooks.observers;
+    engineHot.observers = armedListSet(all, o, on);
     uint32_t notes = 0;
     bool removals = false;
-    for (uint32_t i = 0; i < count; i++) {
-        const keyObserver *armed = hooks.observers.items[i];
+    const keyObserver *armed;
+    for (uint32_t at = armedListBegin(all); (armed = armedListNext(all, &at));) {
         if (armed->notes) notes |= armed->notes();
         removals |= armed->removing != NULL;
     }
@@ -151,30 +124,31 @@ void keyObserversTellLoaded(db *d, slice key) {
 }
 
 void hooksKeyChanged(db *d, slice key, const keyEvent *event) {
-    for (uint32_t i = 0; i < engineHot.observers;) {
-        const keyObserver *o = hooks.observers.items[i];
+    armedList *all = &hooks.observers;
+    const keyObserver *o;
+    for (uint32_t at = armedListBegin(all); (o = armedListNext(all, &at));) {
         o->changed(d, key, event);
-        /* If it has disarmed itself, the next one is at the same index. */
-        if (hooks.observers.items[i] == o) i++;
     }
 }
 
 void hooksKeyEvent(db *d, slice key, const keyEvent *event) {
-    for (uint32_t i = 0; i < engineHot.observers; i++) {
-        const keyObserver *o = hooks.observers.items[i];
+    armedList *all = &hooks.observers;
+    const keyObserver *o;
+    for (uint32_t at = armedListBegin(all); (o = armedListNext(all, &at));) {
         if (o->event) o->event(d, key, event);
     }
 }
 
-void hooksKeyRemoving(db *d, const robj *o, storeRemoval why) {
-    for (uint32_t i = 0; i < engineHot.observers; i++) {
-        const keyObserver *observer = hooks.observers.items[i];
-        if (observer->removing) observer->removing(d, o, why);
+void hooksKeyRemoving(db *d, const robj *value, storeRemoval why) {
+    armedList *all = &hooks.observers;
+    const keyObserver *o;
+    for (uint32_t at = armedListBegin(all); (o = armedListNext(all, &at));) {
+        if (o->removing) o->removing(d, value, why);
     }
 }
 
 void commandObserverArm(const commandObserver *s, bool on) {
-    engineHot.command_observers = arm(&hooks.command_observers, s, on);
+    engineHot.command_observers = armedListSet(&hooks.command_observers, s, on);
     if (engineHot.command_observers) {
         engineHot.armed |= GATE_BIT_SPECIAL;
     } else {
@@ -182,14 +156,10 @@ void commandObserverArm(const commandObserver *s, bool on) {
     }
 }
 
-/* Command observers armed for one session. */
-typedef struct sessionObservers {
-    uint32_t count, cap;
-    const commandObserver *list[];
-} sessionObservers;
-
+/* Command observers armed for one session are an armedList in a slot of it. */
 static void freeObservers(session *s, void *state) {
     (void)s; /* the session ends */
+    armedListClear(state);
     memFree(state);
 }
 
@@ -202,61 +172,59 @@ static int observersSlot(void) {
 }
 
 void commandObserverArmSession(session *s, const commandObserver *w, bool on) {
-    sessionObservers *command_observers = sessionSlotGet(s, observersSlot());
-    if (!command_observers && !on) return;
-    if (!command_observers || command_observers->count == command_observers->cap) {
-        uint32_t count = command_observers ? command_observers->count : 0, cap = count + 4;
-        command_observers =
-            memRealloc(command_observers,
-                       sizeof(*command_observers) + cap * sizeof(command_observers->list[0]));
-        command_observers->count = count;
-        command_observers->cap = cap;
-        sessionSlotSet(s, observersSlot(), command_observers);
+    armedList *own = sessionSlotGet(s, observersSlot());
+    if (!own && !on) return;
+    if (!own) {
+        own = memCalloc(1, sizeof(*own));
+        sessionSlotSet(s, observersSlot(), own);
     }
-    uint32_t at = 0;
-    while (at < command_observers->count && command_observers->list[at] != w) at++;
-    if (on) {
-        command_observers->list[at] = w;
-        if (at == command_observers->count) command_observers->count++;
-    } else if (at < command_observers->count) {
-        command_observers->list[at] = command_observers->list[--command_observers->count];
-    }
-    s->observed = command_observers->count > 0;
+    s->observed = armedListSet(own, w, on) > 0;
     sessionUpdateSpecial(s);
 }
 
 void hooksForgetSession(session *s) {
-    sessionObservers *command_observers = sessionSlotGet(s, observersSlot());
-    if (command_observers) command_observers->count = 0;
+    armedList *own = sessionSlotGet(s, observersSlot());
+    if (own) armedListRemoveAll(own);
     s->observed = false;
 }
 
+/* The observers of the session alone; NULL if there are none. */
+static armedList *ownObservers(const ctx *c) {
+    return c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
+}
+
+static void callBefore(armedList *l, ctx *c) {
+    const commandObserver *o;
+    for (uint32_t at = armedListBegin(l); (o = armedListNext(l, &at));) {
+        if (o->before) o->before(c);
+    }
+}
+
+static void callAfter(armedList *l, ctx *c, int64_t duration_ns) {
+    const commandObserver *o;
+    for (uint32_t at = armedListBegin(l); (o = armedListNext(l, &at));) {
+        if (o->after) o->after(c, duration_ns);
+    }
+}
+
 void hooksBeforeCommand(ctx *c) {
-    for (uint32_t i = 0; i < engineHot.command_observers; i++) {
-        if (((const commandObserver *)hooks.command_observers.items[i])->before)
-            ((const commandObserver *)hooks.command_observers.items[i])->before(c);
-    }
-    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
-    for (uint32_t i = 0; own && i < own->count; i++) {
-        if (own->list[i]->before) own->list[i]->before(c);
-    }
+    callBefore(&hooks.command_observers, c);
+    armedList *own = ownObservers(c);
+    if (own) callBefore(own, c);
 }
 
 void hooksAfterCommand(ctx *c, int64_t duration_ns) {
-    for (uint32_t i = 0; i < engineHot.command_observers; i++) {
-        if (((const commandObserver *)hooks.command_observers.items[i])->after)
-            ((const commandObserver *)hooks.command_observers.items[i])->after(c, duration_ns);
-    }
-    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
-    for (uint32_t i = 0; own && i < own->count; i++) {
-        if (own->list[i]->after) own->list[i]->after(c, duration_ns);
-    }
+    callAfter(&hooks.command_observers, c, duration_ns);
+    armedList *own = ownObservers(c);
+    if (own) callAfter(own, c, duration_ns);
 }
 
 void hooksRefusedCommand(ctx *c) {
-    const sessionObservers *own = c->who->observed ? sessionSlotGet(c->who, observersSlot()) : NULL;
-    for (uint32_t i = 0; own && i < own->count; i++) {
-        if (own->list[i]->refused) own->list[i]->refused(c);
+    armedList *own = ownObservers(c);
+    const commandObserver *o;
+    if (!own) return;
+    for (uint32_t at = armedListBegin(own); (o = armedListNext(own, &at));) {
+        if (o->refused) o->refused(c);
     }
 }
 

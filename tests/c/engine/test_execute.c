@@ -10,6 +10,7 @@
 #include "base/base.h"
 #include "base/histogram.h"
 #include "engine/execute.h"
+#include "engine/gate_priv.h"
 #include "engine/hot.h"
 #include "engine/reply.h"
 #include "engine/stats.h"
@@ -520,9 +521,75 @@ static void gates_beyond_the_32nd_are_asked(void **state) {
     sessionClear(&other);
 }
 
+/* Observers that disarm: themselves, the one after them, or both of another session. */
+static session *disarms_for;
+static void seeFirst(ctx *c);
+static void seeFirstAfter(ctx *c, int64_t duration_ns);
+static void seeSecond(ctx *c) { note("second;"); }
+static void seeSecondAfter(ctx *c, int64_t duration_ns) { note("second after;"); }
+static void seeThird(ctx *c) { note("third;"); }
+static void seeThirdAfter(ctx *c, int64_t duration_ns) { note("third after;"); }
+static const commandObserver first = {.name = "first", .before = seeFirst, .after = seeFirstAfter};
+static const commandObserver second = {
+    .name = "second", .before = seeSecond, .after = seeSecondAfter};
+static const commandObserver third = {.name = "third", .before = seeThird, .after = seeThirdAfter};
+static bool in_before;
+
+static void armOne(const commandObserver *o, bool on) {
+    if (disarms_for) {
+        commandObserverArmSession(disarms_for, o, on);
+    } else {
+        commandObserverArm(o, on);
+    }
+}
+
+static void disarmBoth(void) {
+    armOne(&first, false);
+    armOne(&second, false);
+}
+
+static void seeFirst(ctx *c) {
+    note("first;");
+    if (in_before) disarmBoth();
+}
+
+static void seeFirstAfter(ctx *c, int64_t duration_ns) {
+    note("first after;");
+    if (!in_before) disarmBoth();
+}
+
+static void observersDisarm(session *only_for) {
+    session s;
+    sessionOpen(&s);
+    disarms_for = only_for ? &s : NULL;
+    (void)noted();
+    for (int i = 0; i < 2; i++) {
+        in_before = i == 0;
+        armOne(&first, true);
+        armOne(&second, true);
+        armOne(&third, true);
+        ask(&s, "say a|say b");
+        if (in_before) {
+            assert_noted("first;third;third after;third;third after;");
+        } else {
+            assert_noted("first;second;third;first after;third after;third;third after;");
+        }
+        armOne(&third, false);
+        assert_int_equal((engineHot.armed | s.armed) & GATE_BIT_SPECIAL, 0);
+    }
+    sessionClear(&s);
+}
+
+static void observers_may_disarm_themselves_and_others(void **state) {
+    session any;
+    observersDisarm(NULL);
+    observersDisarm(&any); /* those of one session */
+}
+
 int test_execute(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
+        TEST(observers_may_disarm_themselves_and_others),
         TEST(gates_beyond_the_32nd_are_asked),
         TEST(requests_run_in_order),
         TEST(output_makes_the_session_want_to_write),
