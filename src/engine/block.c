@@ -40,6 +40,7 @@ struct blockWait {
     bool silent;      /* its reply is suppressed by CLIENT REPLY */
     bool again;       /* it ran again and still found nothing */
     bool over;        /* blockFinish() was called */
+    bool ends;        /* its end, or its second run, is being executed */
     slice error;      /* the reply, while it ends with an error */
     uint64_t secrets; /* arguments that the command log must not show */
     blockReadyProc *ready;
@@ -51,7 +52,15 @@ struct blockWait {
     keyWait keys[];
 };
 
+/* An iteration over a list of waits, whose steps may end any wait: `next` is corrected then. */
+typedef struct waitCursor {
+    listNode *next;
+    list *of;
+    struct waitCursor *outer;
+} waitCursor;
+
 static struct {
+    waitCursor *cursors; /* of the iterations that run, innermost first */
     list waits[BLOCK_KINDS];
     bool notified[BLOCK_KINDS]; /* kinds whose `ready` functions have to be called */
     bool any_notified;
@@ -66,6 +75,25 @@ static void initLists(void) {
     listInit(&blocked.waited);
     listInit(&blocked.ready);
     listInit(&blocked.released);
+}
+
+static waitCursor cursorBegin(list *l) {
+    return (waitCursor){.next = listFirst(l), .of = l, .outer = blocked.cursors};
+}
+
+/* The next node; NULL at the end. */
+static listNode *cursorNext(waitCursor *at) {
+    listNode *n = at->next;
+    if (n) at->next = listNext(at->of, n);
+    return n;
+}
+
+/* Removes a node from a list of waits. */
+static void removeWait(list *l, listNode *n) {
+    for (waitCursor *at = blocked.cursors; at; at = at->outer) {
+        if (at->next == n) at->next = listNext(l, n);
+    }
+    listRemove(l, n);
 }
 
 uint64_t blockedKeyCount(void) { return blocked.waited.count; }
@@ -119,7 +147,7 @@ static void queueFor(blockWait *w, int i, slice key) {
 static void leaveQueue(blockWait *w, keyWait *place) {
     indexedKey *k = place->key;
     if (!k) return;
-    listRemove(&k->waits, &place->of_key);
+    removeWait(&k->waits, &place->of_key);
     if (w->when_gone && !--k->when_gone) blocked.when_gone_keys--;
     if (listIsEmpty(&k->waits)) {
         listRemove(&blocked.waited, &k->waited);
@@ -182,7 +210,7 @@ static void freeWait(blockWait *w) {
     w->who->blocked = NULL;
     w->who->flags &= ~SESSION_BLOCKED;
     timerStop(&w->deadline);
-    listRemove(&blocked.waits[w->kind], &w->all);
+    removeWait(&blocked.waits[w->kind], &w->all);
     for (int i = 0; i < w->key_count; i++) leaveQueue(w, &w->keys[i]);
     if (w->free_state) w->free_state(w->state);
     keptRequestClear(&w->kept);
@@ -238,6 +266,7 @@ static void end(blockWait *w, commandProc *reply, slice error) {
     session *s = w->who;
     outbuf silence;
     ctx c;
+    w->ends = true;
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     ctxSetSecrets(&c, w->secrets);
     w->error = error;
@@ -254,14 +283,14 @@ static void timeIsUp(engineTimer *t) {
 
 bool blockEnd(session *s, slice error) {
     blockWait *w = s->blocked;
-    if (!w || (!error.len && !w->timed_out)) return false;
+    if (!w || w->ends || (!error.len && !w->timed_out)) return false;
     end(w, w->timed_out, error);
     return true;
 }
 
 bool blockFinish(session *s) {
     blockWait *w = s->blocked;
-    if (!w || !w->finish) return false;
+    if (!w || w->ends || !w->finish) return false;
     w->over = true;
     blockNotify(w->kind);
     return true;
@@ -274,9 +303,11 @@ static void runAgain(blockWait *w) {
     ctx c;
     ctxInitLater(&c, s, &w->kept, outOf(w, &silence));
     w->again = false;
+    w->ends = true;
     s->flags &= ~SESSION_BLOCKED;
     executeKept(&c, &w->kept, CTX_WOKEN);
     s->flags |= SESSION_BLOCKED;
+    w->ends = false;
     outbufClear(&silence);
     if (!w->again) release(w);
 }
@@ -312,17 +343,18 @@ static void continueWait(blockWait *w) {
     }
 }
 
-/* Processes the sessions waiting for a key, each once. */
+/* Processes the sessions waiting for a key, each once. What one of them runs may end other waits. */
 static void serveKey(indexedKey *k) {
-    k->held = true;
+    k->held++;
     size_t left = k->waits.count;
-    listNode *n = listFirst(&k->waits);
-    for (; n && left > 0; left--) {
+    waitCursor at = cursorBegin(&k->waits);
+    blocked.cursors = &at;
+    for (listNode *n; left > 0 && (n = cursorNext(&at)); left--) {
         keyWait *wait = LIST_OWNER(n, keyWait, of_key);
-        n = listNext(&k->waits, n);
-        if (isReady(k, wait->by)) continueWait(wait->by);
+        if (!wait->by->ends && isReady(k, wait->by)) continueWait(wait->by);
     }
-    k->held = false;
+    blocked.cursors = at.outer;
+    k->held--;
     keyIndexDrop(k);
 }
 
@@ -332,13 +364,15 @@ static void serveNotified(void) {
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
         if (!blocked.notified[kind]) continue;
         blocked.notified[kind] = false;
-        for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
+        waitCursor at = cursorBegin(&blocked.waits[kind]);
+        blocked.cursors = &at;
+        for (listNode *n; (n = cursorNext(&at));) {
             blockWait *w = LIST_OWNER(n, blockWait, all);
-            n = listNext(&blocked.waits[kind], n);
             blockQuery q = queryOf(w);
-            if (isClosing(w)) continue;
+            if (isClosing(w) || w->ends) continue;
             if (w->over || (w->ready && w->ready(&q))) continueWait(w);
         }
+        blocked.cursors = at.outer;
     }
 }
 
@@ -417,10 +451,12 @@ void blockEach(const blockFilter *filter, blockVisitProc *visit, void *arg) {
     initLists();
     for (int kind = 0; kind < BLOCK_KINDS; kind++) {
         if (filter->kind >= 0 && filter->kind != kind) continue;
-        for (listNode *n = listFirst(&blocked.waits[kind]); n;) {
+        waitCursor at = cursorBegin(&blocked.waits[kind]);
+        blocked.cursors = &at;
+        for (listNode *n; (n = cursorNext(&at));) {
             blockWait *w = LIST_OWNER(n, blockWait, all);
-            n = listNext(&blocked.waits[kind], n);
             if (fits(w, filter)) visit(w->who, arg);
         }
+        blocked.cursors = at.outer;
     }
 }

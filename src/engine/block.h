@@ -82,7 +82,7 @@ void blockNotifyKey(int db_id, slice key);
 bool blockFinish(session *s);
 
 /* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).
- * `visit` may end the wait it is called with (a lost slot, a change of role), but no other. */
+ * `visit` may end any wait (a lost slot, a change of role). */
 typedef struct blockFilter {
     int kind, db_id, slot;
     slice key;

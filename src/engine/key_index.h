@@ -15,7 +15,7 @@ typedef struct indexedKey {
     listNode waited; /* node in the list of all keys with blocked sessions */
     listNode ready;  /* node in the list of changed keys */
     int when_gone;   /* number of waits with `when_gone` */
-    bool held;       /* being processed: not freed even if its lists become empty */
+    int held;        /* being processed: not freed even if its lists become empty */
     int db_id;
     size_t len;
     char bytes[];

@@ -211,7 +211,12 @@ static bool isAcknowledged(const blockQuery *q) {
     return numberParseInt(q->argv[1], &wanted) && acknowledged >= wanted;
 }
 
-static void replyAcknowledged(ctx *c) { replyInteger(c, acknowledged); }
+void (*when_acknowledged)(void);
+
+static void replyAcknowledged(ctx *c) {
+    if (when_acknowledged) when_acknowledged();
+    replyInteger(c, acknowledged);
+}
 
 static void offsetCommand(ctx *c) {
     int64_t deadline_ms;
@@ -457,6 +462,7 @@ int engineTestSetUp(void **state) {
     assert_int_equal(keyspaceFeature.init(&why), OK);
     verdict = GATE_PASS;
     verdict_for = NULL;
+    when_acknowledged = NULL;
     inner_params = (innerParams){.origin = ORIGIN_SCRIPT};
     setTestTime(START_MS);
     logSetLevel(LOG_NOTHING);

@@ -59,6 +59,8 @@ typedef struct innerParams {
     outbuf *out; /* NULL: the outer command's */
 } innerParams;
 extern innerParams inner_params;
+/* Called when a wait of `offset` ends; NULL: nothing. */
+extern void (*when_acknowledged)(void);
 /* Whom `deliver text` sends the status `text`. */
 extern session *deliver_to;
 

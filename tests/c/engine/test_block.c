@@ -251,6 +251,68 @@ static void one_index_serves_watches_and_waits(void **state) {
     sessionClear(&c);
 }
 
+static session *ends_next; /* its wait ends within the command of another one */
+
+static void endNext(db *d, slice key, const char *event) {
+    if (!ends_next || strcmp(event, "del") != 0) return;
+    session *s = ends_next;
+    ends_next = NULL;
+    assert_true(blockEnd(s, SLICE("GONE with the other")));
+}
+
+static const keyObserver ending_observer = {.name = "ending", .changed = endNext};
+
+/* The second wait ends while the first one's command runs; the third one is still checked. */
+static void a_woken_command_may_end_the_next_wait(void **state) {
+    session waiting[3], writer;
+    for (int i = 0; i < 3; i++) {
+        sessionOpen(&waiting[i]);
+        ask(&waiting[i], "await k 0");
+        assert_true(waits(&waiting[i]));
+    }
+    sessionOpen(&writer);
+    keyObserverArm(&ending_observer, true);
+    ends_next = &waiting[1];
+    ask(&writer, "put k 1");
+    assert_replies(&waiting[0], "$1 1");
+    assert_replies(&waiting[1], "-GONE with the other");
+    assert_true(waits(&waiting[2]));
+    ask(&writer, "put k 2");
+    assert_replies(&waiting[2], "$1 2");
+    keyObserverArm(&ending_observer, false);
+    while (blockNextReleased()) {}
+    for (int i = 0; i < 3; i++) sessionClear(&waiting[i]);
+    sessionClear(&writer);
+}
+
+static void endTheNextAndItself(void) {
+    session *s = ends_next;
+    ends_next = NULL;
+    if (!s) return;
+    assert_true(blockEnd(s, SLICE("GONE with the other")));
+    assert_false(blockEnd(engineHot.current->who, SLICE("GONE again"))); /* it ends already */
+    assert_false(blockFinish(engineHot.current->who));
+}
+
+static void a_notified_wait_may_end_the_next_one(void **state) {
+    session waiting[3], other;
+    for (int i = 0; i < 3; i++) {
+        sessionOpen(&waiting[i]);
+        ask(&waiting[i], "offset 5 0");
+        assert_true(waits(&waiting[i]));
+    }
+    sessionOpen(&other);
+    when_acknowledged = endTheNextAndItself;
+    ends_next = &waiting[1];
+    ask(&other, "ack 7");
+    assert_replies(&waiting[0], ":7");
+    assert_replies(&waiting[1], "-GONE with the other");
+    assert_replies(&waiting[2], ":7");
+    while (blockNextReleased()) {}
+    for (int i = 0; i < 3; i++) sessionClear(&waiting[i]);
+    sessionClear(&other);
+}
+
 int test_block(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
@@ -268,6 +330,8 @@ int test_block(void) {
         TEST(a_wait_can_end_when_its_key_is_missing),
         TEST(a_wait_for_an_offset_ends_on_notification),
         TEST(waits_are_found_by_kind_key_and_slot),
+        TEST(a_woken_command_may_end_the_next_wait),
+        TEST(a_notified_wait_may_end_the_next_one),
         TEST(one_index_serves_watches_and_waits),
     };
     return cmocka_run_group_tests_name("block", tests, NULL, NULL);
