@@ -253,8 +253,8 @@ static void one_index_serves_watches_and_waits(void **state) {
 
 static session *ends_next; /* its wait ends within the command of another one */
 
-static void endNext(db *d, slice key, const char *event) {
-    if (!ends_next || strcmp(event, "del") != 0) return;
+static void endNext(db *d, slice key, const keyEvent *event) {
+    if (!ends_next || event != &eventDel) return;
     session *s = ends_next;
     ends_next = NULL;
     assert_true(blockEnd(s, SLICE("GONE with the other")));
