@@ -159,6 +159,12 @@ void gossipReadExtensions(clusterMap *m, clusterNode *from, const message *msg, 
     for (int i = 0; i < e.forgotten_count; i++) forget(m, from, &e.forgotten[i], now_ms);
 }
 
+void gossipReadFlags(clusterMap *m, clusterNode *from, const messageHeader *h) {
+    const uint32_t told = NODE_NO_FAILOVER | NODE_HAS_EXTENSIONS | NODE_HAS_LIGHT_PUBLISH |
+                          NODE_HAS_LIGHT_MODULE | NODE_MIGRATE_TO | NODE_PRIMARY_FAILED;
+    clusterMapSetFlags(m, from, h->node_flags & told, ~(uint32_t)h->node_flags & told);
+}
+
 bool gossipReadAddress(clusterMap *m, clusterNode *from, const messageHeader *h, slice peer_ip,
                        bool tls) {
     slice ip = h->ip.len ? h->ip : peer_ip;

@@ -189,12 +189,18 @@ topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *u
     return acts;
 }
 
-bool topologyTakeOver(clusterMap *m) {
+void topologyPromote(clusterMap *m, uint64_t epoch) {
     clusterNode *old = m->myself->primary;
-    if (!old) return false;
+    check(old);
+    check(epoch >= m->myself->epoch);
     clusterMapMakePrimary(m, m->myself);
     moveSlots(m, old, m->myself);
+    clusterMapSetNodeEpoch(m, m->myself, epoch);
+}
+
+bool topologyTakeOver(clusterMap *m) {
+    if (!m->myself->primary) return false;
     clusterMapSetEpochs(m, clusterMapGreatestEpoch(m) + 1, m->vote_epoch);
-    clusterMapSetNodeEpoch(m, m->myself, m->current_epoch);
+    topologyPromote(m, m->current_epoch);
     return true;
 }

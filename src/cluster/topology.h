@@ -47,6 +47,8 @@ topologyActs topologyUpdate(clusterMap *m, clusterNode *sender, const message *u
 /* This node becomes the primary of its shard with an epoch greater than all others, whether or not the majority agrees, and
  * owns the slots of its primary: CLUSTER FAILOVER TAKEOVER. False: it is no replica, or its primary is not known. */
 bool topologyTakeOver(clusterMap *m);
+/* This node, a replica, becomes the primary of its shard with that epoch, and owns the slots of its primary. */
+void topologyPromote(clusterMap *m, uint64_t epoch);
 /* Makes this node, which has no slots, a replica. */
 void topologyFollow(clusterMap *m, clusterNode *primary);
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * The scenario of the cluster: three primaries and three replicas find each other, detect failures, and agree on epochs,
- * roles and owners of slots, whatever the network does. There is no election: replicas take over without votes, and
- * primaries take slots with a new epoch, as CLUSTER FAILOVER TAKEOVER and the end of a slot migration do; so two nodes may
- * own a slot for a while, and the greater epoch wins.
+ * The scenario of the cluster: three primaries and three replicas find each other, detect failures, elect new primaries, and
+ * agree on epochs, roles and owners of slots, whatever the network does.
+ *
+ * In most runs nothing but elections changes owners. Then no epoch has two winners, a node votes once in an epoch, no two
+ * nodes own a slot in the same epoch, and no slot gets lost. In the others replicas also take over without votes, and
+ * primaries take slots with a new epoch, as CLUSTER FAILOVER TAKEOVER and the end of a slot migration do: two nodes may own a
+ * slot for a while, and the greater epoch wins.
  *
  * Epochs never go back, over restarts as well; replicas have no slots; without faults no node is suspected; after healing
- * all maps become equal within a bound, a stopped primary is marked as failed by all, and not any more once it is back. */
+ * all maps become equal within a bound, a stopped node is marked as failed by all, replaced if it was a primary with a
+ * replica, and not marked any more once it is back.
+ */
 #include <stdio.h>
 
 #include "base/base.h"
@@ -21,9 +26,33 @@ enum {
     DETECT_MS = 3 * SIM_NODE_TIMEOUT_MS,
     /* The state of a primary with slots is kept for two timeouts. */
     RETURN_MS = 6 * SIM_NODE_TIMEOUT_MS,
+    /* The first election begins within a second; if votes are lost the next one four timeouts later. */
+    ELECT_MS = 6 * SIM_NODE_TIMEOUT_MS,
 };
 
-static bool faults;
+enum { EPOCHS_MAX = 4096 };
+
+static bool faults, votes_only;
+static int winner_of[EPOCHS_MAX]; /* by epoch: host + 1 */
+static uint64_t voted_in[SIM_NODES][EPOCHS_MAX / 64];
+
+void simNodeVoted(const simNode *voter, uint64_t epoch) {
+    if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
+    uint64_t *word = &voted_in[voter->host][epoch / 64], bit = UINT64_C(1) << epoch % 64;
+    if (*word & bit)
+        simFail("node %d has voted twice in epoch %llu", voter->host, (unsigned long long)epoch);
+    *word |= bit;
+    node_counts.votes++;
+}
+
+void simNodeWon(const simNode *winner, uint64_t epoch) {
+    if (epoch >= EPOCHS_MAX) simFail("epoch %llu", (unsigned long long)epoch);
+    if (winner_of[epoch])
+        simFail("nodes %d and %d have won epoch %llu", winner_of[epoch] - 1, winner->host,
+                (unsigned long long)epoch);
+    winner_of[epoch] = winner->host + 1;
+    node_counts.wins++;
+}
 
 static simNode *anyNode(void) { return &sim_nodes[randomUniform(SIM_NODES)]; }
 
@@ -79,9 +108,25 @@ static void injectFaults(void) {
 
 /* ------------------------------------------------------------------ a run */
 
+/* No two nodes own a slot in the same epoch. */
+static void checkOwners(void) {
+    for (int i = 0; i < SIM_NODES; i++) {
+        for (int k = 0; k < i; k++) {
+            const clusterMap *a = &sim_nodes[i].map, *b = &sim_nodes[k].map;
+            if (!sim_nodes[i].running || !sim_nodes[k].running) continue;
+            if (a->myself->epoch != b->myself->epoch) continue;
+            for (int word = 0; word < SLOT_WORDS; word++)
+                if (a->mine[word] & b->mine[word])
+                    simFail("nodes %d and %d own a slot in epoch %llu", k, i,
+                            (unsigned long long)a->myself->epoch);
+        }
+    }
+}
+
 static void step(void) {
     sim_now_ms += SIM_NODE_STEP_MS;
     for (int i = 0; i < SIM_NODES; i++) simNodeStep(&sim_nodes[i]);
+    if (votes_only) checkOwners();
     wiresSweep();
 }
 
@@ -181,6 +226,7 @@ static void fixSlots(void) {
     if (!to) simFail("there is no primary");
     for (int slot = 0; slot < SLOT_COUNT; slot++) {
         if (claimantOf(slot) != -1) continue;
+        if (votes_only) simFail("no node regards slot %d as its own", slot);
         if (!found) (void)clusterMapBumpEpoch(&to->map); /* false: it has the greatest already */
         found = true;
         node_counts.fixed_slots++;
@@ -221,28 +267,29 @@ static void heal(void) {
         if (!sim_nodes[i].running) simNodeStart(&sim_nodes[i]);
 }
 
-/* How many of the others have marked a node as failed. */
-static int countMarks(const clusterNode *n, int except) {
-    int count = 0;
+/* Whether all others have marked a node as failed and, if `replaced`, know another owner of its slots. */
+static bool isGone(const clusterNode *n, int except, bool replaced) {
     for (int i = 0; i < SIM_NODES; i++) {
-        if (i == except) continue;
-        const clusterNode *seen = sameNode(&sim_nodes[i], n);
-        count += seen && seen->flags & NODE_FAILED;
+        const clusterNode *seen = i == except ? NULL : sameNode(&sim_nodes[i], n);
+        if (!seen) continue;
+        if (!(seen->flags & NODE_FAILED) || (replaced && seen->slot_count)) return false;
     }
-    return count;
+    return true;
 }
 
-/* A stopped node is found by all, if the majority is left. */
+/* A stopped node is found by all, if the majority is left, and a primary is replaced. */
 static void failOne(void) {
     int host = (int)randomUniform(SIM_NODES);
     simNode *n = &sim_nodes[host];
+    bool voted = clusterNodeVotes(n->map.myself), replaced = voted && n->map.myself->replica_count;
     int voters = clusterMapCountVoters(&n->map);
-    if (voters - clusterNodeVotes(n->map.myself) < voters / 2 + 1) return;
-    simNode *other = &sim_nodes[(host + 1) % SIM_NODES];
-    const clusterNode *seen = sameNode(other, n->map.myself);
+    if (voters - voted < voters / 2 + 1) return;
+    const clusterNode *seen = sameNode(&sim_nodes[(host + 1) % SIM_NODES], n->map.myself);
     simNodeStop(n);
-    for (int64_t end_ms = sim_now_ms + DETECT_MS; countMarks(seen, host) < SIM_NODES - 1; step())
-        if (sim_now_ms > end_ms) simFail("node %d is stopped, and not marked by all", host);
+    int64_t bound_ms = DETECT_MS + (replaced ? ELECT_MS : 0);
+    for (int64_t end_ms = sim_now_ms + bound_ms; !isGone(seen, host, replaced); step())
+        if (sim_now_ms > end_ms)
+            simFail("node %d is stopped, and not marked or not replaced", host);
     node_counts.failures_found++;
     simNodeStart(n);
     agree(RETURN_MS + AGREE_MS);
@@ -250,12 +297,15 @@ static void failOne(void) {
 
 static void run(void) {
     faults = !oneIn(4);
+    votes_only = !oneIn(3);
+    memset(winner_of, 0, sizeof(winner_of));
+    memset(voted_in, 0, sizeof(voted_in));
     begin();
     int steps = 300 + (int)randomUniform(3000);
     for (int i = 0; i < steps; i++) {
         if (faults) injectFaults();
-        if (oneIn(200)) takeSlots(anyNode());
-        if (oneIn(250)) takeOver(anyNode());
+        if (!votes_only && oneIn(200)) takeSlots(anyNode());
+        if (!votes_only && oneIn(250)) takeOver(anyNode());
         step();
         if (i % 500 == 0) verifyMaps();
     }
@@ -272,11 +322,12 @@ static void run(void) {
 static void report(void) {
     const simNodeCounts *c = &node_counts;
     printf(
-        "%llu messages (%llu MB), %llu UPDATE, %llu FAIL, %llu links, %llu restarts, %llu takeovers, "
+        "%llu messages (%llu MB), %llu UPDATE, %llu FAIL, %llu links, %llu restarts, %llu takeovers, %llu elections (%llu won, %llu votes), "
         "%llu moves of slots (%llu slots fixed), %llu separations, %llu stopped nodes found\n",
         (unsigned long long)c->messages, (unsigned long long)c->bytes >> 20,
         (unsigned long long)c->updates, (unsigned long long)c->fails, (unsigned long long)c->links,
         (unsigned long long)c->restarts, (unsigned long long)c->takeovers,
+        (unsigned long long)c->elections, (unsigned long long)c->wins, (unsigned long long)c->votes,
         (unsigned long long)c->moves, (unsigned long long)c->fixed_slots,
         (unsigned long long)c->separations, (unsigned long long)c->failures_found);
 }

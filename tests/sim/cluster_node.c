@@ -8,6 +8,8 @@ simNode sim_nodes[SIM_NODES];
 simNodeCounts node_counts;
 
 static const topologyRules topology_rules = {.replica_migration = true};
+static const electionRules election_rules = {
+    .timeout_ms = SIM_NODE_TIMEOUT_MS, .allowed = true, .validity_factor = 10};
 static const clusterStateRules state_rules = {.full_coverage = true,
                                               .node_timeout_ms = SIM_NODE_TIMEOUT_MS};
 
@@ -68,6 +70,22 @@ static void tellFailed(void *arg, clusterNode *failed) {
     strFree(&bytes);
 }
 
+/* A message without data to all nodes. */
+static void sendToAll(simNode *n, messageType type, uint8_t flags) {
+    str bytes = STR_EMPTY;
+    gossipRules rules = gossipRulesOf(n);
+    messageHeader h = gossipHeader(&n->map, &rules);
+    h.flags |= flags;
+    messageWriteEmpty(&bytes, type, &h);
+    for (int i = 1; i < n->map.node_count; i++) sendTo(n, n->map.nodes[i], &bytes);
+    strFree(&bytes);
+}
+
+static void pongTo(simNode *n, const clusterNode *to) {
+    simLink *l = linkTo(n, to);
+    if (l->wire && l->greeted) pong(n, l->wire, WIRE_CONNECTOR, to);
+}
+
 static failureRules failureRulesOf(simNode *n) {
     return (failureRules){.timeout_ms = SIM_NODE_TIMEOUT_MS, .failed = tellFailed, .arg = n};
 }
@@ -95,7 +113,7 @@ static void takePing(simNode *n, clusterNode *sender, const message *m, bool is_
     int64_t now_ms = clockOf(n);
     failureRules failure = failureRulesOf(n);
     gossipRules rules = gossipRulesOf(n);
-    clusterMapSetFlags(&n->map, sender, m->header.node_flags & NODE_HAS_EXTENSIONS, 0);
+    gossipReadFlags(&n->map, sender, &m->header);
     if (is_reply) {
         failurePong(&n->map, sender, &failure, now_ms);
         clusterMapSetFlags(&n->map, sender, 0, NODE_MEET);
@@ -105,6 +123,31 @@ static void takePing(simNode *n, clusterNode *sender, const message *m, bool is_
     if (acts.update) sendUpdate(n, sender, acts.update);
     gossipRead(&n->map, sender, m, &failure, &rules, now_ms);
     if (m->extension_count) gossipReadExtensions(&n->map, sender, m, now_ms);
+}
+
+static void actOnElection(simNode *n, electionActs acts) {
+    if (acts.ask) {
+        node_counts.elections++;
+        sendToAll(n, MESSAGE_AUTH_REQUEST, n->election.force ? MESSAGE_FORCE_ACK : 0);
+    }
+    if (acts.won) simNodeWon(n, n->map.myself->epoch);
+    for (int i = 1; i < n->map.node_count && (acts.won || acts.tell_replicas); i++) {
+        const clusterNode *to = n->map.nodes[i];
+        if (acts.won || to->primary == n->map.myself->primary) pongTo(n, to);
+    }
+}
+
+static void takeRequest(simNode *n, clusterNode *sender, const messageHeader *h) {
+    electionVerdict v = electionRequest(&n->map, sender, h, n->started_ms, clockOf(n));
+    if (v.update) sendUpdate(n, sender, v.update);
+    if (!v.granted) return;
+    simNodeVoted(n, n->map.vote_epoch);
+    str bytes = STR_EMPTY;
+    gossipRules rules = gossipRulesOf(n);
+    messageHeader own = gossipHeader(&n->map, &rules);
+    messageWriteEmpty(&bytes, MESSAGE_AUTH_ACK, &own);
+    sendTo(n, sender, &bytes);
+    strFree(&bytes);
 }
 
 static void take(simNode *n, wire *w, wireSide side, const message *m) {
@@ -121,6 +164,10 @@ static void take(simNode *n, wire *w, wireSide side, const message *m) {
         if (about) failureReceived(&n->map, sender, about, clockOf(n));
     } else if (m->type == MESSAGE_UPDATE) {
         (void)topologyUpdate(&n->map, sender, m, &topology_rules); /* no data follows the role */
+    } else if (m->type == MESSAGE_AUTH_REQUEST) {
+        takeRequest(n, sender, &m->header);
+    } else if (m->type == MESSAGE_AUTH_ACK) {
+        actOnElection(n, electionVote(&n->election, &n->map, sender, &m->header));
     }
 }
 
@@ -237,10 +284,12 @@ static void checkNode(simNode *n) {
     if (m->current_epoch < n->current_epoch)
         simFail("node %d: the current epoch went back", n->host);
     if (m->myself->epoch < n->own_epoch) simFail("node %d: its epoch went back", n->host);
+    if (m->vote_epoch < n->vote_epoch) simFail("node %d: the epoch of its vote went back", n->host);
     if (m->myself->epoch > m->current_epoch)
         simFail("node %d: its epoch is greater than the current one", n->host);
     n->current_epoch = m->current_epoch;
     n->own_epoch = m->myself->epoch;
+    n->vote_epoch = m->vote_epoch;
     for (int i = 0; i < m->node_count; i++) {
         const clusterNode *seen = m->nodes[i];
         if (seen->flags & NODE_REPLICA && seen->slot_count)
@@ -259,6 +308,7 @@ void simNodeStep(simNode *n) {
         pingIdle(n, now_ms);
         failureTick(&n->map, &failure, now_ms);
         clusterStateUpdate(&n->state, &n->map, &state_rules, now_ms);
+        actOnElection(n, electionTick(&n->election, &n->map, &election_rules, now_ms));
     }
     if (sim_now_ms % 1000 == 0) pingOldest(n);
     save(n);
@@ -271,6 +321,7 @@ void simNodeInit(simNode *n, int host) {
     memset(n, 0, sizeof(*n));
     n->host = host;
     n->running = true;
+    n->started_ms = clockOf(n);
     networkSetUp(host, true);
     clusterMapInit(&n->map, clockOf(n));
     clusterMapSetText(&n->map, &n->map.myself->ip, SLICE("127.0.0.1"));
@@ -284,6 +335,8 @@ void simNodeStart(simNode *n) {
     if (clusterMapParse(&n->map, strSlice(&n->disk), false, clockOf(n), &why) != OK)
         simFail("node %d does not read its file: %s", n->host, why.text);
     memset(&n->state, 0, sizeof(n->state));
+    memset(&n->election, 0, sizeof(n->election));
+    n->started_ms = clockOf(n);
     n->running = true;
     networkSetUp(n->host, true);
 }

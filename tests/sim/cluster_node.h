@@ -6,6 +6,7 @@
 #define TESTS_SIM_CLUSTER_NODE_H
 
 #include "cluster/cluster_state.h"
+#include "cluster/election.h"
 #include "cluster/failure.h"
 #include "cluster/gossip.h"
 #include "cluster/topology.h"
@@ -31,14 +32,20 @@ typedef struct simNode {
     bool running;
     clusterMap map;
     clusterState state;
+    election election;
+    int64_t started_ms;
     simLink links[SIM_NODES]; /* by host */
     str disk;                 /* the configuration file */
     /* The greatest that it had, over restarts. */
-    uint64_t current_epoch, own_epoch;
+    uint64_t current_epoch, own_epoch, vote_epoch;
     bool failed_seen; /* it has marked a node as failing */
 } simNode;
 
 extern simNode sim_nodes[SIM_NODES];
+
+/* Called for every vote and every won election. */
+void simNodeVoted(const simNode *voter, uint64_t epoch);
+void simNodeWon(const simNode *winner, uint64_t epoch);
 
 /* A new node that knows nobody. */
 void simNodeInit(simNode *n, int host);
@@ -51,8 +58,8 @@ void simNodeMeet(simNode *n, const simNode *other);
 void simNodeStep(simNode *n);
 
 typedef struct simNodeCounts {
-    uint64_t messages, bytes, updates, fails, links, restarts, takeovers, moves, fixed_slots,
-        separations, failures_found;
+    uint64_t messages, bytes, updates, fails, links, restarts, takeovers, elections, wins, votes,
+        moves, fixed_slots, separations, failures_found;
 } simNodeCounts;
 extern simNodeCounts node_counts;
 

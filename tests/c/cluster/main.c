@@ -8,6 +8,7 @@ int test_cluster_state(void);
 int test_message(void);
 int test_topology(void);
 int test_failure(void);
+int test_election(void);
 
 int main(void) {
     int failed = 0;
@@ -18,5 +19,6 @@ int main(void) {
     failed += test_message();
     failed += test_topology();
     failed += test_failure();
+    failed += test_election();
     return failed != 0;
 }

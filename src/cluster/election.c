@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cluster/election.h"
+
+#include "base/base.h"
+#include "base/random.h"
+#include "cluster/topology.h"
+
+enum {
+    DELAY_DIVISOR = 30,
+    DELAY_MAX_MS = 500,
+    NO_DATA_DELAY_MS = 500,
+    VOTES_MIN_MS = 2000,  /* votes are awaited for two timeouts, at least so long */
+    SAFE_AFTER_MS = 2000, /* a node that has just started does not vote */
+};
+
+/* ------------------------------------------------------------------ ranks and delays */
+
+static int64_t unitMs(const electionRules *rules) {
+    int64_t d = rules->timeout_ms / DELAY_DIVISOR;
+    if (d < 1) d = 1;
+    return d > DELAY_MAX_MS ? DELAY_MAX_MS : d;
+}
+
+static int64_t votesMs(const electionRules *rules) {
+    int64_t twice = 2 * rules->timeout_ms;
+    return twice < VOTES_MIN_MS ? VOTES_MIN_MS : twice;
+}
+
+/* The number of replicas of the same primary that have more data, or as much and a smaller id. */
+static int rankOf(const clusterMap *m) {
+    const clusterNode *myself = m->myself, *primary = myself->primary;
+    int rank = 0;
+    for (int i = 0; i < primary->replica_count; i++) {
+        const clusterNode *r = primary->replicas[i];
+        if (r == myself || r->flags & NODE_NO_FAILOVER) continue;
+        bool first = memcmp(r->id, myself->id, NODE_ID_LEN) < 0;
+        rank += r->offset > myself->offset || (r->offset == myself->offset && first);
+    }
+    return rank;
+}
+
+/* The number of failed primaries with replicas whose election comes first, so that votes are not split. */
+static int failedRankOf(const clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    int rank = 0;
+    for (int i = 0; i < m->node_count; i++) {
+        const clusterNode *n = m->nodes[i];
+        if (!(n->flags & NODE_FAILED) || !clusterNodeVotes(n) || !n->replica_count) continue;
+        if (now_ms - n->failed_ms > rules->timeout_ms * rules->validity_factor) continue;
+        rank += memcmp(n->shard_id, m->myself->shard_id, NODE_ID_LEN) < 0;
+    }
+    return rank;
+}
+
+/* All replicas of the primary know that it has failed, and this one is the best. */
+static bool mayStartAtOnce(const clusterMap *m, const election *e) {
+    const clusterNode *primary = m->myself->primary;
+    if (e->rank || e->failed_rank || !m->myself->offset) return false;
+    for (int i = 0; i < primary->replica_count; i++) {
+        const clusterNode *r = primary->replicas[i];
+        if (r != m->myself && !(r->flags & NODE_PRIMARY_FAILED)) return false;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------ the candidate */
+
+static void begin(election *e, const clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    int64_t d = unitMs(rules);
+    *e = (election){
+        .step = ELECTION_DELAYED, .rank = rankOf(m), .failed_rank = failedRankOf(m, rules, now_ms)};
+    memcpy(e->primary_id, m->myself->primary->id, NODE_ID_LEN);
+    int64_t delay = d + (int64_t)randomUniform((uint64_t)d) + e->rank * 2 * d + e->failed_rank * d;
+    if (!m->myself->offset) delay += NO_DATA_DELAY_MS;
+    e->start_ms = now_ms + delay;
+    logNotice("Start of election delayed for %lld milliseconds (rank #%d, primary rank #%d, offset "
+              "%lld).",
+              (long long)delay, e->rank, e->failed_rank, (long long)m->myself->offset);
+}
+
+/* Others have told their offsets meanwhile, or have failed. */
+static void updateRanks(election *e, const clusterMap *m, const electionRules *rules,
+                        int64_t now_ms) {
+    int rank = rankOf(m), failed_rank = failedRankOf(m, rules, now_ms);
+    int64_t d = unitMs(rules);
+    if (rank > e->rank) {
+        int64_t added = (rank - e->rank) * 2 * d;
+        logNotice("Replica rank updated to #%d, added %lld milliseconds of delay.", rank,
+                  (long long)added);
+        e->start_ms += added;
+    }
+    if (failed_rank > e->failed_rank) {
+        int64_t added = (failed_rank - e->failed_rank) * d;
+        logNotice("Failed primary rank updated to #%d, added %lld milliseconds of delay.",
+                  failed_rank, (long long)added);
+        e->start_ms += added;
+    }
+    e->rank = rank;
+    e->failed_rank = failed_rank;
+}
+
+static electionActs ask(election *e, clusterMap *m, int64_t now_ms) {
+    clusterMapSetEpochs(m, m->current_epoch + 1, m->vote_epoch);
+    e->step = ELECTION_ASKED;
+    e->start_ms = now_ms;
+    e->epoch = m->current_epoch;
+    e->votes = 0;
+    logNotice("Starting a failover election for epoch %llu, node config epoch is %llu",
+              (unsigned long long)e->epoch, (unsigned long long)m->myself->primary->epoch);
+    return (electionActs){.ask = true};
+}
+
+static electionActs delayed(election *e, clusterMap *m, const electionRules *rules,
+                            int64_t now_ms) {
+    updateRanks(e, m, rules, now_ms);
+    if (mayStartAtOnce(m, e)) {
+        logNotice("Myself become the best ranked replica, initiate the election immediately.");
+        e->force = true;
+        return ask(e, m, now_ms);
+    }
+    return now_ms >= e->start_ms ? ask(e, m, now_ms) : (electionActs){0};
+}
+
+/* Whether this node is a replica that has to replace its primary. */
+static bool mustReplace(const clusterMap *m, const electionRules *rules) {
+    const clusterNode *primary = m->myself->primary;
+    if (!primary || !(primary->flags & NODE_FAILED) || !primary->slot_count) return false;
+    if (!rules->allowed) return false;
+    return !rules->data_age_max_ms || rules->data_age_ms <= rules->data_age_max_ms;
+}
+
+electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms) {
+    const clusterNode *primary = m->myself->primary;
+    bool failed = primary && primary->flags & NODE_FAILED;
+    clusterMapSetFlags(m, m->myself, failed ? NODE_PRIMARY_FAILED : 0,
+                       failed ? 0 : NODE_PRIMARY_FAILED);
+    if (!mustReplace(m, rules) ||
+        (e->step != ELECTION_IDLE && memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0))
+        e->step = ELECTION_IDLE;
+    if (!mustReplace(m, rules)) return (electionActs){0};
+    switch (e->step) {
+    case ELECTION_IDLE: begin(e, m, rules, now_ms); return (electionActs){.tell_replicas = true};
+    case ELECTION_DELAYED: return delayed(e, m, rules, now_ms);
+    case ELECTION_ASKED:
+        if (now_ms - e->start_ms <= votesMs(rules)) break;
+        logNotice("Currently unable to failover: Failover attempt expired.");
+        e->step = ELECTION_EXPIRED;
+        break;
+    case ELECTION_EXPIRED:
+        if (now_ms - e->start_ms > 2 * votesMs(rules)) e->step = ELECTION_IDLE;
+        break;
+    }
+    return (electionActs){0};
+}
+
+electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h) {
+    const clusterNode *primary = m->myself->primary;
+    if (e->step != ELECTION_ASKED || !clusterNodeVotes(from)) return (electionActs){0};
+    if (h->current_epoch < e->epoch || from->ack_epoch == e->epoch) return (electionActs){0};
+    /* What was asked for is the place of this primary. */
+    if (!primary || memcmp(e->primary_id, primary->id, NODE_ID_LEN) != 0) return (electionActs){0};
+    from->ack_epoch = e->epoch;
+    e->votes++;
+    if (e->votes < clusterMapCountVoters(m) / 2 + 1) return (electionActs){0};
+    logNotice("Failover election won: I'm the new primary.");
+    logNotice("configEpoch set to %llu after successful failover", (unsigned long long)e->epoch);
+    logNotice("Setting myself to primary in shard %.40s after failover; my old primary is %s",
+              m->myself->shard_id, clusterNodeLabel(primary).text);
+    topologyPromote(m, e->epoch);
+    e->step = ELECTION_IDLE;
+    return (electionActs){.won = true};
+}
+
+/* ------------------------------------------------------------------ the voter */
+
+static electionVerdict deny(const clusterNode *candidate, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static electionVerdict deny(const clusterNode *candidate, const char *format, ...) {
+    str why = STR_EMPTY;
+    va_list args;
+    va_start(args, format);
+    strAppendFormatV(&why, format, args);
+    va_end(args);
+    logWarning("Failover auth denied to %s%s", clusterNodeLabel(candidate).text, strText(&why));
+    strFree(&why);
+    return (electionVerdict){0};
+}
+
+/* A slot that the candidate claims with an epoch lower than its owner's; -1: there is none. */
+static int outdatedSlot(const clusterMap *m, const messageHeader *h) {
+    for (int slot = 0; slot < SLOT_COUNT; slot++) {
+        const clusterNode *owner = clusterMapOwner(m, slot);
+        bool claimed = h->slots[slot / 8] >> slot % 8 & 1;
+        if (claimed && owner && owner->epoch > h->epoch) return slot;
+    }
+    return -1;
+}
+
+electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
+                                int64_t started_ms, int64_t now_ms) {
+    if (!clusterNodeVotes(m->myself)) return (electionVerdict){0};
+    if (now_ms - started_ms < SAFE_AFTER_MS)
+        return deny(candidate, ": it is not safe to vote in this moment)");
+    unsigned long long asked = h->current_epoch, current = m->current_epoch;
+    if (asked < current)
+        return deny(candidate, ": reqEpoch (%llu) < curEpoch(%llu)", asked, current);
+    clusterMapSetEpochs(m, h->current_epoch, m->vote_epoch);
+    if (m->vote_epoch == m->current_epoch)
+        return deny(candidate, ": already voted for epoch %llu", asked);
+    if (candidate->flags & NODE_PRIMARY)
+        return deny(candidate, " for epoch %llu: it is a primary node", asked);
+    if (!candidate->primary)
+        return deny(candidate, " for epoch %llu: I don't know its primary", asked);
+    if (!(candidate->primary->flags & NODE_FAILED) && !(h->flags & MESSAGE_FORCE_ACK))
+        return deny(candidate, " for epoch %llu: its primary is up", asked);
+    int slot = outdatedSlot(m, h);
+    if (slot >= 0) {
+        clusterNode *owner = clusterMapOwner(m, slot);
+        electionVerdict denied =
+            deny(candidate, ": slot %d epoch (%llu) > reqConfigEpoch (%llu)", slot,
+                 (unsigned long long)owner->epoch, (unsigned long long)h->epoch);
+        denied.update = owner;
+        return denied;
+    }
+    clusterMapSetEpochs(m, m->current_epoch, m->current_epoch);
+    logNotice("Failover auth granted to %s for epoch %llu", clusterNodeLabel(candidate).text,
+              asked);
+    return (electionVerdict){.granted = true};
+}

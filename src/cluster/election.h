@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Elections: how a replica replaces a failed primary with the votes of the majority, and how a node votes. Pure: a map and the
+ * time or a message in, a changed map and acts out.
+ *
+ * Candidate, a replica of a primary that is marked as failed and has slots (d: a 30th of the node timeout, 500 ms at most):
+ *
+ *   state      event                              to         act
+ *   idle       its primary has failed             delayed    tells the other replicas its offset
+ *   delayed    d + random d + 2d per better replica + d per primary before it + 500 ms without data have passed
+ *                                                 asked      takes a new epoch and asks all for votes
+ *     it is the best and all replicas agree       asked      the same, at once
+ *   asked      votes of the majority              idle       it is the primary
+ *   asked      two timeouts have passed           expired
+ *   expired    two more have passed               delayed
+ *   any        its primary has changed or works   idle
+ *
+ * Voter, a primary with slots: one vote in each epoch, also over restarts, as the epoch of the vote is on disk before it is
+ * sent; for a replica of a failed primary whose claim is not older than what the voter knows. */
+#ifndef CLUSTER_ELECTION_H
+#define CLUSTER_ELECTION_H
+
+#include "cluster/map.h"
+#include "cluster/message.h"
+
+typedef enum electionStep {
+    ELECTION_IDLE,
+    ELECTION_DELAYED,
+    ELECTION_ASKED,
+    ELECTION_EXPIRED
+} electionStep;
+
+typedef struct election {
+    electionStep step;
+    char primary_id[NODE_ID_LEN]; /* of the one that is to be replaced */
+    int64_t start_ms;             /* when it asks, or has asked */
+    int rank, failed_rank;        /* better replicas; failed primaries before its own */
+    uint64_t epoch;
+    int votes;
+    bool force; /* the votes are wanted even of nodes that do not know of the failure yet */
+} election;
+
+typedef struct electionRules {
+    int64_t timeout_ms;
+    bool allowed;            /* not cluster-replica-no-failover */
+    int64_t data_age_ms;     /* since the link to the primary was up */
+    int64_t data_age_max_ms; /* 0: no limit */
+    int validity_factor; /* how long a failed primary delays the election of others, in timeouts */
+} electionRules;
+
+typedef struct electionActs {
+    bool tell_replicas; /* send a PONG to the other replicas of the primary */
+    bool ask;           /* send AUTH_REQUEST to all, with MESSAGE_FORCE_ACK if `force` is set */
+    bool won;           /* this node is the primary: send a PONG to all */
+} electionActs;
+
+/* Periodically. */
+electionActs electionTick(election *e, clusterMap *m, const electionRules *rules, int64_t now_ms);
+/* An AUTH_ACK. */
+electionActs electionVote(election *e, clusterMap *m, clusterNode *from, const messageHeader *h);
+
+typedef struct electionVerdict {
+    bool granted;        /* send AUTH_ACK once the map is saved */
+    clusterNode *update; /* send the candidate an UPDATE about this node; NULL: none */
+} electionVerdict;
+
+/* An AUTH_REQUEST. `started_ms`: when this node started. */
+electionVerdict electionRequest(clusterMap *m, clusterNode *candidate, const messageHeader *h,
+                                int64_t started_ms, int64_t now_ms);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * cluster/election.h: candidate and voter, row by row. The simulation (tests/sim/cluster.c) runs them against each other. */
+#include "cluster_test.h"
+
+#include "base/random.h"
+#include "cluster/election.h"
+
+enum { T = 3000, D = 100 };
+
+static clusterMap map;
+static clusterNode *failed, *other, *fellow, *third;
+static election e;
+static electionRules rules;
+static uint8_t claim[SLOT_BYTES];
+
+static void setSlots(clusterNode *n, int first, int last) {
+    for (int slot = first; slot <= last; slot++) clusterMapSetOwner(&map, slot, n);
+}
+
+/* This node and `fellow` are replicas of `failed`; `other` and `third` vote. */
+static int setup(void **state) {
+    randomSeed(1);
+    clusterMapInit(&map, 0);
+    clusterMapSetId(&map, map.myself, idOf(5).text);
+    failed = addNode(&map, 1);
+    other = addNode(&map, 2);
+    third = addNode(&map, 3);
+    fellow = addNode(&map, 4);
+    setSlots(failed, 0, 9);
+    setSlots(other, 10, 19);
+    setSlots(third, 20, 29);
+    clusterMapSetPrimary(&map, map.myself, failed);
+    clusterMapSetPrimary(&map, fellow, failed);
+    clusterMapSetNodeEpoch(&map, failed, 3);
+    clusterMapSetNodeEpoch(&map, other, 2);
+    clusterMapSetEpochs(&map, 6, 1);
+    clusterMapSetFlags(&map, failed, NODE_FAILED, 0);
+    memset(&e, 0, sizeof(e));
+    rules = (electionRules){.timeout_ms = T, .allowed = true, .validity_factor = 10};
+    memset(claim, 0, sizeof(claim));
+    return 0;
+}
+
+static int teardown(void **state) {
+    assert_map_valid(&map);
+    clusterMapClear(&map);
+    return 0;
+}
+
+static electionActs tick(int64_t now_ms) { return electionTick(&e, &map, &rules, now_ms); }
+
+static electionActs vote(clusterNode *from, uint64_t current_epoch) {
+    const messageHeader h = {.sender = from->id, .current_epoch = current_epoch};
+    return electionVote(&e, &map, from, &h);
+}
+
+static void it_waits_by_rank_then_asks_and_wins_with_the_majority(void **state) {
+    map.myself->offset = 50;
+    fellow->offset = 60;
+    assert_true(tick(1000).tell_replicas);
+    assert_true(map.myself->flags & NODE_PRIMARY_FAILED);
+    assert_int_equal(e.rank, 1);
+    assert_in_range(e.start_ms, 1000 + 3 * D, 1000 + 4 * D - 1);
+    assert_false(tick(1000 + 3 * D - 1).ask);
+    assert_true(tick(1000 + 4 * D).ask);
+    assert_int_equal(map.current_epoch, 7);
+    assert_int_equal(e.epoch, 7);
+    assert_false(tick(1000 + 4 * D + 1).ask);
+    assert_false(vote(fellow, 7).won); /* does not vote */
+    assert_false(vote(other, 6).won);  /* of an earlier election */
+    assert_false(vote(other, 7).won);
+    assert_false(vote(other, 7).won); /* counts once */
+    map.changed = 0;
+    assert_true(vote(third, 8).won);
+    assert_true(map.myself->flags & NODE_PRIMARY);
+    assert_int_equal(map.myself->slot_count, 10);
+    assert_int_equal(map.myself->epoch, 7);
+    assert_int_equal(failed->slot_count, 0);
+    assert_true(map.changed & CLUSTER_MAP_SYNC);
+    assert_false(tick(9000).tell_replicas);
+}
+
+static void ranks_that_grow_delay_it_further(void **state) {
+    map.myself->offset = 50;
+    (void)tick(1000);
+    int64_t start_ms = e.start_ms;
+    fellow->offset = 60;
+    (void)tick(1001);
+    assert_int_equal(e.start_ms, start_ms + 2 * D);
+    /* A failed primary with a replica and a smaller shard id. */
+    clusterNode *replica = addNode(&map, 6);
+    clusterMapSetPrimary(&map, replica, other);
+    memset(map.myself->shard_id, 'f', NODE_ID_LEN);
+    memset(failed->shard_id, 'f', NODE_ID_LEN);
+    clusterMapSetFlags(&map, other, NODE_FAILED, 0);
+    other->failed_ms = 1000;
+    (void)tick(1002);
+    assert_int_equal(e.failed_rank, 1);
+    assert_int_equal(e.start_ms, start_ms + 3 * D);
+}
+
+static void without_data_it_waits_longer(void **state) {
+    fellow->flags |= NODE_NO_FAILOVER;
+    (void)tick(1000);
+    assert_int_equal(e.rank, 0);
+    assert_in_range(e.start_ms, 1500 + D, 1500 + 2 * D - 1);
+}
+
+static void the_best_replica_starts_at_once_if_all_know(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_false(tick(1001).ask);
+    fellow->flags |= NODE_PRIMARY_FAILED;
+    assert_true(tick(1002).ask);
+    assert_true(e.force);
+}
+
+static void election_expires_and_is_repeated(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    assert_true(tick(2000).ask);
+    (void)tick(2001 + 2 * T);
+    assert_int_equal(e.step, ELECTION_EXPIRED);
+    assert_false(vote(other, 7).won);
+    assert_int_equal(e.votes, 0);
+    (void)tick(2000 + 4 * T);
+    assert_int_equal(e.step, ELECTION_EXPIRED);
+    (void)tick(2001 + 4 * T);
+    assert_true(tick(2002 + 4 * T).tell_replicas);
+    assert_true(tick(4000 + 4 * T).ask);
+    assert_int_equal(e.epoch, 8);
+}
+
+static void it_ends_when_the_primary_works_or_another_one_is_followed(void **state) {
+    map.myself->offset = 70;
+    (void)tick(1000);
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    (void)tick(1100);
+    assert_int_equal(e.step, ELECTION_IDLE);
+    assert_false(map.myself->flags & NODE_PRIMARY_FAILED);
+    clusterMapSetFlags(&map, failed, NODE_FAILED, 0);
+    (void)tick(1200);
+    assert_true(tick(3000).ask);
+    (void)vote(other, 7);
+    clusterMapSetPrimary(&map, map.myself, third);
+    assert_false(vote(third, 7).won); /* it would replace another one */
+    assert_true(map.myself->flags & NODE_REPLICA);
+}
+
+static void old_data_and_rules_forbid_it(void **state) {
+    rules.data_age_max_ms = 1000;
+    rules.data_age_ms = 1001;
+    assert_false(tick(1000).tell_replicas);
+    rules.data_age_ms = 1000;
+    rules.allowed = false;
+    assert_false(tick(1000).tell_replicas);
+    rules.allowed = true;
+    assert_true(tick(1000).tell_replicas);
+}
+
+/* ------------------------------------------------------------------ the voter */
+
+/* `fellow` asks for the place of `failed`; this node votes. */
+static electionVerdict request(uint64_t current, uint64_t epoch, uint8_t flags, int64_t now_ms) {
+    const messageHeader h = {.sender = fellow->id,
+                             .current_epoch = current,
+                             .epoch = epoch,
+                             .flags = flags,
+                             .slots = claim};
+    for (int slot = 0; slot < 10; slot++) claim[slot / 8] |= (uint8_t)(1 << slot % 8);
+    return electionRequest(&map, fellow, &h, 0, now_ms);
+}
+
+static void becomeVoter(void) {
+    clusterMapMakePrimary(&map, map.myself);
+    setSlots(map.myself, 30, 39);
+}
+
+static void one_vote_in_each_epoch(void **state) {
+    assert_false(request(7, 3, 0, 5000).granted); /* a replica does not vote */
+    becomeVoter();
+    assert_false(request(7, 3, 0, 1999).granted); /* just started */
+    assert_false(request(5, 3, 0, 5000).granted); /* an old epoch */
+    map.changed = 0;
+    assert_true(request(7, 3, 0, 5000).granted);
+    assert_int_equal(map.vote_epoch, 7);
+    assert_int_equal(map.current_epoch, 7);
+    assert_true(map.changed & CLUSTER_MAP_SYNC); /* on disk before it is sent */
+    assert_false(request(7, 3, 0, 5000).granted);
+    assert_true(request(8, 3, 0, 5000).granted);
+}
+
+static void no_vote_while_the_primary_is_up_unless_forced(void **state) {
+    becomeVoter();
+    clusterMapSetFlags(&map, failed, 0, NODE_FAILED);
+    assert_false(request(7, 3, 0, 5000).granted);
+    assert_true(request(7, 3, MESSAGE_FORCE_ACK, 5000).granted);
+    clusterMapSetPrimary(&map, fellow, NULL);
+    assert_false(request(8, 3, MESSAGE_FORCE_ACK, 5000).granted);
+    clusterMapMakePrimary(&map, fellow);
+    assert_false(request(9, 3, MESSAGE_FORCE_ACK, 5000).granted);
+}
+
+static void older_claim_gets_an_update_instead_of_a_vote(void **state) {
+    becomeVoter();
+    clusterMapSetNodeEpoch(&map, other, 5);
+    clusterMapSetOwner(&map, 4, other);
+    electionVerdict v = request(7, 3, 0, 5000);
+    assert_false(v.granted);
+    assert_ptr_equal(v.update, other);
+    assert_int_equal(map.vote_epoch, 1);
+}
+
+int test_election(void);
+int test_election(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(it_waits_by_rank_then_asks_and_wins_with_the_majority),
+        CASE(ranks_that_grow_delay_it_further),
+        CASE(without_data_it_waits_longer),
+        CASE(the_best_replica_starts_at_once_if_all_know),
+        CASE(election_expires_and_is_repeated),
+        CASE(it_ends_when_the_primary_works_or_another_one_is_followed),
+        CASE(old_data_and_rules_forbid_it),
+        CASE(one_vote_in_each_epoch),
+        CASE(no_vote_while_the_primary_is_up_unless_forced),
+        CASE(older_claim_gets_an_update_instead_of_a_vote),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
