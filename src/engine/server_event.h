@@ -21,15 +21,16 @@ typedef enum serverEventKind {
     SERVER_LINK,             /* of a replica to its primary: works, or works no more */
     SERVER_LOADING,          /* phases */
     SERVER_LOADING_PROGRESS, /* hz times a second during a load */
-    SERVER_LOADING_BESIDE, /* phases: of another dataset, while this one is served; `loading` comes, too */
-    SERVER_PERSISTENCE, /* phases: a dataset is saved for the disk or for replicas */
-    SERVER_FLUSH,       /* phases: BEGINS while the keys still exist */
-    SERVER_SWAP,        /* two databases were exchanged */
-    SERVER_CHILD,       /* phases: a process was forked; it has ended */
-    SERVER_SHUTDOWN,    /* certain: nothing can stop it any more, files are complete */
-    SERVER_CONFIG,      /* CONFIG SET has succeeded */
-    SERVER_CLIENT,      /* connected; about to be freed */
-    SERVER_CRON,        /* hz times a second */
+    SERVER_LOADING_BESIDE,   /* phases: of another dataset, while this one is served; besides
+                                SERVER_LOADING. ENDED: the new one is served */
+    SERVER_PERSISTENCE,      /* phases: a dataset is saved for the disk or for replicas */
+    SERVER_FLUSH,            /* phases: BEGINS while the keys still exist */
+    SERVER_SWAP,             /* two databases were exchanged */
+    SERVER_CHILD,            /* phases: a process was forked; it has ended */
+    SERVER_SHUTDOWN,         /* certain: nothing can stop it any more, files are complete */
+    SERVER_CONFIG,           /* CONFIG SET has succeeded */
+    SERVER_CLIENT,           /* connected; about to be freed */
+    SERVER_CRON,             /* hz times a second */
     SERVER_EVENT_KINDS
 } serverEventKind;
 

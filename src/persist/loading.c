@@ -86,7 +86,6 @@ void loadingSetObserver(loadingServeProc *proc, void *arg) {
 }
 
 void loadingEnd(const char *path, bool success) {
-    bool beside = progress.beside;
     hooksDbEvent(&(dbEvent){.kind = DB_LOAD_ENDED, .db_id = -1, .other_id = -1, .path = path});
     gateArm(progress.beside ? &asyncLoadingGate : &loadingGate, false);
     engineHot.loading = false;
@@ -95,7 +94,6 @@ void loadingEnd(const char *path, bool success) {
     progress.observer = NULL;
     serverEventPhase phase = success ? EVENT_ENDED : EVENT_FAILED;
     signalPhase(SERVER_LOADING, phase, DATASET_RDB);
-    if (beside) signalPhase(SERVER_LOADING_BESIDE, phase, DATASET_PRIMARY);
 }
 
 void loadingSetFormat(bool is_aof) { progress.is_aof = is_aof; }

@@ -15,6 +15,7 @@
 #include "engine/hot.h"
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
+#include "engine/server_event.h"
 #include "format/rdb_source.h"
 #include "net/net.h"
 #include "persist/sync_load.h"
@@ -253,6 +254,9 @@ static bool loadFromConnection(transfer *t) {
             logNotice("RDB version or signature incompatible, old data preserved");
         }
     }
+    if (load.serves)
+        serverEventSignal(&(serverEvent){.kind = SERVER_LOADING_BESIDE,
+                                         .phase = loaded ? EVENT_ENDED : EVENT_FAILED});
     keyspaceFree(load.into, true);
     freeLibraries(&load);
     if (t->replaced) persistSyncEnd(NULL);

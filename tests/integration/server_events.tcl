@@ -3,6 +3,7 @@
 # Server events (engine/server_event.h), as a listener of builds with checks records them.
 
 source $::tests_dir/support/replication.tcl
+source $::tests_dir/support/primary.tcl
 
 set ::env(VALKEY_RECORD_EVENTS) events
 
@@ -94,6 +95,37 @@ start_server {tags {repl} overrides {save {} appendonly no repl-diskless-sync no
                       {loading ended}}
     }
 
+    test {the progress of a load is signalled while it goes on, and its failure} {
+        r debug populate 100 key 100
+        r save
+        r config set key-load-delay 5000 loading-process-events-interval-bytes 1024
+        set path [srv dir]/events
+        set before [llength [regexp -all -inline {progress rdb} [read_bytes $path]]]
+        r debug reload nosave
+        set count [expr {[llength [regexp -all -inline {progress rdb} [read_bytes $path]]] - $before}]
+        assert_range $count 1 100
+        r config set key-load-delay 0
+        set file [srv dir]/dump.rdb
+        set bytes [read_bytes $file]
+        write_bytes $file [string range $bytes 0 end-20]
+        events -0
+        assert_equal 1 [catch {r debug reload nosave noflush}]
+        events_are -0 {{loading begins rdb} {loading failed}}
+        write_bytes $file $bytes
+    }
+
+    test {the append only file is signalled when it is made, rewritten and loaded} {
+        r flushall
+        r config set appendonly yes
+        wait_for_condition 400 25 {[info_field aof_rewrite_in_progress] == 0} else {fail "the rewrite does not end"}
+        r set key value
+        events -0
+        r debug loadaof
+        events_are -0 {{loading begins aof} {loading ended}}
+        assert_equal value [r get key]
+        r config set appendonly no
+    }
+
     start_server {tags {repl} overrides {save {} appendonly no}} {
         test {roles, links and replicas are signalled where they change} {
             events -0
@@ -123,5 +155,27 @@ start_server {tags {repl} overrides {save {} appendonly no repl-diskless-sync no
             stop_server
             assert_equal shutdown [lindex [lsearch -all -inline -not [split [string trim [read_bytes $path]] \n] client*] end]
         }
+    }
+}
+
+start_server {tags {repl tls:skip} overrides {save {} repl-diskless-load swapdb}} {
+    test {a load beside the dataset that is served is signalled as one} {
+        set id [string repeat c 40]
+        primary_listen
+        set c [primary_asked]
+        primary_full_sync $c $id 50 [rdb_of {k old}]
+        primary_wait_ack $c 50
+        link_is up
+        events -0
+        primary_drop
+        set c [primary_accept]
+        primary_handshake $c
+        set rdb [rdb_of {k new}]
+        raw_send $c "+FULLRESYNC $id 70\r\n\$[string length $rdb]\r\n$rdb"
+        primary_wait_ack $c 70
+        events_are -0 {{link up 0} {loading-beside begins} {loading begins primary} {loading ended}
+                       {flush begins -1 later} {flush ended -1 later} {loading-beside ended} {link up 1}}
+        r replicaof no one
+        primary_close
     }
 }
