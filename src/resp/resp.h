@@ -36,8 +36,7 @@ typedef struct request {
     int large_count;
     requestLarge *large; /* NULL if there is none */
     slice raw; /* its bytes in the buffer, without those in large blocks; empty for inline */
-    /* Offset in the buffer of the byte after it: parsing resumes here if it is the last request
-     * run. */
+    /* Offset in the buffer of the byte after it: parsing resumes here after the last request. */
     size_t raw_end;
     /* For the caller: filled after parsing, neither set nor read here. */
     const void *command;
@@ -56,8 +55,7 @@ typedef struct requestBatch {
 } requestBatch;
 
 void requestBatchInit(requestBatch *b);
-/* Frees what the requests own (large blocks, argv arrays outside the pool) and empties the
- * batch. */
+/* Frees what the requests own (large blocks, argv outside the pool) and empties the batch. */
 void requestBatchClear(requestBatch *b);
 
 typedef struct requestLimits {
@@ -68,8 +66,7 @@ typedef struct requestLimits {
 
 /* State of one incomplete request; all zero at the start of a request. */
 typedef struct requestParser {
-    /* NULL unless there are many arguments, a long line or a large argument. */
-    struct requestPartial *partial;
+    struct requestPartial *partial; /* NULL: few arguments, none of them large, no long line */
 } requestParser;
 
 typedef enum requestStatus {
@@ -78,8 +75,7 @@ typedef enum requestStatus {
     REQUEST_BAD,        /* protocol error after the requests in the batch; see *error */
 } requestStatus;
 
-/* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, including
- * NUL. */
+/* The error reply "ERR Protocol error: ..." on one line. May contain any other byte, also NUL. */
 typedef struct requestError {
     size_t len;
     char text[96];
@@ -92,15 +88,13 @@ typedef struct requestError {
  * Requirements for the caller:
  * - `buf` has REQUEST_READ_SLACK readable bytes after *len; their contents do not matter.
  * - Between two calls the buffer may move and grow (offsets are kept, not pointers). The bytes from
- *   *pos on must not
- *   change, and the next call starts at the same *pos. Bytes before *pos may be dropped.
+ *   *pos on must not change, and the next call starts there. Bytes before *pos may be dropped.
  * - Earlier requests of the same parser were run or put back before the next call.
  * - An incomplete large argument is read into a block: its bytes are moved from the end of the
- *   buffer into the block
- *   and *len is reduced. The following bytes go to requestParserTail() until the block is full. The
- *   CRLF after it and everything following goes into the buffer at *len again, so the buffer holds
- *   the request without the block's bytes. This happens only in a call that added no request; so
- *   call again after running a batch, before reading more.
+ *   buffer into the block and *len is reduced. The following bytes go to requestParserTail() until
+ *   the block is full. The CRLF after it and everything following goes into the buffer at *len
+ *   again, so the buffer holds the request without the block's bytes. This happens only in a call
+ *   that added no request; so call again after running a batch, before reading more.
  * - After REQUEST_BAD nothing more is parsed; another call gives the same error. */
 requestStatus requestParse(requestParser *p, char *buf, size_t *len, size_t *pos,
                            const requestLimits *limits, requestBatch *batch, int max,
@@ -125,7 +119,6 @@ size_t requestParserMemory(const requestParser *p);
 size_t requestParserRoom(const requestParser *p);
 /* Bytes of large arguments that have arrived; all others are in the caller's buffer. */
 size_t requestParserBytes(const requestParser *p);
-/* Frees the partial state. */
 void requestParserClear(requestParser *p);
 /* For a request that is not going to be run now: must be the first request of its session that was
  * not run, and is called before its batch is cleared. The caller keeps the buffer from the first
@@ -154,8 +147,7 @@ typedef struct outbuf {
 void outbufInit(outbuf *o);
 /* Initialises a null sink, for replies that are not sent. */
 void outbufInitNull(outbuf *o);
-/* Discards everything and frees all blocks. Only on the thread that owns the blobs (see
- * outbufReap). */
+/* Discards everything and frees all blocks. Only on the owner of the blobs (see outbufReap). */
 void outbufClear(outbuf *o);
 /* Starts or stops discarding what is appended. Bytes already pending remain. */
 void outbufSetNullSink(outbuf *o, bool on);
@@ -172,8 +164,7 @@ static inline void outbufAppend(outbuf *o, const void *bytes, size_t len) {
         outbufAppendSlow(o, bytes, len);
     }
 }
-/* Sends `len` bytes from `offset` of a blob by reference: the blob is retained until they are
- * sent. */
+/* Sends `len` bytes from `offset` of a blob by reference: it is retained until they are sent. */
 void outbufAppendBlob(outbuf *o, blob *b, size_t offset, size_t len);
 /* The same for a part of a blob that many outputs send, such as a published message: its bytes do
  * not count as memory of this outbuf. A part that continues the previous one needs no block of its
@@ -183,8 +174,7 @@ void outbufAppendShared(outbuf *o, blob *b, size_t offset, size_t len);
 static inline size_t outbufPending(const outbuf *o) {
     return o->queued + (size_t)(o->at - o->base);
 }
-/* Memory held in bytes; a borrowed blob counts with the bytes borrowed from it, a shared one does
- * not. */
+/* Memory held in bytes, with the bytes borrowed from blobs, but not those of shared ones. */
 static inline size_t outbufMemory(const outbuf *o) { return o->memory; }
 /* Number of blocks in the chain; each borrowed part has one. */
 size_t outbufBlocks(const outbuf *o);
@@ -195,31 +185,26 @@ int outbufIovecs(const outbuf *o, struct iovec *iov, int max);
  * outbufReap(). */
 void outbufConsume(outbuf *o, size_t n);
 void outbufReapSlow(outbuf *o);
-/* Releases the blobs that were sent. Call on the thread that owns the blobs, whenever it owns the
- * outbuf again. */
+/* Releases the blobs that were sent. For their owner, whenever it owns the outbuf again. */
 static inline void outbufReap(outbuf *o) {
     if (unlikely(o->spent != NULL)) outbufReapSlow(o);
 }
 /* Appends everything pending in `from` to `to`, leaving `from` empty. */
 void outbufMoveAll(outbuf *to, outbuf *from);
 /* The current end, so that what follows can be removed again (a nested reply that became an error).
- * Valid until bytes are consumed or a container opened before it with respDeferBegin() is
- * closed. */
+ * Valid until bytes are consumed or a container that respDeferBegin() opened before it ends. */
 typedef struct outmark {
     size_t at; /* pending bytes before it */
 } outmark;
 outmark outbufMark(const outbuf *o);
 void outbufCutTo(outbuf *o, outmark mark);
-/* Copies all pending bytes to a new block followed by a NUL: for tests, MONITOR, scripts. The
- * caller frees it with memFree(). */
+/* Copies all pending bytes to a new block with a NUL at its end, for memFree(). */
 char *outbufCopy(const outbuf *o, size_t *len);
 /* The encoding of a request in one block; likewise. */
 char *respRequest(int argc, const slice *argv, size_t *len);
-/* Frees this thread's pool of blocks; returns the bytes freed. For memory pressure and at the end
- * of a thread. */
+/* Frees this thread's pool of blocks, at its end or if memory is short; returns the bytes freed. */
 size_t outbufPoolTrim(void);
-/* Frees the pooled blocks that were not needed since the last call; called periodically by each
- * thread. */
+/* Frees pooled blocks not needed since the last call; called periodically by each thread. */
 size_t outbufPoolAge(void);
 
 /* ------------------------------------------------------------------ writing replies
@@ -253,8 +238,7 @@ typedef struct respDeferred {
     uint32_t offset;
 } respDeferred;
 respDeferred respDeferBegin(outbuf *o);
-/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; `count` is the number of pairs
- * for maps. */
+/* `kind` is '*', '%', '~', '>' or '|' as for the functions above; of maps `count` is of pairs. */
 void respDeferEnd(outbuf *o, respDeferred mark, char kind, int proto, int64_t count);
 
 /* ------------------------------------------------------------------ reading replies */
