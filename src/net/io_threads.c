@@ -32,6 +32,7 @@ static struct {
     ioThread *threads[IO_THREADS_MAX];
     int started;        /* threads that exist */
     int active;         /* clients are lent to the first ones */
+    int parked;         /* netThreadsPark() calls that were not undone: nothing is lent */
     size_t lent;        /* clients with SESSION_LENT */
     size_t noted;       /* clients that are lent and have conn.notes */
     spscItem *returned; /* results that were taken from the rings, to be processed */
@@ -111,12 +112,24 @@ void ioThreadsSettle(void) {
     if (io.returned_count) loopLimitSleep(netLoop(), 0);
 }
 
+void netThreadsPark(void) {
+    io.parked++;
+    ioThreadsSettle();
+}
+
+void netThreadsUnpark(void) {
+    check(io.parked > 0);
+    io.parked--;
+}
+
+void netActAsMain(bool yes) { netThreadEnter(yes ? netMainThread() : NULL); }
+
 /* ------------------------------------------------------------------ lending */
 
 static bool mayBeLent(const client *cl) {
     const uint64_t never = SESSION_REPLAY | SESSION_REPLICA | SESSION_BLOCKED | SESSION_PAUSED |
                            SESSION_CLOSE_NOW | SESSION_IN_BATCH | SESSION_LENT;
-    return io.active && !(cl->session.flags & never) && !engineHot.current &&
+    return io.active && !io.parked && !(cl->session.flags & never) && !engineHot.current &&
            cl->conn.state == CONN_OPEN;
 }
 
@@ -129,6 +142,7 @@ static ioThread *threadOf(const client *cl) {
 
 /* From here on the client is the thread's. */
 static void pushJob(ioThread *t, client *cl, spscItem *job) {
+    check(!io.parked);
     cl->conn.notes = 0;
     sessionLend(&cl->session);
     cl->owner = &t->net;
@@ -141,7 +155,8 @@ static void pushJob(ioThread *t, client *cl, spscItem *job) {
 
 bool ioThreadsHandshake(conn *c) {
     client *cl = CONTAINER_OF(c, client, conn);
-    if (!io.active || engineHot.current || cl->session.flags & SESSION_CLOSE_NOW) return false;
+    if (!io.active || io.parked || engineHot.current) return false;
+    if (cl->session.flags & SESSION_CLOSE_NOW) return false;
     ioThread *t = threadOf(cl);
     if (t->handshakes == HANDSHAKES_MAX) return false;
     t->handshakes++;

@@ -19,6 +19,14 @@ extern const feature netFeature;
 /* I/O threads: INFO's io_threads_active, and the lines with the time in which each has worked. */
 bool netThreadsAreActive(void);
 void netPrintThreadTimes(str *out);
+/* Takes all clients back from the I/O threads, which have nothing to do until netThreadsUnpark():
+ * while the main thread changes what they read (the table of commands: commandLoad()), or forks a
+ * process that goes on in all of it. The calls nest; the main thread serves all clients meanwhile. */
+void netThreadsPark(void);
+void netThreadsUnpark(void);
+/* The calling thread acts for the main thread from now on, or does so no more: one that holds a
+ * lock for which the main thread waits. Builds with checks refuse clients to other threads. */
+void netActAsMain(bool yes);
 
 /* The configured TCP port; that of TLS if there is no other. */
 int netPort(void);
