@@ -214,7 +214,7 @@ static void addRestore(migration *m, migrateKey *k, const robj *o) {
         if (ttl_ms < 1) ttl_ms = 1;
     }
     str payload = STR_EMPTY;
-    rdbDump(o, &payload);
+    rdbDump(o, m->source_db, &payload);
     slice argv[RESTORE_ARGS] = {
         clusterIsEnabled() ? SLICE("RESTORE-ASKING") : SLICE("RESTORE"), strSlice(&k->name),
         sliceMake(digits, numberPrintInt(digits, ttl_ms)), strSlice(&payload), SLICE("REPLACE")};

@@ -169,7 +169,7 @@ static void debugDigestValue(ctx *c) {
         slice key = c->argv[i];
         const robj *o = dbPeek(c->db, key, storeHash(key));
         digest d = {{0}};
-        if (o) objectDigest(o, c->look, &d);
+        if (o) objectDigestAt(o, dbId(c->db), c->look, &d);
         replyDigest(c, &d);
     }
 }

@@ -19,7 +19,7 @@ void dumpCommand(ctx *c) {
         replyNull(c);
         return;
     }
-    blob *payload = rdbDumpBlob(o);
+    blob *payload = rdbDumpBlob(o, dbId(c->db));
     if (!payload) {
         replyError(c, SLICE("OOM not enough memory for the payload of this value"));
         return;
@@ -95,7 +95,7 @@ static bool readPayload(ctx *c, robj **out) {
         replyErrorFormat(c, "ERR Unsupported foreign data type: %u", type);
         return false;
     }
-    rdbReadOptions options = {.limits = *rdbLimitsNow(), .look = lookAtAll()};
+    rdbReadOptions options = {.limits = *rdbLimitsNow(), .db_id = dbId(c->db), .look = lookAtAll()};
     reason why;
     payload.len -= RDB_DUMP_FOOTER;
     if (rdbDumpRead(payload, c->argv[1], &options, out, &why) == OK) return true;

@@ -70,7 +70,7 @@ void touchCommand(ctx *c) { replyFound(c, dbFindRead, lookWithTouch(c->look)); }
 /* TYPE key. Reply: name of the type, "none" if the key is missing. */
 void typeCommand(ctx *c) {
     const robj *o = dbFindQuiet(c->db, c->argv[1], c->key_hash, c->look);
-    replyStatus(c, o ? sliceOf(typeName(objectType(o))) : SLICE("none"));
+    replyStatus(c, o ? sliceOf(objectTypeName(o)) : SLICE("none"));
 }
 
 /* RANDOMKEY. Reply: a key, null if the database is empty. */
@@ -200,8 +200,12 @@ void copyCommand(ctx *c) {
         replyInteger(c, 0);
         return;
     }
-    (void)dbDelete(to.db, to.key, to.hash, c->look); /* it may be missing */
-    dbCopy(&from, &to);
+    status st = dbCopy(&from, &to);
+    if (st != OK) {
+        replyError(c, st == ERR_DENIED ? SLICE("ERR not supported for this module key")
+                                       : SLICE("ERR module key failed to copy"));
+        return;
+    }
     ctxDatasetChanged(c, 1);
     notifyIn(c, target, to.key, &eventCopyTo);
     replyInteger(c, 1);

@@ -96,7 +96,7 @@ void memoryUsageCommand(ctx *c) {
     slice key = c->argv[2];
     const robj *o = dbPeek(c->db, key, storeHash(key));
     if (o) {
-        replyInteger(c, (int64_t)objectMemory(o, (size_t)samples));
+        replyInteger(c, (int64_t)objectMemoryAt(o, dbId(c->db), (size_t)samples));
     } else {
         replyNull(c);
     }

@@ -127,7 +127,7 @@ typedef struct keyScan {
 
 static bool wanted(const keyScan *s, const robj *o) {
     return scanMatches(&s->options, objectKey(o)) &&
-           (!s->options.has_type || objectType(o) == s->options.type);
+           (!s->options.has_type || typeMatches(&s->options.type, o));
 }
 
 static void visitScan(void *arg, const robj *o) {

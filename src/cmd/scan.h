@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "engine/ctx.h"
-#include "store/object.h"
+#include "store/type.h"
 
 typedef enum scanKind { SCAN_KEYS, SCAN_SET, SCAN_HASH, SCAN_ZSET } scanKind;
 
@@ -18,7 +18,7 @@ typedef struct scanOptions {
     size_t literal;  /* bytes at its start that match only themselves */
     bool names_only; /* NOVALUES, NOSCORES */
     bool has_type;   /* SCAN_KEYS only */
-    valueType type;
+    typeFilter type;
 } scanOptions;
 
 /* Parses argument `arg_index` as a cursor. False: the error was replied. */

@@ -217,13 +217,6 @@ void kvstoreSetVisible(kvstore *kv, int slot, bool visible) {
     }
 }
 
-uint64_t *kvstoreHidden(const kvstore *kv) {
-    if (!kv->hidden) return NULL;
-    uint64_t *copy = memNewArray(uint64_t, bitWords(kv));
-    memcpy(copy, kv->hidden, bitWords(kv) * sizeof(uint64_t));
-    return copy;
-}
-
 hashtable kvstoreTakeSlot(kvstore *kv, int slot) {
     hashtable taken = *tableOf(kv, slot);
     slotCounts before = countsOf(&taken);

@@ -67,8 +67,6 @@ int kvstoreSlotOfRank(const kvstore *kv, uint64_t rank);
 /* Slots are visible initially. O(log slots). */
 void kvstoreSetVisible(kvstore *kv, int slot, bool visible);
 bool kvstoreIsVisible(const kvstore *kv, int slot);
-/* One bit per slot that is hidden now, to be freed by the caller; NULL if all are visible. */
-uint64_t *kvstoreHidden(const kvstore *kv);
 /* Empties a slot and returns its table: the caller frees it with hashtableFree(), possibly on
  * another thread. */
 hashtable kvstoreTakeSlot(kvstore *kv, int slot);

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "base/number.h"
 #include "ds/listpack.h"
+#include "format/rdb_module.h"
 #include "store/store.h"
 #include "store/type_hash.h"
 #include "store/type_list.h"
@@ -256,18 +257,29 @@ static void writeStream(rdbWriter *w, const robj *o) {
         writeGroup(w, o, g);
 }
 
+/* ------------------------------------------------------------------ types of modules */
+
+static void writeModule(rdbWriter *w, const robj *o) {
+    const moduleValue *v = moduleValueOf(o);
+    const moduleCodec *c = v->type->codec;
+    valuePlace at = {w->db_id, objectKey(o)};
+    check(c != NULL);
+    if (c->write_commands) c->write_commands(c, w, &at, v->content);
+}
+
+void aofWriteCommand(rdbWriter *w, int argc, const slice *argv) {
+    begin(w, (uint64_t)argc);
+    for (int i = 0; i < argc; i++) word(w, argv[i]);
+}
+
 /* ------------------------------------------------------------------ keys */
 
 void aofWriteKey(rdbWriter *w, const robj *o) {
-    switch (objectType(o)) {
-    case TYPE_STRING: writeString(w, o); break;
-    case TYPE_LIST: writeList(w, o); break;
-    case TYPE_SET: writeSet(w, o); break;
-    case TYPE_ZSET: writeZset(w, o); break;
-    case TYPE_HASH: writeHash(w, o); break;
-    case TYPE_STREAM: writeStream(w, o); break;
-    default: panic("no commands for values of type %d", (int)objectType(o));
-    }
+    static void (*const writers[TYPE_COUNT])(rdbWriter * to, const robj *value) = {
+        [TYPE_STRING] = writeString, [TYPE_LIST] = writeList, [TYPE_SET] = writeSet,
+        [TYPE_ZSET] = writeZset,     [TYPE_HASH] = writeHash, [TYPE_STREAM] = writeStream,
+        [TYPE_MODULE] = writeModule};
+    writers[objectType(o)](w, o);
     if (!objectHasExpire(o)) return;
     begin(w, 3);
     word(w, SLICE("PEXPIREAT"));
@@ -276,6 +288,7 @@ void aofWriteKey(rdbWriter *w, const robj *o) {
 }
 
 void aofWriteSelect(rdbWriter *w, int db_id) {
+    w->db_id = db_id;
     begin(w, 2);
     word(w, SLICE("SELECT"));
     number(w, db_id);

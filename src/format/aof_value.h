@@ -12,6 +12,8 @@
 
 /* Writes the commands that create the key, with its expiry time, in the selected database. */
 void aofWriteKey(rdbWriter *w, const robj *o);
+/* Writes any command, for types of modules. */
+void aofWriteCommand(rdbWriter *w, int argc, const slice *argv);
 /* Writes SELECT. */
 void aofWriteSelect(rdbWriter *w, int db_id);
 /* Writes FUNCTION LOAD. */

@@ -18,11 +18,12 @@ void rdbDumpAppendFooter(str *out, size_t from) {
     strAppend(out, checksum, sizeof(checksum));
 }
 
-static status writeObject(const robj *o, rdbSink *sink) {
+static status writeObject(const robj *o, int db_id, rdbSink *sink) {
     rdbWriter w;
     static char buffer[RDB_WRITER_BUFFER]; /* to allocate one takes longer than a small value */
     rdbWriterInitBorrowed(&w, sink, buffer);
     w.compress = rdbCompressionOn();
+    w.db_id = db_id;
     rdbWriteByte(&w, (uint8_t)rdbTypeOf(o));
     rdbWriteValue(&w, o);
     status st = rdbWriterFlush(&w);
@@ -30,11 +31,11 @@ static status writeObject(const robj *o, rdbSink *sink) {
     return st;
 }
 
-void rdbDump(const robj *o, str *out) {
+void rdbDump(const robj *o, int db_id, str *out) {
     size_t from = out->len;
     rdbStrSink sink;
     rdbStrSinkInit(&sink, out);
-    status st = writeObject(o, &sink.sink);
+    status st = writeObject(o, db_id, &sink.sink);
     check(st == OK); /* into memory */
     rdbDumpAppendFooter(out, from);
 }
@@ -60,10 +61,10 @@ static status blobSinkWrite(rdbSink *sink, const void *bytes, size_t len, reason
     return OK;
 }
 
-blob *rdbDumpBlob(const robj *o) {
+blob *rdbDumpBlob(const robj *o, int db_id) {
     enum { FIRST = 1000 };
     blobSink s = {.sink = {.write = blobSinkWrite}, .payload = blobTryNew(FIRST)};
-    if (!s.payload || writeObject(o, &s.sink) != OK) {
+    if (!s.payload || writeObject(o, db_id, &s.sink) != OK) {
         blobRelease(s.payload);
         return NULL;
     }
@@ -91,6 +92,7 @@ status rdbDumpRead(slice body, slice key, const rdbReadOptions *options, robj **
     rdbSliceSourceInit(&source, body);
     rdbReader r;
     rdbReaderInit(&r, &source.source, false);
+    r.db_id = options->db_id;
     uint8_t type;
     bool dropped;
     *out = NULL;

@@ -15,10 +15,10 @@
 
 enum { RDB_DUMP_FOOTER = 10 };
 
-/* Appends the payload of the object's value. Main thread. */
-void rdbDump(const robj *o, str *out);
+/* Appends the payload of the object's value; `db_id` is where the key is, for types of modules. Main thread. */
+void rdbDump(const robj *o, int db_id, str *out);
 /* The same as a blob of its own, which the caller releases; NULL when memory is exhausted. */
-blob *rdbDumpBlob(const robj *o) MUST_USE;
+blob *rdbDumpBlob(const robj *o, int db_id) MUST_USE;
 /* Appends the version, and the checksum of all bytes of `out` from `from` on. */
 void rdbDumpAppendFooter(str *out, size_t from);
 /* True if the payload ends with an accepted version (`relaxed`: also versions of other servers and later ones) and a

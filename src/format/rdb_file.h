@@ -15,6 +15,7 @@
 #include "format/rdb_value.h"
 #include "format/rdb_writer.h"
 #include "store/object.h"
+#include "store/slots.h"
 
 /* ------------------------------------------------------------------ writing */
 
@@ -38,6 +39,8 @@ void rdbFileBegin(rdbWriter *w, const rdbFileInfo *info);
 void rdbFileAux(rdbWriter *w, slice name, slice value);
 /* A library of functions; before the first database. */
 void rdbFileFunction(rdbWriter *w, slice source);
+/* Slots that are being imported; after the functions, before the first database. */
+void rdbFileSlotImport(rdbWriter *w, const slotImport *import);
 /* Following keys belong to this database; from `keys` and `volatile_keys` (keys with a TTL) the reader sizes its
  * tables. */
 void rdbFileDb(rdbWriter *w, int id, uint64_t keys, uint64_t volatile_keys);
@@ -74,6 +77,7 @@ typedef struct rdbFileHandler {
     status (*db_size)(void *arg, rdbReader *r, uint64_t keys, uint64_t volatile_keys);
     status (*function)(void *arg, rdbReader *r, slice source);
     status (*key)(void *arg, rdbReader *r, rdbKey *key);
+    status (*slot_import)(void *arg, rdbReader *r, const slotImport *import);
     /* Data of a module outside of keys; only with skip_modules. */
     status (*module_aux)(void *arg, rdbReader *r, const char *module);
     /* Called before each step, for the check tool. `at` is a word such as "read-key"; from there on the key's type is

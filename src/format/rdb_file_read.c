@@ -9,8 +9,6 @@
 #include "format/rdb_module.h"
 #include "store/store.h"
 
-enum { IMPORT_JOB_NAME_LEN = 40 };
-
 typedef struct fileReader {
     rdbReader *r;
     const rdbFileOptions *options;
@@ -79,6 +77,7 @@ static status readDb(fileReader *f) {
     status st = doing(f, "read-len");
     if (st == OK) st = rdbReadLength(f->r, &id);
     if (st == OK && f->handler->db) st = f->handler->db(f->arg, f->r, id);
+    f->r->db_id = id < INT32_MAX ? (int)id : -1;
     return st;
 }
 
@@ -90,20 +89,37 @@ static status skipSlotInfo(fileReader *f) {
     return st;
 }
 
-/* Skips the state of a slot import; imports do not survive a restart. */
-static status skipSlotImport(fileReader *f) {
-    uint64_t ranges, first, last;
+static status readSlotRange(fileReader *f, slotRange *out) {
+    uint64_t first, last;
+    status st = rdbReadLength(f->r, &first);
+    if (st == OK) st = rdbReadLength(f->r, &last);
+    if (st != OK) return st;
+    if (first > last || last >= SLOT_COUNT)
+        return rdbReaderFail(f->r, "Invalid slot import range in RDB: start=%llu end=%llu",
+                             (unsigned long long)first, (unsigned long long)last);
+    *out = (slotRange){(int)first, (int)last};
+    return OK;
+}
+
+static status readSlotImport(fileReader *f) {
+    uint64_t count;
+    str ranges = STR_EMPTY;
     status st = rdbReadStringInto(f->r, &f->name);
-    if (st == OK && f->name.len != IMPORT_JOB_NAME_LEN)
+    if (st == OK && f->name.len != SLOT_IMPORT_NAME_LEN)
         st = rdbReaderFail(f->r, "Invalid slot import job name length in RDB");
-    if (st == OK) st = rdbReadLength(f->r, &ranges);
-    for (uint64_t i = 0; st == OK && i < ranges; i++) {
-        st = rdbReadLength(f->r, &first);
-        if (st == OK) st = rdbReadLength(f->r, &last);
-        if (st == OK && (first > last || last >= SLOT_COUNT))
-            st = rdbReaderFail(f->r, "Invalid slot import range in RDB: start=%llu end=%llu",
-                               (unsigned long long)first, (unsigned long long)last);
+    if (st == OK) st = rdbReadLength(f->r, &count);
+    for (uint64_t i = 0; st == OK && i < count; i++) {
+        slotRange one;
+        st = readSlotRange(f, &one);
+        if (st == OK && i >= SLOT_COUNT)
+            st = rdbReaderFail(f->r, "Too many slot import ranges in RDB");
+        if (st == OK) strAppend(&ranges, &one, sizeof(one));
     }
+    slotImport import = {.job = strSlice(&f->name),
+                         .ranges = (const slotRange *)ranges.ptr,
+                         .count = ranges.len / sizeof(slotRange)};
+    if (st == OK && f->handler->slot_import) st = f->handler->slot_import(f->arg, f->r, &import);
+    strFree(&ranges);
     return st;
 }
 
@@ -141,19 +157,12 @@ static status readFrequency(fileReader *f) {
 }
 
 static status readModuleAux(fileReader *f) {
-    uint64_t id, ignored;
     char name[RDB_MODULE_NAME_SIZE];
+    bool skips = f->options->skip_modules;
     status st = doing(f, "read-module-aux");
-    if (st == OK) st = rdbReadLength(f->r, &id);
-    if (st != OK) return st;
-    rdbModuleName(id, name);
-    if (!f->options->skip_modules)
-        return rdbReaderFail(
-            f->r, "The RDB file contains AUX module data I can't load: no matching module '%s'",
-            name);
-    for (int i = 0; st == OK && i < 2; i++) st = rdbReadLength(f->r, &ignored); /* when it is due */
-    if (st == OK && f->handler->module_aux) st = f->handler->module_aux(f->arg, f->r, name);
-    return st == OK ? rdbSkipModuleData(f->r) : st;
+    if (st == OK) st = rdbReadModuleAux(f->r, skips, name);
+    if (st != OK || !skips || !f->handler->module_aux) return st;
+    return f->handler->module_aux(f->arg, f->r, name);
 }
 
 /* ------------------------------------------------------------------ keys */
@@ -209,7 +218,7 @@ static status readRecord(fileReader *f, bool *end) {
     default: break;
     }
     if (type == RDB_OP_SLOT_IMPORT && !rdbVersionIsForeign(f->result->version))
-        return skipSlotImport(f);
+        return readSlotImport(f);
     return readKey(f, type);
 }
 

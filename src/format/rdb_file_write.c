@@ -44,7 +44,19 @@ void rdbFileFunction(rdbWriter *w, slice source) {
     rdbWriteString(w, source);
 }
 
+void rdbFileSlotImport(rdbWriter *w, const slotImport *import) {
+    check(import->job.len == SLOT_IMPORT_NAME_LEN);
+    rdbWriteByte(w, RDB_OP_SLOT_IMPORT);
+    rdbWriteString(w, import->job);
+    rdbWriteLength(w, import->count);
+    for (size_t i = 0; i < import->count; i++) {
+        rdbWriteLength(w, (uint64_t)import->ranges[i].first);
+        rdbWriteLength(w, (uint64_t)import->ranges[i].last);
+    }
+}
+
 void rdbFileSelect(rdbWriter *w, int id) {
+    w->db_id = id;
     rdbWriteByte(w, RDB_OP_SELECT_DB);
     rdbWriteLength(w, (uint64_t)id);
 }

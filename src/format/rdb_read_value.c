@@ -4,6 +4,7 @@
  * ones in rdb_read_packed.c. Every reader either returns a complete object or frees the partial one. */
 #include "base/base.h"
 #include "ds/quicklist.h"
+#include "format/rdb_module.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
 #include "store/type_zset.h"
@@ -15,14 +16,16 @@ size_t rdbReserveCount(uint64_t announced) {
     return announced < RESERVE_MAX ? (size_t)announced : RESERVE_MAX;
 }
 
-static status readString(valueReader *v) {
+static status readString(valueReader *v, int type) {
+    (void)type; /* the only one */
     slice text;
     status st = rdbReadString(v->r, &text);
     if (st == OK) v->o = objectNewString(v->key, text, OBJECT_NO_EXPIRE, 0, KEEP_BEST);
     return st;
 }
 
-static status readSet(valueReader *v) {
+static status readSet(valueReader *v, int type) {
+    (void)type; /* the only one of this form */
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
     const setLimits *limits = &v->options->limits.set;
@@ -119,7 +122,8 @@ static status readHash(valueReader *v, bool timed) {
 }
 
 /* Reads the oldest form of lists: a sequence of elements. */
-static status readList(valueReader *v) {
+static status readList(valueReader *v, int type) {
+    (void)type; /* the only one of this form */
     uint64_t count;
     status st = rdbReadLength(v->r, &count);
     const listLimits *limits = &v->options->limits.list;
@@ -134,34 +138,65 @@ static status readList(valueReader *v) {
     return st;
 }
 
+static status readZsetText(valueReader *v, int type) {
+    (void)type; /* one of two forms */
+    return readZset(v, false);
+}
+
+static status readZsetBinary(valueReader *v, int type) {
+    (void)type; /* one of two forms */
+    return readZset(v, true);
+}
+
+static status readHashOrTimed(valueReader *v, int type) {
+    return readHash(v, type == RDB_TYPE_HASH_2);
+}
+
+static status readNodes(valueReader *v, int type) {
+    return rdbReadQuicklist(v, type == RDB_TYPE_LIST_QUICKLIST_2);
+}
+
+static status readModule(valueReader *v, int type) {
+    (void)type; /* the value names its own type */
+    return rdbReadModuleValue(v->r, v->key, &v->o);
+}
+
+static status readPreGa(valueReader *v, int type) {
+    (void)type; /* the only one */
+    (void)rdbReaderFail(v->r, "The RDB file contains module data I can't load: no modules");
+    return ERR_NOT_FOUND;
+}
+
 static status readByType(valueReader *v, int type) {
-    switch (type) {
-    case RDB_TYPE_STRING: return readString(v);
-    case RDB_TYPE_LIST: return readList(v);
-    case RDB_TYPE_SET: return readSet(v);
-    case RDB_TYPE_ZSET: return readZset(v, false);
-    case RDB_TYPE_ZSET_2: return readZset(v, true);
-    case RDB_TYPE_HASH: return readHash(v, false);
-    case RDB_TYPE_HASH_2: return readHash(v, true);
-    case RDB_TYPE_LIST_QUICKLIST: return rdbReadQuicklist(v, false);
-    case RDB_TYPE_LIST_QUICKLIST_2: return rdbReadQuicklist(v, true);
-    case RDB_TYPE_HASH_ZIPMAP:
-    case RDB_TYPE_LIST_ZIPLIST:
-    case RDB_TYPE_SET_INTSET:
-    case RDB_TYPE_ZSET_ZIPLIST:
-    case RDB_TYPE_HASH_ZIPLIST:
-    case RDB_TYPE_HASH_LISTPACK:
-    case RDB_TYPE_ZSET_LISTPACK:
-    case RDB_TYPE_SET_LISTPACK: return rdbReadPacked(v, type);
-    case RDB_TYPE_STREAM:
-    case RDB_TYPE_STREAM_2:
-    case RDB_TYPE_STREAM_3: return rdbReadStream(v, type);
-    case RDB_TYPE_MODULE_PRE_GA:
-    case RDB_TYPE_MODULE_2:
-        (void)rdbReaderFail(v->r, "The RDB file contains module data I can't load: no modules");
+    static status (*const readers[RDB_TYPE_COUNT])(valueReader * v, int type) = {
+        [RDB_TYPE_STRING] = readString,
+        [RDB_TYPE_LIST] = readList,
+        [RDB_TYPE_SET] = readSet,
+        [RDB_TYPE_ZSET] = readZsetText,
+        [RDB_TYPE_ZSET_2] = readZsetBinary,
+        [RDB_TYPE_HASH] = readHashOrTimed,
+        [RDB_TYPE_HASH_2] = readHashOrTimed,
+        [RDB_TYPE_LIST_QUICKLIST] = readNodes,
+        [RDB_TYPE_LIST_QUICKLIST_2] = readNodes,
+        [RDB_TYPE_HASH_ZIPMAP] = rdbReadPacked,
+        [RDB_TYPE_LIST_ZIPLIST] = rdbReadPacked,
+        [RDB_TYPE_SET_INTSET] = rdbReadPacked,
+        [RDB_TYPE_ZSET_ZIPLIST] = rdbReadPacked,
+        [RDB_TYPE_HASH_ZIPLIST] = rdbReadPacked,
+        [RDB_TYPE_HASH_LISTPACK] = rdbReadPacked,
+        [RDB_TYPE_ZSET_LISTPACK] = rdbReadPacked,
+        [RDB_TYPE_SET_LISTPACK] = rdbReadPacked,
+        [RDB_TYPE_STREAM] = rdbReadStream,
+        [RDB_TYPE_STREAM_2] = rdbReadStream,
+        [RDB_TYPE_STREAM_3] = rdbReadStream,
+        [RDB_TYPE_MODULE_PRE_GA] = readPreGa,
+        [RDB_TYPE_MODULE_2] = readModule,
+    };
+    if (type < 0 || type >= RDB_TYPE_COUNT || !readers[type]) {
+        (void)rdbReaderFail(v->r, "Unknown RDB encoding type %d", type);
         return ERR_NOT_FOUND;
-    default: (void)rdbReaderFail(v->r, "Unknown RDB encoding type %d", type); return ERR_NOT_FOUND;
     }
+    return readers[type](v, type);
 }
 
 status rdbReadValue(rdbReader *r, int type, slice key, const rdbReadOptions *options, robj **out,

@@ -37,6 +37,7 @@ enum { RDB_READER_BUFFER = 64 * 1024 };
 typedef struct rdbReader {
     rdbSource *source;
     bool checksum;          /* maintain `crc` */
+    int db_id;              /* of the following values, for those of modules */
     bool short_read;        /* the failure was an unexpected end */
     uint64_t crc;           /* of all bytes consumed up to `summed` */
     uint64_t base;          /* offset of the buffer's first byte */

@@ -59,6 +59,7 @@ typedef struct rdbLimits {
 /* Parameters of reading. */
 typedef struct rdbReadOptions {
     rdbLimits limits;
+    int db_id;      /* of the key that a payload of DUMP is for */
     storeLook look; /* hash fields expired at its time are dropped; lookAtAll(): none */
     /* Called for each dropped field; NULL: not needed. */
     void (*field_dropped)(void *arg, slice key, slice field);

@@ -6,6 +6,7 @@
 #include "ds/intset.h"
 #include "ds/listpack.h"
 #include "ds/quicklist.h"
+#include "format/rdb_module.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_value_priv.h"
 #include "store/type_hash.h"
@@ -26,6 +27,7 @@ rdbType rdbTypeOf(const robj *o) {
         if (packed) return RDB_TYPE_HASH_LISTPACK;
         return hashTimedCount(o) ? RDB_TYPE_HASH_2 : RDB_TYPE_HASH;
     case TYPE_STREAM: return RDB_TYPE_STREAM_3;
+    case TYPE_MODULE: return RDB_TYPE_MODULE_2;
     default: panic("no RDB type for values of type %d", (int)objectType(o));
     }
 }
@@ -166,15 +168,16 @@ static void writeHash(rdbWriter *w, const robj *o) {
 }
 
 void rdbWriteValue(rdbWriter *w, const robj *o) {
-    switch (objectType(o)) {
-    case TYPE_STRING: writeString(w, o); break;
-    case TYPE_LIST: writeList(w, o); break;
-    case TYPE_SET: writeSet(w, o); break;
-    case TYPE_ZSET: writeZset(w, o); break;
-    case TYPE_HASH: writeHash(w, o); break;
-    case TYPE_STREAM: rdbWriteStream(w, o); break;
-    default: panic("no RDB form for values of type %d", (int)objectType(o));
-    }
+    /* rdbWriteModuleValue() passes values of types that were added on to their codecs. */
+    static void (*const writers[TYPE_COUNT])(rdbWriter * to, const robj *value) = {
+        [TYPE_STRING] = writeString,
+        [TYPE_LIST] = writeList,
+        [TYPE_SET] = writeSet,
+        [TYPE_ZSET] = writeZset,
+        [TYPE_HASH] = writeHash,
+        [TYPE_STREAM] = rdbWriteStream,
+        [TYPE_MODULE] = rdbWriteModuleValue};
+    writers[objectType(o)](w, o);
 }
 
 rdbType rdbTypeInParts(valueType type, bool timed) {

@@ -47,6 +47,7 @@ struct rdbWriter {
     bool
         compress; /* LZF for strings over 20 bytes if that saves at least 4 bytes; tried less often if it rarely does */
     uint64_t crc; /* of all bytes sent to the sink */
+    int db_id;    /* of the following values, for those of modules */
     uint64_t flushed;
     size_t used;
     status failed;

@@ -18,6 +18,7 @@
 #include "persist/inline_save_priv.h"
 #include "persist/persist_priv.h"
 #include "store/store.h"
+#include "store/type_module.h"
 
 enum { SYNC_BYTES = 4 * 1024 * 1024 };
 
@@ -171,6 +172,8 @@ bool inlineSaveIsWanted(bool as_commands) {
     static const uint64_t small = 64 * 1024 * 1024; /* a fork of less takes 1 ms */
     if (persistConf.snapshot_mode == SNAPSHOT_FORK) return false;
     if (persistConf.snapshot_mode == SNAPSHOT_AUTO && memUsed() < small) return false;
+    /* Modules may change values at any time, without a lookup that would pass them on before. */
+    if (persistConf.snapshot_mode == SNAPSHOT_AUTO && moduleTypesExist()) return false;
     if (inlineSaving.ending || storeSavingRuns()) {
         logNotice("The last snapshot was stopped and is not cleaned up yet: forking instead");
         return false;
@@ -199,7 +202,7 @@ static void noteDatabases(inlineJob *job) {
 /* Builds with checks: files have a digest of the dataset, which a load compares with what it has loaded. */
 static void writeDigest(inlineJob *job) {
 #ifdef HOT_CHECKS
-    if (job->save.job.as_commands || job->save.job.content.no_keys) return;
+    if (job->save.job.as_commands || job->save.job.content.no_keys || job->save.job.slots) return;
     digest all;
     char hex[DIGEST_HEX];
     storeDigestWithTimes(keyspaceMain(), &all);
@@ -240,7 +243,7 @@ status inlineSaveStart(const inlineSave *save, reason *why) {
     inlineSaving.runs = true;
     job->walks = !save->job.content.no_keys;
     if (job->walks) {
-        storeSavingBegin(&inlineSaveCallbacks);
+        storeSavingBegin(&inlineSaveCallbacks, save->job.slots);
     } else {
         snapshotStreamEnd(stream);
     }

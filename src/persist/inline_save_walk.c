@@ -125,6 +125,7 @@ void inlineJobWalk(inlineJob *job, int64_t now_us) {
                                       persistConf.rdb_key_save_delay;
     if (!more && job->walks) {
         inlineJobEndWalk(job);
+        rdbRecordsEnd(&job->records);
         snapshotStreamEnd(job->stream);
     } else if (has_room) {
         loopLimitSleep(engineLoop(), 0);

@@ -34,7 +34,7 @@ enum { WHOLE_ELEMENTS_MAX = 256, WHOLE_BYTES_MAX = 1 << 16 };
 static bool isLarger(const robj *o, size_t elements_max, size_t bytes_max) {
     const typeOps *ops = typeOf(o);
     if (ops->length(o) > elements_max) return true;
-    return ops->value_memory(objectPointer(o), VALUE_SAMPLES) > bytes_max;
+    return ops->value_memory(NULL, objectPointer(o), VALUE_SAMPLES) > bytes_max;
 }
 
 /* True for values that take too long: written whole as commands, or those with too much to be copied at their first

@@ -9,6 +9,7 @@
 #include "engine/keyspace.h"
 #include "engine/libraries.h"
 #include "engine/propagate.h"
+#include "engine/slot_imports.h"
 #include "format/rdb_file.h"
 #include "format/rdb_settings.h"
 #include "format/rdb_source.h"
@@ -208,11 +209,18 @@ static status onVersion(void *arg, rdbReader *r, int version) {
     return OK;
 }
 
+static status onSlotImport(void *arg, rdbReader *r, const slotImport *import) {
+    (void)arg, (void)r; /* it is the main dataset's, or never served */
+    slotImportsLoaded(import);
+    return OK;
+}
+
 static const rdbFileHandler handler = {.version = onVersion,
                                        .aux = onAux,
                                        .db = onDb,
                                        .db_size = onDbSize,
                                        .function = onFunction,
+                                       .slot_import = onSlotImport,
                                        .key = onKey};
 
 /* ------------------------------------------------------------------ the file */

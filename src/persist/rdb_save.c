@@ -12,8 +12,10 @@
 #include "engine/libraries.h"
 #include "engine/lifecycle.h"
 #include "engine/options.h"
+#include "engine/slot_imports.h"
 #include "format/aof_value.h"
 #include "format/rdb_file.h"
+#include "format/rdb_module.h"
 #include "io/file_stream.h"
 #include "io/pipe.h"
 #include "persist/persist.h"
@@ -106,7 +108,8 @@ static status saveSlots(saving *s, const db *d) {
     status st = OK;
     for (int slot = 0; slot < SLOT_COUNT && st == OK; slot++) {
         uint64_t keys = dbSlotCount(d, slot);
-        if (keys == 0) continue;
+        const slotMask *only = s->records.job->slots;
+        if (keys == 0 || (only && !slotMaskHas(only, slot))) continue;
         if (!s->records.job->as_commands)
             rdbFileSlot(s->records.writer, slot, keys, dbSlotVolatileCount(d, slot));
         st = dbWalk(d, slot, saveKey, s);
@@ -118,7 +121,7 @@ static status saveDatabases(saving *s) {
     status st = OK;
     for (int id = 0; id < storeDbCount() && st == OK; id++) {
         const db *d = storeDb(id);
-        if (dbSize(d) == 0) continue;
+        if (dbSize(d) == 0 && !dbHasHidden(d)) continue;
         s->db_id = id;
         rdbRecordsDb(&s->records, id, dbSize(d), dbVolatileCount(d));
         st = storeIsSlotted() ? saveSlots(s, d) : dbWalk(d, -1, saveKey, s);
@@ -132,6 +135,15 @@ static void saveLibrary(void *arg, slice code) {
         aofWriteLibrary(r->writer, code);
     } else {
         rdbFileFunction(r->writer, code);
+    }
+}
+
+static void saveSlotImport(void *arg, const slotImport *import) {
+    const rdbRecords *r = arg;
+    if (r->version >= RDB_VERSION) {
+        rdbFileSlotImport(r->writer, import);
+    } else {
+        logWarning("Can't store slot migrations in RDB version %d", r->version);
     }
 }
 
@@ -178,7 +190,14 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job) {
                                 : keyspaceRecordsAccess() ? RDB_ACCESS_IDLE
                                                           : RDB_ACCESS_NONE};
     writeHeader(r);
+    bool is_rdb = !job->as_commands;
+    if (is_rdb && !content->no_keys) rdbWriteModuleAux(w, RDB_AUX_BEFORE);
     if (!content->no_functions) librariesEach(saveLibrary, r);
+    if (is_rdb && !content->no_keys) slotImportsEach(saveSlotImport, r);
+}
+
+void rdbRecordsEnd(rdbRecords *r) {
+    if (!r->job->as_commands) rdbWriteModuleAux(r->writer, RDB_AUX_AFTER);
 }
 
 bool rdbSaveHasChecksum(const rdbSaveJob *job) {
@@ -192,6 +211,7 @@ static status saveAll(const rdbSaveJob *job, rdbSink *to, reason *why) {
     rdbWriterInit(&w, to, rdbSaveHasChecksum(job), persistConf.rdbcompression);
     rdbRecordsBegin(&s.records, &w, job);
     status st = job->content.no_keys ? OK : saveDatabases(&s);
+    if (!job->content.no_keys) rdbRecordsEnd(&s.records);
     if (st != OK) {
         *why = w.why;
     } else if (job->as_commands) {

@@ -20,6 +20,7 @@ typedef struct rdbSaveJob {
     const char *temporary; /* the path during writing */
     const char *name;      /* the final path */
     syncContent content;   /* `version` 0: RDB_VERSION */
+    const slotMask *slots; /* of these slots alone; NULL: all. Borrowed until the save has ended */
     bool in_child;         /* reports progress to the parent */
     bool is_aof_base;
     bool as_commands; /* writes commands instead of the RDB format */
@@ -52,6 +53,8 @@ void rdbRecordsBegin(rdbRecords *r, rdbWriter *w, const rdbSaveJob *job);
 void rdbRecordsDb(rdbRecords *r, int db_id, uint64_t keys, uint64_t volatile_keys);
 /* They are in this one, which was announced before. */
 void rdbRecordsSelect(rdbRecords *r, int db_id);
+/* What follows the keys. */
+void rdbRecordsEnd(rdbRecords *r);
 /* Writes a key. `db_id` is for the log. ERR_LIMIT (logged): the file's version has no type for the value. */
 status rdbRecordsKey(rdbRecords *r, int db_id, const robj *o) MUST_USE;
 

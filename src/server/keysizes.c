@@ -18,7 +18,7 @@ typedef struct sizes {
 static void addKey(void *arg, const robj *o) {
     sizes *all = arg;
     const typeOps *ops = typeOf(o);
-    if (!ops->length) return;
+    if (!ops->length || (int)objectType(o) >= TYPES) return; /* values of modules have no size */
     size_t length = ops->length(o);
     unsigned bin = length ? 64 - (unsigned)__builtin_clzll(length) : 0;
     all->bins[objectType(o)][bin < BINS ? bin : BINS - 1]++;

@@ -74,7 +74,7 @@ static void addKey(void *arg, const robj *o) {
     char name[NAME_MAX_BYTES + 1];
     double bytes = (double)objectMemory(o, VALUE_SAMPLES);
     const typeOps *ops = typeOf(o);
-    snprintf(name, sizeof(name), "%s (%s)", typeName(objectType(o)), ops->encoding(o));
+    snprintf(name, sizeof(name), "%s (%s)", objectTypeName(o), ops->encoding(o));
     addTo(&all->kinds, name, bytes);
     prefixOf(objectKey(o), name);
     addTo(&all->prefixes, name, bytes);

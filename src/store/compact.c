@@ -72,6 +72,7 @@ static void stepCollection(compactWalk *walk, size_t fields) {
     if (o && objectForm(o) == FORM_POINTER && typeOf(o)->compact_value) {
         void *value = objectPointer(o);
         walk->by.fields = fields;
+        walk->by.at = (valuePlace){d->id, key};
         walk->inner = typeOf(o)->compact_value(&value, walk->inner, &walk->by);
         putValue(o, value);
     } else {

@@ -58,6 +58,20 @@ void dbMakeTables(db *d) {
     itemsForget(d);
     d->expire_cursor = 0;
     d->mean_ttl_ms = 0;
+    for (int slot = 0; unlikely(d->in->hidden != NULL) && slot < SLOT_COUNT; slot++) {
+        if (slotMaskHas(d->in->hidden, slot)) kvstoreSetVisible(d->keys, slot, false);
+    }
+}
+
+void storeHideSlot(keyspace *k, int slot, bool hide) {
+    check(storeNow.slotted);
+    if (!k->hidden) k->hidden = memNew(slotMask);
+    if (hide) {
+        slotMaskAdd(k->hidden, slot);
+    } else {
+        slotMaskRemove(k->hidden, slot);
+    }
+    for (int i = 0; i < k->count; i++) kvstoreSetVisible(k->dbs[i]->keys, slot, !hide);
 }
 
 void storeInit(int count, bool slotted) {
@@ -215,7 +229,7 @@ void dbRemoveExpired(db *d, robj *o) {
 
 /* A read found an expired object. */
 static NO_INLINE void readExpired(db *d, robj *o) {
-    if (d->in->expiry == EXPIRY_DELETE) dbRemoveExpired(d, o);
+    if (removesExpired(d, hashOfObject(o))) dbRemoveExpired(d, o);
 }
 
 static inline bool objectIsNone(const void *entry, const void *key, size_t len) {
@@ -526,7 +540,7 @@ static bool removeKey(db *d, slice key, uint64_t hash, storeLook look, bool late
     robj *o = findPosition(d, key, hash, &at);
     if (!o) return false;
     /* Where expired keys stay until somebody removes them, this is how. */
-    if (unlikely(storeIsExpired(o, look)) && d->in->expiry == EXPIRY_DELETE) {
+    if (unlikely(storeIsExpired(o, look)) && removesExpired(d, hash)) {
         removeFound(d, o, &at);
         return false;
     }
@@ -594,10 +608,16 @@ void dbMove(const dbKey *from, const dbKey *to) {
     add(to, sliceEqual(from->key, to->key) ? o : objectRename(o, to->key));
 }
 
-void dbCopy(const dbKey *from, const dbKey *to) {
+status dbCopy(const dbKey *from, const dbKey *to) {
     const robj *o = dbPeek(from->db, from->key, from->hash);
     check(o != NULL);
-    add(to, objectCopy(o, to->key, objectAccessOf(accessFresh())));
+    if (!objectCanCopy(o)) return ERR_DENIED;
+    robj *copy = objectTryCopy(o, from->db->id, to->key, to->db->id, objectAccessOf(accessFresh()));
+    if (!copy) return ERR_NO_MEMORY;
+    (void)removeKey(to->db, to->key, to->hash, lookAtAll(), storeNow.lazy_deleted,
+                    REMOVAL_DELETED); /* it may be missing */
+    add(to, copy);
+    return OK;
 }
 
 uint64_t dbFlush(db *d, bool later) {
@@ -685,6 +705,14 @@ robj *dbRandom(db *d, storeLook look) {
     }
 }
 
+bool dbHasHidden(const db *d) {
+    return d->in->hidden && kvstoreCountAll(d->keys) > kvstoreCount(d->keys);
+}
+
+bool storeSlotIsHidden(const keyspace *k, int slot) {
+    return k->hidden && slotMaskHas(k->hidden, slot);
+}
+
 uint64_t dbSlotCount(const db *d, int slot) { return kvstoreCountOf(d->keys, slot); }
 
 uint64_t dbSlotVolatileCount(const db *d, int slot) {
@@ -709,6 +737,7 @@ size_t dbTableMemory(const db *d) { return kvstoreBytes(d->keys); }
 void dbTableStats(const db *d, hashtableStats *out) { kvstoreStatsRead(d->keys, out); }
 
 typedef struct digestSum {
+    int db_id;
     storeLook look;
     bool with_times;
     digest all; /* of all keys so far */
@@ -735,7 +764,7 @@ static void addToDigest(void *arg, const robj *o) {
     digestSum *sum = arg;
     digest key = {{0}};
     digestMix(&key, objectKey(o));
-    objectDigest(o, sum->look, &key);
+    objectDigestAt(o, sum->db_id, sum->look, &key);
     if (sum->with_times) mixTimes(o, &key);
     digestAddDigest(&sum->all, &key);
 }
@@ -744,6 +773,7 @@ static digest digestAll(const keyspace *k, storeLook look, bool with_times) {
     digestSum sum = {.look = look, .with_times = with_times};
     for (int i = 0; i < k->count; i++) {
         if (!dbSize(k->dbs[i])) continue;
+        sum.db_id = i;
         digestMixNumber(&sum.all, (uint32_t)k->dbs[i]->id);
         dbEach(k->dbs[i], -1, addToDigest, &sum);
     }

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "ds/kvstore.h"
 #include "store/slab.h"
+#include "store/slots.h"
 #include "store/store.h"
 
 struct db {
@@ -35,6 +36,7 @@ typedef struct evictPool evictPool;
 struct keyspace {
     db **dbs;
     int count;
+    slotMask *hidden; /* storeHideSlot(); NULL: none ever was */
     storeExpiry expiry;
     slabPair slabs; /* while it is not in use */
     const storeListener *listener;
@@ -52,14 +54,16 @@ typedef struct storeState {
     keyspace *keyspaces; /* list of all */
     keyspace *used;      /* whose memory new objects get */
     bool slotted;
-    bool touch_lru;      /* lookups note the time; the hot path's one test */
-    bool saving;         /* objects are passed on before they change: saving.h */
-    bool saving_values;  /* elements of some values, too: saving_value.h */
-    bool tells_removals; /* before them: removal.c */
-    bool time_removals;  /* storeTimeRemovals() */
-    bool unchanging;     /* keyspaceForbidChanges() */
-    bool resizes_off;    /* storeSetResizing() */
-    bool forked;         /* between storeForkBegin() and storeForkEnd() */
+    bool touch_lru;        /* lookups note the time; the hot path's one test */
+    bool saving;           /* objects are passed on before they change: saving.h */
+    bool saving_values;    /* elements of some values, too: saving_value.h */
+    bool tells_removals;   /* one of the next two: removal.c */
+    bool listens_removals; /* storeTellRemovals() */
+    bool unlinks_values;   /* there are types with unlink_value() */
+    bool time_removals;    /* storeTimeRemovals() */
+    bool unchanging;       /* keyspaceForbidChanges() */
+    bool resizes_off;      /* storeSetResizing() */
+    bool forked;           /* between storeForkBegin() and storeForkEnd() */
     storeAccess access;
     uint32_t clock; /* seconds, for LFU minutes << 8: the value stored by an access */
     int64_t now_ms; /* time of the last storeSetClock() */
@@ -73,6 +77,15 @@ extern storeState storeNow;
 
 /* The slot of a key with this storeHash(). */
 static inline int slotOf(uint64_t hash) { return storeNow.slotted ? storeHashSlot(hash) : 0; }
+/* True if the keys of this slot are hidden. */
+static inline bool isHidden(const db *d, uint64_t hash) {
+    return unlikely(d->in->hidden != NULL) && slotMaskHas(d->in->hidden, slotOf(hash));
+}
+/* True if an expired key goes when it is found: nobody else decides when. */
+static inline bool removesExpired(const db *d, uint64_t hash) {
+    return d->in->expiry == EXPIRY_DELETE && !isHidden(d, hash);
+}
+
 /* ---- free.c ---- */
 
 /* Starts the count of storeFreedLater() anew. */
@@ -107,6 +120,8 @@ ALWAYS_INLINE void beforeChange(const db *d, uint64_t hash, robj *o) {
 
 /* While storeNow.saving or storeNow.tells_removals is set: before a key is removed or given another value. */
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why);
+/* Whether types want to hear of removals. */
+void removalSetUnlinks(bool on);
 /* While storeNow.tells_removals is set, where beforeChange() was called already. */
 void removalTell(db *d, const robj *o, storeRemoval why);
 ALWAYS_INLINE void beforeRemoval(db *d, uint64_t hash, robj *o, storeRemoval why) {

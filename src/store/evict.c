@@ -64,7 +64,7 @@ static void addSample(db *d, const evictRule *rule) {
 
 /* True if the object is still in its table. */
 static bool isStillStored(const candidate *c) {
-    return kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
+    return !isHidden(c->d, c->hash) && kvstoreHasEntry(c->d->keys, slotOf(c->hash), c->hash, c->o);
 }
 
 static void addSamples(const keyspace *k, const evictRule *rule) {

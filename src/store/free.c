@@ -199,8 +199,8 @@ void freeTable(const db *d, hashtable table, bool later) {
 }
 
 /* Submits a value to the background if that is worth while; false: nothing was done. */
-static bool submitValue(keyspace *k, const typeOps *ops, void *value) {
-    if (!ops->free_effort || ops->free_effort(value) <= LATER_MIN) return false;
+static bool submitValue(keyspace *k, const typeOps *ops, const valuePlace *at, void *value) {
+    if (!ops->free_effort || ops->free_effort(at, value) <= LATER_MIN) return false;
     garbage *g = newGarbage(k, NULL, 0, 1);
     g->value = value;
     g->ops = ops;
@@ -211,14 +211,15 @@ static bool submitValue(keyspace *k, const typeOps *ops, void *value) {
 /* The same for the value of an object, which is freed then. */
 static NO_INLINE bool freeValueLater(const db *d, robj *o) {
     if (unlikely(storeNow.saving_values) && savingValueIsOpen(objectPointer(o))) return false;
-    if (!submitValue(d->in, typeOf(o), objectPointer(o))) return false;
+    valuePlace at = {d->id, objectKey(o)};
+    if (!submitValue(d->in, typeOf(o), &at, objectPointer(o))) return false;
     slabFree(o, objectSize(o));
     return true;
 }
 
 void freeKeptValue(const typeOps *ops, void *value) {
     keyspace *k = &storeNow.main;
-    if (storeNow.free_later && submitValue(k, ops, value)) return;
+    if (storeNow.free_later && submitValue(k, ops, NULL, value)) return;
     valueFreer here = {0};
     keyspace *before = keyspaceUse(k);
     ops->free_value(value, &here);

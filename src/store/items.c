@@ -125,7 +125,7 @@ static bool removeFields(db *d, itemKey *k, robj *o, const hashExpired *expired)
 /* Removes expired fields of one key. False if the time is up; the scan continues there next time. */
 static bool expireKey(db *d, itemKey *k, walk *w) {
     robj *o = objectOf(d, k);
-    if (!o || objectIsExpired(o, w->now_ms)) return true;
+    if (!o || objectIsExpired(o, w->now_ms) || isHidden(d, k->hash)) return true;
     uint64_t cursor = d->field_key == k->hash ? d->field_cursor : 0, looked = 0;
     uint64_t dead_before = w->expired;
     d->field_key = 0;

@@ -37,6 +37,7 @@ void keyspaceClear(keyspace *k) {
         memFree(k->dbs[i]);
     }
     memFree(k->dbs);
+    memFree(k->hidden);
     evictForget(k);
     compactForget(k);
 }
@@ -82,6 +83,9 @@ void keyspaceSwap(keyspace *a, keyspace *b) {
     /* Neither is in use while their memory changes hands. */
     keyspace idle = {.slabs = {NULL, NULL}};
     keyspace *before = keyspaceUse(&idle);
+    slotMask *hidden = a->hidden;
+    a->hidden = b->hidden;
+    b->hidden = hidden;
     slabPair slabs = a->slabs;
     a->slabs = b->slabs;
     b->slabs = slabs;

@@ -348,10 +348,25 @@ robj *objectRename(robj *o, slice key) {
     return renamed;
 }
 
-robj *objectCopy(const robj *o, slice key, uint32_t access) {
+bool objectCanCopy(const robj *o) {
+    return objectForm(o) != FORM_POINTER || !typeOf(o)->can_copy ||
+           typeOf(o)->can_copy(objectPointer(o));
+}
+
+robj *objectTryCopy(const robj *o, int from_db, slice key, int to_db, uint32_t access) {
+    if (objectForm(o) != FORM_POINTER) return rebuild(o, key, access);
+    if (!objectCanCopy(o)) return NULL;
+    valuePlace from = {from_db, objectKey(o)}, to = {to_db, key};
+    void *value = typeOf(o)->copy_value(&from, &to, objectPointer(o));
+    if (!value && typeOf(o)->can_copy) return NULL; /* of others it is an empty table */
     robj *copy = rebuild(o, key, access);
-    if (objectForm(o) == FORM_POINTER)
-        objectSetPointer(copy, typeOf(o)->copy_value(objectPointer(o)));
+    objectSetPointer(copy, value);
+    return copy;
+}
+
+robj *objectCopy(const robj *o, slice key, uint32_t access) {
+    robj *copy = objectTryCopy(o, -1, key, -1, access);
+    check(copy != NULL); /* only modules refuse */
     return copy;
 }
 
@@ -461,9 +476,11 @@ void objectBufferInit(objectBuffer *r, robj *o) {
     *r = (objectBuffer){.buffer = {.bytes = objectPacked(o), .resize = resizeInObject}, .o = o};
 }
 
-size_t objectMemory(const robj *o, size_t samples) {
+size_t objectMemoryAt(const robj *o, int db_id, size_t samples) {
     size_t bytes = slabClassSize(objectSize(o));
-    if (objectForm(o) == FORM_POINTER) bytes += typeOf(o)->value_memory(objectPointer(o), samples);
+    valuePlace at = {db_id, objectKey(o)};
+    if (objectForm(o) == FORM_POINTER)
+        bytes += typeOf(o)->value_memory(&at, objectPointer(o), samples);
     return bytes;
 }
 

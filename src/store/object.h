@@ -208,12 +208,18 @@ robj *objectRename(robj *o, slice key);
 /* A second object with the same value and expiry time. A value in a blob or collection is shared or copied by its
  * type. */
 robj *objectCopy(const robj *o, slice key, uint32_t access);
+/* The same for a type that may not be copied, or whose copy fails: returns NULL then. -1: databases are unknown. */
+robj *objectTryCopy(const robj *o, int from_db, slice key, int to_db, uint32_t access) MUST_USE;
+bool objectCanCopy(const robj *o);
 /* Frees the object and its value. */
 void objectFree(robj *o);
 /* Size of the object's own block. */
 size_t objectSize(const robj *o);
 /* Memory of the object including its value. Collections are estimated from `samples` elements; 0: all. */
-size_t objectMemory(const robj *o, size_t samples);
+size_t objectMemoryAt(const robj *o, int db_id, size_t samples);
+static inline size_t objectMemory(const robj *o, size_t samples) {
+    return objectMemoryAt(o, -1, samples);
+}
 /* Text stored with an expiry time is raw if it is too long for embstr: marks it, because the expiry time may be
  * removed later. */
 void objectMarkRawWithTtl(robj *o);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What happens before a key is removed (listener.h): a snapshot gets the object, and the listener is told.
+ * What happens before a key is removed (listener.h): a snapshot gets the object, the listener is told, and the value's
+ * type may do its own.
  *
  * Cost if nobody listens: the test in beforeRemoval(), which asks for both with one branch. Main thread only. */
 #include "store/listener.h"
@@ -8,10 +9,25 @@
 #include "base/base.h"
 #include "store/db_priv.h"
 
-void storeTellRemovals(bool on) { storeNow.tells_removals = on; }
+static void setTells(void) {
+    storeNow.tells_removals = storeNow.listens_removals || storeNow.unlinks_values;
+}
+
+void storeTellRemovals(bool on) {
+    storeNow.listens_removals = on;
+    setTells();
+}
+
+void removalSetUnlinks(bool on) {
+    storeNow.unlinks_values = on;
+    setTells();
+}
 
 void removalTell(db *d, const robj *o, storeRemoval why) {
-    if (d->in->listener) d->in->listener->removing(d, o, why);
+    if (storeNow.listens_removals && d->in->listener) d->in->listener->removing(d, o, why);
+    if (objectForm(o) != FORM_POINTER || !typeOf(o)->unlink_value) return;
+    valuePlace at = {d->id, objectKey(o)};
+    typeOf(o)->unlink_value(&at, objectPointer(o));
 }
 
 void removalBefore(db *d, uint64_t hash, robj *o, storeRemoval why) {

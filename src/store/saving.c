@@ -17,9 +17,7 @@
 /* The tables of one database of the start. */
 typedef struct savedStore {
     kvstore *keys; /* NULL: freed by somebody else */
-    uint64_t
-        *hidden; /* slots that were hidden at the start, and are not visited; see kvstoreHidden() */
-    int db_id;   /* at the start */
+    int db_id;     /* at the start */
     bool detached; /* its database was emptied: freed here */
 } savedStore;
 
@@ -29,6 +27,8 @@ static struct {
     int slot;      /* the table of it */
     hashtableCut cut;
     const storeSaver *to;
+    slotMask slots;   /* to be visited, ... */
+    bool some;        /* ... if not all are */
     bool runs, begun; /* `begun`: `cut` belongs to the table of `slot` */
     int db_id;        /* while a table is visited */
     uint64_t added;
@@ -45,7 +45,7 @@ uint64_t storeSavingAdded(void) { return saving.added + savingValuesAdded(); }
 size_t storeSavingBytes(void) { return savingValuesBytes(); }
 size_t storeSavingKeptBytes(void) { return savingValuesKeptBytes(); }
 
-void storeSavingBegin(const storeSaver *saver) {
+void storeSavingBegin(const storeSaver *saver, const slotMask *slots) {
     keyspace *k = &storeNow.main;
     check(!saving.runs);
     saving.stores = memNewArray(savedStore, (size_t)k->count);
@@ -53,11 +53,12 @@ void storeSavingBegin(const storeSaver *saver) {
     saving.begun = false;
     saving.to = saver;
     saving.added = 0;
+    saving.some = slots != NULL;
+    if (slots) saving.slots = *slots;
     for (int i = 0; i < k->count; i++) {
         db *d = k->dbs[i];
         if (kvstoreCountAll(d->keys) == 0) continue;
-        saving.stores[saving.count++] =
-            (savedStore){.keys = d->keys, .hidden = kvstoreHidden(d->keys), .db_id = i};
+        saving.stores[saving.count++] = (savedStore){.keys = d->keys, .db_id = i};
         d->saved_as = saving.count;
     }
     savingValuesBegin(saver);
@@ -66,8 +67,8 @@ void storeSavingBegin(const storeSaver *saver) {
 
 /* ------------------------------------------------------------------ changes */
 
-static bool wasHidden(const savedStore *s, int slot) {
-    return unlikely(s->hidden != NULL) && s->hidden[slot / 64] >> (slot % 64) & 1;
+static bool isLeftOut(int slot) {
+    return unlikely(saving.some) && !slotMaskHas(&saving.slots, slot);
 }
 
 /* True if the walk will still come to objects of this database with this hash. */
@@ -75,7 +76,7 @@ static bool isAhead(const db *d, uint64_t hash) {
     int number = d->saved_as - 1;
     if (number < saving.at) return false;
     int slot = slotOf(hash);
-    if (wasHidden(&saving.stores[number], slot)) return false;
+    if (isLeftOut(slot)) return false;
     if (number != saving.at) return true;
     if (slot != saving.slot) return slot > saving.slot;
     return !saving.begun || !hashtableCutPassed(&saving.cut, hash);
@@ -84,7 +85,7 @@ static bool isAhead(const db *d, uint64_t hash) {
 /* Opens the value of an object if it is to be passed on in parts. */
 static bool divide(int db_id, const robj *o) {
     if (likely(objectForm(o) != FORM_POINTER)) return false;
-    if (objectType(o) == TYPE_STRING) return false;
+    if (objectType(o) == TYPE_STRING || objectType(o) == TYPE_MODULE) return false;
     if (!saving.to->divides(saving.to->arg, o)) return false;
     savingValueOpen(db_id, o);
     return true;
@@ -144,7 +145,7 @@ static bool visitAtOnce(void *context, void *entry, unsigned flags) {
 static const hashtable *tableNow(const savedStore *s) {
     for (; saving.slot < kvstoreSlots(s->keys); saving.slot++) {
         const hashtable *t = kvstoreTable(s->keys, saving.slot);
-        if (t->body && !wasHidden(s, saving.slot)) return t;
+        if (t->body && !isLeftOut(saving.slot)) return t;
         saving.begun = false;
     }
     return NULL;
@@ -170,7 +171,6 @@ static void endWalk(void) {
     for (; k; k = k->next) {
         for (int i = 0; i < k->count; i++) k->dbs[i]->saved_as = 0;
     }
-    for (int i = 0; i < saving.count; i++) memFree(saving.stores[i].hidden);
     memFree(saving.stores);
     memFree(saving.visited);
     saving.stores = NULL;
@@ -273,7 +273,7 @@ void savingTakeSlot(const db *d, int slot) {
     int number = d->saved_as - 1;
     if (!storeNow.saving || number < saving.at) return;
     if (number == saving.at && slot < saving.slot) return;
-    if (wasHidden(&saving.stores[number], slot)) return;
+    if (isLeftOut(slot)) return;
     const hashtable *t = kvstoreTable(d->keys, slot);
     hashtableCut cut;
     hashtableCutBegin(&cut, t);

@@ -16,6 +16,7 @@
 #include "ds/quicklist.h"
 #include "ds/stream.h"
 #include "store/object.h"
+#include "store/slots.h"
 #include "store/type.h"
 
 /* The key of a value that is passed on in parts. */
@@ -48,8 +49,9 @@ typedef struct storeSaver {
     void *arg;
 } storeSaver;
 
-/* Defines the start. No walk may be under way. Costs O(databases). */
-void storeSavingBegin(const storeSaver *saver);
+/* Defines the start. No walk may be under way. `slots`: of these alone, which is copied; NULL: of all, hidden ones too.
+ * Costs O(databases). */
+void storeSavingBegin(const storeSaver *saver, const slotMask *slots);
 /* Visits at most `buckets` buckets, of some 7 objects or elements each. Returns false when the walk has ended. */
 bool storeSavingStep(uint64_t buckets);
 /* Passes on no more objects; the walk goes on removing marks until its end. */

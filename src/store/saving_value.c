@@ -109,7 +109,7 @@ void savingValuesBegin(const storeSaver *to) {
 static hashtable tableOf(const openValue *v) { return v->ops->elements->table_of(v->value); }
 
 static uint64_t elementsOfSlice(const openValue *v) {
-    size_t bytes = v->ops->value_memory(v->value, SAMPLES) / (v->count + 1) + 1;
+    size_t bytes = v->ops->value_memory(NULL, v->value, SAMPLES) / (v->count + 1) + 1;
     return sizeMax(1, SLICE_BYTES / bytes);
 }
 
@@ -378,7 +378,7 @@ bool savingValueKeep(const void *value) {
     openValue *v = findOpen(value);
     if (!v) return false;
     v->is_kept = true;
-    v->kept_bytes = v->ops->value_memory(value, SAMPLES);
+    v->kept_bytes = v->ops->value_memory(NULL, value, SAMPLES);
     values.kept_bytes += v->kept_bytes;
     if (v != values.now) {
         listRemove(&values.waiting, &v->node);

@@ -192,8 +192,9 @@ typedef struct dbKey {
 } dbKey;
 /* Moves the object of `from`, which must exist, to `to`, which must not exist; the TTL is kept. */
 void dbMove(const dbKey *from, const dbKey *to);
-/* Like dbMove(), keeping `from`. Large values are shared if possible. */
-void dbCopy(const dbKey *from, const dbKey *to);
+/* Copies the value and TTL of `from`, which must exist, to `to`, in place of what is there. Large values are shared if
+ * possible. ERR_DENIED: values of this type are not copied; ERR_NO_MEMORY: it failed. Nothing has changed then. */
+status dbCopy(const dbKey *from, const dbKey *to) MUST_USE;
 
 /* Prepares the tables for `keys` keys; nothing in a slotted store, whose slots differ. */
 void dbReserve(db *d, uint64_t keys);
@@ -227,7 +228,13 @@ bool storeExpireTimedOut(const keyspace *k);
 /* True if keys, or fields of hashes, have an expiry time. */
 bool storeHasVolatile(const keyspace *k);
 
-/* Slots of a slotted store. */
+/* Slots of a slotted store. The keys of a hidden slot, which is being imported, are not counted, scanned, sampled or chosen
+ * at random; they do not expire and are not evicted, and no fields of theirs expire. Lookups and functions of the slot find
+ * them; their memory counts. Slots stay hidden when databases are flushed or exchanged. */
+void storeHideSlot(keyspace *k, int slot, bool hide);
+/* True if there are keys in hidden slots. */
+bool dbHasHidden(const db *d);
+bool storeSlotIsHidden(const keyspace *k, int slot);
 uint64_t dbSlotCount(const db *d, int slot);
 uint64_t dbSlotVolatileCount(const db *d, int slot);
 /* Removes the keys of a slot; returns their number. The cost is proportional to the slot. */

@@ -5,10 +5,12 @@
 
 #include "base/base.h"
 #include "base/number.h"
+#include "store/type_module.h"
 
 static const typeOps *const types[TYPE_COUNT] = {
     [TYPE_STRING] = &stringOps, [TYPE_LIST] = &listOps, [TYPE_SET] = &setOps,
-    [TYPE_HASH] = &hashOps,     [TYPE_ZSET] = &zsetOps, [TYPE_STREAM] = &streamOps};
+    [TYPE_HASH] = &hashOps,     [TYPE_ZSET] = &zsetOps, [TYPE_STREAM] = &streamOps,
+    [TYPE_MODULE] = &moduleOps};
 
 const typeOps *typeOf(const robj *o) {
     const typeOps *ops = types[objectType(o)];
@@ -16,12 +18,13 @@ const typeOps *typeOf(const robj *o) {
     return ops;
 }
 
-void objectDigest(const robj *o, storeLook look, digest *out) {
+void objectDigestAt(const robj *o, int db_id, storeLook look, digest *out) {
     /* The numbers that all servers of this family use for types. */
-    static const uint8_t numbers[] = {[TYPE_STRING] = 0, [TYPE_LIST] = 1, [TYPE_SET] = 2,
-                                      [TYPE_ZSET] = 3,   [TYPE_HASH] = 4, [TYPE_STREAM] = 6};
+    static const uint8_t numbers[] = {
+        [TYPE_STRING] = 0, [TYPE_LIST] = 1,   [TYPE_SET] = 2,   [TYPE_ZSET] = 3,
+        [TYPE_HASH] = 4,   [TYPE_STREAM] = 6, [TYPE_MODULE] = 5};
     digestMixNumber(out, numbers[objectType(o)]);
-    typeOf(o)->digest(o, look, out);
+    typeOf(o)->digest(o, db_id, look, out);
     if (objectHasExpire(o)) digestAdd(out, SLICE("!!expire!!"));
 }
 
@@ -30,16 +33,22 @@ static const char *const names[] = {
     [TYPE_ZSET] = "zset",     [TYPE_HASH] = "hash", [TYPE_STREAM] = "stream",
 };
 
-const char *typeName(valueType type) {
-    check(type < COUNT_OF(names));
-    return names[type];
+const char *objectTypeName(const robj *o) {
+    if (objectType(o) == TYPE_MODULE) return moduleValueOf(o)->type->name;
+    check(objectType(o) < COUNT_OF(names));
+    return names[objectType(o)];
 }
 
-bool typeFind(slice name, valueType *out) {
+bool typeFind(slice name, typeFilter *out) {
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         if (!sliceIs(name, names[i])) continue;
-        *out = (valueType)i;
+        *out = (typeFilter){.type = (valueType)i};
         return true;
     }
-    return false;
+    *out = (typeFilter){.type = TYPE_MODULE, .module = moduleTypeFind(name)};
+    return out->module != NULL;
+}
+
+bool typeMatches(const typeFilter *f, const robj *o) {
+    return objectType(o) == f->type && (!f->module || moduleValueOf(o)->type == f->module);
 }

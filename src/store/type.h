@@ -27,9 +27,17 @@ typedef struct packLimits {
     size_t entries, bytes; /* of the largest entry */
 } packLimits;
 
+/* The key that a value belongs to, for callbacks that want to know. Borrowed for the call. Where a value has no key (yet, or
+ * any more) they get NULL. */
+typedef struct valuePlace {
+    int db_id; /* -1: unknown */
+    slice key;
+} valuePlace;
+
 /* State of a compaction of values, in steps. */
 typedef struct compaction {
     bool heap;            /* also move blocks outside the slab stores */
+    valuePlace at;        /* of the value */
     size_t fields;        /* remaining elements that this step may visit */
     uint64_t moved, kept; /* numbers of blocks */
 } compaction;
@@ -59,16 +67,19 @@ typedef struct typeOps {
     size_t (*length)(const robj *o);
     /* Adds the value to a digest: equal values add the same, whatever their encoding. Items not visible to `look` are
      * omitted. */
-    void (*digest)(const robj *o, storeLook look, digest *to);
+    void (*digest)(const robj *o, int db_id, storeLook look, digest *to);
     /* For values behind a pointer: free; copy or share; memory (estimated from `samples` elements; 0: all); cost of
-     * freeing in elements (NULL: one). */
+     * freeing in elements (NULL: one). copy_value() returns NULL if it fails; can_copy() is NULL where it never does. */
     void (*free_value)(void *value, valueFreer *by);
-    void *(*copy_value)(void *value);
-    size_t (*free_effort)(const void *value);
+    bool (*can_copy)(const void *value);
+    void *(*copy_value)(const valuePlace *from, const valuePlace *to, void *value);
+    size_t (*free_effort)(const valuePlace *at, const void *value);
+    /* Before the key is removed, on the main thread; not for databases that are flushed. NULL: not needed. */
+    void (*unlink_value)(const valuePlace *at, const void *value);
     /* True while the value has other references, so that only the main thread may free it. NULL: never. ANY_THREAD,
      * and so is free_value() if it is false. */
     bool (*is_shared)(const void *value);
-    size_t (*value_memory)(const void *value, size_t samples);
+    size_t (*value_memory)(const valuePlace *at, const void *value, size_t samples);
     /* Moves elements and blocks, including the value itself (*value changes), to reduce fragmentation, starting at
      * `cursor` (0 at first), until `fields` are used up. Returns the next cursor, 0 at the end. */
     uint64_t (*compact_value)(void **value, uint64_t cursor, compaction *by);
@@ -80,15 +91,24 @@ typedef struct typeOps {
     void (*table_stats)(const void *value, hashtableStats *out);
 } typeOps;
 
-extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps;
+extern const typeOps stringOps, listOps, hashOps, setOps, zsetOps, streamOps, moduleOps;
 
-/* Mixes type, value and whether there is an expiry time into the digest, without the key. */
-void objectDigest(const robj *o, storeLook look, digest *out);
+/* Mixes type, value and whether there is an expiry time into the digest, without the key. `db_id` -1: unknown. */
+void objectDigestAt(const robj *o, int db_id, storeLook look, digest *out);
+static inline void objectDigest(const robj *o, storeLook look, digest *out) {
+    objectDigestAt(o, -1, look, out);
+}
 
 const typeOps *typeOf(const robj *o);
-/* "string", "list" and so on. */
-const char *typeName(valueType type);
+/* "string", "list" and so on; for TYPE_MODULE the name that the module has given. */
+const char *objectTypeName(const robj *o);
+/* A type to look for. */
+typedef struct typeFilter {
+    valueType type;
+    const struct moduleType *module; /* for TYPE_MODULE */
+} typeFilter;
 /* The type with that name, ignoring case; false if there is none. */
-bool typeFind(slice name, valueType *out);
+bool typeFind(slice name, typeFilter *out);
+bool typeMatches(const typeFilter *f, const robj *o);
 
 #endif

@@ -518,7 +518,8 @@ static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "hashtable";
 }
 
-static void digestHash(const robj *o, storeLook look, digest *to) {
+static void digestHash(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
     hashIterator it;
     hashPair pair;
     hashIteratorInit(&it, o, look);
@@ -558,7 +559,8 @@ static void freeLarge(void *value, valueFreer *by) {
     hashtableFree(&t, freeElement, by);
 }
 
-static void *copyTable(void *value) {
+static void *copyTable(const valuePlace *place, const valuePlace *to_place, void *value) {
+    (void)place, (void)to_place; /* not needed */
     hashtable from = {value}, to = {NULL};
     hashtableReserve(&to, &fields_type, hashtableCount(&from));
     hashtableIterator it;
@@ -575,14 +577,16 @@ static void *copyTable(void *value) {
     return to.body;
 }
 
-static size_t tableEffort(const void *value) {
+static size_t tableEffort(const valuePlace *at, const void *value) {
+    (void)at; /* not needed */
     hashtable t = {(void *)(uintptr_t)value};
     return hashtableCount(&t);
 }
 
 static size_t elementMemory(const void *element) { return slabClassSize(elementSize(element)); }
 
-static size_t tableMemory(const void *value, size_t samples) {
+static size_t tableMemory(const valuePlace *at, const void *value, size_t samples) {
+    (void)at; /* not needed */
     hashtable t = {(void *)(uintptr_t)value};
     return hashtableBytes(&t) + sampledMemory(&t, &fields_type, samples, elementMemory);
 }

@@ -182,8 +182,9 @@ static const char *encodingOf(const robj *o) {
     return objectIsPacked(o) ? "listpack" : "quicklist";
 }
 
-static void digestList(const robj *o, storeLook look, digest *to) {
-    (void)look; /* list elements do not expire */
+static void digestList(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
+    (void)look;  /* list elements do not expire */
     listCursor c;
     listpackItem item;
     char digits[NUMBER_TEXT_MAX];
@@ -197,15 +198,20 @@ static void freeList(void *value, valueFreer *by) {
     quicklistFree(value);
 }
 
-static void *copyList(void *value) { return quicklistCopy(value); }
+static void *copyList(const valuePlace *from, const valuePlace *to, void *value) {
+    (void)from, (void)to; /* not needed */
+    return quicklistCopy(value);
+}
 
-static size_t nodeCount(const void *value) {
+static size_t nodeCount(const valuePlace *at, const void *value) {
+    (void)at; /* not needed */
     quicklistStats stats;
     quicklistGetStats(value, &stats);
     return stats.nodes;
 }
 
-static size_t listMemory(const void *value, size_t samples) {
+static size_t listMemory(const valuePlace *at, const void *value, size_t samples) {
+    (void)at; /* not needed */
     return quicklistMemory(value, samples);
 }
 

@@ -572,8 +572,9 @@ static const char *encodingOf(const robj *o) {
     }
 }
 
-static void digestSet(const robj *o, storeLook look, digest *to) {
-    (void)look; /* set members do not expire */
+static void digestSet(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
+    (void)look;  /* set members do not expire */
     setIterator it;
     listpackItem member;
     char digits[NUMBER_TEXT_MAX];
@@ -616,7 +617,8 @@ static void freeLarge(void *value, valueFreer *by) {
     hashtableFree(&t, freeVisited, by);
 }
 
-static void *copyTable(void *value) {
+static void *copyTable(const valuePlace *place, const valuePlace *to_place, void *value) {
+    (void)place, (void)to_place; /* not needed */
     hashtable from = {value}, to = {NULL};
     hashtableReserve(&to, &members_type, hashtableCount(&from));
     hashtableIterator it;
@@ -635,7 +637,8 @@ static void *copyTable(void *value) {
     return to.body;
 }
 
-static size_t tableEffort(const void *value) {
+static size_t tableEffort(const valuePlace *at, const void *value) {
+    (void)at; /* not needed */
     hashtable t = {(void *)(uintptr_t)value};
     return hashtableCount(&t);
 }
@@ -644,7 +647,8 @@ static size_t entryMemory(const void *entry) {
     return isIntEntry(entry) ? 0 : slabClassSize(textSize(entryText(entry).len));
 }
 
-static size_t tableMemory(const void *value, size_t samples) {
+static size_t tableMemory(const valuePlace *at, const void *value, size_t samples) {
+    (void)at; /* not needed */
     hashtable t = {(void *)(uintptr_t)value};
     return hashtableBytes(&t) + sampledMemory(&t, &members_type, samples, entryMemory);
 }

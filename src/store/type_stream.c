@@ -33,8 +33,9 @@ static const char *encodingOf(const robj *o) {
 
 static size_t lengthOf(const robj *o) { return streamLength(streamOf(o)); }
 
-static void digestStream(const robj *o, storeLook look, digest *to) {
-    (void)look; /* entries have no expiry times */
+static void digestStream(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
+    (void)look;  /* entries have no expiry times */
     streamCursor c;
     streamId id;
     streamFields fields;
@@ -57,11 +58,18 @@ static void digestStream(const robj *o, storeLook look, digest *to) {
 
 static void freeStream(void *value, valueFreer *by) { streamFree(value, by); }
 
-static void *copyStream(void *value) { return streamCopy(value); }
+static void *copyStream(const valuePlace *from, const valuePlace *to, void *value) {
+    (void)from, (void)to; /* not needed */
+    return streamCopy(value);
+}
 
-static size_t freeEffort(const void *value) { return streamFreeEffort(value); }
+static size_t freeEffort(const valuePlace *at, const void *value) {
+    (void)at; /* not needed */
+    return streamFreeEffort(value);
+}
 
-static size_t streamMemorySize(const void *value, size_t samples) {
+static size_t streamMemorySize(const valuePlace *at, const void *value, size_t samples) {
+    (void)at; /* not needed */
     return streamBytes(value, samples);
 }
 

@@ -162,8 +162,9 @@ status stringNewRaw(slice key, size_t len, robj **out, char **bytes) {
 
 /* ------------------------------------------------------------------ type operations */
 
-static void digestString(const robj *o, storeLook look, digest *to) {
-    (void)look; /* strings have no items that expire */
+static void digestString(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
+    (void)look;  /* strings have no items that expire */
     char digits[NUMBER_TEXT_MAX];
     digestMix(to, objectText(o, digits));
 }
@@ -173,11 +174,15 @@ static void freeBlob(void *value, valueFreer *by) {
     blobRelease(value);
 }
 
-static void *shareBlob(void *value) { return blobRetain(value); }
+static void *shareBlob(const valuePlace *from, const valuePlace *to, void *value) {
+    (void)from, (void)to; /* not needed */
+    return blobRetain(value);
+}
 
 static bool isSharedBlob(const void *value) { return blobIsShared(value); }
 
-static size_t blobBytes(const void *value, size_t samples) {
+static size_t blobBytes(const valuePlace *at, const void *value, size_t samples) {
+    (void)at;      /* not needed */
     (void)samples; /* a single block */
     return blobMemory(value);
 }

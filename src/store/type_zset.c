@@ -482,8 +482,9 @@ static void digestPair(void *arg, const zsetPair *pair) {
     digestAddDigest(arg, &own);
 }
 
-static void digestZset(const robj *o, storeLook look, digest *to) {
-    (void)look; /* members do not expire */
+static void digestZset(const robj *o, int db_id, storeLook look, digest *to) {
+    (void)db_id; /* the same everywhere */
+    (void)look;  /* members do not expire */
     visitAll(o, digestPair, to);
 }
 
@@ -518,7 +519,8 @@ static void freeLarge(void *value, valueFreer *by) {
     memFree(z);
 }
 
-static void *copyLarge(void *value) {
+static void *copyLarge(const valuePlace *place, const valuePlace *to_place, void *value) {
+    (void)place, (void)to_place; /* not needed */
     const zsetLarge *from = value;
     size_t count = from->order.count, n = 0;
     void **sorted = memNewArray(void *, sizeMax(count, 1));
@@ -534,11 +536,15 @@ static void *copyLarge(void *value) {
     return copy;
 }
 
-static size_t largeEffort(const void *value) { return ((const zsetLarge *)value)->order.count; }
+static size_t largeEffort(const valuePlace *at, const void *value) {
+    (void)at; /* not needed */
+    return ((const zsetLarge *)value)->order.count;
+}
 
 static size_t elementMemory(const void *element) { return slabClassSize(zsetElementSize(element)); }
 
-static size_t largeMemory(const void *value, size_t samples) {
+static size_t largeMemory(const valuePlace *at, const void *value, size_t samples) {
+    (void)at; /* not needed */
     const zsetLarge *z = value;
     return memSizeOf(z) + z->order.bytes + hashtableBytes(&z->members) +
            sampledMemory(&z->members, &zset_members, samples, elementMemory);

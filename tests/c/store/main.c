@@ -6,6 +6,7 @@
 int test_compact(void);
 int test_db(void);
 int test_evict(void);
+int test_hidden(void);
 int test_items(void);
 int test_keyspace(void);
 int test_object(void);
@@ -26,6 +27,7 @@ int main(void) {
     failed += test_compact();
     failed += test_db();
     failed += test_evict();
+    failed += test_hidden();
     failed += test_items();
     failed += test_keyspace();
     failed += test_object();

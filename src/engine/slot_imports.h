@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Slots that are being imported, as folders see them that write and load files; the cluster keeps them. Their keys are
+ * hidden (storeHideSlot()), and saved like others: what is recorded with them says to hide them again. Main thread, or a
+ * forked child for slotImportsEach(). */
+#ifndef ENGINE_SLOT_IMPORTS_H
+#define ENGINE_SLOT_IMPORTS_H
+
+#include "store/slots.h"
+
+typedef void slotImportVisitProc(void *arg, const slotImport *import);
+
+typedef struct slotImportKeeper {
+    void (*each)(slotImportVisitProc *visit, void *arg);
+    /* A file that is being loaded contains keys of this import; they follow. */
+    void (*loaded)(const slotImport *import);
+} slotImportKeeper;
+void slotImportsSetKeeper(const slotImportKeeper *keeper);
+
+void slotImportsEach(slotImportVisitProc *visit, void *arg);
+void slotImportsLoaded(const slotImport *import);
+
+#endif
