@@ -225,6 +225,8 @@ static void readExtension(unsigned type, const char *data, size_t size, messageE
 void messageReadExtensions(const message *m, messageExtensions *out) {
     memset(out, 0, sizeof(*out));
     out->unknown_type = -1;
+    out->hostname = out->human_name = out->availability_zone = SLICE("");
+    out->client_ipv4 = out->client_ipv6 = SLICE("");
     const char *at = m->body.ptr + (size_t)m->gossip_count * GOSSIP_BYTES;
     for (int i = 0; i < m->extension_count; i++) {
         uint32_t size = loadBig32(at); /* messageRead() has checked it */

@@ -18,8 +18,9 @@ typedef struct model {
 
 static clusterNode *nodeOf(model *m, int number) {
     if (number == IDS) return m->map.myself;
+    if (number < 0) return NULL;
     testId id = idOf(number);
-    return number < 0 ? NULL : clusterMapFind(&m->map, sliceMake(id.text, NODE_ID_LEN));
+    return clusterMapFind(&m->map, sliceMake(id.text, NODE_ID_LEN));
 }
 
 static int anyKnown(const model *m) {
