@@ -124,6 +124,7 @@ class Server:
             return log.read()
 
     def kill(self):
+        """Its children may go on for a moment, and write to its folder."""
         self.process.kill()
         self.process.wait()
 

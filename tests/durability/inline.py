@@ -141,7 +141,7 @@ def save(server, writer):
 
 
 def saves(options, rng):
-    with tempfile.TemporaryDirectory(prefix="inline.") as folder:
+    with tempfile.TemporaryDirectory(prefix="inline.", ignore_cleanup_errors=True) as folder:
         server = start(options, folder)
         Collections().prepare(server.client)
         server.client.ask("SAVE")
@@ -262,7 +262,7 @@ def sync_cycle(options, rng, folder):
 
 def syncs(options, rng):
     for _ in range(max(options.cycles // 5, 3)):
-        with tempfile.TemporaryDirectory(prefix="inline.") as folder:
+        with tempfile.TemporaryDirectory(prefix="inline.", ignore_cleanup_errors=True) as folder:
             sync_cycle(options, rng, folder)
 
 
@@ -270,7 +270,7 @@ def syncs(options, rng):
 
 
 def full(options, rng):
-    with tempfile.TemporaryDirectory(prefix="inline.") as folder:
+    with tempfile.TemporaryDirectory(prefix="inline.", ignore_cleanup_errors=True) as folder:
         server = start(options, folder, "--stop-writes-on-bgsave-error", "no", "--rdbcompression", "no")
         try:
             Collections().prepare(server.client)
@@ -333,7 +333,7 @@ def slow(options, rng):
         return command.replace("%s", name).split()
 
     for shape, (make, change, look) in shapes.items():
-        with tempfile.TemporaryDirectory(prefix="inline.") as folder:
+        with tempfile.TemporaryDirectory(prefix="inline.", ignore_cleanup_errors=True) as folder:
             server = start(options, folder, "--rdbcompression", "no", "--snapshot-excess-limit", str(LIMIT),
                            environment=environment)
             try:

@@ -142,7 +142,7 @@ def main():
     rng = random.Random(options.seed)
     results = Results()
     print(f"seed {options.seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="promote.") as folder:
+    with tempfile.TemporaryDirectory(prefix="promote.", ignore_cleanup_errors=True) as folder:
         group = Group(options.server, folder, rng)
         fault = group.await_links()
         for number in range(options.cycles):

@@ -131,7 +131,7 @@ def single_fault(options, aof, side, fault, count_path=None):
         environment["SHIM_FAULT"] = fault
     if count_path:
         environment["SHIM_COUNT"] = count_path
-    with tempfile.TemporaryDirectory(prefix="sync_faults.") as folder:
+    with tempfile.TemporaryDirectory(prefix="sync_faults.", ignore_cleanup_errors=True) as folder:
         pair = None
         try:
             pair = Pair(options, folder, aof, side, environment)
@@ -155,7 +155,7 @@ def single_fault(options, aof, side, fault, count_path=None):
 
 def full_disk(options, side):
     """No file can grow beyond a size for some attempts; then it can."""
-    with tempfile.TemporaryDirectory(prefix="sync_faults.") as folder:
+    with tempfile.TemporaryDirectory(prefix="sync_faults.", ignore_cleanup_errors=True) as folder:
         pair = Pair(options, folder, "no", "", {})
         try:
             pair.prepare()
