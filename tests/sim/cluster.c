@@ -253,9 +253,10 @@ static void begin(void) {
                 clusterMapSetOwner(&n->map, slot, n->map.myself);
     }
     agree(JOIN_MS);
+    bool together = oneIn(3); /* all replicas of one primary, so that votes are split */
     for (int i = PRIMARIES; i < SIM_NODES; i++) {
         simNode *n = &sim_nodes[i];
-        const clusterMap *of = &sim_nodes[i - PRIMARIES].map;
+        const clusterMap *of = &sim_nodes[together ? 0 : i - PRIMARIES].map;
         topologyFollow(&n->map, clusterMapFind(&n->map, clusterNodeId(of->myself)));
     }
     agree(AGREE_MS);
