@@ -16,6 +16,7 @@ typedef struct nameEntry {
 
 static struct {
     int count, words;
+    int name_count;       /* of loaded commands */
     nameEntry *names;     /* sorted */
     aclNeeds *needs;      /* by id */
     uint64_t *categories; /* CAT_COUNT sets of `words` */
@@ -142,14 +143,15 @@ static void ensure(void) {
     catalog.categories = memNewArray(uint64_t, words * CAT_COUNT);
     for (int id = 0; id < count; id++) {
         const command *cmd = commandById(id);
-        catalog.names[id] = (nameEntry){cmd->name, cmd};
+        if (!commandIsLoaded(cmd)) continue; /* another one may have its name */
+        catalog.names[catalog.name_count++] = (nameEntry){cmd->name, cmd};
         catalog.needs[id] = describe(cmd);
         for (size_t cat = 0; cat < CAT_COUNT; cat++) {
             if (!(cmd->spec->categories & 1u << cat)) continue;
             catalog.categories[cat * words + (size_t)id / 64] |= UINT64_C(1) << id % 64;
         }
     }
-    qsort(catalog.names, (size_t)count, sizeof(nameEntry), compareEntries);
+    qsort(catalog.names, (size_t)catalog.name_count, sizeof(nameEntry), compareEntries);
 }
 
 int aclCommandWords(void) {
@@ -168,7 +170,7 @@ const uint64_t *aclCategoryBits(slice name) {
 
 const command *aclCommandFind(slice name) {
     ensure();
-    int low = 0, high = catalog.count;
+    int low = 0, high = catalog.name_count;
     while (low < high) {
         int mid = low + (high - low) / 2;
         int order = compareFold(catalog.names[mid].name, name);

@@ -193,7 +193,8 @@ static void evaluate(aclSelector *s, uint64_t *bits, int words, aclFirstArg *arg
             if (cmd) {
                 args[s->first_arg_count++] = (aclFirstArg){word, cmd->id};
             } else {
-                setCommand(bits, aclCommandFind(name), allow);
+                cmd = aclCommandFind(name);
+                if (cmd) setCommand(bits, cmd, allow); /* else it was unloaded */
             }
         }
     }

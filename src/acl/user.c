@@ -166,5 +166,6 @@ const feature aclFeature = {.name = "acl",
                             .options = aclOptions,
                             .info = sections,
                             .gates = gates,
+                            .on_commands = usersCommandsChanged,
                             .on_session = onSession,
                             .on_auth = authenticate};

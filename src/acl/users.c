@@ -5,6 +5,8 @@
  * user O(n). Main thread only. */
 #include "acl/users.h"
 
+#include "acl/catalog.h"
+
 #include <stdlib.h>
 
 #include "acl/check.h"
@@ -156,6 +158,16 @@ static void replaceRulesTake(aclUser *u, aclRules *rules) {
     }
     if (takes) userEachSession(&u->as_user, signalChannelsTaken);
     memFree(before);
+}
+
+void usersCommandsChanged(void) {
+    aclCatalogFree();
+    for (int i = 0; i < users.count; i++) {
+        aclDraft d;
+        aclDraftFrom(&d, users.list[i]->rules);
+        replaceRulesTake(users.list[i], aclRulesNew(&d));
+        aclDraftClear(&d);
+    }
 }
 
 void usersSetTake(slice name, aclRules *rules) {

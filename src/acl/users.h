@@ -51,6 +51,9 @@ void userActionsNew(aclUser *u);
 /* The rules of the default user without further configuration; `password` (requirepass) may be
  * empty. */
 aclRules *defaultRulesNew(slice password);
+/* Commands were loaded or unloaded: evaluates the rules of all users again, so that a rule for a
+ * category or a name includes a command that was loaded after it. */
+void usersCommandsChanged(void);
 /* The last session of a user has left it. */
 void userLastLeft(user *u);
 void usersFree(void);

@@ -341,8 +341,13 @@ status commandLoad(const commandSpec *specs, int count) {
     }
     if (table.id_count + most > UINT16_MAX) return ERR_LIMIT;
     commandInstall(specs, count, false);
+    hooksCommandsChanged();
     return OK;
 }
+
+static const commandSpec unloaded_spec = {.name = ""}; /* of unloaded commands */
+
+bool commandIsLoaded(const command *cmd) { return cmd->spec != &unloaded_spec; }
 
 status commandUnload(slice name) {
     command *cmd = (command *)commandFind(name);
@@ -354,7 +359,10 @@ status commandUnload(slice name) {
     cmd->calls = cmd->usec_ns = cmd->rejected = cmd->failed = 0;
     memFree(cmd->latency);
     cmd->latency = NULL;
+    cmd->spec = &unloaded_spec;
+    for (int i = 0; i < cmd->sub_count; i++) cmd->subs[i].spec = &unloaded_spec;
     lookupBuild();
+    hooksCommandsChanged();
     return OK;
 }
 

@@ -237,6 +237,8 @@ const command *commandResolve(const slice *argv, int argc, bool *unknown_sub);
 const command *commandFindByFullName(slice name);
 /* Changes whenever results of lookups may change; stored in parsed requests. */
 uint32_t commandEpoch(void);
+/* False for one that was unloaded, whose specification is empty. */
+bool commandIsLoaded(const command *cmd);
 int commandCount(void);   /* top-level commands without removed ones */
 int commandIdCount(void); /* all, including subcommands and removed ones */
 const command *commandById(int id);

@@ -7,6 +7,7 @@
 #include "acl_test.h"
 
 #include "acl/password.h"
+#include "acl/users.h"
 #include "base/glob.h"
 #include "base/random.h"
 
@@ -224,6 +225,76 @@ static void a_pattern_longer_than_its_literal_count_matches(void **state) {
     memFree(rule);
 }
 
+static void noProc(ctx *c) { (void)c; }
+static const commandSpec later[] = {
+    {.name = "later.read", .proc = noProc, .arity = 1, .categories = 1u << CAT_READ},
+    {.name = "later.write", .proc = noProc, .arity = 1, .categories = 1u << CAT_WRITE}};
+static const commandSpec later_again[] = {
+    {.name = "later.read", .proc = noProc, .arity = 1, .categories = 1u << CAT_WRITE}};
+
+static bool mayRun(const aclRules *rules, const char *name) {
+    const command *cmd = aclCommandFind(sliceOf(name));
+    return rules->selectors[0].commands[cmd->id / 64] >> cmd->id % 64 & 1;
+}
+
+/* A removed command is not found, though another one has its name, and its specification is not
+ * read. */
+static void a_name_that_was_loaded_again_is_the_new_command(void **state) {
+    assert_int_equal(commandLoad(later, 2), OK);
+    const command *old = commandFind(SLICE("later.read"));
+    aclCatalogFree();
+    assert_ptr_equal(aclCommandFind(SLICE("later.read")), old);
+    assert_int_equal(commandUnload(SLICE("later.read")), OK);
+    assert_false(commandIsLoaded(old));
+    aclCatalogFree();
+    assert_null(aclCommandFind(SLICE("later.read")));
+    assert_int_equal(commandLoad(later_again, 1), OK);
+    aclCatalogFree();
+    const command *again = commandFind(SLICE("later.read"));
+    assert_ptr_not_equal(again, old);
+    assert_ptr_equal(aclCommandFind(SLICE("later.read")), again);
+    const uint64_t *reads = aclCategoryBits(SLICE("read"));
+    assert_false(reads[old->id / 64] >> old->id % 64 & 1);
+    assert_false(reads[again->id / 64] >> again->id % 64 & 1);
+    assert_int_equal(commandUnload(SLICE("later.read")), OK);
+    assert_int_equal(commandUnload(SLICE("later.write")), OK);
+    aclCatalogFree();
+}
+
+static const aclRules *rulesOf(const char *name) { return usersFind(sliceOf(name))->rules; }
+
+static void addUser(const char *name, const char *rules) {
+    aclDraft d;
+    aclDraftInit(&d, false);
+    assert_null(applyAll(&d, rules));
+    usersSetTake(sliceOf(name), aclRulesNew(&d));
+    aclDraftClear(&d);
+}
+
+static void rules_include_commands_that_are_loaded_later(void **state) {
+    addUser("reader", "+@read");
+    addUser("all_but", "+@all -@write");
+    addUser("everything", "+@all");
+    assert_int_equal(commandLoad(later, 2), OK);
+    usersCommandsChanged();
+    assert_true(mayRun(rulesOf("reader"), "later.read"));
+    assert_false(mayRun(rulesOf("reader"), "later.write"));
+    assert_true(mayRun(rulesOf("all_but"), "later.read"));
+    assert_false(mayRun(rulesOf("all_but"), "later.write"));
+    assert_true(mayRun(rulesOf("everything"), "later.write"));
+    addUser("named", "+later.read");
+    assert_int_equal(commandUnload(SLICE("later.read")), OK);
+    usersCommandsChanged();
+    assert_int_equal(commandLoad(later_again, 1), OK);
+    usersCommandsChanged();
+    assert_false(mayRun(rulesOf("reader"), "later.read")); /* it is a write now */
+    assert_true(mayRun(rulesOf("named"), "later.read"));
+    usersFree();
+    assert_int_equal(commandUnload(SLICE("later.read")), OK);
+    assert_int_equal(commandUnload(SLICE("later.write")), OK);
+    aclCatalogFree();
+}
+
 int test_rules(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_list_form_is_canonical),
@@ -235,6 +306,8 @@ int test_rules(void) {
         cmocka_unit_test(patterns_match_as_globs_whatever_their_kind),
         cmocka_unit_test(random_patterns_match_as_globmatch),
         cmocka_unit_test(a_pattern_longer_than_its_literal_count_matches),
+        cmocka_unit_test(a_name_that_was_loaded_again_is_the_new_command),
+        cmocka_unit_test(rules_include_commands_that_are_loaded_later),
     };
     return cmocka_run_group_tests_name("rules", tests, setup, teardown);
 }
