@@ -18,6 +18,7 @@
 #include "engine/keyspace.h"
 #include "engine/kept_request.h"
 #include "engine/key_index.h"
+#include "engine/propagate.h"
 #include "engine/reply.h"
 #include "engine/timer.h"
 #include "store/store.h"
@@ -123,6 +124,7 @@ bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms) {
 
 bool blockIsDenied(const ctx *c) {
     const uint64_t denied = SESSION_DENY_BLOCKING | SESSION_INTERNAL;
+    if (c->flags & (CTX_MAY_BLOCK | CTX_WOKEN)) return false;
     return c->origin != ORIGIN_CLIENT || c->who->flags & denied || !c->request;
 }
 
@@ -160,10 +162,11 @@ static void timeIsUp(engineTimer *t);
 
 /* Stores what will run again: the request, or the arguments given instead. */
 static size_t keepRequest(blockWait *w, const ctx *c, const blockParams *params) {
-    if (!params->argv) return keptRequestInit(&w->kept, c->request);
-    request changed = *c->request;
-    changed.argv = (slice *)params->argv; /* is only copied */
-    changed.argc = params->argc;
+    if (!params->argv && c->request) return keptRequestInit(&w->kept, c->request);
+    request changed = {.command = c->cmd, .key_hash = c->key_hash, .command_epoch = commandEpoch()};
+    if (c->request) changed = *c->request;
+    changed.argv = (slice *)(params->argv ? params->argv : c->argv); /* is only copied */
+    changed.argc = params->argv ? params->argc : c->argc;
     changed.raw = SLICE("");
     changed.large = NULL;
     changed.large_count = 0;
@@ -187,7 +190,7 @@ void blockStart(ctx *c, const blockParams *params) {
                      .kind = params->kind,
                      .type = params->type,
                      .when_gone = params->when_gone,
-                     .silent = c->out != &s->out,
+                     .silent = c->out != &s->out && !(c->flags & CTX_MAY_BLOCK),
                      .secrets = ctxSecrets(c),
                      .ready = params->ready,
                      .deadline = {.due = timeIsUp},
@@ -221,6 +224,10 @@ static void freeWait(blockWait *w) {
 static void release(blockWait *w) {
     session *s = w->who;
     freeWait(w);
+    if (s->flags & SESSION_INTERNAL) {
+        if (s->carrier && s->carrier->resume) s->carrier->resume(s); /* may free the session */
+        return;
+    }
     if (!listHas(&s->released)) listAppend(&blocked.released, &s->released);
     if (s->out.first) sessionWantWrite(s);
 }
@@ -290,7 +297,7 @@ bool blockEnd(session *s, slice error) {
 
 bool blockFinish(session *s) {
     blockWait *w = s->blocked;
-    if (!w || w->ends || !w->finish) return false;
+    if (!w || w->ends || (!w->finish && w->kind != BLOCK_MODULE)) return false;
     w->over = true;
     blockNotify(w->kind);
     return true;
@@ -336,11 +343,14 @@ static bool isReady(const indexedKey *k, const blockWait *w) {
 }
 
 static void continueWait(blockWait *w) {
+    w->over = false;
+    propagateUnitBegin(); /* what an internal session does with the reply is a part of it */
     if (w->finish) {
         end(w, w->finish, SLICE(""));
     } else {
         runAgain(w);
     }
+    propagateUnitEnd();
 }
 
 /* Processes the sessions waiting for a key, each once. What one of them runs may end other waits. */

@@ -20,6 +20,11 @@
 /* Parses argument `i`, in seconds with fractions, to the wall time in ms at which the wait times out; 0 means no
  * timeout. False: the error was replied. */
 bool blockArgDeadline(ctx *c, int i, int64_t *deadline_ms);
+/* An inner command (executeInner()) may block if its caller sets CTX_MAY_BLOCK in its ctx and runs it
+ * for an internal session of its own, whose wait it becomes: s->blocked is set on return. Later the
+ * reply is in that session's output, whatever the output of the ctx was, and its carrier's resume()
+ * is called, in one execution unit with the command's second run. The caller gives up the wait with
+ * blockForget(). */
 /* True in contexts that cannot block (EXEC, scripts, the AOF): the command replies immediately that there is
  * nothing. */
 bool blockIsDenied(const ctx *c);
@@ -77,8 +82,8 @@ void blockNotify(blockKind kind);
 /* Signals an event of a key that leaves its value unchanged (a consumer group was destroyed): the waits for the key
  * are checked as after a change. */
 void blockNotifyKey(int db_id, slice key);
-/* Ends a session's wait through its `finish`: after the current command, or in stage WAKE. False if it has no such
- * wait. */
+/* Ends a session's wait through its `finish`, or for BLOCK_MODULE through its second run: after the
+ * current command, or in stage WAKE. False if it has no such wait. */
 bool blockFinish(session *s);
 
 /* Visits blocked sessions: of one kind (-1: any), for one key (db_id -1: any key), for a key of one slot (-1: any).

@@ -13,6 +13,7 @@
 #include "engine/command_priv.h"
 #include "engine/deliver_priv.h"
 #include "engine/execute_priv.h"
+#include "engine/filter_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hotkeys.h"
@@ -274,9 +275,9 @@ static uint64_t runObserved(ctx *c) {
     return ticks;
 }
 
-/* Evaluates armed gates, and runs the command if it is observed. Returns true if the command may run on the fast path
- * and has not run yet. */
-static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
+/* Evaluates armed gates, and runs the command if it is observed, or `filtered`. Returns true if the
+ * command may run on the fast path and has not run yet. */
+static NO_INLINE bool runUnusual(ctx *c, uint64_t armed, bool filtered) {
     session *s = c->who;
     outbuf silence;
     uint64_t modes = s->flags & SESSION_REPLY_MODES;
@@ -291,7 +292,7 @@ static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
     gateVerdict verdict = admit(c, armed);
     c->flags &= ~(uint32_t)CTX_ADMISSION;
     if (verdict == GATE_PASS) {
-        if (!modes && !isObserved(c)) return true;
+        if (!modes && !isObserved(c) && !filtered) return true;
         (void)runObserved(c); /* the caller measures the time */
     } else if (verdict == GATE_HELD) {
         c->flags |= CTX_NOT_RUN | CTX_HELD;
@@ -309,6 +310,15 @@ static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
     } else if (s->flags & SESSION_REPLY_SKIP) {
         sessionSetReplyMode(s, s->flags & (SESSION_REPLY_OFF | SESSION_REPLY_SKIP_NEXT));
     }
+    return false;
+}
+
+static void runFiltered(ctx *c, filteredRequest *f);
+
+static NO_INLINE bool runSlow(ctx *c, uint64_t armed) {
+    filteredRequest *f = requestFilterRun(c);
+    if (likely(!f)) return runUnusual(c, armed, false);
+    runFiltered(c, f);
     return false;
 }
 
@@ -353,6 +363,25 @@ void executeAccount(session *s, const command *cmd, bool rejected) {
 }
 
 void executeCountCall(const ctx *c) { account(c->who, c->cmd, 1, 0, 0, 0); }
+
+/* Runs a request that filters have rewritten, and counts it: for executeRun() it was not run. */
+static void runFiltered(ctx *c, filteredRequest *f) {
+    session *s = c->who;
+    const request *sent = c->request;
+    uint64_t started = clockTicks();
+    bool passed = runUnusual(c, engineHot.armed | s->armed, true);
+    check(!passed);
+    if (!(c->flags & CTX_HELD)) {
+        bool rejected = c->flags & CTX_REJECTED, ran = !(c->flags & CTX_NOT_RUN);
+        account(s, c->cmd, ran, ran && c->flags & CTX_FAILED, rejected, clockTicks() - started);
+        if (ran && c->cmd->flags & CMD_STOPS_BATCH) s->flags |= SESSION_REPARSE;
+    }
+    propagateUnitEnd(); /* what is propagated refers to the arguments */
+    propagateUnitBegin();
+    c->flags = (c->flags & ~(uint32_t)(CTX_REJECTED | CTX_FAILED)) | CTX_NOT_RUN | CTX_FILTERED;
+    c->request = (request *)sent;
+    filteredFree(f);
+}
 
 /* After a command: runs requests blocked on keys that it changed. Returns the ticks this took. */
 static NO_INLINE uint64_t wakeOthers(void) {
@@ -404,7 +433,7 @@ int executeRun(session *s, request *requests, int count) {
     propagateUnitBegin();
     while (r < end && !(s->flags & SESSION_STOPS)) {
         const command *cmd = r->command;
-        const request *first = r, *last = cmd->flags & CMD_QUICK ? end : r + 1;
+        request *first = r, *last = cmd->flags & CMD_QUICK ? end : r + 1;
         int failed = 0, rejected = 0, not_run = 0;
         size_t pending = outbufPending(&s->out);
         c.cmd = cmd;
@@ -433,6 +462,7 @@ int executeRun(session *s, request *requests, int count) {
             if (unlikely(c.flags &
                          (CTX_FAILED | CTX_REJECTED | CTX_NOT_RUN | CTX_WAKES | CTX_DELIVERS))) {
                 if (c.flags & CTX_HELD) r--;
+                if (c.flags & CTX_FILTERED) last = r; /* c.cmd is another one */
                 not_run += (c.flags & (CTX_REJECTED | CTX_NOT_RUN)) != 0 && !(c.flags & CTX_HELD);
                 rejected += (c.flags & CTX_REJECTED) != 0;
                 failed += (c.flags & (CTX_REJECTED | CTX_FAILED)) == CTX_FAILED;
@@ -454,7 +484,7 @@ int executeRun(session *s, request *requests, int count) {
         if (likely(!c.below)) executed_ticks += ended - started;
         checkTime(&c, ran, ended - started);
         started = ended;
-        s->last_command = cmd == &unknown_command ? NULL : cmd;
+        s->last_command = c.cmd == &unknown_command ? NULL : c.cmd;
         if (unlikely(ended - turn.wall_ticks > turn.refresh_ticks)) {
             engineHot.now_ms = clockWallMs();
             turn.wall_ticks = ended;

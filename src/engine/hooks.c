@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "engine/armed_list.h"
 #include "engine/ctx.h"
+#include "engine/filter_priv.h"
 #include "engine/gate_priv.h"
 #include "engine/hooks_priv.h"
 #include "engine/hot.h"
@@ -80,6 +81,7 @@ void hooksUninstall(void) {
     armedListClear(&hooks.sinks);
     armedListClear(&hooks.observers);
     armedListClear(&hooks.command_observers);
+    requestFiltersClear();
     memFree(hooks.stage_jobs);
     memset(&hooks, 0, sizeof(hooks));
     gateUninstall();
@@ -147,13 +149,17 @@ void hooksKeyRemoving(db *d, const robj *value, storeRemoval why) {
     }
 }
 
-void commandObserverArm(const commandObserver *s, bool on) {
-    engineHot.command_observers = armedListSet(&hooks.command_observers, s, on);
-    if (engineHot.command_observers) {
+void hooksUpdateSpecial(void) {
+    if (engineHot.command_observers || requestFiltersArmed()) {
         engineHot.armed |= GATE_BIT_SPECIAL;
     } else {
         engineHot.armed &= ~GATE_BIT_SPECIAL;
     }
+}
+
+void commandObserverArm(const commandObserver *s, bool on) {
+    engineHot.command_observers = armedListSet(&hooks.command_observers, s, on);
+    hooksUpdateSpecial();
 }
 
 /* Command observers armed for one session are an armedList in a slot of it. */
@@ -233,6 +239,12 @@ void hooksDbEvent(const dbEvent *e) {
         if (hooksFeature(i)->on_db) hooksFeature(i)->on_db(e);
     }
     serverEventOnDb(e);
+}
+
+void hooksCommandsChanged(void) {
+    for (int i = 0; i < hooksFeatureCount(); i++) {
+        if (hooksFeature(i)->on_commands) hooksFeature(i)->on_commands();
+    }
 }
 
 void hooksSessionEvent(session *s, sessionEvent e) {

@@ -173,7 +173,16 @@ typedef status shutdownProc(uint32_t flags, reason *why);
 /* 13. Authentication: called in order by AUTH and HELLO until one decides. */
 /* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the default user needs
  * none. */
-typedef enum authVerdict { AUTH_NOT_MINE, AUTH_GRANTED, AUTH_DENIED, AUTH_NO_PASSWORD } authVerdict;
+/* AUTH_BLOCKED: the callback has called blockStart(), without `finish`; the command replies nothing
+ * and runs again when the wait ends. The callback is asked again then: blockState() is what it
+ * knows. */
+typedef enum authVerdict {
+    AUTH_NOT_MINE,
+    AUTH_GRANTED,
+    AUTH_DENIED,
+    AUTH_NO_PASSWORD,
+    AUTH_BLOCKED
+} authVerdict;
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
 /* 14. Command observers: called before and after each command (MONITOR, tracking). */
@@ -239,6 +248,7 @@ typedef struct feature {
     childEventProc *on_child;
     pressureProc *on_pressure;
     authProc *on_auth;
+    void (*on_commands)(void);    /* commands were loaded or unloaded */
     void (*on_stats_reset)(void); /* CONFIG RESETSTAT */
     status (*init)(
         reason *why);          /* in the order of the features, after the configuration was read */
@@ -256,6 +266,7 @@ void hooksRemoveFeature(const feature *f);
 void hooksUninstall(void); /* for tests */
 /* Signalling events: for the engine, and for the folders named in the comments above. */
 void hooksDbEvent(const dbEvent *e);
+void hooksCommandsChanged(void);
 void hooksSessionEvent(session *s, sessionEvent e);
 void hooksChildEvent(childEvent e, int kind, int exit_code, int signal);
 size_t hooksPressure(void);

@@ -15,6 +15,8 @@ void hooksKeyRemoving(db *d, const robj *o, storeRemoval why);
 /* 14. Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);
+/* Arms or disarms what makes every request special: command observers, request filters. */
+void hooksUpdateSpecial(void);
 /* A request of the session was refused. */
 void hooksRefusedCommand(ctx *c);
 /* Disarms all command observers of this session. */

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "engine/execute.h"
+#include "engine/filter.h"
 #include "engine/hooks.h"
 #include "engine/lifecycle.h"
 #include "engine/memory.h"
@@ -214,6 +215,7 @@ void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *si
     outbufInitSink(&out, sink);
     c.out = &out;
     bool rejected = true;
+    filteredRequest *filtered = requestFilterInner(&c);
     if (!executeResolveInner(&c)) {
         replyUnknown(&c);
     } else if (unlikely(isRefused(&c))) {
@@ -223,6 +225,7 @@ void scriptRunCommand(scriptRun *run, const slice *argv, int argc, replySink *si
         rejected = false;
         if (c.cmd->flags & CMD_WRITE && !(c.flags & CTX_REJECTED)) run->wrote = true;
     }
+    filteredFree(filtered);
     outbufClear(&out);
     if (unlikely(debug != NULL)) debugCommandEnds(debug, rejected);
 }

@@ -235,6 +235,20 @@ static void ackCommand(ctx *c) {
     replyOk(c);
 }
 
+bool module_is_done;
+
+static void moduleCommand(ctx *c) {
+    if (module_is_done) {
+        assert_ptr_equal(blockState(c), &module_is_done);
+        replyStatus(c, SLICE("done"));
+        return;
+    }
+    blockParams params = {.kind = BLOCK_MODULE,
+                          .timed_out = replyLate,
+                          .state = blockState(c) ? NULL : &module_is_done};
+    blockStart(c, &params);
+}
+
 static void flushCommand(ctx *c) {
     hooksDbEvent(&(dbEvent){.kind = DB_FLUSHING, .db_id = -1});
     uint64_t count = storeFlush(keyspaceMain(), false);
@@ -260,8 +274,14 @@ static void innerCommand(ctx *c) {
     inner.gates_exempt = inner_params.gates_exempt;
     if (inner_params.proto) inner.proto = (uint8_t)inner_params.proto;
     if (inner_params.out) inner.out = inner_params.out;
+    if (inner_params.who) {
+        inner.who = inner_params.who;
+        inner.db = inner.who->db;
+        inner.out = &inner.who->out;
+        inner.flags |= CTX_MAY_BLOCK;
+    }
     executeInner(&inner);
-    if (inner_params.out) replyOk(c);
+    if (inner_params.out || inner_params.who) replyOk(c);
 }
 
 static void kindsCommand(ctx *c) {
@@ -335,6 +355,7 @@ static const commandSpec specs[] = {
     {.name = "inner", .proc = innerCommand, .arity = -2},
     {.name = "kinds", .proc = kindsCommand, .arity = 1},
     {.name = "later", .proc = laterCommand, .arity = 2},
+    {.name = "module", .proc = moduleCommand, .arity = 1, .flags = CMD_BLOCKING},
     {.name = "multi", .proc = multiCommand, .arity = 1, .flags = CMD_AT_ONCE | CMD_NO_MULTI},
     {.name = "newer", .proc = newerCommand, .arity = 4, .flags = CMD_BLOCKING, ONE_KEY},
     {.name = "offset", .proc = offsetCommand, .arity = 3, .flags = CMD_BLOCKING},
@@ -463,6 +484,7 @@ int engineTestSetUp(void **state) {
     verdict = GATE_PASS;
     verdict_for = NULL;
     when_acknowledged = NULL;
+    module_is_done = false;
     inner_params = (innerParams){.origin = ORIGIN_SCRIPT};
     setTestTime(START_MS);
     logSetLevel(LOG_NOTHING);

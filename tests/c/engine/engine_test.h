@@ -47,6 +47,7 @@ void setTestTime(int64_t now_ms);
  *                           present; an error when the key is or gets missing
  *   offset n seconds        waits until `ack m` was run with m >= n; replies m
  *   kinds                   replies null, a boolean and a map with a double
+ *   module                  waits for blockFinish() until *module_is_done, then replies "done"
  *   inner word ...          runs the command `word ...` through executeInner(), as `inner_params`
  *   says; replies OK
  *                           itself when that sends the reply elsewhere */
@@ -55,10 +56,12 @@ void setTestTime(int64_t now_ms);
 typedef struct innerParams {
     ctxOrigin origin;
     uint64_t gates_exempt;
-    int proto;   /* 0: the outer command's */
-    outbuf *out; /* NULL: the outer command's */
+    int proto;    /* 0: the outer command's */
+    outbuf *out;  /* NULL: the outer command's */
+    session *who; /* NULL: the outer command's; else with its output, and CTX_MAY_BLOCK */
 } innerParams;
 extern innerParams inner_params;
+extern bool module_is_done;
 /* Called when a wait of `offset` ends; NULL: nothing. */
 extern void (*when_acknowledged)(void);
 /* Whom `deliver text` sends the status `text`. */

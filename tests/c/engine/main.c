@@ -7,6 +7,7 @@ int test_command(void);
 int test_ctx(void);
 int test_deliver(void);
 int test_execute(void);
+int test_filter(void);
 int test_hooks(void);
 int test_measure(void);
 int test_pause(void);
@@ -25,6 +26,7 @@ int main(void) {
     failed += test_ctx();
     failed += test_deliver();
     failed += test_execute();
+    failed += test_filter();
     failed += test_hooks();
     failed += test_measure();
     failed += test_pause();

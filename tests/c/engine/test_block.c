@@ -313,6 +313,64 @@ static void a_notified_wait_may_end_the_next_one(void **state) {
     sessionClear(&other);
 }
 
+static void noteResume(session *who) { note("resumes, blocked %d;", who->blocked != NULL); }
+
+/* A command that a module runs, and that may block: the reply comes later, in one unit with what
+ * the module does about it; or never, if the module gives it up. */
+static void an_inner_command_may_block_for_its_caller(void **state) {
+    static const sessionCarrier carrier = {.resume = noteResume};
+    session caller, module;
+    sessionOpen(&caller);
+    sessionInit(&module, &carrier, SESSION_INTERNAL);
+    sessionSetOrigin(&module, ORIGIN_MODULE);
+    (void)noted();
+    inner_params.origin = ORIGIN_MODULE;
+    ask(&caller, "inner await k 0"); /* without a session of its own it does not block */
+    assert_replies(&caller, "+denied");
+    inner_params.who = &module;
+    ask(&caller, "inner await k 0|say later");
+    assert_replies(&caller, "+OK $5 later");
+    assert_false(waits(&caller));
+    assert_true(waits(&module));
+    sinkArm(&noteSink, true);
+    ask(&caller, "put k 1");
+    assert_noted("db0 put k 1;resumes, blocked 0;db0 await k 0;");
+    assert_replies(&module, "$1 1");
+    assert_null(blockNextReleased()); /* it is no client */
+    ask(&caller, "inner await k 0");
+    assert_true(waits(&module));
+    blockForget(&module);
+    assert_false(waits(&module));
+    assert_noted("");
+    assert_replies(&module, "");
+    ask(&caller, "inner await k 0");
+    assert_true(blockEnd(&module, SLICE("UNBLOCKED by force")));
+    assert_noted("resumes, blocked 0;");
+    assert_replies(&module, "-UNBLOCKED by force");
+    sinkArm(&noteSink, false);
+    sessionClear(&module);
+    sessionClear(&caller);
+}
+
+/* As a callback of authentication does, whose command goes on when the module has decided. */
+static void a_wait_of_a_module_is_ended_from_outside(void **state) {
+    session a;
+    sessionOpen(&a);
+    assert_false(blockFinish(&a));
+    ask(&a, "module");
+    assert_true(waits(&a));
+    assert_true(blockFinish(&a));
+    blockWake();
+    assert_true(waits(&a)); /* it is still not done */
+    module_is_done = true;
+    assert_true(blockFinish(&a));
+    blockWake();
+    assert_false(waits(&a));
+    assert_replies(&a, "+done");
+    assert_ptr_equal(blockNextReleased(), &a);
+    sessionClear(&a);
+}
+
 int test_block(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, engineTestSetUp, engineTestTearDown)
     const struct CMUnitTest tests[] = {
@@ -332,6 +390,8 @@ int test_block(void) {
         TEST(waits_are_found_by_kind_key_and_slot),
         TEST(a_woken_command_may_end_the_next_wait),
         TEST(a_notified_wait_may_end_the_next_one),
+        TEST(an_inner_command_may_block_for_its_caller),
+        TEST(a_wait_of_a_module_is_ended_from_outside),
         TEST(one_index_serves_watches_and_waits),
     };
     return cmocka_run_group_tests_name("block", tests, NULL, NULL);
