@@ -162,7 +162,7 @@ link = $(CC) $(cc_flags) -Wno-error -rdynamic -Wl,-z,relro,-z,now $(LDFLAGS) -o 
 
 # ---- targets -------------------------------------------------------------------------------------
 
-.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim gate bench-gate install clean format help FORCE
+.PHONY: all build objects lib run quick test test-long test-arm64 check c-tests c-test fuzzers fuzz benches bench durability durability-programs sim gate bench-gate trial install clean format help FORCE
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -362,6 +362,14 @@ $(load_programs): %: %.o
 	@$(call say,LINK,$@)
 	$(Q)$(link) $^ -lm
 gate: $(gate_program) $(load_programs)
+
+# The whole server with a subsystem that is added while it runs (tests/trial/trial.c).
+trial_program := $(out)/tests/trial/valkey-server
+$(trial_program): $(out)/tests/trial/trial.o $(call objects_of,$(server_folders)) \
+                  $(valkey-server_own:src/%.c=$(out)/%.o) $(out)/build_info.o
+	@$(call say,LINK,$@)
+	$(Q)$(link) $(filter %.o,$^) $(link_libs)
+trial: $(trial_program)
 
 # loader is the whole server with a driver that loads append only files; shim.so stands between a server and its files.
 loader_program := $(out)/tests/durability/loader

@@ -25,6 +25,9 @@ make=${MAKE:-make}
 gate() { made debug benches && made release gate && tests/bench/gate.py budgets; }
 durability() { made release build durability-programs && tests/durability/run.py build/release; }
 snapshots() { made hostile build && tests/durability/snapshots.py --server build/hostile/valkey-server --rounds 1300; }
+trial() {
+    made debug trial && tests/runtest --root tests/trial --binary build/debug/tests/trial/valkey-server
+}
 sim() { made debug build/debug/tests/sim/sim && build/debug/tests/sim/sim --seeds 1000; }
 fuzz() { $make --no-print-directory fuzz FUZZ_SECONDS="${FUZZ_SMOKE:-10}"; }
 
@@ -49,6 +52,7 @@ others() {
     phase "budgets of a request" gate
     phase "durability" durability
     phase "simulation" sim
+    phase "subsystem added at run time" trial
     phase "C tests debug" c_tests debug
     phase "fuzz smoke" fuzz
     phase "C tests hostile" c_tests hostile
