@@ -92,6 +92,17 @@ start_server {tags {trial} overrides {save {} appendonly no repl-diskless-sync-d
         }
     }
 
+    test {while a type of a module exists, mode auto forks even for a large dataset} {
+        r flushall
+        r config set snapshot-mode auto
+        r debug populate 70 large 1000000
+        assert {[info_field used_memory] > 64 * 1024 * 1024}
+        r bgsave
+        info_is rdb_bgsave_in_progress 0
+        assert_match "*Background saving started by pid*" [server_log]
+        r flushall
+    }
+
     test {users with rights to a category may call a command that is loaded later, until it is unloaded} {
         r acl setuser reader on nopass ~* +@read
         set c [connect]
