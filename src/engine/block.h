@@ -113,7 +113,7 @@ size_t blockArgumentBytes(const session *s);
 /* Number of keys for which sessions are blocked; of those with `when_gone`. */
 uint64_t blockedKeyCount(void);
 uint64_t blockedKeyWhenGoneCount(void);
-/* Implements hook 5. */
+/* Implements on_db. */
 void blockDbEvent(const dbEvent *e);
 
 #endif

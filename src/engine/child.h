@@ -18,7 +18,7 @@
 #include "base/slice.h"
 #include "io/loop.h"
 
-/* Purpose of the child; passed to the hooks (engine/hooks.h, hook 9). */
+/* Purpose of the child; passed to the hooks (on_child of engine/hooks.h). */
 typedef enum childKind {
     CHILD_NONE,
     CHILD_RDB_SAVE,
@@ -71,10 +71,10 @@ void childReport(uint32_t what, slice bytes);
  * sent. */
 void childReportProgress(uint64_t done, uint64_t total);
 
-/* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at once. Hook 9 gets
+/* A job of this kind begins in this process. `stop` is called by childKill(), and must end it at once. on_child gets
  * CHILD_BEFORE_FORK and CHILD_IN_PARENT. ERR_EXISTS: there is a child already. */
 status childBeginHere(childKind kind, void (*stop)(void), reason *why) MUST_USE;
-/* It has ended: hook 9 gets CHILD_ENDED with this exit code, 0 for success. */
+/* It has ended: on_child gets CHILD_ENDED with this exit code, 0 for success. */
 void childEndHere(int exit_code);
 /* Its progress; `copied` is the memory it holds in bytes. */
 void childNoteProgressHere(uint64_t done, uint64_t total, uint64_t copied);
@@ -90,7 +90,7 @@ childKind childAlive(void);
 void childKill(void);
 
 /* Forks a process beside the child, for work with an own copy of the dataset that may take any time: a session of the
- * debugger of scripts. There may be several. It runs `run` and exits with its result; hook 9 is called in it only, with
+ * debugger of scripts. There may be several. It runs `run` and exits with its result; on_child is called in it only, with
  * CHILD_DEBUGGER. */
 status childStartBeside(childProc *run, void *arg, reason *why) MUST_USE;
 /* Kills these processes and waits for them. */

@@ -19,7 +19,7 @@
 
 typedef struct robj robj; /* store/object.h */
 
-/* 1. Gates: can refuse a command (after replying the error), or hold it back. */
+/* Gates: can refuse a command (after replying the error), or hold it back. */
 /* GATE_HELD: the request remains with its carrier, as if it had not arrived; the gate has set one of SESSION_STOPS.
  * GATE_DONE: the gate has queued the request or replied. */
 typedef enum gateVerdict { GATE_PASS, GATE_REFUSED, GATE_HELD, GATE_DONE } gateVerdict;
@@ -51,7 +51,7 @@ gateVerdict gatesAdmitWriter(ctx *c, uint64_t exempt);
 /* Evaluates the gates that protect stale data, for a command that is going to read it although it has CMD_STALE: a script. */
 gateVerdict gatesAdmitStale(ctx *c);
 
-/* 2. Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
+/* Sinks: receive what is propagated, once per executed command that changed the dataset. `spans` are the command's
  * RESP encoding, `argv` the same as slices; both are borrowed for the call. */
 typedef struct propagated {
     int db_id;        /* -1: any, of MULTI and EXEC */
@@ -69,7 +69,7 @@ typedef struct sink {
 } sink;
 void sinkArm(const sink *s, bool on);
 
-/* 3. Key observers: a key was changed by a command, or removed without one (expired, evicted). */
+/* Key observers: a key was changed by a command, or removed without one (expired, evicted). */
 typedef struct keyObserver {
     const char *name;
     /* `event` is NULL for a change without a name. */
@@ -86,7 +86,7 @@ void keyObserverArm(const keyObserver *o, bool on);
 /* For code that loads keys: signals eventLoaded, if an observer wants it. */
 void keyObserversTellLoaded(db *d, slice key);
 
-/* 5. Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still exist. */
+/* Events of whole databases. FLUSHING and SWAPPING are signalled before, while the keys still exist. */
 typedef enum dbEventKind {
     DB_FLUSHING,
     DB_FLUSHED,
@@ -103,7 +103,7 @@ typedef struct dbEvent {
 } dbEvent;
 typedef void dbEventProc(const dbEvent *e);
 
-/* 6. Events of sessions. SESSION_CHANNELS_TAKEN: its user has lost rights to channels; pubsub asks
+/* Events of sessions. SESSION_CHANNELS_TAKEN: its user has lost rights to channels; pubsub asks
  * userMayReceive() for each subscription and closes the session if one is refused. */
 typedef enum sessionEvent {
     SESSION_OPENED,
@@ -114,7 +114,7 @@ typedef enum sessionEvent {
 } sessionEvent;
 typedef void sessionEventProc(session *s, sessionEvent e);
 
-/* 7. Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them once per second,
+/* Periodic jobs. `period_ms` 0: in each cron run (hz times per second). An idle server runs them once per second,
  * unless one of them is busy: has something to do before that, although nothing happens. */
 typedef struct tickJob {
     const char *name;
@@ -123,7 +123,7 @@ typedef struct tickJob {
     bool (*is_busy)(void); /* asked after each run of the cron of an idle server; NULL: never */
 } tickJob;
 
-/* 8. Stages: jobs that run before and after the loop's sleep, in this order. */
+/* Stages: jobs that run before and after the loop's sleep, in this order. */
 typedef enum stage {
     STAGE_AFTER_SLEEP,
     STAGE_EXECUTE, /* run what was read and parsed in this turn */
@@ -155,10 +155,10 @@ typedef enum childEvent {
 } childEvent;
 typedef void childEventProc(childEvent e, int kind, int exit_code, int signal);
 
-/* 10. Memory pressure: releases what is possible, returns the number of bytes. */
+/* Memory pressure: releases what is possible, returns the number of bytes. */
 typedef size_t pressureProc(void);
 
-/* 12. Shutdown, in reverse order of the start. `flags` are SHUTDOWN's options. ERR_DENIED aborts the shutdown;
+/* Shutdown, in reverse order of the start. `flags` are SHUTDOWN's options. ERR_DENIED aborts the shutdown;
  * ERR_AGAIN asks to be called again later. */
 enum {
     SHUTDOWN_SAVE = 1,
@@ -170,7 +170,7 @@ enum {
 };
 typedef status shutdownProc(uint32_t flags, reason *why);
 
-/* 13. Authentication: called in order by AUTH and HELLO until one decides. */
+/* Authentication: called in order by AUTH and HELLO until one decides. */
 /* `name.ptr` is NULL for AUTH <password>; AUTH_NO_PASSWORD is the result for that form if the default user needs
  * none. */
 /* AUTH_BLOCKED: the callback has called blockStart(), without `finish`; the command replies nothing
@@ -185,7 +185,7 @@ typedef enum authVerdict {
 } authVerdict;
 typedef authVerdict authProc(ctx *c, slice name, slice password, user **who);
 
-/* 14. Command observers: called before and after each command (MONITOR, tracking). */
+/* Command observers: called before and after each command (MONITOR, tracking). */
 typedef struct commandObserver {
     const char *name;
     void (*before)(ctx *c);

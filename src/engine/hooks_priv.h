@@ -6,13 +6,13 @@
 
 #include "engine/hooks.h"
 
-/* 2. Passes a propagated command to all armed sinks. */
+/* Passes a propagated command to all armed sinks. */
 void hooksSinks(const propagated *p);
-/* 3. Calls all armed key observers. */
+/* Calls all armed key observers. */
 void hooksKeyChanged(db *d, slice key, const keyEvent *event);
 void hooksKeyEvent(db *d, slice key, const keyEvent *event);
 void hooksKeyRemoving(db *d, const robj *o, storeRemoval why);
-/* 14. Calls the command observers before and after a command. */
+/* Calls the command observers before and after a command. */
 void hooksBeforeCommand(ctx *c);
 void hooksAfterCommand(ctx *c, int64_t duration_ns);
 /* Arms or disarms what makes every request special: command observers, request filters. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Hook 15: events of the server as a whole, for those who want to know what happens but have no part in it (modules,
+ * Server events: events of the server as a whole, for those who want to know what happens but have no part in it (modules,
  * the kernel's settings of the process). Hooks 5, 6 and 9 (hooks.h) are for the folders whose own state depends on the
  * same facts: they run in the order of the features, first when something begins and when it ends. An event is passed on to
  * listeners after them, so a listener finds the server in its new state.
@@ -100,7 +100,7 @@ void serverEventsListen(serverEventProc *proc, uint32_t kinds);
 bool serverEventIsWanted(serverEventKind kind);
 /* Passes an event on; by the folder that makes it happen. */
 void serverEventSignal(const serverEvent *e);
-/* SERVER_PERSISTENCE. What children do is signalled by hook 9. */
+/* SERVER_PERSISTENCE. What children do is signalled by on_child. */
 void serverEventSaving(serverEventPhase phase, bool is_aof, bool in_foreground);
 
 #endif

@@ -66,7 +66,7 @@ typedef struct blockWait blockWait;     /* defined in engine */
 #define SESSION_PENDING_OUT SESSION_BIT(27)  /* is in the pending-output list */
 #define SESSION_PENDING_PUSH SESSION_BIT(28) /* is in the list of sessions with pushes only */
 #define SESSION_LENT SESSION_BIT(29)         /* an I/O thread has it, and reads its output */
-#define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by hook 6 */
+#define SESSION_CLOSING SESSION_BIT(30)      /* its end was signalled by on_session */
 
 /* Where commands come from: determines which gates apply. The order matters: see ctxIsReplay(). */
 typedef enum ctxOrigin {
@@ -143,9 +143,9 @@ struct session {
 _Static_assert(offsetof(session, out) + offsetof(outbuf, base) <= CACHE_LINE,
                "what each request reads, and where its reply goes, are in the first line");
 
-/* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals hook 6 (opened). */
+/* Initialises a session in memory of the caller. `id` is 0 for internal ones. Signals on_session (opened). */
 void sessionInit(session *s, const sessionCarrier *carrier, uint64_t flags);
-/* Signals the end (hook 6), frees output, transaction, slots. */
+/* Signals the end (on_session), frees output, transaction, slots. */
 void sessionClear(session *s);
 /* Resets to the state of a new connection, as RESET does (db 0, RESP2, no transaction, default user). */
 void sessionReset(session *s);
@@ -163,7 +163,7 @@ const sessionExtra *sessionExtraFind(const session *s); /* NULL if not allocated
 void sessionPeer(const session *s, str *out);
 slice sessionName(const session *s); /* empty if none */
 
-/* Sets user and authentication state, which arms or disarms the gate bit of this session. Signals hook 6 (user
+/* Sets user and authentication state, which arms or disarms the gate bit of this session. Signals on_session (user
  * changed) if it is another user. */
 void sessionSetAuthenticated(session *s, user *user, bool yes);
 static inline bool sessionIsAuthenticated(const session *s) {

@@ -13,7 +13,7 @@
 /* A const struct with static lifetime. */
 typedef struct sessionSlot {
     const char *name;
-    /* Frees the contents of the slot when the session ends, after hook 6. */
+    /* Frees the contents of the slot when the session ends, after on_session(). */
     void (*free)(session *s, void *state);
     /* Memory of the contents in bytes; NULL: not counted. */
     size_t (*memory)(const void *state);

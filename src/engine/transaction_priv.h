@@ -32,7 +32,7 @@ bool transactionRefused(ctx *c, slice text, str *instead);
 
 /* True if a watched key has changed or expired since it was watched. */
 bool watchIsBroken(const session *s, int64_t now_ms);
-/* Implements hook 5. */
+/* Implements on_db. */
 void watchDbEvent(const dbEvent *e);
 
 #endif

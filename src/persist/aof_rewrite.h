@@ -22,11 +22,11 @@ bool aofRewriteIsRunning(void);
 status aofSwitchOn(reason *why) MUST_USE;
 void aofSwitchOff(void);
 
-/* Hook 7: scheduled and automatic rewrites. */
+/* A tick: scheduled and automatic rewrites. */
 void aofRewriteTick(int64_t budget_us);
 /* For tickJob.is_busy. */
 bool aofRewriteIsWanted(void);
-/* Hook 9. */
+/* Implements on_child. */
 void aofRewriteChildEvent(childEvent e, int kind, int exit_code, int signal);
 /* Called at shutdown: kills a running rewrite; then everything is written and flushed. */
 status aofAtShutdown(uint32_t flags, reason *why) MUST_USE;

@@ -18,7 +18,7 @@
 #include "engine/child.h"
 #include "persist/rdb_save.h"
 
-/* Exit code at hook 9: the dataset has a value that is too large to be saved between two requests (mode auto). Nothing was
+/* Exit code for on_child: the dataset has a value that is too large to be saved between two requests (mode auto). Nothing was
  * saved; if the job is started again, a child does it. */
 enum { INLINE_SAVE_NEEDS_FORK = 100 };
 
@@ -31,7 +31,7 @@ typedef struct inlineSave {
 
 /* True if the directive snapshot-mode and the dataset call for it, and it is possible now. `as_commands`: of the job. */
 bool inlineSaveIsWanted(bool as_commands);
-/* Defines the moment, which is now, and begins. It ends with hook 9, CHILD_ENDED; exit code 0: the file is on disk under its
+/* Defines the moment, which is now, and begins. It ends with on_child, CHILD_ENDED; exit code 0: the file is on disk under its
  * name, and everything relayed was taken. ERR_EXISTS: there is a child. ERR_IO: no thread could be started. */
 status inlineSaveStart(const inlineSave *save, reason *why) MUST_USE;
 /* The next bytes for replicas; the caller releases them. NULL: none now. */

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "engine/server_event.h"
 
-/* Begins a load of `bytes` in total, possibly from several files. `path` is for hook 5. */
+/* Begins a load of `bytes` in total, possibly from several files. `path` is for on_db. */
 void loadingBegin(serverDatasetSource source, const char *path, int64_t bytes);
 /* Between two keys or commands: `done` bytes of the current file are loaded. Serves clients from time to time, which
  * may move objects. */

@@ -37,11 +37,11 @@ void snapshotPrintInfo(str *out);
 void snapshotInit(void);
 /* Called after a change of `save` or stop-writes-on-bgsave-error. */
 void snapshotUpdateGate(void);
-/* Hook 7: save points, scheduled saves. */
+/* A tick: save points, scheduled saves. */
 void snapshotTick(int64_t budget_us);
 /* For tickJob.is_busy: a save point is due within seconds. */
 bool snapshotIsNear(void);
-/* Hook 9. */
+/* Implements on_child. */
 void snapshotChildEvent(childEvent e, int kind, int exit_code, int signal);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct syncContent {
     bool no_checksum; /* the file has none, whatever rdbchecksum says */
 } syncContent;
 
-/* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with hook 9, kind CHILD_RDB_SAVE. ERR_EXISTS,
+/* Starts a child that writes to the snapshot file, as BGSAVE does. It ends with on_child, kind CHILD_RDB_SAVE. ERR_EXISTS,
  * ERR_AGAIN: there is a child already. */
 status syncSaveToFile(const syncContent *content, reason *why) MUST_USE;
 /* Starts a child that writes `$EOF:<mark>`, a line end, the dataset and `mark` into `data`; `mark` has SYNC_MARK_LEN
@@ -34,7 +34,7 @@ typedef struct syncPipe {
 } syncPipe;
 status syncSaveToPipe(syncPipe *to, const syncContent *content, reason *why) MUST_USE;
 /* The same in this process, without a child and pipes (persist/inline_save.h): the dataset is taken with
- * syncTakeInline(), between no marks. The end is hook 9 as for a child, after everything was taken. */
+ * syncTakeInline(), between no marks. The end is on_child as for a child, after everything was taken. */
 status syncSaveInline(const syncContent *content, reason *why) MUST_USE;
 /* Whether the next one is to be made like that. */
 bool syncIsInline(void);

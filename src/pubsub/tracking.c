@@ -50,7 +50,9 @@ list *trackersAll(void) {
 
 uint64_t trackersBroadcasting(void) { return trackers.broadcasting; }
 
-static void freeNothing(session *s, void *state) { (void)s, (void)state; /* hook 6 has freed it */ }
+static void freeNothing(session *s, void *state) {
+    (void)s, (void)state; /* on_session has freed it */
+}
 
 static size_t trackerMemory(const void *state) {
     const tracker *t = state;

@@ -41,9 +41,9 @@ tracker *trackerOf(const session *s);
 tracker *trackerByNumber(uint32_t number);
 /* All trackers. */
 list *trackersAll(void);
-/* Hook 6. */
+/* Implements on_session. */
 void trackingOnSession(session *s, sessionEvent e);
-/* Hook 5. */
+/* Implements on_db. */
 void trackingOnDb(const dbEvent *e);
 /* Fills in the part of tracking. */
 void trackingReport(const session *s, sessionReport *out);

@@ -42,7 +42,7 @@ void replicasAppendIp(const replPeer *peer, str *out);
 void replicasSetRole(bool is_replica, bool link_is_up);
 /* Offset after the last change of a session's commands, 0: none while the stream was kept. */
 int64_t replicasOffsetOf(const session *s);
-/* Hook 8, STAGE_REPLICATE, while there is a backlog; hook 7, each second. */
+/* In STAGE_REPLICATE, while there is a backlog; as a tick, each second. */
 void replicasFeed(void);
 /* STAGE_FREE, likewise: the loop does not sleep while a replica could be given more. */
 void replicasAfterWrite(void);
@@ -66,7 +66,7 @@ status fullSyncSendFile(replPeer *to, reason *why);
 void fullSyncContinue(replPrimary *p);
 /* Reads the pipe again once all replicas of the transfer can take more. */
 void fullSyncWatchPipe(replPrimary *p);
-/* Hook 9. */
+/* Implements on_child. */
 void fullSyncChildEvent(childEvent e, int kind, int exit_code, int signal_number);
 /* Appends a line of INFO about the synchronisation of this replica; nothing if there is none. */
 void fullSyncPrintInfo(const replPeer *peer, int number, str *out);

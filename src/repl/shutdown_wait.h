@@ -6,7 +6,7 @@
 
 #include "engine/hooks.h"
 
-/* Hook 12. ERR_AGAIN while replicas lag; writes are paused. */
+/* Implements on_shutdown. ERR_AGAIN while replicas lag; writes are paused. */
 status shutdownWaitForReplicas(uint32_t flags, reason *why);
 
 #endif

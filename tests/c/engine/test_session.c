@@ -45,7 +45,7 @@ static void internal_sessions_have_no_number(void **state) {
     sessionClear(&after);
 }
 
-/* ------------------------------------------------------------------ hook 6 */
+/* ------------------------------------------------------------------ events of sessions */
 
 static void onSession(session *s, sessionEvent e) {
     static const char *const names[] = {
